@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+type keyFile struct {
+	Credentials struct{ KID, Iss, Sub, Aud, PrivateKey, TokenEndpoint string }
+}
+
+func newKey(t *testing.T, cloud *iaasmock.Cloud, project string) ([]byte, keyFile) {
+	t.Helper()
+	raw, err := cloud.NewServiceAccountKey(project)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var key keyFile
+	if err := json.Unmarshal(raw, &key); err != nil {
+		t.Fatal(err)
+	}
+	return raw, key
+}
+
+// assertion signs what a client sends; change may spoil it.
+func assertion(t *testing.T, m *mock, key keyFile, change func(*jwt.Token, jwt.MapClaims)) string {
+	t.Helper()
+	claims := jwt.MapClaims{
+		"iss": key.Credentials.Iss, "sub": key.Credentials.Sub, "aud": key.Credentials.Aud, "exp": m.clock.Now().Add(time.Hour).Unix(),
+	}
+	token := jwt.NewWithClaims(jwt.SigningMethodRS512, claims)
+	token.Header["kid"] = key.Credentials.KID
+	private, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(key.Credentials.PrivateKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if change != nil {
+		change(token, claims)
+	}
+	if token.Method == jwt.SigningMethodRS512 && token.Header["other"] != nil {
+		if private, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed, err := token.SignedString(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signed
+}
+
+func (m *mock) exchange(grant, assertion string) (int, object) {
+	m.t.Helper()
+	form := url.Values{"grant_type": {grant}, "assertion": {assertion}}
+	response, err := http.PostForm(m.url+"/token", form)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var answer object
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+		m.t.Fatal(err)
+	}
+	return response.StatusCode, answer
+}
+
+const jwtBearer = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+func (m *mock) login(project string) (keyJSON []byte) {
+	m.t.Helper()
+	keyJSON, key := newKey(m.t, m.cloud, project)
+	status, answer := m.exchange(jwtBearer, assertion(m.t, m, key, nil))
+	if status != 200 {
+		m.t.Fatalf("token endpoint answered %d %v", status, answer)
+	}
+	m.token = answer["access_token"].(string)
+	return keyJSON
+}
+
+func TestToken(t *testing.T) {
+	m := newMock(t, iaasmock.WithTokenLifetime(10*time.Minute))
+	_, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
+	if key.Credentials.TokenEndpoint != "" {
+		t.Errorf("the key names token endpoint %s", key.Credentials.TokenEndpoint)
+	}
+	status, answer := m.exchange(jwtBearer, assertion(t, m, key, nil))
+	if status != 200 || answer["token_type"] != "Bearer" || answer["expires_in"] != 600.0 || answer["refresh_token"] != "" {
+		t.Errorf("answered %d %v", status, answer)
+	}
+	claims := jwt.MapClaims{}
+	if _, _, err := jwt.NewParser().ParseUnverified(answer["access_token"].(string), claims); err != nil {
+		t.Fatal(err)
+	}
+	if claims["exp"] != float64(m.clock.Now().Add(10*time.Minute).Unix()) || claims["email"] != key.Credentials.Iss ||
+		claims["sub"] != key.Credentials.Sub || claims["stackit/project/project.id"] != iaasmock.DefaultProjectID {
+		t.Errorf("claims %v", claims)
+	}
+}
+
+func TestTokenRefusals(t *testing.T) {
+	m := newMock(t)
+	raw, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
+	for _, row := range []struct {
+		name, grant string
+		change      func(*jwt.Token, jwt.MapClaims)
+		code        int
+		message     string
+	}{
+		{"other grant", "refresh_token", nil, 400, "unsupported grant_type"},
+		{"expired", jwtBearer, func(_ *jwt.Token, c jwt.MapClaims) { c["exp"] = m.clock.Now().Add(-time.Minute).Unix() }, 401, "expired"},
+		{"without exp", jwtBearer, func(_ *jwt.Token, c jwt.MapClaims) { delete(c, "exp") }, 401, "exp"},
+		{"other issuer", jwtBearer, func(_ *jwt.Token, c jwt.MapClaims) { c["iss"] = "me@sa.stackit.cloud" }, 401, "iss"},
+		{"unknown kid", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Header["kid"] = "x" }, 401, "Key with kid x was not found"},
+		{"without kid", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { delete(t.Header, "kid") }, 401, "was not found"},
+		{"wrong key", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Header["other"] = true }, 401, "signature"},
+		{"other algorithm", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Method, t.Header["alg"] = jwt.SigningMethodRS256, "RS256" }, 401, "signing method"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			status, answer := m.exchange(row.grant, assertion(t, m, key, row.change))
+			if message, _ := answer["msg"].(string); status != row.code || !strings.Contains(message, row.message) {
+				t.Errorf("answered %d %v", status, answer)
+			}
+		})
+	}
+	if status, _ := m.exchange(jwtBearer, "garbage"); status != 401 {
+		t.Errorf("garbage: %d", status)
+	}
+	if err := m.cloud.RevokeServiceAccountKey(raw); err != nil {
+		t.Fatal(err)
+	}
+	if status, answer := m.exchange(jwtBearer, assertion(t, m, key, nil)); status != 401 {
+		t.Errorf("revoked key: %d %v", status, answer)
+	}
+	if err := m.cloud.RevokeServiceAccountKey(raw); err == nil {
+		t.Error("a key could be revoked twice")
+	}
+	if _, err := m.cloud.NewServiceAccountKey("99999999-0000-4000-8000-000000000001"); err == nil {
+		t.Error("there is a key for a project that does not exist")
+	}
+}
+
+func TestCallsNeedAToken(t *testing.T) {
+	m := newMock(t, iaasmock.WithTokenLifetime(time.Minute))
+	unauthorized := func(when string) {
+		t.Helper()
+		for _, path := range []string{inRegion + "/servers", "/v2/keypairs", "/v2/regions/eu01/availability-zones"} {
+			if answer := m.want(401, "GET", path, nil); answer["msg"] != "Unauthorized" {
+				t.Errorf("%s: %s answered %v", when, path, answer)
+			}
+		}
+		m.want(401, "POST", inRegion+"/servers", serverBody(nil))
+	}
+	unauthorized("without a token")
+	m.token = "garbage"
+	unauthorized("with garbage")
+
+	m.login(iaasmock.DefaultProjectID)
+	m.list("/servers")
+	m.want(200, "GET", "/v2/keypairs", nil)
+	m.clock.Step(time.Minute)
+	unauthorized("with an expired token")
+
+	key := m.login(iaasmock.DefaultProjectID)
+	m.list("/servers")
+	if err := m.cloud.RevokeServiceAccountKey(key); err != nil {
+		t.Fatal(err)
+	}
+	unauthorized("with a revoked key")
+
+	m.login(iaasmock.SecondProjectID)
+	if answer := m.want(403, "GET", inRegion+"/servers", nil); answer["msg"] != "Forbidden" {
+		t.Errorf("another project's key: %v", answer)
+	}
+	m.want(404, "GET", "/v2/projects/99999999-0000-4000-8000-000000000001/regions/eu01/servers", nil)
+
+	other := newMock(t)
+	other.login(iaasmock.DefaultProjectID)
+	m.token = other.token
+	unauthorized("with another cloud's token")
+	if got := len(m.cloud.Servers()); got != 0 {
+		t.Errorf("%d servers were made", got)
+	}
+}

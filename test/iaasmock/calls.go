@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"maps"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// keptCalls bounds the memory of a long-running mock; counts are never lost.
+const keptCalls = 20000
+
+// Call is one request the cloud has answered, or has dropped.
+type Call struct {
+	// Operation is as in Fault.
+	Operation string     `json:"operation"`
+	Method    string     `json:"method"`
+	Path      string     `json:"path"`
+	Query     url.Values `json:"query,omitempty"`
+	// Status is 0 if the connection was reset or the client left.
+	Status    int           `json:"status"`
+	RequestID string        `json:"requestId"`
+	StartedAt time.Time     `json:"startedAt"`
+	Duration  time.Duration `json:"duration"`
+}
+
+// Totals counts what was ever made and taken away, by calls and by hand; what
+// the catalogue brought is not counted as created.
+type Totals struct {
+	ServersCreated int `json:"serversCreated"`
+	ServersDeleted int `json:"serversDeleted"`
+	NICsCreated    int `json:"nicsCreated"`
+	NICsDeleted    int `json:"nicsDeleted"`
+	VolumesCreated int `json:"volumesCreated"`
+	VolumesDeleted int `json:"volumesDeleted"`
+}
+
+// callLog remembers the last keptCalls calls and counts all of them.
+type callLog struct {
+	mu     sync.Mutex
+	ring   []Call
+	next   int
+	counts map[string]int
+}
+
+func (l *callLog) add(call Call) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.counts == nil {
+		l.counts = map[string]int{}
+	}
+	l.counts[call.Operation]++
+	if len(l.ring) < keptCalls {
+		l.ring = append(l.ring, call)
+		return
+	}
+	l.ring[l.next] = call
+	l.next = (l.next + 1) % keptCalls
+}
+
+// Calls returns the last 20000 calls, the oldest first.
+func (c *Cloud) Calls() []Call {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	calls := make([]Call, 0, len(l.ring))
+	calls = append(calls, l.ring[l.next:]...)
+	return append(calls, l.ring[:l.next]...)
+}
+
+// CallCounts returns how many calls of each operation there were since New or
+// the last ResetCalls. Operations never called are missing.
+func (c *Cloud) CallCounts() map[string]int {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := maps.Clone(l.counts)
+	if counts == nil {
+		counts = map[string]int{}
+	}
+	return counts
+}
+
+// ResetCalls forgets all calls and their counts.
+func (c *Cloud) ResetCalls() {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring, l.next, l.counts = nil, 0, nil
+}

@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+// Catalogue is what exists in the cloud before the first call. A resource with
+// a ProjectID and Region is found only there.
+type Catalogue struct {
+	Projects []Project
+	// Regions maps a region's name to its availability zones.
+	Regions map[string][]string
+	// MachineTypes exist in every project and region.
+	MachineTypes []MachineType
+	Images       []Image
+	Networks     []Network
+	// SecurityGroups are found by ID, and by name when a server is created.
+	SecurityGroups []SecurityGroup
+	// Keypairs belong to no project.
+	Keypairs       []Keypair
+	AffinityGroups []AffinityGroup
+	Snapshots      []Snapshot
+	Volumes        []Volume
+	NICs           []NIC
+}
+
+// Project is a STACKIT project.
+type Project struct {
+	ID string
+}
+
+// MachineType is a size of server.
+type MachineType struct {
+	Name        string
+	Description string
+	VCPUs       int64
+	// RAM is in MB.
+	RAM int64
+	// Disk is the ephemeral disk in GB.
+	Disk       int64
+	ExtraSpecs map[string]string
+}
+
+// Image is a disk image. With an empty ProjectID it is public, with an empty
+// Region it is in every region.
+type Image struct {
+	ID         string
+	ProjectID  string
+	Region     string
+	Name       string
+	DiskFormat string
+	// MinDiskSize is in GB, MinRAM in MB.
+	MinDiskSize int64
+	MinRAM      int64
+	Labels      map[string]string
+}
+
+// Network is a network that NICs get their addresses from.
+type Network struct {
+	ID        string
+	ProjectID string
+	Region    string
+	Name      string
+	Labels    map[string]string
+	// IPv4Prefix and IPv6Prefix are in CIDR form; an empty one gives no
+	// addresses of that family. The first address is the gateway.
+	IPv4Prefix string
+	IPv6Prefix string
+}
+
+// SecurityGroup is a named set of rules. The rules are not part of the mock.
+type SecurityGroup struct {
+	ID        string
+	ProjectID string
+	Region    string
+	Name      string
+	Labels    map[string]string
+}
+
+// Keypair is an SSH key pair.
+type Keypair struct {
+	Name string
+	// PublicKey is in the form of an authorized_keys line.
+	PublicKey   string
+	Fingerprint string
+	Labels      map[string]string
+}
+
+// AffinityGroup is a group of servers placed by one policy.
+type AffinityGroup struct {
+	ID        string
+	ProjectID string
+	Region    string
+	Name      string
+	Policy    string
+}
+
+// Snapshot is something a boot volume can be made from.
+type Snapshot struct {
+	ID        string
+	ProjectID string
+	Region    string
+	Name      string
+	// Size is that of its volume, in GB.
+	Size int64
+}
+
+// DefaultCatalogue is what a Cloud has unless WithCatalogue says otherwise: the
+// things named by this package's constants and a few more. The caller may
+// change what it gets.
+func DefaultCatalogue() Catalogue {
+	return Catalogue{
+		Projects: []Project{{ID: DefaultProjectID}, {ID: SecondProjectID}},
+		Regions: map[string][]string{
+			DefaultRegion: {"eu01-1", "eu01-2", "eu01-3", "eu01-m"},
+			SecondRegion:  {"eu02-1", "eu02-2", "eu02-m"},
+		},
+		MachineTypes: defaultMachineTypes(),
+		Images: []Image{
+			{ID: DefaultImageID, Name: "Ubuntu 24.04", DiskFormat: "qcow2", MinDiskSize: 10, MinRAM: 1024},
+			{ID: SecondImageID, Name: "Flatcar Stable", DiskFormat: "qcow2", MinDiskSize: 20, MinRAM: 1024},
+		},
+		Networks: defaultNetworks(),
+		SecurityGroups: []SecurityGroup{
+			{ID: DefaultSecurityGroupID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: DefaultSecurityGroupName},
+			{ID: "40000000-0000-4000-8000-000000000002", ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "default"},
+			{ID: "40000000-0000-4000-8000-000000000003", ProjectID: SecondProjectID, Region: DefaultRegion, Name: "default"},
+		},
+		Keypairs: []Keypair{{
+			Name:        DefaultKeypairName,
+			PublicKey:   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
+			Fingerprint: "d4:1d:8c:d9:8f:00:b2:04:e9:80:09:98:ec:f8:42:7e",
+		}},
+		AffinityGroups: []AffinityGroup{{
+			ID: DefaultAffinityGroupID, ProjectID: DefaultProjectID, Region: DefaultRegion,
+			Name: "spread", Policy: "soft-anti-affinity",
+		}},
+		Snapshots: []Snapshot{{
+			ID: DefaultSnapshotID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "golden", Size: 20,
+		}},
+		Volumes: []Volume{
+			{
+				ID: DefaultVolumeID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "data",
+				Size: 20, PerformanceClass: "storage_premium_perf1", AvailabilityZone: DefaultAvailabilityZone,
+			},
+			{
+				ID: DefaultBootVolumeID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "boot", Bootable: true,
+				Size: 20, PerformanceClass: "storage_premium_perf1", AvailabilityZone: DefaultAvailabilityZone,
+			},
+		},
+		NICs: []NIC{{
+			ID: DefaultNICID, ProjectID: DefaultProjectID, Region: DefaultRegion, NetworkID: DefaultNetworkID, Name: "spare",
+		}},
+	}
+}
+
+func defaultMachineTypes() []MachineType {
+	return []MachineType{
+		{Name: "t1.1", Description: "Tiny", VCPUs: 1, RAM: 1024},
+		{Name: DefaultMachineType, Description: "Compute optimized", VCPUs: 2, RAM: 4096},
+		{Name: "g2i.4", Description: "General purpose", VCPUs: 4, RAM: 16384},
+		{Name: "m2i.8", Description: "Memory optimized", VCPUs: 8, RAM: 65536},
+		{Name: "c1a.8d", Description: "Compute optimized, AMD", VCPUs: 8, RAM: 16384},
+		{Name: "n1.14d.g1", Description: "GPU", VCPUs: 14, RAM: 229376, ExtraSpecs: map[string]string{"gpu": "1"}},
+	}
+}
+
+func defaultNetworks() []Network {
+	return []Network{
+		{
+			ID: DefaultNetworkID, ProjectID: DefaultProjectID, Region: DefaultRegion,
+			Name: "default", IPv4Prefix: "10.0.0.0/16",
+		},
+		{
+			ID: DefaultDualStackNetworkID, ProjectID: DefaultProjectID, Region: DefaultRegion,
+			Name: "dual-stack", IPv4Prefix: "10.1.0.0/16", IPv6Prefix: "fd00:1::/64",
+		},
+		{
+			ID: SecondProjectNetworkID, ProjectID: SecondProjectID, Region: DefaultRegion,
+			Name: "default", IPv4Prefix: "10.2.0.0/16",
+		},
+		{
+			ID: SecondRegionNetworkID, ProjectID: DefaultProjectID, Region: SecondRegion,
+			Name: "default", IPv4Prefix: "10.3.0.0/16",
+		},
+	}
+}

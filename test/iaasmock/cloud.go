@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Cloud is one mocked STACKIT cloud. It is an http.Handler; make it with New.
+//
+// It runs nothing in the background: the state is what the clock says at each
+// access. All methods may be used concurrently.
+type Cloud struct {
+	settings
+	tokens *tokenIssuer
+	faults faultBook
+	calls  callLog
+
+	// mu guards everything below. Maps and slices inside the resources are
+	// replaced, never written to, so that answers can be encoded without it.
+	mu       sync.Mutex
+	servers  collection[*server]
+	nics     collection[*NIC]
+	volumes  collection[*Volume]
+	networks collection[*network]
+	totals   Totals
+	// deleting are the servers that settle has to look at.
+	deleting map[string]*server
+	// ghosts are gone servers that lagging lists still show.
+	ghosts []*server
+}
+
+// New makes a cloud holding its catalogue. It panics on a catalogue that
+// contradicts itself, such as a NIC in a network that is not there.
+func New(opts ...Option) *Cloud {
+	c := &Cloud{
+		settings: defaultSettings(),
+		servers:  newCollection[*server](),
+		nics:     newCollection[*NIC](),
+		volumes:  newCollection[*Volume](),
+		networks: newCollection[*network](),
+		deleting: map[string]*server{},
+	}
+	for _, opt := range opts {
+		opt(&c.settings)
+	}
+	c.tokens = newTokenIssuer(c.clock, c.tokenLifetime)
+	if err := c.seed(); err != nil {
+		panic("iaasmock: catalogue: " + err.Error())
+	}
+	return c
+}
+
+func (c *Cloud) seed() error {
+	for _, n := range c.catalogue.Networks {
+		made, err := newNetwork(n)
+		if err != nil {
+			return err
+		}
+		c.networks.put(n.ID, made)
+	}
+	for _, seeded := range c.catalogue.NICs {
+		nic := seeded.clone()
+		network, ok := c.networks.get(nic.NetworkID)
+		if !ok {
+			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
+		}
+		if err := network.assign(&nic); err != nil {
+			return fmt.Errorf("NIC %s: %w", nic.ID, err)
+		}
+		c.nics.put(nic.ID, &nic)
+	}
+	now := c.clock.Now()
+	for _, seeded := range c.catalogue.Volumes {
+		volume := seeded.clone()
+		if volume.Status == "" {
+			volume.Status = VolumeAvailable
+		}
+		volume.CreatedAt, volume.UpdatedAt = now, now
+		c.volumes.put(volume.ID, &volume)
+	}
+	return nil
+}
+
+// locked runs f on the state as it is now.
+func (c *Cloud) locked(f func(now time.Time)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.clock.Now()
+	c.settle(now)
+	f(now)
+}
+
+// settle carries out what time has brought: only the end of a deletion changes
+// anything beyond the server itself.
+func (c *Cloud) settle(now time.Time) {
+	for _, s := range c.deleting {
+		if at, ends := s.goneAt(); ends && !now.Before(at) {
+			c.remove(s, at)
+		}
+	}
+	kept := c.ghosts[:0]
+	for _, ghost := range c.ghosts {
+		if now.Before(ghost.removedAt.Add(c.listLag)) {
+			kept = append(kept, ghost)
+		}
+	}
+	clear(c.ghosts[len(kept):])
+	c.ghosts = kept
+}
+
+// remove takes a server away and what goes with it: NICs made for it and, with
+// deleteOnTermination, its boot volume. Everything else is set free.
+func (c *Cloud) remove(s *server, at time.Time) {
+	s.removedAt = at
+	s.lastNICs = c.serverNICs(s)
+	for _, id := range s.NICIDs {
+		if nic, ok := c.nics.get(id); ok {
+			c.releaseNIC(nic)
+		}
+	}
+	for _, id := range s.VolumeIDs {
+		if volume, ok := c.volumes.get(id); ok {
+			c.releaseVolume(s, volume, at)
+		}
+	}
+	delete(c.deleting, s.ID)
+	c.servers.remove(s.ID)
+	c.totals.ServersDeleted++
+	if c.listLag > 0 {
+		c.ghosts = append(c.ghosts, s)
+	}
+}
+
+func (c *Cloud) releaseNIC(nic *NIC) {
+	if nic.MadeByServer {
+		c.removeNIC(nic)
+		return
+	}
+	nic.ServerID = ""
+}
+
+func (c *Cloud) removeNIC(nic *NIC) {
+	if network, ok := c.networks.get(nic.NetworkID); ok {
+		network.release(nic)
+	}
+	c.nics.remove(nic.ID)
+	c.totals.NICsDeleted++
+}
+
+func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
+	if s.BootVolume != nil && s.BootVolume.ID == volume.ID && s.BootVolume.DeleteOnTermination {
+		c.removeVolume(volume)
+		return
+	}
+	volume.ServerID, volume.Status, volume.UpdatedAt = "", VolumeAvailable, at
+}
+
+func (c *Cloud) removeVolume(volume *Volume) {
+	c.volumes.remove(volume.ID)
+	c.totals.VolumesDeleted++
+}
+
+// serverNICs copies the server's NICs as they are now.
+func (c *Cloud) serverNICs(s *server) []NIC {
+	nics := make([]NIC, 0, len(s.NICIDs))
+	for _, id := range s.NICIDs {
+		if nic, ok := c.nics.get(id); ok {
+			nics = append(nics, *nic)
+		}
+	}
+	return nics
+}
+
+// newMAC returns an address with the prefix that OpenStack gives to its ports.
+func newMAC() string {
+	id := strings.ReplaceAll(uuid.NewString(), "-", "")
+	return fmt.Sprintf("fa:16:3e:%s:%s:%s", id[0:2], id[2:4], id[4:6])
+}

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// start runs the command on a free port; stop ends it and returns its error.
+func start(t *testing.T, args ...string) (url, intro string, stop func() error) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	reader, writer := io.Pipe()
+	ended := make(chan error, 1)
+	go func() {
+		err := run(ctx, append([]string{"--address", "127.0.0.1:0"}, args...), writer)
+		_ = writer.CloseWithError(io.EOF)
+		ended <- err
+	}()
+	lines := bufio.NewScanner(reader)
+	var text strings.Builder
+	for lines.Scan() {
+		text.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "export STACKIT_IAAS_ENDPOINT") {
+			break
+		}
+	}
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	url = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(text.String())
+	if url == "" {
+		cancel()
+		t.Fatalf("no URL in %q: %v", text.String(), <-ended)
+	}
+	t.Cleanup(cancel)
+	return url, text.String(), func() error { cancel(); return <-ended }
+}
+
+func TestServesUntilInterrupted(t *testing.T) {
+	url, intro, stop := start(t, "--no-auth", "--boot", "1ms")
+	for _, line := range regexp.MustCompile(`(?m)^ +curl .*$`).FindAllString(intro, -1) {
+		if strings.Contains(line, "<id>") {
+			continue
+		}
+		if strings.Contains(line, " -d ") {
+			body := regexp.MustCompile(`'(\{.*\})'`).FindStringSubmatch(line)[1]
+			path := "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/servers"
+			response, err := http.Post(url+path, "application/json", strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if response.StatusCode != http.StatusCreated {
+				t.Errorf("the example answers %s", response.Status)
+			}
+		}
+	}
+	response, err := http.Get(url + "/admin/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var state struct{ Servers []iaasmock.Server }
+	if err := json.NewDecoder(response.Body).Decode(&state); err != nil || len(state.Servers) != 1 {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("ended with %v", err)
+	}
+	if _, err := net.Dial("tcp", strings.TrimPrefix(url, "http://")); err == nil {
+		t.Error("the port is still open")
+	}
+}
+
+func TestKeyFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "sa.json")
+	if err := os.WriteFile(path, []byte("old"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, intro, stop := start(t, "--key-file", path)
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil || !json.Valid(raw) || !strings.Contains(intro, path) {
+		t.Errorf("key %d bytes, %v; intro %q", len(raw), err, intro)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("files left behind: %v", entries)
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestClearErrors(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	for name, row := range map[string]struct {
+		args []string
+		want string
+	}{
+		"taken port":         {[]string{"--address", taken.Addr().String()}, "choose another with --address"},
+		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
+		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
+		"argument":           {[]string{"now"}, `unexpected argument "now"`},
+		"no such folder":     {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := run(t.Context(), row.args, io.Discard); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error is %v, want %q", err, row.want)
+			}
+		})
+	}
+}

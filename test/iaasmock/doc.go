@@ -1,0 +1,26 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package iaasmock is a STACKIT cloud that fits into a test: the IaaS API v2
+// with its token endpoint as an http.Handler that keeps state.
+//
+// Servers live as in the cloud (CREATING, ACTIVE, DELETING, gone), take
+// addresses from their network, and leave behind what the cloud leaves behind.
+// Requests are checked against the rules of the official API document and
+// refused in the service's words. Nothing runs in the background: the state
+// follows from the clock, which may be a fake one.
+//
+//	cloud := iaasmock.New(iaasmock.WithBootDuration(2 * time.Second))
+//	api := httptest.NewServer(cloud)
+//	defer api.Close()
+//	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+//	// Give the client under test key, api.URL as endpoint, api.URL+"/token" as
+//	// token endpoint, and let one answer to CreateServer get lost:
+//	cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+//	// ... run it, then look at what exists and what was called:
+//	fmt.Println(len(cloud.Servers()), cloud.CallCounts()["CreateServer"])
+//
+// What a fresh cloud holds is in DefaultCatalogue. Calls the mock does not know
+// are answered with 404 or 405 and counted as "Unknown". No client is treated
+// specially.
+package iaasmock

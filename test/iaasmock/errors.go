@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+)
+
+const jsonContentType = "application/json"
+
+// apiError is an answer in the API's error form.
+type apiError struct {
+	Code int    `json:"code"`
+	Msg  string `json:"msg"`
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Msg) }
+
+func newError(code int, format string, args ...any) *apiError {
+	return &apiError{Code: code, Msg: fmt.Sprintf(format, args...)}
+}
+
+func badRequest(format string, args ...any) *apiError {
+	return newError(http.StatusBadRequest, format, args...)
+}
+
+func notFound(what string) *apiError {
+	return newError(http.StatusNotFound, "%s not found", what)
+}
+
+// conflict is all the API says when something is in use.
+func conflict() *apiError { return newError(http.StatusConflict, "Conflict") }
+
+func unauthorized() *apiError { return newError(http.StatusUnauthorized, "Unauthorized") }
+
+func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") }
+
+// answer is a response before it is written. Status 0 means that none is.
+type answer struct {
+	status      int
+	contentType string
+	body        []byte
+	header      http.Header
+	drop        bool
+}
+
+func errorAnswer(e *apiError) answer {
+	return jsonAnswer(e.Code, e)
+}
+
+func jsonAnswer(status int, body any) answer {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		encoded, _ = json.Marshal(newError(http.StatusInternalServerError, "encode the answer: %v", err))
+		status = http.StatusInternalServerError
+	}
+	return answer{status: status, contentType: jsonContentType, body: append(encoded, '\n')}
+}

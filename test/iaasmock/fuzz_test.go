@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// FuzzCreateServer: whatever is sent, the answer is a server or an error in the
+// API's form.
+func FuzzCreateServer(f *testing.F) {
+	whole, err := json.Marshal(serverBody(object{"labels": object{"a": nil}, "agent": object{}}))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{
+		string(whole), "", "null", "[[[", `{"networking":[]}`, `{"name":{},"bootVolume":{"source":[]}}`,
+		strings.Replace(string(whole), "20", "1e400", 1), strings.Replace(string(whole), "20", "-1", 1),
+	} {
+		f.Add(seed)
+	}
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
+	f.Fuzz(func(t *testing.T, body string) {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, inRegion+"/servers", strings.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		response := httptest.NewRecorder()
+		cloud.ServeHTTP(response, request)
+		var answer struct {
+			ID, Msg string
+			Code    int
+		}
+		if err := json.Unmarshal(response.Body.Bytes(), &answer); err != nil {
+			t.Fatalf("%d %s: %v", response.Code, response.Body, err)
+		}
+		created := response.Code == 201 && answer.ID != ""
+		refused := response.Code >= 400 && response.Code < 500 && answer.Code == response.Code && answer.Msg != ""
+		if !created && !refused {
+			t.Errorf("%d %s", response.Code, response.Body)
+		}
+	})
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestInspectionGivesCopies(t *testing.T) {
+	m := openMock(t)
+	id := m.create(object{"labels": object{"a": "b"}, "userData": "YWJj"})
+	changed := m.server(id)
+	changed.Labels["a"], changed.UserData[0], changed.BootVolume.Size, changed.NICIDs[0] = "x", 'x', 1, "x"
+	fresh := m.server(id)
+	if fresh.Labels["a"] != "b" || string(fresh.UserData) != "abc" || fresh.BootVolume.Size != 20 || fresh.NICIDs[0] == "x" {
+		t.Errorf("changing a copy changed the cloud: %+v", fresh)
+	}
+}
+
+func TestCallsAndState(t *testing.T) {
+	m := openMock(t)
+	id := m.create(nil)
+	m.clock.Step(time.Second)
+	m.want(404, "GET", inRegion+"/servers/"+iaasmock.DefaultNICID+"?details=true", nil)
+
+	calls := m.cloud.Calls()
+	if len(calls) != 2 || calls[0].Operation != "CreateServer" || calls[0].Status != 201 || calls[0].Method != "POST" {
+		t.Fatalf("calls %+v", calls)
+	}
+	if last := calls[1]; last.Operation != "GetServer" || last.Status != 404 || last.Query.Get("details") != "true" ||
+		last.Path != inRegion+"/servers/"+iaasmock.DefaultNICID || !last.StartedAt.Equal(m.clock.Now()) {
+		t.Errorf("call %+v", last)
+	}
+	state := m.want(200, "GET", "/admin/state", nil)
+	if servers := state["servers"].([]any); len(servers) != 1 || servers[0].(object)["id"] != id {
+		t.Errorf("state %v", state)
+	}
+	if counts := state["calls"].(object); counts["CreateServer"] != 1.0 || counts["GetServer"] != 1.0 || len(counts) != 2 {
+		t.Errorf("counts %v", counts)
+	}
+	m.cloud.ResetCalls()
+	if len(m.cloud.Calls()) > 0 || len(m.cloud.CallCounts()) > 0 {
+		t.Error("calls are left after ResetCalls")
+	}
+	response, body, err := m.try("GET", "/healthz", nil)
+	if err != nil || response.StatusCode != 200 || string(body) != "ok\n" {
+		t.Errorf("healthz: %s %v", body, err)
+	}
+}
+
+func TestCountsOutliveTheRing(t *testing.T) {
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
+	const calls = 20100
+	for i := range calls {
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/v2/keypairs?n=%d", i), nil)
+		cloud.ServeHTTP(httptest.NewRecorder(), request)
+	}
+	kept := cloud.Calls()
+	if got := cloud.CallCounts()["ListKeyPairs"]; got != calls {
+		t.Errorf("%d counted", got)
+	}
+	if first, last := kept[0].Query.Get("n"), kept[len(kept)-1].Query.Get("n"); len(kept) != 20000 || first != "100" || last != "20099" {
+		t.Errorf("%d calls kept, from %s to %s", len(kept), first, last)
+	}
+}
+
+func TestNewRefusesABrokenCatalogue(t *testing.T) {
+	for name, change := range map[string]func(*iaasmock.Catalogue){
+		"NIC without its network": func(c *iaasmock.Catalogue) { c.Networks = nil },
+		"no prefix":               func(c *iaasmock.Catalogue) { c.Networks[0].IPv4Prefix = "10.0.0.0" },
+		"no room":                 func(c *iaasmock.Catalogue) { c.Networks[0].IPv4Prefix = "10.0.0.0/32" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			catalogue := iaasmock.DefaultCatalogue()
+			change(&catalogue)
+			defer func() {
+				if recover() == nil {
+					t.Error("New took it")
+				}
+			}()
+			iaasmock.New(iaasmock.WithCatalogue(catalogue))
+		})
+	}
+}

@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+)
+
+// errNoAddress is what a full network answers with.
+var errNoAddress = errors.New("no free address")
+
+// network hands out the addresses of its prefixes.
+type network struct {
+	Network
+	v4, v6 *addressPool
+}
+
+func newNetwork(n Network) (*network, error) {
+	v4, err := newAddressPool(n.IPv4Prefix)
+	if err != nil {
+		return nil, fmt.Errorf("network %s: %w", n.ID, err)
+	}
+	v6, err := newAddressPool(n.IPv6Prefix)
+	if err != nil {
+		return nil, fmt.Errorf("network %s: %w", n.ID, err)
+	}
+	return &network{Network: n, v4: v4, v6: v6}, nil
+}
+
+// assign gives the NIC the addresses it asks for, or any, and a MAC.
+func (n *network) assign(nic *NIC) error {
+	v4, err := n.v4.take(nic.IPv4)
+	if err != nil {
+		return err
+	}
+	v6, err := n.v6.take(nic.IPv6)
+	if err != nil {
+		n.v4.release(v4)
+		return err
+	}
+	nic.IPv4, nic.IPv6 = v4, v6
+	if nic.MAC == "" {
+		nic.MAC = newMAC()
+	}
+	return nil
+}
+
+func (n *network) release(nic *NIC) {
+	n.v4.release(nic.IPv4)
+	n.v6.release(nic.IPv6)
+}
+
+// addressPool is the addresses of one prefix. A nil pool has none and gives "".
+type addressPool struct {
+	prefix      netip.Prefix
+	first, last netip.Addr
+	next        netip.Addr
+	used        map[netip.Addr]bool
+}
+
+func newAddressPool(prefix string) (*addressPool, error) {
+	if prefix == "" {
+		return nil, nil
+	}
+	parsed, err := netip.ParsePrefix(prefix)
+	if err != nil {
+		return nil, err
+	}
+	parsed = parsed.Masked()
+	// The network's own address and the gateway are not given out.
+	first := parsed.Addr().Next().Next()
+	if !parsed.Contains(first) {
+		return nil, fmt.Errorf("prefix %s has no room for a NIC", prefix)
+	}
+	last := lastAddress(parsed)
+	if parsed.Addr().Is4() {
+		last = last.Prev() // broadcast
+	}
+	return &addressPool{prefix: parsed, first: first, last: last, next: first, used: map[netip.Addr]bool{}}, nil
+}
+
+// gateway is the first address, "" for a nil pool.
+func (p *addressPool) gateway() string {
+	if p == nil {
+		return ""
+	}
+	return p.prefix.Addr().Next().String()
+}
+
+// take reserves the wanted address, or the next free one if none is wanted.
+// An address just given back is not used again at once.
+func (p *addressPool) take(wanted string) (string, error) {
+	if p == nil {
+		if wanted != "" {
+			return "", newError(400, "IP address %s is not valid for the network", wanted)
+		}
+		return "", nil
+	}
+	if wanted != "" {
+		return p.takeThis(wanted)
+	}
+	for start, addr := p.next, p.next; ; {
+		free := !p.used[addr]
+		candidate := addr
+		if addr = addr.Next(); addr.Compare(p.last) > 0 {
+			addr = p.first
+		}
+		if free {
+			p.used[candidate], p.next = true, addr
+			return candidate.String(), nil
+		}
+		if addr == start {
+			return "", errNoAddress
+		}
+	}
+}
+
+func (p *addressPool) takeThis(wanted string) (string, error) {
+	addr, err := netip.ParseAddr(wanted)
+	if err != nil || addr.Compare(p.first) < 0 || addr.Compare(p.last) > 0 {
+		return "", newError(400, "IP address %s is not valid for the network", wanted)
+	}
+	if p.used[addr] {
+		return "", newError(409, "IP address %s is already in use", wanted)
+	}
+	p.used[addr] = true
+	return addr.String(), nil
+}
+
+func (p *addressPool) release(address string) {
+	if p == nil || address == "" {
+		return
+	}
+	if addr, err := netip.ParseAddr(address); err == nil {
+		delete(p.used, addr)
+	}
+}
+
+func lastAddress(prefix netip.Prefix) netip.Addr {
+	bytes := prefix.Addr().AsSlice()
+	for bit := prefix.Bits(); bit < len(bytes)*8; bit++ {
+		bytes[bit/8] |= 1 << (7 - bit%8)
+	}
+	last, _ := netip.AddrFromSlice(bytes)
+	return last
+}

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"errors"
+	"time"
+
+	"github.com/google/uuid"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// nicPayload is the body of CreateNic and UpdateNic.
+type nicPayload struct {
+	Name             *string        `json:"name"`
+	Description      *string        `json:"description"`
+	IPv4             string         `json:"ipv4"`
+	IPv6             string         `json:"ipv6"`
+	AllowedAddresses *[]string      `json:"allowedAddresses"`
+	SecurityGroups   *[]string      `json:"securityGroups"`
+	NICSecurity      *bool          `json:"nicSecurity"`
+	Labels           map[string]any `json:"labels"`
+}
+
+// nicView is a NIC as the API shows it.
+type nicView struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name,omitempty"`
+	Description      string            `json:"description,omitempty"`
+	NetworkID        string            `json:"networkId"`
+	Device           string            `json:"device,omitempty"`
+	IPv4             string            `json:"ipv4,omitempty"`
+	IPv6             string            `json:"ipv6,omitempty"`
+	MAC              string            `json:"mac"`
+	Status           string            `json:"status"`
+	Type             string            `json:"type"`
+	NICSecurity      bool              `json:"nicSecurity"`
+	AllowedAddresses []string          `json:"allowedAddresses"`
+	SecurityGroups   []string          `json:"securityGroups"`
+	Labels           map[string]string `json:"labels"`
+}
+
+// showNIC makes the view; a NIC is ACTIVE while its server is.
+func (c *Cloud) showNIC(nic NIC, now time.Time) nicView {
+	view := nicView{
+		ID: nic.ID, Name: nic.Name, Description: nic.Description, NetworkID: nic.NetworkID, Device: nic.ServerID,
+		IPv4: nic.IPv4, IPv6: nic.IPv6, MAC: nic.MAC, Status: "DOWN", Type: "none",
+		NICSecurity: !nic.SecurityDisabled, AllowedAddresses: orEmpty(nic.AllowedAddresses),
+		SecurityGroups: orEmpty(nic.SecurityGroups), Labels: orEmptyMap(nic.Labels),
+	}
+	if s, attached := c.servers.get(nic.ServerID); attached {
+		view.Type = "server"
+		if s.stateAt(now).status == StatusActive {
+			view.Status = "ACTIVE"
+		}
+	}
+	return view
+}
+
+// nicOf finds a NIC in the request's project and region.
+func (c *Cloud) nicOf(r *request, id string) (*NIC, *apiError) {
+	nic, ok := c.nics.get(id)
+	if !ok || nic.ProjectID != r.project() || nic.Region != r.region() {
+		return nil, notFound("network interface")
+	}
+	return nic, nil
+}
+
+// networkOf finds a network in the request's project and region.
+func (c *Cloud) networkOf(r *request, id string) (*network, *apiError) {
+	network, ok := c.networks.get(id)
+	if !ok || network.ProjectID != r.project() || network.Region != r.region() {
+		return nil, notFound("network")
+	}
+	return network, nil
+}
+
+// withNetworkNIC runs f on the NIC the path names, in the network it names.
+func (c *Cloud) withNetworkNIC(r *request, f func(n *network, nic *NIC, now time.Time) *apiError) *apiError {
+	var err *apiError
+	c.locked(func(now time.Time) {
+		var network *network
+		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
+			return
+		}
+		var nic *NIC
+		if nic, err = c.nicOf(r, r.vars["nicId"]); err != nil {
+			return
+		}
+		if nic.NetworkID != network.ID {
+			err = notFound("network interface")
+			return
+		}
+		err = f(network, nic, now)
+	})
+	return err
+}
+
+func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
+	return c.listNICs(r, func(NIC) bool { return true })
+}
+
+func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
+	var err *apiError
+	c.locked(func(time.Time) { _, err = c.networkOf(r, r.vars["networkId"]) })
+	if err != nil {
+		return nil, err
+	}
+	return c.listNICs(r, func(nic NIC) bool { return nic.NetworkID == r.vars["networkId"] })
+}
+
+func (c *Cloud) listNICs(r *request, want func(NIC) bool) (any, *apiError) {
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	views := []nicView{}
+	c.locked(func(now time.Time) {
+		for _, nic := range c.nics.all() {
+			inScope := nic.ProjectID == r.project() && nic.Region == r.region()
+			if inScope && want(*nic) && selector.Matches(labels.Set(nic.Labels)) {
+				views = append(views, c.showNIC(*nic, now))
+			}
+		}
+	})
+	return items(views), nil
+}
+
+func (c *Cloud) getProjectNIC(r *request) (view any, err *apiError) {
+	c.locked(func(now time.Time) {
+		var nic *NIC
+		if nic, err = c.nicOf(r, r.vars["nicId"]); err == nil {
+			view = c.showNIC(*nic, now)
+		}
+	})
+	return view, err
+}
+
+func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
+	err = c.withNetworkNIC(r, func(_ *network, nic *NIC, now time.Time) *apiError {
+		view = c.showNIC(*nic, now)
+		return nil
+	})
+	return view, err
+}
+
+func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
+	var payload nicPayload
+	if err := r.decode("CreateNicPayload", schemaCreateNIC, &payload); err != nil {
+		return nil, err
+	}
+	c.locked(func(now time.Time) {
+		var network *network
+		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
+			return
+		}
+		nic := &NIC{
+			ID: uuid.NewString(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
+			IPv4: payload.IPv4, IPv6: payload.IPv6,
+		}
+		if err = c.changeNIC(r, nic, payload); err != nil {
+			return
+		}
+		if failed := network.assign(nic); failed != nil {
+			err = addressError(failed)
+			return
+		}
+		c.nics.put(nic.ID, nic)
+		c.totals.NICsCreated++
+		view = c.showNIC(*nic, now)
+	})
+	return view, err
+}
+
+func addressError(err error) *apiError {
+	if refused := (*apiError)(nil); errors.As(err, &refused) {
+		return refused
+	}
+	return newError(409, "No more IP addresses available on the network")
+}
+
+func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
+	var payload nicPayload
+	if err := r.decode("UpdateNicPayload", schemaUpdateNIC, &payload); err != nil {
+		return nil, err
+	}
+	err = c.withNetworkNIC(r, func(_ *network, nic *NIC, now time.Time) *apiError {
+		if err := c.changeNIC(r, nic, payload); err != nil {
+			return err
+		}
+		view = c.showNIC(*nic, now)
+		return nil
+	})
+	return view, err
+}
+
+// changeNIC applies what the payload has; lists are replaced as a whole. On
+// error nothing is changed.
+func (c *Cloud) changeNIC(r *request, nic *NIC, payload nicPayload) *apiError {
+	labels, err := mergeLabels(nic.Labels, payload.Labels)
+	if err != nil {
+		return err
+	}
+	if groups := payload.SecurityGroups; groups != nil {
+		for _, id := range *groups {
+			if group, ok := c.findSecurityGroup(r, id); !ok || group.ID != id {
+				return notFound("security group")
+			}
+		}
+		nic.SecurityGroups = *groups
+	}
+	nic.Labels = labels
+	if payload.Name != nil {
+		nic.Name = *payload.Name
+	}
+	if payload.Description != nil {
+		nic.Description = *payload.Description
+	}
+	if payload.AllowedAddresses != nil {
+		nic.AllowedAddresses = *payload.AllowedAddresses
+	}
+	if payload.NICSecurity != nil {
+		nic.SecurityDisabled = !*payload.NICSecurity
+	}
+	return nil
+}
+
+func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
+	err := c.withNetworkNIC(r, func(_ *network, nic *NIC, _ time.Time) *apiError {
+		if nic.ServerID != "" {
+			return conflict()
+		}
+		c.removeNIC(nic)
+		return nil
+	})
+	return nil, err
+}

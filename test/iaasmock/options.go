@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Option changes a Cloud as New makes it.
+type Option func(*settings)
+
+type settings struct {
+	clock          clock.Clock
+	bootDuration   time.Duration
+	deleteDuration time.Duration
+	latencyMin     time.Duration
+	latencyMax     time.Duration
+	listLag        time.Duration
+	tokenLifetime  time.Duration
+	catalogue      Catalogue
+	authenticate   bool
+	serverLabels   bool
+}
+
+func defaultSettings() settings {
+	return settings{
+		clock:          clock.RealClock{},
+		bootDuration:   10 * time.Second,
+		deleteDuration: 5 * time.Second,
+		tokenLifetime:  time.Hour,
+		catalogue:      DefaultCatalogue(),
+		authenticate:   true,
+	}
+}
+
+// WithClock makes the cloud live by this clock. Start a fake one at about the
+// real time: clients sign assertions and judge tokens by their own clock.
+// Latency and Fault.Delay wait on it, too, so a fake clock must be stepped for
+// them to end.
+func WithClock(c clock.Clock) Option {
+	return func(s *settings) { s.clock = c }
+}
+
+// WithBootDuration sets the time from CREATING to ACTIVE. Default: 10 s.
+func WithBootDuration(d time.Duration) Option {
+	return func(s *settings) { s.bootDuration = d }
+}
+
+// WithDeleteDuration sets the time from DELETING to gone. Default: 5 s.
+func WithDeleteDuration(d time.Duration) Option {
+	return func(s *settings) { s.deleteDuration = d }
+}
+
+// WithLatency makes every call take a random time between min and max.
+// Default: none.
+func WithLatency(min, max time.Duration) Option {
+	return func(s *settings) { s.latencyMin, s.latencyMax = min, max }
+}
+
+// WithListLag makes lists of servers show which servers there were, and in
+// which state, that long ago: a new server is missing, a gone one still there.
+// Reading a server by its ID is never late. Default: none.
+func WithListLag(d time.Duration) Option {
+	return func(s *settings) { s.listLag = d }
+}
+
+// WithCatalogue replaces DefaultCatalogue.
+func WithCatalogue(catalogue Catalogue) Option {
+	return func(s *settings) { s.catalogue = catalogue }
+}
+
+// WithoutAuthentication accepts calls without a token, and any token.
+func WithoutAuthentication() Option {
+	return func(s *settings) { s.authenticate = false }
+}
+
+// WithTokenLifetime sets how long an access token is valid. Default: 1 h.
+func WithTokenLifetime(d time.Duration) Option {
+	return func(s *settings) { s.tokenLifetime = d }
+}
+
+// WithServerLabels adds the labels to new servers that STACKIT puts on its own
+// there: stackit_project_id and provisionSTACKITServerAgent. Default: off.
+func WithServerLabels() Option {
+	return func(s *settings) { s.serverLabels = true }
+}

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// unknownOperation is how calls are counted that no route fits.
+const unknownOperation = "Unknown"
+
+// route is one operation of the API document.
+type route struct {
+	operation string
+	method    string
+	path      string
+	// status is that of success.
+	status int
+	// open needs no token.
+	open   bool
+	handle func(*Cloud, *request) (any, *apiError)
+}
+
+// request is a call on its way to a handler.
+type request struct {
+	*http.Request
+	vars  map[string]string
+	body  []byte
+	fault Fault
+}
+
+func (r *request) project() string { return r.vars["projectId"] }
+func (r *request) region() string  { return r.vars["region"] }
+
+const inRegion = "/v2/projects/{projectId}/regions/{region}"
+
+// routes is the API that the mock knows.
+var routes = []route{
+	{"Token", "POST", "/token", 200, true, (*Cloud).issueToken},
+
+	{"ListServers", "GET", inRegion + "/servers", 200, false, (*Cloud).listServers},
+	{"CreateServer", "POST", inRegion + "/servers", 201, false, (*Cloud).createServer},
+	{"GetServer", "GET", inRegion + "/servers/{serverId}", 200, false, (*Cloud).getServer},
+	{"UpdateServer", "PATCH", inRegion + "/servers/{serverId}", 200, false, (*Cloud).updateServer},
+	{"DeleteServer", "DELETE", inRegion + "/servers/{serverId}", 204, false, (*Cloud).deleteServer},
+	{"ListServerNICs", "GET", inRegion + "/servers/{serverId}/nics", 200, false, (*Cloud).listServerNICs},
+	{"ListAttachedVolumes", "GET", inRegion + "/servers/{serverId}/volume-attachments", 200, false, (*Cloud).listAttachedVolumes},
+
+	{"ListProjectNICs", "GET", inRegion + "/nics", 200, false, (*Cloud).listProjectNICs},
+	{"GetProjectNIC", "GET", inRegion + "/nics/{nicId}", 200, false, (*Cloud).getProjectNIC},
+	{"ListNics", "GET", inRegion + "/networks/{networkId}/nics", 200, false, (*Cloud).listNetworkNICs},
+	{"CreateNic", "POST", inRegion + "/networks/{networkId}/nics", 201, false, (*Cloud).createNIC},
+	{"GetNic", "GET", inRegion + "/networks/{networkId}/nics/{nicId}", 200, false, (*Cloud).getNetworkNIC},
+	{"UpdateNic", "PATCH", inRegion + "/networks/{networkId}/nics/{nicId}", 200, false, (*Cloud).updateNIC},
+	{"DeleteNic", "DELETE", inRegion + "/networks/{networkId}/nics/{nicId}", 204, false, (*Cloud).deleteNIC},
+
+	{"ListVolumes", "GET", inRegion + "/volumes", 200, false, (*Cloud).listVolumes},
+	{"CreateVolume", "POST", inRegion + "/volumes", 201, false, (*Cloud).createVolume},
+	{"GetVolume", "GET", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).getVolume},
+	{"DeleteVolume", "DELETE", inRegion + "/volumes/{volumeId}", 204, false, (*Cloud).deleteVolume},
+
+	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
+	{"GetNetwork", "GET", inRegion + "/networks/{networkId}", 200, false, (*Cloud).getNetwork},
+	{"ListImages", "GET", inRegion + "/images", 200, false, (*Cloud).listImages},
+	{"GetImage", "GET", inRegion + "/images/{imageId}", 200, false, (*Cloud).getImage},
+	{"ListMachineTypes", "GET", inRegion + "/machine-types", 200, false, (*Cloud).listMachineTypes},
+	{"GetMachineType", "GET", inRegion + "/machine-types/{machineType}", 200, false, (*Cloud).getMachineType},
+	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},
+	{"GetSecurityGroup", "GET", inRegion + "/security-groups/{securityGroupId}", 200, false, (*Cloud).getSecurityGroup},
+	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
+	{"GetAffinityGroup", "GET", inRegion + "/affinity-groups/{affinityGroupId}", 200, false, (*Cloud).getAffinityGroup},
+	{"ListAvailabilityZones", "GET", "/v2/regions/{region}/availability-zones", 200, false, (*Cloud).listAvailabilityZones},
+	{"ListKeyPairs", "GET", "/v2/keypairs", 200, false, (*Cloud).listKeypairs},
+	{"GetKeyPair", "GET", "/v2/keypairs/{keypairName}", 200, false, (*Cloud).getKeypair},
+}
+
+// matchRoute finds the operation; without one it says why, in the API's words.
+func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
+	segments, err := pathSegments(r.URL)
+	miss := notFoundRoute()
+	if err == nil {
+		for _, candidate := range routes {
+			vars, ok := matchPath(candidate.path, segments)
+			if !ok {
+				continue
+			}
+			if candidate.method == r.Method {
+				return candidate, vars, nil
+			}
+			miss = newError(http.StatusMethodNotAllowed, "method not allowed")
+		}
+	}
+	return route{operation: unknownOperation}, nil, miss
+}
+
+func notFoundRoute() *apiError {
+	return newError(http.StatusNotFound, "no matching operation was found")
+}
+
+func pathSegments(u *url.URL) ([]string, error) {
+	segments := strings.Split(u.EscapedPath(), "/")
+	for i, segment := range segments {
+		decoded, err := url.PathUnescape(segment)
+		if err != nil {
+			return nil, err
+		}
+		segments[i] = decoded
+	}
+	return segments, nil
+}
+
+func matchPath(pattern string, segments []string) (map[string]string, bool) {
+	parts := strings.Split(pattern, "/")
+	if len(parts) != len(segments) || slices.Contains(segments[1:], "") {
+		return nil, false
+	}
+	vars := map[string]string{}
+	for i, part := range parts {
+		if name, isVar := strings.CutPrefix(part, "{"); isVar {
+			vars[strings.TrimSuffix(name, "}")] = segments[i]
+		} else if part != segments[i] {
+			return nil, false
+		}
+	}
+	return vars, true
+}
+
+func (c *Cloud) issueToken(r *request) (any, *apiError) {
+	response, err := c.tokens.exchange(r.body)
+	if err != nil {
+		return nil, err
+	}
+	return response, nil
+}

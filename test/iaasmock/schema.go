@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// schema is the part of OpenAPI that the API document uses for request bodies.
+// The real API checks bodies with kin-openapi and hands its messages through;
+// check finds the same fault first and says the same.
+type schema struct {
+	kind       string // string, integer, boolean, object or array
+	properties map[string]*schema
+	required   []string
+	readOnly   bool
+	closed     bool // no other properties
+	items      *schema
+	maxItems   int
+	minLength  int
+	maxLength  int
+	pattern    *regexp.Regexp
+	format     string // shown in the message of pattern, if set
+	allOf      []*schema
+	oneOf      []*schema
+}
+
+// schemaError is one violation; path leads from the schema checked to it.
+type schemaError struct {
+	path   []string
+	reason string
+	// bare: the real message carries no dump of the schema. Messages are cut at
+	// the first dump, so what follows in a list shows only after a bare one.
+	bare bool
+}
+
+func (e *schemaError) Error() string {
+	if len(e.path) == 0 {
+		return e.reason
+	}
+	return fmt.Sprintf("Error at %q: %s", "/"+strings.Join(e.path, "/"), e.reason)
+}
+
+func (e *schemaError) below(key string) *schemaError {
+	return &schemaError{path: append([]string{key}, e.path...), reason: e.reason, bare: e.bare}
+}
+
+func violation(format string, args ...any) *schemaError {
+	return &schemaError{reason: fmt.Sprintf(format, args...)}
+}
+
+// check returns the first violation. Numbers in value are json.Number.
+func (s *schema) check(value any) *schemaError {
+	switch {
+	case s.allOf != nil:
+		return s.checkAllOf(value)
+	case s.oneOf != nil:
+		return s.checkOneOf(value)
+	case value == nil:
+		return violation("Value is not nullable")
+	}
+	switch s.kind {
+	case "string":
+		return s.checkString(value)
+	case "integer":
+		number, ok := value.(json.Number)
+		if _, err := number.Int64(); !ok || err != nil {
+			return violation("value must be an integer")
+		}
+	case "boolean":
+		if _, ok := value.(bool); !ok {
+			return violation("value must be a boolean")
+		}
+	case "array":
+		return s.checkArray(value)
+	case "object":
+		return s.checkObject(value)
+	}
+	return nil
+}
+
+func (s *schema) checkAllOf(value any) *schemaError {
+	var reasons []string
+	for _, part := range s.allOf {
+		err := part.check(value)
+		if err == nil {
+			continue
+		}
+		reasons = append(reasons, err.Error())
+		if !err.bare {
+			break
+		}
+	}
+	if reasons == nil {
+		return nil
+	}
+	return violation("doesn't match schema due to: %s", strings.Join(reasons, " And "))
+}
+
+func (s *schema) checkOneOf(value any) *schemaError {
+	matches := 0
+	var first *schemaError
+	for _, part := range s.oneOf {
+		if err := part.check(value); err == nil {
+			matches++
+		} else if first == nil {
+			first = err
+		}
+	}
+	switch matches {
+	case 0:
+		return violation("doesn't match schema due to: %s", first)
+	case 1:
+		return nil
+	default:
+		return &schemaError{reason: "input matches more than one oneOf schemas", bare: true}
+	}
+}
+
+func (s *schema) checkString(value any) *schemaError {
+	text, ok := value.(string)
+	switch {
+	case !ok:
+		return violation("value must be a string")
+	case utf8.RuneCountInString(text) < s.minLength:
+		return violation("minimum string length is %d", s.minLength)
+	case s.maxLength > 0 && utf8.RuneCountInString(text) > s.maxLength:
+		return violation("maximum string length is %d", s.maxLength)
+	case s.pattern == nil || s.pattern.MatchString(text):
+		return nil
+	case s.format != "":
+		return violation(`string doesn't match the format "%s": string doesn't match pattern "%s"`, s.format, s.pattern)
+	default:
+		return violation(`string doesn't match the regular expression "%s"`, s.pattern)
+	}
+}
+
+func (s *schema) checkArray(value any) *schemaError {
+	array, ok := value.([]any)
+	switch {
+	case !ok:
+		return violation("value must be an array")
+	case s.maxItems > 0 && len(array) > s.maxItems:
+		return violation("maximum number of items is %d", s.maxItems)
+	}
+	for i, item := range array {
+		if err := s.items.check(item); err != nil {
+			return err.below(fmt.Sprint(i))
+		}
+	}
+	return nil
+}
+
+func (s *schema) checkObject(value any) *schemaError {
+	object, ok := value.(map[string]any)
+	if !ok {
+		return violation("value must be an object")
+	}
+	names := slices.Sorted(maps.Keys(object))
+	for _, name := range names {
+		if property := s.properties[name]; property != nil && property.readOnly {
+			return violation("readOnly property %q in request", name).below(name)
+		}
+	}
+	for _, name := range names {
+		property := s.properties[name]
+		if property == nil {
+			if s.closed {
+				return violation("property %q is unsupported", name)
+			}
+			continue
+		}
+		if err := property.check(object[name]); err != nil {
+			return err.below(name)
+		}
+	}
+	for _, name := range s.required {
+		if _, ok := object[name]; !ok {
+			return violation("property %q is missing", name).below(name)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+func (c *Cloud) listServers(r *request) (any, *apiError) {
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	details, err := r.flag("details")
+	if err != nil {
+		return nil, err
+	}
+	views := []any{}
+	c.locked(func(now time.Time) {
+		asOf := now.Add(-c.listLag)
+		for _, s := range c.serversAt(asOf) {
+			if s.in(r) && selector.Matches(labels.Set(s.Labels)) {
+				views = append(views, c.showServer(s, asOf, details))
+			}
+		}
+	})
+	return items(views), nil
+}
+
+// serversAt are the servers there were at t, in order of creation.
+func (c *Cloud) serversAt(t time.Time) []*server {
+	servers := c.servers.all()
+	for _, ghost := range c.ghosts {
+		if t.Before(ghost.removedAt) {
+			servers = append(servers, ghost)
+		}
+	}
+	servers = slices.DeleteFunc(servers, func(s *server) bool { return s.CreatedAt.After(t) })
+	slices.SortStableFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
+	return servers
+}
+
+// withServer runs f on the server that the path names.
+func (c *Cloud) withServer(r *request, f func(s *server, now time.Time) *apiError) *apiError {
+	var err *apiError
+	c.locked(func(now time.Time) {
+		s, ok := c.servers.get(r.vars["serverId"])
+		if !ok || !s.in(r) {
+			err = notFound("server")
+			return
+		}
+		err = f(s, now)
+	})
+	return err
+}
+
+func (c *Cloud) getServer(r *request) (view any, err *apiError) {
+	details, err := r.flag("details")
+	if err != nil {
+		return nil, err
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		view = c.showServer(s, now, details)
+		return nil
+	})
+	return view, err
+}
+
+func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
+	var payload struct {
+		Name     *string        `json:"name"`
+		Labels   map[string]any `json:"labels"`
+		Metadata map[string]any `json:"metadata"`
+	}
+	if err := r.decode("UpdateServerPayload", schemaUpdateServer, &payload); err != nil {
+		return nil, err
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		labels, err := mergeLabels(s.Labels, payload.Labels)
+		if err != nil {
+			return err
+		}
+		metadata, err := mergeMetadata(s.Metadata, payload.Metadata)
+		if err != nil {
+			return err
+		}
+		if payload.Name != nil {
+			s.Name = *payload.Name
+		}
+		s.Labels, s.Metadata, s.UpdatedAt = labels, metadata, now
+		view = c.showServer(s, now, false)
+		return nil
+	})
+	return view, err
+}
+
+// deleteServer is taken in every state, as far as is known.
+func (c *Cloud) deleteServer(r *request) (any, *apiError) {
+	err := c.withServer(r, func(s *server, now time.Time) *apiError {
+		end := outcome{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
+		if r.fault.NeverGone {
+			end = outcome{}
+		}
+		s.startDeletion(now, end)
+		c.deleting[s.ID] = s
+		return nil
+	})
+	return nil, err
+}
+
+func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
+	views := []any{}
+	err := c.withServer(r, func(s *server, now time.Time) *apiError {
+		for _, nic := range c.serverNICs(s) {
+			views = append(views, c.showNIC(nic, now))
+		}
+		return nil
+	})
+	return items(views), err
+}
+
+func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
+	views := []any{}
+	err := c.withServer(r, func(s *server, _ time.Time) *apiError {
+		for _, id := range s.VolumeIDs {
+			boot := s.BootVolume
+			views = append(views, attachmentView{
+				ServerID: s.ID, VolumeID: id,
+				DeleteOnTermination: boot != nil && boot.ID == id && boot.DeleteOnTermination,
+			})
+		}
+		return nil
+	})
+	return items(views), err
+}
+
+func (s *server) in(r *request) bool {
+	return s.ProjectID == r.project() && s.Region == r.region()
+}
+
+// flag reads a boolean query parameter that is false by default.
+func (r *request) flag(name string) (bool, *apiError) {
+	text := r.URL.Query().Get(name)
+	if text == "" {
+		return false, nil
+	}
+	value, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, badRequest("parameter %q in query has an error: value %s: an invalid boolean: invalid syntax", name, text)
+	}
+	return value, nil
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// testdata/refusals.json holds requests and what kin-openapi v0.152.0, which
+// the service uses, says about them by the official API document. Where the
+// service is known to name a schema differently, that name is used.
+func TestRefusalsInTheServicesWords(t *testing.T) {
+	encoded, err := os.ReadFile("testdata/refusals.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct{ Method, Path, ContentType, Body, Message string }
+	if err := json.Unmarshal(encoded, &rows); err != nil {
+		t.Fatal(err)
+	}
+	m := openMock(t)
+	for _, row := range rows {
+		name := strings.ReplaceAll(fmt.Sprintf("%s %s %.90s", row.Method, strings.TrimPrefix(row.Path, inRegion), row.Body), "/", "_")
+		t.Run(name, func(t *testing.T) {
+			request, err := http.NewRequestWithContext(t.Context(), row.Method, m.url+row.Path, strings.NewReader(row.Body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", row.ContentType)
+			response, err := http.DefaultClient.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = response.Body.Close() }()
+			var answer struct {
+				Code int
+				Msg  string
+			}
+			if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
+				t.Fatal(err)
+			}
+			want := map[string]int{"method not allowed": 405, "no matching operation was found": 404}[row.Message]
+			if want == 0 {
+				want = 400
+			}
+			if response.StatusCode != want || answer.Code != want {
+				t.Errorf("answered %d with code %d, want %d", response.StatusCode, answer.Code, want)
+			}
+			if answer.Msg != row.Message {
+				t.Errorf("said  %s\n want %s", answer.Msg, row.Message)
+			}
+		})
+	}
+	if got := len(m.cloud.Servers()) + len(m.cloud.NICs()) + len(m.cloud.Volumes()); got != 3 {
+		t.Errorf("%d resources, want the catalogue's 3", got)
+	}
+}
+
+func TestCreateServerRefusals(t *testing.T) {
+	const nothing = "99999999-0000-4000-8000-000000000001"
+	bootOf := func(size int, kind, id string) object {
+		return object{"bootVolume": object{"size": size, "source": object{"type": kind, "id": id}}}
+	}
+	for _, row := range []struct {
+		name    string
+		change  object
+		code    int
+		message string
+	}{
+		{"unknown machine type", object{"machineType": "c2i.3"}, 400, "machine type is not valid"},
+		{"unknown image", bootOf(20, "image", nothing), 404, "image not found"},
+		{"unknown snapshot", bootOf(20, "snapshot", nothing), 404, "snapshot not found"},
+		{"unknown boot volume", bootOf(20, "volume", nothing), 404, "volume not found"},
+		{"unknown source type", bootOf(20, "tape", nothing), 400, `source type "tape" is not supported`},
+		{"boot volume too small", bootOf(9, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
+		{"boot volume without size", bootOf(0, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
+		{"boot volume too large", bootOf(16001, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
+		{"data volume as boot volume", bootOf(0, "volume", iaasmock.DefaultVolumeID), 400, "not bootable"},
+		{"nothing to boot from", object{"bootVolume": nil}, 400, "boot device is missing"},
+		{"two things to boot from", object{"imageId": iaasmock.DefaultImageID}, 400, "exclude each other"},
+		{"unknown ephemeral image", object{"imageId": nothing, "bootVolume": nil}, 404, "image not found"},
+		{"unknown network", object{"networking": object{"networkId": nothing}}, 404, "network not found"},
+		{"another project's network", object{"networking": object{"networkId": iaasmock.SecondProjectNetworkID}}, 404, "network not found"},
+		{"another region's network", object{"networking": object{"networkId": iaasmock.SecondRegionNetworkID}}, 404, "network not found"},
+		{"unknown NIC", object{"networking": object{"nicIds": []string{nothing}}}, 404, "network interface not found"},
+		{"NIC twice", object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID, iaasmock.DefaultNICID}}}, 400, "Duplicate items in the list: '" + iaasmock.DefaultNICID + "'"},
+		{"unknown key pair", object{"keypairName": "mine"}, 404, "keypair not found"},
+		{"unknown security group", object{"securityGroups": []string{"mine"}}, 400, "Security group mine not found"},
+		{"security group twice", object{"securityGroups": []string{"workers", "workers"}}, 400, "Duplicate items in the list: 'workers'"},
+		{"unknown affinity group", object{"affinityGroup": nothing}, 404, "affinity group not found"},
+		{"unknown zone", object{"availabilityZone": "eu02-1"}, 400, "availability zone is not available"},
+		{"unknown volume", object{"volumes": []string{nothing}}, 404, "volume not found"},
+		{"volume twice", object{"volumes": []string{iaasmock.DefaultVolumeID, iaasmock.DefaultVolumeID}}, 400, "Duplicate items"},
+		{"label value too long", object{"labels": object{"a": strings.Repeat("x", 64)}}, 400, "63"},
+		{"label key too long", object{"labels": object{strings.Repeat("x", 64): "a"}}, 400, "63"},
+		{"label that is no string", object{"labels": object{"a": 5}}, 400, "must be a string"},
+		{"reserved label", object{"labels": object{"stackit-x": "a"}}, 400, "reserved"},
+		{"metadata too long", object{"metadata": object{"a": strings.Repeat("x", 256)}}, 400, "255"},
+		{"userData in wrong base64", object{"userData": "abcde"}, 400, "base64"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t)
+			before := m.cloud.NICs()
+			answer := m.want(row.code, "POST", inRegion+"/servers", serverBody(row.change))
+			if message := answer["msg"].(string); !strings.Contains(message, row.message) || answer["code"] != float64(row.code) {
+				t.Errorf("answered %v, want %q", answer, row.message)
+			}
+			if len(m.cloud.Servers()) > 0 || len(m.cloud.NICs()) != len(before) || m.cloud.History() != (iaasmock.Totals{}) {
+				t.Error("something was made all the same")
+			}
+		})
+	}
+}
+
+func TestInUse(t *testing.T) {
+	m := openMock(t)
+	useAll := object{
+		"networking": object{"nicIds": []string{iaasmock.DefaultNICID}},
+		"volumes":    []string{iaasmock.DefaultVolumeID},
+		"bootVolume": object{"source": object{"type": "volume", "id": iaasmock.DefaultBootVolumeID}},
+	}
+	m.create(useAll)
+	for name, value := range useAll {
+		if answer := m.want(409, "POST", inRegion+"/servers", serverBody(object{name: value})); answer["msg"] != "Conflict" {
+			t.Errorf("%s: %v", name, answer)
+		}
+	}
+	m.want(409, "DELETE", inRegion+"/volumes/"+iaasmock.DefaultVolumeID, nil)
+	m.want(409, "DELETE", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics/"+iaasmock.DefaultNICID, nil)
+	if got := len(m.cloud.Servers()); got != 1 {
+		t.Errorf("%d servers", got)
+	}
+}
+
+func TestBodyLimit(t *testing.T) {
+	m := openMock(t)
+	m.want(413, "POST", inRegion+"/servers", `{"name":"`+strings.Repeat("x", 5<<20)+`"}`)
+}
+
+func TestUnknownCalls(t *testing.T) {
+	m := openMock(t)
+	for _, row := range []struct {
+		code         int
+		method, path string
+	}{
+		{404, "GET", "/"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/quotas"}, {404, "GET", inRegion + "//servers"},
+		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/start"},
+		{405, "DELETE", inRegion + "/servers"}, {405, "GET", "/token"},
+	} {
+		answer := m.want(row.code, row.method, row.path, nil)
+		if answer["code"] != float64(row.code) || answer["msg"] == "" {
+			t.Errorf("%s %s: %v", row.method, row.path, answer)
+		}
+	}
+	if counts := m.cloud.CallCounts(); counts["Unknown"] != 7 || len(counts) != 1 {
+		t.Errorf("counted %v", counts)
+	}
+}

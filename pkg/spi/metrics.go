@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	mcmmetrics "github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+const metricsProvider = "stackit"
+
+var (
+	httpRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stackit_api_http_requests_total",
+		Help: "HTTP attempts against STACKIT's APIs by service, method and status code (0: no answer).",
+	}, []string{"service", "method", "code"})
+	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "stackit_api_http_request_duration_seconds",
+		Help:    "Duration of HTTP attempts against STACKIT's APIs, to the end of the body.",
+		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	}, []string{"service", "method"})
+)
+
+func init() {
+	prometheus.MustRegister(httpRequests, httpDuration)
+}
+
+type callsKey struct{}
+
+// WithCallCount returns a context whose API calls (HTTP attempts) are counted.
+func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
+	count := new(atomic.Int64)
+	return context.WithValue(ctx, callsKey{}, count), count
+}
+
+// observe starts the clock for an attempt on a service; the returned function
+// stops it.
+func observe(request *http.Request, service string, clock clock.PassiveClock) func(*http.Response, error) {
+	start := clock.Now()
+	if count, ok := request.Context().Value(callsKey{}).(*atomic.Int64); ok {
+		count.Add(1)
+	}
+	return func(response *http.Response, err error) {
+		elapsed := clock.Since(start)
+		code, requestID := 0, ""
+		if err == nil {
+			code, requestID = response.StatusCode, RequestID(response.Header)
+		}
+		mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, service).Inc()
+		if err != nil || code >= http.StatusBadRequest {
+			mcmmetrics.APIFailedRequestCount.WithLabelValues(metricsProvider, service).Inc()
+		} else {
+			mcmmetrics.APIRequestDuration.WithLabelValues(metricsProvider, service).Observe(elapsed.Seconds())
+		}
+		httpRequests.WithLabelValues(service, request.Method, strconv.Itoa(code)).Inc()
+		httpDuration.WithLabelValues(service, request.Method).Observe(elapsed.Seconds())
+		klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", request.URL.Path,
+			"code", code, "duration", elapsed, "requestID", requestID, "err", err)
+	}
+}
+
+// verbosity: failed calls are worth a line where state changes are logged, with
+// the request ID that support asks for. A 404 is how a deletion ends.
+func verbosity(code int) klog.Level {
+	if code >= http.StatusBadRequest && code != http.StatusNotFound || code == 0 {
+		return 2
+	}
+	return 4
+}
+
+// RequestID is how support finds a call: X-Request-Id, or the gateway's trace.
+func RequestID(header http.Header) string {
+	if id := header.Get("X-Request-Id"); id != "" {
+		return id
+	}
+	return header.Get("X-Trace-Id")
+}
+
+// serviceOf names the kind of resource a request of the IaaS API is about, for
+// the metrics. It never contains an ID.
+func serviceOf(request *http.Request) string {
+	segments := strings.Split(request.URL.Path, "/")
+	for _, segment := range slices.Backward(segments) {
+		switch segment {
+		case "servers", "nics", "volumes", "networks":
+			return segment
+		}
+	}
+	return "other"
+}

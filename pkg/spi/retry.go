@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+const (
+	// maxAttempts of a request, the first included. The manager calls again after
+	// 5 s, so a handful is enough to bridge a hiccup.
+	maxAttempts = 4
+	// firstBackoff doubles with every retry, up to maxBackoff; each is multiplied
+	// with a random factor between 0.5 and 1.5.
+	firstBackoff = 250 * time.Millisecond
+	maxBackoff   = 4 * time.Second
+	// maxRetryAfter bounds what a Retry-After header can make the process wait.
+	maxRetryAfter = 60 * time.Second
+)
+
+// mayRetry is the policy: whether a request that ended so may be sent again.
+// A server must never be made twice, so a POST is repeated only if it surely was
+// not accepted: the connection could not be made, or the API said "too many".
+func mayRetry(method string, response *http.Response, err error) bool {
+	if err != nil {
+		var token *TokenError
+		if errors.As(err, &token) || errors.Is(err, context.Canceled) {
+			return false
+		}
+		return method != http.MethodPost || isDialError(err)
+	}
+	switch response.StatusCode {
+	case http.StatusTooManyRequests:
+		return true
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return method != http.MethodPost
+	default:
+		return false
+	}
+}
+
+func isDialError(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) && op.Op == "dial"
+}
+
+// backoff before the given retry (1 is the first); random is in 0 to 1.
+func backoff(retry int, random float64) time.Duration {
+	wait := firstBackoff << (retry - 1)
+	if wait > maxBackoff {
+		wait = maxBackoff
+	}
+	return time.Duration(float64(wait) * (0.5 + random))
+}
+
+// retryAfter reads the header of a 429 or 503, in seconds or as a date; 0 without
+// one.
+func retryAfter(response *http.Response, now time.Time) time.Duration {
+	if response == nil {
+		return 0
+	}
+	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	value := response.Header.Get("Retry-After")
+	wait := time.Duration(0)
+	if seconds, err := strconv.Atoi(value); err == nil {
+		wait = time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(value); err == nil {
+		wait = date.Sub(now)
+	}
+	return max(0, min(wait, maxRetryAfter))
+}
+
+// retrying repeats requests by mayRetry. A Retry-After holds back every request
+// of the session, not only the one that got it.
+type retrying struct {
+	next  http.RoundTripper
+	clock clock.Clock
+
+	mu        sync.Mutex
+	notBefore time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
+	ctx := request.Context()
+	for attempt := 1; ; attempt++ {
+		if err := r.waitUntilAllowed(ctx); err != nil {
+			return nil, err
+		}
+		try, err := rewound(request)
+		if err != nil {
+			return nil, err
+		}
+		response, err := r.next.RoundTrip(try)
+		r.holdBack(response)
+		if attempt == maxAttempts || ctx.Err() != nil || !mayRetry(request.Method, response, err) {
+			return response, err
+		}
+		if sleep(ctx, r.clock, backoff(attempt, rand.Float64())) != nil { //nolint:gosec // jitter, not cryptography
+			return response, err
+		}
+	}
+}
+
+func (r *retrying) holdBack(response *http.Response) {
+	now := r.clock.Now()
+	wait := retryAfter(response, now)
+	if wait == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if until := now.Add(wait); until.After(r.notBefore) {
+		r.notBefore = until
+	}
+}
+
+func (r *retrying) waitUntilAllowed(ctx context.Context) error {
+	r.mu.Lock()
+	wait := r.notBefore.Sub(r.clock.Now())
+	r.mu.Unlock()
+	return sleep(ctx, r.clock, wait)
+}
+
+// rewound returns a copy of the request whose body starts at its beginning.
+func rewound(request *http.Request) (*http.Request, error) {
+	try := request.Clone(request.Context())
+	if request.GetBody == nil {
+		return try, nil
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	try.Body = body
+	return try, nil
+}
+
+// sleep waits, or returns the context's error if that ends first.
+func sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
+	if duration <= 0 {
+		return ctx.Err()
+	}
+	timer := clock.NewTimer(duration)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C():
+		return nil
+	}
+}

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+
+	"github.com/stackitcloud/stackit-sdk-go/core/config"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+)
+
+// Credentials are what a session is made from.
+type Credentials struct {
+	// ProjectID is the UUID of the project the session works in.
+	ProjectID string
+	// ServiceAccountKey is the service-account key's JSON. Not needed, and not
+	// used, without authentication (Config.NoAuth).
+	ServiceAccountKey string
+}
+
+// Session is an authenticated client of the IaaS API for one project. It is safe
+// for concurrent use.
+type Session struct {
+	// API is the SDK's client.
+	API iaas.DefaultAPI
+	// ProjectID is the project of the credentials.
+	ProjectID string
+	// Endpoint is the base URL of the API, for telling sessions apart.
+	Endpoint string
+}
+
+// SessionProviderInterface makes sessions. It is the seam between the driver and
+// the cloud: tests and other clouds of the same API hand in their own.
+type SessionProviderInterface interface {
+	// Session returns the session of the credentials; equal credentials get the
+	// same one. It makes no API call. The error is a *CredentialsError if the
+	// credentials cannot be used.
+	Session(Credentials) (*Session, error)
+}
+
+// DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
+const DefaultEndpoint = "https://iaas.api.stackit.cloud"
+
+// PluginSPIImpl is the SessionProviderInterface of the real cloud. The zero value
+// works; its fields must not be changed after the first session.
+type PluginSPIImpl struct {
+	// Config says where the API and its token endpoint are.
+	Config Config
+	// Limiter bounds the API calls of all sessions together, retries included.
+	// Nil means no limit.
+	Limiter *rate.Limiter
+	// UserAgent is sent with every request; "" means the project's name.
+	UserAgent string
+	// Clock is for tests; nil means the real one.
+	Clock clock.Clock
+
+	mu        sync.Mutex
+	transport *http.Transport
+	sessions  map[Credentials]*Session
+}
+
+// Session implements SessionProviderInterface. A session that could not be built
+// is not remembered.
+func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
+	if s.Config.NoAuth {
+		credentials.ServiceAccountKey = ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if session, ok := s.sessions[credentials]; ok {
+		return session, nil
+	}
+	session, err := s.newSession(credentials)
+	if err != nil {
+		return nil, err
+	}
+	if s.sessions == nil {
+		s.sessions = map[Credentials]*Session{}
+	}
+	s.sessions[credentials] = session
+	return session, nil
+}
+
+func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
+	if s.Clock == nil {
+		s.Clock = clock.RealClock{}
+	}
+	if s.UserAgent == "" {
+		s.UserAgent = "machine-controller-manager-provider-stackit"
+	}
+	if s.transport == nil {
+		s.transport = newTransport()
+	}
+	chain, err := s.newChain(credentials)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := s.Config.Endpoint
+	if endpoint == "" {
+		endpoint = DefaultEndpoint
+	}
+	// The SDK writes its auth round tripper into the client it is given, so every
+	// session has a client of its own; the chain below does the authentication.
+	client, err := iaas.NewAPIClient(
+		config.WithHTTPClient(&http.Client{CheckRedirect: refuseRedirects}),
+		config.WithCustomAuth(chain),
+		config.WithEndpoint(endpoint),
+		config.WithUserAgent(s.UserAgent),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("making the IaaS API client: %w", err)
+	}
+	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint}, nil
+}
+
+// newChain builds what package doc describes, from the inside out.
+func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
+	var chain http.RoundTripper = &attempts{next: s.transport, limiter: s.Limiter, clock: s.Clock, timeout: attemptTimeout}
+	if !s.Config.NoAuth {
+		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.transport, s.Clock)
+		if err != nil {
+			return nil, err
+		}
+		chain = &authenticated{next: chain, tokens: source}
+	}
+	return &retrying{next: chain, clock: s.Clock}, nil
+}
+
+// refuseRedirects: the API has none, and following one would carry the access
+// token to another host.
+func refuseRedirects(*http.Request, []*http.Request) error {
+	return http.ErrUseLastResponse
+}
+
+// CredentialsError says that the credentials themselves cannot be used, whatever
+// the cloud would say: retrying without a change is useless.
+type CredentialsError struct{ Reason string }
+
+func (e *CredentialsError) Error() string { return e.Reason }
+
+// TokenError says that no access token could be had. Its status code is about
+// the token endpoint, never about a server.
+type TokenError struct {
+	// Refused is true if the endpoint answered and refused the key, false if it
+	// could not be reached or was out of order.
+	Refused bool
+	// Err is the cause. It holds no token and no key.
+	Err error
+}
+
+func (e *TokenError) Error() string { return e.Err.Error() }
+
+func (e *TokenError) Unwrap() error { return e.Err }
+
+// IsRefused says whether err means that the credentials were refused or cannot
+// be used.
+func IsRefused(err error) bool {
+	var credentials *CredentialsError
+	var token *TokenError
+	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/stackitcloud/stackit-sdk-go/core/clients"
+	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
+	"k8s.io/utils/clock"
+)
+
+const (
+	// expiryLeeway renews a token before it expires under way.
+	expiryLeeway = 10 * time.Second
+	// shortestLifetime a token is used for at least: a local clock that is ahead
+	// would otherwise ask for a new one with every call. If it has really expired,
+	// the API's 401 tells.
+	shortestLifetime = 30 * time.Second
+	// unknownLifetime is assumed of a token that does not say when it expires.
+	unknownLifetime = 5 * time.Minute
+	// tokenAttempts bounds how often a fetch asks an endpoint that is down.
+	tokenAttempts = 3
+)
+
+// tokenSource fetches and keeps the access token of one service-account key.
+type tokenSource struct {
+	key      *clients.ServiceAccountKeyResponse
+	tokenURL string
+	next     http.RoundTripper
+	clock    clock.Clock
+
+	mu      sync.Mutex
+	token   string
+	expires time.Time
+	flight  *fetch
+}
+
+// fetch is one fetch of a token, shared by all who wait for it.
+type fetch struct {
+	done  chan struct{}
+	token string
+	err   error
+}
+
+func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock clock.Clock) (*tokenSource, error) {
+	key, err := parseKey(keyJSON)
+	if err != nil {
+		return nil, err
+	}
+	if tokenURL, err = tokenEndpoint(tokenURL, key.Credentials.TokenEndpoint); err != nil {
+		return nil, err
+	}
+	source := &tokenSource{
+		key: key, tokenURL: tokenURL, clock: clock,
+		next: &attempts{next: next, clock: clock, timeout: attemptTimeout, service: "token"},
+	}
+	if err := (&clients.KeyFlow{}).Init(source.flowConfig(nil)); err != nil {
+		return nil, &CredentialsError{"the service-account key's private key cannot be used: it must be an RSA key in PEM form"}
+	}
+	return source, nil
+}
+
+// fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
+// assertion: one that was seen may be refused as a replay.
+func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
+	for attempt := 1; ; attempt++ {
+		token, expires, err = t.fetchOnce()
+		var failure *TokenError
+		if err == nil || attempt == tokenAttempts || (errors.As(err, &failure) && failure.Refused) {
+			return token, expires, err
+		}
+		<-t.clock.After(backoff(attempt, rand.Float64())) //nolint:gosec // jitter, not cryptography
+	}
+}
+
+// fetchOnce uses the SDK's key flow as a one-shot token source: a new flow each
+// time, because a flow that is asked twice panics on a token without expiry
+// (SDK core v0.27.1, clients/auth_flow.go).
+func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &TokenError{Err: fmt.Errorf("fetching an access token: unexpected failure (%T)", cause)}
+		}
+	}()
+	answer := &answerRecorder{next: t.next}
+	flow := &clients.KeyFlow{}
+	if err := flow.Init(t.flowConfig(answer)); err != nil {
+		return "", time.Time{}, &TokenError{Refused: true, Err: errors.New("the service-account key cannot be used")}
+	}
+	requested := t.clock.Now()
+	token, err = flow.GetAccessToken()
+	if err != nil {
+		return "", time.Time{}, t.failure(err)
+	}
+	if !isHeaderValue(token) {
+		return "", time.Time{}, &TokenError{Err: errors.New("the token endpoint answered without a usable access token")}
+	}
+	expires := expiry(token, answer.expiresIn, requested)
+	if earliest := requested.Add(shortestLifetime); expires.Before(earliest) {
+		expires = earliest
+	}
+	return token, expires, nil
+}
+
+func (t *tokenSource) flowConfig(transport http.RoundTripper) *clients.KeyFlowConfig {
+	return &clients.KeyFlowConfig{
+		ServiceAccountKey: t.key,
+		PrivateKey:        *t.key.Credentials.PrivateKey,
+		TokenUrl:          t.tokenURL,
+		AuthHTTPClient:    &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
+	}
+}
+
+// failure tells a refused key from an endpoint that is out of order. The body is
+// dropped: it may repeat the assertion.
+func (t *tokenSource) failure(err error) error {
+	var answer *oapierror.GenericOpenAPIError
+	if !errors.As(err, &answer) {
+		return &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
+	}
+	refused := answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized ||
+		answer.StatusCode == http.StatusForbidden
+	return &TokenError{Refused: refused,
+		Err: fmt.Errorf("fetching an access token: the token endpoint answered with status %d", answer.StatusCode)}
+}
+
+// expiry of a token: its exp claim, else what the endpoint said, else a guess.
+func expiry(token string, expiresIn time.Duration, requested time.Time) time.Time {
+	parsed, _, err := jwt.NewParser().ParseUnverified(token, &jwt.RegisteredClaims{})
+	if err == nil {
+		if exp, err := parsed.Claims.GetExpirationTime(); err == nil && exp != nil {
+			return exp.Time
+		}
+	}
+	if expiresIn > 0 {
+		return requested.Add(expiresIn)
+	}
+	return requested.Add(unknownLifetime)
+}
+
+// isHeaderValue says whether the token can stand in a header.
+func isHeaderValue(token string) bool {
+	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+}
+
+// answerRecorder notes expires_in, which the key flow does not hand on.
+type answerRecorder struct {
+	next      http.RoundTripper
+	expiresIn time.Duration
+}
+
+// RoundTrip implements http.RoundTripper.
+func (r *answerRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := r.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body) // in memory already: see attempts
+	if err != nil {
+		return nil, err
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	var answer struct {
+		ExpiresIn int `json:"expires_in"`
+	}
+	if json.Unmarshal(body, &answer) == nil {
+		r.expiresIn = time.Duration(answer.ExpiresIn) * time.Second
+	}
+	return response, nil
+}

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apis_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+func TestDecodeProviderSpec(t *testing.T) {
+	for name, row := range map[string]struct {
+		raw  string
+		want apis.ProviderSpec
+	}{
+		"empty object": {`{}`, apis.ProviderSpec{}},
+		"null means not set": {`{"region":null,"labels":{"a":null,"b":""},"metadata":{"x":null},"bootVolume":null,"agent":{"provisioned":null}}`,
+			apis.ProviderSpec{Labels: map[string]string{"b": ""}, Metadata: map[string]any{}, Agent: &apis.Agent{}}},
+		"objects with nothing in them": {`{"networking":{"networkId":null,"nicIds":[]},"bootVolume":{"source":{}}}`,
+			apis.ProviderSpec{BootVolume: &apis.BootVolume{}}},
+		"large numbers": {`{"metadata":{"n":9007199254740993}}`, apis.ProviderSpec{Metadata: map[string]any{"n": int64(9007199254740993)}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
+			if len(errs) > 0 {
+				t.Fatal(errs)
+			}
+			if diff := cmp.Diff(row.want, *got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestDecodeProviderSpecRefusesWhatIsNoObject(t *testing.T) {
+	for name, row := range map[string]struct{ raw, says string }{
+		"nothing":       {"", "is empty"},
+		"white space":   {" \n", "is empty"},
+		"null":          {"null", "is null"},
+		"a list":        {"[]", "is a JSON array"},
+		"a string":      {`"{}"`, "is a JSON string"},
+		"cut off":       {`{"region":`, "is not valid JSON"},
+		"trailing data": {`{} {}`, "is not valid JSON"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
+			if len(errs) != 1 || !strings.Contains(errs[0].Error(), row.says) || errs[0].Field != "providerSpec" {
+				t.Errorf("got %v, want one error of providerSpec that says %q", errs, row.says)
+			}
+		})
+	}
+}
+
+func TestDecodeProviderSpecNamesEveryFieldOfAWrongType(t *testing.T) {
+	_, _, errs := apis.DecodeProviderSpec([]byte(
+		`{"machineType":5,"bootVolume":{"size":"20"},"allowedAddresses":"10.0.0.0/8","labels":[],"userData":{"secret":"s3cr3t"}}`))
+	text := errs.ToAggregate().Error()
+	for _, want := range []string{
+		"providerSpec.machineType: Invalid value: is a JSON number, must be a string",
+		"providerSpec.bootVolume: Invalid value: size is a JSON string, must be a whole number",
+		"providerSpec.allowedAddresses: Invalid value: is a JSON string, must be a list",
+		"providerSpec.labels: Invalid value: is a JSON array, must be an object",
+		"providerSpec.userData: Invalid value: is a JSON object, must be a string",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q lacks %q", text, want)
+		}
+	}
+	if strings.Contains(text, "s3cr3t") {
+		t.Errorf("%q shows a value", text)
+	}
+}
+
+func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
+	_, unknown, errs := apis.DecodeProviderSpec([]byte(`{"machinetype":"g2i.4","bootVolume":{"sise":5},"region":"eu01","region":"eu02"}`))
+	if len(errs) > 0 {
+		t.Fatal(errs)
+	}
+	if diff := cmp.Diff([]string{`duplicate field "region"`, `unknown field "bootVolume.sise"`, `unknown field "machinetype"`}, unknown); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeSecret(t *testing.T) {
+	data := func(pairs ...string) map[string][]byte {
+		data := map[string][]byte{}
+		for i := 0; i < len(pairs); i += 2 {
+			data[pairs[i]] = []byte(pairs[i+1])
+		}
+		return data
+	}
+	for name, row := range map[string]struct {
+		data map[string][]byte
+		want apis.Secret
+		errs []string
+	}{
+		"documented spelling": {data("projectId", "p", "serviceAccountKey", "k", "region", "eu01", "networkId", "n", "userData", " u\n"),
+			apis.Secret{ProjectID: "p", ServiceAccountKey: "k", Region: "eu01", NetworkID: "n", UserData: " u\n"}, nil},
+		"Gardener's spelling": {data("project-id", "p", "serviceaccount.json", "k"), apis.Secret{ProjectID: "p", ServiceAccountKey: "k"}, nil},
+		"both and equal":      {data("projectId", "p", "project-id", "p\n"), apis.Secret{ProjectID: "p"}, nil},
+		"both and different": {data("projectId", "p", "project-id", "q", "serviceAccountKey", "k1", "serviceaccount.json", "k2"), apis.Secret{},
+			[]string{"secret.projectId", "secret.serviceAccountKey"}},
+		"a zone as region":       {data("region", "eu01-1"), apis.Secret{Region: "eu01", AvailabilityZone: "eu01-1"}, nil},
+		"the metro zone":         {data("region", "eu02-m"), apis.Secret{Region: "eu02", AvailabilityZone: "eu02-m"}, nil},
+		"a region with a hyphen": {data("region", "eu-west"), apis.Secret{Region: "eu-west"}, nil},
+		"nothing":                {nil, apis.Secret{}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, errs := apis.DecodeSecret(row.data)
+			var fields []string
+			for _, err := range errs {
+				fields = append(fields, err.Field)
+				if strings.Contains(err.Error(), "k1") || strings.Contains(err.Error(), "k2") {
+					t.Errorf("%v shows a value", err)
+				}
+			}
+			if diff := cmp.Diff(row.errs, fields); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(row.want, *got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSetDefaults(t *testing.T) {
+	yes, no := true, false
+	secret := &apis.Secret{Region: "eu01", AvailabilityZone: "eu01-1", NetworkID: "n", UserData: "secret's"}
+	for name, row := range map[string]struct{ spec, want apis.ProviderSpec }{
+		"from the Secret": {apis.ProviderSpec{}, apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-1",
+			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
+		"the spec wins": {
+			apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-2", Networking: &apis.Networking{NICIDs: []string{"i"}}, UserData: "own"},
+			apis.ProviderSpec{Region: "eu01", AvailabilityZone: "eu01-2", Networking: &apis.Networking{NICIDs: []string{"i"}}, UserData: "own"}},
+		"no zone of another region": {apis.ProviderSpec{Region: "eu02"}, apis.ProviderSpec{Region: "eu02",
+			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
+		"image as source": {apis.ProviderSpec{Region: "x", ImageID: "i"}, apis.ProviderSpec{Region: "x", ImageID: "i",
+			BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: "i"}, DeleteOnTermination: &yes},
+			Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
+		"disk kept on demand": {apis.ProviderSpec{Region: "x", ImageID: "i", BootVolume: &apis.BootVolume{DeleteOnTermination: &no}},
+			apis.ProviderSpec{Region: "x", ImageID: "i",
+				BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: "i"}, DeleteOnTermination: &no},
+				Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
+		"an existing volume is nobody's to delete": {
+			apis.ProviderSpec{Region: "x", BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: "v"}}},
+			apis.ProviderSpec{Region: "x", BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: "v"}},
+				Networking: &apis.Networking{NetworkID: "n"}, UserData: "secret's"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			apis.SetDefaults(&row.spec, secret)
+			if diff := cmp.Diff(row.want, row.spec); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validation
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// The API document describes labels in prose only, and without the slash that
+// servers carry in practice ("kubernetes.io/machine"): hence it is allowed here.
+var (
+	labelKey   = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_./]*)?[A-Za-z0-9]$`)
+	labelValue = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$`)
+)
+
+const (
+	// MaxLabel is the longest key and value of a label, in bytes.
+	MaxLabel            = 63
+	reservedLabelPrefix = "stackit-"
+)
+
+// ValidateLabels checks the labels of a server.
+func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if strings.HasPrefix(key, reservedLabelPrefix) {
+			errs = append(errs, field.Forbidden(path.Key(key), "the prefix stackit- is reserved by STACKIT"))
+		} else if len(key) > MaxLabel || !labelKey.MatchString(key) {
+			errs = append(errs, field.Invalid(path.Key(key), key, fmt.Sprintf(
+				"a label's key must be 1 to %d letters, digits, '-', '_', '.' and '/', starting and ending with a letter or digit", MaxLabel)))
+		}
+		if value := labels[key]; len(value) > MaxLabel || !labelValue.MatchString(value) {
+			errs = append(errs, field.Invalid(path.Key(key), value, fmt.Sprintf(
+				"a label's value must be at most %d letters, digits, '-', '_' and '.', starting and ending with a letter or digit", MaxLabel)))
+		}
+	}
+	return errs
+}
+
+// ValidateMachineName checks a Machine's name: it becomes the server's name and
+// the value of a label. A longer one would fail for ever at the API.
+func ValidateMachineName(name string, path *field.Path) field.ErrorList {
+	if len(name) > maxServerName || !serverName.MatchString(name) {
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
+			"becomes the server's name and a label: must be 1 to %d letters, digits, '-' and '.'; shorten the name of the Machine or MachineDeployment", maxServerName))}
+	}
+	return nil
+}
+
+// ValidateMachineClassName checks a MachineClass's name: it becomes the value of
+// a label.
+func ValidateMachineClassName(name string, path *field.Path) field.ErrorList {
+	if name == "" || len(name) > MaxLabel || !labelValue.MatchString(name) {
+		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
+			"becomes a label of the server: must be 1 to %d letters, digits, '-' and '.'", MaxLabel))}
+	}
+	return nil
+}
+
+var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]{1,255}$`)
+
+const maxMetadataValue = 255
+
+func validateMetadata(metadata map[string]any, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(metadata)) {
+		if !metadataKey.MatchString(key) {
+			errs = append(errs, field.Invalid(path.Key(key), key, "a metadata key must be 1 to 255 letters, digits, spaces and '-_:.'"))
+		}
+		switch value := metadata[key].(type) {
+		case string:
+			if len([]rune(value)) > maxMetadataValue || strings.ContainsAny(value, "\r\n") {
+				errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{}, "a metadata value must be one line of at most 255 characters"))
+			}
+		case bool, int64, float64:
+		default:
+			errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{}, "a metadata value must be a string, a number, true or false"))
+		}
+	}
+	return errs
+}

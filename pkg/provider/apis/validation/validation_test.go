@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validation_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+const (
+	id1 = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+	id2 = "e61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+)
+
+func valid() *apis.ProviderSpec {
+	return &apis.ProviderSpec{
+		Region: "eu01", MachineType: "g2i.4", ImageID: id1,
+		BootVolume: &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "image", ID: id1}},
+		Networking: &apis.Networking{NetworkID: id1},
+	}
+}
+
+func paths(errs field.ErrorList) string {
+	var all []string
+	for _, err := range errs {
+		all = append(all, err.Field)
+	}
+	return strings.Join(all, " ")
+}
+
+func TestValidateProviderSpec(t *testing.T) {
+	yes := true
+	size := func(gigabytes int64) *int64 { return &gigabytes }
+	long := strings.Repeat("a", 64)
+	for name, row := range map[string]struct {
+		change func(*apis.ProviderSpec)
+		want   string
+	}{
+		"valid":                       {func(*apis.ProviderSpec) {}, ""},
+		"no region":                   {func(s *apis.ProviderSpec) { s.Region = "" }, "region"},
+		"region with a slash":         {func(s *apis.ProviderSpec) { s.Region = "eu01/x" }, "region"},
+		"region of tomorrow":          {func(s *apis.ProviderSpec) { s.Region = "us-east.7" }, ""},
+		"no machine type":             {func(s *apis.ProviderSpec) { s.MachineType = "" }, "machineType"},
+		"machine type of tomorrow":    {func(s *apis.ProviderSpec) { s.MachineType = "zz9.1024cd.q7" }, ""},
+		"machine type with a newline": {func(s *apis.ProviderSpec) { s.MachineType = "g2i.4\n" }, "machineType"},
+		"image no UUID":               {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "ubuntu", "ubuntu" }, "imageId"},
+		"image in upper case":         {func(s *apis.ProviderSpec) { s.ImageID = strings.ToUpper(id1) }, "imageId imageId"},
+		"nothing to boot from":        {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume = "", nil }, "imageId"},
+		"two sources":                 {func(s *apis.ProviderSpec) { s.BootVolume.Source.ID = id2 }, "imageId"},
+		"unknown source":              {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.Type = "", "disk" }, "bootVolume.source.type"},
+		"source without ID":           {func(s *apis.ProviderSpec) { s.ImageID, s.BootVolume.Source.ID = "", "" }, "bootVolume.source.id"},
+		"boot size 0":                 {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(0) }, "bootVolume.size"},
+		"boot size 16001":             {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16001) }, "bootVolume.size"},
+		"boot size 16000":             {func(s *apis.ProviderSpec) { s.BootVolume.Size = size(16000) }, ""},
+		"performance class":           {func(s *apis.ProviderSpec) { s.BootVolume.PerformanceClass = "_fast" }, "bootVolume.performanceClass"},
+		"delete somebody's volume": {func(s *apis.ProviderSpec) {
+			s.ImageID = ""
+			s.BootVolume = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: id1}, DeleteOnTermination: &yes}
+		}, "bootVolume.deleteOnTermination"},
+		"no network":           {func(s *apis.ProviderSpec) { s.Networking = nil }, "networking"},
+		"empty networking":     {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{} }, "networking"},
+		"network and NICs":     {func(s *apis.ProviderSpec) { s.Networking.NICIDs = []string{id1} }, "networking"},
+		"NIC twice":            {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{id1, id1}} }, "networking.nicIds[1]"},
+		"addresses":            {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/8", "10.1.1.1", "fd00::/8", "::1"} }, ""},
+		"bad addresses":        {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/33", "", "fe80::1%eth0"} }, "allowedAddresses[0] allowedAddresses[1] allowedAddresses[2]"},
+		"security group twice": {func(s *apis.ProviderSpec) { s.SecurityGroups = []string{"a", "a"} }, "securityGroups[1]"},
+		"empty security group": {func(s *apis.ProviderSpec) { s.SecurityGroups = []string{""} }, "securityGroups[0]"},
+		"volume no UUID":       {func(s *apis.ProviderSpec) { s.Volumes = []string{id1, "data"} }, "volumes[1]"},
+		"key pair":             {func(s *apis.ProviderSpec) { s.KeypairName = "me@home_1.2" }, ""},
+		"bad key pair":         {func(s *apis.ProviderSpec) { s.KeypairName = "me home" }, "keypairName"},
+		"affinity group":       {func(s *apis.ProviderSpec) { s.AffinityGroup = "soft" }, "affinityGroup"},
+		"two service accounts": {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a@b.c", "d@e.f"} }, "serviceAccountMails"},
+		"no mail":              {func(s *apis.ProviderSpec) { s.ServiceAccountMails = []string{"a"} }, "serviceAccountMails[0]"},
+		"labels": {func(s *apis.ProviderSpec) {
+			s.Labels = map[string]string{"kubernetes.io/cluster": "shoot--a--b", "x": ""}
+		}, ""},
+		"reserved label":                    {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"stackit-x": "y"} }, "labels[stackit-x]"},
+		"long label value":                  {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"x": long} }, "labels[x]"},
+		"long label key":                    {func(s *apis.ProviderSpec) { s.Labels = map[string]string{long: "x"} }, "labels[" + long + "]"},
+		"label that would split a selector": {func(s *apis.ProviderSpec) { s.Labels = map[string]string{"a,b": "c=d"} }, "labels[a,b] labels[a,b]"},
+		"metadata":                          {func(s *apis.ProviderSpec) { s.Metadata = map[string]any{"a b": "x", "n": 1.5, "t": true} }, ""},
+		"nested metadata":                   {func(s *apis.ProviderSpec) { s.Metadata = map[string]any{"a": map[string]any{}} }, "metadata[a]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := valid()
+			row.change(spec)
+			if diff := cmp.Diff(row.want, paths(validation.ValidateProviderSpec(spec, nil))); diff != "" {
+				t.Errorf("fields (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestValidateSecretNeverShowsAValue(t *testing.T) {
+	secret := &apis.Secret{ProjectID: "s3cr3t", NetworkID: "s3cr3t"}
+	errs := append(validation.ValidateSecret(secret, apis.SecretPath),
+		validation.ValidateSecretNetwork(&apis.ProviderSpec{}, secret, apis.SecretPath)...)
+	errs = append(errs, validation.ValidateRegion("s3cr3t key", apis.SpecPath.Child("region"))...)
+	if got := paths(errs); got != "secret.projectId secret.networkId providerSpec.region" {
+		t.Errorf("errors are about %q", got)
+	}
+	if text := errs.ToAggregate().Error(); strings.Contains(text, "s3cr3t") {
+		t.Errorf("%q shows a value", text)
+	}
+}
+
+func TestValidateNames(t *testing.T) {
+	for name, ok := range map[string]bool{
+		"shoot--a--worker-z1-5f7c9-abcde": true, "a": true, "a.b": true, strings.Repeat("a", 63): true,
+		"": false, strings.Repeat("a", 64): false, "-a": false, "a_b": false,
+	} {
+		if errs := validation.ValidateMachineName(name, field.NewPath("name")); (len(errs) == 0) != ok {
+			t.Errorf("machine name %q: %v, want ok=%t", name, errs, ok)
+		}
+	}
+	for name, ok := range map[string]bool{"class-a.b_c": true, "": false, strings.Repeat("a", 64): false} {
+		if errs := validation.ValidateMachineClassName(name, field.NewPath("name")); (len(errs) == 0) != ok {
+			t.Errorf("class name %q: %v, want ok=%t", name, errs, ok)
+		}
+	}
+}

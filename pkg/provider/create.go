@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"k8s.io/klog/v2"
+)
+
+// creation is one CreateMachine.
+type creation struct {
+	*call
+	exhausted *exhaustion
+	// settle is how long a request may take until it shows.
+	settle time.Duration
+	// certain is when a look-up must begin to see what a predecessor asked for.
+	certain time.Time
+	// rawSpec is the providerSpec as it was given.
+	rawSpec string
+}
+
+// ensureServer returns the machine's server: the one this process knows, one that
+// a look-up finds, or a new one. A server is only asked for after a look-up that
+// could have seen the result of every earlier request.
+func (c *creation) ensureServer(ctx context.Context) (*Server, error) {
+	if known := c.ledger.get(c.key).serverID; known != "" {
+		server, err := c.knownServer(ctx, known)
+		if !errors.Is(err, errGone) {
+			return server, err
+		}
+	}
+	seen := c.ledger.get(c.key)
+	if server, err := c.lookUp(ctx, seen); server != nil || err != nil {
+		return server, err
+	}
+	if err := c.exhausted.check(c.classKey(), c.rawSpec); err != nil {
+		return nil, err
+	}
+	if !c.ledger.claim(c.key, seen) {
+		return nil, newError(codes.Aborted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
+	}
+	return c.post(ctx)
+}
+
+// knownServer reads the server of the ledger; errGone if it is not to be had (any
+// more): then the ledger forgets it.
+func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, error) {
+	server, err := c.inventory.read(ctx, serverID, c.machineSelector())
+	if err != nil && !errors.Is(err, errGone) {
+		return nil, err
+	}
+	if err == nil && !server.leaving() && server.Status != statusError {
+		return server, nil
+	}
+	if err == nil && server.Status == statusError {
+		if err := c.discard(ctx, []Server{*server}); err != nil {
+			return nil, err
+		}
+	}
+	c.ledger.update(c.key, (*entry).lose)
+	return nil, errGone
+}
+
+// lookUp finds the machine's server by name, and goes on looking until every
+// request that may have been sent would show. It returns nil if there is none.
+func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
+	certain := known.certainFrom(c.settle, c.certain)
+	start := c.inventory.clock.Now()
+	if start.Sub(known.absent) < freshRead && !known.absent.Before(certain) {
+		return nil, nil
+	}
+	for {
+		began := c.inventory.clock.Now()
+		servers, err := c.ownServers(ctx)
+		switch {
+		case err != nil:
+			return nil, err
+		case len(servers) == 0 && !began.Before(certain):
+			return nil, nil
+		case len(servers) > 0:
+			// Where none is worth keeping, another look must tell what is there.
+			if kept, err := c.keepOne(ctx, servers); kept != nil || err != nil {
+				return kept, err
+			}
+			continue
+		}
+		if err := c.inventory.sleep(ctx, start); err != nil {
+			return nil, lateError(err, noServerYet(c.machine))
+		}
+	}
+}
+
+// keepOne keeps one of the machine's servers and deletes the others, which the
+// manager's orphan collector leaves alone while the machine is in creation. It
+// returns nil if none was worth keeping.
+func (c *creation) keepOne(ctx context.Context, servers []Server) (*Server, error) {
+	slices.SortFunc(servers, func(a, b Server) int {
+		return cmp.Or(
+			cmp.Compare(rank(&a), rank(&b)),
+			a.CreatedAt.Compare(b.CreatedAt),
+			cmp.Compare(a.ID, b.ID))
+	})
+	kept, rest := &servers[0], servers[1:]
+	if kept.Status == statusError {
+		kept, rest = nil, servers
+	}
+	if len(rest) > 0 {
+		if err := c.discard(ctx, rest); err != nil {
+			return nil, err
+		}
+	}
+	if kept != nil {
+		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.ID, "status", kept.Status)
+		c.adopt(kept.ID)
+	}
+	return kept, nil
+}
+
+// rank of a server among several: the one that runs first, ERROR last.
+func rank(server *Server) int {
+	switch server.Status {
+	case statusActive:
+		return 0
+	case statusError:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// discard deletes servers of the machine that are of no use, and waits until they
+// are gone: their names and NICs would be in the way of a new one.
+func (c *call) discard(ctx context.Context, servers []Server) error {
+	for i := range servers {
+		if err := c.checkOwned(&servers[i], false); err != nil {
+			return err
+		}
+		klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
+			"server", servers[i].ID, "status", servers[i].Status, "reason", neutral(servers[i].ErrorMessage))
+	}
+	return c.deleteServers(ctx, servers)
+}
+
+// post asks for the server; the ledger knows already that it does.
+func (c *creation) post(ctx context.Context) (*Server, error) {
+	server, err := c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
+	switch {
+	case err == nil:
+		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
+		c.adopt(server.ID)
+		return server, nil
+	case !outcomeUnknown(err):
+		c.ledger.update(c.key, func(e *entry) { e.posted = time.Time{} })
+		c.exhausted.note(c.classKey(), c.rawSpec, err)
+		return nil, err
+	}
+	c.ledger.update(c.key, func(e *entry) { e.posted = c.inventory.clock.Now() })
+	klog.InfoS("The request for a server was not answered, looking for its result", "machine", c.machine, "err", err)
+	found, lookUpErr := c.lookUp(ctx, c.ledger.get(c.key))
+	switch {
+	case found != nil:
+		return found, nil
+	case isRefused(lookUpErr):
+		return nil, interruptedError(lookUpErr)
+	default:
+		return nil, errors.Join(err, lookUpErr)
+	}
+}
+
+// awaitActive waits until the server runs. One that fails is deleted, and its
+// fault is the answer; one that is deleted under us is made again by the
+// manager's next call, not by this one.
+func (c *creation) awaitActive(ctx context.Context, server *Server) error {
+	var err error
+	if server.Status != statusActive {
+		server, err = c.inventory.await(ctx, server.ID, c.machineSelector(), func(server *Server) bool {
+			return server.Status == statusActive || server.Status == statusError || server.leaving()
+		})
+	}
+	switch {
+	case errors.Is(err, errGone) || (err == nil && server.leaving()):
+		c.ledger.update(c.key, (*entry).lose)
+		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
+	case err != nil:
+		return err
+	case server.Status == statusActive:
+		return nil
+	}
+	fault := faultyError(server)
+	c.exhausted.note(c.classKey(), c.rawSpec, fault)
+	if err := c.discard(ctx, []Server{*server}); err != nil {
+		// The fault is what the user has to know; the next call tries again.
+		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", server.ID)
+		return fault
+	}
+	c.ledger.update(c.key, (*entry).lose)
+	return fault
+}

@@ -1,0 +1,195 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"k8s.io/klog/v2"
+)
+
+// deletion is one DeleteMachine.
+type deletion struct {
+	*call
+	machine *v1alpha1.Machine
+	// certain is when a look-up must begin to see every request for a server that
+	// may have been sent.
+	certain time.Time
+}
+
+// victims are the servers to delete, each checked to be the machine's. Those that
+// are being deleted are among them: they are waited for.
+func (d *deletion) victims(ctx context.Context) ([]Server, error) {
+	serverID, err := d.serverIDOf(d.machine)
+	if err != nil {
+		return nil, err
+	}
+	named := serverID != ""
+	known := d.ledger.get(d.key).serverID
+	if !named {
+		serverID = known
+	}
+	var servers []Server
+	if serverID != "" {
+		server, err := d.certainlyRead(ctx, serverID, d.proofSelector(serverID == known))
+		if err == nil {
+			err = d.checkOwned(server, named)
+		}
+		if err != nil && !errors.Is(err, errGone) {
+			return nil, err
+		}
+		if err == nil {
+			servers = append(servers, *server)
+			d.learnCluster(server)
+		}
+	}
+	// The orphan collector's requests carry no deletionTimestamp: they are about
+	// the server they name and no other.
+	if named && d.machine.DeletionTimestamp == nil {
+		return servers, nil
+	}
+	others, err := d.certainlyNamed(ctx, named || len(servers) > 0)
+	for _, server := range others {
+		if server.ID != serverID {
+			servers = append(servers, server)
+		}
+	}
+	return servers, err
+}
+
+// certainlyRead reads the server. That it is gone is believed only where a list
+// would show it: one that is younger than the lists lag is in none of them.
+func (d *deletion) certainlyRead(ctx context.Context, serverID string, proof map[string]string) (*Server, error) {
+	for start := d.inventory.clock.Now(); ; {
+		began := d.inventory.clock.Now()
+		server, err := d.inventory.read(ctx, serverID, proof)
+		if !errors.Is(err, errGone) || !began.Before(d.certain) {
+			return server, err
+		}
+		if err := d.inventory.sleep(ctx, start); err != nil {
+			return nil, lateError(err, fmt.Sprintf("server %s may be gone", serverID))
+		}
+	}
+}
+
+// learnCluster takes the cluster from the machine's own server where the
+// providerSpec does not tell it.
+func (d *deletion) learnCluster(server *Server) {
+	if d.clusterUnknown {
+		d.identity = newIdentity(d.identity.machine, d.class, server.Labels)
+	}
+}
+
+// certainlyNamed finds all servers of the machine. Where nothing else is known of
+// the machine, "none" is believed only when every request for a server that may
+// have been sent would show.
+func (d *deletion) certainlyNamed(ctx context.Context, otherwiseKnown bool) ([]Server, error) {
+	for start := d.inventory.clock.Now(); ; {
+		began := d.inventory.clock.Now()
+		servers, err := d.namedServers(ctx)
+		if err != nil || len(servers) > 0 || otherwiseKnown || !began.Before(d.certain) {
+			return servers, err
+		}
+		if err := d.inventory.sleep(ctx, start); err != nil {
+			return nil, lateError(err, noServerYet(d.machine.Name))
+		}
+	}
+}
+
+// finish ends the machine's place in the ledger. A request about one server only
+// leaves what is known of the machine's others.
+func (d *deletion) finish(deleted []Server) {
+	if d.machine.DeletionTimestamp != nil {
+		d.ledger.forget(d.key)
+		return
+	}
+	for i := range deleted {
+		d.ledger.update(d.key, func(e *entry) {
+			if e.serverID == deleted[i].ID {
+				e.lose()
+			}
+		})
+	}
+}
+
+// deleteServers deletes the servers, which were checked to be the machine's, and
+// waits until all are proved to be gone.
+func (c *call) deleteServers(ctx context.Context, servers []Server) error {
+	for i := range servers {
+		if servers[i].leaving() {
+			continue
+		}
+		if err := c.requestDeletion(ctx, servers[i].ID); err != nil {
+			return err
+		}
+	}
+	for i := range servers {
+		if err := c.awaitGone(ctx, servers[i].ID, c.proofSelector(matches(&servers[i], c.machineSelector()))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *call) requestDeletion(ctx context.Context, serverID string) error {
+	err := c.client.DeleteServer(ctx, serverID)
+	if isServerNotFound(err) {
+		return nil // awaitGone proves it
+	}
+	if err == nil {
+		klog.V(2).InfoS("Server deletion requested", "machine", c.machine, "server", serverID)
+	}
+	return err
+}
+
+// deletionPatience is how long a server may keep the state it had before its
+// deletion was accepted, until the deletion counts as failed.
+const deletionPatience = 15 * time.Second
+
+// awaitGone waits until the server is proved to be gone. A deletion that fails on
+// the way is asked for once more.
+func (c *call) awaitGone(ctx context.Context, serverID string, proof map[string]string) error {
+	server, err := c.awaitDeletion(ctx, serverID, proof)
+	if err == nil {
+		if err := c.requestDeletion(ctx, serverID); err != nil {
+			return err
+		}
+		server, err = c.awaitDeletion(ctx, serverID, proof)
+	}
+	if errors.Is(err, errGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return newError(codes.Aborted, fmt.Sprintf("server %s was asked to go twice but is %s, will be tried again: %s",
+		serverID, server.Status, server.reason()))
+}
+
+// awaitDeletion waits until the server is gone (errGone), or its deletion has
+// failed: then it returns the server.
+func (c *call) awaitDeletion(ctx context.Context, serverID string, proof map[string]string) (*Server, error) {
+	asked, left := c.inventory.clock.Now(), false
+	return c.inventory.await(ctx, serverID, proof, func(server *Server) bool {
+		if server.leaving() {
+			left = true
+			return false
+		}
+		return left || c.inventory.clock.Since(asked) > deletionPatience
+	})
+}
+
+// proofSelector is for the list that proves that a server is gone: the machine's,
+// or, for a server that may not carry our labels, all.
+func (c *call) proofSelector(labelled bool) map[string]string {
+	if labelled && !c.nameless {
+		return c.machineSelector()
+	}
+	return nil
+}

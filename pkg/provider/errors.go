@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Error is a failure whose code the driver itself decided.
+type Error struct {
+	// Code is what the manager is told; it decides what the manager does next.
+	Code codes.Code
+	// Text says what happened, to which server, and what to do.
+	Text string
+	err  error
+}
+
+func (e *Error) Error() string { return e.Text }
+
+func (e *Error) Unwrap() error { return e.err }
+
+func newError(code codes.Code, text string) error {
+	return &Error{Code: code, Text: text}
+}
+
+// maxFields bounds the part of a text that names wrong fields, in bytes.
+const maxFields = maxText * 2 / 3
+
+// invalidError tells all errors; where they are too long for a text, the fields
+// and the first reason.
+func invalidError(errs field.ErrorList) error {
+	full := errs.ToAggregate().Error()
+	if len(full) <= maxText {
+		return newError(codes.InvalidArgument, full)
+	}
+	names, left := "", len(errs)
+	for _, err := range errs {
+		if len(names)+len(err.Field) > maxFields {
+			break
+		}
+		names += err.Field + ", "
+		left--
+	}
+	if left > 0 {
+		names += fmt.Sprintf("and %d more", left)
+	}
+	return newError(codes.InvalidArgument, fmt.Sprintf("%d fields are wrong: %s. The first: %v",
+		len(errs), strings.TrimSuffix(names, ", "), errs[0]))
+}
+
+// notOurs refuses to touch a server that does not carry want under the label.
+func notOurs(server *Server, label, want string) error {
+	is := fmt.Sprintf("%q", server.Labels[label])
+	if _, ok := server.Labels[label]; !ok {
+		is = "missing"
+	}
+	must := fmt.Sprintf("%q", want)
+	if want == "" {
+		must = "absent, or set in providerSpec.labels"
+	}
+	return newError(codes.FailedPrecondition, fmt.Sprintf(
+		"server %s (%s) is not this machine's and is left alone: its label %s is %s, must be %s; restore the label if the server belongs to the machine",
+		server.ID, server.Name, label, is, must))
+}
+
+// lateError is the end of a wait: state is the last one seen.
+func lateError(err error, state string) error {
+	if errors.Is(err, context.Canceled) {
+		return &Error{Code: codes.Aborted, Text: "the call was cancelled: " + state, err: err}
+	}
+	return &Error{Code: codes.DeadlineExceeded, Text: "not done in time, will go on with the next call: " + state, err: err}
+}
+
+// interruptedError ends a wait whose credentials were refused: the manager comes
+// back in seconds, with the Secret as it is then.
+func interruptedError(err error) error {
+	return &Error{Code: codes.Unavailable, Text: "waiting for the server was interrupted, the service account's key is not accepted any more: " + err.Error(), err: err}
+}
+
+// faultyError is a server that ended in ERROR.
+func faultyError(server *Server) error {
+	if noHost.MatchString(server.ErrorMessage) || quotaExceeded.MatchString(server.ErrorMessage) {
+		return newError(codes.ResourceExhausted, exhaustedText(fmt.Sprintf("server %s: %s", server.ID, server.ErrorMessage)))
+	}
+	return newError(codes.Internal, fmt.Sprintf("server %s ended in state ERROR: %s", server.ID, server.reason()))
+}
+
+// exhaustedText uses the words that Gardener's classification reads.
+func exhaustedText(message string) string {
+	if noHost.MatchString(message) {
+		return "There are not enough hosts available: " + message
+	}
+	return "Quota exceeded: " + message
+}
+
+var (
+	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed`)
+	noHost        = regexp.MustCompile(`(?i)no valid host|not enough hosts`)
+	// aboutProject recognises a 404 about the project instead of the server.
+	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
+)
+
+// rule is a row of the table: what was seen, and what the manager is told.
+type rule struct {
+	name    string
+	matches func(*failure) bool
+	code    codes.Code
+	text    func(*failure) string
+}
+
+// failure is what the rules look at.
+type failure struct {
+	err error
+	// api is the failed API call; nil if there was none.
+	api *APIError
+}
+
+func (f *failure) status(codes ...int) bool {
+	for _, code := range codes {
+		if f.api != nil && f.api.StatusCode == code {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *failure) during(calls ...apiCall) bool {
+	for _, call := range calls {
+		if f.api != nil && f.api.Call == call {
+			return true
+		}
+	}
+	return false
+}
+
+func (f *failure) clientError() bool {
+	return f.api != nil && f.api.StatusCode >= http.StatusBadRequest && f.api.StatusCode < http.StatusInternalServerError
+}
+
+func plain(f *failure) string { return f.err.Error() }
+
+func prefixed(prefix string) func(*failure) string {
+	return func(f *failure) string { return prefix + ": " + f.err.Error() }
+}
+
+// rules is the one table from a failure to the manager's code; the first that
+// matches counts. Codes decide about retries (the manager's machine_util.go):
+// Unavailable, Aborted and DeadlineExceeded come back after 5 s, ResourceExhausted
+// after a period of its own, all others after minutes.
+var rules = []rule{
+	{"quota exceeded", func(f *failure) bool {
+		return f.clientError() && quotaExceeded.MatchString(f.api.Message)
+	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
+	{"credentials refused", func(f *failure) bool {
+		return isRefused(f.err)
+	}, codes.Unauthenticated, prefixed("Authentication failed, check the Secret's service-account key")},
+	{"token endpoint down", func(f *failure) bool {
+		var token *spi.TokenError
+		return errors.As(f.err, &token)
+	}, codes.Unavailable, plain},
+	{"cancelled", func(f *failure) bool { return errors.Is(f.err, context.Canceled) }, codes.Aborted, plain},
+	{"our deadline", func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }, codes.DeadlineExceeded, plain},
+	{"forbidden", func(f *failure) bool { return f.status(http.StatusForbidden) },
+		codes.PermissionDenied, prefixed("the service account is not authorized, check its permissions in the project")},
+	{"bad request", func(f *failure) bool {
+		return f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+	}, codes.InvalidArgument, prefixed("the API refused the request, check the providerSpec")},
+	{"referenced resource missing", func(f *failure) bool {
+		return f.during(callCreateServer) && f.status(http.StatusNotFound)
+	}, codes.InvalidArgument, prefixed("something the providerSpec or Secret names (project, image, network, key pair, ...) was not found")},
+	{"server missing", func(f *failure) bool { return isServerNotFound(f.err) }, codes.NotFound, plain},
+	{"something else missing", func(f *failure) bool { return f.status(http.StatusNotFound) }, codes.Unavailable, plain},
+	{"in use", func(f *failure) bool { return f.during(callCreateServer) && f.status(http.StatusConflict) },
+		codes.FailedPrecondition, prefixed("a NIC or volume that the providerSpec names is in use")},
+	{"busy", func(f *failure) bool { return f.status(http.StatusConflict) },
+		codes.Aborted, prefixed("the server is busy, will be tried again")},
+	{"too many requests", func(f *failure) bool { return f.status(http.StatusTooManyRequests) },
+		codes.Unavailable, prefixed("Too many requests")},
+	{"API out of order", func(f *failure) bool {
+		return f.api != nil && (f.api.StatusCode == 0 || f.api.StatusCode >= http.StatusInternalServerError)
+	}, codes.Unavailable, plain},
+	// What matches no rule is a bug of the driver: Internal.
+	{"anything else of the API", func(f *failure) bool { return f.api != nil }, codes.Unavailable, plain},
+}
+
+// judge returns the code and text for an error of the driver.
+func judge(err error) (codes.Code, string) {
+	var decided *Error
+	if errors.As(err, &decided) {
+		return decided.Code, neutral(decided.Text)
+	}
+	seen := &failure{err: err}
+	errors.As(err, &seen.api)
+	for _, rule := range rules {
+		if rule.matches(seen) {
+			return rule.code, neutral(rule.text(seen))
+		}
+	}
+	return codes.Internal, neutral(err.Error())
+}
+
+// isServerNotFound says whether the API itself, and not a gateway, answered that
+// a server does not exist. An answer about the project does not tell.
+func isServerNotFound(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) &&
+		api.StatusCode == http.StatusNotFound && api.Message != "" && !aboutProject.MatchString(api.Message)
+}
+
+// isRefused says whether the credentials were refused, by the token endpoint or
+// (with a new token) by the API.
+func isRefused(err error) bool {
+	var api *APIError
+	return spi.IsRefused(err) || (errors.As(err, &api) && api.StatusCode == http.StatusUnauthorized)
+}
+
+// outcomeUnknown says whether a failed POST may have made a server: unless the
+// API refused it, or it was never sent.
+func outcomeUnknown(err error) bool {
+	var api *APIError
+	if !errors.As(err, &api) {
+		return true
+	}
+	var token *spi.TokenError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &token), errors.As(err, &dial) && dial.Op == "dial":
+		return false
+	case api.StatusCode == http.StatusRequestTimeout:
+		return true
+	default:
+		return api.StatusCode < http.StatusBadRequest || api.StatusCode >= http.StatusInternalServerError
+	}
+}
+
+// maxText bounds what a Machine's status shows, in bytes.
+const maxText = 512
+
+// stray words in the API's messages would make Gardener take an error for one of
+// another class, which its code is not.
+var stray = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
+
+// withoutStrayWords replaces them in a message of the API. The driver's own texts
+// have none, and the names in them must stay as they are.
+func withoutStrayWords(message string) string {
+	return stray.ReplaceAllStringFunc(message, func(word string) string {
+		switch strings.ToLower(word) {
+		case "conflict":
+			return "clash"
+		case "notfound":
+			return "not found"
+		case "unauthorized":
+			return "not authenticated"
+		default:
+			return "error inside the API"
+		}
+	})
+}
+
+// neutral makes a text fit for a Machine's status: one line, no brackets (the
+// manager's parser reads the code between brackets), not long.
+func neutral(text string) string {
+	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
+	text = strings.NewReplacer("[", "(", "]", ")").Replace(text)
+	if len(text) <= maxText {
+		return text
+	}
+	const ellipsis = "..."
+	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
+}

@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// TestJudge walks the table: each row names the rule that must have decided.
+func TestJudge(t *testing.T) {
+	api := func(call apiCall, status int, message string) error {
+		return &APIError{Call: call, StatusCode: status, Message: withoutStrayWords(message)}
+	}
+	lost := &APIError{Call: callCreateServer, Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}
+	sent := func(err error) error {
+		return &APIError{Call: callGetServer, Err: &url.Error{Op: "Get", URL: "https://iaas", Err: err}}
+	}
+	for _, row := range []struct {
+		rule string
+		err  error
+		code codes.Code
+		says string
+	}{
+		{"quota exceeded", api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
+		{"quota exceeded", api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
+		{"credentials refused", &spi.CredentialsError{Reason: "the key is missing"}, codes.Unauthenticated, "Authentication failed"},
+		{"credentials refused", sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
+		{"credentials refused", api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
+		{"token endpoint down", sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
+		{"cancelled", sent(context.Canceled), codes.Aborted, ""},
+		{"our deadline", sent(context.DeadlineExceeded), codes.DeadlineExceeded, ""},
+		{"forbidden", api(callGetServer, 403, "Forbidden"), codes.PermissionDenied, "not authorized"},
+		{"bad request", api(callCreateServer, 400, "machine type is not valid"), codes.InvalidArgument, "machine type is not valid"},
+		{"bad request", api(callCreateServer, 413, "too large"), codes.InvalidArgument, "providerSpec"},
+		{"bad request", api(callCreateServer, 422, "unprocessable"), codes.InvalidArgument, "providerSpec"},
+		{"bad request", api(callUpdateNIC, 400, "bad address"), codes.InvalidArgument, "bad address"},
+		{"referenced resource missing", api(callCreateServer, 404, "image not found"), codes.InvalidArgument, "image not found"},
+		{"server missing", api(callGetServer, 404, "server not found"), codes.NotFound, "server not found"},
+		{"something else missing", api(callGetServer, 404, ""), codes.Unavailable, ""},
+		{"something else missing", api(callGetServer, 404, "project not found"), codes.Unavailable, "project not found"},
+		{"something else missing", api(callListNICs, 404, "server not found"), codes.Unavailable, ""},
+		{"something else missing", api(callUpdateNIC, 404, "NIC not found"), codes.Unavailable, ""},
+		{"in use", api(callCreateServer, 409, "Conflict"), codes.FailedPrecondition, "in use"},
+		{"busy", api(callDeleteServer, 409, "Conflict"), codes.Aborted, "busy"},
+		{"busy", api(callUpdateNIC, 409, "Conflict"), codes.Aborted, "busy"},
+		{"too many requests", api(callListServers, 429, "slow down"), codes.Unavailable, "Too many requests"},
+		{"API out of order", api(callListServers, 500, "internal server error"), codes.Unavailable, ""},
+		{"API out of order", api(callGetServer, 502, ""), codes.Unavailable, "502"},
+		{"API out of order", lost, codes.Unavailable, "connection reset"},
+		{"anything else of the API", api(callGetServer, 307, ""), codes.Unavailable, "307"},
+		{"", errors.New("a bug"), codes.Internal, "a bug"},
+	} {
+		t.Run(fmt.Sprintf("%s/%v", row.rule, row.err), func(t *testing.T) {
+			seen := &failure{err: row.err}
+			errors.As(row.err, &seen.api)
+			for _, rule := range rules {
+				if rule.matches(seen) {
+					if rule.name != row.rule {
+						t.Errorf("rule %q decides, want %q", rule.name, row.rule)
+					}
+					break
+				}
+			}
+			code, text := judge(row.err)
+			if code != row.code || !strings.Contains(text, row.says) {
+				t.Errorf("got %s %q, want %s and %q", code, text, row.code, row.says)
+			}
+			checkText(t, code, text)
+			if stray.MatchString(text) {
+				t.Errorf("%q has words that Gardener reads as another class of error", text)
+			}
+		})
+	}
+}
+
+// checkText checks what the manager and Gardener read out of a text.
+func checkText(t *testing.T, code codes.Code, text string) {
+	t.Helper()
+	decoded, ok := status.FromError(fmt.Errorf("wrapped: %w", status.Error(code, text)))
+	if !ok || decoded.Code() != code || decoded.Message() != text {
+		t.Errorf("the manager decodes %v from %q", decoded, text)
+	}
+	if len(text) > maxText || strings.ContainsAny(text, "[]\n\r\t") || !utf8.ValidString(text) {
+		t.Errorf("%q is not fit for a status", text)
+	}
+}
+
+func TestNeutral(t *testing.T) {
+	for name, text := range map[string]string{
+		"brackets":      "groups [a [b] c]] and [",
+		"several lines": "one\n two\r\n\tthree",
+		"too long":      strings.Repeat("ü", maxText),
+		"no UTF-8":      "a\xff\xfe" + strings.Repeat("b", maxText),
+	} {
+		t.Run(name, func(t *testing.T) { checkText(t, codes.Internal, neutral(text)) })
+	}
+}
+
+func FuzzNeutral(f *testing.F) {
+	f.Add("server [x] is in conflict\n")
+	f.Add(strings.Repeat("]", 600))
+	f.Fuzz(func(t *testing.T, text string) { checkText(t, codes.Internal, neutral(text)) })
+}
+
+func TestOutcomeUnknown(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Err: errors.New("refused")}
+	read := &net.OpError{Op: "read", Err: errors.New("reset")}
+	for name, row := range map[string]struct {
+		err  *APIError
+		want bool
+	}{
+		"refused by the API":  {&APIError{StatusCode: 400}, false},
+		"too many requests":   {&APIError{StatusCode: 429}, false},
+		"request timeout":     {&APIError{StatusCode: 408}, true},
+		"server error":        {&APIError{StatusCode: 500}, true},
+		"gateway timeout":     {&APIError{StatusCode: 504}, true},
+		"unreadable success":  {&APIError{Err: errors.New("the answer cannot be read")}, true},
+		"never connected":     {&APIError{Err: dial}, false},
+		"connection lost":     {&APIError{Err: read}, true},
+		"deadline":            {&APIError{Err: context.DeadlineExceeded}, true},
+		"no token was to get": {&APIError{Err: &spi.TokenError{Err: read}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row.err.Call = callCreateServer
+			if got := outcomeUnknown(row.err); got != row.want {
+				t.Errorf("got %t, want %t", got, row.want)
+			}
+		})
+	}
+}

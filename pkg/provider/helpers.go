@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"encoding/base64"
+	"fmt"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// serverPayload converts a request. What the spec leaves open is not sent, so
+// that the API's own defaults hold.
+func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
+	spec := request.Spec
+	payload := iaas.CreateServerPayload{
+		Name:                request.Name,
+		MachineType:         spec.MachineType,
+		Labels:              anyValues(request.Labels),
+		Metadata:            metadataPayload(spec.Metadata),
+		SecurityGroups:      spec.SecurityGroups,
+		Volumes:             spec.Volumes,
+		ServiceAccountMails: spec.ServiceAccountMails,
+		KeypairName:         optional(spec.KeypairName),
+		AvailabilityZone:    optional(spec.AvailabilityZone),
+		AffinityGroup:       optional(spec.AffinityGroup),
+		Networking:          networkingPayload(spec.Networking),
+		BootVolume:          bootVolumePayload(spec.BootVolume),
+	}
+	if spec.UserData != "" {
+		payload.UserData = optional(base64.StdEncoding.EncodeToString([]byte(spec.UserData)))
+	}
+	if spec.Agent != nil {
+		payload.Agent = &iaas.ServerAgent{Provisioned: spec.Agent.Provisioned}
+	}
+	return payload
+}
+
+// networkingPayload sends exactly one of the two forms: the API refuses an empty
+// object because it would match both.
+func networkingPayload(networking *apis.Networking) iaas.CreateServerPayloadAllOfNetworking {
+	if networking.NetworkID != "" {
+		return iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &networking.NetworkID},
+		}
+	}
+	return iaas.CreateServerPayloadAllOfNetworking{
+		CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: networking.NICIDs},
+	}
+}
+
+// metadataPayload writes scalars as text: the API takes strings only, and 4711 in
+// YAML is a number.
+func metadataPayload(metadata map[string]any) map[string]any {
+	if len(metadata) == 0 {
+		return nil
+	}
+	payload := make(map[string]any, len(metadata))
+	for key, value := range metadata {
+		payload[key] = fmt.Sprint(value)
+	}
+	return payload
+}
+
+func bootVolumePayload(volume *apis.BootVolume) *iaas.BootVolume {
+	if volume == nil {
+		return nil
+	}
+	payload := &iaas.BootVolume{
+		Size:                volume.Size,
+		PerformanceClass:    optional(volume.PerformanceClass),
+		DeleteOnTermination: volume.DeleteOnTermination,
+	}
+	if volume.Source != nil {
+		payload.Source = &iaas.BootVolumeSource{Id: volume.Source.ID, Type: volume.Source.Type}
+		if volume.Source.Type == apis.SourceVolume {
+			payload.DeleteOnTermination = nil
+		}
+	}
+	return payload
+}
+
+func serverFromSDK(server *iaas.Server) *Server {
+	return &Server{
+		ID:           server.GetId(),
+		Name:         server.Name,
+		Status:       server.GetStatus(),
+		ErrorMessage: withoutStrayWords(server.GetErrorMessage()),
+		Labels:       stringValues(server.Labels),
+		CreatedAt:    server.GetCreatedAt(),
+	}
+}
+
+func nicFromSDK(nic *iaas.NIC) NIC {
+	converted := NIC{
+		ID:        nic.GetId(),
+		NetworkID: nic.GetNetworkId(),
+		IPv4:      nic.GetIpv4(),
+		IPv6:      nic.GetIpv6(),
+	}
+	for _, address := range nic.AllowedAddresses {
+		if address.String != nil {
+			converted.AllowedAddresses = append(converted.AllowedAddresses, *address.String)
+		}
+	}
+	return converted
+}
+
+func allowedAddressesToSDK(addresses []string) []iaas.AllowedAddressesInner {
+	converted := make([]iaas.AllowedAddressesInner, 0, len(addresses))
+	for _, address := range addresses {
+		converted = append(converted, iaas.StringAsAllowedAddressesInner(&address))
+	}
+	return converted
+}
+
+// anyValues and stringValues bridge the SDK's type of labels.
+func anyValues(labels map[string]string) map[string]any {
+	converted := make(map[string]any, len(labels))
+	for key, value := range labels {
+		converted[key] = value
+	}
+	return converted
+}
+
+func stringValues(labels map[string]any) map[string]string {
+	converted := make(map[string]string, len(labels))
+	for key, value := range labels {
+		if text, ok := value.(string); ok {
+			converted[key] = text
+		} else {
+			converted[key] = fmt.Sprint(value)
+		}
+	}
+	return converted
+}
+
+// optional is nil for what is not set.
+func optional(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+const (
+	// StackitProviderName is the scheme of the ProviderIDs and the provider's name
+	// in metrics.
+	StackitProviderName = "stackit"
+	// StackitMachineLabel on a server holds its Machine's name.
+	StackitMachineLabel = "kubernetes.io/machine"
+	// StackitMachineClassLabel on a server holds its MachineClass's name.
+	StackitMachineClassLabel = "kubernetes.io/machineclass"
+
+	// clusterLabelSuffix ends the key of the label that names a cluster. Gardener
+	// renders one; its domain is configurable there.
+	clusterLabelSuffix = "/cluster"
+	openstackScheme    = "openstack"
+)
+
+// formatProviderID writes the form that machines of this provider have always
+// had. It must never change: the manager compares ProviderIDs as strings.
+func formatProviderID(projectID, serverID string) string {
+	return StackitProviderName + "://" + projectID + "/" + serverID
+}
+
+// parseProviderID returns the server's ID. Besides its own form it reads what
+// STACKIT's cloud controller manager writes to Nodes (stackit://<server>) and
+// what machines have that came from OpenStack (openstack:///<server> and
+// openstack://<region>/<server>). A form with a project must name projectID.
+func parseProviderID(providerID, projectID string) (serverID string, err error) {
+	scheme, rest, ok := strings.Cut(providerID, "://")
+	first, second, twoParts := strings.Cut(rest, "/")
+	switch {
+	case ok && scheme == StackitProviderName && !twoParts:
+		serverID = first
+	case ok && scheme == StackitProviderName:
+		serverID = second
+		if validation.IsUUID(first) && first != projectID {
+			return "", fmt.Errorf("providerID %q is of project %s, but the Secret's project is %s", providerID, first, projectID)
+		}
+		if first != projectID {
+			serverID = ""
+		}
+	case ok && scheme == openstackScheme && twoParts:
+		serverID = second
+	}
+	if !validation.IsUUID(serverID) {
+		return "", fmt.Errorf("providerID %q is not understood: must be %s", providerID, formatProviderID("<projectId>", "<serverId>"))
+	}
+	return serverID, nil
+}
+
+// identity is who a driver call acts for: what labels tell of a server.
+type identity struct {
+	machine string
+	class   string
+	// cluster holds the providerSpec's cluster labels: as a rule one, or none.
+	cluster map[string]string
+	// clusterUnknown is set if the providerSpec's labels could not be read.
+	clusterUnknown bool
+	// nameless is set if machine, class or cluster name cannot be labels: no server
+	// can carry them.
+	nameless bool
+}
+
+// newIdentity takes the cluster labels from the providerSpec's labels.
+func newIdentity(machine, class string, labels map[string]string) identity {
+	cluster := map[string]string{}
+	for key, value := range labels {
+		if isClusterLabel(key) {
+			cluster[key] = value
+		}
+	}
+	return identity{machine: machine, class: class, cluster: cluster}
+}
+
+func isClusterLabel(key string) bool {
+	return strings.HasSuffix(key, clusterLabelSuffix)
+}
+
+// serverLabels are the labels of a new server: the spec's, and over them ours.
+func (i identity) serverLabels(specLabels map[string]string) map[string]string {
+	labels := maps.Clone(specLabels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[StackitMachineLabel] = i.machine
+	labels[StackitMachineClassLabel] = i.class
+	return labels
+}
+
+// machineSelector finds the machine's servers. Without a cluster label two
+// clusters may have a machine of one name: then the class must match too.
+func (i identity) machineSelector() map[string]string {
+	selector := maps.Clone(i.cluster)
+	selector[StackitMachineLabel] = i.machine
+	if len(i.cluster) == 0 {
+		selector[StackitMachineClassLabel] = i.class
+	}
+	return selector
+}
+
+// classSelector finds the class's servers.
+func (i identity) classSelector() map[string]string {
+	selector := maps.Clone(i.cluster)
+	selector[StackitMachineClassLabel] = i.class
+	return selector
+}
+
+// matches re-checks on our side what a selector asked of the API.
+func matches(server *Server, selector map[string]string) bool {
+	for key, value := range selector {
+		if actual, ok := server.Labels[key]; !ok || actual != value {
+			return false
+		}
+	}
+	return true
+}
+
+// contradiction names the cluster label by which the server belongs to another
+// cluster: the class's key with another value, or any where the class has none.
+// A server that carries only other keys does not contradict.
+func (i identity) contradiction(server *Server) (key string, contradicts bool) {
+	for key, want := range i.cluster {
+		if actual, ok := server.Labels[key]; ok && actual != want {
+			return key, true
+		}
+	}
+	if len(i.cluster) > 0 {
+		return "", false
+	}
+	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
+		if isClusterLabel(key) {
+			return key, true
+		}
+	}
+	return "", false
+}
+
+// checkOwned returns an error unless the server is the machine's: only such a
+// server may be changed or deleted. byID says that the request's ProviderID named
+// this very server: then one without a machine label counts by its name (it came
+// from OpenStack).
+func (i identity) checkOwned(server *Server, byID bool) error {
+	// With an unreadable providerSpec nothing can contradict: then only the
+	// server that the request itself named may be touched.
+	if key, contradicts := i.contradiction(server); contradicts && (!i.clusterUnknown || !byID) {
+		return notOurs(server, key, i.cluster[key])
+	}
+	label, labelled := server.Labels[StackitMachineLabel]
+	switch {
+	case labelled && label == i.machine:
+		return nil
+	case !labelled && byID && server.Name == i.machine:
+		return nil
+	default:
+		return notOurs(server, StackitMachineLabel, i.machine)
+	}
+}

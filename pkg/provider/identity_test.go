@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"strings"
+	"testing"
+)
+
+const (
+	project = "10000000-0000-4000-8000-000000000001"
+	other   = "10000000-0000-4000-8000-000000000002"
+	server  = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+)
+
+func TestParseProviderID(t *testing.T) {
+	for providerID, row := range map[string]struct{ want, says string }{
+		"stackit://" + project + "/" + server: {server, ""},
+		"stackit://" + server:                 {server, ""},
+		"openstack:///" + server:              {server, ""},
+		"openstack://RegionOne/" + server:     {server, ""},
+
+		"stackit://" + other + "/" + server:                    {"", "project " + other},
+		"stackit:///" + server:                                 {"", "not understood"},
+		"stackit://eu01/" + server:                             {"", "not understood"},
+		"stackit://" + project + "/" + server + "/x":           {"", "not understood"},
+		"stackit://" + project + "/":                           {"", "not understood"},
+		"stackit://" + project + "/" + strings.ToUpper(server): {"", "not understood"},
+		"openstack://" + server:                                {"", "not understood"},
+		"aws:///eu/" + server:                                  {"", "not understood"},
+		server:                                                 {"", "not understood"},
+		"":                                                     {"", "not understood"},
+	} {
+		t.Run(providerID, func(t *testing.T) {
+			got, err := parseProviderID(providerID, project)
+			if got != row.want || (err == nil) != (row.says == "") || err != nil && !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %q, %v; want %q, %q", got, err, row.want, row.says)
+			}
+		})
+	}
+}
+
+func FuzzParseProviderID(f *testing.F) {
+	for _, seed := range []string{"stackit://" + project + "/" + server, "stackit://" + server, "openstack:///" + server, "openstack://r/" + server, "://", "stackit://"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, providerID string) {
+		id, err := parseProviderID(providerID, project)
+		if err != nil {
+			return
+		}
+		again, err := parseProviderID(formatProviderID(project, id), project)
+		if err != nil || again != id {
+			t.Errorf("%q gives %q, which formats to something else: %q, %v", providerID, id, again, err)
+		}
+	})
+}

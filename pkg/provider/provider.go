@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"sync"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Default times of the driver.
+const (
+	// DefaultSettle is how long the cloud may take until a request that was sent
+	// shows in a list. The promise "never two servers for a machine" holds up to it.
+	DefaultSettle = 30 * time.Second
+
+	createTimeout = 5 * time.Minute
+	deleteTimeout = 10 * time.Minute
+	// callTimeout bounds the calls that wait for nothing: the retries of a handful
+	// of requests.
+	callTimeout = 2 * time.Minute
+)
+
+// Provider is the driver: machine-controller-manager's view of STACKIT. Every
+// error of its methods has the manager's form (package status), one line in the
+// log and its place in the manager's metrics.
+type Provider struct {
+	// SPI makes the sessions with the IaaS API.
+	SPI spi.SessionProviderInterface
+
+	clock      clock.Clock
+	settle     *time.Duration
+	strictSpec bool
+	// actingSince tells since when this process alone acts; nil if nobody knows.
+	actingSince func() time.Time
+
+	setup     sync.Once
+	ledger    *ledger
+	exhausted *exhaustion
+	// began is when this process began to act: what was made before may be the
+	// work of a predecessor, of which nothing is known.
+	began time.Time
+
+	mu       sync.Mutex
+	sessions map[string]*spi.Session // the newest of each project
+	warned   map[string]bool         // classes and fields that were warned about
+}
+
+// Option changes a default of the Provider.
+type Option func(*Provider)
+
+// WithSettle sets how long the cloud may take until a request that was sent
+// shows in a list; the default is DefaultSettle.
+func WithSettle(settle time.Duration) Option {
+	return func(p *Provider) { p.settle = &settle }
+}
+
+// WithStrictProviderSpec refuses a providerSpec with unknown fields, which are
+// otherwise only logged.
+func WithStrictProviderSpec(strict bool) Option {
+	return func(p *Provider) { p.strictSpec = strict }
+}
+
+// WithActingSince tells the driver since when this process alone acts on the
+// machines (its start, or when it became the leader; zero if it does not know).
+// Without it that is the process's first driver call, which makes it wait without
+// need for the first machine of a new cluster.
+func WithActingSince(since func() time.Time) Option {
+	return func(p *Provider) { p.actingSince = since }
+}
+
+// WithClock sets the clock; for tests.
+func WithClock(clock clock.Clock) Option {
+	return func(p *Provider) { p.clock = clock }
+}
+
+// NewProvider returns the driver, a *Provider, over the sessions of i.
+func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Driver {
+	p := &Provider{SPI: i}
+	for _, option := range options {
+		option(p)
+	}
+	return p
+}
+
+// begin readies the provider with its first call.
+func (p *Provider) begin() {
+	p.setup.Do(func() {
+		if p.clock == nil {
+			p.clock = clock.RealClock{}
+		}
+		if p.settle == nil {
+			settle := DefaultSettle
+			p.settle = &settle
+		}
+		p.ledger = newLedger(p.clock)
+		p.exhausted = newExhaustion(p.clock)
+		p.sessions = map[string]*spi.Session{}
+		p.warned = map[string]bool{}
+		p.began = p.clock.Now()
+		if p.actingSince != nil {
+			if since := p.actingSince(); !since.IsZero() {
+				p.began = since
+			}
+		}
+	})
+}
+
+// session returns the session of the credentials, and remembers it as the
+// project's newest.
+func (p *Provider) session(credentials spi.Credentials) (*spi.Session, error) {
+	session, err := p.SPI.Session(credentials)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sessions[credentials.ProjectID] = session
+	return session, nil
+}
+
+// newestSession is the last one that was used for the project; nil if none was.
+func (p *Provider) newestSession(projectID string) *spi.Session {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.sessions[projectID]
+}
+
+// predecessorsUntil is when everything shows that a predecessor may have asked for
+// on behalf of the Machine; zero if none can have worked on it.
+func (p *Provider) predecessorsUntil(machine *v1alpha1.Machine) time.Time {
+	// A creationTimestamp has whole seconds, rounded down: a Machine of the second
+	// in which this process began counts as older.
+	if created := machine.CreationTimestamp; created.IsZero() || !created.Time.Before(p.began) {
+		return time.Time{}
+	}
+	return p.began.Add(*p.settle)
+}
+
+// warnOnce says whether the warning was not given before in this process.
+func (p *Provider) warnOnce(warning string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	given := p.warned[warning]
+	p.warned[warning] = true
+	return !given
+}
+
+func newStackitClient(session *spi.Session, region string) StackitClient {
+	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
+}

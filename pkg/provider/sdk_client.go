@@ -1,0 +1,173 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
+	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// sdkClient is the StackitClient over the STACKIT SDK.
+type sdkClient struct {
+	api       iaas.DefaultAPI
+	projectID string
+	region    string
+}
+
+var _ StackitClient = (*sdkClient)(nil)
+
+var errNoList = errors.New("the answer has no list")
+
+// CreateServer implements StackitClient.
+func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
+	ctx, response := captured(ctx)
+	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(serverPayload(request)).Execute()
+	if err != nil {
+		return nil, apiError(callCreateServer, *response, err)
+	}
+	if server.GetId() == "" {
+		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
+	}
+	return serverFromSDK(server), nil
+}
+
+// GetServer implements StackitClient.
+func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
+	ctx, response := captured(ctx)
+	server, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
+	if err != nil {
+		return nil, apiError(callGetServer, *response, err)
+	}
+	if server.GetId() != serverID {
+		return nil, &APIError{Call: callGetServer, Err: fmt.Errorf("the answer is not about server %s", serverID)}
+	}
+	return serverFromSDK(server), nil
+}
+
+// ListServers implements StackitClient. It asks without details: those would
+// carry every server's userData.
+func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) ([]Server, error) {
+	ctx, response := captured(ctx)
+	request := c.api.ListServers(ctx, c.projectID, c.region)
+	if len(labels) > 0 {
+		request = request.LabelSelector(labelSelector(labels))
+	}
+	list, err := request.Execute()
+	if err != nil {
+		return nil, apiError(callListServers, *response, err)
+	}
+	// An empty answer decodes without an error; it must not pass for "no servers".
+	if list == nil || list.Items == nil {
+		return nil, &APIError{Call: callListServers, Err: errNoList}
+	}
+	servers := make([]Server, 0, len(list.Items))
+	for i := range list.Items {
+		servers = append(servers, *serverFromSDK(&list.Items[i]))
+	}
+	return servers, nil
+}
+
+// DeleteServer implements StackitClient.
+func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
+	ctx, response := captured(ctx)
+	if err := c.api.DeleteServer(ctx, c.projectID, c.region, serverID).Execute(); err != nil {
+		return apiError(callDeleteServer, *response, err)
+	}
+	return nil
+}
+
+// ListServerNICs implements StackitClient.
+func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
+	ctx, response := captured(ctx)
+	list, err := c.api.ListServerNICs(ctx, c.projectID, c.region, serverID).Execute()
+	if err != nil {
+		return nil, apiError(callListNICs, *response, err)
+	}
+	if list == nil || list.Items == nil {
+		return nil, &APIError{Call: callListNICs, Err: errNoList}
+	}
+	nics := make([]NIC, 0, len(list.Items))
+	for i := range list.Items {
+		nics = append(nics, nicFromSDK(&list.Items[i]))
+	}
+	// The API's order is not deterministic.
+	slices.SortFunc(nics, func(a, b NIC) int { return strings.Compare(a.ID, b.ID) })
+	return nics, nil
+}
+
+// UpdateAllowedAddresses implements StackitClient.
+func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error) {
+	ctx, response := captured(ctx)
+	payload := iaas.UpdateNicPayload{AllowedAddresses: allowedAddressesToSDK(addresses)}
+	updated, err := c.api.UpdateNic(ctx, c.projectID, c.region, networkID, nicID).UpdateNicPayload(payload).Execute()
+	if err != nil {
+		return nil, apiError(callUpdateNIC, *response, err)
+	}
+	if updated.GetId() != nicID {
+		return nil, &APIError{Call: callUpdateNIC, Err: fmt.Errorf("the answer is not about NIC %s", nicID)}
+	}
+	nic := nicFromSDK(updated)
+	return &nic, nil
+}
+
+// labelSelector in a stable order, with equality only: nothing else was seen to
+// work everywhere.
+func labelSelector(labels map[string]string) string {
+	terms := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		terms = append(terms, key+"="+labels[key])
+	}
+	return strings.Join(terms, ",")
+}
+
+func captured(ctx context.Context) (context.Context, **http.Response) {
+	response := new(*http.Response)
+	return runtime.WithCaptureHTTPResponse(ctx, response), response
+}
+
+// apiError translates the SDK's error. It looks at the status code and body
+// only: the SDK's message and model depend on what the document lists.
+func apiError(call apiCall, response *http.Response, err error) error {
+	translated := &APIError{Call: call}
+	if response != nil {
+		translated.RequestID = spi.RequestID(response.Header)
+	}
+	var answer *oapierror.GenericOpenAPIError
+	var token *spi.TokenError
+	switch {
+	case errors.As(err, &token) || !errors.As(err, &answer):
+		// A failed token request carries the SDK's error type too, with the token
+		// endpoint's status code.
+		translated.Err = err
+		return translated
+	case answer.StatusCode < http.StatusMultipleChoices:
+		// The SDK's error would repeat the body.
+		translated.Err = fmt.Errorf("the answer cannot be read: %s", answer.ErrorMessage)
+		return translated
+	}
+	translated.StatusCode = answer.StatusCode
+	var body struct {
+		Code    *int64  `json:"code"`
+		Message *string `json:"msg"`
+	}
+	if json.Unmarshal(answer.Body, &body) == nil && body.Code != nil && body.Message != nil {
+		translated.Message = withoutStrayWords(*body.Message)
+	} else if quotaExceeded.Match(answer.Body) {
+		// Quota texts of the services behind the API pass its gateway as they are.
+		translated.Message = "quota exceeded"
+	}
+	return translated
+}

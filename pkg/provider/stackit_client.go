@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// StackitClient is what the driver needs of the IaaS API, for one project and
+// region. Every error of it is an *APIError, or wraps one.
+type StackitClient interface {
+	// CreateServer asks for a server. An error with an unknown outcome
+	// (APIError.Unknown) may have made one.
+	CreateServer(ctx context.Context, server *ServerRequest) (*Server, error)
+	// GetServer reads one server.
+	GetServer(ctx context.Context, serverID string) (*Server, error)
+	// ListServers reads the servers that carry all the labels. The list may lag
+	// behind what GetServer shows.
+	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
+	// DeleteServer asks for a server's deletion, which then takes its time.
+	DeleteServer(ctx context.Context, serverID string) error
+	// ListServerNICs reads the NICs of a server.
+	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
+	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns
+	// the NIC as it is then.
+	UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error)
+}
+
+// Server is a server as the API shows it in lists: without details.
+type Server struct {
+	ID           string
+	Name         string
+	Status       string
+	ErrorMessage string
+	Labels       map[string]string
+	CreatedAt    time.Time
+}
+
+// Server states that the driver tells apart; all others are waited for. The API
+// document says that more may come.
+const (
+	statusActive   = "ACTIVE"
+	statusError    = "ERROR"
+	statusDeleting = "DELETING"
+	statusDeleted  = "DELETED"
+)
+
+// leaving says that the server does not count any more for anything but a
+// deletion.
+func (s *Server) leaving() bool {
+	return s.Status == statusDeleting || s.Status == statusDeleted
+}
+
+// reason is the server's own, for texts.
+func (s *Server) reason() string {
+	if s.ErrorMessage == "" {
+		return "no reason given"
+	}
+	return s.ErrorMessage
+}
+
+// ServerRequest is a server to create.
+type ServerRequest struct {
+	Name   string
+	Labels map[string]string
+	Spec   *apis.ProviderSpec
+}
+
+// NIC is a network interface.
+type NIC struct {
+	ID               string
+	NetworkID        string
+	IPv4, IPv6       string
+	AllowedAddresses []string
+}
+
+// addresses of the NIC, IPv4 first.
+func (n *NIC) addresses() []string {
+	var addresses []string
+	for _, text := range []string{n.IPv4, n.IPv6} {
+		if _, err := netip.ParseAddr(text); err == nil {
+			addresses = append(addresses, text)
+		}
+	}
+	return addresses
+}
+
+// apiCall names a call of the API, for errors.go and for texts.
+type apiCall string
+
+const (
+	callCreateServer apiCall = "creating a server"
+	callGetServer    apiCall = "reading a server"
+	callListServers  apiCall = "listing servers"
+	callDeleteServer apiCall = "deleting a server"
+	callListNICs     apiCall = "reading a server's NICs"
+	callUpdateNIC    apiCall = "updating a NIC"
+)
+
+// APIError is a failed call of the API.
+type APIError struct {
+	// Call is what was tried.
+	Call apiCall
+	// StatusCode of the answer; 0 if there was none.
+	StatusCode int
+	// Message is the API's own message; "" if the answer was not in the API's
+	// form, as those of gateways are.
+	Message string
+	// RequestID is the answer's, if it had one.
+	RequestID string
+	// Err is the cause if there was no answer.
+	Err error
+}
+
+// Error never repeats a body that is not in the API's form.
+func (e *APIError) Error() string {
+	text := string(e.Call)
+	switch {
+	case e.StatusCode == 0:
+		return fmt.Sprintf("%s: %s", text, causeText(e.Err))
+	case e.Message == "":
+		text = fmt.Sprintf("%s: status %d", text, e.StatusCode)
+	default:
+		text = fmt.Sprintf("%s: status %d: %s", text, e.StatusCode, e.Message)
+	}
+	if e.RequestID != "" {
+		text += " (request " + e.RequestID + ")"
+	}
+	return text
+}
+
+// causeText leaves out what changes with every attempt (ports) or helps nobody
+// (the URL): the manager writes a Machine's status whenever its text changes.
+func causeText(err error) string {
+	var request *url.Error
+	if errors.As(err, &request) {
+		err = request.Err
+	}
+	var network *net.OpError
+	if errors.As(err, &network) {
+		return fmt.Sprintf("%s: %v", network.Op, network.Err)
+	}
+	return err.Error()
+}
+
+func (e *APIError) Unwrap() error { return e.Err }

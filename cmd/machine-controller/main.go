@@ -1,0 +1,69 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command machine-controller is the sidecar that lets machine-controller-manager
+// (MCM) make machines on STACKIT: MCM's machine controller around this project's
+// driver. It takes MCM's flags and those of options.go.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/app"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/app/options"
+	"github.com/spf13/pflag"
+	"golang.org/x/time/rate"
+	"k8s.io/component-base/cli/flag"
+	"k8s.io/component-base/logs"
+	"k8s.io/klog/v2"
+
+	_ "github.com/gardener/machine-controller-manager/pkg/util/client/metrics/prometheus" // rest_client_* metrics
+	_ "github.com/gardener/machine-controller-manager/pkg/util/reflector/prometheus"      // reflector_* metrics
+	_ "github.com/gardener/machine-controller-manager/pkg/util/workqueue/prometheus"      // mcm_workqueue_* metrics
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+func main() {
+	server := options.NewMCServer()
+	server.AddFlags(pflag.CommandLine)
+	own := newDriverOptions()
+	own.addFlags(pflag.CommandLine)
+	flag.InitFlags()
+	logs.InitLogs()
+	defer logs.FlushLogs()
+
+	if own.printVersion {
+		fmt.Println(buildVersion())
+		return
+	}
+	klog.ErrorS(run(server, own), "Could not start")
+	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+}
+
+// run returns only if the start fails.
+func run(server *options.MCServer, own *driverOptions) error {
+	if err := own.validate(); err != nil {
+		return err
+	}
+	config, err := spi.ConfigFromEnvironment(os.LookupEnv)
+	if err != nil {
+		return err
+	}
+	if config.NoAuth {
+		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
+	}
+	klog.InfoS("Starting machine-controller for STACKIT", "version", buildVersion(), "apiEndpoint", config.Endpoint)
+	sessions := &spi.PluginSPIImpl{
+		Config:    config,
+		Limiter:   rate.NewLimiter(rate.Limit(own.apiQPS), own.apiBurst),
+		UserAgent: "machine-controller-manager-provider-stackit/" + buildVersion(),
+	}
+	return app.Run(server, provider.NewProvider(sessions,
+		provider.WithSettle(own.settle),
+		provider.WithStrictProviderSpec(own.strictSpec),
+		provider.WithActingSince(actingSince(server.LeaderElection.LeaderElect)),
+	))
+}

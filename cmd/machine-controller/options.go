@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// driverOptions are this project's flags, beside MCM's.
+type driverOptions struct {
+	settle       time.Duration
+	apiQPS       float64
+	apiBurst     int
+	strictSpec   bool
+	printVersion bool
+}
+
+func newDriverOptions() *driverOptions {
+	return &driverOptions{settle: provider.DefaultSettle, apiQPS: 50, apiBurst: 100}
+}
+
+func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
+	flags.DurationVar(&o.settle, "stackit-settle", o.settle,
+		"How long STACKIT's API may take until a request for a server that was sent shows in its lists. No second request is sent before.")
+	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
+		"API calls a second that all machines together may make to STACKIT's IaaS API.")
+	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
+		"API calls to STACKIT's IaaS API that may be made at once after a pause.")
+	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,
+		"Refuse a MachineClass whose providerSpec has unknown fields, instead of logging them.")
+	flags.BoolVar(&o.printVersion, "version", o.printVersion, "Print the version and exit.")
+}
+
+func (o *driverOptions) validate() error {
+	switch {
+	case o.settle < 0:
+		return fmt.Errorf("--stackit-settle is %s, must not be negative", o.settle)
+	case o.apiQPS <= 0:
+		return fmt.Errorf("--stackit-api-qps is %v, must be more than 0", o.apiQPS)
+	case o.apiBurst < 1:
+		return fmt.Errorf("--stackit-api-burst is %d, must be at least 1", o.apiBurst)
+	default:
+		return nil
+	}
+}

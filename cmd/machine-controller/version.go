@@ -1,0 +1,30 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import "runtime/debug"
+
+// version overrides the build's own, for builds without a git checkout:
+// -ldflags "-X main.version=v1.2.3".
+var version string
+
+// buildVersion is the module's version, or the commit for a build from a checkout.
+func buildVersion() string {
+	if version != "" {
+		return version
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	if info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	for _, setting := range info.Settings {
+		if setting.Key == "vcs.revision" {
+			return setting.Value
+		}
+	}
+	return "devel"
+}

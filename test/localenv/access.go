@@ -1,0 +1,64 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv
+
+import (
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// RESTConfig returns a copy of the configuration to reach the API server as a
+// member of system:masters.
+func (e *Env) RESTConfig() *rest.Config { return rest.CopyConfig(e.restConfig) }
+
+// Client returns a client for the API server. It knows the types of Kubernetes,
+// of its CRDs and of machine.sapcloud.io/v1alpha1. It reads without a cache.
+func (e *Env) Client() client.Client { return e.client }
+
+// KubeconfigPath returns a file for kubectl --kubeconfig. Stop removes it.
+func (e *Env) KubeconfigPath() string { return filepath.Join(e.dir, "kubeconfig") }
+
+// Namespace returns the namespace the controllers watch.
+func (e *Env) Namespace() string { return e.settings.namespace }
+
+// Cloud returns the mock of the cloud, to look at and to change.
+func (e *Env) Cloud() *iaasmock.Cloud { return e.settings.cloud }
+
+// CloudURL returns the URL at which the mock serves the IaaS API.
+func (e *Env) CloudURL() string { return e.cloudURL }
+
+// ServiceAccountKey returns a service-account key (JSON) that the mock accepts
+// for its default project.
+func (e *Env) ServiceAccountKey() []byte { return append([]byte(nil), e.key...) }
+
+// SidecarMetricsURL returns the URL of the machine-controller's metrics. It
+// changes with every StartSidecar.
+func (e *Env) SidecarMetricsURL() string { return e.url(PartSidecar) + "/metrics" }
+
+// ManagerMetricsURL returns the URL of machine-controller-manager's metrics. It
+// changes with every StartManager.
+func (e *Env) ManagerMetricsURL() string { return e.url(PartManager) + "/metrics" }
+
+// Logs returns what a part that is a process has logged so far.
+func (e *Env) Logs(part Part) (string, error) {
+	content, err := os.ReadFile(e.LogPath(part))
+	return string(content), err
+}
+
+func (e *Env) url(part Part) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.urls[part]
+}
+
+func (e *Env) setURL(part Part, url string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.urls[part] = url
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+// noTarget tells both controllers that there is no target cluster.
+const noTarget = "none"
+
+// startCloud serves the mock on a free port.
+func (e *Env) startCloud() error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return &PartError{Part: PartCloud, Err: err}
+	}
+	server := &http.Server{Handler: e.settings.cloud, ReadHeaderTimeout: 10 * time.Second}
+	e.watchers.Add(1)
+	go func() {
+		defer e.watchers.Done()
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			e.fail(&PartError{Part: PartCloud, Err: err})
+		}
+	}()
+	e.cloudServer, e.cloudURL = server, "http://"+listener.Addr().String()
+	return nil
+}
+
+// StartManager starts machine-controller-manager and returns when it answers on
+// /healthz. Start has done so already; it is for use after KillManager.
+func (e *Env) StartManager(ctx context.Context) error {
+	return e.startController(ctx, PartManager, e.programs.manager, minimalEnvironment(),
+		// The rates Gardener sets.
+		append([]string{"--kube-api-qps=150", "--kube-api-burst=200"}, e.settings.managerArgs...))
+}
+
+// StartSidecar starts this project's machine-controller and returns when it
+// answers on /healthz. Start has done so already; it is for use after
+// KillSidecar.
+func (e *Env) StartSidecar(ctx context.Context) error {
+	return e.startController(ctx, PartSidecar, e.programs.sidecar, e.sidecarEnvironment(),
+		// The rates Gardener sets.
+		append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...))
+}
+
+// KillManager ends machine-controller-manager with SIGKILL and returns when it
+// is gone. It does not count as a failure of the environment.
+func (e *Env) KillManager() { e.endPart(PartManager, 0) }
+
+// KillSidecar ends the machine-controller with SIGKILL and returns when it is
+// gone. It does not count as a failure of the environment.
+func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
+
+func (e *Env) startController(ctx context.Context, part Part, path string, env, extra []string) error {
+	if e.running(part) {
+		return &PartError{Part: part, Err: errors.New("already running")}
+	}
+	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+	ports, err := e.launch(ctx, service{
+		part:  part,
+		ports: 1,
+		command: func(ports []int) command {
+			return command{path: path, env: env, args: append(e.controllerArgs(ports[0]), extra...)}
+		},
+		ready: func(ctx context.Context, ports []int) error {
+			return httpOK(ctx, e.probe, url(ports[0])+"/healthz", "")
+		},
+	})
+	if err != nil {
+		return err
+	}
+	e.setURL(part, url(ports[0]))
+	return nil
+}
+
+// controllerArgs are the flags both controllers have. The manager's integration
+// suite finds processes by their first flag, hence the order.
+func (e *Env) controllerArgs(port int) []string {
+	target := e.KubeconfigPath()
+	if e.settings.targetless {
+		target = noTarget
+	}
+	return []string{
+		"--control-kubeconfig=" + e.KubeconfigPath(),
+		"--target-kubeconfig=" + target,
+		"--namespace=" + e.settings.namespace,
+		"--address=127.0.0.1",
+		"--port=" + strconv.Itoa(port),
+		// There is one of each, and a restarted one must not wait for a lease.
+		"--leader-elect=false",
+		"--v=2",
+	}
+}
+
+func (e *Env) sidecarEnvironment() []string {
+	env := append(minimalEnvironment(),
+		"STACKIT_IAAS_ENDPOINT="+e.cloudURL,
+		"STACKIT_TOKEN_BASEURL="+e.cloudURL+"/token")
+	return append(env, e.settings.sidecarEnv...)
+}
+
+// minimalEnvironment is what any program may expect. Nothing else is passed on:
+// settings for another cloud or another etcd must not reach these.
+func minimalEnvironment() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+}

@@ -1,0 +1,28 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package localenv runs everything a Machine needs to become a server and a
+// Node, on one computer and without containers: etcd, kube-apiserver,
+// machine-controller-manager, this project's machine-controller as a process of
+// its own, the mock of the STACKIT IaaS API, and a simulator that registers a
+// Node for each running server. It serves tests and hack/dev alike.
+//
+//	env, err := localenv.Start(ctx)
+//	if err != nil {
+//		return err // names the part and shows the end of its log
+//	}
+//	defer env.Stop()
+//	if err := env.ApplyFile(ctx, "samples/secret.yaml"); err != nil {
+//		return err
+//	}
+//	// env.Client() talks to the API server, env.Cloud() shows what the cloud holds.
+//
+// One API server is both control and target cluster. kube-apiserver and etcd
+// come from the folder KUBEBUILDER_ASSETS names; without it they are built once
+// from the pinned module hack/tools/controlplane into the ignored folder bin/.
+// They are started here rather than by controller-runtime's envtest, which
+// neither reports the death of a process nor takes its processes down when the
+// test binary is killed (as "go test" does after its timeout).
+//
+// Only Go is needed. Linux and macOS are supported.
+package localenv

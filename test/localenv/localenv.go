@@ -1,0 +1,282 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// ErrStopped is the cause of errors of an environment that was stopped.
+var ErrStopped = errors.New("the environment was stopped")
+
+// Env is a running environment. Its methods may be used from several
+// goroutines.
+type Env struct {
+	settings settings
+	// dir holds everything temporary; Stop removes it.
+	dir, logDir string
+	programs    programs
+	// probe asks parts whether they are ready.
+	probe *http.Client
+
+	restConfig  *rest.Config
+	client      client.Client
+	cloudServer *http.Server
+	cloudURL    string
+	key         []byte
+	stopNodes   func()
+
+	stopOnce sync.Once
+	watchers sync.WaitGroup
+	done     chan struct{}
+
+	mu        sync.Mutex
+	processes map[Part]*process
+	urls      map[Part]string
+	stopped   bool
+	err       error
+}
+
+// programs are the paths of what is run.
+type programs struct {
+	assets
+	manager, sidecar string
+}
+
+// Start builds what is needed, starts all parts and returns when all are ready:
+// control plane healthy, CRDs established, both controllers answering on
+// /healthz. If it fails, the error names the part with the end of its log (a
+// *PartError), and everything that had been started is stopped again. ctx
+// bounds the start alone: the environment runs until Stop.
+func Start(ctx context.Context, opts ...Option) (*Env, error) {
+	e := newEnv(newSettings(opts))
+	if err := e.start(ctx); err != nil {
+		e.Stop()
+		return nil, err
+	}
+	return e, nil
+}
+
+func newEnv(s settings) *Env {
+	return &Env{
+		settings:  s,
+		probe:     &http.Client{Transport: &http.Transport{}},
+		done:      make(chan struct{}),
+		processes: map[Part]*process{},
+		urls:      map[Part]string{},
+	}
+}
+
+// start takes the steps of Start. The environment's own failure is the better
+// explanation: a part that dies makes the later ones fail.
+func (e *Env) start(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopWatching := make(chan struct{})
+	defer close(stopWatching)
+	go func() {
+		select {
+		case <-e.done:
+			cancel(e.Err())
+		case <-stopWatching:
+		}
+	}()
+	err := e.startParts(ctx)
+	if failed := e.Err(); failed != nil {
+		return failed
+	}
+	return err
+}
+
+func (e *Env) startParts(ctx context.Context) error {
+	if err := e.makeFolders(); err != nil {
+		return err
+	}
+	crds, err := e.build(ctx)
+	if err != nil {
+		return err
+	}
+	if err := e.startControlPlane(ctx); err != nil {
+		return err
+	}
+	e.progress("installing the custom resource definitions of machine-controller-manager")
+	if err := e.installCRDs(ctx, crds); err != nil {
+		return &PartError{Part: PartCRDs, Err: err}
+	}
+	if err := e.startCloud(); err != nil {
+		return err
+	}
+	if e.key, err = e.settings.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID); err != nil {
+		return &PartError{Part: PartCloud, Err: err}
+	}
+	return e.startControllers(ctx)
+}
+
+func (e *Env) makeFolders() (err error) {
+	if e.dir, err = os.MkdirTemp("", "localenv-"); err != nil {
+		return err
+	}
+	e.logDir = e.settings.logDirectory
+	if e.logDir == "" {
+		e.logDir = filepath.Join(e.dir, "logs")
+	}
+	return os.MkdirAll(e.logDir, 0o750)
+}
+
+// build makes sure that all programs are there. It returns the folder of the
+// manager's CRDs.
+func (e *Env) build(ctx context.Context) (crds string, err error) {
+	root, err := Root()
+	if err != nil {
+		return "", &PartError{Part: PartBuild, Err: err}
+	}
+	b := builder{root: root, progress: e.progress}
+	if e.programs.assets, err = b.controlPlane(ctx); err != nil {
+		return "", err
+	}
+	if e.programs.manager, err = b.controller(ctx, string(PartManager), mcmModulePath+"/cmd/machine-controller-manager"); err != nil {
+		return "", err
+	}
+	if !e.settings.withoutSidecar {
+		if e.programs.sidecar, err = b.controller(ctx, string(PartSidecar), "./cmd/machine-controller"); err != nil {
+			return "", err
+		}
+	}
+	mcm, err := b.moduleFolder(ctx, mcmModulePath)
+	if err != nil {
+		return "", &PartError{Part: PartBuild, Err: err}
+	}
+	return filepath.Join(mcm, "kubernetes", "crds"), nil
+}
+
+func (e *Env) startControlPlane(ctx context.Context) error {
+	e.progress("starting etcd and kube-apiserver")
+	etcdURL, err := e.startEtcd(ctx, e.programs.etcd)
+	if err != nil {
+		return err
+	}
+	if err := e.startAPIServer(ctx, e.programs.apiServer, etcdURL); err != nil {
+		return err
+	}
+	if e.client, err = newClient(e.restConfig); err != nil {
+		return &PartError{Part: PartAPIServer, Err: err}
+	}
+	if err := e.ensureNamespace(ctx); err != nil {
+		return &PartError{Part: PartAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
+	}
+	return nil
+}
+
+func (e *Env) startControllers(ctx context.Context) error {
+	e.progress("starting machine-controller-manager and machine-controller")
+	if !e.settings.withoutManager {
+		if err := e.StartManager(ctx); err != nil {
+			return err
+		}
+	}
+	if !e.settings.withoutSidecar {
+		if err := e.StartSidecar(ctx); err != nil {
+			return err
+		}
+		if err := awaitNextSecond(ctx); err != nil {
+			return &PartError{Part: PartSidecar, Err: err}
+		}
+	}
+	if !e.settings.targetless {
+		e.stopNodes = e.startNodes()
+	}
+	return nil
+}
+
+// awaitNextSecond returns when the second has changed. A creationTimestamp has
+// whole seconds, so a Machine applied in the second in which the sidecar started
+// would look older than the sidecar, which then takes care that a predecessor
+// may have made its server just now, and lets some time pass. Here there was none.
+func awaitNextSecond(ctx context.Context) error {
+	now := time.Now()
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stop stops all parts in reverse order and removes the temporary folder. It
+// returns when everything is gone. Further calls do nothing.
+func (e *Env) Stop() {
+	e.stopOnce.Do(func() {
+		e.mu.Lock()
+		e.stopped = true
+		e.mu.Unlock()
+		if e.stopNodes != nil {
+			e.stopNodes()
+		}
+		// The manager and the sidecar do not handle SIGTERM: they end at once.
+		e.endPart(PartSidecar, stopGrace)
+		e.endPart(PartManager, stopGrace)
+		if e.cloudServer != nil {
+			_ = e.cloudServer.Close()
+		}
+		e.endPart(PartAPIServer, stopGrace)
+		e.endPart(PartEtcd, stopGrace)
+		e.watchers.Wait()
+		e.probe.CloseIdleConnections()
+		if e.dir != "" {
+			if err := os.RemoveAll(e.dir); err != nil {
+				e.progress("removing %s: %v", e.dir, err)
+			}
+		}
+		e.finish(nil)
+	})
+}
+
+// Done is closed when a part has ended by itself (Err then tells which), and
+// when the environment has been stopped.
+func (e *Env) Done() <-chan struct{} { return e.done }
+
+// Err returns why the environment failed, nil as long as it has not.
+func (e *Env) Err() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.err
+}
+
+// fail records the first failure of the running environment. What ends after
+// Stop has begun is no failure.
+func (e *Env) fail(err error) {
+	e.mu.Lock()
+	stopped := e.stopped
+	e.mu.Unlock()
+	if !stopped {
+		e.finish(err)
+	}
+}
+
+func (e *Env) finish(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	select {
+	case <-e.done:
+	default:
+		e.err = err
+		close(e.done)
+	}
+}
+
+func (e *Env) progress(format string, args ...any) {
+	e.settings.progress(fmt.Sprintf(format, args...))
+}

@@ -1,0 +1,225 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// leftovers is the temporary folder of one test: what an environment forgets to
+// remove or to stop shows up there.
+func leftovers(t *testing.T) (check func()) {
+	t.Helper()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	return func() {
+		t.Helper()
+		entries, err := os.ReadDir(dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(entries).To(BeEmpty(), "temporary folders are left")
+		g.Expect(children(t)).To(BeEmpty(), "processes are left")
+	}
+}
+
+func TestEnvironmentWithoutSidecar(t *testing.T) {
+	g := NewWithT(t)
+	check := leftovers(t)
+	ctx := t.Context()
+	var steps []string
+	env, err := localenv.Start(ctx,
+		localenv.WithoutSidecar(),
+		localenv.WithNamespace("machines"),
+		localenv.WithProgress(func(line string) { steps = append(steps, line) }))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer env.Stop()
+	g.Expect(steps).To(ContainElement(ContainSubstring("kube-apiserver")))
+
+	// The CRDs are served, and objects without a namespace go to the environment's.
+	class := &machinev1alpha1.MachineClass{
+		ObjectMeta:   metav1.ObjectMeta{Name: "small"},
+		Provider:     "stackit",
+		ProviderSpec: runtime.RawExtension{Raw: []byte("{}")},
+	}
+	deployment := &machinev1alpha1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Name: "workers"},
+		Spec: machinev1alpha1.MachineDeploymentSpec{
+			Replicas: 2,
+			Strategy: machinev1alpha1.MachineDeploymentStrategy{Type: machinev1alpha1.RecreateMachineDeploymentStrategyType},
+			Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"pool": "workers"}},
+			Template: machinev1alpha1.MachineTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"pool": "workers"}},
+				Spec:       machinev1alpha1.MachineSpec{Class: machinev1alpha1.ClassSpec{Kind: "MachineClass", Name: "small"}},
+			},
+		},
+	}
+	g.Expect(env.Apply(ctx, class, deployment)).To(Succeed())
+
+	// The manager works: it makes the Machines that the deployment asks for.
+	g.Eventually(func() ([]machinev1alpha1.Machine, error) {
+		var machines machinev1alpha1.MachineList
+		err := env.Client().List(ctx, &machines, client.InNamespace("machines"))
+		return machines.Items, err
+	}).WithTimeout(30 * time.Second).Should(HaveLen(2))
+
+	// A part that is killed on purpose is no failure and can be started again.
+	env.KillManager()
+	g.Consistently(env.Done()).WithTimeout(300 * time.Millisecond).ShouldNot(BeClosed())
+	g.Expect(env.StartManager(ctx)).To(Succeed())
+	g.Expect(env.StartManager(ctx)).To(MatchError(ContainSubstring("already running")))
+
+	addresses := []string{hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.ManagerMetricsURL())}
+	env.Stop()
+	env.Stop()
+	g.Expect(env.Done()).To(BeClosed())
+	g.Expect(env.Err()).NotTo(HaveOccurred())
+	for _, address := range addresses {
+		_, err := net.Dial("tcp", address)
+		g.Expect(err).To(MatchError(syscall.ECONNREFUSED), "%s is still served", address)
+	}
+	g.Expect(env.StartManager(ctx)).NotTo(Succeed())
+	check()
+}
+
+func TestPartThatDiesIsNoticed(t *testing.T) {
+	g := NewWithT(t)
+	check := leftovers(t)
+	env, err := localenv.Start(t.Context(), localenv.WithoutSidecar(), localenv.WithoutManager())
+	g.Expect(err).NotTo(HaveOccurred())
+	defer env.Stop()
+	for _, pid := range children(t) {
+		if filepath.Base(commandOf(pid)) == "etcd" {
+			g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
+		}
+	}
+	g.Eventually(env.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
+	var failure *localenv.PartError
+	g.Expect(errors.As(env.Err(), &failure)).To(BeTrue())
+	g.Expect(failure.Part).To(Equal(localenv.PartEtcd))
+	g.Expect(failure.Error()).To(And(HavePrefix("etcd: exited: signal: killed"), ContainSubstring("the end of its log")))
+	env.Stop()
+	check()
+}
+
+func TestStartThatFailsNamesThePart(t *testing.T) {
+	g := NewWithT(t)
+	check := leftovers(t)
+	_, err := localenv.Start(t.Context(), localenv.WithoutSidecar(), localenv.WithManagerArgs("--no-such-flag"))
+	g.Expect(err).To(MatchError(And(
+		HavePrefix("machine-controller-manager: exited: exit status"),
+		ContainSubstring("unknown flag: --no-such-flag"),
+	)))
+	check()
+}
+
+func TestStartWithoutAssets(t *testing.T) {
+	g := NewWithT(t)
+	check := leftovers(t)
+	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
+	_, err := localenv.Start(t.Context())
+	g.Expect(err).To(MatchError(ContainSubstring("KUBEBUILDER_ASSETS")))
+	check()
+}
+
+func TestStartThatIsCancelled(t *testing.T) {
+	for _, step := range []string{"building machine-controller-manager", "starting etcd", "installing", "starting machine-controller-manager"} {
+		t.Run(step, func(t *testing.T) {
+			g := NewWithT(t)
+			check := leftovers(t)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			_, err := localenv.Start(ctx, localenv.WithoutSidecar(), localenv.WithProgress(func(line string) {
+				if strings.HasPrefix(line, step) {
+					cancel()
+				}
+			}))
+			g.Expect(err).To(MatchError(context.Canceled))
+			check()
+		})
+	}
+}
+
+func TestSecretsGetTheKeyOfTheCloud(t *testing.T) {
+	g := NewWithT(t)
+	ctx := t.Context()
+	root, err := localenv.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	env, err := localenv.Start(ctx, localenv.WithoutSidecar(), localenv.WithoutManager(), localenv.WithTargetless())
+	g.Expect(err).NotTo(HaveOccurred())
+	defer env.Stop()
+	g.Expect(env.ApplyFile(ctx, root+"/samples/secret.yaml")).To(Succeed())
+	var secret corev1.Secret
+	g.Expect(env.Client().Get(ctx, client.ObjectKey{Namespace: "default", Name: "stackit-credentials"}, &secret)).To(Succeed())
+	g.Expect(secret.Data["serviceAccountKey"]).To(Equal(env.ServiceAccountKey()))
+	g.Expect(secret.Data).To(HaveKey("userData"))
+}
+
+func TestMachineBecomesServerAndNode(t *testing.T) {
+	g := NewWithT(t)
+	g.SetDefaultEventuallyTimeout(60 * time.Second)
+	check := leftovers(t)
+	ctx := t.Context()
+	root, err := localenv.Root()
+	g.Expect(err).NotTo(HaveOccurred())
+	env, err := localenv.Start(ctx,
+		localenv.WithJoinDuration(100*time.Millisecond),
+		localenv.WithCloudOptions(iaasmock.WithBootDuration(time.Second)))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer env.Stop()
+	for _, sample := range []string{"secret.yaml", "machine-class.yaml", "machine.yaml"} {
+		g.Expect(env.ApplyFile(ctx, filepath.Join(root, "samples", sample))).To(Succeed())
+	}
+
+	// Killed in the middle of its work, it goes on when it is back.
+	g.Eventually(env.Cloud().Servers).ShouldNot(BeEmpty())
+	before := env.SidecarMetricsURL()
+	env.KillSidecar()
+	_, err = http.Get(before)
+	g.Expect(err).To(MatchError(syscall.ECONNREFUSED))
+	g.Expect(env.StartSidecar(ctx)).To(Succeed())
+
+	key := client.ObjectKey{Namespace: env.Namespace(), Name: "single-worker"}
+	g.Eventually(func() (machinev1alpha1.MachinePhase, error) {
+		var machine machinev1alpha1.Machine
+		err := env.Client().Get(ctx, key, &machine)
+		return machine.Status.CurrentStatus.Phase, err
+	}).Should(Equal(machinev1alpha1.MachineRunning))
+	servers := env.Cloud().Servers()
+	g.Expect(servers).To(HaveLen(1))
+	var node corev1.Node
+	g.Expect(env.Client().Get(ctx, client.ObjectKey{Name: "single-worker"}, &node)).To(Succeed())
+	g.Expect(node.Spec.ProviderID).To(Equal("stackit://" + servers[0].ID))
+	g.Expect(env.Err()).NotTo(HaveOccurred())
+	env.Stop()
+	check()
+}
+
+func hostOf(t *testing.T, raw string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}

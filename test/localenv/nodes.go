@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// nodePoll is how often the simulator looks at the cloud.
+const nodePoll = 200 * time.Millisecond
+
+// nodeSimulator stands in for the kubelets and for STACKIT's cloud controller
+// manager: it registers one Node for each server that boots, and keeps its
+// Ready condition in line with the server.
+//
+// It never deletes a Node, not even when its server is gone. The machine
+// controller deletes the Node of a Machine it has deleted; if it ever forgot,
+// cleaning up here would hide that. And it never registers a server twice: a
+// kubelet registers when it starts, so that a Node that was deleted while its
+// server still runs stays away.
+type nodeSimulator struct {
+	cloud  *iaasmock.Cloud
+	client client.Client
+	clock  clock.WithTicker
+	// join is the time from a server's being ACTIVE to its Node.
+	join  time.Duration
+	joins func(iaasmock.Server) bool
+	// kubelets are the servers that were ACTIVE once, by server ID.
+	kubelets map[string]*kubelet
+}
+
+// kubelet is what the simulator remembers of a server.
+type kubelet struct {
+	node        string
+	activeSince time.Time
+	registered  bool
+	// ready is what the Node says; nil until it says anything.
+	ready *bool
+	// finished: nothing more will happen to this Node.
+	finished bool
+}
+
+// startNodes runs the simulator until the returned function is called.
+func (e *Env) startNodes() (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	simulator := newNodeSimulator(e.settings.cloud, e.client, clock.RealClock{}, e.settings.joinDuration, e.settings.joins)
+	e.watchers.Add(1)
+	finished := make(chan struct{})
+	go func() {
+		defer e.watchers.Done()
+		defer close(finished)
+		simulator.run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-finished
+	}
+}
+
+func newNodeSimulator(cloud *iaasmock.Cloud, c client.Client, clk clock.WithTicker, join time.Duration, joins func(iaasmock.Server) bool) *nodeSimulator {
+	return &nodeSimulator{cloud: cloud, client: c, clock: clk, join: join, joins: joins, kubelets: map[string]*kubelet{}}
+}
+
+func (s *nodeSimulator) run(ctx context.Context) {
+	ticker := s.clock.NewTicker(nodePoll)
+	defer ticker.Stop()
+	for {
+		s.step(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// step looks at the cloud once. What fails is tried again at the next step.
+func (s *nodeSimulator) step(ctx context.Context) {
+	present := map[string]bool{}
+	for _, server := range s.cloud.Servers() {
+		if !s.joins(server) {
+			continue
+		}
+		present[server.ID] = true
+		if err := s.follow(ctx, server); err != nil && ctx.Err() == nil {
+			klog.ErrorS(err, "Node simulator", "server", server.ID, "node", server.Name)
+		}
+	}
+	for id, k := range s.kubelets {
+		if present[id] {
+			continue
+		}
+		if err := s.lost(ctx, id, k); err != nil && ctx.Err() == nil {
+			klog.ErrorS(err, "Node simulator", "server", id, "node", k.node)
+		}
+	}
+}
+
+// follow brings the Node of a server in line with it.
+func (s *nodeSimulator) follow(ctx context.Context, server iaasmock.Server) error {
+	active := server.Status == iaasmock.StatusActive
+	k := s.kubelets[server.ID]
+	if k == nil {
+		if !active {
+			return nil // Still booting: its kubelet has not started.
+		}
+		k = &kubelet{node: server.Name, activeSince: s.clock.Now()}
+		s.kubelets[server.ID] = k
+	}
+	if k.finished {
+		return nil
+	}
+	if !k.registered {
+		if !active || s.clock.Since(k.activeSince) < s.join {
+			return nil
+		}
+		if err := s.register(ctx, server, k); err != nil || k.finished {
+			return err
+		}
+	}
+	return s.report(ctx, server, k, active)
+}
+
+// register creates the Node. Where one of that name is there already, another
+// server has taken the name; two kubelets on one Node would fight over it.
+func (s *nodeSimulator) register(ctx context.Context, server iaasmock.Server, k *kubelet) error {
+	err := s.client.Create(ctx, newNode(server))
+	if apierrors.IsAlreadyExists(err) {
+		klog.InfoS("Node simulator: the name is taken, the server does not join", "server", server.ID, "node", server.Name)
+		k.finished = true
+		return nil
+	}
+	k.registered = err == nil
+	return err
+}
+
+// report writes the Node's status when its readiness changes.
+func (s *nodeSimulator) report(ctx context.Context, server iaasmock.Server, k *kubelet, ready bool) error {
+	if k.ready != nil && *k.ready == ready {
+		return nil
+	}
+	var addresses []iaasmock.NIC
+	for _, nic := range s.cloud.NICs() {
+		if nic.ServerID == server.ID {
+			addresses = append(addresses, nic)
+		}
+	}
+	return s.patch(ctx, k, ready, nodeStatus(server, addresses, ready, s.clock.Now()))
+}
+
+// lost makes the Node of a server that is gone not ready, and forgets it.
+func (s *nodeSimulator) lost(ctx context.Context, id string, k *kubelet) error {
+	if k.registered && !k.finished && k.ready != nil && *k.ready {
+		if err := s.patch(ctx, k, false, readinessOnly(false, s.clock.Now())); err != nil {
+			return err
+		}
+	}
+	delete(s.kubelets, id)
+	return nil
+}
+
+func (s *nodeSimulator) patch(ctx context.Context, k *kubelet, ready bool, status patchBody) error {
+	patch, err := status.patch()
+	if err != nil {
+		return err
+	}
+	// A patch, since an update would lose against the finalizers and
+	// annotations the manager writes to the same Node.
+	err = s.client.Status().Patch(ctx, nodeNamed(k.node), patch)
+	if apierrors.IsNotFound(err) {
+		k.finished = true
+		return nil
+	}
+	if err == nil {
+		k.ready = &ready
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// Option changes how an environment is made.
+type Option func(*settings)
+
+type settings struct {
+	namespace      string
+	cloud          *iaasmock.Cloud
+	cloudOptions   []iaasmock.Option
+	targetless     bool
+	withoutManager bool
+	withoutSidecar bool
+	sidecarArgs    []string
+	managerArgs    []string
+	sidecarEnv     []string
+	joinDuration   time.Duration
+	joins          func(iaasmock.Server) bool
+	logDirectory   string
+	progress       func(string)
+}
+
+func newSettings(opts []Option) settings {
+	s := settings{
+		namespace:    "default",
+		joinDuration: time.Second,
+		joins:        func(iaasmock.Server) bool { return true },
+		progress:     func(string) {},
+	}
+	for _, opt := range opts {
+		opt(&s)
+	}
+	if s.cloud == nil {
+		s.cloud = iaasmock.New(s.cloudOptions...)
+	}
+	return s
+}
+
+// WithNamespace sets the namespace of the control cluster that the controllers
+// watch. It is made if it does not exist. Default: "default".
+func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
+
+// WithCloud uses this cloud instead of a new one. WithCloudOptions then has no
+// effect.
+func WithCloud(cloud *iaasmock.Cloud) Option { return func(s *settings) { s.cloud = cloud } }
+
+// WithCloudOptions sets options of the cloud that is made for the environment.
+func WithCloudOptions(opts ...iaasmock.Option) Option {
+	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
+}
+
+// WithTargetless runs without a target cluster: both controllers get
+// --target-kubeconfig=none, and servers do not become Nodes.
+func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
+
+// WithoutManager leaves machine-controller-manager out: only Machines and
+// MachineClasses work then. StartManager can still start it.
+func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
+
+// WithoutSidecar leaves the machine-controller out. StartSidecar can still
+// start it.
+func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
+
+// WithSidecarArgs appends flags to the machine-controller's; the last of a kind
+// wins.
+func WithSidecarArgs(args ...string) Option {
+	return func(s *settings) { s.sidecarArgs = append(s.sidecarArgs, args...) }
+}
+
+// WithManagerArgs appends flags to those of machine-controller-manager; the
+// last of a kind wins.
+func WithManagerArgs(args ...string) Option {
+	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
+}
+
+// WithSidecarEnv adds variables ("NAME=value") to the machine-controller's
+// environment, which otherwise holds PATH, HOME, STACKIT_IAAS_ENDPOINT and
+// STACKIT_TOKEN_BASEURL alone. The last of a name wins.
+func WithSidecarEnv(variables ...string) Option {
+	return func(s *settings) { s.sidecarEnv = append(s.sidecarEnv, variables...) }
+}
+
+// WithJoinDuration sets how long after a server was first seen ACTIVE its Node
+// appears. Default: 1 s.
+func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
+
+// WithJoining sets which servers join the cluster as Nodes. Default: all.
+func WithJoining(joins func(iaasmock.Server) bool) Option {
+	return func(s *settings) { s.joins = joins }
+}
+
+// WithLogDirectory writes the logs of the parts into this folder, where they
+// stay after Stop. Default: a temporary folder that Stop removes.
+func WithLogDirectory(path string) Option { return func(s *settings) { s.logDirectory = path } }
+
+// WithProgress calls report with a line whenever a step of Start begins. It may
+// be called from several goroutines.
+func WithProgress(report func(line string)) Option {
+	return func(s *settings) { s.progress = report }
+}
+
+// WithProgressWriter writes a line to w whenever a step of Start begins.
+func WithProgressWriter(w io.Writer) Option {
+	return WithProgress(func(line string) { _, _ = fmt.Fprintln(w, line) })
+}

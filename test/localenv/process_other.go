@@ -1,0 +1,14 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build unix && !linux
+
+package localenv
+
+import "syscall"
+
+// childAttributes gives a child a process group of its own, so that Ctrl-C in a
+// terminal reaches us alone and everything stops in order.
+func childAttributes() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setpgid: true}
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// step is one stage of the tour.
+type step struct {
+	title string
+	// limit is how long it may take. The manager itself waits for fixed times
+	// (25 s to delete a machine); a limit is about twice what is usual.
+	limit time.Duration
+	// begin asks for what the step is about.
+	begin func(context.Context) error
+	// reached tells whether it has come about and, if not, what is missing.
+	reached func(state) error
+}
+
+// tour is a demo under way.
+type tour struct {
+	env  *localenv.Env
+	view *view
+	// found is what the cloud held before.
+	found inventory
+	// seen are the names of all machines there ever were.
+	seen  map[string]bool
+	times []stepTime
+}
+
+// stepTime is how long a step took.
+type stepTime struct {
+	title       string
+	took, limit time.Duration
+}
+
+// demo takes the tour. It fails if a step is late or anything is left at the end.
+func demo(ctx context.Context, v *view, t timing) error {
+	begin := time.Now()
+	env, err := start(ctx, v, t)
+	if err != nil {
+		return err
+	}
+	defer stop(env, v)
+	tour := &tour{env: env, view: v, found: takeInventory(env.Cloud()), seen: map[string]bool{}}
+	tour.times = append(tour.times, stepTime{title: "everything built and started", took: time.Since(begin)})
+	for i, step := range tour.steps() {
+		v.say("\n%d. %s", i+1, step.title)
+		if err := tour.take(ctx, step); err != nil {
+			return fmt.Errorf("%s: %w", step.title, err)
+		}
+	}
+	v.close()
+	v.say("%s", tour.summary())
+	return tour.leftover(ctx)
+}
+
+func (t *tour) steps() []step {
+	d := deployment{env: t.env, name: "worker"}
+	return []step{
+		{
+			title: "Apply samples/: 3 machines come up", limit: 60 * time.Second,
+			begin:   func(ctx context.Context) error { return applySamples(ctx, t.env) },
+			reached: func(s state) error { return d.running(s, 3, "stackit-worker-minimal") },
+		},
+		{
+			title: "Scale to 5", limit: 60 * time.Second,
+			begin:   func(ctx context.Context) error { return d.scale(ctx, 5) },
+			reached: func(s state) error { return d.running(s, 5, "stackit-worker-minimal") },
+		},
+		{
+			title: "Roll to a MachineClass with larger machines", limit: 150 * time.Second,
+			begin: func(ctx context.Context) error {
+				return d.roll(ctx, "stackit-worker-minimal", "stackit-worker-larger", "g2i.4")
+			},
+			reached: func(s state) error { return d.running(s, 5, "stackit-worker-larger") },
+		},
+		{
+			title: "Scale to 0", limit: 90 * time.Second,
+			begin:   func(ctx context.Context) error { return d.scale(ctx, 0) },
+			reached: func(s state) error { return d.running(s, 0, "") },
+		},
+	}
+}
+
+// take begins a step and waits for its end.
+func (t *tour) take(ctx context.Context, step step) error {
+	begin := time.Now()
+	if err := step.begin(ctx); err != nil {
+		return err
+	}
+	late := time.NewTimer(step.limit)
+	defer late.Stop()
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		missing := t.check(ctx, step)
+		if missing == nil {
+			took := time.Since(begin)
+			t.view.progress(fmt.Sprintf("done after %s", took.Round(100*time.Millisecond)))
+			t.times = append(t.times, stepTime{title: step.title, took: took, limit: step.limit})
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-t.env.Done():
+			return t.env.Err()
+		case <-late.C:
+			return fmt.Errorf("late: not reached after %s: %w", step.limit, missing)
+		case <-ticker.C:
+		}
+	}
+}
+
+// check looks once and tells what the step still waits for.
+func (t *tour) check(ctx context.Context, step step) error {
+	now, err := look(ctx, t.env)
+	if err != nil {
+		return err
+	}
+	for _, machine := range now.machines {
+		t.seen[machine.Name] = true
+	}
+	t.view.show(now.rows())
+	return step.reached(now)
+}

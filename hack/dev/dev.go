@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// samples are the files both commands apply, in this order.
+var samples = []string{"secret.yaml", "machine-class.yaml", "machine-class-minimal.yaml", "machine-deployment.yaml"}
+
+// lookEvery is how often the state is read and shown.
+const lookEvery = 300 * time.Millisecond
+
+// start starts an environment that reports to the view. Its lines say what is
+// slow, which matters on the first run.
+func start(ctx context.Context, v *view, t timing) (*localenv.Env, error) {
+	return localenv.Start(ctx,
+		localenv.WithProgress(v.progress),
+		localenv.WithCloudOptions(iaasmock.WithBootDuration(t.boot), iaasmock.WithDeleteDuration(t.remove)))
+}
+
+func applySamples(ctx context.Context, env *localenv.Env) error {
+	root, err := localenv.Root()
+	if err != nil {
+		return err
+	}
+	for _, name := range samples {
+		if err := env.ApplyFile(ctx, filepath.Join(root, "samples", name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dev runs the samples until somebody asks it to end, which is success.
+func dev(ctx context.Context, v *view, t timing) error {
+	err := devUntilInterrupted(ctx, v, t)
+	if errors.Is(err, errInterrupted) {
+		return nil
+	}
+	return err
+}
+
+func devUntilInterrupted(ctx context.Context, v *view, t timing) error {
+	env, err := start(ctx, v, t)
+	if err != nil {
+		return err
+	}
+	defer stop(env, v)
+	v.progress("applying samples/")
+	if err := applySamples(ctx, env); err != nil {
+		return err
+	}
+	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), env.CloudURL())
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		now, err := look(ctx, env)
+		if err == nil {
+			v.show(now.rows())
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-env.Done():
+			return env.Err()
+		case <-ticker.C:
+		}
+	}
+}
+
+const welcome = `
+Ready. In another terminal:
+
+  export KUBECONFIG=%s
+  the cloud (a mock):  %s
+  logs of all parts:   %s
+
+Try:
+  kubectl get machines,machinedeployments,nodes
+  kubectl scale machinedeployment worker --replicas=5
+  kubectl patch machinedeployment worker --type=merge \
+    -p '{"spec":{"template":{"spec":{"class":{"name":"stackit-worker"}}}}}'
+  kubectl delete machine --all
+  curl -s %s/admin/state
+
+Ctrl-C stops everything.`
+
+// stop ends the environment and says so: it takes a few seconds.
+func stop(env *localenv.Env, v *view) {
+	v.close()
+	v.progress("stopping")
+	env.Stop()
+	v.progress("stopped")
+}

@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command dev runs the whole chain, from MachineDeployment to Node, on this
+// computer against a mock of the cloud.
+//
+//	go run ./hack/dev dev     starts it, applies samples/ and stays until Ctrl-C
+//	go run ./hack/dev demo    takes the tour and exits: up, scale, roll, down
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+const usage = `Usage:
+  go run ./hack/dev dev  [--boot 5s] [--delete 3s]   start, apply samples/, stay until Ctrl-C
+  go run ./hack/dev demo [--boot 2s] [--delete 1s]   3 machines up, 5, another class, down to 0
+
+--boot is how long a server takes to become ACTIVE, --delete how long to be gone.
+`
+
+// errInterrupted is why a command ends when somebody asked it to.
+var errInterrupted = errors.New("interrupted")
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run returns the exit code: 0 done, 1 failed, 2 called wrongly, 130 a demo
+// that was interrupted.
+func run(args []string, stdout *os.File, stderr io.Writer) int {
+	if len(args) == 0 {
+		_, _ = fmt.Fprint(stderr, usage)
+		return 2
+	}
+	command, timing := pick(args[0])
+	if command == nil {
+		_, _ = fmt.Fprint(stderr, usage)
+		return 2
+	}
+	flags := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
+	flags.Usage = func() { _, _ = fmt.Fprint(stderr, usage) }
+	flags.DurationVar(&timing.boot, "boot", timing.boot, "")
+	flags.DurationVar(&timing.remove, "delete", timing.remove, "")
+	if err := flags.Parse(args[1:]); errors.Is(err, pflag.ErrHelp) {
+		return 0
+	} else if err != nil {
+		_, _ = fmt.Fprintf(stderr, "%v\n%s", err, usage)
+		return 2
+	}
+	ctx, stop := untilInterrupted()
+	defer stop()
+	err := command(ctx, newView(stdout), timing)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errInterrupted):
+		_, _ = fmt.Fprintln(stderr, "Interrupted.")
+		return 130
+	default:
+		_, _ = fmt.Fprintf(stderr, "\nFailed: %v\n", err)
+		return 1
+	}
+}
+
+// timing is how long the mock takes for things.
+type timing struct {
+	boot, remove time.Duration
+}
+
+// pick returns the command of this name with its usual timing, nil if there is
+// none.
+func pick(name string) (func(context.Context, *view, timing) error, timing) {
+	switch name {
+	case "dev":
+		return dev, timing{boot: 5 * time.Second, remove: 3 * time.Second}
+	case "demo":
+		return demo, timing{boot: 2 * time.Second, remove: time.Second}
+	default:
+		return nil, timing{}
+	}
+}
+
+// untilInterrupted returns a context that ends with errInterrupted on a signal,
+// or when our parent is gone: "go run" and make do not pass SIGTERM on, and
+// nobody would be left to stop us.
+func untilInterrupted() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	// Further signals change nothing: stopping takes seconds, not for ever.
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	parent := os.Getppid()
+	go func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-signals:
+				cancel(errInterrupted)
+				return
+			case <-ticker.C:
+				if os.Getppid() != parent {
+					cancel(errInterrupted)
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}

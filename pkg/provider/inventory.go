@@ -12,6 +12,8 @@ import (
 
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
@@ -97,12 +99,5 @@ func (i *inventory) sleep(ctx context.Context, start time.Time) error {
 	if i.clock.Since(start) > slowAfter {
 		wait = slowTick
 	}
-	timer := i.clock.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
-	}
+	return spi.Sleep(ctx, i.clock, wait)
 }

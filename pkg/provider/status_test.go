@@ -223,12 +223,16 @@ func TestWrongInputsNameEveryField(t *testing.T) {
 	r.secret.Data["projectId"] = []byte("my-project")
 	r.secret.Data["serviceAccountKey"] = []byte("{}")
 	delete(r.secret.Data, "region")
-	_, err := r.create(machine("m1"))
-	wantCode(t, err, codes.InvalidArgument)
-	for _, field := range []string{"providerSpec.region", "providerSpec.machineType", "providerSpec.imageId", "providerSpec.networking",
-		"providerSpec.bootVolume.size", "secret.projectId", "secret.serviceAccountKey"} {
-		if !strings.Contains(err.Error(), field) {
-			t.Errorf("%q does not name %s", err, field)
+	// The manager asks for the status first: that must tell as much.
+	_, statusErr := r.status(machine("m1"))
+	_, createErr := r.create(machine("m1"))
+	for name, err := range map[string]error{"GetMachineStatus": statusErr, "CreateMachine": createErr} {
+		wantCode(t, err, codes.InvalidArgument)
+		for _, field := range []string{"providerSpec.region", "providerSpec.machineType", "providerSpec.imageId", "providerSpec.networking",
+			"providerSpec.bootVolume.size", "secret.projectId", "secret.serviceAccountKey"} {
+			if !strings.Contains(err.Error(), field) {
+				t.Errorf("%s: %q does not name %s", name, err, field)
+			}
 		}
 	}
 	if calls := r.cloud.CallCounts(); len(calls) != 0 {

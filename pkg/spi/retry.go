@@ -108,7 +108,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if attempt == maxAttempts || ctx.Err() != nil || !mayRetry(request.Method, response, err) {
 			return response, err
 		}
-		if sleep(ctx, r.clock, backoff(attempt, rand.Float64())) != nil { //nolint:gosec // jitter, not cryptography
+		if Sleep(ctx, r.clock, backoff(attempt, rand.Float64())) != nil { //nolint:gosec // jitter, not cryptography
 			return response, err
 		}
 	}
@@ -131,7 +131,7 @@ func (r *retrying) waitUntilAllowed(ctx context.Context) error {
 	r.mu.Lock()
 	wait := r.notBefore.Sub(r.clock.Now())
 	r.mu.Unlock()
-	return sleep(ctx, r.clock, wait)
+	return Sleep(ctx, r.clock, wait)
 }
 
 // rewound returns a copy of the request whose body starts at its beginning.
@@ -148,8 +148,8 @@ func rewound(request *http.Request) (*http.Request, error) {
 	return try, nil
 }
 
-// sleep waits, or returns the context's error if that ends first.
-func sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
+// Sleep waits, or returns the context's error if that ends first.
+func Sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
 	if duration <= 0 {
 		return ctx.Err()
 	}

@@ -5,7 +5,6 @@ package provider_test
 
 import (
 	"net/http"
-	"runtime"
 	"testing"
 	"time"
 
@@ -235,9 +234,7 @@ func TestCreateMachineWhoseServerIsDeletedUnderIt(t *testing.T) {
 		_, err := r.create(machine("m1"))
 		done <- err
 	}()
-	for len(r.cloud.Servers()) == 0 {
-		runtime.Gosched()
-	}
+	r.eventually(func() bool { return len(r.cloud.Servers()) > 0 })
 	if err := r.cloud.RemoveServer(r.onlyServer().ID); err != nil {
 		t.Fatal(err)
 	}
@@ -354,9 +351,10 @@ func TestCreateMachineLooksAgainAfterRemovingAFailedServer(t *testing.T) {
 		_, err := r.create(m)
 		done <- err
 	}()
-	for len(r.cloud.Servers()) > 0 && r.onlyServer().Status != iaasmock.StatusDeleting {
-		runtime.Gosched()
-	}
+	r.eventually(func() bool {
+		servers := r.cloud.Servers()
+		return len(servers) == 0 || servers[0].Status == iaasmock.StatusDeleting
+	})
 	late := r.makeServer("m1", nil)
 	if err := <-done; err != nil {
 		t.Fatal(err)

@@ -181,6 +181,20 @@ func (r *rig) onlyServer() iaasmock.Server {
 	return servers[0]
 }
 
+// eventually waits for what another goroutine brings about.
+func (r *rig) eventually(condition func() bool) {
+	r.t.Helper()
+	ticker := time.NewTicker(time.Millisecond)
+	defer ticker.Stop()
+	for deadline := time.After(30 * time.Second); !condition(); {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			r.t.Fatal("did not come about")
+		}
+	}
+}
+
 // wantNothingLeft checks that nothing is left of what the driver made.
 func (r *rig) wantNothingLeft() {
 	r.t.Helper()

@@ -70,6 +70,38 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 	}
 }
 
+func TestIdleSessionsAreDropped(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	r := newRig(t)
+	r.sessions.Clock = clock
+	first := r.session()
+	clock.Step(50 * time.Minute)
+	if r.session() != first {
+		t.Error("a session in use was dropped")
+	}
+	clock.Step(61 * time.Minute)
+	if _, err := r.sessions.Session(spi.Credentials{ProjectID: iaasmock.SecondProjectID, ServiceAccountKey: string(r.key)}); err != nil {
+		t.Fatal(err)
+	}
+	if r.session() == first {
+		t.Error("an idle session was kept")
+	}
+}
+
+func TestConcurrentFirstUseBuildsOneSession(t *testing.T) {
+	r := newRig(t)
+	sessions := make(chan *spi.Session)
+	for range 20 {
+		go func() { sessions <- r.session() }()
+	}
+	first := <-sessions
+	for range 19 {
+		if <-sessions != first {
+			t.Error("several sessions were built")
+		}
+	}
+}
+
 func TestSessionWithAnUnusableKeyIsACredentialsError(t *testing.T) {
 	r := newRig(t)
 	_, err := r.sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: "{}"})
@@ -129,6 +161,8 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"unavailable": {Status: http.StatusServiceUnavailable},
 		"reset":       {DropBefore: true},
 		"no token":    {Status: http.StatusOK, Body: `{}`},
+		"no JSON":     {Status: http.StatusOK, Body: `<html>`},
+		"malformed":   {Status: http.StatusOK, Body: `{"access_token":"a\r\nHost: evil"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

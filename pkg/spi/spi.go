@@ -6,8 +6,10 @@ package spi
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"sync"
+	"time"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/config"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
@@ -39,7 +41,7 @@ type Session struct {
 // the cloud: tests and other clouds of the same API hand in their own.
 type SessionProviderInterface interface {
 	// Session returns the session of the credentials; equal credentials get the
-	// same one. It makes no API call. The error is a *CredentialsError if the
+	// same one, unless it was not asked for during an hour. It makes no API call. The error is a *CredentialsError if the
 	// credentials cannot be used.
 	Session(Credentials) (*Session, error)
 }
@@ -62,8 +64,18 @@ type PluginSPIImpl struct {
 
 	mu        sync.Mutex
 	transport *http.Transport
-	sessions  map[Credentials]*Session
+	sessions  map[Credentials]*heldSession
 }
+
+// heldSession is a session and when it was last asked for.
+type heldSession struct {
+	*Session
+	used time.Time
+}
+
+// idleAfter is how long a session is kept that nobody asks for: after a rotation
+// the old key must not stay in memory for ever.
+const idleAfter = time.Hour
 
 // Session implements SessionProviderInterface. A session that could not be built
 // is not remembered.
@@ -73,30 +85,39 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if session, ok := s.sessions[credentials]; ok {
-		return session, nil
+	s.begin()
+	held, ok := s.sessions[credentials]
+	if !ok {
+		session, err := s.newSession(credentials)
+		if err != nil {
+			return nil, err
+		}
+		held = &heldSession{Session: session}
+		s.sessions[credentials] = held
 	}
-	session, err := s.newSession(credentials)
-	if err != nil {
-		return nil, err
-	}
-	if s.sessions == nil {
-		s.sessions = map[Credentials]*Session{}
-	}
-	s.sessions[credentials] = session
-	return session, nil
+	held.used = s.Clock.Now()
+	maps.DeleteFunc(s.sessions, func(_ Credentials, other *heldSession) bool {
+		return held.used.Sub(other.used) > idleAfter
+	})
+	return held.Session, nil
 }
 
-func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
+// begin sets what the zero value leaves open.
+func (s *PluginSPIImpl) begin() {
+	if s.sessions != nil {
+		return
+	}
+	s.sessions = map[Credentials]*heldSession{}
+	s.transport = newTransport()
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
 	}
 	if s.UserAgent == "" {
 		s.UserAgent = "machine-controller-manager-provider-stackit"
 	}
-	if s.transport == nil {
-		s.transport = newTransport()
-	}
+}
+
+func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	chain, err := s.newChain(credentials)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ func main() {
 	flag.InitFlags()
 	logs.InitLogs()
 	defer logs.FlushLogs()
+	capVerbosity(pflag.CommandLine)
 
 	if own.printVersion {
 		fmt.Println(buildVersion())

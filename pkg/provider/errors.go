@@ -173,7 +173,7 @@ var rules = []rule{
 	{"cancelled", func(f *failure) bool { return errors.Is(f.err, context.Canceled) }, codes.Aborted, plain},
 	{"our deadline", func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }, codes.DeadlineExceeded, plain},
 	{"forbidden", func(f *failure) bool { return f.status(http.StatusForbidden) },
-		codes.PermissionDenied, prefixed("the service account is not authorized, check its permissions in the project")},
+		codes.PermissionDenied, prefixed("the service account is not authorized, check its permissions and that it belongs to the Secret's project")},
 	{"bad request", func(f *failure) bool {
 		return f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 	}, codes.InvalidArgument, prefixed("the API refused the request, check the providerSpec")},

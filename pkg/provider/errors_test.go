@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -79,9 +80,7 @@ func TestJudge(t *testing.T) {
 				t.Errorf("got %s %q, want %s and %q", code, text, row.code, row.says)
 			}
 			checkText(t, code, text)
-			if stray.MatchString(text) {
-				t.Errorf("%q has words that Gardener reads as another class of error", text)
-			}
+			checkClass(t, code, text)
 		})
 	}
 }
@@ -95,6 +94,58 @@ func checkText(t *testing.T, code codes.Code, text string) {
 	}
 	if len(text) > maxText || strings.ContainsAny(text, "[]\n\r\t") || !utf8.ValidString(text) {
 		t.Errorf("%q is not fit for a status", text)
+	}
+}
+
+// gardeners are how Gardener's extension for STACKIT tells classes of errors from
+// texts, and the code each belongs to.
+var gardeners = map[string]struct {
+	pattern *regexp.Regexp
+	code    codes.Code
+}{
+	"quota":       {regexp.MustCompile(`Quota.*exceeded`), codes.ResourceExhausted},
+	"capacity":    {regexp.MustCompile(`There are not enough hosts available`), codes.ResourceExhausted},
+	"rate limit":  {regexp.MustCompile(`Too many requests`), codes.Unavailable},
+	"credentials": {regexp.MustCompile(`(?i)Authentication failed`), codes.Unauthenticated},
+	"permissions": {regexp.MustCompile(`(?i)not authorized`), codes.PermissionDenied},
+	"other":       {regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`), codes.OK},
+}
+
+// checkClass checks that Gardener takes a text for nothing that its code is not,
+// and for what its code says where it has a class for that alone.
+func checkClass(t *testing.T, code codes.Code, text string) {
+	t.Helper()
+	classes := 0
+	for name, class := range gardeners {
+		if !class.pattern.MatchString(text) {
+			continue
+		}
+		classes++
+		if class.code != code {
+			t.Errorf("Gardener takes %q for %s, its code is %s", text, name, code)
+		}
+	}
+	switch code {
+	case codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied:
+		if classes == 0 {
+			t.Errorf("Gardener has no class for %q", text)
+		}
+	}
+}
+
+func TestFaultTexts(t *testing.T) {
+	for message, code := range map[string]codes.Code{
+		"No valid host was found. There are not enough hosts available.": codes.ResourceExhausted,
+		"quota exceeded":  codes.ResourceExhausted,
+		"Conflict [a]\nb": codes.Internal,
+		"":                codes.Internal,
+	} {
+		decided, text := judge(faultyError(&Server{ID: "s", ErrorMessage: withoutStrayWords(message)}))
+		if decided != code {
+			t.Errorf("%q is %s, want %s", message, decided, code)
+		}
+		checkText(t, decided, text)
+		checkClass(t, decided, text)
 	}
 }
 

@@ -5,6 +5,7 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -127,9 +128,8 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	ctx, calls := spi.WithCallCount(ctx)
 	start := p.clock.Now()
 	response, err := guarded(ctx, request, run)
-	err = managersError(err)
 	op.report(err, p.clock.Since(start), calls.Load())
-	return response, err
+	return response, managersError(err)
 }
 
 // managersError is the error in the form that the manager decodes.
@@ -155,12 +155,19 @@ func guarded[Request, Response any](ctx context.Context, request Request,
 
 // report feeds the metrics and the log.
 func (o *operation) report(err error, elapsed time.Duration, calls int64) {
-	code, text := codes.OK, ""
-	if decoded, ok := status.FromError(err); ok && err != nil {
-		code, text = decoded.Code(), decoded.Message()
+	code := codes.OK
+	var about []any
+	if err != nil {
+		var text string
+		code, text = judge(err)
+		about = append(about, "message", text)
+	}
+	var api *APIError
+	if errors.As(err, &api) && api.RequestID != "" {
+		about = append(about, "requestID", api.RequestID)
 	}
 	o.measure(code, elapsed)
-	o.log(code, text, elapsed, calls)
+	o.log(code, elapsed, calls, about)
 }
 
 func (o *operation) measure(code codes.Code, elapsed time.Duration) {
@@ -172,7 +179,7 @@ func (o *operation) measure(code codes.Code, elapsed time.Duration) {
 	}
 }
 
-func (o *operation) log(code codes.Code, text string, elapsed time.Duration, calls int64) {
+func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, about []any) {
 	fields := []any{"outcome", code.String(), "duration", elapsed.Round(time.Millisecond).String(), "apiCalls", calls}
 	if o.machine != nil {
 		fields = append(fields, "machine", klog.KObj(o.machine), "providerID", o.machine.Spec.ProviderID)
@@ -180,8 +187,5 @@ func (o *operation) log(code codes.Code, text string, elapsed time.Duration, cal
 	if o.class != nil {
 		fields = append(fields, "machineClass", o.class.Name)
 	}
-	if text != "" {
-		fields = append(fields, "message", text)
-	}
-	klog.InfoS(o.name, fields...)
+	klog.InfoS(o.name, append(fields, about...)...)
 }

@@ -115,7 +115,8 @@ type APIError struct {
 	// Message is the API's own message; "" if the answer was not in the API's
 	// form, as those of gateways are.
 	Message string
-	// RequestID is the answer's, if it had one.
+	// RequestID is the answer's, if it had one. It goes to the log, not into texts:
+	// the manager writes a Machine's status whenever its text changes.
 	RequestID string
 	// Err is the cause if there was no answer.
 	Err error
@@ -123,23 +124,18 @@ type APIError struct {
 
 // Error never repeats a body that is not in the API's form.
 func (e *APIError) Error() string {
-	text := string(e.Call)
 	switch {
 	case e.StatusCode == 0:
-		return fmt.Sprintf("%s: %s", text, causeText(e.Err))
+		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
 	case e.Message == "":
-		text = fmt.Sprintf("%s: status %d", text, e.StatusCode)
+		return fmt.Sprintf("%s: status %d", e.Call, e.StatusCode)
 	default:
-		text = fmt.Sprintf("%s: status %d: %s", text, e.StatusCode, e.Message)
+		return fmt.Sprintf("%s: status %d: %s", e.Call, e.StatusCode, e.Message)
 	}
-	if e.RequestID != "" {
-		text += " (request " + e.RequestID + ")"
-	}
-	return text
 }
 
 // causeText leaves out what changes with every attempt (ports) or helps nobody
-// (the URL): the manager writes a Machine's status whenever its text changes.
+// (the URL).
 func causeText(err error) string {
 	var request *url.Error
 	if errors.As(err, &request) {

@@ -287,3 +287,68 @@ func TestGetMachineStatusNeedsNoNICsWithoutAllowedAddresses(t *testing.T) {
 	_, err := r.status(machine("m1"))
 	wantCode(t, err, codes.OK)
 }
+
+func TestInitializeMachineWaitsForNICsThatComeLate(t *testing.T) {
+	r := newRig(t)
+	r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+	empty := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`}
+	without := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK,
+		Body: `{"items":[{"id":"` + iaasmock.DefaultNICID + `","networkId":"` + iaasmock.DefaultNetworkID + `"}]}`}
+	for _, fault := range []iaasmock.Fault{empty, without} {
+		fault.Count = 2
+		r.cloud.Inject(fault)
+	}
+	if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
+		t.Errorf("addresses are %v, want the NIC's", created.Addresses)
+	}
+	empty.Count = 1
+	r.cloud.Inject(empty)
+	_, err := r.initialize(machine("m1"))
+	wantCode(t, err, codes.Unavailable)
+	if _, err := r.initialize(machine("m1")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestInitializeMachineOfAServerWithSeveralNICs(t *testing.T) {
+	const second = "70000000-0000-4000-8000-0000000000ff"
+	catalogue := iaasmock.DefaultCatalogue()
+	catalogue.NICs = append(catalogue.NICs, iaasmock.NIC{ID: second, ProjectID: iaasmock.DefaultProjectID,
+		Region: iaasmock.DefaultRegion, NetworkID: iaasmock.DefaultDualStackNetworkID})
+	r := newRig(t, iaasmock.WithCatalogue(catalogue))
+	r.setSpec(func(spec map[string]any) {
+		spec["networking"] = map[string]any{"nicIds": []any{second, iaasmock.DefaultNICID}}
+		spec["allowedAddresses"] = []any{"100.64.0.0/12"}
+	})
+	created := r.mustCreate(machine("m1"))
+	if len(created.Addresses) != 3 { // one, and two of the dual-stack network
+		t.Errorf("addresses are %v, want those of both NICs", created.Addresses)
+	}
+	if again := r.mustCreate(machine("m1")); !cmp.Equal(created.Addresses, again.Addresses) {
+		t.Errorf("addresses are %v, and then %v", created.Addresses, again.Addresses)
+	}
+	if _, err := r.initialize(machine("m1")); err != nil {
+		t.Fatal(err)
+	}
+	for _, nic := range r.cloud.NICs() {
+		if nic.ServerID != "" && !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12"}) {
+			t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
+		}
+	}
+}
+
+func TestInitializeMachineDoubtsAnUpdateThatDidNothing(t *testing.T) {
+	r := newRig(t)
+	r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+	r.mustCreate(machine("m1"))
+	nic := nicOf(t, r, r.onlyServer()).ID
+	r.cloud.Inject(iaasmock.Fault{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
+		Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`})
+	_, err := r.initialize(machine("m1"))
+	wantCode(t, err, codes.Internal)
+	for _, want := range []string{nic, "100.64.0.0/12", "10.9.9.9"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not name %s", err, want)
+		}
+	}
+}

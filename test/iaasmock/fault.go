@@ -24,6 +24,9 @@ type Fault struct {
 
 	// Delay is waited first, in addition to the latency.
 	Delay time.Duration
+	// AnswerDelay holds the answer back; the call is carried out before. A client
+	// that leaves meanwhile never hears of it.
+	AnswerDelay time.Duration
 
 	// Status is answered instead of doing anything, if it is not 0.
 	Status int

@@ -175,3 +175,23 @@ func TestDelayAndLatency(t *testing.T) {
 		t.Errorf("it took %s", call.Duration)
 	}
 }
+
+func TestAnswerDelayHoldsBackOnlyTheAnswer(t *testing.T) {
+	m := openMock(t)
+	m.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", AnswerDelay: time.Second, Count: 1})
+	answered := make(chan error, 1)
+	go func() {
+		_, _, err := m.try("POST", inRegion+"/servers", serverBody(nil))
+		answered <- err
+	}()
+	for !m.clock.HasWaiters() {
+		runtime.Gosched()
+	}
+	if got := len(m.cloud.Servers()); got != 1 {
+		t.Errorf("%d servers while the answer waits, want 1", got)
+	}
+	m.clock.Step(time.Second)
+	if err := <-answered; err != nil {
+		t.Error(err)
+	}
+}

@@ -45,6 +45,9 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	reply := answer{drop: true}
 	if c.wait(r.Context(), c.latency()+fault.Delay) {
 		reply = c.reply(route, vars, miss, fault, r)
+		if !c.wait(r.Context(), fault.AnswerDelay) {
+			reply = answer{drop: true}
+		}
 	}
 
 	call := Call{

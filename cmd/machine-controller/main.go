@@ -34,7 +34,7 @@ func main() {
 	flag.InitFlags()
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	capVerbosity(pflag.CommandLine)
+	keepSecrets(pflag.CommandLine)
 
 	if own.printVersion {
 		fmt.Println(buildVersion())

@@ -41,7 +41,7 @@ func (o *driverOptions) validate() error {
 	switch {
 	case o.settle < 0:
 		return fmt.Errorf("--stackit-settle is %s, must not be negative", o.settle)
-	case o.apiQPS <= 0:
+	case !(o.apiQPS > 0): // nor NaN
 		return fmt.Errorf("--stackit-api-qps is %v, must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:
 		return fmt.Errorf("--stackit-api-burst is %d, must be at least 1", o.apiBurst)

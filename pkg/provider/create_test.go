@@ -252,6 +252,39 @@ func TestCreateMachineSurvivesFailedReads(t *testing.T) {
 	r.onlyServer()
 }
 
+// A failed read says nothing about a server that no list shows yet.
+func TestCreateMachineOfAYoungServerSurvivesFailedReads(t *testing.T) {
+	for name, fault := range map[string]iaasmock.Fault{
+		"forbidden":       {Status: http.StatusForbidden},
+		"internal error":  {Status: http.StatusInternalServerError},
+		"a gateway's 404": {Status: http.StatusNotFound, Body: "<html>", ContentType: "text/html"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(20*time.Second))
+			fault.Operation, fault.Count = "GetServer", 2
+			r.cloud.Inject(fault)
+			r.mustCreate(machine("m1"))
+			r.onlyServer()
+		})
+	}
+}
+
+func TestCreateMachineWithoutAClusterLabelGoesByTheClassToo(t *testing.T) {
+	r := newRig(t)
+	r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
+	foreign := r.makeServer("m1", func(labels map[string]any) {
+		delete(labels, clusterLabel)
+		labels[provider.StackitMachineClassLabel] = "class-of-another-cluster"
+	})
+	created := r.mustCreate(machine("m1"))
+	if err := r.delete(withID(r.deleted(machine("m1")), created.ProviderID)); err != nil {
+		t.Fatal(err)
+	}
+	if left := r.onlyServer(); left.ID != foreign || left.Status == iaasmock.StatusDeleting {
+		t.Errorf("%s %s is left, want the foreign one, %s", left.Status, left.ID, foreign)
+	}
+}
+
 func TestCreateMachineSendsEveryField(t *testing.T) {
 	r := newRig(t)
 	r.setSpec(func(spec map[string]any) {

@@ -77,6 +77,18 @@ func TestGetMachineStatusByNameLeavesUnfinishedServersToCreateMachine(t *testing
 	}
 }
 
+func TestGetMachineStatusOfAServerBeingDeletedIsNotFound(t *testing.T) {
+	r := newRig(t)
+	created := r.mustCreate(machine("m1"))
+	if err := r.cloud.SetServerStatus(r.onlyServer().ID, iaasmock.StatusDeleting, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range []string{"", created.ProviderID} {
+		_, err := r.status(withID(machine("m1"), m))
+		wantCode(t, err, codes.NotFound)
+	}
+}
+
 func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 	r := newRig(t)
 	created := r.mustCreate(machine("m1"))

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"golang.org/x/time/rate"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -265,5 +266,62 @@ func TestTheRateLimitHoldsForAllSessionsAndGivesUpInTime(t *testing.T) {
 	defer cancel()
 	if err := list(ctx, session); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want to hear at once that it would be too late", err)
+	}
+}
+
+// A server must never be made twice: only what surely was not accepted is sent
+// again.
+func TestRequestsForServersAreRepeatedOnlyIfRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		calls int
+	}{
+		"too many requests":   {iaasmock.Fault{Status: http.StatusTooManyRequests, Count: 1}, 2},
+		"bad gateway":         {iaasmock.Fault{Status: http.StatusBadGateway, Count: 1}, 1},
+		"service unavailable": {iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 1}, 1},
+		"answer lost":         {iaasmock.Fault{DropAfter: true, Count: 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			row.fault.Operation = "CreateServer"
+			r.cloud.Inject(row.fault)
+			network := iaasmock.DefaultNetworkID
+			_, _ = r.session().API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+				CreateServerPayload(iaas.CreateServerPayload{Name: "m1", MachineType: iaasmock.DefaultMachineType,
+					Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}}).Execute()
+			if calls := r.cloud.CallCounts()["CreateServer"]; calls != row.calls {
+				t.Errorf("%d calls, want %d", calls, row.calls)
+			}
+		})
+	}
+}
+
+func TestRetryAfterHoldsBackTheWholeSession(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	r := newRig(t)
+	r.sessions.Clock = clock
+	session := r.session()
+	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"20"}}})
+	done := make(chan error, 2)
+	call := func() { done <- list(t.Context(), session) }
+	waitForWaiters := func(count int) {
+		for clock.Waiters() < count {
+			time.Sleep(time.Millisecond) //nolint:forbidigo // the fake clock tells nobody
+		}
+	}
+	go call()
+	waitForWaiters(1) // the first call's own backoff
+	clock.Step(6 * time.Second)
+	waitForWaiters(1) // and the rest of what Retry-After asks for
+	go call()
+	waitForWaiters(2)
+	if calls := r.cloud.CallCounts()["ListServers"]; calls != 1 {
+		t.Errorf("%d calls before the time, want 1", calls)
+	}
+	clock.Step(20 * time.Second)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }

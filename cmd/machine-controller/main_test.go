@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/pflag"
+)
+
+func TestOwnFlags(t *testing.T) {
+	for name, row := range map[string]struct {
+		args []string
+		ok   bool
+	}{
+		"defaults":          {nil, true},
+		"all set":           {[]string{"--stackit-settle=0", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--strict-provider-spec"}, true},
+		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
+		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},
+		"no burst":          {[]string{"--stackit-api-burst=0"}, false},
+		"not even a number": {[]string{"--stackit-api-qps=NaN"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own, flags := newDriverOptions(), pflag.NewFlagSet("", pflag.ContinueOnError)
+			own.addFlags(flags)
+			if err := flags.Parse(row.args); err != nil {
+				t.Fatal(err)
+			}
+			if err := own.validate(); (err == nil) != row.ok {
+				t.Errorf("%v, want ok=%t", err, row.ok)
+			}
+		})
+	}
+}
+
+func TestVerbosityIsCapped(t *testing.T) {
+	for given, want := range map[string]string{"0": "0", "7": "7", "8": "7", "100": "7"} {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		flags.String("v", given, "")
+		capVerbosity(flags)
+		if got := flags.Lookup("v").Value.String(); got != want {
+			t.Errorf("--v=%s becomes %s, want %s", given, got, want)
+		}
+	}
+}
+
+func TestRedact(t *testing.T) {
+	args := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", "abc123.0123456789abcdef", 5,
+		errors.New("refused: Bearer eyJhbGciOiJSUzUxMiJ9.eyJpc3MiOiJhIn0.c2ln"), "stackit://a/b", "1.2.3-alpha.0123456789"}
+	want := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", redacted, 5, "refused: Bearer " + redacted, "stackit://a/b", "1.2.3-alpha.0123456789"}
+	if diff := cmp.Diff(want, redact(args)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if args[2] != "abc123.0123456789abcdef" {
+		t.Error("the caller's arguments were changed")
+	}
+}
+
+func TestActingSince(t *testing.T) {
+	before := time.Now()
+	if since := actingSince(false)(); since.Before(before) || since.After(time.Now()) {
+		t.Errorf("without leader election it acts since %s, want now", since)
+	}
+	leading := &tenure{}
+	leading.Off("machine-controller")
+	if since := leading.since(); !since.IsZero() {
+		t.Errorf("it acts since %s before it leads", since)
+	}
+	leading.NewLeaderMetric().On("machine-controller")
+	if since := leading.since(); since.Before(before) {
+		t.Errorf("it acts since %s once it leads, want now", since)
+	}
+}

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
+	silent := func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+	halfWay := func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(`{"items":[`))
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+	}
+	for name, handler := range map[string]http.HandlerFunc{"without an answer": silent, "in the middle of the body": halfWay} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewServer(handler)
+			defer server.Close()
+			transport := newTransport()
+			defer transport.CloseIdleConnections()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			link := &attempts{next: transport, clock: clock.RealClock{}, timeout: 50 * time.Millisecond}
+			if response, err := link.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, %v, want the deadline", response, err)
+			}
+		})
+	}
+}

@@ -26,11 +26,12 @@ type Cloud struct {
 	// replaced, never written to, so that answers can be encoded without it.
 	mu       sync.Mutex
 	servers  collection[*server]
-	nics     collection[*NIC]
+	nics     collection[*nic]
 	volumes  collection[*Volume]
 	networks collection[*network]
 	totals   Totals
-	// deleting are the servers that settle has to look at.
+	// deleting are the servers that settle has to look at: those that were ever
+	// asked to go.
 	deleting map[string]*server
 	// ghosts are gone servers that lagging lists still show.
 	ghosts []*server
@@ -42,7 +43,7 @@ func New(opts ...Option) *Cloud {
 	c := &Cloud{
 		settings: defaultSettings(),
 		servers:  newCollection[*server](),
-		nics:     newCollection[*NIC](),
+		nics:     newCollection[*nic](),
 		volumes:  newCollection[*Volume](),
 		networks: newCollection[*network](),
 		deleting: map[string]*server{},
@@ -66,15 +67,15 @@ func (c *Cloud) seed() error {
 		c.networks.put(n.ID, made)
 	}
 	for _, seeded := range c.catalogue.NICs {
-		nic := seeded.clone()
+		nic := &nic{NIC: seeded.clone()}
 		network, ok := c.networks.get(nic.NetworkID)
 		if !ok {
 			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
 		}
-		if err := network.assign(&nic); err != nil {
+		if err := network.assign(&nic.NIC); err != nil {
 			return fmt.Errorf("NIC %s: %w", nic.ID, err)
 		}
-		c.nics.put(nic.ID, &nic)
+		c.nics.put(nic.ID, nic)
 	}
 	now := c.clock.Now()
 	for _, seeded := range c.catalogue.Volumes {
@@ -101,8 +102,8 @@ func (c *Cloud) locked(f func(now time.Time)) {
 // anything beyond the server itself.
 func (c *Cloud) settle(now time.Time) {
 	for _, s := range c.deleting {
-		if at, ends := s.goneAt(); ends && !now.Before(at) {
-			c.remove(s, at)
+		if !s.goneAt.IsZero() && !now.Before(s.goneAt) {
+			c.remove(s, s.goneAt)
 		}
 	}
 	kept := c.ghosts[:0]
@@ -116,7 +117,7 @@ func (c *Cloud) settle(now time.Time) {
 }
 
 // remove takes a server away and what goes with it: NICs made for it and, with
-// deleteOnTermination, its boot volume. Everything else is set free.
+// deleteOnTermination, the boot volume made for it. Everything else is set free.
 func (c *Cloud) remove(s *server, at time.Time) {
 	s.removedAt = at
 	s.lastNICs = c.serverNICs(s)
@@ -138,7 +139,7 @@ func (c *Cloud) remove(s *server, at time.Time) {
 	}
 }
 
-func (c *Cloud) releaseNIC(nic *NIC) {
+func (c *Cloud) releaseNIC(nic *nic) {
 	if nic.MadeByServer {
 		c.removeNIC(nic)
 		return
@@ -146,16 +147,16 @@ func (c *Cloud) releaseNIC(nic *NIC) {
 	nic.ServerID = ""
 }
 
-func (c *Cloud) removeNIC(nic *NIC) {
+func (c *Cloud) removeNIC(nic *nic) {
 	if network, ok := c.networks.get(nic.NetworkID); ok {
-		network.release(nic)
+		network.release(&nic.NIC)
 	}
 	c.nics.remove(nic.ID)
 	c.totals.NICsDeleted++
 }
 
 func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
-	if s.BootVolume != nil && s.BootVolume.ID == volume.ID && s.BootVolume.DeleteOnTermination {
+	if boot := s.BootVolume; boot != nil && boot.ID == volume.ID && boot.deletedWithServer() {
 		c.removeVolume(volume)
 		return
 	}
@@ -168,11 +169,12 @@ func (c *Cloud) removeVolume(volume *Volume) {
 }
 
 // serverNICs copies the server's NICs as they are now.
-func (c *Cloud) serverNICs(s *server) []NIC {
-	nics := make([]NIC, 0, len(s.NICIDs))
+func (c *Cloud) serverNICs(s *server) []*nic {
+	nics := make([]*nic, 0, len(s.NICIDs))
 	for _, id := range s.NICIDs {
-		if nic, ok := c.nics.get(id); ok {
-			nics = append(nics, *nic)
+		if attached, ok := c.nics.get(id); ok {
+			copied := *attached
+			nics = append(nics, &copied)
 		}
 	}
 	return nics

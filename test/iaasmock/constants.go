@@ -59,10 +59,23 @@ const (
 
 // Server states the mock itself reports. SetServerStatus takes any other.
 const (
-	StatusActive   = "ACTIVE"
-	StatusCreating = "CREATING"
-	StatusDeleting = "DELETING"
-	StatusError    = "ERROR"
+	StatusActive       = "ACTIVE"
+	StatusCreating     = "CREATING"
+	StatusDeallocated  = "DEALLOCATED"
+	StatusDeallocating = "DEALLOCATING"
+	StatusDeleting     = "DELETING"
+	StatusError        = "ERROR"
+	StatusInactive     = "INACTIVE"
+	StatusRebooting    = "REBOOTING"
+	StatusStarting     = "STARTING"
+	StatusStopping     = "STOPPING"
+)
+
+// Power states of servers.
+const (
+	powerError   = "ERROR"
+	powerRunning = "RUNNING"
+	powerStopped = "STOPPED"
 )
 
 // Volume states.

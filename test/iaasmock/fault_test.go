@@ -4,9 +4,11 @@
 package iaasmock_test
 
 import (
+	"errors"
 	"net/http"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -89,6 +91,9 @@ func TestDroppedConnections(t *testing.T) {
 			response, body, err := m.try("POST", inRegion+"/servers", serverBody(nil))
 			if err == nil {
 				t.Errorf("answered %d %s", response.StatusCode, body)
+			}
+			if !errors.Is(err, syscall.ECONNRESET) { // an end of file could be an idle connection's
+				t.Errorf("not reset: %v", err)
 			}
 			if got := len(m.cloud.Servers()); got != row.made {
 				t.Errorf("%d servers, want %d", got, row.made)

@@ -36,9 +36,9 @@ func (c *Cloud) Server(id string) (Server, bool) {
 // NICs returns the NICs that exist now, the catalogue's included.
 func (c *Cloud) NICs() []NIC {
 	var nics []NIC
-	c.locked(func(time.Time) {
+	c.locked(func(now time.Time) {
 		for _, nic := range c.nics.all() {
-			nics = append(nics, nic.clone())
+			nics = append(nics, nic.viewAt(now).clone())
 		}
 	})
 	return nics
@@ -63,15 +63,13 @@ func (c *Cloud) History() Totals {
 }
 
 // SetServerStatus puts a server into a state, with an errorMessage if that is
-// not empty. It stays there until it is deleted through the API; a deletion in
-// progress is given up.
+// not empty. It stays there until a call through the API changes it; a deletion
+// or action in progress is given up. Lists that lag show it later.
 func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	err := fmt.Errorf("no server %s", id)
 	c.locked(func(now time.Time) {
 		if s, ok := c.servers.get(id); ok {
-			s.deletion = nil
-			delete(c.deleting, id)
-			s.forced = &outcome{at: now, status: status, message: errorMessage}
+			s.turn(now, status, errorMessage, outcome{})
 			err = nil
 		}
 	})

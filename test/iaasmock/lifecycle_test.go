@@ -70,6 +70,14 @@ func TestSecondDeletionDoesNotStartAnew(t *testing.T) {
 	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
 	m.clock.Step(time.Second)
 	m.wantStatus(id, "")
+
+	failing := m.create(nil)
+	m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR"})
+	m.want(204, "DELETE", inRegion+"/servers/"+failing, nil)
+	m.clock.Step(remove - time.Second)
+	m.want(204, "DELETE", inRegion+"/servers/"+failing, nil)
+	m.clock.Step(time.Second)
+	m.wantStatus(failing, "ERROR")
 }
 
 func TestForcedStatusSticksUntilDeleted(t *testing.T) {
@@ -124,6 +132,7 @@ func TestWhatSurvivesDeletion(t *testing.T) {
 		return object{"bootVolume": boot}
 	}
 	fromVolume := object{"source": object{"type": "volume", "id": iaasmock.DefaultBootVolumeID}}
+	fromVolumeDeleted := object{"source": fromVolume["source"], "deleteOnTermination": true}
 	for _, row := range []struct {
 		name          string
 		change        object
@@ -132,6 +141,7 @@ func TestWhatSurvivesDeletion(t *testing.T) {
 		{name: "boot volume kept by default", change: bootOf(nil), volumes: 1},
 		{name: "boot volume deleted on termination", change: bootOf(object{"deleteOnTermination": true})},
 		{name: "existing boot volume kept", change: bootOf(fromVolume)},
+		{name: "existing boot volume kept whatever was asked", change: bootOf(fromVolumeDeleted)},
 		{name: "data volume kept", change: object{"volumes": []string{iaasmock.DefaultVolumeID}}},
 		{name: "NIC handed in kept", change: object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}}},
 		{name: "ephemeral disk", change: object{"imageId": iaasmock.DefaultImageID, "bootVolume": nil}},

@@ -7,10 +7,28 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"time"
 )
 
 // errNoAddress is what a full network answers with.
 var errNoAddress = errors.New("no free address")
+
+// nic is a NIC and when its addresses show.
+type nic struct {
+	NIC
+	// addressedAt: they are reserved from the start, so that a full network is
+	// noticed in time, but nobody sees them before.
+	addressedAt time.Time
+}
+
+// viewAt is the NIC as of t.
+func (n *nic) viewAt(t time.Time) NIC {
+	view := n.NIC
+	if t.Before(n.addressedAt) {
+		view.IPv4, view.IPv6 = "", ""
+	}
+	return view
+}
 
 // network hands out the addresses of its prefixes.
 type network struct {

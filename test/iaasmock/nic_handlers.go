@@ -42,7 +42,8 @@ type nicView struct {
 }
 
 // showNIC makes the view; a NIC is ACTIVE while its server is.
-func (c *Cloud) showNIC(nic NIC, now time.Time) nicView {
+func (c *Cloud) showNIC(n *nic, now time.Time) nicView {
+	nic := n.viewAt(now)
 	view := nicView{
 		ID: nic.ID, Name: nic.Name, Description: nic.Description, NetworkID: nic.NetworkID, Device: nic.ServerID,
 		IPv4: nic.IPv4, IPv6: nic.IPv6, MAC: nic.MAC, Status: "DOWN", Type: "none",
@@ -59,7 +60,7 @@ func (c *Cloud) showNIC(nic NIC, now time.Time) nicView {
 }
 
 // nicOf finds a NIC in the request's project and region.
-func (c *Cloud) nicOf(r *request, id string) (*NIC, *apiError) {
+func (c *Cloud) nicOf(r *request, id string) (*nic, *apiError) {
 	nic, ok := c.nics.get(id)
 	if !ok || nic.ProjectID != r.project() || nic.Region != r.region() {
 		return nil, notFound("network interface")
@@ -77,14 +78,14 @@ func (c *Cloud) networkOf(r *request, id string) (*network, *apiError) {
 }
 
 // withNetworkNIC runs f on the NIC the path names, in the network it names.
-func (c *Cloud) withNetworkNIC(r *request, f func(n *network, nic *NIC, now time.Time) *apiError) *apiError {
+func (c *Cloud) withNetworkNIC(r *request, f func(n *network, nic *nic, now time.Time) *apiError) *apiError {
 	var err *apiError
 	c.locked(func(now time.Time) {
 		var network *network
 		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
 			return
 		}
-		var nic *NIC
+		var nic *nic
 		if nic, err = c.nicOf(r, r.vars["nicId"]); err != nil {
 			return
 		}
@@ -98,7 +99,7 @@ func (c *Cloud) withNetworkNIC(r *request, f func(n *network, nic *NIC, now time
 }
 
 func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
-	return c.listNICs(r, func(NIC) bool { return true })
+	return c.listNICs(r, func(*nic) bool { return true })
 }
 
 func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
@@ -107,10 +108,10 @@ func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	return c.listNICs(r, func(nic NIC) bool { return nic.NetworkID == r.vars["networkId"] })
+	return c.listNICs(r, func(nic *nic) bool { return nic.NetworkID == r.vars["networkId"] })
 }
 
-func (c *Cloud) listNICs(r *request, want func(NIC) bool) (any, *apiError) {
+func (c *Cloud) listNICs(r *request, want func(*nic) bool) (any, *apiError) {
 	selector, err := r.selector()
 	if err != nil {
 		return nil, err
@@ -119,8 +120,8 @@ func (c *Cloud) listNICs(r *request, want func(NIC) bool) (any, *apiError) {
 	c.locked(func(now time.Time) {
 		for _, nic := range c.nics.all() {
 			inScope := nic.ProjectID == r.project() && nic.Region == r.region()
-			if inScope && want(*nic) && selector.Matches(labels.Set(nic.Labels)) {
-				views = append(views, c.showNIC(*nic, now))
+			if inScope && want(nic) && selector.Matches(labels.Set(nic.Labels)) {
+				views = append(views, c.showNIC(nic, now))
 			}
 		}
 	})
@@ -129,17 +130,17 @@ func (c *Cloud) listNICs(r *request, want func(NIC) bool) (any, *apiError) {
 
 func (c *Cloud) getProjectNIC(r *request) (view any, err *apiError) {
 	c.locked(func(now time.Time) {
-		var nic *NIC
+		var nic *nic
 		if nic, err = c.nicOf(r, r.vars["nicId"]); err == nil {
-			view = c.showNIC(*nic, now)
+			view = c.showNIC(nic, now)
 		}
 	})
 	return view, err
 }
 
 func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
-	err = c.withNetworkNIC(r, func(_ *network, nic *NIC, now time.Time) *apiError {
-		view = c.showNIC(*nic, now)
+	err = c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
+		view = c.showNIC(nic, now)
 		return nil
 	})
 	return view, err
@@ -155,20 +156,20 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
 			return
 		}
-		nic := &NIC{
+		nic := &nic{NIC: NIC{
 			ID: uuid.NewString(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,
-		}
+		}}
 		if err = c.changeNIC(r, nic, payload); err != nil {
 			return
 		}
-		if failed := network.assign(nic); failed != nil {
+		if failed := network.assign(&nic.NIC); failed != nil {
 			err = addressError(failed)
 			return
 		}
 		c.nics.put(nic.ID, nic)
 		c.totals.NICsCreated++
-		view = c.showNIC(*nic, now)
+		view = c.showNIC(nic, now)
 	})
 	return view, err
 }
@@ -185,11 +186,11 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 	if err := r.decode("UpdateNicPayload", schemaUpdateNIC, &payload); err != nil {
 		return nil, err
 	}
-	err = c.withNetworkNIC(r, func(_ *network, nic *NIC, now time.Time) *apiError {
+	err = c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
 		if err := c.changeNIC(r, nic, payload); err != nil {
 			return err
 		}
-		view = c.showNIC(*nic, now)
+		view = c.showNIC(nic, now)
 		return nil
 	})
 	return view, err
@@ -197,7 +198,7 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 
 // changeNIC applies what the payload has; lists are replaced as a whole. On
 // error nothing is changed.
-func (c *Cloud) changeNIC(r *request, nic *NIC, payload nicPayload) *apiError {
+func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	labels, err := mergeLabels(nic.Labels, payload.Labels)
 	if err != nil {
 		return err
@@ -227,7 +228,7 @@ func (c *Cloud) changeNIC(r *request, nic *NIC, payload nicPayload) *apiError {
 }
 
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
-	err := c.withNetworkNIC(r, func(_ *network, nic *NIC, _ time.Time) *apiError {
+	err := c.withNetworkNIC(r, func(_ *network, nic *nic, _ time.Time) *apiError {
 		if nic.ServerID != "" {
 			return conflict()
 		}

@@ -19,6 +19,8 @@ type settings struct {
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
+	actionDuration time.Duration
+	addressDelay   time.Duration
 	tokenLifetime  time.Duration
 	catalogue      Catalogue
 	authenticate   bool
@@ -30,6 +32,7 @@ func defaultSettings() settings {
 		clock:          clock.RealClock{},
 		bootDuration:   10 * time.Second,
 		deleteDuration: 5 * time.Second,
+		actionDuration: 5 * time.Second,
 		tokenLifetime:  time.Hour,
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
@@ -52,6 +55,19 @@ func WithBootDuration(d time.Duration) Option {
 // WithDeleteDuration sets the time from DELETING to gone. Default: 5 s.
 func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
+}
+
+// WithActionDuration sets how long it takes to start, stop, deallocate or reboot
+// a server. Default: 5 s.
+func WithActionDuration(d time.Duration) Option {
+	return func(s *settings) { s.actionDuration = d }
+}
+
+// WithAddressDelay lets a NIC that is made for a new server get its addresses
+// only that long after the server was created, ACTIVE or not. Until then it has
+// a MAC only. NICs handed in keep theirs. Default: none.
+func WithAddressDelay(d time.Duration) Option {
+	return func(s *settings) { s.addressDelay = d }
 }
 
 // WithLatency makes every call take a random time between min and max.

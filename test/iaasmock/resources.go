@@ -74,8 +74,9 @@ type NIC struct {
 	Description string `json:"description,omitempty"`
 	// ServerID is empty while the NIC is attached to nothing.
 	ServerID string `json:"serverId,omitempty"`
-	// IPv4 and IPv6 are empty if the network has no such prefix. A seeded NIC
-	// may leave both empty to be given addresses, and MAC too.
+	// IPv4 and IPv6 are empty if the network has no such prefix, and before
+	// WithAddressDelay is over. A seeded NIC may leave both empty to be given
+	// addresses, and MAC too.
 	IPv4             string            `json:"ipv4,omitempty"`
 	IPv6             string            `json:"ipv6,omitempty"`
 	MAC              string            `json:"mac"`
@@ -112,6 +113,12 @@ type Volume struct {
 	MadeByServer bool      `json:"madeByServer"`
 	CreatedAt    time.Time `json:"createdAt"`
 	UpdatedAt    time.Time `json:"updatedAt"`
+}
+
+// deletedWithServer: what the cloud does with deleteOnTermination on a volume
+// that was there before the server is not known; the mock keeps it.
+func (b BootVolume) deletedWithServer() bool {
+	return b.DeleteOnTermination && b.SourceType != sourceVolume
 }
 
 func (s Server) clone() Server {

@@ -47,6 +47,10 @@ var routes = []route{
 	{"GetServer", "GET", inRegion + "/servers/{serverId}", 200, false, (*Cloud).getServer},
 	{"UpdateServer", "PATCH", inRegion + "/servers/{serverId}", 200, false, (*Cloud).updateServer},
 	{"DeleteServer", "DELETE", inRegion + "/servers/{serverId}", 204, false, (*Cloud).deleteServer},
+	{"StartServer", "POST", inRegion + "/servers/{serverId}/start", 202, false, (*Cloud).startServer},
+	{"StopServer", "POST", inRegion + "/servers/{serverId}/stop", 202, false, (*Cloud).stopServer},
+	{"DeallocateServer", "POST", inRegion + "/servers/{serverId}/deallocate", 202, false, (*Cloud).deallocateServer},
+	{"RebootServer", "POST", inRegion + "/servers/{serverId}/reboot", 202, false, (*Cloud).rebootServer},
 	{"ListServerNICs", "GET", inRegion + "/servers/{serverId}/nics", 200, false, (*Cloud).listServerNICs},
 	{"ListAttachedVolumes", "GET", inRegion + "/servers/{serverId}/volume-attachments", 200, false, (*Cloud).listAttachedVolumes},
 

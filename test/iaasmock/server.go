@@ -3,40 +3,33 @@
 
 package iaasmock
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// server is a server and the plan of its life. What it is at a given time
-// follows from the plan, so that time can be looked up, also in the past.
+// server is a server and its life. What it is at a given time follows from
+// that, so that time can be looked up, also in the past.
 type server struct {
 	Server
-	// boot is what CREATING ends in, unless it is overtaken by the others.
-	boot outcome
-	// forced is what SetServerStatus said, if it did.
-	forced *outcome
-	// deletion is there from DeleteServer on.
-	deletion *deletion
+	// life are the states after the first CREATING, in order of time: those it
+	// has reached and those it is on its way to.
+	life []outcome
+	// goneAt is when a deletion in progress ends; zero if it does not.
+	goneAt time.Time
 	// number counts servers in order of creation.
 	number int
 	// removedAt and lastNICs are set when it is gone.
 	removedAt time.Time
-	lastNICs  []NIC
+	lastNICs  []*nic
 }
 
-// outcome is a state reached at a time; a zero time is never reached.
+// outcome is a state reached at a time; a zero time is never reached. An empty
+// status stands for being gone.
 type outcome struct {
 	at      time.Time
 	status  string
 	message string
-}
-
-func (o outcome) reachedBy(t time.Time) bool {
-	return !o.at.IsZero() && !t.Before(o.at)
-}
-
-// deletion runs from its request to its end. An empty end.status means gone.
-type deletion struct {
-	requestedAt time.Time
-	end         outcome
 }
 
 // state is what changes by itself in a server.
@@ -47,59 +40,56 @@ type state struct {
 
 // stateAt is the state at t, which may lie in the past.
 func (s *server) stateAt(t time.Time) state {
-	st := state{status: StatusCreating, updatedAt: s.UpdatedAt}
-	reach := func(o outcome) {
+	st := state{status: StatusCreating, powerStatus: powerStopped, updatedAt: s.UpdatedAt}
+	for _, o := range s.life {
+		if o.at.After(t) {
+			break
+		}
 		st.status, st.message, st.updatedAt = o.status, o.message, later(st.updatedAt, o.at)
+		st.powerStatus = powerStatus(o.status, st.powerStatus)
 		if o.status == StatusActive && st.launchedAt.IsZero() {
 			st.launchedAt = o.at
 		}
 	}
-	if s.boot.reachedBy(t) && !s.overtakenBy(s.boot.at) {
-		reach(s.boot)
-	}
-	if s.forced != nil && s.forced.reachedBy(t) {
-		reach(*s.forced)
-	}
-	if d := s.deletion; d != nil && !t.Before(d.requestedAt) {
-		reach(outcome{at: d.requestedAt, status: StatusDeleting})
-		if d.end.status != "" && d.end.reachedBy(t) {
-			reach(d.end)
-		}
-	}
-	st.powerStatus = powerStatus(st)
 	return st
 }
 
-// overtakenBy tells whether the server was deleted or forced into a state
-// before t, so that it never booted.
-func (s *server) overtakenBy(t time.Time) bool {
-	return s.deletion != nil && s.deletion.requestedAt.Before(t) ||
-		s.forced != nil && s.forced.at.Before(t)
+// turn puts the server into a state now and sets what that leads to. What it was
+// on its way to is given up; what it has been stays.
+func (s *server) turn(now time.Time, status, message string, end outcome) {
+	s.life = append(s.life[:s.reached(now)], outcome{at: now, status: status, message: message})
+	s.lead(end)
 }
 
-// goneAt is when a deletion in progress ends, if it does.
-func (s *server) goneAt() (at time.Time, ends bool) {
-	if s.deletion == nil || s.deletion.end.status != "" || s.deletion.end.at.IsZero() {
-		return time.Time{}, false
+// lead sets what the present state ends in.
+func (s *server) lead(end outcome) {
+	s.goneAt = time.Time{}
+	switch {
+	case end.at.IsZero():
+	case end.status == "":
+		s.goneAt = end.at
+	default:
+		s.life = append(s.life, end)
 	}
-	return s.deletion.end.at, true
+}
+
+// reached counts the states of its life that are not ahead.
+func (s *server) reached(now time.Time) int {
+	ahead := func(o outcome) bool { return o.at.After(now) }
+	if i := slices.IndexFunc(s.life, ahead); i >= 0 {
+		return i
+	}
+	return len(s.life)
 }
 
 // startDeletion begins to delete, again if an earlier attempt is stuck or has
-// failed. One that is going well goes on unchanged.
+// failed. One that is on its way to an end goes on unchanged.
 func (s *server) startDeletion(now time.Time, end outcome) {
-	if s.deletion == nil {
-		s.deletion = &deletion{requestedAt: now, end: end}
+	underWay := !s.goneAt.IsZero() || s.reached(now) < len(s.life)
+	if s.stateAt(now).status == StatusDeleting && underWay {
 		return
 	}
-	stuck := s.deletion.end.at.IsZero()
-	failed := s.deletion.end.status != "" && s.deletion.end.reachedBy(now)
-	if stuck {
-		s.deletion.end = end
-	}
-	if failed {
-		s.deletion = &deletion{requestedAt: now, end: end}
-	}
+	s.turn(now, StatusDeleting, "", end)
 }
 
 // viewAt is a copy with everything as of t.
@@ -110,14 +100,18 @@ func (s *server) viewAt(t time.Time) Server {
 	return view
 }
 
-func powerStatus(st state) string {
-	switch {
-	case st.status == StatusError:
-		return "ERROR"
-	case st.status == StatusActive, st.status == StatusDeleting && !st.launchedAt.IsZero():
-		return "RUNNING"
+// powerStatus follows from the status where that says it, otherwise it stays as
+// it was: a running server runs while it is stopped or deleted.
+func powerStatus(status, before string) string {
+	switch status {
+	case StatusActive:
+		return powerRunning
+	case StatusInactive, StatusDeallocated:
+		return powerStopped
+	case StatusError:
+		return powerError
 	default:
-		return "STOPPED"
+		return before
 	}
 }
 

@@ -8,6 +8,9 @@ import "github.com/google/uuid"
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
+// sourceVolume is the source type of a server that boots from an existing volume.
+const sourceVolume = "volume"
+
 // resolveBoot decides what the server boots from: an image on the machine
 // type's own disk, or a volume.
 func (o *serverOrder) resolveBoot() *apiError {
@@ -27,7 +30,7 @@ func (o *serverOrder) resolveBoot() *apiError {
 		Size: boot.Size, PerformanceClass: boot.PerformanceClass, DeleteOnTermination: boot.DeleteOnTermination,
 		SourceType: boot.Source.Type, SourceID: boot.Source.ID,
 	}
-	if boot.Source.Type == "volume" {
+	if boot.Source.Type == sourceVolume {
 		return o.bootFromVolume(boot.Source.ID)
 	}
 	return o.bootFromNewVolume()
@@ -77,7 +80,7 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (int64, *apiError) {
 	case "snapshot":
 		snapshot, err := c.snapshotOf(r, id)
 		return snapshot.Size, err
-	case "volume":
+	case sourceVolume:
 		volume, err := c.volumeOf(r, id)
 		if err != nil {
 			return 0, err

@@ -76,7 +76,7 @@ type serverOrder struct {
 
 	server  Server
 	network *network
-	nics    []*NIC
+	nics    []*nic
 	boot    *Volume // an existing one, or to be made if bootIsNew
 	volumes []*Volume
 
@@ -185,12 +185,19 @@ func (o *serverOrder) resolveVolumes() *apiError {
 	return nil
 }
 
-// resolveZone: a zone not asked for is the boot volume's, otherwise the metro
-// zone.
+// resolveZone: a zone not asked for is the existing boot volume's, otherwise the
+// metro zone.
 func (o *serverOrder) resolveZone() *apiError {
 	zones := o.cloud.catalogue.Regions[o.server.Region]
 	zone := o.payload.AvailabilityZone
-	if zone == "" && o.boot != nil && !o.bootIsNew {
+	if zone != "" && !slices.Contains(zones, zone) {
+		return badRequest("The requested availability zone is not available")
+	}
+	if o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" {
+		if zone != "" && zone != o.boot.AvailabilityZone {
+			return badRequest("The requested availability zone %s does not match the availability zone %s of the boot volume",
+				zone, o.boot.AvailabilityZone)
+		}
 		zone = o.boot.AvailabilityZone
 	}
 	if zone == "" {
@@ -198,8 +205,6 @@ func (o *serverOrder) resolveZone() *apiError {
 		if !slices.Contains(zones, zone) && len(zones) > 0 {
 			zone = zones[0]
 		}
-	} else if !slices.Contains(zones, zone) {
-		return badRequest("The requested availability zone is not available")
 	}
 	o.server.AvailabilityZone = zone
 	return nil
@@ -220,18 +225,22 @@ func (o *serverOrder) place() *server {
 	}
 	o.placeVolumes()
 	c.totals.ServersCreated++
-	placed := &server{Server: o.server, boot: boot, number: c.totals.ServersCreated}
+	placed := &server{Server: o.server, number: c.totals.ServersCreated}
+	placed.lead(boot)
 	c.servers.put(placed.ID, placed)
 	return placed
 }
 
 func (o *serverOrder) placeNICs() error {
 	if o.network != nil {
-		nic := &NIC{
-			ID: uuid.NewString(), ProjectID: o.server.ProjectID, Region: o.server.Region,
-			NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
+		nic := &nic{
+			NIC: NIC{
+				ID: uuid.NewString(), ProjectID: o.server.ProjectID, Region: o.server.Region,
+				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
+			},
+			addressedAt: o.now.Add(o.cloud.addressDelay),
 		}
-		if err := o.network.assign(nic); err != nil {
+		if err := o.network.assign(&nic.NIC); err != nil {
 			return err
 		}
 		o.cloud.nics.put(nic.ID, nic)

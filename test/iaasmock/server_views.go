@@ -108,18 +108,19 @@ func (c *Cloud) showServer(s *server, t time.Time, details bool) any {
 		return view
 	}
 	return detailedServerView{
-		serverView: view, NICs: c.showServerNICs(s),
+		serverView: view, NICs: c.showServerNICs(s, t),
 		ServiceAccountMails: orEmpty(at.ServiceAccountMails), UserData: at.UserData,
 	}
 }
 
-func (c *Cloud) showServerNICs(s *server) []serverNICView {
+func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
 	nics := s.lastNICs
 	if s.removedAt.IsZero() {
 		nics = c.serverNICs(s)
 	}
 	views := make([]serverNICView, 0, len(nics))
-	for _, nic := range nics {
+	for _, n := range nics {
+		nic := n.viewAt(t)
 		view := serverNICView{
 			NICID: nic.ID, NetworkID: nic.NetworkID, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6,
 			NICSecurity: !nic.SecurityDisabled, SecurityGroups: orEmpty(nic.SecurityGroups),

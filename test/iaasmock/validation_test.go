@@ -152,7 +152,7 @@ func TestUnknownCalls(t *testing.T) {
 		method, path string
 	}{
 		{404, "GET", "/"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/quotas"}, {404, "GET", inRegion + "//servers"},
-		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/start"},
+		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/rescue"},
 		{405, "DELETE", inRegion + "/servers"}, {405, "GET", "/token"},
 	} {
 		answer := m.want(row.code, row.method, row.path, nil)

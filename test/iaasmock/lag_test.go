@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// listed is the status that a list shows of the only server.
+func (m *mock) listed() any {
+	m.t.Helper()
+	servers := m.list("/servers")
+	if len(servers) != 1 {
+		m.t.Fatalf("%d servers are listed", len(servers))
+	}
+	return servers[0].(object)["status"]
+}
+
+// A list that lags shows what was true then, whatever happened since.
+func TestLaggingListsShowThePast(t *testing.T) {
+	const lag = 3 * time.Second
+	for _, row := range []struct {
+		name           string
+		before, change func(m *mock, id string)
+		then, now      string
+	}{
+		{
+			name: "set by hand", change: func(m *mock, id string) { m.set(id, "ERROR") },
+			then: "ACTIVE", now: "ERROR",
+		},
+		{
+			name:   "set by hand twice",
+			before: func(m *mock, id string) { m.set(id, "INACTIVE") }, change: func(m *mock, id string) { m.set(id, "ERROR") },
+			then: "INACTIVE", now: "ERROR",
+		},
+		{
+			name:   "set by hand while deleting",
+			before: func(m *mock, id string) { m.want(204, "DELETE", inRegion+"/servers/"+id, nil) },
+			change: func(m *mock, id string) { m.set(id, "ERROR") },
+			then:   "DELETING", now: "ERROR",
+		},
+		{
+			name:   "deleted again after a failure",
+			before: func(m *mock, id string) { m.set(id, "ERROR") },
+			change: func(m *mock, id string) { m.want(204, "DELETE", inRegion+"/servers/"+id, nil) },
+			then:   "ERROR", now: "DELETING",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t, iaasmock.WithListLag(lag))
+			id := m.create(nil)
+			m.clock.Step(boot)
+			if row.before != nil {
+				row.before(m, id)
+			}
+			m.clock.Step(lag)
+			row.change(m, id)
+			m.wantStatus(id, row.now)
+			if got := m.listed(); got != row.then {
+				t.Errorf("listed at once as %v, want %s", got, row.then)
+			}
+			m.clock.Step(lag - time.Nanosecond)
+			if got := m.listed(); got != row.then {
+				t.Errorf("listed just before the lag is over as %v, want %s", got, row.then)
+			}
+			m.clock.Step(time.Nanosecond)
+			if got := m.listed(); got != row.now {
+				t.Errorf("listed after the lag as %v, want %s", got, row.now)
+			}
+		})
+	}
+}
+
+func TestLaggingListsKeepTheOrder(t *testing.T) {
+	const lag = 3 * time.Second
+	m := openMock(t, iaasmock.WithListLag(lag))
+	gone := m.create(object{"name": "a"})
+	m.create(object{"name": "b"})
+	m.clock.Step(lag)
+	if err := m.cloud.RemoveServer(gone); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names(m.list("/servers"))); diff != "" {
+		t.Errorf("not in order of creation (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+const action = 5 * time.Second
+
+func TestActions(t *testing.T) {
+	for _, row := range []struct {
+		path, from               string
+		during, powerDuring      string
+		end, powerAfter, refused string
+	}{
+		{"stop", "ACTIVE", "STOPPING", "RUNNING", "INACTIVE", "STOPPED", "start"},
+		{"deallocate", "ACTIVE", "DEALLOCATING", "RUNNING", "DEALLOCATED", "STOPPED", "stop"},
+		{"deallocate", "INACTIVE", "DEALLOCATING", "STOPPED", "DEALLOCATED", "STOPPED", "reboot"},
+		{"start", "INACTIVE", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "deallocate"},
+		{"start", "DEALLOCATED", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "stop"},
+		{"reboot", "ACTIVE", "REBOOTING", "RUNNING", "ACTIVE", "RUNNING", "start"},
+		{"reboot?action=hard", "ACTIVE", "REBOOTING", "RUNNING", "ACTIVE", "RUNNING", "stop"},
+	} {
+		t.Run(row.path+" from "+row.from, func(t *testing.T) {
+			m := openMock(t)
+			id := m.create(nil)
+			m.clock.Step(boot)
+			launched := m.server(id).LaunchedAt
+			m.set(id, row.from)
+			path := inRegion + "/servers/" + id + "/"
+			if answer := m.want(202, "POST", path+row.path, nil); answer != nil {
+				t.Errorf("answered with a body: %v", answer)
+			}
+			m.want(409, "POST", path+row.refused, nil)
+			m.clock.Step(action - time.Nanosecond)
+			if got := m.wantStatus(id, row.during)["powerStatus"]; got != row.powerDuring {
+				t.Errorf("on the way powerStatus is %v", got)
+			}
+			m.clock.Step(time.Nanosecond)
+			if got := m.wantStatus(id, row.end)["powerStatus"]; got != row.powerAfter {
+				t.Errorf("at the end powerStatus is %v", got)
+			}
+			if got := m.server(id).LaunchedAt; !got.Equal(launched) {
+				t.Errorf("launched at %s, then at %s", launched, got)
+			}
+		})
+	}
+}
+
+func TestActionsThatAreRefused(t *testing.T) {
+	every := []string{"start", "stop", "deallocate", "reboot"}
+	for status, refused := range map[string][]string{
+		"CREATING": every, "DELETING": every, "ERROR": every, "ACTIVE": {"start"},
+		"INACTIVE": {"stop", "reboot"}, "DEALLOCATED": {"stop", "deallocate", "reboot"},
+	} {
+		m := openMock(t)
+		id := m.create(nil)
+		m.set(id, status)
+		for _, name := range refused {
+			m.want(409, "POST", inRegion+"/servers/"+id+"/"+name, nil)
+		}
+		m.wantStatus(id, status)
+	}
+	m := openMock(t)
+	m.want(404, "POST", inRegion+"/servers/"+iaasmock.DefaultNICID+"/stop", nil)
+	id := m.create(nil)
+	m.clock.Step(boot)
+	m.want(400, "POST", inRegion+"/servers/"+id+"/reboot?action=gentle", nil)
+	m.wantStatus(id, "ACTIVE")
+}
+
+func TestActionsThatFailOrAreOvertaken(t *testing.T) {
+	m := openMock(t)
+	failing, overtaken := m.create(nil), m.create(nil)
+	m.clock.Step(boot)
+	m.cloud.Inject(iaasmock.Fault{Operation: "StopServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "no answer"})
+	m.want(202, "POST", inRegion+"/servers/"+failing+"/stop", nil)
+	m.want(202, "POST", inRegion+"/servers/"+overtaken+"/stop", nil)
+	m.want(204, "DELETE", inRegion+"/servers/"+overtaken, nil)
+	m.wantStatus(overtaken, "DELETING")
+	m.clock.Step(action)
+	if got := m.wantStatus(failing, "ERROR")["errorMessage"]; got != "no answer" {
+		t.Errorf("errorMessage is %v", got)
+	}
+	m.wantStatus(overtaken, "")
+}
+
+func TestActionDuration(t *testing.T) {
+	m := openMock(t, iaasmock.WithActionDuration(time.Minute))
+	id := m.create(nil)
+	m.clock.Step(boot)
+	m.want(202, "POST", inRegion+"/servers/"+id+"/stop", nil)
+	m.clock.Step(time.Minute - time.Nanosecond)
+	m.wantStatus(id, "STOPPING")
+	m.clock.Step(time.Nanosecond)
+	m.wantStatus(id, "INACTIVE")
+}
+
+func TestSDKActionsAndNICsWithoutAddresses(t *testing.T) {
+	m := newMock(t, iaasmock.WithAddressDelay(time.Hour))
+	api, ctx := sdkClient(t, m), t.Context()
+	const project, region = iaasmock.DefaultProjectID, iaasmock.DefaultRegion
+	created, err := api.CreateServer(ctx, project, region).CreateServerPayload(sdkServer("sdk")).Execute()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := created.GetId()
+	m.clock.Step(boot)
+	for _, step := range []struct {
+		operation string
+		call      func() error
+		status    string
+	}{
+		{"RebootServer", func() error { return api.RebootServer(ctx, project, region, id).Action("hard").Execute() }, "ACTIVE"},
+		{"StopServer", func() error { return api.StopServer(ctx, project, region, id).Execute() }, "INACTIVE"},
+		{"DeallocateServer", func() error { return api.DeallocateServer(ctx, project, region, id).Execute() }, "DEALLOCATED"},
+		{"StartServer", func() error { return api.StartServer(ctx, project, region, id).Execute() }, "ACTIVE"},
+	} {
+		if err := step.call(); err != nil || m.cloud.CallCounts()[step.operation] != 1 {
+			t.Errorf("%s: %v, counted %v", step.operation, err, m.cloud.CallCounts())
+		}
+		m.clock.Step(action)
+		found, err := api.GetServer(ctx, project, region, id).Details(true).Execute()
+		if err != nil || found.GetStatus() != step.status {
+			t.Fatalf("after %s the server is %s, %v", step.operation, found.GetStatus(), err)
+		}
+		if nics := found.GetNics(); len(nics) != 1 || nics[0].GetIpv4() != "" || nics[0].GetMac() == "" {
+			t.Errorf("its NICs are %+v", nics)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -301,20 +302,15 @@ func TestGetMachineStatusNeedsNoNICsWithoutAllowedAddresses(t *testing.T) {
 }
 
 func TestInitializeMachineWaitsForNICsThatComeLate(t *testing.T) {
-	r := newRig(t)
+	r := newRig(t, iaasmock.WithAddressDelay(bootDuration+20*time.Second))
 	r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-	empty := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`}
-	without := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK,
-		Body: `{"items":[{"id":"` + iaasmock.DefaultNICID + `","networkId":"` + iaasmock.DefaultNetworkID + `"}]}`}
-	for _, fault := range []iaasmock.Fault{empty, without} {
-		fault.Count = 2
-		r.cloud.Inject(fault)
-	}
+	none := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`, Count: 2}
+	r.cloud.Inject(none)
 	if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
 		t.Errorf("addresses are %v, want the NIC's", created.Addresses)
 	}
-	empty.Count = 1
-	r.cloud.Inject(empty)
+	none.Count = 1
+	r.cloud.Inject(none)
 	_, err := r.initialize(machine("m1"))
 	wantCode(t, err, codes.Unavailable)
 	if _, err := r.initialize(machine("m1")); err != nil {

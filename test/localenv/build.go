@@ -106,11 +106,12 @@ func (b builder) goBuild(ctx context.Context, dir string, args ...string) error 
 func (b builder) goCommand(ctx context.Context, dir string, args ...string) (string, error) {
 	// A go command that is interrupted leaves temporary folders, and so does a C
 	// compiler it runs: they get one that goes in any case.
-	tmp, err := os.MkdirTemp("", "localenv-build-")
+	folder, err := makeFolder("localenv-build-")
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = os.RemoveAll(tmp) }()
+	defer func() { _ = folder.remove() }()
+	tmp := folder.path
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+tmp, "GOTMPDIR="+tmp)

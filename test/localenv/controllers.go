@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 )
@@ -61,9 +62,6 @@ func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
 func (e *Env) startController(ctx context.Context, part Part, path string, env, extra []string) error {
-	if e.running(part) {
-		return &PartError{Part: part, Err: errors.New("already running")}
-	}
 	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 	ports, err := e.launch(ctx, service{
 		part:  part,
@@ -85,12 +83,13 @@ func (e *Env) startController(ctx context.Context, part Part, path string, env, 
 // controllerArgs are the flags both controllers have. The manager's integration
 // suite finds processes by their first flag, hence the order.
 func (e *Env) controllerArgs(port int) []string {
-	target := e.KubeconfigPath()
+	control := e.controllerKubeconfig()
+	target := control
 	if e.settings.targetless {
 		target = noTarget
 	}
 	return []string{
-		"--control-kubeconfig=" + e.KubeconfigPath(),
+		"--control-kubeconfig=" + control,
 		"--target-kubeconfig=" + target,
 		"--namespace=" + e.settings.namespace,
 		"--address=127.0.0.1",
@@ -99,6 +98,15 @@ func (e *Env) controllerArgs(port int) []string {
 		"--leader-elect=false",
 		"--v=2",
 	}
+}
+
+// controllerKubeconfig returns the file with which the controllers reach the API
+// server.
+func (e *Env) controllerKubeconfig() string {
+	if e.settings.controllerUser == "" {
+		return e.KubeconfigPath()
+	}
+	return filepath.Join(e.dir, "controllers.kubeconfig")
 }
 
 func (e *Env) sidecarEnvironment() []string {

@@ -85,7 +85,12 @@ func (e *Env) startAPIServer(ctx context.Context, path, etcdURL string) error {
 		Burst:          2000,
 		WarningHandler: rest.NoWarnings{},
 	}
-	return writeKubeconfig(e.KubeconfigPath(), e.restConfig)
+	controllers := e.RESTConfig()
+	controllers.Impersonate.UserName = e.settings.controllerUser
+	// Without such a user both are the same file.
+	return errors.Join(
+		writeKubeconfig(e.controllerKubeconfig(), controllers),
+		writeKubeconfig(e.KubeconfigPath(), e.restConfig))
 }
 
 // credentials are what an API server and its only user need.
@@ -168,7 +173,7 @@ func writeKubeconfig(path string, config *rest.Config) error {
 	const name = "localenv"
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken, Impersonate: config.Impersonate.UserName}
 	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	kubeconfig.CurrentContext = name
 	return clientcmd.WriteToFile(*kubeconfig, path)

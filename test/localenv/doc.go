@@ -22,7 +22,11 @@
 // from the pinned module hack/tools/controlplane into the ignored folder bin/.
 // They are started here rather than by controller-runtime's envtest, which
 // neither reports the death of a process nor takes its processes down when the
-// test binary is killed (as "go test" does after its timeout).
+// test binary is killed.
 //
-// Only Go is needed. Linux and macOS are supported.
+// Only Go is needed. Linux and macOS are supported, with one difference: where
+// the process that uses this package is killed (SIGKILL, a panic, the timeout of
+// "go test"), Linux kills all parts with it; on macOS they go on running and must
+// be ended by hand. Its temporary folder is removed when the next environment
+// starts.
 package localenv

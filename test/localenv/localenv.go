@@ -28,6 +28,7 @@ type Env struct {
 	settings settings
 	// dir holds everything temporary; Stop removes it.
 	dir, logDir string
+	folder      *folder
 	programs    programs
 	// probe asks parts whether they are ready.
 	probe *http.Client
@@ -45,6 +46,7 @@ type Env struct {
 
 	mu        sync.Mutex
 	processes map[Part]*process
+	starting  map[Part]bool
 	urls      map[Part]string
 	stopped   bool
 	err       error
@@ -76,14 +78,15 @@ func newEnv(s settings) *Env {
 		probe:     &http.Client{Transport: &http.Transport{}},
 		done:      make(chan struct{}),
 		processes: map[Part]*process{},
+		starting:  map[Part]bool{},
 		urls:      map[Part]string{},
 	}
 }
 
 // start takes the steps of Start. The environment's own failure is the better
 // explanation: a part that dies makes the later ones fail.
-func (e *Env) start(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+func (e *Env) start(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	stopWatching := make(chan struct{})
 	defer close(stopWatching)
@@ -97,6 +100,10 @@ func (e *Env) start(ctx context.Context) error {
 	err := e.startParts(ctx)
 	if failed := e.Err(); failed != nil {
 		return failed
+	}
+	// client-go answers that the context was cancelled, and not why.
+	if cause := context.Cause(parent); err != nil && cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
 	}
 	return err
 }
@@ -126,13 +133,12 @@ func (e *Env) startParts(ctx context.Context) error {
 }
 
 func (e *Env) makeFolders() (err error) {
-	if e.dir, err = os.MkdirTemp("", "localenv-"); err != nil {
+	removeAbandonedFolders()
+	if e.folder, err = makeFolder("localenv-"); err != nil {
 		return err
 	}
-	e.logDir = e.settings.logDirectory
-	if e.logDir == "" {
-		e.logDir = filepath.Join(e.dir, "logs")
-	}
+	e.dir = e.folder.path
+	e.logDir = filepath.Join(e.dir, "logs")
 	return os.MkdirAll(e.logDir, 0o750)
 }
 
@@ -150,10 +156,8 @@ func (e *Env) build(ctx context.Context) (crds string, err error) {
 	if e.programs.manager, err = b.controller(ctx, string(PartManager), mcmModulePath+"/cmd/machine-controller-manager"); err != nil {
 		return "", err
 	}
-	if !e.settings.withoutSidecar {
-		if e.programs.sidecar, err = b.controller(ctx, string(PartSidecar), "./cmd/machine-controller"); err != nil {
-			return "", err
-		}
+	if e.programs.sidecar, err = b.controller(ctx, string(PartSidecar), "./cmd/machine-controller"); err != nil {
+		return "", err
 	}
 	mcm, err := b.moduleFolder(ctx, mcmModulePath)
 	if err != nil {
@@ -235,8 +239,8 @@ func (e *Env) Stop() {
 		e.endPart(PartEtcd, stopGrace)
 		e.watchers.Wait()
 		e.probe.CloseIdleConnections()
-		if e.dir != "" {
-			if err := os.RemoveAll(e.dir); err != nil {
+		if e.folder != nil {
+			if err := e.folder.remove(); err != nil {
 				e.progress("removing %s: %v", e.dir, err)
 			}
 		}

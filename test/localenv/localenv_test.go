@@ -89,7 +89,10 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g.Expect(env.StartManager(ctx)).To(Succeed())
 	g.Expect(env.StartManager(ctx)).To(MatchError(ContainSubstring("already running")))
 
-	addresses := []string{hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.ManagerMetricsURL())}
+	// So can one that was left out.
+	g.Expect(env.StartSidecar(ctx)).To(Succeed())
+
+	addresses := []string{hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.ManagerMetricsURL()), hostOf(t, env.SidecarMetricsURL())}
 	env.Stop()
 	env.Stop()
 	g.Expect(env.Done()).To(BeClosed())
@@ -147,14 +150,15 @@ func TestStartThatIsCancelled(t *testing.T) {
 		t.Run(step, func(t *testing.T) {
 			g := NewWithT(t)
 			check := leftovers(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
+			interrupted := errors.New("interrupted")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			defer cancel(nil)
 			_, err := localenv.Start(ctx, localenv.WithoutSidecar(), localenv.WithProgress(func(line string) {
 				if strings.HasPrefix(line, step) {
-					cancel()
+					cancel(interrupted)
 				}
 			}))
-			g.Expect(err).To(MatchError(context.Canceled))
+			g.Expect(err).To(MatchError(interrupted))
 			check()
 		})
 	}

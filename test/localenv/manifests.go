@@ -24,8 +24,8 @@ import (
 // fieldOwner names us in the managed fields of what we apply.
 const fieldOwner = client.FieldOwner("localenv")
 
-// KeyField is the field of a Secret that holds the service-account key.
-const KeyField = "serviceAccountKey"
+// keyField is the field of a Secret that holds the service-account key.
+const keyField = "serviceAccountKey"
 
 // ReadManifests reads the objects of a YAML file, or of all *.yaml files of a
 // folder in the order of their names. Files may hold several documents; empty
@@ -107,7 +107,7 @@ func (e *Env) ApplyFile(ctx context.Context, path string) error {
 		return err
 	}
 	for _, object := range objects {
-		if err := e.UseServiceAccountKey(object); err != nil {
+		if err := e.useServiceAccountKey(object); err != nil {
 			return err
 		}
 		if err := e.Apply(ctx, object); err != nil {
@@ -117,16 +117,16 @@ func (e *Env) ApplyFile(ctx context.Context, path string) error {
 	return nil
 }
 
-// UseServiceAccountKey puts the key that the mock accepts into object, if
+// useServiceAccountKey puts the key that the mock accepts into object, if
 // object is a Secret with the field serviceAccountKey in its stringData.
-func (e *Env) UseServiceAccountKey(object *unstructured.Unstructured) error {
+func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
 	if object.GetKind() != "Secret" {
 		return nil
 	}
-	if _, found, err := unstructured.NestedString(object.Object, "stringData", KeyField); err != nil || !found {
+	if _, found, err := unstructured.NestedString(object.Object, "stringData", keyField); err != nil || !found {
 		return err
 	}
-	return unstructured.SetNestedField(object.Object, string(e.key), "stringData", KeyField)
+	return unstructured.SetNestedField(object.Object, string(e.key), "stringData", keyField)
 }
 
 func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) error {

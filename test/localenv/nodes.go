@@ -32,8 +32,7 @@ type nodeSimulator struct {
 	client client.Client
 	clock  clock.WithTicker
 	// join is the time from a server's being ACTIVE to its Node.
-	join  time.Duration
-	joins func(iaasmock.Server) bool
+	join time.Duration
 	// kubelets are the servers that were ACTIVE once, by server ID.
 	kubelets map[string]*kubelet
 }
@@ -52,7 +51,7 @@ type kubelet struct {
 // startNodes runs the simulator until the returned function is called.
 func (e *Env) startNodes() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	simulator := newNodeSimulator(e.settings.cloud, e.client, clock.RealClock{}, e.settings.joinDuration, e.settings.joins)
+	simulator := newNodeSimulator(e.settings.cloud, e.client, clock.RealClock{}, e.settings.joinDuration)
 	e.watchers.Add(1)
 	finished := make(chan struct{})
 	go func() {
@@ -66,8 +65,8 @@ func (e *Env) startNodes() (stop func()) {
 	}
 }
 
-func newNodeSimulator(cloud *iaasmock.Cloud, c client.Client, clk clock.WithTicker, join time.Duration, joins func(iaasmock.Server) bool) *nodeSimulator {
-	return &nodeSimulator{cloud: cloud, client: c, clock: clk, join: join, joins: joins, kubelets: map[string]*kubelet{}}
+func newNodeSimulator(cloud *iaasmock.Cloud, c client.Client, clk clock.WithTicker, join time.Duration) *nodeSimulator {
+	return &nodeSimulator{cloud: cloud, client: c, clock: clk, join: join, kubelets: map[string]*kubelet{}}
 }
 
 func (s *nodeSimulator) run(ctx context.Context) {
@@ -87,9 +86,6 @@ func (s *nodeSimulator) run(ctx context.Context) {
 func (s *nodeSimulator) step(ctx context.Context) {
 	present := map[string]bool{}
 	for _, server := range s.cloud.Servers() {
-		if !s.joins(server) {
-			continue
-		}
 		present[server.ID] = true
 		if err := s.follow(ctx, server); err != nil && ctx.Err() == nil {
 			klog.ErrorS(err, "Node simulator", "server", server.ID, "node", server.Name)
@@ -130,17 +126,32 @@ func (s *nodeSimulator) follow(ctx context.Context, server iaasmock.Server) erro
 	return s.report(ctx, server, k, active)
 }
 
-// register creates the Node. Where one of that name is there already, another
-// server has taken the name; two kubelets on one Node would fight over it.
+// register creates the Node.
 func (s *nodeSimulator) register(ctx context.Context, server iaasmock.Server, k *kubelet) error {
-	err := s.client.Create(ctx, newNode(server))
+	node := newNode(server)
+	err := s.client.Create(ctx, node)
 	if apierrors.IsAlreadyExists(err) {
-		klog.InfoS("Node simulator: the name is taken, the server does not join", "server", server.ID, "node", server.Name)
-		k.finished = true
-		return nil
+		return s.adopt(ctx, server, k, node.Spec.ProviderID)
 	}
 	k.registered = err == nil
 	return err
+}
+
+// adopt takes the Node that has the server's name if it is the server's: the
+// answer to an earlier request was lost. Otherwise another server has taken the
+// name, and two kubelets on one Node would fight over it.
+func (s *nodeSimulator) adopt(ctx context.Context, server iaasmock.Server, k *kubelet, providerID string) error {
+	node := nodeNamed(k.node)
+	if err := s.client.Get(ctx, client.ObjectKeyFromObject(node), node); err != nil {
+		return err
+	}
+	if node.Spec.ProviderID == providerID {
+		k.registered = true
+		return nil
+	}
+	klog.InfoS("Node simulator: the name is taken, the server does not join", "server", server.ID, "node", server.Name)
+	k.finished = true
+	return nil
 }
 
 // report writes the Node's status when its readiness changes.

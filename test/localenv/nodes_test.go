@@ -36,15 +36,13 @@ type simulation struct {
 	nodes *nodeSimulator
 }
 
-func newSimulation(t *testing.T, joins func(iaasmock.Server) bool) *simulation {
+func newSimulation(t *testing.T) *simulation {
 	clock := clocktesting.NewFakeClock(time.Now())
 	cloud := iaasmock.New(iaasmock.WithClock(clock), iaasmock.WithBootDuration(boot),
 		iaasmock.WithDeleteDuration(boot), iaasmock.WithoutAuthentication())
 	cluster := fake.NewClientBuilder().WithStatusSubresource(&corev1.Node{}).Build()
-	return &simulation{NewWithT(t), t, clock, cloud, newNodeSimulator(cloud, cluster, clock, join, joins)}
+	return &simulation{NewWithT(t), t, clock, cloud, newNodeSimulator(cloud, cluster, clock, join)}
 }
-
-func everyServer(iaasmock.Server) bool { return true }
 
 // pass lets time pass and the simulator look.
 func (s *simulation) pass(d time.Duration) {
@@ -100,7 +98,7 @@ func readiness(node *corev1.Node) corev1.ConditionStatus {
 }
 
 func TestServerJoinsSomeTimeAfterItIsActive(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	id := s.addServer("worker-1")
 	s.pass(boot - time.Second)
 	s.pass(time.Second) // ACTIVE
@@ -126,7 +124,7 @@ func TestServerJoinsSomeTimeAfterItIsActive(t *testing.T) {
 }
 
 func TestNodeIsReadyWhileItsServerIsActive(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	id := s.addServer("worker-1")
 	s.pass(boot)
 	s.pass(join)
@@ -145,7 +143,7 @@ func TestNodeIsReadyWhileItsServerIsActive(t *testing.T) {
 }
 
 func TestOtherConditionsOfANodeStay(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	id := s.addServer("worker-1")
 	s.pass(boot)
 	s.pass(join)
@@ -160,7 +158,7 @@ func TestOtherConditionsOfANodeStay(t *testing.T) {
 }
 
 func TestNodeThatWasDeletedStaysAway(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	id := s.addServer("worker-1")
 	s.pass(boot)
 	s.pass(join)
@@ -173,7 +171,7 @@ func TestNodeThatWasDeletedStaysAway(t *testing.T) {
 }
 
 func TestNodeOfAServerThatIsGoneIsNotReadyAndStays(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	id := s.addServer("worker-1")
 	s.pass(boot)
 	s.pass(join)
@@ -184,7 +182,7 @@ func TestNodeOfAServerThatIsGoneIsNotReadyAndStays(t *testing.T) {
 }
 
 func TestServerThatIsDeletedBeforeItJoinsGetsNoNode(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	id := s.addServer("worker-1")
 	s.pass(boot)
 	s.request(http.MethodDelete, "/servers/"+id, "")
@@ -194,7 +192,7 @@ func TestServerThatIsDeletedBeforeItJoinsGetsNoNode(t *testing.T) {
 }
 
 func TestSecondServerOfANameDoesNotTakeTheNode(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	first := s.addServer("worker-1")
 	s.pass(boot)
 	s.pass(join)
@@ -207,17 +205,8 @@ func TestSecondServerOfANameDoesNotTakeTheNode(t *testing.T) {
 	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionTrue))
 }
 
-func TestServersThatDoNotJoin(t *testing.T) {
-	s := newSimulation(t, func(server iaasmock.Server) bool { return server.Name != "bastion" })
-	s.addServer("bastion")
-	s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
-	s.Expect(s.nodeNames()).To(ConsistOf("worker-1"))
-}
-
 func TestNodeIsRegisteredOnceTheAPIServerAnswers(t *testing.T) {
-	s := newSimulation(t, everyServer)
+	s := newSimulation(t)
 	s.addServer("worker-1")
 	working := s.nodes.client
 	s.nodes.client = refusing{working}
@@ -234,4 +223,27 @@ type refusing struct{ client.Client }
 
 func (refusing) Create(context.Context, client.Object, ...client.CreateOption) error {
 	return errors.New("connection refused")
+}
+
+func TestNodeWhoseCreationWasNotAnsweredIsTheServers(t *testing.T) {
+	s := newSimulation(t)
+	s.addServer("worker-1")
+	working := s.nodes.client
+	s.nodes.client = losing{working}
+	s.pass(boot)
+	s.pass(join)
+	s.Expect(s.nodeNames()).To(ConsistOf("worker-1"))
+	s.nodes.client = working
+	s.pass(0)
+	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionTrue))
+}
+
+// losing is a client that never sees the answers to its creates.
+type losing struct{ client.Client }
+
+func (l losing) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
+	if err := l.Client.Create(ctx, object, opts...); err != nil {
+		return err
+	}
+	return errors.New("connection reset by peer")
 }

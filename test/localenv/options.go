@@ -23,10 +23,9 @@ type settings struct {
 	withoutSidecar bool
 	sidecarArgs    []string
 	managerArgs    []string
+	controllerUser string
 	sidecarEnv     []string
 	joinDuration   time.Duration
-	joins          func(iaasmock.Server) bool
-	logDirectory   string
 	progress       func(string)
 }
 
@@ -34,15 +33,12 @@ func newSettings(opts []Option) settings {
 	s := settings{
 		namespace:    "default",
 		joinDuration: time.Second,
-		joins:        func(iaasmock.Server) bool { return true },
 		progress:     func(string) {},
 	}
 	for _, opt := range opts {
 		opt(&s)
 	}
-	if s.cloud == nil {
-		s.cloud = iaasmock.New(s.cloudOptions...)
-	}
+	s.cloud = iaasmock.New(s.cloudOptions...)
 	return s
 }
 
@@ -50,11 +46,7 @@ func newSettings(opts []Option) settings {
 // watch. It is made if it does not exist. Default: "default".
 func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
 
-// WithCloud uses this cloud instead of a new one. WithCloudOptions then has no
-// effect.
-func WithCloud(cloud *iaasmock.Cloud) Option { return func(s *settings) { s.cloud = cloud } }
-
-// WithCloudOptions sets options of the cloud that is made for the environment.
+// WithCloudOptions sets options of the environment's cloud.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
 }
@@ -83,6 +75,10 @@ func WithManagerArgs(args ...string) Option {
 	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
 }
 
+// WithControllerUser has both controllers reach the API server as this user, with
+// what RBAC grants that user. Default: as a member of system:masters.
+func WithControllerUser(name string) Option { return func(s *settings) { s.controllerUser = name } }
+
 // WithSidecarEnv adds variables ("NAME=value") to the machine-controller's
 // environment, which otherwise holds PATH, HOME, STACKIT_IAAS_ENDPOINT and
 // STACKIT_TOKEN_BASEURL alone. The last of a name wins.
@@ -93,15 +89,6 @@ func WithSidecarEnv(variables ...string) Option {
 // WithJoinDuration sets how long after a server was first seen ACTIVE its Node
 // appears. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
-
-// WithJoining sets which servers join the cluster as Nodes. Default: all.
-func WithJoining(joins func(iaasmock.Server) bool) Option {
-	return func(s *settings) { s.joins = joins }
-}
-
-// WithLogDirectory writes the logs of the parts into this folder, where they
-// stay after Stop. Default: a temporary folder that Stop removes.
-func WithLogDirectory(path string) Option { return func(s *settings) { s.logDirectory = path } }
 
 // WithProgress calls report with a line whenever a step of Start begins. It may
 // be called from several goroutines.

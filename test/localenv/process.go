@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -28,7 +29,6 @@ const (
 	PartCloud     Part = "mock of the IaaS API"
 	PartManager   Part = "machine-controller-manager"
 	PartSidecar   Part = "machine-controller"
-	PartNodes     Part = "node simulator"
 )
 
 // PartError tells which part failed and how.
@@ -149,14 +149,21 @@ func (p *process) explain(err error) error {
 	return &PartError{Part: p.part, Err: err, Log: p.tail()}
 }
 
-// tail returns the last lines this run has logged.
+// crash is how a line begins in which a Go program or klog says why it ends. The
+// stacks of all goroutines follow it.
+var crash = regexp.MustCompile(`^(panic: |fatal error: |F\d{4} )`)
+
+// tail returns the lines of this run's log that tell most: those from where it
+// says why it ends, else the last.
 func (p *process) tail() string {
-	text := p.output()
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) > tailLines {
-		lines = lines[len(lines)-tailLines:]
+	lines := strings.Split(strings.TrimRight(p.output(), "\n"), "\n")
+	start := max(0, len(lines)-tailLines)
+	for i, line := range lines {
+		if crash.MatchString(line) {
+			start = i
+		}
 	}
-	return strings.Join(lines, "\n")
+	return strings.Join(lines[start:min(len(lines), start+tailLines)], "\n")
 }
 
 // output returns what this run has logged.

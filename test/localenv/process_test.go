@@ -6,8 +6,10 @@ package localenv
 import (
 	"context"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +50,27 @@ func TestProcessThatExitsBeforeItIsReady(t *testing.T) {
 		HaveSuffix("    it broke"),
 		Not(ContainSubstring("line 11")),
 	)))
+}
+
+func TestLogTailBeginsWhereTheProgramSaysWhyItEnds(t *testing.T) {
+	stack := strings.Repeat("goroutine 1 [running]:\n", 40)
+	head := strings.Repeat("I0102 15:04:05.000000 1 x.go:1] busy\n", 5)
+	for name, row := range map[string]struct{ log, first string }{
+		"a panic":                {head + "panic: it broke\n\n" + stack, "panic: it broke"},
+		"a fatal error of Go":    {head + "fatal error: all goroutines are asleep\n" + stack, "fatal error: all goroutines are asleep"},
+		"a fatal line of klog":   {head + "F0102 15:04:05.000000 1 x.go:1] it broke\n" + stack, "F0102 15:04:05.000000 1 x.go:1] it broke"},
+		"the last one counts":    {"panic: earlier\n" + head + "panic: later\n", "panic: later"},
+		"none, the end is shown": {head + stack + "Failed\n", "goroutine 1 [running]:"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			path := filepath.Join(t.TempDir(), "log")
+			g.Expect(os.WriteFile(path, []byte(row.log), 0o600)).To(Succeed())
+			lines := strings.Split((&process{logPath: path}).tail(), "\n")
+			g.Expect(lines[0]).To(Equal(row.first))
+			g.Expect(len(lines)).To(BeNumerically("<=", tailLines))
+		})
+	}
 }
 
 func TestProcessThatNeverGetsReady(t *testing.T) {
@@ -114,6 +137,73 @@ func TestLaunchTakesOtherPortsWhenOneIsTaken(t *testing.T) {
 	g.Expect(offered).To(HaveLen(2))
 	g.Expect(ports).To(Equal(offered[1]))
 	g.Expect(ports[0]).NotTo(Equal(ports[1]))
+}
+
+func TestAnswerOfAnotherProcessIsNotOurs(t *testing.T) {
+	listenOn := func(t *testing.T, port int) {
+		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+	}
+	for name, row := range map[string]struct{ beforeSpawn, afterSpawn bool }{
+		"there before ours was spawned": {beforeSpawn: true},
+		"there when ours has exited":    {afterSpawn: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newTestEnv(t)
+			var first, second []int
+			ports, err := e.launch(t.Context(), service{
+				part:  PartEtcd,
+				ports: 1,
+				command: func(ports []int) command {
+					if first != nil {
+						second = ports
+						return shell("exec sleep 60")
+					}
+					first = ports
+					if row.beforeSpawn {
+						listenOn(t, ports[0])
+						return shell("exec sleep 60")
+					}
+					return shell("exit 1")
+				},
+				ready: func(_ context.Context, ports []int) error {
+					if second != nil || row.beforeSpawn {
+						return nil
+					}
+					if row.afterSpawn {
+						row.afterSpawn = false
+						listenOn(t, ports[0])
+					}
+					return errors.New("not yet")
+				},
+			})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(ports).To(And(Equal(second), Not(Equal(first))))
+		})
+	}
+}
+
+func TestPartIsStartedOnceAtATime(t *testing.T) {
+	g := NewWithT(t)
+	e := newTestEnv(t)
+	launch := func(ready func()) error {
+		_, err := e.launch(t.Context(), service{
+			part:    PartSidecar,
+			command: func([]int) command { return shell("exec sleep 60") },
+			ready:   func(context.Context, []int) error { ready(); return nil },
+		})
+		return err
+	}
+	var second error
+	g.Expect(launch(func() { second = launch(func() {}) })).To(Succeed())
+	g.Expect(second).To(MatchError(ContainSubstring("already running")))
+	e.KillSidecar()
+	g.Expect(launch(func() {})).To(Succeed())
 }
 
 func TestLaunchAfterStopLeavesNothingRunning(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -40,29 +41,81 @@ type service struct {
 	ready func(ctx context.Context, ports []int) error
 }
 
+// errPortTaken says that another process listens on a port we chose.
+var errPortTaken = errors.New(portTaken)
+
 // launch runs s on free ports, waits until it is ready, and watches it from
 // then on. It returns the ports.
 func (e *Env) launch(ctx context.Context, s service) ([]int, error) {
+	if err := e.reserve(s.part); err != nil {
+		return nil, &PartError{Part: s.part, Err: err}
+	}
+	defer e.release(s.part)
 	for attempt := 1; ; attempt++ {
 		ports, err := freePorts(s.ports)
 		if err != nil {
 			return nil, &PartError{Part: s.part, Err: err}
 		}
-		p, err := spawn(s.part, s.command(ports), e.LogPath(s.part))
-		if err != nil {
-			return nil, &PartError{Part: s.part, Err: err}
-		}
-		err = p.awaitReady(ctx, readyLimit, func(ctx context.Context) error { return s.ready(ctx, ports) })
+		p, err := e.attempt(ctx, s, ports)
 		if err == nil {
 			return ports, e.adopt(p)
 		}
-		taken := strings.Contains(p.output(), portTaken)
-		p.end(0)
-		if !taken || attempt == portAttempts || ctx.Err() != nil {
+		if !errors.Is(err, errPortTaken) || attempt == portAttempts || ctx.Err() != nil {
 			return nil, err
 		}
 		e.progress("%s: its port was taken meanwhile, trying another", s.part)
 	}
+}
+
+// attempt runs s on these ports and returns its process when it is ready. Where
+// another process answers on one of them, its answer must not pass for ours.
+func (e *Env) attempt(ctx context.Context, s service, ports []int) (*process, error) {
+	c := s.command(ports)
+	if anyAnswers(ctx, ports) {
+		return nil, &PartError{Part: s.part, Err: errPortTaken}
+	}
+	p, err := spawn(s.part, c, e.LogPath(s.part))
+	if err != nil {
+		return nil, &PartError{Part: s.part, Err: err}
+	}
+	err = p.awaitReady(ctx, readyLimit, func(ctx context.Context) error { return s.ready(ctx, ports) })
+	if err == nil {
+		return p, nil
+	}
+	p.end(0)
+	if strings.Contains(p.output(), portTaken) || anyAnswers(ctx, ports) {
+		return nil, fmt.Errorf("%w: %w", errPortTaken, err)
+	}
+	return nil, err
+}
+
+// anyAnswers tells whether somebody listens on one of the ports.
+func anyAnswers(ctx context.Context, ports []int) bool {
+	for _, port := range ports {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = conn.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// reserve makes sure that a part is started once at a time, and runs once.
+func (e *Env) reserve(part Part) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.starting[part] || e.processes[part] != nil {
+		return errors.New("already running")
+	}
+	e.starting[part] = true
+	return nil
+}
+
+func (e *Env) release(part Part) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.starting, part)
 }
 
 // adopt takes a running process into the environment: Stop ends it, and its
@@ -97,14 +150,8 @@ func (e *Env) endPart(part Part, grace time.Duration) {
 	}
 }
 
-func (e *Env) running(part Part) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.processes[part] != nil
-}
-
 // LogPath returns the file a part logs to. A part that was started again
-// appends to it. Stop removes the file unless WithLogDirectory was given.
+// appends to it. Stop removes the file.
 func (e *Env) LogPath(part Part) string {
 	return filepath.Join(e.logDir, string(part)+".log")
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -23,9 +24,17 @@ type step struct {
 	reached func(state) error
 }
 
+// environment is what the tour needs of a *localenv.Env.
+type environment interface {
+	Cloud() *iaasmock.Cloud
+	Done() <-chan struct{}
+	Err() error
+}
+
 // tour is a demo under way.
 type tour struct {
-	env  *localenv.Env
+	env  environment
+	look func(context.Context) (state, error)
 	view *view
 	// found is what the cloud held before.
 	found inventory
@@ -45,28 +54,38 @@ func demo(ctx context.Context, v *view, t timing) error {
 	begin := time.Now()
 	env, err := start(ctx, v, t)
 	if err != nil {
-		return err
+		return causeOf(ctx, err)
 	}
 	defer stop(env, v)
-	tour := &tour{env: env, view: v, found: takeInventory(env.Cloud()), seen: map[string]bool{}}
+	tour := newTour(env, func(ctx context.Context) (state, error) { return look(ctx, env) }, v)
 	tour.times = append(tour.times, stepTime{title: "everything built and started", took: time.Since(begin)})
-	for i, step := range tour.steps() {
-		v.say("\n%d. %s", i+1, step.title)
-		if err := tour.take(ctx, step); err != nil {
+	return causeOf(ctx, tour.run(ctx, steps(env)))
+}
+
+func newTour(env environment, look func(context.Context) (state, error), v *view) *tour {
+	return &tour{env: env, look: look, view: v, found: takeInventory(env.Cloud()), seen: map[string]bool{}}
+}
+
+// run takes the steps and sums them up. It fails if one is late or anything is
+// left at the end.
+func (t *tour) run(ctx context.Context, steps []step) error {
+	for i, step := range steps {
+		t.view.say("\n%d. %s", i+1, step.title)
+		if err := t.take(ctx, step); err != nil {
 			return fmt.Errorf("%s: %w", step.title, err)
 		}
 	}
-	v.close()
-	v.say("%s", tour.summary())
-	return tour.leftover(ctx)
+	t.view.close()
+	t.view.say("%s", t.summary())
+	return t.leftover(ctx)
 }
 
-func (t *tour) steps() []step {
-	d := deployment{env: t.env, name: "worker"}
+func steps(env *localenv.Env) []step {
+	d := deployment{env: env, name: "worker"}
 	return []step{
 		{
 			title: "Apply samples/: 3 machines come up", limit: 60 * time.Second,
-			begin:   func(ctx context.Context) error { return applySamples(ctx, t.env) },
+			begin:   func(ctx context.Context) error { return applySamples(ctx, env) },
 			reached: func(s state) error { return d.running(s, 3, "stackit-worker-minimal") },
 		},
 		{
@@ -105,6 +124,9 @@ func (t *tour) take(ctx context.Context, step step) error {
 			took := time.Since(begin)
 			t.view.progress(fmt.Sprintf("done after %s", took.Round(100*time.Millisecond)))
 			t.times = append(t.times, stepTime{title: step.title, took: took, limit: step.limit})
+			if took > step.limit {
+				return fmt.Errorf("late: reached after %s, later than %s", took, step.limit)
+			}
 			return nil
 		}
 		select {
@@ -121,7 +143,7 @@ func (t *tour) take(ctx context.Context, step step) error {
 
 // check looks once and tells what the step still waits for.
 func (t *tour) check(ctx context.Context, step step) error {
-	now, err := look(ctx, t.env)
+	now, err := t.look(ctx)
 	if err != nil {
 		return err
 	}

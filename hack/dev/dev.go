@@ -42,19 +42,18 @@ func applySamples(ctx context.Context, env *localenv.Env) error {
 
 // dev runs the samples until somebody asks it to end, which is success.
 func dev(ctx context.Context, v *view, t timing) error {
-	err := devUntilInterrupted(ctx, v, t)
-	if errors.Is(err, errInterrupted) {
+	env, err := start(ctx, v, t)
+	if err == nil {
+		defer stop(env, v)
+		err = stay(ctx, env, v)
+	}
+	if err = causeOf(ctx, err); errors.Is(err, errInterrupted) {
 		return nil
 	}
 	return err
 }
 
-func devUntilInterrupted(ctx context.Context, v *view, t timing) error {
-	env, err := start(ctx, v, t)
-	if err != nil {
-		return err
-	}
-	defer stop(env, v)
+func stay(ctx context.Context, env *localenv.Env, v *view) error {
 	v.progress("applying samples/")
 	if err := applySamples(ctx, env); err != nil {
 		return err

@@ -57,9 +57,12 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 		_, _ = fmt.Fprintf(stderr, "%v\n%s", err, usage)
 		return 2
 	}
-	ctx, stop := untilInterrupted()
-	defer stop()
-	err := command(ctx, newView(stdout), timing)
+	ctx, end := untilInterrupted()
+	defer end(nil)
+	// A reader that has gone (make demo | head) is to end us as Ctrl-C does, not
+	// where we stand: the signal would leave folders behind.
+	signal.Ignore(syscall.SIGPIPE)
+	err := command(ctx, newView(stdout, end), timing)
 	switch {
 	case err == nil:
 		return 0
@@ -93,7 +96,7 @@ func pick(name string) (func(context.Context, *view, timing) error, timing) {
 // untilInterrupted returns a context that ends with errInterrupted on a signal,
 // or when our parent is gone: "go run" and make do not pass SIGTERM on, and
 // nobody would be left to stop us.
-func untilInterrupted() (context.Context, func()) {
+func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	// Further signals change nothing: stopping takes seconds, not for ever.
@@ -117,5 +120,14 @@ func untilInterrupted() (context.Context, func()) {
 			}
 		}
 	}()
-	return ctx, func() { cancel(nil) }
+	return ctx, cancel
+}
+
+// causeOf returns why ctx has ended if that is what made err: client-go answers
+// that the context was cancelled, and not why.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); err != nil && cause != nil {
+		return cause
+	}
+	return err
 }

@@ -23,19 +23,26 @@ func takeInventory(cloud *iaasmock.Cloud) inventory {
 		held[server.ID] = fmt.Sprintf("server %s (%s, %s)", server.ID, server.Name, server.Status)
 	}
 	for _, nic := range cloud.NICs() {
-		held[nic.ID] = fmt.Sprintf("NIC %s (%s)", nic.ID, nic.IPv4)
+		held[nic.ID] = fmt.Sprintf("NIC %s (%s%s)", nic.ID, nic.IPv4, attachment(nic.ServerID))
 	}
 	for _, volume := range cloud.Volumes() {
-		held[volume.ID] = fmt.Sprintf("volume %s (%d GB)", volume.ID, volume.Size)
+		held[volume.ID] = fmt.Sprintf("volume %s (%d GB%s)", volume.ID, volume.Size, attachment(volume.ServerID))
 	}
 	return held
 }
 
-// since returns what is held now and was not before, sorted.
+func attachment(serverID string) string {
+	if serverID == "" {
+		return ""
+	}
+	return ", attached to " + serverID
+}
+
+// since returns what is held now and was not, or was otherwise, before; sorted.
 func (now inventory) since(before inventory) []string {
 	var added []string
 	for id, description := range now {
-		if _, known := before[id]; !known {
+		if before[id] != description {
 			added = append(added, description)
 		}
 	}
@@ -43,10 +50,24 @@ func (now inventory) since(before inventory) []string {
 	return added
 }
 
-// leftover answers an error that names everything that is still there.
+// lostSince returns what was held before and no longer is, sorted.
+func (now inventory) lostSince(before inventory) []string {
+	var lost []string
+	for id, description := range before {
+		if _, held := now[id]; !held {
+			lost = append(lost, description)
+		}
+	}
+	slices.Sort(lost)
+	return lost
+}
+
+// leftover answers an error that names everything that is still there, and what
+// was there before the tour and is not any more.
 func (t *tour) leftover(ctx context.Context) error {
-	left := takeInventory(t.env.Cloud()).since(t.found)
-	now, err := look(ctx, t.env)
+	held := takeInventory(t.env.Cloud())
+	left := held.since(t.found)
+	now, err := t.look(ctx)
 	if err != nil {
 		return err
 	}
@@ -58,6 +79,9 @@ func (t *tour) leftover(ctx context.Context) error {
 	}
 	if len(left) > 0 {
 		return fmt.Errorf("left over: %s", strings.Join(left, ", "))
+	}
+	if lost := held.lostSince(t.found); len(lost) > 0 {
+		return fmt.Errorf("lost: %s", strings.Join(lost, ", "))
 	}
 	return nil
 }

@@ -25,8 +25,12 @@ func TestInventorySince(t *testing.T) {
 	if left := takeInventory(cloud).since(before); left != nil {
 		t.Errorf("nothing has changed, but there is %v", left)
 	}
-	now := inventory{"a": "server a", "b": "NIC b", "c": "volume c"}
-	if diff := cmp.Diff([]string{"NIC b", "server a"}, now.since(inventory{"c": "volume c", "d": "server d"})); diff != "" {
+	now := inventory{"a": "server a", "b": "NIC b", "c": "volume c", "e": "NIC e (, attached to a)"}
+	earlier := inventory{"c": "volume c", "d": "volume d", "e": "NIC e ()"}
+	if diff := cmp.Diff([]string{"NIC b", "NIC e (, attached to a)", "server a"}, now.since(earlier)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"volume d"}, now.lostSince(earlier)); diff != "" {
 		t.Error(diff)
 	}
 }

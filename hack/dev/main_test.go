@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestCauseOf(t *testing.T) {
+	ended, end := context.WithCancelCause(t.Context())
+	end(errInterrupted)
+	failed := errors.New("failed")
+	for name, test := range map[string]struct {
+		ctx       context.Context
+		err, want error
+	}{
+		"success before the end":     {ended, nil, nil},
+		"client-go's answer to it":   {ended, fmt.Errorf("Get: %w", context.Canceled), errInterrupted},
+		"an answer that wraps less":  {ended, errors.New("unable to retrieve the complete list: context canceled"), errInterrupted},
+		"a failure while it goes on": {t.Context(), failed, failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := causeOf(test.ctx, test.err); !errors.Is(err, test.want) {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// asDemo makes the test binary take the tour.
+const asDemo = "HACK_DEV_TEST_DEMO"
+
+// TestReaderThatHasGone is make demo | head.
+func TestReaderThatHasGone(t *testing.T) {
+	if os.Getenv(asDemo) != "" {
+		os.Exit(run([]string{"demo"}, os.Stdout, os.Stderr))
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = write.Close() }()
+	if err := read.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// Programs that are there, so that none is built, and are never run: it ends
+	// at the first line that cannot be written.
+	assets, tmp := t.TempDir(), t.TempDir()
+	for _, name := range []string{"etcd", "kube-apiserver"} {
+		if err := os.WriteFile(filepath.Join(assets, name), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), asDemo+"=true", "KUBEBUILDER_ASSETS="+assets, "TMPDIR="+tmp)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = write, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit status 1", err)
+	}
+	if !strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("it says %q", &stderr)
+	}
+	left, err := os.ReadDir(tmp)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,190 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// afterCrash allows for the time in which a new process asks for no server because
+// its predecessor may have (--stackit-settle), and for the manager's retries.
+const afterCrash = 30*time.Second + upTimeout
+
+// watchDoubles returns a check that no machine ever had two servers that were not
+// being deleted. It looks at every state the cloud passes through while it runs.
+func watchDoubles(ctx context.Context, cloud *iaasmock.Cloud) (verify func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	DeferCleanup(cancel)
+	doubles := make(chan string, 1)
+	go func() {
+		defer close(doubles)
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			if name := double(cloud.Servers()); name != "" {
+				doubles <- name
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() {
+		GinkgoHelper()
+		cancel()
+		Expect(<-doubles).To(BeEmpty(), "a machine had two servers")
+	}
+}
+
+func double(servers []iaasmock.Server) string {
+	seen := map[string]bool{}
+	for _, server := range servers {
+		if server.Status == iaasmock.StatusDeleting {
+			continue
+		}
+		if seen[server.Name] {
+			return server.Name
+		}
+		seen[server.Name] = true
+	}
+	return ""
+}
+
+// createMachines makes Machines. Their names differ where the manager looks for
+// the ID of a bootstrap token: in the 3 characters before the last 2.
+func (c *cluster) createMachines(ctx context.Context, count int, class string) {
+	GinkgoHelper()
+	for i := range count {
+		c.createMachine(ctx, fmt.Sprintf("machine-%03d-x", i), class)
+	}
+}
+
+func (c *cluster) restartSidecar(ctx context.Context) {
+	GinkgoHelper()
+	c.env.KillSidecar()
+	Expect(c.env.StartSidecar(ctx)).To(Succeed())
+}
+
+var _ = Describe("When the sidecar is killed", func() {
+	const count = 5
+	var c *cluster
+	var verify func()
+
+	BeforeEach(func(ctx SpecContext) {
+		c = newCluster(startEnvironment(ctx, localenv.WithCloudOptions(
+			iaasmock.WithBootDuration(5*time.Second), iaasmock.WithDeleteDuration(5*time.Second), iaasmock.WithListLag(3*time.Second))))
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		verify = watchDoubles(context.WithoutCancel(ctx), c.env.Cloud())
+	})
+
+	expectOneServerEach := func(ctx SpecContext) {
+		GinkgoHelper()
+		Eventually(ctx, c.running).WithTimeout(afterCrash).WithPolling(poll).Should(HaveLen(count))
+		Expect(c.env.Cloud().Servers()).To(HaveLen(count))
+		Expect(c.env.Cloud().History().ServersCreated).To(Equal(count), "servers ever created")
+		verify()
+	}
+
+	It("while servers are being created, each machine ends with one server", func(ctx SpecContext) {
+		c.createMachines(ctx, count, "small")
+		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(HaveLen(count))
+		Expect(c.env.Cloud().Servers()).To(ContainElement(HaveField("Status", iaasmock.StatusCreating)))
+		c.restartSidecar(ctx)
+		expectOneServerEach(ctx)
+	})
+
+	It("between the request for a server and its answer, each machine ends with one server", func(ctx SpecContext) {
+		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Count: count, AnswerDelay: time.Hour})
+		c.createMachines(ctx, count, "small")
+		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(HaveLen(count))
+		c.restartSidecar(ctx)
+		expectOneServerEach(ctx)
+	})
+
+	It("while a request for a server is still under way, each machine ends with one server", func(ctx SpecContext) {
+		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Count: count, Delay: 10 * time.Second})
+		c.createMachines(ctx, count, "small")
+		Eventually(ctx, c.machines).WithTimeout(upTimeout).Should(HaveEach(HaveField("Finalizers", Not(BeEmpty()))))
+		Eventually(func() int { return c.env.Cloud().CallCounts()["Token"] }).WithTimeout(upTimeout).WithPolling(poll / 10).ShouldNot(BeZero())
+		c.restartSidecar(ctx)
+		expectOneServerEach(ctx)
+	})
+
+	It("while servers are being deleted, all of them go", func(ctx SpecContext) {
+		c.createMachines(ctx, count, "small")
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(count))
+		Expect(c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))).To(Succeed())
+		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll / 10).
+			Should(ContainElement(HaveField("Status", iaasmock.StatusDeleting)))
+		c.restartSidecar(ctx)
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
+		c.expectNothingLeft(ctx)
+		verify()
+	})
+})
+
+var _ = Describe("When the service-account key is rotated", func() {
+	It("while machines are being created, nothing fails", func(ctx SpecContext) {
+		const count = 5
+		c := newCluster(startEnvironment(ctx, localenv.WithCloudOptions(
+			iaasmock.WithBootDuration(8*time.Second), iaasmock.WithDeleteDuration(deleteDuration))))
+		cloud := c.env.Cloud()
+		verify := watchDoubles(ctx, cloud)
+		secret := c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		c.createMachines(ctx, count, "small")
+		Eventually(cloud.Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(HaveLen(count))
+
+		rotated, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+		Expect(err).NotTo(HaveOccurred())
+		change(ctx, c, secret, func() { secret.Data["serviceAccountKey"] = rotated })
+		c.createMachine(ctx, "with-the-new-key", "small")
+		Expect(cloud.RevokeServiceAccountKey(c.env.ServiceAccountKey())).To(Succeed())
+
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(count + 1))
+		Expect(cloud.History().ServersCreated).To(Equal(count+1), "servers ever created")
+		verify()
+	})
+})
+
+var _ = Describe("When lists lag behind for longer than servers boot", func() {
+	It("200 machines get one server each", func(ctx SpecContext) {
+		const count = 200
+		c := newCluster(startEnvironment(ctx,
+			localenv.WithCloudOptions(iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration), iaasmock.WithListLag(10*time.Second)),
+			localenv.WithSidecarArgs("--kube-api-qps=100", "--kube-api-burst=200", "--machine-drain-timeout=1s"),
+			localenv.WithManagerArgs("--kube-api-qps=150", "--kube-api-burst=200")))
+		verify := watchDoubles(ctx, c.env.Cloud())
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		deployment := c.createDeployment(ctx, "many", "small", count)
+		Eventually(ctx, func(ctx context.Context) (int32, error) {
+			err := c.Get(ctx, client.ObjectKeyFromObject(deployment), deployment)
+			return deployment.Status.ReadyReplicas, err
+		}).WithTimeout(5 * time.Minute).WithPolling(poll).Should(BeEquivalentTo(count))
+		// The manager overshoots at times, and takes the surplus back: what counts is
+		// that a machine never has two servers and a server always a machine.
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(count))
+		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(count))
+		verify()
+		var nodes corev1.NodeList
+		Expect(c.List(ctx, &nodes)).To(Succeed())
+		Expect(nodes.Items).To(HaveLen(count))
+	}, SpecTimeout(12*time.Minute))
+})

@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+const (
+	bootDuration   = 2 * time.Second
+	deleteDuration = time.Second
+
+	// upTimeout and downTimeout allow for the manager's own fixed steps: a machine
+	// is up about 10 s, and gone about 30 s, after its server could be.
+	upTimeout   = 90 * time.Second
+	downTimeout = 2 * time.Minute
+	poll        = 250 * time.Millisecond
+)
+
+// env is shared by the specs that need nothing special.
+var env *localenv.Env
+
+func TestE2E(t *testing.T) {
+	RegisterFailHandler(Fail)
+	RunSpecs(t, "End to end")
+}
+
+var _ = BeforeSuite(func(ctx SpecContext) {
+	env = startEnvironment(ctx, localenv.WithSidecarArgs("--v=10"))
+	watchSecrets(env)
+}, NodeTimeout(12*time.Minute))
+
+// startEnvironment starts a local environment that stops with the current node's
+// scope: the suite's, or a spec's.
+func startEnvironment(ctx context.Context, options ...localenv.Option) *localenv.Env {
+	GinkgoHelper()
+	started, err := localenv.Start(ctx, append([]localenv.Option{
+		localenv.WithProgressWriter(GinkgoWriter),
+		localenv.WithCloudOptions(iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration)),
+	}, options...)...)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() {
+		err := started.Err()
+		if CurrentSpecReport().Failed() {
+			showLogs(started)
+		}
+		started.Stop()
+		Expect(err).NotTo(HaveOccurred(), "a part of the environment ended by itself")
+	})
+	return started
+}
+
+// showLogs hands on what the controllers logged when a spec fails.
+func showLogs(env *localenv.Env) {
+	for _, part := range []localenv.Part{localenv.PartSidecar, localenv.PartManager} {
+		logs, err := env.Logs(part)
+		const most = 20000
+		if len(logs) > most {
+			logs = logs[len(logs)-most:]
+		}
+		AddReportEntry(string(part), logs, ReportEntryVisibilityFailureOrVerbose)
+		if err != nil {
+			AddReportEntry(string(part)+" log", err.Error(), ReportEntryVisibilityFailureOrVerbose)
+		}
+	}
+}
+
+// cluster is a namespace's view of an environment, with what specs do there.
+type cluster struct {
+	env *localenv.Env
+	client.Client
+	// attachments are the NICs and volumes of the cloud before the spec.
+	attachments map[string]string
+}
+
+// newCluster returns the environment for one spec. When the spec ends, its
+// Machines are deleted, and the cloud must not hold anything of ours.
+func newCluster(env *localenv.Env) *cluster {
+	GinkgoHelper()
+	c := &cluster{env: env, Client: env.Client(), attachments: attachments(env.Cloud())}
+	DeferCleanup(c.deleteEverything, NodeTimeout(5*time.Minute))
+	return c
+}
+
+func (c *cluster) deleteEverything(ctx SpecContext) {
+	if CurrentSpecReport().Failed() {
+		showLogs(c.env)
+	}
+	machines, err := c.machines(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	stored, err := json.Marshal(machines)
+	Expect(err).NotTo(HaveOccurred())
+	(&canaries{env: c.env}).expectNone("the Machines", string(stored))
+
+	inNamespace := client.InNamespace(c.env.Namespace())
+	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.MachineSet{}, &v1alpha1.Machine{}} {
+		Expect(c.DeleteAllOf(ctx, object, inNamespace)).To(Succeed())
+	}
+	Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty(), "Machines are left")
+	c.expectNothingLeft(ctx)
+	// The machine controller's finalizers go class by class, then Secret by Secret.
+	c.deleteAndAwait(ctx, &v1alpha1.MachineClass{}, &v1alpha1.MachineClassList{})
+	c.deleteAndAwait(ctx, &corev1.Secret{}, &corev1.SecretList{})
+}
+
+func (c *cluster) deleteAndAwait(ctx SpecContext, object client.Object, list client.ObjectList) {
+	inNamespace := client.InNamespace(c.env.Namespace())
+	Expect(c.DeleteAllOf(ctx, object, inNamespace)).To(Succeed())
+	Eventually(ctx, func(ctx context.Context) (int, error) {
+		err := c.List(ctx, list, inNamespace)
+		return meta.LenList(list), err
+	}).WithTimeout(downTimeout).WithPolling(poll).Should(BeZero(), "%T are left", object)
+}
+
+// attachments returns the IDs of all NICs and volumes, each with the ID of the
+// server it is attached to, empty if there is none.
+func attachments(cloud *iaasmock.Cloud) map[string]string {
+	held := map[string]string{}
+	for _, nic := range cloud.NICs() {
+		held["NIC "+nic.ID] = nic.ServerID
+	}
+	for _, volume := range cloud.Volumes() {
+		held["volume "+volume.ID] = volume.ServerID
+	}
+	return held
+}
+
+// expectNothingLeft looks for servers, and for NICs and volumes that were not
+// there before, are not there any more, or are still attached.
+func (c *cluster) expectNothingLeft(ctx context.Context) {
+	GinkgoHelper()
+	Eventually(ctx, c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty(), "servers are left")
+	Expect(c.attachments).To(HaveEach(BeEmpty()), "attached before the spec")
+	Expect(attachments(c.env.Cloud())).To(Equal(c.attachments), "NICs and volumes are left, lost or attached")
+	var nodes corev1.NodeList
+	Expect(c.List(ctx, &nodes)).To(Succeed())
+	Expect(nodes.Items).To(BeEmpty(), "Nodes are left")
+}

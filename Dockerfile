@@ -1,0 +1,35 @@
+# SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The builder runs on the machine's own platform and cross-compiles: no emulation.
+FROM --platform=$BUILDPLATFORM golang:1.26.8 AS builder
+
+WORKDIR /src
+
+# The dependencies first: they change less often than the code.
+COPY go.mod go.sum ./
+RUN --mount=type=cache,target=/go/pkg/mod go mod download
+
+COPY cmd/ cmd/
+COPY pkg/ pkg/
+
+ARG TARGETOS
+ARG TARGETARCH
+# There is no .git here to take a version from, so it is handed in:
+#   docker build --build-arg VERSION="$(git describe --tags --always --dirty)" .
+ARG VERSION
+ENV CGO_ENABLED=0 GOCACHE=/cache/go-build
+RUN --mount=type=cache,target=/go/pkg/mod \
+    --mount=type=cache,target=/cache/go-build \
+    GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" \
+    -o /machine-controller ./cmd/machine-controller
+
+# No shell, no package manager, user 65532; CA certificates for the cloud's API.
+# A tag and not a digest, so that a rebuild takes the current certificates.
+FROM gcr.io/distroless/static-debian12:nonroot
+
+COPY --from=builder /machine-controller /machine-controller
+
+# Gardener passes arguments only.
+ENTRYPOINT ["/machine-controller"]

@@ -1,0 +1,66 @@
+# SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+# SPDX-License-Identifier: Apache-2.0
+
+# The same as the Makefile, for those who like `just`. Whatever follows a recipe's
+# name goes on to make: just start CONTROL_KUBECONFIG=…
+set positional-arguments
+
+# Show what there is.
+help *args:
+    @make help "$@"
+
+# Local environment with the samples applied and a live table, until Ctrl-C.
+dev *args:
+    @make dev "$@"
+
+# The tour: 3 machines, 5, a rolling update, 0.
+demo *args:
+    @make demo "$@"
+
+# The sidecar, with CONTROL_KUBECONFIG=… TARGET_KUBECONFIG=… CONTROL_NAMESPACE=…
+start *args:
+    @make start "$@"
+
+# The mock of the IaaS API alone.
+mock *args:
+    @make mock "$@"
+
+# Build the sidecar.
+build *args:
+    @make build "$@"
+
+# All tests.
+test *args:
+    @make test "$@"
+
+# Tests that need no control plane.
+test-unit *args:
+    @make test-unit "$@"
+
+# End-to-end tests.
+test-e2e *args:
+    @make test-e2e "$@"
+
+# gofmt, go vet and golangci-lint.
+lint *args:
+    @make lint "$@"
+
+# Format the code.
+fmt *args:
+    @make fmt "$@"
+
+# Everything that has to hold before a merge.
+verify *args:
+    @make verify "$@"
+
+# Known vulnerabilities.
+vulncheck *args:
+    @make vulncheck "$@"
+
+# The benchmarks.
+bench *args:
+    @make bench "$@"
+
+# Remove everything built.
+clean *args:
+    @make clean "$@"

@@ -1,0 +1,181 @@
+# SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+# SPDX-License-Identifier: Apache-2.0
+
+# Needs Go and make, nothing else; works with the GNU make 3.81 that macOS has.
+# Everything built lands in bin/, which git ignores.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+
+GO  ?= go
+BIN := bin
+
+# The nested modules under hack/tools are modules of their own, also where
+# somebody keeps a go.work above this folder.
+export GOWORK := off
+
+# The race detector needs a C compiler on Linux. Without one the tests still run,
+# and say so.
+CGO  := $(shell $(GO) env CGO_ENABLED)
+RACE ?= $(if $(filter 1,$(CGO)),-race)
+
+# VERSION overrides the version that Go takes from git: make build VERSION=v1.2.3
+VERSION ?=
+LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+
+GO_DIRS := $(wildcard cmd pkg test hack)
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
+
+# What needs a control plane counts as end-to-end, the rest as unit tests.
+E2E_PKGS  := ./test/e2e/... ./test/localenv/...
+unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
+	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv)(/|$$)')
+
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN { FS = ":.*## " } \
+		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
+		/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+
+##@ Try it
+
+.PHONY: dev
+dev: ## Local environment with the samples applied and a live table, until Ctrl-C.
+	@echo "Building $(BIN)/dev"
+	@$(GO) build -o $(BIN)/dev ./hack/dev
+	@exec $(BIN)/dev dev $(ARGS)
+
+.PHONY: demo
+demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
+	@echo "Building $(BIN)/dev"
+	@$(GO) build -o $(BIN)/dev ./hack/dev
+	@exec $(BIN)/dev demo $(ARGS)
+
+.PHONY: mock
+mock: ## The mock of the IaaS API alone: make mock ARGS="--boot 2s".
+	@echo "Building $(BIN)/iaasmock"
+	@$(GO) build -o $(BIN)/iaasmock ./test/iaasmock/cmd/iaasmock
+	@exec $(BIN)/iaasmock $(ARGS)
+
+# --control-kubeconfig comes first: the integration suite of
+# machine-controller-manager finds the process by how its command line begins.
+LEADER_ELECT ?= false
+
+.PHONY: start
+start: start-inputs build ## The sidecar, with CONTROL_KUBECONFIG, TARGET_KUBECONFIG and CONTROL_NAMESPACE.
+	@exec $(BIN)/machine-controller --control-kubeconfig="$(CONTROL_KUBECONFIG)" \
+		--target-kubeconfig="$(TARGET_KUBECONFIG)" --namespace="$(CONTROL_NAMESPACE)" \
+		--leader-elect=$(LEADER_ELECT) --v=3 $(ARGS)
+
+need = $(if $($(1)),,$(error $(1) is not set: $(2)))
+
+.PHONY: start-inputs
+start-inputs:
+	@$(call need,CONTROL_KUBECONFIG,the file that reaches the cluster with the Machines)
+	@$(call need,TARGET_KUBECONFIG,the file that reaches the cluster the machines join; "none" without one)
+	@$(call need,CONTROL_NAMESPACE,the namespace of the Machines in the control cluster)
+
+##@ Build and test
+
+.PHONY: build
+build: ## Build the sidecar: bin/machine-controller, static and trimmed.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/machine-controller ./cmd/machine-controller
+
+.PHONY: test
+test: test-unit test-e2e ## All tests: test-unit and test-e2e.
+
+.PHONY: test-unit
+test-unit: race-note ## Tests that need no control plane, with the race detector.
+	@$(unit_pkgs); $(GO) test $(RACE) -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+
+# One package after the other: each starts control planes, and their waits are
+# limited. Not with -p 1, which would also build on one core.
+.PHONY: test-e2e
+test-e2e: race-note ## End-to-end tests on a local environment; the first run builds it.
+	@pkgs=$$($(GO) list $(E2E_PKGS)) || exit 1; failed=; for pkg in $$pkgs; do \
+		$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+.PHONY: race-note
+race-note:
+	@$(if $(RACE),:,echo "No C compiler found: testing without the race detector.")
+
+BENCH ?= .
+.PHONY: bench
+bench: ## Run the benchmarks: make bench BENCH=List.
+	@$(unit_pkgs); $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(TESTFLAGS) $$pkgs
+
+FUZZTIME ?= 10s
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10s).
+	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(GO_DIRS)); do \
+		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+		done; \
+	done
+
+##@ Check
+
+.PHONY: verify
+verify: lint vet-darwin tidy generated test fuzz ## Everything that has to hold before a merge.
+
+.PHONY: lint
+lint: gofmt vet golangci-lint ## gofmt, go vet and golangci-lint.
+
+.PHONY: gofmt
+gofmt:
+	@files=$$("$$($(GO) env GOROOT)/bin/gofmt" -l $(GO_DIRS)) || exit 1; \
+	test -z "$$files" || { echo "not formatted, run 'make fmt':"; echo "$$files"; exit 1; }
+
+.PHONY: vet
+vet:
+	$(GO) vet ./...
+
+# Laptops run macOS: what starts processes has files per operating system.
+.PHONY: vet-darwin
+vet-darwin:
+	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
+
+.PHONY: golangci-lint
+golangci-lint: $(BIN)/golangci-lint
+	$(BIN)/golangci-lint run ./...
+
+.PHONY: fmt
+fmt: $(BIN)/golangci-lint ## Format the code and sort its imports.
+	$(BIN)/golangci-lint fmt ./...
+
+.PHONY: tidy
+tidy: ## Check that go.mod and go.sum of each module are tidy.
+	@for module in $(MODULES); do (cd $$module && $(GO) mod tidy -diff) || exit 1; done
+
+# Compares the working tree before and after, so that it also holds with
+# uncommitted changes.
+tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
+.PHONY: generated
+generated: ## Check that generated code is current.
+	@before=$$($(tree_state)) && $(GO) generate ./... && after=$$($(tree_state)) && \
+	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
+
+# Not part of verify: its answer depends on the day and on the network, not on the
+# commit alone.
+.PHONY: vulncheck
+vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities; needs its database.
+	@$(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...; code=$$?; \
+	case $$code in \
+	0|3) ;; \
+	*) echo "vulncheck: NOTHING WAS CHECKED: govulncheck stopped early (see above)." >&2; \
+	   echo "The Go vulnerability database must be reachable; VULNDB=<url> names a mirror." >&2 ;; \
+	esac; exit $$code
+
+.PHONY: clean
+clean: ## Remove everything built.
+	rm -rf $(BIN) coverage.*
+
+# Pinned tools, rebuilt when their module changes.
+$(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
+	$(GO) build -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum
+	$(GO) build -C hack/tools/vulncheck -o "$(CURDIR)/$@" golang.org/x/vuln/cmd/govulncheck
+	@touch $@

@@ -20,6 +20,7 @@ const maxVerbosity = 7
 func keepSecrets(flags *pflag.FlagSet) {
 	klog.SetLogFilter(redactor{})
 	capVerbosity(flags)
+	dropModules(flags)
 }
 
 func capVerbosity(flags *pflag.FlagSet) {
@@ -34,6 +35,19 @@ func capVerbosity(flags *pflag.FlagSet) {
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
 	klog.InfoS("The log's verbosity is limited: beyond it the Kubernetes client prints Secrets", "v", maxVerbosity)
+}
+
+// dropModules switches off --vmodule, which would raise the verbosity of single
+// files beyond the limit.
+func dropModules(flags *pflag.FlagSet) {
+	flag := flags.Lookup("vmodule")
+	if flag == nil || flag.Value.String() == "" {
+		return
+	}
+	if err := flags.Set("vmodule", ""); err != nil {
+		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+	}
+	klog.InfoS("The flag --vmodule is ignored: beyond a verbosity the Kubernetes client prints Secrets")
 }
 
 // secret matches bootstrap tokens, JSON web tokens and private keys. The manager's

@@ -39,7 +39,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	if err := creation.awaitActive(ctx, server); err != nil {
 		return nil, err
 	}
-	addresses, err := c.awaitAddresses(ctx, server.ID)
+	addresses, err := creation.awaitAddresses(ctx, server.ID)
 	if err != nil {
 		return nil, err
 	}

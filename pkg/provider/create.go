@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 )
 
@@ -50,14 +51,18 @@ func (c *creation) ensureServer(ctx context.Context) (*Server, error) {
 	return c.post(ctx)
 }
 
-// knownServer reads the server of the ledger; errGone if it is not to be had (any
+// knownServer reads the machine's server; errGone if it is not to be had (any
 // more): then the ledger forgets it.
 func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, error) {
-	server, err := c.inventory.read(ctx, serverID, c.machineSelector())
+	server, err := c.inventory.read(ctx, serverID, nil)
+	if err == nil {
+		err = c.checkOwned(server, false)
+	}
 	if err != nil && !errors.Is(err, errGone) {
 		return nil, err
 	}
 	if err == nil && !server.leaving() && server.Status != statusError {
+		c.adopt(serverID)
 		return server, nil
 	}
 	if err == nil && server.Status == statusError {
@@ -86,11 +91,11 @@ func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 		case len(servers) == 0 && !began.Before(certain):
 			return nil, nil
 		case len(servers) > 0:
-			// Where none is worth keeping, another look must tell what is there.
-			if kept, err := c.keepOne(ctx, servers); kept != nil || err != nil {
+			kept, err := c.keepOne(ctx, servers)
+			if !errors.Is(err, errGone) {
 				return kept, err
 			}
-			continue
+			// Another look must tell what is there.
 		}
 		if err := c.inventory.sleep(ctx, start); err != nil {
 			return nil, lateError(err, noServerYet(c.machine))
@@ -99,8 +104,8 @@ func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 }
 
 // keepOne keeps one of the machine's servers and deletes the others, which the
-// manager's orphan collector leaves alone while the machine is in creation. It
-// returns nil if none was worth keeping.
+// manager's orphan collector leaves alone while the machine is in creation. A list
+// may lag: the one to keep is read, and errGone if it is not worth keeping.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*Server, error) {
 	slices.SortFunc(servers, func(a, b Server) int {
 		return cmp.Or(
@@ -108,20 +113,16 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*Server, erro
 			a.CreatedAt.Compare(b.CreatedAt),
 			cmp.Compare(a.ID, b.ID))
 	})
-	kept, rest := &servers[0], servers[1:]
-	if kept.Status == statusError {
-		kept, rest = nil, servers
-	}
-	if len(rest) > 0 {
+	if rest := servers[1:]; len(rest) > 0 {
 		if err := c.discard(ctx, rest); err != nil {
 			return nil, err
 		}
 	}
-	if kept != nil {
+	kept, err := c.knownServer(ctx, servers[0].ID)
+	if err == nil {
 		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.ID, "status", kept.Status)
-		c.adopt(kept.ID)
 	}
-	return kept, nil
+	return kept, err
 }
 
 // rank of a server among several: the one that runs first, ERROR last.
@@ -155,7 +156,11 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 	switch {
 	case err == nil:
 		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
-		c.adopt(server.ID)
+		c.ledger.update(c.key, func(e *entry) {
+			e.lose()
+			// The request may have been sent long after it was claimed.
+			e.serverID, e.posted = server.ID, c.inventory.clock.Now()
+		})
 		return server, nil
 	case !outcomeUnknown(err):
 		c.ledger.update(c.key, func(e *entry) { e.posted = time.Time{} })
@@ -175,23 +180,55 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 	}
 }
 
-// awaitActive waits until the server runs. One that fails is deleted, and its
-// fault is the answer; one that is deleted under us is made again by the
-// manager's next call, not by this one.
+// awaitActive waits until the server runs.
 func (c *creation) awaitActive(ctx context.Context, server *Server) error {
-	var err error
-	if server.Status != statusActive {
-		server, err = c.inventory.await(ctx, server.ID, c.machineSelector(), func(server *Server) bool {
-			return server.Status == statusActive || server.Status == statusError || server.leaving()
-		})
+	if server.Status == statusActive {
+		return nil
 	}
+	server, err := c.inventory.await(ctx, server.ID, nil, func(server *Server) bool {
+		return server.Status == statusActive || server.Status == statusError || server.leaving()
+	})
+	return c.verdict(ctx, server, err)
+}
+
+// awaitAddresses waits until the server has its NICs and each of them an address,
+// and returns all addresses in a stable order.
+func (c *creation) awaitAddresses(ctx context.Context, serverID string) ([]corev1.NodeAddress, error) {
+	for start := c.inventory.clock.Now(); ; {
+		nics, err := c.client.ListServerNICs(ctx, serverID)
+		if err == nil && c.noteNICs(nics) {
+			return c.knownAddresses(serverID), nil
+		}
+		if isRefused(err) {
+			return nil, interruptedError(err)
+		}
+		if err := c.inventory.sleep(ctx, start); err != nil {
+			return nil, lateError(err, fmt.Sprintf("server %s is ACTIVE, but not all of its NICs have an address", serverID))
+		}
+		// The server itself may be the reason.
+		server, err := c.inventory.read(ctx, serverID, nil)
+		if err != nil && !errors.Is(err, errGone) {
+			klog.V(2).InfoS("Reading a server failed, will be tried again", "server", serverID, "err", err)
+			continue
+		}
+		if err := c.verdict(ctx, server, err); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// verdict judges what became of a server that was waited for, or the error of the
+// wait; nil if there is nothing wrong. One that failed is deleted, and its fault is
+// the answer; one that was deleted under us is made again by the manager's next
+// call, not by this one.
+func (c *creation) verdict(ctx context.Context, server *Server, err error) error {
 	switch {
 	case errors.Is(err, errGone) || (err == nil && server.leaving()):
 		c.ledger.update(c.key, (*entry).lose)
 		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
 	case err != nil:
 		return err
-	case server.Status == statusActive:
+	case server.Status != statusError:
 		return nil
 	}
 	fault := faultyError(server)

@@ -32,21 +32,10 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	}
 	named := serverID != ""
 	known := d.ledger.get(d.key).serverID
-	if !named {
-		serverID = known
-	}
 	var servers []Server
-	if serverID != "" {
-		server, err := d.certainlyRead(ctx, serverID, d.proofSelector(serverID == known))
-		if err == nil {
-			err = d.checkOwned(server, named)
-		}
-		if err != nil && !errors.Is(err, errGone) {
+	if named {
+		if servers, err = d.appendOwned(ctx, servers, serverID, true); err != nil {
 			return nil, err
-		}
-		if err == nil {
-			servers = append(servers, *server)
-			d.learnCluster(server)
 		}
 	}
 	// The orphan collector's requests carry no deletionTimestamp: they are about
@@ -54,21 +43,43 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	if named && d.machine.DeletionTimestamp == nil {
 		return servers, nil
 	}
+	if known != "" && known != serverID {
+		if servers, err = d.appendOwned(ctx, servers, known, false); err != nil {
+			return nil, err
+		}
+	}
 	others, err := d.certainlyNamed(ctx, named || len(servers) > 0)
 	for _, server := range others {
-		if server.ID != serverID {
+		if server.ID != serverID && server.ID != known {
 			servers = append(servers, server)
 		}
 	}
 	return servers, err
 }
 
+// appendOwned appends the server, unless it is gone. byID says that the request
+// named it.
+func (d *deletion) appendOwned(ctx context.Context, servers []Server, serverID string, byID bool) ([]Server, error) {
+	server, err := d.certainlyRead(ctx, serverID)
+	if err == nil {
+		err = d.checkOwned(server, byID)
+	}
+	if errors.Is(err, errGone) {
+		return servers, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	d.learnCluster(server)
+	return append(servers, *server), nil
+}
+
 // certainlyRead reads the server. That it is gone is believed only where a list
 // would show it: one that is younger than the lists lag is in none of them.
-func (d *deletion) certainlyRead(ctx context.Context, serverID string, proof map[string]string) (*Server, error) {
+func (d *deletion) certainlyRead(ctx context.Context, serverID string) (*Server, error) {
 	for start := d.inventory.clock.Now(); ; {
 		began := d.inventory.clock.Now()
-		server, err := d.inventory.read(ctx, serverID, proof)
+		server, err := d.inventory.read(ctx, serverID, nil)
 		if !errors.Is(err, errGone) || !began.Before(d.certain) {
 			return server, err
 		}
@@ -122,10 +133,9 @@ func (d *deletion) finish(deleted []Server) {
 // waits until all are proved to be gone.
 func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 	for i := range servers {
-		if servers[i].leaving() {
-			continue
-		}
-		if err := c.requestDeletion(ctx, servers[i].ID); err != nil {
+		err := c.requestDeletion(ctx, servers[i].ID)
+		// A deletion under way may be stuck: asking again does no harm.
+		if err != nil && !servers[i].leaving() {
 			return err
 		}
 	}

@@ -107,6 +107,7 @@ func exhaustedText(message string) string {
 
 var (
 	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed`)
+	quotaOfCalls  = regexp.MustCompile(`(?i)\brate\b|requests`)
 	noHost        = regexp.MustCompile(`(?i)no valid host|not enough hosts`)
 	// aboutProject recognises a 404 about the project instead of the server.
 	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
@@ -149,6 +150,11 @@ func (f *failure) clientError() bool {
 	return f.api != nil && f.api.StatusCode >= http.StatusBadRequest && f.api.StatusCode < http.StatusInternalServerError
 }
 
+// rateLimited says whether the quota that an answer speaks of is one of calls.
+func (f *failure) rateLimited() bool {
+	return f.status(http.StatusTooManyRequests) && (!f.during(callCreateServer) || quotaOfCalls.MatchString(f.api.Message))
+}
+
 func plain(f *failure) string { return f.err.Error() }
 
 func prefixed(prefix string) func(*failure) string {
@@ -161,7 +167,7 @@ func prefixed(prefix string) func(*failure) string {
 // after a period of its own, all others after minutes.
 var rules = []rule{
 	{"quota exceeded", func(f *failure) bool {
-		return f.clientError() && quotaExceeded.MatchString(f.api.Message)
+		return f.clientError() && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
 	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
 	{"credentials refused", func(f *failure) bool {
 		return isRefused(f.err)

@@ -38,6 +38,9 @@ func TestJudge(t *testing.T) {
 	}{
 		{"quota exceeded", api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
 		{"quota exceeded", api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
+		{"too many requests", api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
+		{"too many requests", api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
+		{"quota exceeded", api(callCreateServer, 429, "Quota exceeded for nics"), codes.ResourceExhausted, "Quota exceeded"},
 		{"credentials refused", &spi.CredentialsError{Reason: "the key is missing"}, codes.Unauthenticated, "Authentication failed"},
 		{"credentials refused", sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
 		{"credentials refused", api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},

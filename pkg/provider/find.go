@@ -26,12 +26,14 @@ func (c *call) currentServer(ctx context.Context, machine *v1alpha1.Machine) (*S
 		return c.presentServer(ctx, serverID)
 	}
 	if known := c.ledger.get(c.key).serverID; known != "" {
-		server, err := c.presentServer(ctx, known)
-		if err == nil && server.Status != statusActive {
-			return nil, errGone
-		}
-		if !errors.Is(err, errGone) {
-			return server, err
+		server, err := c.inventory.read(ctx, known, nil)
+		switch {
+		case err == nil && server.Status == statusActive:
+			return server, nil
+		case err == nil && !server.leaving():
+			return nil, errGone // CreateMachine goes on with it
+		case err != nil && !errors.Is(err, errGone):
+			return nil, err
 		}
 		c.ledger.update(c.key, (*entry).lose)
 	}

@@ -104,14 +104,20 @@ func (p *Provider) GenerateMachineClassForMigration(context.Context, *driver.Gen
 // without one, Internal or ResourceExhausted if the server ends in ERROR, NotFound
 // if it is gone, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	return managersError(p.waitUntilServerRunning(ctx, projectID, region, serverID))
+	_, err := observed(ctx, p, operation{name: "WaitUntilServerRunning"}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+		return nil, p.waitUntilServerRunning(ctx, projectID, region, serverID)
+	})
+	return err
 }
 
 // WaitUntilServerDeleted waits until the server is gone. It uses the newest
 // session that this process opened for the project. Codes: FailedPrecondition
 // without one, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	return managersError(p.waitUntilServerDeleted(ctx, projectID, region, serverID))
+	_, err := observed(ctx, p, operation{name: "WaitUntilServerDeleted"}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+		return nil, p.waitUntilServerDeleted(ctx, projectID, region, serverID)
+	})
+	return err
 }
 
 // operation is what a call's log line says about its request.
@@ -125,6 +131,9 @@ type operation struct {
 func observed[Request, Response any](ctx context.Context, p *Provider, op operation, request Request,
 	run func(context.Context, Request) (*Response, error)) (*Response, error) {
 	p.begin()
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	ctx, calls := spi.WithCallCount(ctx)
 	start := p.clock.Now()
 	response, err := guarded(ctx, request, run)

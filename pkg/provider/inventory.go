@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -46,6 +47,8 @@ func (i *inventory) find(ctx context.Context, selector map[string]string) ([]Ser
 
 // read returns the server, or errGone. A single 404 proves nothing (the API is
 // known for random ones): a list begun after it must not show the server either.
+// What such a list shows may be old, and is not returned. The selector is for that
+// list: it must match the server's labels as they are, nil matches all.
 func (i *inventory) read(ctx context.Context, serverID string, selector map[string]string) (*Server, error) {
 	server, err := i.client.GetServer(ctx, serverID)
 	if err == nil {
@@ -63,7 +66,7 @@ func (i *inventory) read(ctx context.Context, serverID string, selector map[stri
 	}
 	for _, server := range listed {
 		if server.ID == serverID && server.Status != statusDeleted {
-			return &server, nil
+			return nil, newError(codes.Unavailable, fmt.Sprintf("server %s is listed, but was not found: it is not clear whether it exists", serverID))
 		}
 	}
 	return nil, errGone

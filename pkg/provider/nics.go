@@ -15,32 +15,12 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// awaitAddresses waits until the server has NICs and each of them an address, and
-// returns all addresses in a stable order.
-func (c *call) awaitAddresses(ctx context.Context, serverID string) ([]corev1.NodeAddress, error) {
-	for start := c.inventory.clock.Now(); ; {
-		nics, err := c.client.ListServerNICs(ctx, serverID)
-		if err == nil && c.noteNICs(nics) {
-			return c.knownAddresses(serverID), nil
-		}
-		if isRefused(err) {
-			return nil, interruptedError(err)
-		}
-		if err != nil {
-			klog.V(2).InfoS("Reading a server's NICs failed, will be tried again", "server", serverID, "err", err)
-		}
-		if err := c.inventory.sleep(ctx, start); err != nil {
-			return nil, lateError(err, fmt.Sprintf("server %s is ACTIVE, but not all of its NICs have an address", serverID))
-		}
-	}
-}
-
 // noteNICs notes what a read of the NICs of the ledger's server tells: the
 // addresses once all have one (then it returns true), and whether they carry the
 // allowed addresses.
 func (c *call) noteNICs(nics []NIC) bool {
 	var addresses []string
-	complete := len(nics) > 0
+	complete := len(nics) > 0 && len(nics) >= c.expectedNICs()
 	for i := range nics {
 		own := nics[i].addresses()
 		complete = complete && len(own) > 0
@@ -113,9 +93,9 @@ func (c *call) ensureAllowedAddresses(ctx context.Context, serverID string) erro
 	}
 	c.noteNICs(nics)
 	selected := c.selectNICs(nics)
-	if len(selected) == 0 {
+	if len(selected) < c.expectedNICs() {
 		return newError(codes.Unavailable, fmt.Sprintf(
-			"server %s has no NIC in the network (or of the nicIds) of providerSpec.networking yet", serverID))
+			"server %s does not have all NICs of providerSpec.networking yet", serverID))
 	}
 	for i := range selected {
 		if err := c.ensureOnNIC(ctx, &selected[i]); err != nil {
@@ -176,7 +156,15 @@ func (c *call) carryAll(nics []NIC) bool {
 			return false
 		}
 	}
-	return len(selected) > 0
+	return len(selected) >= c.expectedNICs()
+}
+
+// expectedNICs is how many NICs the spec's networking gives a server.
+func (c *call) expectedNICs() int {
+	if c.spec.Networking != nil && len(c.spec.Networking.NICIDs) > 0 {
+		return len(c.spec.Networking.NICIDs)
+	}
+	return 1
 }
 
 // missingAddresses returns what of wanted is not in present, compared as prefixes:

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -48,9 +49,18 @@ type Provider struct {
 	began time.Time
 
 	mu       sync.Mutex
-	sessions map[string]*spi.Session // the newest of each project
-	warned   map[string]bool         // classes and fields that were warned about
+	sessions map[string]usedSession // the newest of each project
+	warned   map[string]bool        // classes and fields that were warned about
 }
+
+// usedSession is a session and when it was last asked for.
+type usedSession struct {
+	session *spi.Session
+	at      time.Time
+}
+
+// sessionLifetime is how long a session is remembered that nobody asks for.
+const sessionLifetime = time.Hour
 
 // Option changes a default of the Provider.
 type Option func(*Provider)
@@ -101,7 +111,7 @@ func (p *Provider) begin() {
 		}
 		p.ledger = newLedger(p.clock)
 		p.exhausted = newExhaustion(p.clock)
-		p.sessions = map[string]*spi.Session{}
+		p.sessions = map[string]usedSession{}
 		p.warned = map[string]bool{}
 		p.began = p.clock.Now()
 		if p.actingSince != nil {
@@ -121,7 +131,9 @@ func (p *Provider) session(credentials spi.Credentials) (*spi.Session, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.sessions[credentials.ProjectID] = session
+	now := p.clock.Now()
+	p.sessions[credentials.ProjectID] = usedSession{session, now}
+	maps.DeleteFunc(p.sessions, func(_ string, other usedSession) bool { return now.Sub(other.at) > sessionLifetime })
 	return session, nil
 }
 
@@ -129,7 +141,7 @@ func (p *Provider) session(credentials spi.Credentials) (*spi.Session, error) {
 func (p *Provider) newestSession(projectID string) *spi.Session {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.sessions[projectID]
+	return p.sessions[projectID].session
 }
 
 // predecessorsUntil is when everything shows that a predecessor may have asked for

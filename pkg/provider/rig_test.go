@@ -59,16 +59,22 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	r := &rig{t: t, clock: clock, cloud: cloud, server: server, key: key}
 	r.options = []provider.Option{provider.WithClock(clock), provider.WithActingSince(func() time.Time { return clock.Now().Add(-time.Hour) })}
 	r.restart()
+	r.makeInputs()
+	r.runClock()
+	return r
+}
+
+// makeInputs makes the MachineClass and the Secret.
+func (r *rig) makeInputs() {
+	r.t.Helper()
 	r.class = &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "class-a", Namespace: "default"}}
 	r.setSpec(nil)
 	r.secret = &corev1.Secret{Data: map[string][]byte{
 		"projectId":         []byte(iaasmock.DefaultProjectID),
-		"serviceAccountKey": key,
+		"serviceAccountKey": r.key,
 		"region":            []byte(iaasmock.DefaultRegion),
 		"userData":          []byte("#cloud-config from the Secret"),
 	}}
-	r.runClock()
-	return r
 }
 
 // restart replaces the driver by a new one that knows nothing, as after a crash.
@@ -123,9 +129,9 @@ func machine(name string) *v1alpha1.Machine {
 }
 
 // deleted is the Machine once somebody deleted it.
-func (r *rig) deleted(m *v1alpha1.Machine) *v1alpha1.Machine {
+func (*rig) deleted(m *v1alpha1.Machine) *v1alpha1.Machine {
 	m = m.DeepCopy()
-	now := metav1.NewTime(r.clock.Now())
+	now := metav1.Now()
 	m.DeletionTimestamp = &now
 	return m
 }

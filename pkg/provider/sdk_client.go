@@ -5,11 +5,13 @@ package provider
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -36,12 +38,31 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	ctx, response := captured(ctx)
 	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(serverPayload(request)).Execute()
 	if err != nil {
-		return nil, apiError(callCreateServer, *response, err)
+		return nil, withoutUserData(apiError(callCreateServer, *response, err), request.Spec.UserData)
 	}
 	if server.GetId() == "" {
 		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
 	}
 	return serverFromSDK(server), nil
+}
+
+// bootstrapToken is what the manager puts into userData.
+var bootstrapToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
+
+// withoutUserData keeps what was sent as userData out of an error, should the API
+// repeat it: the error goes into the Machine's status.
+func withoutUserData(err error, userData string) error {
+	var api *APIError
+	if !errors.As(err, &api) {
+		return err
+	}
+	for _, secret := range []string{userData, base64.StdEncoding.EncodeToString([]byte(userData))} {
+		if secret != "" {
+			api.Message = strings.ReplaceAll(api.Message, secret, "<userData>")
+		}
+	}
+	api.Message = bootstrapToken.ReplaceAllString(api.Message, "<token>")
+	return err
 }
 
 // GetServer implements StackitClient.

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -100,11 +101,7 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 	if CurrentSpecReport().Failed() {
 		showLogs(c.env)
 	}
-	machines, err := c.machines(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	stored, err := json.Marshal(machines)
-	Expect(err).NotTo(HaveOccurred())
-	(&canaries{env: c.env}).expectNone("the Machines", string(stored))
+	c.expectNoSecrets(ctx)
 
 	inNamespace := client.InNamespace(c.env.Namespace())
 	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.MachineSet{}, &v1alpha1.Machine{}} {
@@ -115,6 +112,20 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 	// The machine controller's finalizers go class by class, then Secret by Secret.
 	c.deleteAndAwait(ctx, &v1alpha1.MachineClass{}, &v1alpha1.MachineClassList{})
 	c.deleteAndAwait(ctx, &corev1.Secret{}, &corev1.SecretList{})
+}
+
+// expectNoSecrets looks for canaries in what the spec stored and printed.
+func (c *cluster) expectNoSecrets(ctx SpecContext) {
+	silent := &canaries{env: c.env}
+	for _, list := range []client.ObjectList{&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{}, &corev1.NodeList{}} {
+		Expect(c.List(ctx, list)).To(Succeed())
+		stored, err := json.Marshal(list)
+		Expect(err).NotTo(HaveOccurred())
+		silent.expectNone(fmt.Sprintf("a %T", list), string(stored))
+	}
+	logged, err := c.env.Logs(localenv.PartSidecar)
+	Expect(err).NotTo(HaveOccurred())
+	silent.expectNone("the sidecar's log", logged)
 }
 
 func (c *cluster) deleteAndAwait(ctx SpecContext, object client.Object, list client.ObjectList) {

@@ -325,3 +325,20 @@ func TestRetryAfterHoldsBackTheWholeSession(t *testing.T) {
 		}
 	}
 }
+
+// The SDK itself would prefer what it finds in the environment to parts of the key.
+func TestNoAmbientCredentialIsUsed(t *testing.T) {
+	for _, name := range []string{"STACKIT_SERVICE_ACCOUNT_KEY", "STACKIT_SERVICE_ACCOUNT_KEY_PATH", "STACKIT_PRIVATE_KEY", "STACKIT_PRIVATE_KEY_PATH",
+		"STACKIT_SERVICE_ACCOUNT_TOKEN", "STACKIT_CREDENTIALS_PATH", "STACKIT_SERVICE_ACCOUNT_EMAIL", "STACKIT_FEDERATED_TOKEN_FILE"} {
+		t.Setenv(name, "not-to-be-used")
+	}
+	t.Setenv("STACKIT_TOKEN_BASEURL", "http://127.0.0.1:1/not-to-be-used")
+	r := newRig(t)
+	if err := list(t.Context(), r.session()); err != nil {
+		t.Errorf("with the Secret's key alone: %v", err)
+	}
+	unusable := &spi.PluginSPIImpl{Config: r.sessions.Config}
+	if _, err := unusable.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID}); !spi.IsRefused(err) {
+		t.Errorf("without a key of its own: %v, want to be refused", err)
+	}
+}

@@ -79,31 +79,27 @@ func TestSettlingBeginsWhenTheRequestIsGivenUp(t *testing.T) {
 // A random 404 must not be confirmed by a list that asks for labels the server
 // does not carry any more.
 func TestARandomNotFoundOfAServerWhoseLabelsWereChanged(t *testing.T) {
-	r := newRig(t)
-	created := r.mustCreate(machine("m1"))
-	r.relabel(r.onlyServer().ID, map[string]any{clusterLabel: nil})
-	r.clock.Step(time.Minute)
-	for name, call := range map[string]func() error{
-		"create":               func() error { _, err := r.create(machine("m1")); return err },
-		"delete by name":       func() error { return r.delete(r.deleted(machine("m1"))) },
-		"delete by ProviderID": func() error { return r.delete(withID(r.deleted(machine("m1")), created.ProviderID)) },
+	for name, row := range map[string]struct {
+		call func(r *rig, providerID string) error
+		left int
+	}{
+		"create":               {func(r *rig, _ string) error { _, err := r.create(machine("m1")); return err }, 1},
+		"delete by name":       {func(r *rig, _ string) error { return r.delete(r.deleted(machine("m1"))) }, 0},
+		"delete by ProviderID": {func(r *rig, id string) error { return r.delete(withID(r.deleted(machine("m1")), id)) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			created := r.mustCreate(machine("m1"))
+			r.relabel(r.onlyServer().ID, map[string]any{clusterLabel: nil})
+			r.clock.Step(time.Minute) // past settling
 			r.cloud.Inject(randomNotFound)
-			if call() == nil && name != "create" {
-				r.wantNothingLeft()
+			wantCode(t, row.call(r, created.ProviderID), codes.Unavailable)
+			r.onlyServer()
+			if err := row.call(r, created.ProviderID); err != nil {
+				t.Fatal(err)
 			}
-			if servers := len(r.cloud.Servers()); servers > 1 {
-				t.Errorf("%d servers", servers)
-			}
-			if name == "create" {
-				r.onlyServer()
-			}
-			if len(r.cloud.Servers()) == 0 {
-				r.mustCreate(machine("m1"))
-				r.relabel(r.onlyServer().ID, map[string]any{clusterLabel: nil})
-				created.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + r.onlyServer().ID
-				r.clock.Step(time.Minute)
+			if servers := r.cloud.Servers(); len(servers) != row.left {
+				t.Errorf("%d servers in the end, want %d", len(servers), row.left)
 			}
 		})
 	}
@@ -178,18 +174,10 @@ func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
 }
 
 func TestAServerWithOneOfTwoNICsIsNotInitialized(t *testing.T) {
-	const second = "70000000-0000-4000-8000-0000000000ff"
-	catalogue := iaasmock.DefaultCatalogue()
-	catalogue.NICs = append(catalogue.NICs, iaasmock.NIC{ID: second, ProjectID: iaasmock.DefaultProjectID,
-		Region: iaasmock.DefaultRegion, NetworkID: iaasmock.DefaultNetworkID})
-	r := newRig(t, iaasmock.WithCatalogue(catalogue))
-	r.setSpec(func(spec map[string]any) {
-		spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID, second}}
-		spec["allowedAddresses"] = []any{"100.64.0.0/12"}
-	})
+	r := newRigWithTwoNICs(t)
 	r.mustCreate(machine("m1"))
 	r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, Status: http.StatusOK,
-		Body: `{"items":[{"id":"` + second + `","networkId":"` + iaasmock.DefaultNetworkID + `","ipv4":"10.0.0.9"}]}`})
+		Body: `{"items":[{"id":"` + secondNICID + `","networkId":"` + iaasmock.DefaultDualStackNetworkID + `","ipv4":"10.1.0.9"}]}`})
 	_, err := r.initialize(machine("m1"))
 	wantCode(t, err, codes.Unavailable)
 	if _, err := r.initialize(machine("m1")); err != nil {

@@ -64,6 +64,24 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	return r
 }
 
+// secondNICID is a NIC in a dual-stack network.
+const secondNICID = "70000000-0000-4000-8000-0000000000ff"
+
+// newRigWithTwoNICs is a rig whose class connects a server through two NICs that
+// exist, and allows an address on both.
+func newRigWithTwoNICs(t *testing.T) *rig {
+	t.Helper()
+	catalogue := iaasmock.DefaultCatalogue()
+	catalogue.NICs = append(catalogue.NICs, iaasmock.NIC{ID: secondNICID, ProjectID: iaasmock.DefaultProjectID,
+		Region: iaasmock.DefaultRegion, NetworkID: iaasmock.DefaultDualStackNetworkID})
+	r := newRig(t, iaasmock.WithCatalogue(catalogue))
+	r.setSpec(func(spec map[string]any) {
+		spec["networking"] = map[string]any{"nicIds": []any{secondNICID, iaasmock.DefaultNICID}}
+		spec["allowedAddresses"] = []any{"100.64.0.0/12"}
+	})
+	return r
+}
+
 // makeInputs makes the MachineClass and the Secret.
 func (r *rig) makeInputs() {
 	r.t.Helper()

@@ -319,15 +319,7 @@ func TestInitializeMachineWaitsForNICsThatComeLate(t *testing.T) {
 }
 
 func TestInitializeMachineOfAServerWithSeveralNICs(t *testing.T) {
-	const second = "70000000-0000-4000-8000-0000000000ff"
-	catalogue := iaasmock.DefaultCatalogue()
-	catalogue.NICs = append(catalogue.NICs, iaasmock.NIC{ID: second, ProjectID: iaasmock.DefaultProjectID,
-		Region: iaasmock.DefaultRegion, NetworkID: iaasmock.DefaultDualStackNetworkID})
-	r := newRig(t, iaasmock.WithCatalogue(catalogue))
-	r.setSpec(func(spec map[string]any) {
-		spec["networking"] = map[string]any{"nicIds": []any{second, iaasmock.DefaultNICID}}
-		spec["allowedAddresses"] = []any{"100.64.0.0/12"}
-	})
+	r := newRigWithTwoNICs(t)
 	created := r.mustCreate(machine("m1"))
 	if len(created.Addresses) != 3 { // one, and two of the dual-stack network
 		t.Errorf("addresses are %v, want those of both NICs", created.Addresses)

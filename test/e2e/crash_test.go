@@ -120,8 +120,10 @@ var _ = Describe("When the sidecar is killed", func() {
 	It("while a request for a server is still under way, each machine ends with one server", func(ctx SpecContext) {
 		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Count: count, Delay: 10 * time.Second})
 		c.createMachines(ctx, count, "small")
-		Eventually(ctx, c.machines).WithTimeout(upTimeout).Should(HaveEach(HaveField("Finalizers", Not(BeEmpty()))))
-		Eventually(func() int { return c.env.Cloud().CallCounts()["Token"] }).WithTimeout(upTimeout).WithPolling(poll / 10).ShouldNot(BeZero())
+		// Each machine's look-up is followed at once by its request, which is counted
+		// only when it is answered.
+		Eventually(func() int { return c.env.Cloud().CallCounts()["ListServers"] }).WithTimeout(upTimeout).WithPolling(poll / 10).
+			Should(BeNumerically(">=", count))
 		c.restartSidecar(ctx)
 		expectOneServerEach(ctx)
 	})

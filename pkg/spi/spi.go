@@ -59,12 +59,15 @@ type PluginSPIImpl struct {
 	Limiter *rate.Limiter
 	// UserAgent is sent with every request; "" means the project's name.
 	UserAgent string
+	// Transport carries the requests, those for tokens included; nil means a
+	// connection pool of its own. It is for tests.
+	Transport http.RoundTripper
 	// Clock is for tests; nil means the real one.
 	Clock clock.Clock
 
-	mu        sync.Mutex
-	transport *http.Transport
-	sessions  map[Credentials]*heldSession
+	mu       sync.Mutex
+	makers   chan struct{}
+	sessions map[Credentials]*heldSession
 }
 
 // heldSession is a session and when it was last asked for.
@@ -108,7 +111,10 @@ func (s *PluginSPIImpl) begin() {
 		return
 	}
 	s.sessions = map[Credentials]*heldSession{}
-	s.transport = newTransport()
+	s.makers = make(chan struct{}, 1)
+	if s.Transport == nil {
+		s.Transport = newTransport()
+	}
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
 	}
@@ -142,9 +148,9 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 
 // newChain builds what package doc describes, from the inside out.
 func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
-	var chain http.RoundTripper = &attempts{next: s.transport, limiter: s.Limiter, clock: s.Clock, timeout: attemptTimeout}
+	var chain http.RoundTripper = &attempts{next: s.Transport, limiter: s.Limiter, makers: s.makers, clock: s.Clock, timeout: attemptTimeout}
 	if !s.Config.NoAuth {
-		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.transport, s.Clock)
+		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.Transport, s.Clock)
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,9 @@ func newTransport() *http.Transport {
 type attempts struct {
 	next    http.RoundTripper
 	limiter *rate.Limiter
+	// makers lets one POST at a time wait for the limiter, so that at most one is
+	// ahead of a read.
+	makers  chan struct{}
 	clock   clock.Clock
 	timeout time.Duration
 	// service is the name in the metrics; "" takes it from the path.
@@ -53,10 +56,8 @@ type attempts struct {
 // answer. Reading it here puts the body under the attempt's deadline, and an
 // answer that stops half-way into the hands of the retry rules.
 func (a *attempts) RoundTrip(request *http.Request) (*http.Response, error) {
-	if a.limiter != nil {
-		if err := a.limiter.Wait(request.Context()); err != nil {
-			return nil, fmt.Errorf("waiting for the API rate limit: %w", contextCause(request.Context(), err))
-		}
+	if err := a.waitTurn(request); err != nil {
+		return nil, fmt.Errorf("waiting for the API rate limit: %w", contextCause(request.Context(), err))
 	}
 	ctx, cancel := context.WithTimeout(request.Context(), a.timeout)
 	defer cancel()
@@ -74,6 +75,25 @@ func (a *attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return response, nil
+}
+
+// waitTurn waits for the rate limit. The limiter serves in the order of arrival,
+// and a few hundred servers to create would keep the reads waiting that tell what
+// became of the others.
+func (a *attempts) waitTurn(request *http.Request) error {
+	if a.limiter == nil {
+		return nil
+	}
+	ctx := request.Context()
+	if request.Method == http.MethodPost && a.makers != nil {
+		select {
+		case a.makers <- struct{}{}:
+			defer func() { <-a.makers }()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return a.limiter.Wait(ctx)
 }
 
 // contextCause turns the limiter's own error ("would exceed context deadline")

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"golang.org/x/time/rate"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// arrivals notes when each request came, by method.
+type arrivals struct {
+	mu sync.Mutex
+	at map[string][]time.Time
+}
+
+func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.at[request.Method] = append(a.at[request.Method], time.Now())
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"items":[]}`)),
+	}, nil
+}
+
+// Hundreds of servers to create do not keep the reads waiting.
+func TestReadsGoBeforePOSTs(t *testing.T) {
+	const project = "10000000-0000-4000-8000-000000000001"
+	synctest.Test(t, func(t *testing.T) {
+		seen := &arrivals{at: map[string][]time.Time{}}
+		session, err := (&spi.PluginSPIImpl{
+			Config: spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Limiter: rate.NewLimiter(10, 1), Transport: seen,
+		}).Session(spi.Credentials{ProjectID: project})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() {
+				_, _ = session.API.CreateServer(ctx, project, "eu01").CreateServerPayload(iaas.CreateServerPayload{
+					Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{}}}).Execute()
+			})
+		}
+		<-time.After(time.Second)
+		asked := time.Now()
+		if _, err := session.API.ListServers(ctx, project, "eu01").Execute(); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(asked); took > 300*time.Millisecond {
+			t.Errorf("the read waited %s, want two turns of 100 ms at most", took)
+		}
+		if sent := len(seen.at[http.MethodPost]); sent < 10 {
+			t.Errorf("%d POSTs were sent meanwhile, want at least 10", sent)
+		}
+		cancel()
+		all.Wait()
+	})
+}

@@ -134,11 +134,14 @@ func (c *Cloud) admit(req *request) *apiError {
 	return nil
 }
 
-func (c *Cloud) latency() time.Duration {
-	if c.latencyMax <= c.latencyMin {
-		return c.latencyMin
+func (c *Cloud) latency() time.Duration { return between(c.latencyMin, c.latencyMax) }
+
+// between is a random duration from least to less than most.
+func between(least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
 	}
-	return c.latencyMin + rand.N(c.latencyMax-c.latencyMin)
+	return least + rand.N(most-least)
 }
 
 // wait is false if the client left before the time was over.

@@ -15,6 +15,7 @@ type Option func(*settings)
 type settings struct {
 	clock          clock.Clock
 	bootDuration   time.Duration
+	bootSpread     time.Duration
 	deleteDuration time.Duration
 	latencyMin     time.Duration
 	latencyMax     time.Duration
@@ -50,6 +51,12 @@ func WithClock(c clock.Clock) Option {
 // WithBootDuration sets the time from CREATING to ACTIVE. Default: 10 s.
 func WithBootDuration(d time.Duration) Option {
 	return func(s *settings) { s.bootDuration = d }
+}
+
+// WithBootSpread lets every server take up to that much longer to boot, at random.
+// Default: none.
+func WithBootSpread(d time.Duration) Option {
+	return func(s *settings) { s.bootSpread = d }
 }
 
 // WithDeleteDuration sets the time from DELETING to gone. Default: 5 s.

@@ -212,7 +212,7 @@ func (o *serverOrder) resolveZone() *apiError {
 
 func (o *serverOrder) place() *server {
 	c, fault := o.cloud, o.request.fault
-	boot := outcome{at: o.now.Add(c.bootDuration), status: StatusActive}
+	boot := outcome{at: o.now.Add(between(c.bootDuration, c.bootDuration+c.bootSpread)), status: StatusActive}
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}

@@ -28,6 +28,7 @@ import (
 
 func main() {
 	server := options.NewMCServer()
+	server.ConcurrentNodeSyncs = concurrentSyncs
 	server.AddFlags(pflag.CommandLine)
 	own := newDriverOptions()
 	own.addFlags(pflag.CommandLine)

@@ -12,6 +12,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
+// concurrentSyncs is the default of --concurrent-syncs, MCM's flag: how many
+// machines are worked on at a time. MCM's own is 50, and a machine takes a worker
+// for as long as its server boots; here a wait costs a goroutine and next to no
+// API calls, so that 200 machines need not come in four waves.
+const concurrentSyncs = 500
+
 // driverOptions are this project's flags, beside MCM's.
 type driverOptions struct {
 	settle       time.Duration

@@ -24,7 +24,9 @@ type call struct {
 	spec      *apis.ProviderSpec
 	projectID string
 	client    StackitClient
-	inventory inventory
+	inventory look
+	// soon is how soon the call needs its reads.
+	soon when
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger
 	key    ledgerKey
@@ -46,13 +48,13 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 		return nil, err
 	}
 	p.warn(in)
-	client := newStackitClient(session, in.spec.Region)
+	inventory := p.inventoryOf(session, in.spec.Region)
 	return &call{
 		identity:  in.identity,
 		spec:      in.spec,
 		projectID: in.secret.ProjectID,
-		client:    client,
-		inventory: inventory{client: client, clock: p.clock},
+		client:    inventory.client,
+		inventory: look{inventory, in.identity.scope()},
 		ledger:    p.ledger,
 		key:       ledgerKey{session.Endpoint, in.secret.ProjectID, in.spec.Region, in.identity.machine},
 	}, nil

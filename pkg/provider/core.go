@@ -28,7 +28,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	defer cancel()
 
 	creation := &creation{
-		call: c, exhausted: p.exhausted, settle: *p.settle,
+		call: c, exhausted: p.exhausted, boots: p.boots, settle: *p.settle,
 		certain: p.predecessorsUntil(request.Machine),
 		rawSpec: string(request.MachineClass.ProviderSpec.Raw),
 	}
@@ -89,6 +89,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
+	c.soon.patient = request.Machine.DeletionTimestamp != nil
 	server, err := c.currentServer(ctx, request.Machine)
 	if errors.Is(err, errGone) {
 		return nil, newError(codes.NotFound, fmt.Sprintf("there is no running server of machine %s", request.Machine.Name))
@@ -132,6 +133,7 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 
+	c.soon.patient = true
 	known := c.ledger.get(c.key)
 	deletion := &deletion{call: c, machine: request.Machine,
 		certain: known.certainFrom(*p.settle, p.predecessorsUntil(request.Machine))}
@@ -160,13 +162,13 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	servers, err := c.inventory.find(ctx, c.classSelector())
-	if err != nil {
-		return nil, err
+	listed := c.inventory.find(ctx, c.classSelector(), when{patient: true})
+	if listed.err != nil {
+		return nil, listed.err
 	}
 	machines := map[string]string{}
-	for i := range servers {
-		server := &servers[i]
+	for i := range listed.value {
+		server := &listed.value[i]
 		name := server.Labels[StackitMachineLabel]
 		if _, contradicts := c.contradiction(server); contradicts || name == "" || server.leaving() {
 			continue
@@ -200,13 +202,13 @@ func volumeID(spec *corev1.PersistentVolumeSpec) string {
 }
 
 func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	reader, err := p.reader(projectID, region)
+	look, err := p.lookAt(projectID, region)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	server, err := reader.await(ctx, serverID, nil, func(server *Server) bool {
+	server, err := look.await(ctx, serverID, nil, lull{}, func(server *Server) bool {
 		return server.Status == statusActive || server.Status == statusError
 	})
 	switch {
@@ -222,25 +224,25 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 }
 
 func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	reader, err := p.reader(projectID, region)
+	look, err := p.lookAt(projectID, region)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	_, err = reader.await(ctx, serverID, nil, func(*Server) bool { return false })
+	_, err = look.await(ctx, serverID, nil, lull{}, func(*Server) bool { return false })
 	if errors.Is(err, errGone) {
 		return nil
 	}
 	return err
 }
 
-// reader is for calls that come without a Secret.
-func (p *Provider) reader(projectID, region string) (*inventory, error) {
+// lookAt is for calls that come without a Secret.
+func (p *Provider) lookAt(projectID, region string) (look, error) {
 	p.begin()
 	session := p.newestSession(projectID)
 	if session == nil {
-		return nil, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
+		return look{}, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
 	}
-	return &inventory{client: newStackitClient(session, region), clock: p.clock}, nil
+	return look{inventory: p.inventoryOf(session, region)}, nil
 }

@@ -20,6 +20,7 @@ import (
 type creation struct {
 	*call
 	exhausted *exhaustion
+	boots     *boots
 	// settle is how long a request may take until it shows.
 	settle time.Duration
 	// certain is when a look-up must begin to see what a predecessor asked for.
@@ -54,7 +55,7 @@ func (c *creation) ensureServer(ctx context.Context) (*Server, error) {
 // knownServer reads the machine's server; errGone if it is not to be had (any
 // more): then the ledger forgets it.
 func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, error) {
-	server, err := c.inventory.read(ctx, serverID, nil)
+	server, err := c.inventory.read(ctx, serverID, nil, c.soon)
 	if err == nil {
 		err = c.checkOwned(server, false)
 	}
@@ -82,23 +83,21 @@ func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 	if start.Sub(known.absent) < freshRead && !known.absent.Before(certain) {
 		return nil, nil
 	}
-	for {
-		began := c.inventory.clock.Now()
-		servers, err := c.ownServers(ctx)
+	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
+		own := c.ownServers(ctx, soon)
 		switch {
-		case err != nil:
-			return nil, err
-		case len(servers) == 0 && !began.Before(certain):
+		case ctx.Err() != nil:
+			return nil, lateError(ctx.Err(), noServerYet(c.machine))
+		case own.err != nil:
+			return nil, own.err
+		case len(own.value) == 0 && !own.began.Before(certain):
 			return nil, nil
-		case len(servers) > 0:
-			kept, err := c.keepOne(ctx, servers)
+		case len(own.value) > 0:
+			kept, err := c.keepOne(ctx, own.value)
 			if !errors.Is(err, errGone) {
 				return kept, err
 			}
 			// Another look must tell what is there.
-		}
-		if err := c.inventory.sleep(ctx, start); err != nil {
-			return nil, lateError(err, noServerYet(c.machine))
 		}
 	}
 }
@@ -185,28 +184,33 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 	if server.Status == statusActive {
 		return nil
 	}
-	server, err := c.inventory.await(ctx, server.ID, nil, func(server *Server) bool {
+	posted := c.ledger.get(c.key).posted
+	quiet := c.boots.lull(c.classKey(), posted)
+	server, err := c.inventory.await(ctx, server.ID, nil, quiet, func(server *Server) bool {
 		return server.Status == statusActive || server.Status == statusError || server.leaving()
 	})
+	if err == nil && server.Status == statusActive && !posted.IsZero() {
+		c.boots.note(c.classKey(), c.inventory.clock.Since(posted))
+	}
 	return c.verdict(ctx, server, err)
 }
 
 // awaitAddresses waits until the server has its NICs and each of them an address,
 // and returns all addresses in a stable order.
 func (c *creation) awaitAddresses(ctx context.Context, serverID string) ([]corev1.NodeAddress, error) {
-	for start := c.inventory.clock.Now(); ; {
-		nics, err := c.client.ListServerNICs(ctx, serverID)
-		if err == nil && c.noteNICs(nics) {
+	start := c.inventory.clock.Now()
+	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
+		nics, err := c.readNICs(ctx, serverID, soon)
+		switch {
+		case err == nil && c.noteNICs(nics):
 			return c.knownAddresses(serverID), nil
-		}
-		if isRefused(err) {
+		case isRefused(err):
 			return nil, interruptedError(err)
-		}
-		if err := c.inventory.sleep(ctx, start); err != nil {
-			return nil, lateError(err, fmt.Sprintf("server %s is ACTIVE, but not all of its NICs have an address", serverID))
+		case ctx.Err() != nil:
+			return nil, lateError(ctx.Err(), fmt.Sprintf("server %s is ACTIVE, but not all of its NICs have an address", serverID))
 		}
 		// The server itself may be the reason.
-		server, err := c.inventory.read(ctx, serverID, nil)
+		server, err := c.inventory.read(ctx, serverID, nil, c.soon)
 		if err != nil && !errors.Is(err, errGone) {
 			klog.V(2).InfoS("Reading a server failed, will be tried again", "server", serverID, "err", err)
 			continue

@@ -16,8 +16,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"github.com/stackitcloud/stackit-sdk-go/core/config"
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"golang.org/x/time/rate"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -43,15 +42,6 @@ func (m inMemory) RoundTrip(request *http.Request) (response *http.Response, err
 	answer := httptest.NewRecorder()
 	m.cloud.ServeHTTP(answer, served)
 	return answer.Result(), nil
-}
-
-// Session implements spi.SessionProviderInterface.
-func (m inMemory) Session(credentials spi.Credentials) (*spi.Session, error) {
-	client, err := iaas.NewAPIClient(config.WithCustomAuth(m), config.WithEndpoint("http://iaas.invalid"))
-	if err != nil {
-		return nil, err
-	}
-	return &spi.Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: "http://iaas.invalid"}, nil
 }
 
 // The manager passes a context without a deadline: every call has its own.
@@ -90,10 +80,16 @@ func TestEveryCallEnds(t *testing.T) {
 }
 
 // newRigInMemory is a rig for use within synctest.
-func newRigInMemory(t *testing.T) *rig {
+func newRigInMemory(t testing.TB, options ...iaasmock.Option) *rig {
 	t.Helper()
-	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration))
-	r := &rig{t: t, cloud: cloud, driver: provider.NewProvider(inMemory{cloud})}
+	cloud := iaasmock.New(append([]iaasmock.Option{
+		iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
+	}, options...)...)
+	r := &rig{t: t, cloud: cloud, driver: provider.NewProvider(&spi.PluginSPIImpl{
+		Config:    spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true},
+		Limiter:   rate.NewLimiter(50, 100),
+		Transport: inMemory{cloud},
+	}, provider.WithActingSince(func() time.Time { return time.Now().Add(-time.Hour) }))}
 	r.makeInputs()
 	return r
 }

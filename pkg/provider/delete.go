@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -30,36 +31,48 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	named := serverID != ""
-	known := d.ledger.get(d.key).serverID
-	var servers []Server
-	if named {
-		if servers, err = d.appendOwned(ctx, servers, serverID, true); err != nil {
-			return nil, err
-		}
-	}
 	// The orphan collector's requests carry no deletionTimestamp: they are about
 	// the server they name and no other.
-	if named && d.machine.DeletionTimestamp == nil {
+	if serverID != "" && d.machine.DeletionTimestamp == nil {
+		return d.appendOwned(ctx, nil, serverID, true)
+	}
+	// As a rule the name finds them all.
+	var servers []Server
+	if !d.clusterUnknown {
+		named := d.namedServers(ctx, d.soon)
+		if named.err != nil {
+			return nil, named.err
+		}
+		servers = named.value
+	}
+	if servers, err = d.appendOwned(ctx, servers, serverID, true); err != nil {
+		return nil, err
+	}
+	if servers, err = d.appendOwned(ctx, servers, d.ledger.get(d.key).serverID, false); err != nil {
+		return nil, err
+	}
+	if (serverID != "" || len(servers) > 0) && !d.clusterUnknown {
 		return servers, nil
 	}
-	if known != "" && known != serverID {
-		if servers, err = d.appendOwned(ctx, servers, known, false); err != nil {
-			return nil, err
-		}
-	}
-	others, err := d.certainlyNamed(ctx, named || len(servers) > 0)
+	others, err := d.certainlyNamed(ctx, serverID != "" || len(servers) > 0)
 	for _, server := range others {
-		if server.ID != serverID && server.ID != known {
+		if !contains(servers, server.ID) {
 			servers = append(servers, server)
 		}
 	}
 	return servers, err
 }
 
-// appendOwned appends the server, unless it is gone. byID says that the request
-// named it.
+func contains(servers []Server, serverID string) bool {
+	return slices.ContainsFunc(servers, func(server Server) bool { return server.ID == serverID })
+}
+
+// appendOwned appends the server with this ID, unless there is none, it is gone, or
+// it is there already. byID says that the request named it.
 func (d *deletion) appendOwned(ctx context.Context, servers []Server, serverID string, byID bool) ([]Server, error) {
+	if serverID == "" || contains(servers, serverID) {
+		return servers, nil
+	}
 	server, err := d.certainlyRead(ctx, serverID)
 	if err == nil {
 		err = d.checkOwned(server, byID)
@@ -77,14 +90,15 @@ func (d *deletion) appendOwned(ctx context.Context, servers []Server, serverID s
 // certainlyRead reads the server. That it is gone is believed only where a list
 // would show it: one that is younger than the lists lag is in none of them.
 func (d *deletion) certainlyRead(ctx context.Context, serverID string) (*Server, error) {
-	for start := d.inventory.clock.Now(); ; {
+	start := d.inventory.clock.Now()
+	for soon := d.soon; ; soon = d.inventory.nextTick(start) {
 		began := d.inventory.clock.Now()
-		server, err := d.inventory.read(ctx, serverID, nil)
-		if !errors.Is(err, errGone) || !began.Before(d.certain) {
+		server, err := d.inventory.read(ctx, serverID, nil, soon)
+		switch {
+		case ctx.Err() != nil:
+			return nil, lateError(ctx.Err(), fmt.Sprintf("server %s may be gone", serverID))
+		case !errors.Is(err, errGone) || !began.Before(d.certain):
 			return server, err
-		}
-		if err := d.inventory.sleep(ctx, start); err != nil {
-			return nil, lateError(err, fmt.Sprintf("server %s may be gone", serverID))
 		}
 	}
 }
@@ -94,6 +108,7 @@ func (d *deletion) certainlyRead(ctx context.Context, serverID string) (*Server,
 func (d *deletion) learnCluster(server *Server) {
 	if d.clusterUnknown {
 		d.identity = newIdentity(d.identity.machine, d.class, server.Labels)
+		d.inventory.scope = d.scope()
 	}
 }
 
@@ -101,14 +116,14 @@ func (d *deletion) learnCluster(server *Server) {
 // the machine, "none" is believed only when every request for a server that may
 // have been sent would show.
 func (d *deletion) certainlyNamed(ctx context.Context, otherwiseKnown bool) ([]Server, error) {
-	for start := d.inventory.clock.Now(); ; {
-		began := d.inventory.clock.Now()
-		servers, err := d.namedServers(ctx)
-		if err != nil || len(servers) > 0 || otherwiseKnown || !began.Before(d.certain) {
-			return servers, err
-		}
-		if err := d.inventory.sleep(ctx, start); err != nil {
-			return nil, lateError(err, noServerYet(d.machine.Name))
+	start := d.inventory.clock.Now()
+	for soon := d.soon; ; soon = d.inventory.nextTick(start) {
+		named := d.namedServers(ctx, soon)
+		switch {
+		case ctx.Err() != nil:
+			return nil, lateError(ctx.Err(), noServerYet(d.machine.Name))
+		case named.err != nil || len(named.value) > 0 || otherwiseKnown || !named.began.Before(d.certain):
+			return named.value, named.err
 		}
 	}
 }
@@ -186,7 +201,7 @@ func (c *call) awaitGone(ctx context.Context, serverID string, proof map[string]
 // failed: then it returns the server.
 func (c *call) awaitDeletion(ctx context.Context, serverID string, proof map[string]string) (*Server, error) {
 	asked, left := c.inventory.clock.Now(), false
-	return c.inventory.await(ctx, serverID, proof, func(server *Server) bool {
+	return c.inventory.await(ctx, serverID, proof, lull{}, func(server *Server) bool {
 		if server.leaving() {
 			left = true
 			return false

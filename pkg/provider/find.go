@@ -26,7 +26,7 @@ func (c *call) currentServer(ctx context.Context, machine *v1alpha1.Machine) (*S
 		return c.presentServer(ctx, serverID)
 	}
 	if known := c.ledger.get(c.key).serverID; known != "" {
-		server, err := c.inventory.read(ctx, known, nil)
+		server, err := c.inventory.read(ctx, known, nil, c.soon)
 		switch {
 		case err == nil && server.Status == statusActive:
 			return server, nil
@@ -42,7 +42,7 @@ func (c *call) currentServer(ctx context.Context, machine *v1alpha1.Machine) (*S
 
 // presentServer reads a server by ID; one that is being deleted does not exist.
 func (c *call) presentServer(ctx context.Context, serverID string) (*Server, error) {
-	server, err := c.inventory.client.GetServer(ctx, serverID)
+	server, err := c.inventory.get(ctx, serverID, c.soon)
 	switch {
 	case isServerNotFound(err):
 		return nil, errGone
@@ -58,13 +58,13 @@ func (c *call) presentServer(ctx context.Context, serverID string) (*Server, err
 // soleActive finds the machine's server by name, if there is one and it runs, and
 // notes what it saw for the CreateMachine that may follow.
 func (c *call) soleActive(ctx context.Context) (*Server, error) {
-	began := c.inventory.clock.Now()
-	servers, err := c.ownServers(ctx)
-	if err != nil {
-		return nil, err
+	own := c.ownServers(ctx, c.soon)
+	if own.err != nil {
+		return nil, own.err
 	}
+	servers := own.value
 	if len(servers) == 0 {
-		c.ledger.update(c.key, func(e *entry) { e.absent = began })
+		c.ledger.update(c.key, func(e *entry) { e.absent = own.began })
 	}
 	if len(servers) != 1 || servers[0].Status != statusActive {
 		return nil, errGone
@@ -75,34 +75,36 @@ func (c *call) soleActive(ctx context.Context) (*Server, error) {
 
 // ownServers finds the machine's servers by name, without those that are being
 // deleted.
-func (c *call) ownServers(ctx context.Context) ([]Server, error) {
-	servers, err := c.namedServers(ctx)
-	return slices.DeleteFunc(servers, func(server Server) bool { return server.leaving() }), err
+func (c *call) ownServers(ctx context.Context, soon when) reading[[]Server] {
+	own := c.namedServers(ctx, soon)
+	own.value = slices.DeleteFunc(own.value, func(server Server) bool { return server.leaving() })
+	return own
 }
 
 // namedServers finds the machine's servers by name. Another cluster's are out of
 // scope; but where the providerSpec does not tell the cluster, "none" would be a
 // guess, and is an error.
-func (c *call) namedServers(ctx context.Context) ([]Server, error) {
+func (c *call) namedServers(ctx context.Context, soon when) reading[[]Server] {
 	if c.nameless {
-		return nil, nil
+		return reading[[]Server]{began: c.inventory.clock.Now()}
 	}
-	servers, err := c.inventory.find(ctx, c.machineSelector())
-	if err != nil {
-		return nil, err
+	named := c.inventory.find(ctx, c.machineSelector(), soon)
+	if named.err != nil {
+		return named
 	}
-	var own []Server
-	for _, server := range servers {
+	own := reading[[]Server]{began: named.began}
+	for _, server := range named.value {
 		err := c.checkOwned(&server, false)
 		if err != nil && c.clusterUnknown {
-			return nil, newError(codes.FailedPrecondition, fmt.Sprintf(
+			own.err = newError(codes.FailedPrecondition, fmt.Sprintf(
 				"server %s may be machine %s's, but the providerSpec's labels cannot be read to tell its cluster: repair the providerSpec", server.ID, c.machine))
+			return own
 		}
 		if err == nil {
-			own = append(own, server)
+			own.value = append(own.value, server)
 		}
 	}
-	return own, nil
+	return own
 }
 
 // runningServer is InitializeMachine's view: the ID of the server to initialize.

@@ -98,6 +98,7 @@ func nicFromSDK(nic *iaas.NIC) NIC {
 	converted := NIC{
 		ID:        nic.GetId(),
 		NetworkID: nic.GetNetworkId(),
+		ServerID:  nic.GetDevice(),
 		IPv4:      nic.GetIpv4(),
 		IPv6:      nic.GetIpv6(),
 	}

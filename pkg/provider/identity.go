@@ -110,6 +110,20 @@ func (i identity) machineSelector() map[string]string {
 	return selector
 }
 
+// scope holds the labels by which the machine's servers are read together with
+// others: those of the cluster, without a cluster label those of the class. nil is
+// everything: servers of a name that cannot be a label are known by ID only.
+func (i identity) scope() map[string]string {
+	switch {
+	case i.nameless:
+		return nil
+	case len(i.cluster) > 0:
+		return i.cluster
+	default:
+		return map[string]string{StackitMachineClassLabel: i.class}
+	}
+}
+
 // classSelector finds the class's servers.
 func (i identity) classSelector() map[string]string {
 	selector := maps.Clone(i.cluster)

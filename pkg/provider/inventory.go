@@ -5,102 +5,205 @@ package provider
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
+	"maps"
+	"sync"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"k8s.io/klog/v2"
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
-	// tick between two reads of something awaited, and after slowAfter.
-	tick      = time.Second
-	slowTick  = 5 * time.Second
-	slowAfter = 2 * time.Minute
+	// fewServers and fewNICs are up to how many readers a scope reads one by one.
+	fewServers = 4
+	fewNICs    = 1
+	// readPace is how many reads a second all scopes of a session make together.
+	// With a burst of one it keeps every second below ten.
+	readPace = 8
+	// scopeLifetime is how long a scope is kept that nobody asks.
+	scopeLifetime = 10 * time.Minute
 )
 
-// errGone says that a server is proved to be gone.
-var errGone = errors.New("the server is gone")
-
-// inventory reads servers and waits for their states. A failed read is not a
-// failed machine: waits go on until their own deadline, unless the credentials
-// are refused.
+// inventory reads servers and NICs for all calls of a session and region
+// together: API calls are scarce, so nobody polls alone. Readers of one scope (a
+// cluster's servers, a network's NICs) share lists.
 type inventory struct {
 	client StackitClient
 	clock  clock.Clock
+	pace   *rate.Limiter
+
+	mu      sync.Mutex
+	servers map[string]*serverReads
+	nics    map[string]*nicReads
+	swept   time.Time
 }
 
-// find returns the servers that match the selector, re-checked on our side,
-// those included that are being deleted.
-func (i *inventory) find(ctx context.Context, selector map[string]string) ([]Server, error) {
-	servers, err := i.client.ListServers(ctx, selector)
-	if err != nil {
-		return nil, err
-	}
-	return slices.DeleteFunc(servers, func(server Server) bool { return !matches(&server, selector) }), nil
-}
+type (
+	serverReads = reads[serverList, []Server]
+	nicReads    = reads[map[string][]NIC, []NIC]
+)
 
-// read returns the server, or errGone. A single 404 proves nothing (the API is
-// known for random ones): a list begun after it must not show the server either.
-// What such a list shows may be old, and is not returned. The selector is for that
-// list: it must match the server's labels as they are, nil matches all.
-func (i *inventory) read(ctx context.Context, serverID string, selector map[string]string) (*Server, error) {
-	server, err := i.client.GetServer(ctx, serverID)
-	if err == nil {
-		if server.Status == statusDeleted {
-			return nil, errGone
-		}
-		return server, nil
-	}
-	if !isServerNotFound(err) {
-		return nil, err
-	}
-	listed, err := i.find(ctx, selector)
-	if err != nil {
-		return nil, err
-	}
-	for _, server := range listed {
-		if server.ID == serverID && server.Status != statusDeleted {
-			return nil, newError(codes.Unavailable, fmt.Sprintf("server %s is listed, but was not found: it is not clear whether it exists", serverID))
-		}
-	}
-	return nil, errGone
-}
-
-// await reads the server, beginning one tick from now, until done says so or it
-// is gone (errGone). At the deadline of ctx the error tells the last state.
-func (i *inventory) await(ctx context.Context, serverID string, selector map[string]string, done func(*Server) bool) (*Server, error) {
-	state := "not read yet"
-	for start := i.clock.Now(); ; {
-		if err := i.sleep(ctx, start); err != nil {
-			return nil, lateError(err, fmt.Sprintf("server %s is %s", serverID, state))
-		}
-		server, err := i.read(ctx, serverID, selector)
-		switch {
-		case err == nil && done(server):
-			return server, nil
-		case err == nil:
-			state = server.Status
-		case errors.Is(err, errGone):
-			return nil, errGone
-		case isRefused(err):
-			return nil, interruptedError(err)
-		default:
-			klog.V(2).InfoS("Reading a server failed, will be tried again", "server", serverID, "err", err)
-		}
+func newInventory(client StackitClient, clock clock.Clock) *inventory {
+	return &inventory{
+		client: client, clock: clock, pace: rate.NewLimiter(readPace, 1),
+		servers: map[string]*serverReads{}, nics: map[string]*nicReads{},
 	}
 }
 
-// sleep waits for the next tick of something awaited since start.
-func (i *inventory) sleep(ctx context.Context, start time.Time) error {
-	wait := tick
-	if i.clock.Since(start) > slowAfter {
-		wait = slowTick
+// when says how soon a reader needs its answer. The zero value is at once.
+type when struct {
+	// due is the tick of somebody who waits.
+	due time.Time
+	// patient readers do not mind a tick where many read.
+	patient bool
+}
+
+func (w when) reader(lookUp bool) reader {
+	return reader{due: w.due, patient: w.patient, waits: !w.due.IsZero(), lookUp: lookUp}
+}
+
+// serverList is a list of servers, made ready for many questions.
+type serverList struct {
+	all       []Server
+	byID      map[string]int
+	byMachine map[string][]int
+}
+
+func newServerList(servers []Server) serverList {
+	list := serverList{all: servers, byID: make(map[string]int, len(servers)), byMachine: make(map[string][]int, len(servers))}
+	for i := range servers {
+		list.byID[servers[i].ID] = i
+		if machine, ok := servers[i].Labels[StackitMachineLabel]; ok {
+			list.byMachine[machine] = append(list.byMachine[machine], i)
+		}
 	}
-	return spi.Sleep(ctx, i.clock, wait)
+	return list
+}
+
+// matching returns the servers that match the selector.
+func (l serverList) matching(selector map[string]string) []Server {
+	found := []Server{}
+	if machine, ok := selector[StackitMachineLabel]; ok {
+		for _, i := range l.byMachine[machine] {
+			if matches(&l.all[i], selector) {
+				found = append(found, l.all[i])
+			}
+		}
+		return found
+	}
+	for i := range l.all {
+		if matches(&l.all[i], selector) {
+			found = append(found, l.all[i])
+		}
+	}
+	return found
+}
+
+// find reads the servers that match the selector, re-checked on our side, with
+// those that are being deleted. The scope is a part of the selector that other
+// readers have in common.
+func (i *inventory) find(ctx context.Context, scope, selector map[string]string, soon when) reading[[]Server] {
+	return i.serversOf(scope).ask(ctx, &question[serverList, []Server]{
+		reader: soon.reader(true),
+		single: func(ctx context.Context) ([]Server, error) {
+			servers, err := i.client.ListServers(ctx, selector)
+			return newServerList(servers).matching(selector), err
+		},
+		find: func(list serverList) ([]Server, bool) { return list.matching(selector), true },
+	})
+}
+
+// get reads one server. One that the scope's list does not show is read by itself.
+func (i *inventory) get(ctx context.Context, scope map[string]string, serverID string, soon when) (*Server, error) {
+	answer := i.serversOf(scope).ask(ctx, &question[serverList, []Server]{
+		reader: soon.reader(false),
+		single: func(ctx context.Context) ([]Server, error) {
+			server, err := i.client.GetServer(ctx, serverID)
+			if err != nil {
+				return nil, err
+			}
+			return []Server{*server}, nil
+		},
+		find: func(list serverList) ([]Server, bool) {
+			at, shown := list.byID[serverID]
+			if !shown {
+				return nil, false
+			}
+			return []Server{list.all[at]}, true
+		},
+	})
+	if answer.err != nil {
+		return nil, answer.err
+	}
+	return &answer.value[0], nil
+}
+
+// serverNICs reads the NICs of a server. Many servers' are read by one list of the
+// network they are all in; "" if that is not known.
+func (i *inventory) serverNICs(ctx context.Context, networkID, serverID string, soon when) ([]NIC, error) {
+	if networkID == "" {
+		if err := spi.Sleep(ctx, i.clock, soon.due.Sub(i.clock.Now())); err != nil {
+			return nil, err
+		}
+		return i.client.ListServerNICs(ctx, serverID)
+	}
+	answer := i.nicsOf(networkID).ask(ctx, &question[map[string][]NIC, []NIC]{
+		reader: soon.reader(false),
+		single: func(ctx context.Context) ([]NIC, error) { return i.client.ListServerNICs(ctx, serverID) },
+		find: func(byServer map[string][]NIC) ([]NIC, bool) {
+			nics, shown := byServer[serverID]
+			return nics, shown
+		},
+	})
+	return answer.value, answer.err
+}
+
+func (i *inventory) serversOf(scope map[string]string) *serverReads {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.sweep()
+	key := labelSelector(scope)
+	found, ok := i.servers[key]
+	if !ok {
+		scope = maps.Clone(scope)
+		found = newReads[serverList, []Server](i.clock, fewServers, i.pace, func(ctx context.Context) (serverList, error) {
+			servers, err := i.client.ListServers(ctx, scope)
+			return newServerList(servers), err
+		})
+		i.servers[key] = found
+	}
+	return found
+}
+
+func (i *inventory) nicsOf(networkID string) *nicReads {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.sweep()
+	found, ok := i.nics[networkID]
+	if !ok {
+		found = newReads[map[string][]NIC, []NIC](i.clock, fewNICs, i.pace, func(ctx context.Context) (map[string][]NIC, error) {
+			nics, err := i.client.ListNetworkNICs(ctx, networkID)
+			byServer := make(map[string][]NIC, len(nics))
+			for _, nic := range nics {
+				byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
+			}
+			return byServer, err
+		})
+		i.nics[networkID] = found
+	}
+	return found
+}
+
+// sweep drops scopes that nobody asks any more.
+func (i *inventory) sweep() {
+	now := i.clock.Now()
+	if now.Sub(i.swept) < scopeLifetime {
+		return
+	}
+	i.swept = now
+	since := now.Add(-scopeLifetime)
+	maps.DeleteFunc(i.servers, func(_ string, r *serverReads) bool { return r.idle(since) })
+	maps.DeleteFunc(i.nics, func(_ string, r *nicReads) bool { return r.idle(since) })
 }

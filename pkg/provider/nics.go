@@ -15,6 +15,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// readNICs reads the NICs of a server, together with those of others in its
+// network.
+func (c *call) readNICs(ctx context.Context, serverID string, soon when) ([]NIC, error) {
+	networkID := ""
+	if c.spec.Networking != nil {
+		networkID = c.spec.Networking.NetworkID
+	}
+	return c.inventory.serverNICs(ctx, networkID, serverID, soon)
+}
+
 // noteNICs notes what a read of the NICs of the ledger's server tells: the
 // addresses once all have one (then it returns true), and whether they carry the
 // allowed addresses.
@@ -72,7 +82,7 @@ func (c *call) inspectNICs(ctx context.Context, serverID string) (initialized bo
 	if known.initialized == c.wanted() && len(known.addresses) > 0 {
 		return true, nil
 	}
-	nics, err := c.client.ListServerNICs(ctx, serverID)
+	nics, err := c.readNICs(ctx, serverID, c.soon)
 	if err == nil {
 		c.noteNICs(nics)
 	}
@@ -87,7 +97,9 @@ func (c *call) ensureAllowedAddresses(ctx context.Context, serverID string) erro
 	if wanted := c.wanted(); wanted == "" || c.ledger.get(c.key).initialized == wanted {
 		return nil
 	}
-	nics, err := c.client.ListServerNICs(ctx, serverID)
+	// CreateMachine may have read them a moment ago, but what others have added
+	// since would be undone by the update.
+	nics, err := c.readNICs(ctx, serverID, c.soon)
 	if err != nil {
 		return err
 	}

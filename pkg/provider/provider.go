@@ -44,19 +44,34 @@ type Provider struct {
 	setup     sync.Once
 	ledger    *ledger
 	exhausted *exhaustion
+	boots     *boots
 	// began is when this process began to act: what was made before may be the
 	// work of a predecessor, of which nothing is known.
 	began time.Time
 
-	mu       sync.Mutex
-	sessions map[string]usedSession // the newest of each project
-	warned   map[string]bool        // classes and fields that were warned about
+	mu          sync.Mutex
+	sessions    map[string]usedSession // the newest of each project
+	inventories map[inventoryKey]*usedInventory
+	warned      map[string]bool // classes and fields that were warned about
 }
 
 // usedSession is a session and when it was last asked for.
 type usedSession struct {
 	session *spi.Session
 	at      time.Time
+}
+
+// inventoryKey tells inventories apart: one Secret must not wait for another's
+// reads, nor see by its rights.
+type inventoryKey struct {
+	session *spi.Session
+	region  string
+}
+
+// usedInventory is an inventory and when it was last asked for.
+type usedInventory struct {
+	*inventory
+	at time.Time
 }
 
 // sessionLifetime is how long a session is remembered that nobody asks for.
@@ -111,7 +126,9 @@ func (p *Provider) begin() {
 		}
 		p.ledger = newLedger(p.clock)
 		p.exhausted = newExhaustion(p.clock)
+		p.boots = newBoots()
 		p.sessions = map[string]usedSession{}
+		p.inventories = map[inventoryKey]*usedInventory{}
 		p.warned = map[string]bool{}
 		p.began = p.clock.Now()
 		if p.actingSince != nil {
@@ -135,6 +152,21 @@ func (p *Provider) session(credentials spi.Credentials) (*spi.Session, error) {
 	p.sessions[credentials.ProjectID] = usedSession{session, now}
 	maps.DeleteFunc(p.sessions, func(_ string, other usedSession) bool { return now.Sub(other.at) > sessionLifetime })
 	return session, nil
+}
+
+// inventoryOf is what all calls of the session read through.
+func (p *Provider) inventoryOf(session *spi.Session, region string) *inventory {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key, now := inventoryKey{session, region}, p.clock.Now()
+	used, ok := p.inventories[key]
+	if !ok {
+		used = &usedInventory{inventory: newInventory(newStackitClient(session, region), p.clock)}
+		p.inventories[key] = used
+	}
+	used.at = now
+	maps.DeleteFunc(p.inventories, func(_ inventoryKey, other *usedInventory) bool { return now.Sub(other.at) > sessionLifetime })
+	return used.inventory
 }
 
 // newestSession is the last one that was used for the project; nil if none was.

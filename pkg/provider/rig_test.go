@@ -33,7 +33,7 @@ const (
 // rig is the driver, over the real SDK and real HTTP, against the mock. All of
 // them live by one clock, which jumps ahead whenever somebody waits for it.
 type rig struct {
-	t       *testing.T
+	t       testing.TB
 	clock   *clocktesting.FakeClock
 	cloud   *iaasmock.Cloud
 	server  *httptest.Server

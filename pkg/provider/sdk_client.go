@@ -114,11 +114,22 @@ func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
 func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	ctx, response := captured(ctx)
 	list, err := c.api.ListServerNICs(ctx, c.projectID, c.region, serverID).Execute()
+	return nicsFromSDK(callListNICs, list, *response, err)
+}
+
+// ListNetworkNICs implements StackitClient.
+func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error) {
+	ctx, response := captured(ctx)
+	list, err := c.api.ListNics(ctx, c.projectID, c.region, networkID).Execute()
+	return nicsFromSDK(callNetworkNICs, list, *response, err)
+}
+
+func nicsFromSDK(call apiCall, list *iaas.NICListResponse, response *http.Response, err error) ([]NIC, error) {
 	if err != nil {
-		return nil, apiError(callListNICs, *response, err)
+		return nil, apiError(call, response, err)
 	}
 	if list == nil || list.Items == nil {
-		return nil, &APIError{Call: callListNICs, Err: errNoList}
+		return nil, &APIError{Call: call, Err: errNoList}
 	}
 	nics := make([]NIC, 0, len(list.Items))
 	for i := range list.Items {

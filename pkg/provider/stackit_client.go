@@ -30,6 +30,8 @@ type StackitClient interface {
 	DeleteServer(ctx context.Context, serverID string) error
 	// ListServerNICs reads the NICs of a server.
 	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
+	// ListNetworkNICs reads the NICs of a network, whatever they belong to.
+	ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error)
 	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns
 	// the NIC as it is then.
 	UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error)
@@ -77,8 +79,10 @@ type ServerRequest struct {
 
 // NIC is a network interface.
 type NIC struct {
-	ID               string
-	NetworkID        string
+	ID        string
+	NetworkID string
+	// ServerID is "" if the NIC belongs to nothing.
+	ServerID         string
 	IPv4, IPv6       string
 	AllowedAddresses []string
 }
@@ -103,6 +107,7 @@ const (
 	callListServers  apiCall = "listing servers"
 	callDeleteServer apiCall = "deleting a server"
 	callListNICs     apiCall = "reading a server's NICs"
+	callNetworkNICs  apiCall = "reading a network's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"
 )
 

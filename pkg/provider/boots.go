@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"sync"
+	"time"
+)
+
+const (
+	// failingEarly is how long a new server is read every tick: one for which there
+	// is no host fails within seconds.
+	failingEarly = 5 * time.Second
+	// bootMargin is the part of the usual time after which a server may run.
+	bootMargin = 0.8
+)
+
+// boots remembers how long the servers of a class take to run, so that nobody
+// reads while nothing can have happened: the number of reads does not grow with
+// that time.
+type boots struct {
+	mu    sync.Mutex
+	usual map[classKey]time.Duration
+}
+
+func newBoots() *boots { return &boots{usual: map[classKey]time.Duration{}} }
+
+// note learns from a server that was seen to run that long after its request. A
+// faster one counts at once, slower ones little by little.
+func (b *boots) note(key classKey, took time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if usual, known := b.usual[key]; known && took > usual {
+		took = usual + (took-usual)/10
+	}
+	b.usual[key] = took
+}
+
+// lull is when reads of a server are of no use that was asked for then.
+func (b *boots) lull(key classKey, posted time.Time) lull {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	usual := time.Duration(float64(b.usual[key]) * bootMargin)
+	return lull{from: posted.Add(failingEarly), to: posted.Add(usual)}
+}
+
+// lull is a time in which nothing is expected to happen; none if it ends before it
+// begins.
+type lull struct{ from, to time.Time }
+
+// over returns since when something is expected to happen that is awaited since
+// start.
+func (l lull) over(start, now time.Time) time.Time {
+	if l.from.Before(l.to) && !now.Before(l.to) {
+		return l.to
+	}
+	return start
+}
+
+// after returns the time to read that is not in the lull.
+func (l lull) after(due time.Time) time.Time {
+	if due.After(l.from) && due.Before(l.to) {
+		return l.to
+	}
+	return due
+}

@@ -1,0 +1,239 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// crowd is the rig with many machines, which workers take through the calls that
+// the manager makes. It lives in synctest's time.
+type crowd struct {
+	*rig
+	machines []*v1alpha1.Machine
+	workers  int
+
+	mu   sync.Mutex
+	took map[string]time.Duration
+}
+
+func newCrowd(t testing.TB, machines, workers int, options ...iaasmock.Option) *crowd {
+	t.Helper()
+	c := &crowd{rig: newRigInMemory(t, append([]iaasmock.Option{
+		iaasmock.WithBootDuration(12 * time.Second), iaasmock.WithBootSpread(3 * time.Second),
+		iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond),
+	}, options...)...), workers: workers, took: map[string]time.Duration{}}
+	for i := range machines {
+		c.machines = append(c.machines, machine(fmt.Sprintf("machine-%04d", i)))
+	}
+	return c
+}
+
+// each lets the workers run f for every machine.
+func (c *crowd) each(f func(*v1alpha1.Machine)) {
+	todo := make(chan *v1alpha1.Machine)
+	var workers sync.WaitGroup
+	for range c.workers {
+		workers.Go(func() {
+			for m := range todo {
+				f(m)
+			}
+		})
+	}
+	for _, m := range c.machines {
+		todo <- m
+	}
+	close(todo)
+	workers.Wait()
+}
+
+// bringUp is what the manager does until it waits for the node: the look-up, the
+// creation, the initialization, and the status once more.
+func (c *crowd) bringUp(m *v1alpha1.Machine) {
+	start := time.Now()
+	if _, err := c.status(m); err == nil {
+		c.t.Errorf("%s is there already", m.Name)
+	}
+	response := c.mustCreate(m)
+	m.Spec.ProviderID = response.ProviderID
+	if _, err := c.initialize(m); err != nil {
+		c.t.Errorf("InitializeMachine: %v", err)
+	}
+	c.mu.Lock()
+	c.took[m.Name] = time.Since(start)
+	c.mu.Unlock()
+	if _, err := c.status(m); err != nil {
+		c.t.Errorf("GetMachineStatus: %v", err)
+	}
+}
+
+// bringDown is what the manager does once the node is drained.
+func (c *crowd) bringDown(m *v1alpha1.Machine) {
+	m = c.deleted(m)
+	if _, err := c.driver.GetMachineStatus(c.t.Context(), &driver.GetMachineStatusRequest{Machine: m, MachineClass: c.class, Secret: c.secret}); err != nil {
+		if decoded, _ := status.FromError(err); decoded.Code() != codes.NotFound {
+			c.t.Errorf("GetMachineStatus: %v", err)
+		}
+	}
+	if err := c.delete(m); err != nil {
+		c.t.Errorf("DeleteMachine: %v", err)
+	}
+}
+
+// callsPerMachine counts from the last time it was called.
+func (c *crowd) callsPerMachine() float64 {
+	c.t.Helper()
+	total := 0
+	counts := c.cloud.CallCounts()
+	for _, count := range counts {
+		total += count
+	}
+	c.cloud.ResetCalls()
+	c.t.Logf("%d machines: %v", len(c.machines), counts)
+	return float64(total) / float64(len(c.machines))
+}
+
+// overBoot are the times from the first call to the initialized server, without
+// what the server itself took to boot, sorted.
+func (c *crowd) overBoot() []time.Duration {
+	boots := map[string]time.Duration{}
+	for _, server := range c.cloud.Servers() {
+		boots[server.Name] = server.LaunchedAt.Sub(server.CreatedAt)
+	}
+	var over []time.Duration
+	for _, m := range c.machines {
+		over = append(over, c.took[m.Name]-boots[m.Name])
+	}
+	slices.Sort(over)
+	return over
+}
+
+// peakReads is the greatest number of lists and GETs that began within a second.
+func (c *crowd) peakReads() int {
+	var began []time.Time
+	for _, call := range c.cloud.Calls() {
+		if call.Method == "GET" {
+			began = append(began, call.StartedAt)
+		}
+	}
+	slices.SortFunc(began, time.Time.Compare)
+	peak, first := 0, 0
+	for last := range began {
+		for began[last].Sub(began[first]) >= time.Second {
+			first++
+		}
+		peak = max(peak, last-first+1)
+	}
+	return peak
+}
+
+func TestManyMachinesNeedFewCalls(t *testing.T) {
+	for name, row := range map[string]struct {
+		addresses []any
+		boot      time.Duration
+		atMost    float64
+	}{
+		"with allowedAddresses":             {[]any{"100.64.0.0/12"}, 12 * time.Second, 4.6},
+		"without":                           {nil, 12 * time.Second, 2.8},
+		"with, whose servers boot long":     {[]any{"100.64.0.0/12"}, time.Minute, 4.6},
+		"without, and whose boot long, too": {nil, time.Minute, 2.8},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCrowd(t, 200, 50, iaasmock.WithBootDuration(row.boot))
+				c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = row.addresses })
+				c.each(c.bringUp)
+				if got := len(c.cloud.Servers()); got != len(c.machines) {
+					t.Errorf("%d servers for %d machines", got, len(c.machines))
+				}
+				over := c.overBoot()
+				if row.boot < time.Minute && (over[100] > 1200*time.Millisecond || over[198] > 2500*time.Millisecond) {
+					t.Errorf("took over the boot of the server: median %s, p99 %s", over[100], over[198])
+				}
+				c.wantFewCalls("up", row.atMost)
+				c.each(c.bringDown)
+				c.wantNothingLeft()
+				c.wantFewCalls("down", 2.4)
+			})
+		})
+	}
+}
+
+// wantFewCalls checks the calls since it was last called.
+func (c *crowd) wantFewCalls(phase string, atMost float64) {
+	c.t.Helper()
+	if peak := c.peakReads(); peak >= 10 {
+		c.t.Errorf("%s: %d reads within a second", phase, peak)
+	}
+	if calls := c.callsPerMachine(); calls > atMost {
+		c.t.Errorf("%s: %.2f calls a machine, want at most %.1f", phase, calls, atMost)
+	}
+}
+
+// 500 machines are waited for at once: one list serves them all.
+func TestManyWaitersReadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 500, 500, iaasmock.WithBootDuration(100*time.Second))
+		var up sync.WaitGroup
+		up.Go(func() { c.each(c.bringUp) })
+		<-time.After(30 * time.Second)
+		c.cloud.ResetCalls()
+		const steady = 60
+		<-time.After(steady * time.Second)
+		if reads := len(c.cloud.Calls()); reads > 1.2*steady {
+			t.Errorf("%d reads in %d s", reads, steady)
+		}
+		up.Wait()
+		c.wantFewCalls("the rest", 4)
+	})
+}
+
+// A manager that gives up one machine must not slow down or stop the others.
+func TestAReaderThatLeavesDisturbsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 20, 20)
+		ctx, cancel := context.WithCancel(t.Context())
+		var leaving sync.WaitGroup
+		for i := range 20 {
+			leaving.Go(func() {
+				_, err := c.driver.CreateMachine(ctx, &driver.CreateMachineRequest{
+					Machine: machine(fmt.Sprintf("leaving-%04d", i)), MachineClass: c.class, Secret: c.secret})
+				wantCode(t, err, codes.Aborted)
+			})
+		}
+		leaving.Go(func() { <-time.After(5 * time.Second); cancel() })
+		c.each(c.bringUp)
+		leaving.Wait()
+		if over := c.overBoot(); over[len(over)-1] > 3*time.Second {
+			t.Errorf("one took %s over the boot of its server", over[len(over)-1])
+		}
+	})
+}
+
+// Lists may lag: who is not in them yet is read by itself, within the same pace.
+func TestManyMachinesInLaggingLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 100, 100, iaasmock.WithListLag(20*time.Second), iaasmock.WithBootDuration(5*time.Second))
+		c.each(c.bringUp)
+		if got := len(c.cloud.Servers()); got != len(c.machines) {
+			t.Errorf("%d servers for %d machines", got, len(c.machines))
+		}
+		c.wantFewCalls("up", 6)
+		c.each(c.bringDown)
+		c.wantNothingLeft()
+	})
+}

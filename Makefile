@@ -100,10 +100,25 @@ test-e2e: race-note ## End-to-end tests on a local environment; the first run bu
 race-note:
 	@$(if $(RACE),:,echo "No C compiler found: testing without the race detector.")
 
-BENCH ?= .
+# Compared with hack/bench/baseline.txt, whose head names the machine it was taken
+# on: times of another machine say little, allocations and calls do.
+BENCH      ?= .
+BENCHCOUNT ?= 6
+bench_run   = $(unit_pkgs); $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(BENCHCOUNT) $(TESTFLAGS) $$pkgs
 .PHONY: bench
-bench: ## Run the benchmarks: make bench BENCH=List.
-	@$(unit_pkgs); $(GO) test -run '^$$' -bench '$(BENCH)' -benchmem $(TESTFLAGS) $$pkgs
+bench: $(BIN)/benchstat ## Run the benchmarks and compare them: make bench BENCH=List.
+	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
+	@$(BIN)/benchstat hack/bench/baseline.txt $(BIN)/bench.txt
+
+.PHONY: bench-baseline
+bench-baseline: ## Run the benchmarks and make the result the baseline.
+	@mkdir -p hack/bench
+	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
+	@grep -E '^(goos|goarch|pkg|cpu|Benchmark)' $(BIN)/bench.txt >hack/bench/baseline.txt
+
+.PHONY: bench-short
+bench-short: ## Run every benchmark once: those that count API calls fail if there are too many.
+	@$(unit_pkgs); $(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $$pkgs
 
 FUZZTIME ?= 10s
 .PHONY: fuzz
@@ -117,7 +132,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: verify
-verify: lint vet-darwin tidy generated test fuzz ## Everything that has to hold before a merge.
+verify: lint vet-darwin tidy generated test fuzz bench-short ## Everything that has to hold before a merge.
 
 .PHONY: lint
 lint: gofmt vet golangci-lint ## gofmt, go vet and golangci-lint.
@@ -174,6 +189,10 @@ clean: ## Remove everything built.
 # Pinned tools, rebuilt when their module changes.
 $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
 	$(GO) build -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
+	$(GO) build -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

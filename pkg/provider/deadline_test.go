@@ -85,13 +85,19 @@ func newRigInMemory(t testing.TB, options ...iaasmock.Option) *rig {
 	cloud := iaasmock.New(append([]iaasmock.Option{
 		iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
 	}, options...)...)
-	r := &rig{t: t, cloud: cloud, driver: provider.NewProvider(&spi.PluginSPIImpl{
-		Config:    spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true},
-		Limiter:   rate.NewLimiter(50, 100),
-		Transport: inMemory{cloud},
-	}, provider.WithActingSince(func() time.Time { return time.Now().Add(-time.Hour) }))}
+	r := &rig{t: t, cloud: cloud}
+	r.driver = provider.NewProvider(r.inMemorySessions(),
+		provider.WithActingSince(func() time.Time { return time.Now().Add(-time.Hour) }))
 	r.makeInputs()
 	return r
+}
+
+func (r *rig) inMemorySessions() *spi.PluginSPIImpl {
+	return &spi.PluginSPIImpl{
+		Config:    spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true},
+		Limiter:   rate.NewLimiter(50, 100),
+		Transport: inMemory{r.cloud},
+	}
 }
 
 func TestACallWithoutAContext(t *testing.T) {

@@ -44,7 +44,7 @@ type rig struct {
 	options []provider.Option
 }
 
-func newRig(t *testing.T, options ...iaasmock.Option) *rig {
+func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
 	cloud := iaasmock.New(append([]iaasmock.Option{
@@ -252,9 +252,11 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 // session is somebody else's client of the same project.
 func (r *rig) session() *spi.Session {
 	r.t.Helper()
-	session, err := (&spi.PluginSPIImpl{
-		Config: spi.Config{Endpoint: r.server.URL, TokenURL: r.server.URL + "/token"}, Clock: r.clock,
-	}).Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(r.key)})
+	var sessions spi.SessionProviderInterface = r.inMemorySessions()
+	if r.server != nil {
+		sessions = &spi.PluginSPIImpl{Config: spi.Config{Endpoint: r.server.URL, TokenURL: r.server.URL + "/token"}, Clock: r.clock}
+	}
+	session, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(r.key)})
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -3,44 +3,89 @@
 
 package iaasmock
 
-import "slices"
+import "iter"
 
-// collection keeps things by ID in the order they came.
+// collection keeps things by ID in the order they came. Adding, finding and
+// removing take the same time however many there are.
 type collection[T any] struct {
-	byID  map[string]T
-	order []string
+	slotOf map[string]int
+	// slots are in order; those of removed things stay as holes until there are
+	// more holes than things.
+	slots []slot[T]
 }
 
+type slot[T any] struct {
+	id   string // empty in a hole
+	item T
+}
+
+// fewSlots are never worth closing the holes in.
+const fewSlots = 32
+
 func newCollection[T any]() collection[T] {
-	return collection[T]{byID: map[string]T{}}
+	return collection[T]{slotOf: map[string]int{}}
 }
 
 func (c *collection[T]) put(id string, item T) {
-	if _, known := c.byID[id]; !known {
-		c.order = append(c.order, id)
+	if i, known := c.slotOf[id]; known {
+		c.slots[i].item = item
+		return
 	}
-	c.byID[id] = item
+	c.slotOf[id] = len(c.slots)
+	c.slots = append(c.slots, slot[T]{id: id, item: item})
 }
 
 func (c *collection[T]) get(id string) (T, bool) {
-	item, ok := c.byID[id]
-	return item, ok
+	if i, known := c.slotOf[id]; known {
+		return c.slots[i].item, true
+	}
+	var none T
+	return none, false
 }
 
 func (c *collection[T]) remove(id string) {
-	if _, known := c.byID[id]; !known {
+	i, known := c.slotOf[id]
+	if !known {
 		return
 	}
-	delete(c.byID, id)
-	i := slices.Index(c.order, id)
-	c.order = slices.Delete(c.order, i, i+1)
+	delete(c.slotOf, id)
+	c.slots[i] = slot[T]{}
+	if len(c.slots) > max(fewSlots, 2*len(c.slotOf)) {
+		c.closeHoles()
+	}
+}
+
+// closeHoles gives the memory of the holes back.
+func (c *collection[T]) closeHoles() {
+	kept := make([]slot[T], 0, len(c.slotOf))
+	slotOf := make(map[string]int, len(c.slotOf))
+	for _, s := range c.slots {
+		if s.id != "" {
+			slotOf[s.id] = len(kept)
+			kept = append(kept, s)
+		}
+	}
+	c.slots, c.slotOf = kept, slotOf
+}
+
+func (c *collection[T]) count() int { return len(c.slotOf) }
+
+// each goes through the items in order. Whoever removes any meanwhile wants all.
+func (c *collection[T]) each() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, s := range c.slots {
+			if s.id != "" && !yield(s.item) {
+				return
+			}
+		}
+	}
 }
 
 // all returns the items in order; the slice is the caller's.
 func (c *collection[T]) all() []T {
-	items := make([]T, 0, len(c.order))
-	for _, id := range c.order {
-		items = append(items, c.byID[id])
+	items := make([]T, 0, c.count())
+	for item := range c.each() {
+		items = append(items, item)
 	}
 	return items
 }

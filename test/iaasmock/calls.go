@@ -36,6 +36,9 @@ type Totals struct {
 	NICsDeleted    int `json:"nicsDeleted"`
 	VolumesCreated int `json:"volumesCreated"`
 	VolumesDeleted int `json:"volumesDeleted"`
+
+	PublicIPsCreated int `json:"publicIpsCreated"`
+	PublicIPsDeleted int `json:"publicIpsDeleted"`
 }
 
 // callLog remembers the last keptCalls calls and counts all of them.

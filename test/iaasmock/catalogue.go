@@ -21,11 +21,19 @@ type Catalogue struct {
 	Snapshots      []Snapshot
 	Volumes        []Volume
 	NICs           []NIC
+	PublicIPs      []PublicIP
+	// PerformanceClasses exist in every project and region. Without any, volumes
+	// may have every class.
+	PerformanceClasses []PerformanceClass
 }
 
 // Project is a STACKIT project.
 type Project struct {
 	ID string
+	// Name is what the resource manager calls it; default: one made from the ID.
+	Name string
+	// Quota is that of this project if it is not as for the others.
+	Quota *Quota
 }
 
 // MachineType is a size of server.
@@ -109,12 +117,13 @@ type Snapshot struct {
 // change what it gets.
 func DefaultCatalogue() Catalogue {
 	return Catalogue{
-		Projects: []Project{{ID: DefaultProjectID}, {ID: SecondProjectID}},
+		Projects: []Project{{ID: DefaultProjectID, Name: "default"}, {ID: SecondProjectID, Name: "second"}},
 		Regions: map[string][]string{
 			DefaultRegion: {"eu01-1", "eu01-2", "eu01-3", "eu01-m"},
 			SecondRegion:  {"eu02-1", "eu02-2", "eu02-m"},
 		},
-		MachineTypes: defaultMachineTypes(),
+		MachineTypes:       defaultMachineTypes(),
+		PerformanceClasses: defaultPerformanceClasses(),
 		Images: []Image{
 			{ID: DefaultImageID, Name: "Ubuntu 24.04", DiskFormat: "qcow2", MinDiskSize: 10, MinRAM: 1024},
 			{ID: SecondImageID, Name: "Flatcar Stable", DiskFormat: "qcow2", MinDiskSize: 20, MinRAM: 1024},

@@ -24,33 +24,44 @@ type Cloud struct {
 
 	// mu guards everything below. Maps and slices inside the resources are
 	// replaced, never written to, so that answers can be encoded without it.
-	mu       sync.Mutex
-	servers  collection[*server]
-	nics     collection[*nic]
-	volumes  collection[*Volume]
-	networks collection[*network]
-	totals   Totals
+	mu        sync.Mutex
+	servers   collection[*server]
+	nics      collection[*nic]
+	volumes   collection[*Volume]
+	networks  collection[*network]
+	publicIPs collection[*PublicIP]
+	// publicPool is where public IPs come from.
+	publicPool *addressPool
+	// quotas are those that projects have of their own.
+	quotas map[string]Quota
+	totals Totals
 	// deleting are the servers that settle has to look at: those that were ever
 	// asked to go.
 	deleting map[string]*server
 	// ghosts are gone servers that lagging lists still show.
 	ghosts []*server
+
+	// startedAt is when the projects were made.
+	startedAt time.Time
 }
 
 // New makes a cloud holding its catalogue. It panics on a catalogue that
 // contradicts itself, such as a NIC in a network that is not there.
 func New(opts ...Option) *Cloud {
 	c := &Cloud{
-		settings: defaultSettings(),
-		servers:  newCollection[*server](),
-		nics:     newCollection[*nic](),
-		volumes:  newCollection[*Volume](),
-		networks: newCollection[*network](),
-		deleting: map[string]*server{},
+		settings:  defaultSettings(),
+		servers:   newCollection[*server](),
+		nics:      newCollection[*nic](),
+		volumes:   newCollection[*Volume](),
+		networks:  newCollection[*network](),
+		publicIPs: newCollection[*PublicIP](),
+		quotas:    map[string]Quota{},
+		deleting:  map[string]*server{},
 	}
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
+	c.startedAt = c.clock.Now()
 	c.tokens = newTokenIssuer(c.clock, c.tokenLifetime)
 	if err := c.seed(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())
@@ -86,6 +97,23 @@ func (c *Cloud) seed() error {
 		volume.CreatedAt, volume.UpdatedAt = now, now
 		c.volumes.put(volume.ID, &volume)
 	}
+	return c.seedProjects()
+}
+
+func (c *Cloud) seedProjects() (err error) {
+	if c.publicPool, err = newAddressPool(publicPrefix); err != nil {
+		return err
+	}
+	for _, seeded := range c.catalogue.PublicIPs {
+		if err := c.seedPublicIP(seeded); err != nil {
+			return fmt.Errorf("public IP %s: %w", seeded.ID, err)
+		}
+	}
+	for _, project := range c.catalogue.Projects {
+		if project.Quota != nil {
+			c.quotas[project.ID] = *project.Quota
+		}
+	}
 	return nil
 }
 
@@ -117,7 +145,7 @@ func (c *Cloud) settle(now time.Time) {
 }
 
 // remove takes a server away and what goes with it: NICs made for it and, with
-// deleteOnTermination, the boot volume made for it. Everything else is set free.
+// deleteOnTermination, volumes. Everything else is set free, its public IPs too.
 func (c *Cloud) remove(s *server, at time.Time) {
 	s.removedAt = at
 	s.lastNICs = c.serverNICs(s)
@@ -140,6 +168,7 @@ func (c *Cloud) remove(s *server, at time.Time) {
 }
 
 func (c *Cloud) releaseNIC(nic *nic) {
+	c.freePublicIP(nic)
 	if nic.MadeByServer {
 		c.removeNIC(nic)
 		return
@@ -148,6 +177,7 @@ func (c *Cloud) releaseNIC(nic *nic) {
 }
 
 func (c *Cloud) removeNIC(nic *nic) {
+	c.freePublicIP(nic)
 	if network, ok := c.networks.get(nic.NetworkID); ok {
 		network.release(&nic.NIC)
 	}
@@ -156,11 +186,11 @@ func (c *Cloud) removeNIC(nic *nic) {
 }
 
 func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
-	if boot := s.BootVolume; boot != nil && boot.ID == volume.ID && boot.deletedWithServer() {
+	if s.deletes(volume) {
 		c.removeVolume(volume)
 		return
 	}
-	volume.ServerID, volume.Status, volume.UpdatedAt = "", VolumeAvailable, at
+	volume.free(at)
 }
 
 func (c *Cloud) removeVolume(volume *Volume) {

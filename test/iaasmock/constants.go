@@ -67,8 +67,12 @@ const (
 	StatusError        = "ERROR"
 	StatusInactive     = "INACTIVE"
 	StatusRebooting    = "REBOOTING"
+	StatusRescue       = "RESCUE"
+	StatusRescuing     = "RESCUING"
+	StatusResizing     = "RESIZING"
 	StatusStarting     = "STARTING"
 	StatusStopping     = "STOPPING"
+	StatusUnrescuing   = "UNRESCUING"
 )
 
 // Power states of servers.

@@ -93,7 +93,7 @@ func (c *Cloud) execute(route route, vars map[string]string, miss *apiError, fau
 	if err != nil {
 		return errorAnswer(err)
 	}
-	req := &request{Request: r, vars: vars, body: body, fault: fault}
+	req := &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.strictLabels}
 	if !route.open {
 		if err := c.admit(req); err != nil {
 			return errorAnswer(err)
@@ -200,11 +200,13 @@ func newRequestID() string {
 
 // adminState is what GET /admin/state shows.
 type adminState struct {
-	Servers []Server       `json:"servers"`
-	NICs    []NIC          `json:"nics"`
-	Volumes []Volume       `json:"volumes"`
-	Calls   map[string]int `json:"calls"`
-	History Totals         `json:"history"`
+	Servers []Server `json:"servers"`
+	NICs    []NIC    `json:"nics"`
+	Volumes []Volume `json:"volumes"`
+	// PublicIPs include those that lead nowhere.
+	PublicIPs []PublicIP     `json:"publicIps"`
+	Calls     map[string]int `json:"calls"`
+	History   Totals         `json:"history"`
 }
 
 func (c *Cloud) serveState(w http.ResponseWriter, r *http.Request) {
@@ -217,6 +219,7 @@ func (c *Cloud) serveState(w http.ResponseWriter, r *http.Request) {
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(adminState{
 		Servers: orEmpty(c.Servers()), NICs: orEmpty(c.NICs()), Volumes: orEmpty(c.Volumes()),
-		Calls: c.CallCounts(), History: c.History(),
+		PublicIPs: orEmpty(c.PublicIPs()),
+		Calls:     c.CallCounts(), History: c.History(),
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -98,10 +97,6 @@ func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 		return errors.New("the key is not registered with this cloud")
 	}
 	return nil
-}
-
-func (c *Cloud) hasProject(id string) bool {
-	return slices.ContainsFunc(c.catalogue.Projects, func(p Project) bool { return p.ID == id })
 }
 
 func encodeKeyPair(private *rsa.PrivateKey) (publicPEM, privatePEM string, err error) {

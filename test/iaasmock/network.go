@@ -19,6 +19,8 @@ type nic struct {
 	// addressedAt: they are reserved from the start, so that a full network is
 	// noticed in time, but nobody sees them before.
 	addressedAt time.Time
+	// publicIPID is the public IP that leads to it, if any.
+	publicIPID string
 }
 
 // viewAt is the NIC as of t.

@@ -156,6 +156,9 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
 			return
 		}
+		if err = c.allowNIC(r.project(), r.region()); err != nil {
+			return
+		}
 		nic := &nic{NIC: NIC{
 			ID: uuid.NewString(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,
@@ -219,7 +222,7 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 		nic.Description = *payload.Description
 	}
 	if payload.AllowedAddresses != nil {
-		nic.AllowedAddresses = *payload.AllowedAddresses
+		nic.AllowedAddresses = c.prefixes(*payload.AllowedAddresses)
 	}
 	if payload.NICSecurity != nil {
 		nic.SecurityDisabled = !*payload.NICSecurity

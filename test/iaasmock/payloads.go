@@ -138,10 +138,23 @@ func (r *request) decode(name string, s *schema, payload any) *apiError {
 	if err := s.check(value); err != nil {
 		return badBody("doesn't match schema #/components/schemas/%s: %v", name, err)
 	}
+	if r.strictLabels {
+		if err := checkLabelRules(value); err != nil {
+			return err
+		}
+	}
 	if err := json.Unmarshal(r.body[:decoder.InputOffset()], payload); err != nil {
 		return badBody("failed to decode request body: %v", err)
 	}
 	return nil
+}
+
+// decodeOptional is decode for a body that may be left out.
+func (r *request) decodeOptional(name string, s *schema, payload any) *apiError {
+	if len(r.body) == 0 {
+		return nil
+	}
+	return r.decode(name, s, payload)
 }
 
 func badBody(format string, args ...any) *apiError {
@@ -155,7 +168,9 @@ func checkPathVars(vars map[string]string) *apiError {
 		switch {
 		case name == "keypairName":
 			s = schemaKeyPairName
-		case name == "machineType":
+		case name == "serviceAccountMail":
+			s = schemaMail
+		case name == "machineType", name == "volumePerformanceClass":
 			s = schemaGenericName
 		case strings.HasSuffix(name, "Id"):
 			s = schemaUUID

@@ -85,6 +85,8 @@ type NIC struct {
 	Labels           map[string]string `json:"labels,omitempty"`
 	// SecurityDisabled is the opposite of the API's nicSecurity.
 	SecurityDisabled bool `json:"securityDisabled,omitempty"`
+	// PublicIP is the address of the public IP that leads here, if any.
+	PublicIP string `json:"publicIp,omitempty"`
 	// MadeByServer: made for the server by its networkId, deleted with it.
 	MadeByServer bool `json:"madeByServer"`
 }
@@ -104,8 +106,13 @@ type Volume struct {
 	// Status is VolumeAvailable or VolumeAttached.
 	Status string `json:"status"`
 	// ServerID is empty while the volume is attached to nothing.
-	ServerID string            `json:"serverId,omitempty"`
-	Labels   map[string]string `json:"labels,omitempty"`
+	ServerID string `json:"serverId,omitempty"`
+	// DeleteOnTermination belongs to the attachment of a data volume. That of a
+	// boot volume is in its server's BootVolume.
+	DeleteOnTermination bool              `json:"deleteOnTermination,omitempty"`
+	Labels              map[string]string `json:"labels,omitempty"`
+	// ImageConfig is what UpdateVolume has set.
+	ImageConfig map[string]any `json:"imageConfig,omitempty"`
 	// SourceType and SourceID say what the volume was made from, if anything.
 	SourceType string `json:"sourceType,omitempty"`
 	SourceID   string `json:"sourceId,omitempty"`
@@ -149,5 +156,6 @@ func (n NIC) clone() NIC {
 
 func (v Volume) clone() Volume {
 	v.Labels = maps.Clone(v.Labels)
+	v.ImageConfig = maps.Clone(v.ImageConfig)
 	return v
 }

@@ -31,6 +31,8 @@ type request struct {
 	vars  map[string]string
 	body  []byte
 	fault Fault
+	// strictLabels: decode refuses labels that break the documented rules.
+	strictLabels bool
 }
 
 func (r *request) project() string { return r.vars["projectId"] }
@@ -39,7 +41,10 @@ func (r *request) region() string  { return r.vars["region"] }
 const inRegion = "/v2/projects/{projectId}/regions/{region}"
 
 // routes is the API that the mock knows.
-var routes = []route{
+var routes = tabulate(basicRoutes, computeRoutes)
+
+// basicRoutes are for servers, their NICs and volumes, and what those refer to.
+var basicRoutes = []route{
 	{"Token", "POST", "/token", 200, true, (*Cloud).issueToken},
 
 	{"ListServers", "GET", inRegion + "/servers", 200, false, (*Cloud).listServers},
@@ -82,18 +87,34 @@ var routes = []route{
 	{"GetKeyPair", "GET", "/v2/keypairs/{keypairName}", 200, false, (*Cloud).getKeypair},
 }
 
+// routeTable holds the routes by the number of segments in their paths.
+type routeTable map[int][]tableEntry
+
+type tableEntry struct {
+	route
+	segments []string
+}
+
+func tabulate(groups ...[]route) routeTable {
+	table := routeTable{}
+	for _, r := range slices.Concat(groups...) {
+		segments := strings.Split(r.path, "/")
+		table[len(segments)] = append(table[len(segments)], tableEntry{route: r, segments: segments})
+	}
+	return table
+}
+
 // matchRoute finds the operation; without one it says why, in the API's words.
 func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 	segments, err := pathSegments(r.URL)
 	miss := notFoundRoute()
-	if err == nil {
-		for _, candidate := range routes {
-			vars, ok := matchPath(candidate.path, segments)
-			if !ok {
+	if err == nil && !slices.Contains(segments[1:], "") {
+		for _, candidate := range routes[len(segments)] {
+			if !candidate.fits(segments) {
 				continue
 			}
 			if candidate.method == r.Method {
-				return candidate, vars, nil
+				return candidate.route, candidate.vars(segments), nil
 			}
 			miss = newError(http.StatusMethodNotAllowed, "method not allowed")
 		}
@@ -117,20 +138,24 @@ func pathSegments(u *url.URL) ([]string, error) {
 	return segments, nil
 }
 
-func matchPath(pattern string, segments []string) (map[string]string, bool) {
-	parts := strings.Split(pattern, "/")
-	if len(parts) != len(segments) || slices.Contains(segments[1:], "") {
-		return nil, false
-	}
-	vars := map[string]string{}
-	for i, part := range parts {
-		if name, isVar := strings.CutPrefix(part, "{"); isVar {
-			vars[strings.TrimSuffix(name, "}")] = segments[i]
-		} else if part != segments[i] {
-			return nil, false
+// fits compares with as many segments of a request's path.
+func (e *tableEntry) fits(segments []string) bool {
+	for i, own := range e.segments {
+		if own != segments[i] && !strings.HasPrefix(own, "{") {
+			return false
 		}
 	}
-	return vars, true
+	return true
+}
+
+func (e *tableEntry) vars(segments []string) map[string]string {
+	vars := map[string]string{}
+	for i, own := range e.segments {
+		if name, isVar := strings.CutPrefix(own, "{"); isVar {
+			vars[strings.TrimSuffix(name, "}")] = segments[i]
+		}
+	}
+	return vars
 }
 
 func (c *Cloud) issueToken(r *request) (any, *apiError) {

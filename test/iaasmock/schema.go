@@ -21,6 +21,7 @@ type schema struct {
 	properties map[string]*schema
 	required   []string
 	readOnly   bool
+	nullable   bool
 	closed     bool // no other properties
 	items      *schema
 	maxItems   int
@@ -59,6 +60,8 @@ func violation(format string, args ...any) *schemaError {
 // check returns the first violation. Numbers in value are json.Number.
 func (s *schema) check(value any) *schemaError {
 	switch {
+	case value == nil && s.nullable:
+		return nil
 	case s.allOf != nil:
 		return s.checkAllOf(value)
 	case s.oneOf != nil:

@@ -19,6 +19,8 @@ type server struct {
 	goneAt time.Time
 	// number counts servers in order of creation.
 	number int
+	// hostless servers found no room and take none.
+	hostless bool
 	// removedAt and lastNICs are set when it is gone.
 	removedAt time.Time
 	lastNICs  []*nic
@@ -104,7 +106,7 @@ func (s *server) viewAt(t time.Time) Server {
 // it was: a running server runs while it is stopped or deleted.
 func powerStatus(status, before string) string {
 	switch status {
-	case StatusActive:
+	case StatusActive, StatusRescue:
 		return powerRunning
 	case StatusInactive, StatusDeallocated:
 		return powerStopped

@@ -21,6 +21,8 @@ var (
 	actionStart      = action{from: []string{StatusInactive, StatusDeallocated}, during: StatusStarting, end: StatusActive}
 	actionStop       = action{from: []string{StatusActive}, during: StatusStopping, end: StatusInactive}
 	actionDeallocate = action{from: []string{StatusActive, StatusInactive}, during: StatusDeallocating, end: StatusDeallocated}
+	actionRescue     = action{from: []string{StatusActive, StatusInactive}, during: StatusRescuing, end: StatusRescue}
+	actionUnrescue   = action{from: []string{StatusRescue}, during: StatusUnrescuing, end: StatusActive}
 	actionReboot     = action{from: []string{StatusActive}, during: StatusRebooting, end: StatusActive}
 )
 
@@ -42,11 +44,16 @@ func (c *Cloud) act(r *request, a action) *apiError {
 		if !slices.Contains(a.from, s.stateAt(now).status) {
 			return conflict()
 		}
-		end := outcome{at: now.Add(c.actionDuration), status: a.end}
-		if r.fault.FinalStatus != "" {
-			end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
-		}
-		s.turn(now, a.during, "", end)
+		c.begin(r, s, now, a)
 		return nil
 	})
+}
+
+// begin puts the server on its way.
+func (c *Cloud) begin(r *request, s *server, now time.Time, a action) {
+	end := outcome{at: now.Add(c.actionDuration), status: a.end}
+	if r.fault.FinalStatus != "" {
+		end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
+	}
+	s.turn(now, a.during, "", end)
 }

@@ -54,6 +54,9 @@ func (o *serverOrder) bootFromVolume(id string) *apiError {
 
 func (o *serverOrder) bootFromNewVolume() *apiError {
 	boot := o.server.BootVolume
+	if err := o.cloud.checkPerformanceClass(boot.PerformanceClass); err != nil {
+		return err
+	}
 	minimum, err := o.cloud.sourceSize(o.request, boot.SourceType, boot.SourceID)
 	if err != nil {
 		return err

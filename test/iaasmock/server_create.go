@@ -93,7 +93,7 @@ func (o *serverOrder) resolve() *apiError {
 	}
 	for _, step := range []func() *apiError{
 		o.resolveLabels, o.resolveCatalogue, o.resolveSecurityGroups, o.resolveNetworking,
-		o.resolveBoot, o.resolveVolumes, o.resolveZone,
+		o.resolveBoot, o.resolveVolumes, o.resolveZone, o.resolveQuota,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -216,6 +216,10 @@ func (o *serverOrder) place() *server {
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}
+	hostless := !c.hasRoom(o.server.MachineType, o.server.AvailabilityZone, nil)
+	if hostless {
+		boot.status, boot.message = StatusError, noHost
+	}
 	if err := o.placeNICs(); err != nil {
 		boot.status = StatusError
 		boot.message = fmt.Sprintf("Build of instance %s aborted: Failed to allocate the network(s), not rescheduling.", o.server.ID)
@@ -225,7 +229,7 @@ func (o *serverOrder) place() *server {
 	}
 	o.placeVolumes()
 	c.totals.ServersCreated++
-	placed := &server{Server: o.server, number: c.totals.ServersCreated}
+	placed := &server{Server: o.server, number: c.totals.ServersCreated, hostless: hostless}
 	placed.lead(boot)
 	c.servers.put(placed.ID, placed)
 	return placed

@@ -22,27 +22,33 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 		return nil, err
 	}
 	views := []any{}
+	project, region := r.project(), r.region()
 	c.locked(func(now time.Time) {
 		asOf := now.Add(-c.listLag)
-		for _, s := range c.serversAt(asOf) {
-			if s.in(r) && selector.Matches(labels.Set(s.Labels)) {
-				views = append(views, c.showServer(s, asOf, details))
-			}
+		for _, s := range c.serversAt(asOf, func(s *server) bool {
+			return s.ProjectID == project && s.Region == region && selector.Matches(labels.Set(s.Labels))
+		}) {
+			views = append(views, c.showServer(s, asOf, details))
 		}
 	})
 	return items(views), nil
 }
 
-// serversAt are the servers there were at t, in order of creation.
-func (c *Cloud) serversAt(t time.Time) []*server {
-	servers := c.servers.all()
+// serversAt are the wanted ones of the servers there were at t, in order of
+// creation.
+func (c *Cloud) serversAt(t time.Time, wanted func(*server) bool) []*server {
+	var servers []*server
+	for s := range c.servers.each() {
+		if wanted(s) && !s.CreatedAt.After(t) {
+			servers = append(servers, s)
+		}
+	}
 	for _, ghost := range c.ghosts {
-		if t.Before(ghost.removedAt) {
+		if t.Before(ghost.removedAt) && !ghost.CreatedAt.After(t) && wanted(ghost) {
 			servers = append(servers, ghost)
 		}
 	}
-	servers = slices.DeleteFunc(servers, func(s *server) bool { return s.CreatedAt.After(t) })
-	slices.SortStableFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
+	slices.SortFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
 	return servers
 }
 
@@ -119,21 +125,6 @@ func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
 		for _, nic := range c.serverNICs(s) {
 			views = append(views, c.showNIC(nic, now))
-		}
-		return nil
-	})
-	return items(views), err
-}
-
-func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
-	views := []any{}
-	err := c.withServer(r, func(s *server, _ time.Time) *apiError {
-		for _, id := range s.VolumeIDs {
-			boot := s.BootVolume
-			views = append(views, attachmentView{
-				ServerID: s.ID, VolumeID: id,
-				DeleteOnTermination: boot != nil && boot.ID == id && boot.DeleteOnTermination,
-			})
 		}
 		return nil
 	})

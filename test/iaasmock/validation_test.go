@@ -8,24 +8,18 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// testdata/refusals.json holds requests and what kin-openapi v0.152.0, which
+// testdata/refusals*.json hold requests and what kin-openapi v0.152.0, which
 // the service uses, says about them by the official API document. Where the
 // service is known to name a schema differently, that name is used.
 func TestRefusalsInTheServicesWords(t *testing.T) {
-	encoded, err := os.ReadFile("testdata/refusals.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []struct{ Method, Path, ContentType, Body, Message string }
-	if err := json.Unmarshal(encoded, &rows); err != nil {
-		t.Fatal(err)
-	}
+	rows := refusals(t)
 	m := openMock(t)
 	for _, row := range rows {
 		name := strings.ReplaceAll(fmt.Sprintf("%s %s %.90s", row.Method, strings.TrimPrefix(row.Path, inRegion), row.Body), "/", "_")
@@ -62,6 +56,29 @@ func TestRefusalsInTheServicesWords(t *testing.T) {
 	if got := len(m.cloud.Servers()) + len(m.cloud.NICs()) + len(m.cloud.Volumes()); got != 3 {
 		t.Errorf("%d resources, want the catalogue's 3", got)
 	}
+}
+
+type refusal struct{ Method, Path, ContentType, Body, Message string }
+
+func refusals(t *testing.T) []refusal {
+	t.Helper()
+	files, err := filepath.Glob("testdata/refusals*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no refusals: %v", err)
+	}
+	var all []refusal
+	for _, file := range files {
+		encoded, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []refusal
+		if err := json.Unmarshal(encoded, &rows); err != nil {
+			t.Fatalf("%s: %v", file, err)
+		}
+		all = append(all, rows...)
+	}
+	return all
 }
 
 func TestCreateServerRefusals(t *testing.T) {
@@ -151,8 +168,8 @@ func TestUnknownCalls(t *testing.T) {
 		code         int
 		method, path string
 	}{
-		{404, "GET", "/"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/quotas"}, {404, "GET", inRegion + "//servers"},
-		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/rescue"},
+		{404, "GET", "/"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/backups"}, {404, "GET", inRegion + "//servers"},
+		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/backup"},
 		{405, "DELETE", inRegion + "/servers"}, {405, "GET", "/token"},
 	} {
 		answer := m.want(row.code, row.method, row.path, nil)

@@ -24,6 +24,7 @@ type volumeView struct {
 	Encrypted        bool              `json:"encrypted"`
 	ServerID         string            `json:"serverId,omitempty"`
 	Source           *sourcePayload    `json:"source,omitempty"`
+	ImageConfig      map[string]any    `json:"imageConfig,omitempty"`
 	Labels           map[string]string `json:"labels"`
 	CreatedAt        time.Time         `json:"createdAt"`
 	UpdatedAt        time.Time         `json:"updatedAt"`
@@ -32,7 +33,7 @@ type volumeView struct {
 func showVolume(v Volume) volumeView {
 	view := volumeView{
 		ID: v.ID, Name: v.Name, Description: v.Description, Status: v.Status, Size: v.Size, PerformanceClass: v.PerformanceClass,
-		AvailabilityZone: v.AvailabilityZone, Bootable: v.Bootable, ServerID: v.ServerID,
+		AvailabilityZone: v.AvailabilityZone, Bootable: v.Bootable, ServerID: v.ServerID, ImageConfig: v.ImageConfig,
 		Labels: orEmptyMap(v.Labels), CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 	}
 	if v.SourceType != "" {
@@ -96,6 +97,9 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	if err != nil {
 		return nil, err
 	}
+	if err := c.checkPerformanceClass(payload.PerformanceClass); err != nil {
+		return nil, err
+	}
 	if !slices.Contains(c.catalogue.Regions[r.region()], payload.AvailabilityZone) {
 		return nil, badRequest("The requested availability zone is not available")
 	}
@@ -106,6 +110,9 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 			Bootable: payload.Bootable, Status: VolumeAvailable, Labels: volumeLabels, CreatedAt: now, UpdatedAt: now,
 		}
 		if err = c.fillVolume(r, volume, payload.Source); err != nil {
+			return
+		}
+		if err = c.allowVolumes(volume.ProjectID, volume.Region, 1, volume.Size); err != nil {
 			return
 		}
 		c.volumes.put(volume.ID, volume)

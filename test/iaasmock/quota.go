@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Quota is how much a project may have in each region. Nothing may be made that
+// would exceed a limit; what is there already stays.
+type Quota struct {
+	VCPUs int64
+	// RAM is in MB.
+	RAM       int64
+	Volumes   int64
+	Snapshots int64
+	Backups   int64
+	// Gigabytes is the size of volumes and snapshots together, BackupGigabytes
+	// that of backups.
+	Gigabytes          int64
+	BackupGigabytes    int64
+	PublicIPs          int64
+	Networks           int64
+	NICs               int64
+	SecurityGroups     int64
+	SecurityGroupRules int64
+}
+
+// DefaultQuota is what every project has unless WithQuota, Project.Quota or
+// SetQuota says otherwise: enough for tens of thousands of servers.
+func DefaultQuota() Quota {
+	return Quota{
+		VCPUs: 1_000_000, RAM: 4_000_000_000,
+		Volumes: 100_000, Snapshots: 100_000, Backups: 100_000, Gigabytes: 1_000_000_000, BackupGigabytes: 100_000_000,
+		PublicIPs: 1000, Networks: 1000, NICs: 100_000, SecurityGroups: 1000, SecurityGroupRules: 10_000,
+	}
+}
+
+// WithQuota sets the quota of all projects that have none of their own in the
+// catalogue. Change a DefaultQuota: a zero limit allows nothing.
+func WithQuota(quota Quota) Option {
+	return func(s *settings) { s.quota = quota }
+}
+
+// defaultQuotaText is how OpenStack says it.
+const defaultQuotaText = "Quota exceeded for {resources}: Requested {requested}, but already used {used} of {limit} {resources}"
+
+// WithQuotaRefusal sets how CreateServer and ResizeServer answer when a quota
+// would be exceeded. The text may have {resources}, {requested}, {used} and
+// {limit} in it; several exceeded quotas are listed in each. What the real API
+// answers is not known. Default: 403 and "Quota exceeded for cores: Requested 4,
+// but already used 20 of 20 cores".
+func WithQuotaRefusal(code int, text string) Option {
+	return func(s *settings) { s.quotaCode, s.quotaText = code, text }
+}
+
+// SetQuota gives a project another quota from now on.
+func (c *Cloud) SetQuota(projectID string, quota Quota) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.hasProject(projectID) {
+		return fmt.Errorf("no project %s", projectID)
+	}
+	c.quotas[projectID] = quota
+	return nil
+}
+
+// quotaOf is the project's own quota, or the one for all.
+func (c *Cloud) quotaOf(project string) Quota {
+	if own, ok := c.quotas[project]; ok {
+		return own
+	}
+	return c.quota
+}
+
+// demand is an amount wanted of something limited. Its name is the one that
+// refusals use.
+type demand struct {
+	name               string
+	wanted, used, most int64
+}
+
+func (d demand) exceeds() bool { return d.wanted > 0 && d.used+d.wanted > d.most }
+
+// order is what a new server needs, or what a larger one needs more.
+type quotaOrder struct {
+	vcpus, ram, nics, volumes, gigabytes int64
+}
+
+// allowServer refuses what would exceed quotas, naming all of them.
+func (c *Cloud) allowServer(project, region string, order quotaOrder) *apiError {
+	used, most := c.usage(project, region), c.quotaOf(project)
+	var exceeded []demand
+	for _, d := range []demand{
+		{"cores", order.vcpus, used.VCPUs, most.VCPUs},
+		{"ram", order.ram, used.RAM, most.RAM},
+		{"ports", order.nics, used.NICs, most.NICs},
+		{"volumes", order.volumes, used.Volumes, most.Volumes},
+		{"gigabytes", order.gigabytes, used.Gigabytes, most.Gigabytes},
+	} {
+		if d.exceeds() {
+			exceeded = append(exceeded, d)
+		}
+	}
+	if exceeded == nil {
+		return nil
+	}
+	return newError(c.quotaCode, "%s", fillQuotaText(c.quotaText, exceeded))
+}
+
+func fillQuotaText(text string, exceeded []demand) string {
+	var names, wanted, used, most []string
+	for _, d := range exceeded {
+		names = append(names, d.name)
+		wanted = append(wanted, fmt.Sprint(d.wanted))
+		used = append(used, fmt.Sprint(d.used))
+		most = append(most, fmt.Sprint(d.most))
+	}
+	list := func(items []string) string { return strings.Join(items, ", ") }
+	return strings.NewReplacer(
+		"{resources}", list(names), "{requested}", list(wanted), "{used}", list(used), "{limit}", list(most),
+	).Replace(text)
+}
+
+// allowVolumes answers with the 413 that the document has for CreateVolume, in
+// OpenStack's words.
+func (c *Cloud) allowVolumes(project, region string, volumes, gigabytes int64) *apiError {
+	used, most := c.usage(project, region), c.quotaOf(project)
+	if (demand{wanted: volumes, used: used.Volumes, most: most.Volumes}).exceeds() {
+		return newError(http.StatusRequestEntityTooLarge,
+			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most.Volumes)
+	}
+	if (demand{wanted: gigabytes, used: used.Gigabytes, most: most.Gigabytes}).exceeds() {
+		return newError(http.StatusRequestEntityTooLarge,
+			"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
+				"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most.Gigabytes, used.Gigabytes)
+	}
+	return nil
+}
+
+// allowNIC and allowPublicIP answer 429: the document has that code for nothing
+// but making NICs, public IPs and images.
+func (c *Cloud) allowNIC(project, region string) *apiError {
+	return allowOne(http.StatusTooManyRequests, "port", c.usage(project, region).NICs, c.quotaOf(project).NICs)
+}
+
+func (c *Cloud) allowPublicIP(project, region string) *apiError {
+	return allowOne(http.StatusTooManyRequests, "floatingip", c.usage(project, region).PublicIPs, c.quotaOf(project).PublicIPs)
+}
+
+// allowOne refuses one more, in OpenStack's words.
+func allowOne(code int, name string, used, most int64) *apiError {
+	if used+1 > most {
+		return newError(code, "Quota exceeded for resources: ['%s'].", name)
+	}
+	return nil
+}
+
+// resolveQuota counts what is to be made: the disk of an existing volume and
+// NICs handed in are counted already.
+func (o *serverOrder) resolveQuota() *apiError {
+	machineType, _ := o.cloud.findMachineType(o.server.MachineType)
+	order := quotaOrder{vcpus: machineType.VCPUs, ram: machineType.RAM}
+	if o.network != nil {
+		order.nics = 1
+	}
+	if o.bootIsNew {
+		order.volumes, order.gigabytes = 1, o.boot.Size
+	}
+	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, order)
+}

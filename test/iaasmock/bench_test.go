@@ -13,31 +13,94 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// BenchmarkCalls shows what a call costs with 1000 servers, without the network:
-// the mock must not be what limits a test.
+const (
+	fullServers = 5000
+	perPool     = 50
+)
+
+// fullCloud holds 5,000 servers in pools of 50, each with a disk and a NIC.
+func fullCloud(tb testing.TB) *iaasmock.Cloud {
+	tb.Helper()
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(0))
+	for i := range fullServers {
+		call(tb, cloud, http.MethodPost, "/servers", poolServer(i))
+	}
+	cloud.ResetCalls()
+	return cloud
+}
+
+func poolServer(i int) string {
+	return fmt.Sprintf(`{"name":"s%d","machineType":"c2i.2","userData":"I2Nsb3VkLWNvbmZpZwo=",
+		"labels":{"kubernetes.io/machine":"s%d","kubernetes.io/cluster":"one","kubernetes.io/machineclass":"pool%d"},
+		"networking":{"networkId":%q},"bootVolume":{"size":20,"deleteOnTermination":true,"source":{"type":"image","id":%q}}}`,
+		i, i, i/perPool, iaasmock.DefaultNetworkID, iaasmock.DefaultImageID)
+}
+
+// call goes straight to the handler, without a network.
+func call(tb testing.TB, cloud *iaasmock.Cloud, method, path, body string) *httptest.ResponseRecorder {
+	tb.Helper()
+	request := httptest.NewRequestWithContext(tb.Context(), method, inRegion+path, strings.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	response := httptest.NewRecorder()
+	cloud.ServeHTTP(response, request)
+	if response.Code >= 300 {
+		tb.Fatalf("%s %s: %d %s", method, path, response.Code, response.Body)
+	}
+	return response
+}
+
+// poolList lists 50 of the 5,000.
+const poolList = "/servers?label_selector=kubernetes.io%2Fcluster%3Done%2Ckubernetes.io%2Fmachineclass%3Dpool42"
+
+// BenchmarkCalls shows what a call costs with 5,000 servers, without the
+// network: the mock must not be what limits a test.
 func BenchmarkCalls(b *testing.B) {
-	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
-	call := func(method, path, body string) {
-		request := httptest.NewRequestWithContext(b.Context(), method, inRegion+path, strings.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		response := httptest.NewRecorder()
-		cloud.ServeHTTP(response, request)
-		if response.Code >= 300 {
-			b.Fatalf("%d %s", response.Code, response.Body)
-		}
-	}
-	for i := range 1000 {
-		call(http.MethodPost, "/servers", fmt.Sprintf(`{"name":"s%d","machineType":"c2i.2","labels":{"machine":"s%d"},
-			"networking":{"networkId":%q},"imageId":%q}`, i, i, iaasmock.DefaultNetworkID, iaasmock.DefaultImageID))
-	}
-	id := cloud.Servers()[500].ID
+	cloud := fullCloud(b)
+	server := cloud.Servers()[2500]
 	for name, path := range map[string]string{
-		"get": "/servers/" + id, "list": "/servers", "list-one": "/servers?label_selector=machine%3Ds500", "nics": "/nics",
+		"get": "/servers/" + server.ID, "get-details": "/servers/" + server.ID + "?details=true",
+		"list-50": poolList, "list-50-details": poolList + "&details=true",
+		"list-1": "/servers?label_selector=kubernetes.io%2Fmachine%3Ds500", "list-5000": "/servers",
+		"nics-of-server": "/servers/" + server.ID + "/nics", "nics-5000": "/nics", "quotas": "/quotas",
 	} {
 		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
 			for b.Loop() {
-				call(http.MethodGet, path, "")
+				call(b, cloud, http.MethodGet, path, "")
 			}
 		})
 	}
+	b.Run("create", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			call(b, cloud, http.MethodPost, "/servers", poolServer(0))
+		}
+	})
+}
+
+// BenchmarkRequests is what the driver does most, over HTTP by many clients at
+// once, with a token: three reads of a server, one list of a pool.
+func BenchmarkRequests(b *testing.B) {
+	cloud := fullCloud(b)
+	api := httptest.NewServer(cloud)
+	defer api.Close()
+	transport := &http.Transport{MaxIdleConnsPerHost: 64}
+	defer transport.CloseIdleConnections()
+	client := &http.Client{Transport: transport}
+	one := "/servers/" + cloud.Servers()[2500].ID
+	b.SetParallelism(16)
+	b.RunParallel(func(pb *testing.PB) {
+		for i := 0; pb.Next(); i++ {
+			path := one
+			if i%4 == 3 {
+				path = poolList
+			}
+			response, err := get(b, client, api.URL+inRegion+path)
+			if err != nil || response != http.StatusOK {
+				b.Errorf("%s: %d %v", path, response, err)
+				return
+			}
+		}
+	})
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
 }

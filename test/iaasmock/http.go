@@ -118,13 +118,17 @@ func (c *Cloud) admit(req *request) *apiError {
 	if err := checkPathVars(req.vars); err != nil {
 		return err
 	}
-	if project, ok := req.vars["projectId"]; ok {
-		if !c.hasProject(project) {
+	if id, ok := req.vars["projectId"]; ok {
+		project, known := c.project(id)
+		if !known {
 			return notFound("project")
 		}
-		if c.authenticate && key.projectID != project {
+		if c.authenticate && key.projectID != id {
 			return forbidden()
 		}
+		// The same string everywhere compares without reading it: lists compare
+		// it with that of every resource there is.
+		req.vars["projectId"] = project.ID
 	}
 	if region, ok := req.vars["region"]; ok {
 		if _, known := c.catalogue.Regions[region]; !known {

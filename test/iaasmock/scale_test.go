@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func get(tb testing.TB, client *http.Client, url string) (int, error) {
+	request, err := http.NewRequestWithContext(tb.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	_, err = io.Copy(io.Discard, response.Body)
+	return response.StatusCode, err
+}
+
+// heap is what is in use once nothing is garbage.
+func heap() uint64 {
+	runtime.GC()
+	runtime.GC() // pools are emptied by the second
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// TestFiveThousandServers holds the mock to what a large test needs: a list of
+// one pool within 5 ms, and less than 100 MiB for all of it.
+func TestFiveThousandServers(t *testing.T) {
+	before := heap()
+	cloud := fullCloud(t)
+	used := float64(heap()) - float64(before)
+	t.Logf("%d servers take %.1f MiB", fullServers, used/(1<<20))
+	if used > 50<<20 {
+		t.Errorf("%d servers take %.0f bytes", fullServers, used)
+	}
+
+	var found struct{ Items []any }
+	if err := json.Unmarshal(call(t, cloud, http.MethodGet, poolList, "").Body.Bytes(), &found); err != nil || len(found.Items) != perPool {
+		t.Fatalf("found %d, %v", len(found.Items), err)
+	}
+	took := quickest(func() { call(t, cloud, http.MethodGet, poolList, "") })
+	t.Logf("a list of %d takes %s", perPool, took)
+	if took > 5*time.Millisecond && !raceDetector {
+		t.Errorf("a list of %d takes %s", perPool, took)
+	}
+}
+
+// quickest of many attempts: what else the machine does must not count.
+func quickest(f func()) time.Duration {
+	clock, best := clock.RealClock{}, time.Hour
+	for range 50 {
+		start := clock.Now()
+		f()
+		best = min(best, clock.Since(start))
+	}
+	return best
+}
+
+// crowd is many clients of one cloud, over HTTP.
+type crowd struct {
+	cloud  *iaasmock.Cloud
+	clock  *clocktesting.FakeClock
+	client *http.Client
+	url    string
+}
+
+func newCrowd(t *testing.T, size int) *crowd {
+	t.Helper()
+	c := &crowd{clock: clocktesting.NewFakeClock(time.Now())}
+	c.cloud = iaasmock.New(iaasmock.WithClock(c.clock), iaasmock.WithoutAuthentication())
+	api := httptest.NewServer(c.cloud)
+	t.Cleanup(api.Close)
+	transport := &http.Transport{MaxIdleConnsPerHost: size}
+	t.Cleanup(transport.CloseIdleConnections)
+	c.client, c.url = &http.Client{Transport: transport}, api.URL
+	return c
+}
+
+func (c *crowd) do(t *testing.T, method, path string, body any, answer any) error {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, c.url+inRegion+path, bytes.NewReader(encoded))
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	response, err := c.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	raw, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode >= 300 {
+		return fmt.Errorf("%s %s: %d %s %w", method, path, response.StatusCode, raw, err)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.Unmarshal(raw, answer)
+}
+
+// life makes a server, changes what can be changed on it and deletes it.
+func (c *crowd) life(t *testing.T, name string) error {
+	var server struct{ ID string }
+	var volume, ip struct{ ID string }
+	for _, make := range []struct {
+		path   string
+		body   object
+		answer any
+	}{
+		{"/servers", serverBody(object{"name": name, "labels": object{"name": name}}), &server},
+		{"/volumes", object{"availabilityZone": "eu01-1", "size": 1}, &volume},
+		{"/public-ips", object{}, &ip},
+	} {
+		if err := c.do(t, http.MethodPost, make.path, make.body, make.answer); err != nil {
+			return err
+		}
+	}
+	if err := c.cloud.SetServerStatus(server.ID, iaasmock.StatusActive, ""); err != nil {
+		return err
+	}
+	path := "/servers/" + server.ID
+	for _, step := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodPut, path + "/volume-attachments/" + volume.ID, object{"deleteOnTermination": true}},
+		{http.MethodPut, path + "/public-ips/" + ip.ID, object{}},
+		{http.MethodPut, path + "/security-groups/" + iaasmock.DefaultSecurityGroupID, object{}},
+		{http.MethodPost, path + "/networks/" + iaasmock.DefaultDualStackNetworkID, object{}},
+		{http.MethodPatch, path, object{"labels": object{"touched": "yes"}}},
+		{http.MethodGet, path + "?details=true", nil},
+		{http.MethodGet, "/servers?details=true&label_selector=name%3D" + name, nil},
+		{http.MethodGet, "/quotas", nil},
+		{http.MethodDelete, path, nil},
+		{http.MethodDelete, "/public-ips/" + ip.ID, nil},
+	} {
+		if err := c.do(t, step.method, step.path, step.body, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generation lets every client live one life at the same time.
+func (c *crowd) generation(t *testing.T, size int) {
+	t.Helper()
+	var wg sync.WaitGroup
+	for i := range size {
+		wg.Go(func() {
+			if err := c.life(t, fmt.Sprintf("client%d", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	c.clock.Step(time.Minute)
+}
+
+func TestFiveHundredClients(t *testing.T) {
+	const clients = 500
+	c := newCrowd(t, clients)
+	c.generation(t, clients)
+	if servers, nics, volumes, ips := len(c.cloud.Servers()), len(c.cloud.NICs()), len(c.cloud.Volumes()), len(c.cloud.PublicIPs()); servers != 0 || nics != 1 || volumes != 2 || ips != 0 {
+		t.Errorf("left are %d servers, %d NICs, %d volumes, %d public IPs", servers, nics, volumes, ips)
+	}
+	if totals := c.cloud.History(); totals.ServersCreated != clients || totals.NICsDeleted != 2*clients || totals.VolumesDeleted != 2*clients {
+		t.Errorf("history %+v", totals)
+	}
+}
+
+// TestChurnLeavesNothingBehind lets generations of servers come and go and
+// compares what is in use after each.
+func TestChurnLeavesNothingBehind(t *testing.T) {
+	const clients, generations = 25, 20
+	c := newCrowd(t, clients)
+	settled := func() (memory uint64, goroutines int) {
+		c.client.CloseIdleConnections()
+		c.cloud.ResetCalls()
+		return heap(), runtime.NumGoroutine()
+	}
+	c.generation(t, clients) // connections, pools and the like are made
+	memory, goroutines := settled()
+	for range generations {
+		c.generation(t, clients)
+	}
+	after, running := settled()
+	grown := int64(after) - int64(memory)
+	t.Logf("%d servers later: %d KiB more, %d goroutines, %d before", clients*generations, grown>>10, running, goroutines)
+	// One server with all that belongs to it takes some 5 KiB.
+	if grown > clients*generations*(1<<10) {
+		t.Errorf("%d bytes more are in use", grown)
+	}
+	if running > goroutines+2*clients { // connections that are just closing
+		t.Errorf("%d goroutines, %d before", running, goroutines)
+	}
+}

@@ -33,8 +33,9 @@ type Cloud struct {
 	// publicPool is where public IPs come from.
 	publicPool *addressPool
 	// quotas are those that projects have of their own.
-	quotas map[string]Quota
-	totals Totals
+	quotas   map[string]Quota
+	totals   Totals
+	requests requestBook
 	// deleting are the servers that settle has to look at: those that were ever
 	// asked to go.
 	deleting map[string]*server
@@ -56,6 +57,7 @@ func New(opts ...Option) *Cloud {
 		networks:  newCollection[*network](),
 		publicIPs: newCollection[*PublicIP](),
 		quotas:    map[string]Quota{},
+		requests:  requestBook{changes: newCollection[change]()},
 		deleting:  map[string]*server{},
 	}
 	for _, opt := range opts {

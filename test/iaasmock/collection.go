@@ -81,6 +81,17 @@ func (c *collection[T]) each() iter.Seq[T] {
 	}
 }
 
+// ids goes through the IDs in order.
+func (c *collection[T]) ids() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, s := range c.slots {
+			if s.id != "" && !yield(s.id) {
+				return
+			}
+		}
+	}
+}
+
 // all returns the items in order; the slice is the caller's.
 func (c *collection[T]) all() []T {
 	items := make([]T, 0, c.count())

@@ -39,6 +39,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // out, is written down, and is answered.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
+	r.Header.Set(requestIDHeader, newRequestID()) // as the gateway does, whatever the client sent
 	route, vars, miss := matchRoute(r)
 	fault := c.faults.take(route.operation, r)
 
@@ -52,7 +53,7 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 
 	call := Call{
 		Operation: route.operation, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
-		RequestID: newRequestID(), StartedAt: start, Duration: c.clock.Since(start),
+		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start),
 	}
 	if !reply.drop {
 		call.Status = reply.status
@@ -103,10 +104,12 @@ func (c *Cloud) execute(route route, vars map[string]string, miss *apiError, fau
 	if err != nil {
 		return errorAnswer(err)
 	}
-	if result == nil {
-		return answer{status: route.status}
+	reply := answer{status: route.status}
+	if result != nil {
+		reply = jsonAnswer(route.status, result)
 	}
-	return jsonAnswer(route.status, result)
+	c.remember(req, route, reply)
+	return reply
 }
 
 // admit checks the token, then the path's project and region.
@@ -176,7 +179,7 @@ func readBody(r *http.Request) ([]byte, *apiError) {
 
 func writeAnswer(w http.ResponseWriter, requestID string, reply answer) {
 	header := w.Header()
-	header.Set("X-Request-Id", requestID)
+	header.Set(requestIDHeader, requestID)
 	if reply.contentType != "" {
 		header.Set("Content-Type", reply.contentType)
 	}

@@ -172,6 +172,8 @@ func checkPathVars(vars map[string]string) *apiError {
 			s = schemaMail
 		case name == "machineType", name == "volumePerformanceClass":
 			s = schemaGenericName
+		case name == "requestId":
+			s = schemaRequestID
 		case strings.HasSuffix(name, "Id"):
 			s = schemaUUID
 		default:

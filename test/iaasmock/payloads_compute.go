@@ -3,8 +3,12 @@
 
 package iaasmock
 
+import "regexp"
+
 // Schemas of the bodies that computeRoutes take, as in the API document.
 var (
+	schemaRequestID = &schema{kind: "string", minLength: 36, maxLength: 36, pattern: regexp.MustCompile(`^req-[0-9a-f]{32}$`)}
+
 	schemaAttachment = &schema{kind: "object", properties: map[string]*schema{
 		"deleteOnTermination": schemaBoolean, "serverId": schemaReadOnly, "volumeId": schemaReadOnly,
 	}}

@@ -6,6 +6,8 @@ package iaasmock
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -126,6 +128,20 @@ func (c *Cloud) listPublicIPs(r *request) (any, *apiError) {
 	return items(views), nil
 }
 
+type publicRangeView struct {
+	CIDR   string `json:"cidr"`
+	Region string `json:"region"`
+}
+
+// listPublicIPRanges shows the one range for every region.
+func (c *Cloud) listPublicIPRanges(*request) (any, *apiError) {
+	var views []publicRangeView
+	for _, region := range slices.Sorted(maps.Keys(c.catalogue.Regions)) {
+		views = append(views, publicRangeView{CIDR: publicPrefix, Region: region})
+	}
+	return items(views), nil
+}
+
 func (c *Cloud) getPublicIP(r *request) (view any, err *apiError) {
 	err = c.withPublicIP(r, func(p *PublicIP) *apiError {
 		view = showPublicIP(p)
@@ -225,57 +241,4 @@ func (c *Cloud) deletePublicIP(r *request) (any, *apiError) {
 		c.totals.PublicIPsDeleted++
 		return nil
 	})
-}
-
-// addPublicIPToServer takes the server's first NIC that has none.
-func (c *Cloud) addPublicIPToServer(r *request) (any, *apiError) {
-	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
-		ip, err := c.publicIPOf(r, r.vars["publicIpId"])
-		if err != nil {
-			return err
-		}
-		status := s.stateAt(now).status
-		if ip.NICID != "" || status == StatusCreating || status == StatusDeleting || status == StatusError {
-			return conflict()
-		}
-		for _, id := range s.NICIDs {
-			if nic, ok := c.nics.get(id); ok && nic.publicIPID == "" {
-				associate(ip, nic)
-				return nil
-			}
-		}
-		return conflict()
-	})
-}
-
-func (c *Cloud) removePublicIPFromServer(r *request) (any, *apiError) {
-	return nil, c.withServer(r, func(s *server, _ time.Time) *apiError {
-		ip, err := c.publicIPOf(r, r.vars["publicIpId"])
-		if err != nil {
-			return err
-		}
-		if nic, ok := c.nics.get(ip.NICID); !ok || nic.ServerID != s.ID {
-			return notFound("public ip")
-		}
-		c.dissociate(ip)
-		return nil
-	})
-}
-
-func associate(p *PublicIP, n *nic) {
-	p.NICID, n.PublicIP, n.publicIPID = n.ID, p.IP, p.ID
-}
-
-func (c *Cloud) dissociate(p *PublicIP) {
-	if nic, ok := c.nics.get(p.NICID); ok {
-		nic.PublicIP, nic.publicIPID = "", ""
-	}
-	p.NICID = ""
-}
-
-// freePublicIP is dissociate from the NIC's side.
-func (c *Cloud) freePublicIP(n *nic) {
-	if ip, ok := c.publicIPs.get(n.publicIPID); ok {
-		c.dissociate(ip)
-	}
 }

@@ -41,6 +41,8 @@ var computeRoutes = []route{
 	{"UpdatePublicIP", "PATCH", inRegion + "/public-ips/{publicIpId}", 200, false, (*Cloud).updatePublicIP},
 	{"DeletePublicIP", "DELETE", inRegion + "/public-ips/{publicIpId}", 204, false, (*Cloud).deletePublicIP},
 
+	{"ListPublicIPRanges", "GET", "/v2/networks/public-ip-ranges", 200, false, (*Cloud).listPublicIPRanges},
+
 	{"ListQuotas", "GET", inRegion + "/quotas", 200, false, (*Cloud).listQuotas},
 	{"GetProjectRequest", "GET", inRegion + "/requests/{requestId}", 200, false, (*Cloud).getProjectRequest},
 	{"GetProjectDetails", "GET", "/v2/projects/{projectId}", 200, false, (*Cloud).getProjectDetails},

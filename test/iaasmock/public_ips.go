@@ -31,21 +31,18 @@ type PublicIP struct {
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// publicIPView is a public IP as the API shows it. networkInterface is null
-// while it leads nowhere.
+// publicIPView is a public IP as the API shows it. networkInterface is left out
+// while it leads nowhere: the document allows null, but the stackit CLI breaks on
+// it, and it works with the cloud.
 type publicIPView struct {
 	ID               string            `json:"id"`
 	IP               string            `json:"ip"`
-	NetworkInterface *string           `json:"networkInterface"`
+	NetworkInterface string            `json:"networkInterface,omitempty"`
 	Labels           map[string]string `json:"labels"`
 }
 
 func showPublicIP(p *PublicIP) publicIPView {
-	view := publicIPView{ID: p.ID, IP: p.IP, Labels: orEmptyMap(p.Labels)}
-	if nic := p.NICID; nic != "" {
-		view.NetworkInterface = &nic
-	}
-	return view
+	return publicIPView{ID: p.ID, IP: p.IP, NetworkInterface: p.NICID, Labels: orEmptyMap(p.Labels)}
 }
 
 // PublicIPs returns the public IPs that exist now, the catalogue's included.

@@ -20,8 +20,8 @@ func (m *mock) newPublicIP(body object) (id, ip string) {
 // wantLeadsTo checks which NIC a public IP leads to; "" is none.
 func (m *mock) wantLeadsTo(id, nicID string) {
 	m.t.Helper()
-	got := m.want(200, "GET", inRegion+"/public-ips/"+id, nil)["networkInterface"]
-	if want := any(nicID); got != want && (nicID != "" || got != nil) {
+	got, there := m.want(200, "GET", inRegion+"/public-ips/"+id, nil)["networkInterface"]
+	if there != (nicID != "") || there && got != nicID {
 		m.t.Errorf("it leads to %v, want %q", got, nicID)
 	}
 }

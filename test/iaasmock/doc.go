@@ -20,6 +20,9 @@
 //	// ... run it, then look at what exists and what was called:
 //	fmt.Println(len(cloud.Servers()), cloud.CallCounts()["CreateServer"])
 //
+// Quotas count (WithQuota), machine types run out (WithCapacity), and both can be
+// changed while the cloud runs (SetQuota, SetCapacity).
+//
 // What a fresh cloud holds is in DefaultCatalogue. Calls the mock does not know
 // are answered with 404 or 405 and counted as "Unknown". No client is treated
 // specially.

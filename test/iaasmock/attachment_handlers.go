@@ -92,7 +92,7 @@ func (c *Cloud) addVolumeToServer(r *request) (view any, err *apiError) {
 		}
 		volume.ServerID, volume.Status, volume.UpdatedAt = s.ID, VolumeAttached, now
 		volume.DeleteOnTermination = payload.DeleteOnTermination != nil && *payload.DeleteOnTermination
-		s.VolumeIDs, s.UpdatedAt = with(s.VolumeIDs, volume.ID), now
+		s.VolumeIDs, s.UpdatedAt = withItem(s.VolumeIDs, volume.ID), now
 		view = s.attachment(volume)
 		return nil
 	})
@@ -132,7 +132,7 @@ func (c *Cloud) removeVolumeFromServer(r *request) (any, *apiError) {
 			return conflict()
 		}
 		v.free(now)
-		s.VolumeIDs, s.UpdatedAt = without(s.VolumeIDs, v.ID), now
+		s.VolumeIDs, s.UpdatedAt = withoutItem(s.VolumeIDs, v.ID), now
 		return nil
 	})
 }
@@ -142,12 +142,12 @@ func (v *Volume) free(now time.Time) {
 	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
 }
 
-// with is a new list with the item at its end.
-func with(list []string, item string) []string {
+// withItem is a new list with the item at its end.
+func withItem(list []string, item string) []string {
 	return append(slices.Clip(slices.Clone(list)), item)
 }
 
-// without is a new list that lacks the item.
-func without(list []string, item string) []string {
+// withoutItem is a new list that lacks the item.
+func withoutItem(list []string, item string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == item })
 }

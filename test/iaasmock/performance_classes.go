@@ -3,6 +3,8 @@
 
 package iaasmock
 
+import "k8s.io/apimachinery/pkg/labels"
+
 // PerformanceClass is how fast a volume is. Every project and region has it.
 type PerformanceClass struct {
 	Name        string
@@ -39,7 +41,12 @@ func defaultPerformanceClasses() []PerformanceClass {
 }
 
 func (c *Cloud) findPerformanceClass(name string) (PerformanceClass, bool) {
-	return find(c.catalogue.PerformanceClasses, func(p PerformanceClass) bool { return p.Name == name })
+	for _, p := range c.catalogue.PerformanceClasses {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return PerformanceClass{}, false
 }
 
 // checkPerformanceClass takes any name in a catalogue that lists none.
@@ -54,9 +61,17 @@ func (c *Cloud) checkPerformanceClass(name string) *apiError {
 }
 
 func (c *Cloud) listPerformanceClasses(r *request) (any, *apiError) {
-	return listCatalogue(r, c.catalogue.PerformanceClasses, func(p PerformanceClass) (any, map[string]string, bool) {
-		return showPerformanceClass(p), p.Labels, true
-	})
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	views := []performanceClassView{}
+	for _, p := range c.catalogue.PerformanceClasses {
+		if selector.Matches(labels.Set(p.Labels)) {
+			views = append(views, showPerformanceClass(p))
+		}
+	}
+	return items(views), nil
 }
 
 func (c *Cloud) getPerformanceClass(r *request) (any, *apiError) {

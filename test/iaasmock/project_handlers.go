@@ -16,7 +16,12 @@ type projectView struct {
 }
 
 func (c *Cloud) project(id string) (Project, bool) {
-	return find(c.catalogue.Projects, func(p Project) bool { return p.ID == id })
+	for _, p := range c.catalogue.Projects {
+		if p.ID == id {
+			return p, true
+		}
+	}
+	return Project{}, false
 }
 
 func (c *Cloud) hasProject(id string) bool {

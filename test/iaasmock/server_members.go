@@ -40,9 +40,9 @@ func (c *Cloud) addSecurityGroupToServer(r *request) (any, *apiError) {
 			}
 		}
 		for _, nic := range nics {
-			nic.SecurityGroups = with(nic.SecurityGroups, group)
+			nic.SecurityGroups = withItem(nic.SecurityGroups, group)
 		}
-		s.SecurityGroups, s.UpdatedAt = with(without(s.SecurityGroups, group), group), now
+		s.SecurityGroups, s.UpdatedAt = withItem(withoutItem(s.SecurityGroups, group), group), now
 		return nil
 	})
 }
@@ -52,12 +52,12 @@ func (c *Cloud) removeSecurityGroupFromServer(r *request) (any, *apiError) {
 		found := false
 		for _, nic := range nics {
 			found = found || slices.Contains(nic.SecurityGroups, group)
-			nic.SecurityGroups = without(nic.SecurityGroups, group)
+			nic.SecurityGroups = withoutItem(nic.SecurityGroups, group)
 		}
 		if !found {
 			return notFound("security group")
 		}
-		s.SecurityGroups, s.UpdatedAt = without(s.SecurityGroups, group), now
+		s.SecurityGroups, s.UpdatedAt = withoutItem(s.SecurityGroups, group), now
 		return nil
 	})
 }
@@ -101,7 +101,7 @@ func (c *Cloud) removeServiceAccountFromServer(r *request) (any, *apiError) {
 		if !slices.Contains(mails, mail) {
 			return nil, notFound("service account")
 		}
-		return without(mails, mail), nil
+		return withoutItem(mails, mail), nil
 	})
 }
 

@@ -40,7 +40,7 @@ func (c *Cloud) addNICToServer(r *request) (any, *apiError) {
 
 func (s *server) plug(n *nic, now time.Time) {
 	n.ServerID = s.ID
-	s.NICIDs, s.UpdatedAt = with(s.NICIDs, n.ID), now
+	s.NICIDs, s.UpdatedAt = withItem(s.NICIDs, n.ID), now
 }
 
 // removeNICFromServer keeps the NIC, also one that was made for the server: only
@@ -55,7 +55,7 @@ func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
 			return notFound("network interface")
 		}
 		nic.ServerID, nic.MadeByServer = "", false
-		s.NICIDs, s.UpdatedAt = without(s.NICIDs, nic.ID), now
+		s.NICIDs, s.UpdatedAt = withoutItem(s.NICIDs, nic.ID), now
 		return nil
 	})
 }

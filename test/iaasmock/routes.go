@@ -41,7 +41,7 @@ func (r *request) region() string  { return r.vars["region"] }
 const inRegion = "/v2/projects/{projectId}/regions/{region}"
 
 // routes is the API that the mock knows.
-var routes = tabulate(basicRoutes, computeRoutes)
+var routes = slices.Concat(basicRoutes, computeRoutes)
 
 // basicRoutes are for servers, their NICs and volumes, and what those refer to.
 var basicRoutes = []route{
@@ -95,9 +95,11 @@ type tableEntry struct {
 	segments []string
 }
 
-func tabulate(groups ...[]route) routeTable {
+var routesByLength = tabulate(routes)
+
+func tabulate(routes []route) routeTable {
 	table := routeTable{}
-	for _, r := range slices.Concat(groups...) {
+	for _, r := range routes {
 		segments := strings.Split(r.path, "/")
 		table[len(segments)] = append(table[len(segments)], tableEntry{route: r, segments: segments})
 	}
@@ -109,7 +111,7 @@ func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 	segments, err := pathSegments(r.URL)
 	miss := notFoundRoute()
 	if err == nil && !slices.Contains(segments[1:], "") {
-		for _, candidate := range routes[len(segments)] {
+		for _, candidate := range routesByLength[len(segments)] {
 			if !candidate.fits(segments) {
 				continue
 			}

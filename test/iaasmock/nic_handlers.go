@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/google/uuid"
@@ -156,7 +157,7 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
 			return
 		}
-		if err = c.allowNIC(r.project(), r.region()); err != nil {
+		if err = c.allowNIC(http.StatusTooManyRequests, r.project(), r.region()); err != nil {
 			return
 		}
 		nic := &nic{NIC: NIC{

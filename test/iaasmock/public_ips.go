@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 	"time"
 
@@ -174,7 +175,7 @@ func (c *Cloud) createPublicIP(r *request) (view any, err *apiError) {
 		address, failed := c.publicPool.take("")
 		if failed != nil {
 			c.dissociate(ip)
-			err = newError(409, "No more IP addresses available")
+			err = newError(http.StatusTooManyRequests, "No more IP addresses available")
 			return
 		}
 		ip.IP = address
@@ -217,7 +218,7 @@ func (c *Cloud) changePublicIP(r *request, p *PublicIP, payload publicIPPayload)
 				return err
 			}
 			if target.publicIPID != "" {
-				return conflict()
+				return badRequest("network interface %s has a public IP already", target.ID)
 			}
 		}
 		c.dissociate(p)

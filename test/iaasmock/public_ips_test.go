@@ -43,7 +43,7 @@ func TestPublicIPs(t *testing.T) {
 	m.wantLeadsTo(second, iaasmock.DefaultNICID)
 
 	path := inRegion + "/public-ips/" + id
-	m.want(409, "PATCH", path, object{"networkInterface": iaasmock.DefaultNICID})
+	m.want(400, "PATCH", path, object{"networkInterface": iaasmock.DefaultNICID})
 	m.want(404, "PATCH", path, object{"networkInterface": nothing})
 	m.want(200, "PATCH", inRegion+"/public-ips/"+second, object{"networkInterface": nil})
 	m.want(200, "PATCH", path, object{"networkInterface": iaasmock.DefaultNICID, "labels": object{"a": nil}})

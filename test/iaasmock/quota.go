@@ -125,28 +125,34 @@ func fillQuotaText(text string, exceeded []demand) string {
 	).Replace(text)
 }
 
-// allowVolumes answers with the 413 that the document has for CreateVolume, in
+// allowVolume answers with the 413 that the document has for CreateVolume, in
 // OpenStack's words.
-func (c *Cloud) allowVolumes(project, region string, volumes, gigabytes int64) *apiError {
-	used, most := c.usage(project, region), c.quotaOf(project)
-	if (demand{wanted: volumes, used: used.Volumes, most: most.Volumes}).exceeds() {
+func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
+	used, most := c.usage(project, region).Volumes, c.quotaOf(project).Volumes
+	if used+1 > most {
 		return newError(http.StatusRequestEntityTooLarge,
-			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most.Volumes)
+			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most)
 	}
-	if (demand{wanted: gigabytes, used: used.Gigabytes, most: most.Gigabytes}).exceeds() {
-		return newError(http.StatusRequestEntityTooLarge,
-			"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
-				"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most.Gigabytes, used.Gigabytes)
-	}
-	return nil
+	return c.allowGigabytes(http.StatusRequestEntityTooLarge, project, region, gigabytes)
 }
 
-// allowNIC and allowPublicIP answer 429: the document has that code for nothing
-// but making NICs, public IPs and images.
-func (c *Cloud) allowNIC(project, region string) *apiError {
-	return allowOne(http.StatusTooManyRequests, "port", c.usage(project, region).NICs, c.quotaOf(project).NICs)
+// allowGigabytes answers with code: for ResizeVolume the document has no 413.
+func (c *Cloud) allowGigabytes(code int, project, region string, gigabytes int64) *apiError {
+	used, most := c.usage(project, region).Gigabytes, c.quotaOf(project).Gigabytes
+	if used+gigabytes <= most {
+		return nil
+	}
+	return newError(code, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
+		"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most, used)
 }
 
+// allowNIC answers with code: the document has a 429 for CreateNic, not for
+// AddNetworkToServer.
+func (c *Cloud) allowNIC(code int, project, region string) *apiError {
+	return allowOne(code, "port", c.usage(project, region).NICs, c.quotaOf(project).NICs)
+}
+
+// allowPublicIP answers with the 429 that the document has for CreatePublicIP.
 func (c *Cloud) allowPublicIP(project, region string) *apiError {
 	return allowOne(http.StatusTooManyRequests, "floatingip", c.usage(project, region).PublicIPs, c.quotaOf(project).PublicIPs)
 }

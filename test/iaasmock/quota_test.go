@@ -102,7 +102,7 @@ func TestQuotasAreEnforced(t *testing.T) {
 		{"disk size of a server", func(q *iaasmock.Quota) { q.Gigabytes = 79 }, "POST", "/servers", serverBody(nil), 403, "Quota exceeded for gigabytes: Requested 20, but already used 60 of 79 gigabytes"},
 		{"volumes", func(q *iaasmock.Quota) { q.Volumes = 2 }, "POST", "/volumes", newVolume, 413, "VolumeLimitExceeded: Maximum number of volumes allowed (2) exceeded for quota 'volumes'."},
 		{"volume size", func(q *iaasmock.Quota) { q.Gigabytes = 79 }, "POST", "/volumes", newVolume, 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested 20G, quota is 79G and 60G has been consumed."},
-		{"larger volume", func(q *iaasmock.Quota) { q.Gigabytes = 60 }, "POST", "/volumes/" + iaasmock.DefaultVolumeID + "/resize", object{"size": 21}, 413, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested 1G, quota is 60G and 60G has been consumed."},
+		{"larger volume", func(q *iaasmock.Quota) { q.Gigabytes = 60 }, "POST", "/volumes/" + iaasmock.DefaultVolumeID + "/resize", object{"size": 21}, 409, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. Requested 1G, quota is 60G and 60G has been consumed."},
 		{"NICs", func(q *iaasmock.Quota) { q.NICs = 1 }, "POST", "/networks/" + iaasmock.DefaultNetworkID + "/nics", object{}, 429, "Quota exceeded for resources: ['port']."},
 		{"public IPs", func(q *iaasmock.Quota) { q.PublicIPs = 0 }, "POST", "/public-ips", object{}, 429, "Quota exceeded for resources: ['floatingip']."},
 	} {
@@ -135,7 +135,7 @@ func TestQuotaOfAServersNewNIC(t *testing.T) {
 	if err := m.cloud.SetQuota(iaasmock.DefaultProjectID, quota); err != nil {
 		t.Fatal(err)
 	}
-	m.want(429, "POST", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
+	m.want(403, "POST", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
 	if err := m.cloud.SetQuota(nothing, quota); err == nil {
 		t.Error("a project that is not there gets a quota")
 	}
@@ -147,16 +147,16 @@ func TestQuotaUpToTheLimit(t *testing.T) {
 	quota.VCPUs = 4
 	catalogue.Projects[0].Quota = &quota
 	m := openMock(t, iaasmock.WithCatalogue(catalogue),
-		iaasmock.WithQuotaRefusal(413, "{resources} quota is exceeded: {requested} + {used} > {limit}"))
+		iaasmock.WithQuotaRefusal(400, "{resources} quota is exceeded: {requested} + {used} > {limit}"))
 	first := m.create(nil)
 	m.create(nil)
-	if got := m.want(413, "POST", inRegion+"/servers", serverBody(nil))["msg"]; got != "cores quota is exceeded: 2 + 4 > 4" {
+	if got := m.want(400, "POST", inRegion+"/servers", serverBody(nil))["msg"]; got != "cores quota is exceeded: 2 + 4 > 4" {
 		t.Errorf("refused with %q", got)
 	}
 	m.want(201, "POST", "/v2/projects/"+iaasmock.SecondProjectID+"/regions/"+iaasmock.DefaultRegion+"/servers",
 		serverBody(object{"networking": object{"networkId": iaasmock.SecondProjectNetworkID}}))
 	m.want(204, "DELETE", inRegion+"/servers/"+first, nil)
-	m.want(413, "POST", inRegion+"/servers", serverBody(nil))
+	m.want(400, "POST", inRegion+"/servers", serverBody(nil))
 	m.clock.Step(remove)
 	m.create(nil)
 }

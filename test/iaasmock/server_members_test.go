@@ -81,9 +81,9 @@ func TestRewiringIsRefused(t *testing.T) {
 	for _, status := range []string{"CREATING", "DELETING", "DEALLOCATED", "ERROR", "RESCUE"} {
 		m.set(id, status)
 		m.want(409, "PUT", server+"/nics/"+iaasmock.DefaultNICID, nil)
-		m.want(409, "DELETE", server+"/nics/"+m.server(id).NICIDs[0], nil)
-		m.want(409, "POST", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
-		m.want(409, "DELETE", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
+		m.want(400, "DELETE", server+"/nics/"+m.server(id).NICIDs[0], nil)
+		m.want(400, "POST", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
+		m.want(400, "DELETE", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
 	}
 	m.want(404, "PUT", inRegion+"/servers/"+nothing+"/nics/"+iaasmock.DefaultNICID, nil)
 }
@@ -96,7 +96,7 @@ func TestFullNetworkRefusesANIC(t *testing.T) {
 	}}
 	m := openMock(t, iaasmock.WithCatalogue(catalogue))
 	_, server := m.running(nil)
-	m.want(409, "POST", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
+	m.want(400, "POST", server+"/networks/"+iaasmock.DefaultNetworkID, nil)
 	if got := len(m.cloud.NICs()); got != 1 {
 		t.Errorf("%d NICs", got)
 	}

@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"net/http"
 	"slices"
 	"time"
 
@@ -14,23 +15,24 @@ import (
 // no host to plug them into.
 var rewirable = []string{StatusActive, StatusInactive}
 
-// withRewirable is withServer for changes of its NICs.
+// withRewirable is withServer for changes of its NICs. In other states it answers
+// as the document allows, with a 409 for AddNicToServer only.
 func (c *Cloud) withRewirable(r *request, f func(s *server, now time.Time) *apiError) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
-		if !slices.Contains(rewirable, s.stateAt(now).status) {
-			return conflict()
+		if status := s.stateAt(now).status; !slices.Contains(rewirable, status) {
+			return badRequest("server is in status %s", status)
 		}
 		return f(s, now)
 	})
 }
 
 func (c *Cloud) addNICToServer(r *request) (any, *apiError) {
-	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
+	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
 		nic, err := c.nicOf(r, r.vars["nicId"])
 		if err != nil {
 			return err
 		}
-		if nic.ServerID != "" {
+		if nic.ServerID != "" || !slices.Contains(rewirable, s.stateAt(now).status) {
 			return conflict()
 		}
 		s.plug(nic, now)
@@ -68,15 +70,15 @@ func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 		if err != nil {
 			return err
 		}
-		if err := c.allowNIC(s.ProjectID, s.Region); err != nil {
+		if err := c.allowNIC(http.StatusForbidden, s.ProjectID, s.Region); err != nil {
 			return err
 		}
 		nic := &nic{NIC: NIC{
 			ID: uuid.NewString(), ProjectID: s.ProjectID, Region: s.Region, NetworkID: network.ID,
 			SecurityGroups: s.SecurityGroups, MadeByServer: true,
 		}}
-		if err := network.assign(&nic.NIC); err != nil {
-			return addressError(err)
+		if network.assign(&nic.NIC) != nil {
+			return badRequest("No more IP addresses available on the network")
 		}
 		c.nics.put(nic.ID, nic)
 		c.totals.NICsCreated++

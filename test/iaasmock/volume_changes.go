@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"maps"
+	"net/http"
 	"time"
 )
 
@@ -61,7 +62,7 @@ func (c *Cloud) resizeVolume(r *request) (any, *apiError) {
 		if payload.Size <= v.Size || payload.Size > maxVolumeSize {
 			return badRequest("volume size is not valid or missing: it must be more than %d and at most %d", v.Size, maxVolumeSize)
 		}
-		if err := c.allowVolumes(v.ProjectID, v.Region, 0, payload.Size-v.Size); err != nil {
+		if err := c.allowGigabytes(http.StatusConflict, v.ProjectID, v.Region, payload.Size-v.Size); err != nil {
 			return err
 		}
 		v.Size, v.UpdatedAt = payload.Size, now

@@ -112,7 +112,7 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 		if err = c.fillVolume(r, volume, payload.Source); err != nil {
 			return
 		}
-		if err = c.allowVolumes(volume.ProjectID, volume.Region, 1, volume.Size); err != nil {
+		if err = c.allowVolume(volume.ProjectID, volume.Region, volume.Size); err != nil {
 			return
 		}
 		c.volumes.put(volume.ID, volume)

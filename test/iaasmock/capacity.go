@@ -20,11 +20,11 @@ type place struct {
 // made all the same and ends in ERROR; so does the cloud. Default: no limits.
 func WithCapacity(machineType, zone string, n int) Option {
 	return func(s *settings) {
-		s.capacity = maps.Clone(s.capacity)
-		if s.capacity == nil {
-			s.capacity = map[place]int{}
+		s.limits.capacity = maps.Clone(s.limits.capacity)
+		if s.limits.capacity == nil {
+			s.limits.capacity = map[place]int{}
 		}
-		s.capacity[place{machineType, zone}] = n
+		s.limits.capacity[place{machineType, zone}] = n
 	}
 }
 
@@ -34,7 +34,7 @@ func WithCapacity(machineType, zone string, n int) Option {
 func (c *Cloud) SetCapacity(machineType, zone string, n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	limits := maps.Clone(c.capacity)
+	limits := maps.Clone(c.limits.capacity)
 	if limits == nil {
 		limits = map[place]int{}
 	}
@@ -42,7 +42,7 @@ func (c *Cloud) SetCapacity(machineType, zone string, n int) {
 	if n < 0 {
 		delete(limits, place{machineType, zone})
 	}
-	c.capacity = limits
+	c.limits.capacity = limits
 }
 
 // covers says whether a limit for p counts servers of this type and zone.
@@ -53,7 +53,7 @@ func (p place) covers(machineType, zone string) bool {
 // hasRoom for one more server. A server takes its place until it is gone, also
 // while it is stopped or deallocated. except is not counted.
 func (c *Cloud) hasRoom(machineType, zone string, except *server) bool {
-	for limited, n := range c.capacity {
+	for limited, n := range c.limits.capacity {
 		if limited.covers(machineType, zone) && c.placed(limited, except) >= n {
 			return false
 		}

@@ -24,46 +24,36 @@ type Cloud struct {
 
 	// mu guards everything below. Maps and slices inside the resources are
 	// replaced, never written to, so that answers can be encoded without it.
-	mu        sync.Mutex
-	servers   collection[*server]
-	nics      collection[*nic]
-	volumes   collection[*Volume]
-	networks  collection[*network]
-	publicIPs collection[*PublicIP]
-	// publicPool is where public IPs come from.
-	publicPool *addressPool
-	// quotas are those that projects have of their own.
-	quotas   map[string]Quota
+	mu       sync.Mutex
+	servers  collection[*server]
+	nics     collection[*nic]
+	volumes  collection[*Volume]
+	networks collection[*network]
 	totals   Totals
-	requests requestBook
+	surroundings
 	// deleting are the servers that settle has to look at: those that were ever
 	// asked to go.
 	deleting map[string]*server
 	// ghosts are gone servers that lagging lists still show.
 	ghosts []*server
-
-	// startedAt is when the projects were made.
-	startedAt time.Time
 }
 
 // New makes a cloud holding its catalogue. It panics on a catalogue that
 // contradicts itself, such as a NIC in a network that is not there.
 func New(opts ...Option) *Cloud {
 	c := &Cloud{
-		settings:  defaultSettings(),
-		servers:   newCollection[*server](),
-		nics:      newCollection[*nic](),
-		volumes:   newCollection[*Volume](),
-		networks:  newCollection[*network](),
-		publicIPs: newCollection[*PublicIP](),
-		quotas:    map[string]Quota{},
-		requests:  requestBook{changes: newCollection[change]()},
-		deleting:  map[string]*server{},
+		settings: defaultSettings(),
+		servers:  newCollection[*server](),
+		nics:     newCollection[*nic](),
+		volumes:  newCollection[*Volume](),
+		networks: newCollection[*network](),
+		deleting: map[string]*server{},
+
+		surroundings: newSurroundings(),
 	}
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
-	c.startedAt = c.clock.Now()
 	c.tokens = newTokenIssuer(c.clock, c.tokenLifetime)
 	if err := c.seed(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())
@@ -99,24 +89,7 @@ func (c *Cloud) seed() error {
 		volume.CreatedAt, volume.UpdatedAt = now, now
 		c.volumes.put(volume.ID, &volume)
 	}
-	return c.seedProjects()
-}
-
-func (c *Cloud) seedProjects() (err error) {
-	if c.publicPool, err = newAddressPool(publicPrefix); err != nil {
-		return err
-	}
-	for _, seeded := range c.catalogue.PublicIPs {
-		if err := c.seedPublicIP(seeded); err != nil {
-			return fmt.Errorf("public IP %s: %w", seeded.ID, err)
-		}
-	}
-	for _, project := range c.catalogue.Projects {
-		if project.Quota != nil {
-			c.quotas[project.ID] = *project.Quota
-		}
-	}
-	return nil
+	return c.seedSurroundings()
 }
 
 // locked runs f on the state as it is now.

@@ -94,7 +94,7 @@ func (c *Cloud) execute(route route, vars map[string]string, miss *apiError, fau
 	if err != nil {
 		return errorAnswer(err)
 	}
-	req := &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.strictLabels}
+	req := &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.limits.strictLabels}
 	if !route.open {
 		if err := c.admit(req); err != nil {
 			return errorAnswer(err)

@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"net/http"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -27,13 +26,7 @@ type settings struct {
 	catalogue      Catalogue
 	authenticate   bool
 	serverLabels   bool
-	strictLabels   bool
-	wholePrefixes  bool
-	quota          Quota
-	quotaCode      int
-	quotaText      string
-	// capacity is replaced, never written to.
-	capacity map[place]int
+	limits         limitSettings
 }
 
 func defaultSettings() settings {
@@ -45,9 +38,7 @@ func defaultSettings() settings {
 		tokenLifetime:  time.Hour,
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
-		quota:          DefaultQuota(),
-		quotaCode:      http.StatusForbidden,
-		quotaText:      defaultQuotaText,
+		limits:         defaultLimits(),
 	}
 }
 
@@ -120,19 +111,4 @@ func WithTokenLifetime(d time.Duration) Option {
 // there: stackit_project_id and provisionSTACKITServerAgent. Default: off.
 func WithServerLabels() Option {
 	return func(s *settings) { s.serverLabels = true }
-}
-
-// WithStrictLabels makes requests fail whose labels break the rules that the
-// API document states in prose: keys and values of letters, digits, dashes,
-// underscores and dots, so no slash in a key. In practice the API takes slashes,
-// on servers at least. Default: off.
-func WithStrictLabels() Option {
-	return func(s *settings) { s.strictLabels = true }
-}
-
-// WithNormalisedPrefixes makes NICs show allowedAddresses as whole prefixes:
-// 10.0.0.5/8 as 10.0.0.0/8, a bare address with its full length. Whether the
-// real API does that is not known. Default: off, they are shown as sent.
-func WithNormalisedPrefixes() Option {
-	return func(s *settings) { s.wholePrefixes = true }
 }

@@ -7,7 +7,7 @@ import "net/netip"
 
 // prefixes are allowedAddresses as the API shows them.
 func (c *Cloud) prefixes(sent []string) []string {
-	if !c.wholePrefixes {
+	if !c.limits.wholePrefixes {
 		return sent
 	}
 	whole := make([]string, 0, len(sent))

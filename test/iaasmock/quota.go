@@ -42,7 +42,7 @@ func DefaultQuota() Quota {
 // WithQuota sets the quota of all projects that have none of their own in the
 // catalogue. Change a DefaultQuota: a zero limit allows nothing.
 func WithQuota(quota Quota) Option {
-	return func(s *settings) { s.quota = quota }
+	return func(s *settings) { s.limits.quota = quota }
 }
 
 // defaultQuotaText is how OpenStack says it.
@@ -54,7 +54,7 @@ const defaultQuotaText = "Quota exceeded for {resources}: Requested {requested},
 // answers is not known. Default: 403 and "Quota exceeded for cores: Requested 4,
 // but already used 20 of 20 cores".
 func WithQuotaRefusal(code int, text string) Option {
-	return func(s *settings) { s.quotaCode, s.quotaText = code, text }
+	return func(s *settings) { s.limits.quotaCode, s.limits.quotaText = code, text }
 }
 
 // SetQuota gives a project another quota from now on.
@@ -73,7 +73,7 @@ func (c *Cloud) quotaOf(project string) Quota {
 	if own, ok := c.quotas[project]; ok {
 		return own
 	}
-	return c.quota
+	return c.limits.quota
 }
 
 // demand is an amount wanted of something limited. Its name is the one that
@@ -108,7 +108,7 @@ func (c *Cloud) allowServer(project, region string, order quotaOrder) *apiError 
 	if exceeded == nil {
 		return nil
 	}
-	return newError(c.quotaCode, "%s", fillQuotaText(c.quotaText, exceeded))
+	return newError(c.limits.quotaCode, "%s", fillQuotaText(c.limits.quotaText, exceeded))
 }
 
 func fillQuotaText(text string, exceeded []demand) string {

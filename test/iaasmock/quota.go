@@ -85,7 +85,7 @@ type demand struct {
 
 func (d demand) exceeds() bool { return d.wanted > 0 && d.used+d.wanted > d.most }
 
-// order is what a new server needs, or what a larger one needs more.
+// quotaOrder is what a new server needs, or what a larger one needs more.
 type quotaOrder struct {
 	vcpus, ram, nics, volumes, gigabytes int64
 }

@@ -25,6 +25,8 @@ type Call struct {
 	RequestID string        `json:"requestId"`
 	StartedAt time.Time     `json:"startedAt"`
 	Duration  time.Duration `json:"duration"`
+	// Faults are the IDs of the faults that hit it.
+	Faults []string `json:"faults,omitempty"`
 }
 
 // Totals counts what was ever made and taken away, by calls and by hand; what

@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -21,6 +22,9 @@ type Cloud struct {
 	tokens *tokenIssuer
 	faults faultBook
 	calls  callLog
+	admin  http.Handler
+	// latencies, boots and ids are what calls draw from.
+	latencies, boots, ids *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are
 	// replaced, never written to, so that answers can be encoded without it.
@@ -36,6 +40,8 @@ type Cloud struct {
 	deleting map[string]*server
 	// ghosts are gone servers that lagging lists still show.
 	ghosts []*server
+	// ghostsStay is how long they do.
+	ghostsStay time.Duration
 }
 
 // New makes a cloud holding its catalogue. It panics on a catalogue that
@@ -55,6 +61,9 @@ func New(opts ...Option) *Cloud {
 		opt(&c.settings)
 	}
 	c.tokens = newTokenIssuer(c.clock, c.tokenLifetime)
+	c.latencies, c.boots, c.ids = c.dice.lockedStream("latency"), c.dice.lockedStream("boot"), c.dice.lockedStream("ids")
+	c.ghostsStay = c.listLag
+	c.admin = c.adminHandler()
 	if err := c.seed(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())
 	}
@@ -111,7 +120,7 @@ func (c *Cloud) settle(now time.Time) {
 	}
 	kept := c.ghosts[:0]
 	for _, ghost := range c.ghosts {
-		if now.Before(ghost.removedAt.Add(c.listLag)) {
+		if now.Before(ghost.removedAt.Add(c.ghostsStay)) {
 			kept = append(kept, ghost)
 		}
 	}
@@ -137,7 +146,7 @@ func (c *Cloud) remove(s *server, at time.Time) {
 	delete(c.deleting, s.ID)
 	c.servers.remove(s.ID)
 	c.totals.ServersDeleted++
-	if c.listLag > 0 {
+	if c.ghostsStay > 0 {
 		c.ghosts = append(c.ghosts, s)
 	}
 }

@@ -44,7 +44,8 @@ type answer struct {
 	contentType string
 	body        []byte
 	header      http.Header
-	drop        bool
+	// drop resets the connection instead, half ends it in the body.
+	drop, half bool
 }
 
 func errorAnswer(e *apiError) answer {

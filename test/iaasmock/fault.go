@@ -5,25 +5,71 @@ package iaasmock
 
 import (
 	"net/http"
-	"slices"
-	"sync"
 	"time"
 )
 
-// Fault is something that goes wrong. Operation and Match say for which calls;
-// the rest says what happens to them. Of several faults that fit a call the one
-// injected first is used, alone.
+// OperationIaaS in Fault.Operation stands for every call but those of the token
+// endpoint, which is a service of its own.
+const OperationIaaS = "IaaS"
+
+// How Fault.Delay to Fault.DelayMax is spread.
+const (
+	// DelayUniform makes every time between them as likely. The default.
+	DelayUniform = "uniform"
+	// DelayNormal makes times in the middle likely.
+	DelayNormal = "normal"
+	// DelayLongTail keeps most calls near Delay and lets few take very long: the
+	// mean is a tenth of the way.
+	DelayLongTail = "longtail"
+)
+
+// Fault is something that goes wrong. The first fields say for which calls, the
+// rest what happens to them; a field that is not set narrows nothing down and
+// does nothing.
+//
+// Of several faults that hit a call the one injected first is used, alone, except
+// for faults that only delay: all of their delays add up, and another fault is
+// used beside them.
+//
+// In JSON the fields have the same names, beginning with a small letter, and
+// durations are strings such as "1m30s". Reading knows one more: "preset" names
+// one of Presets, which the other fields then change.
 type Fault struct {
+	// Name is for people: what shows faults shows it. A preset's is that of the
+	// preset.
+	Name string
+
 	// Operation is the operationId of the official API document, "Token" for
-	// the token endpoint, "Unknown" for what the mock does not know, "" for any.
+	// the token endpoint, "Unknown" for what the mock does not know,
+	// OperationIaaS for all but "Token", "" for any.
 	Operation string
 	// Match narrows it down; nil fits every request. It must not read the body.
 	Match func(*http.Request) bool
+	// Server and LabelSelector narrow it down to calls about one server: the one
+	// to be made, the one in the path, or that of the NIC in the path. A call
+	// about none, such as a list, does not fit then.
+	//
+	// Server is a server's name or ID.
+	Server string
+	// LabelSelector has the grammar of Kubernetes: "app=a,tier in (b,c),!d".
+	LabelSelector string
+	// Probability that it hits a call that fits, up to 1; 0 stands for 1. A call
+	// that it spares counts nowhere.
+	Probability float64
 	// Count is how many calls it hits; 0 means all until it is removed.
 	Count int
+	// After is how long after Inject it begins.
+	After time.Duration
+	// Duration is how long it lasts from then on; 0 means until it is removed.
+	Duration time.Duration
 
 	// Delay is waited first, in addition to the latency.
 	Delay time.Duration
+	// DelayMax makes the delay random, from Delay to this, if it is more.
+	DelayMax time.Duration
+	// DelayDistribution is DelayUniform (also if empty), DelayNormal or
+	// DelayLongTail.
+	DelayDistribution string
 	// AnswerDelay holds the answer back; the call is carried out before. A client
 	// that leaves meanwhile never hears of it.
 	AnswerDelay time.Duration
@@ -46,6 +92,17 @@ type Fault struct {
 	// DropAfter carries the call out and resets the connection: the answer is
 	// lost.
 	DropAfter bool
+	// NeverAnswers carries the call out, unless there is a Status, and keeps
+	// the connection open without an answer until the client leaves.
+	NeverAnswers bool
+	// HalfAnswer ends the connection in the middle of the answer's body. An
+	// answer without a body is lost as with DropAfter.
+	HalfAnswer bool
+	// RefuseConnections refuses new connections and resets calls on those that
+	// are open, as if nothing was running. It is about no call in particular:
+	// nothing may narrow it down. Only a Listener can refuse, elsewhere calls
+	// are reset.
+	RefuseConnections bool
 
 	// FinalStatus, with CreateServer: the state the server ends in instead of
 	// ACTIVE, usually StatusError. With DeleteServer: the state it ends in
@@ -59,61 +116,28 @@ type Fault struct {
 	// NeverGone, with DeleteServer: it stays DELETING, until the next
 	// DeleteServer.
 	NeverGone bool
+	// Duplicate, with CreateServer: a second server is made from the same
+	// request, which the answer does not tell of; none if there cannot be a
+	// second one, as when NICs were handed in.
+	Duplicate bool
+	// Stale, with ListServers and GetServer: they show which servers there were,
+	// and in which state, that long ago. Servers that were gone before Inject
+	// are not shown.
+	Stale time.Duration
+
+	// TokenWithoutExpiry, with Token: the access token has no exp. It is valid
+	// as long as any other.
+	TokenWithoutExpiry bool
+	// TokenSkew, with Token: the cloud's clock is ahead of the client's by this,
+	// behind if negative. Assertions are judged and tokens dated by it; the
+	// cloud takes these tokens for their lifetime all the same.
+	TokenSkew time.Duration
 }
 
-// Inject adds a fault and returns what takes it away again. Calls it already
-// hit are not undone.
-func (c *Cloud) Inject(f Fault) (remove func()) {
-	return c.faults.add(f)
-}
-
-// faultBook holds the faults; every request passes through take exactly once.
-type faultBook struct {
-	mu      sync.Mutex
-	entries []*faultEntry
-}
-
-type faultEntry struct {
-	fault Fault
-	left  int
-}
-
-func (b *faultBook) add(f Fault) (remove func()) {
-	f.Header = f.Header.Clone()
-	entry := &faultEntry{fault: f, left: f.Count}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.entries = append(b.entries, entry)
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.entries = slices.DeleteFunc(b.entries, func(e *faultEntry) bool { return e == entry })
-	}
-}
-
-// take returns the fault for this call, the zero Fault if there is none.
-func (b *faultBook) take(operation string, r *http.Request) Fault {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for i, entry := range b.entries {
-		f := entry.fault
-		if f.Operation != "" && f.Operation != operation || f.Match != nil && !f.Match(r) {
-			continue
-		}
-		if f.Count > 0 {
-			if entry.left--; entry.left == 0 {
-				b.entries = slices.Delete(b.entries, i, i+1)
-			}
-		}
-		return f
-	}
-	return Fault{}
-}
-
-func (f Fault) replacesAnswer() bool { return f.Status != 0 }
+func (f *Fault) replacesAnswer() bool { return f.Status != 0 }
 
 // answer is what a client is told instead of the truth.
-func (f Fault) answer() answer {
+func (f *Fault) answer() answer {
 	if f.Body == "" && f.ContentType == "" {
 		return errorAnswer(newError(f.Status, "%s", http.StatusText(f.Status)))
 	}
@@ -122,4 +146,9 @@ func (f Fault) answer() answer {
 		contentType = jsonContentType
 	}
 	return answer{status: f.Status, contentType: contentType, body: []byte(f.Body)}
+}
+
+// has: the operation is one that the fault is for.
+func (f *Fault) has(operation string) bool {
+	return f.Operation == "" || f.Operation == operation || f.Operation == OperationIaaS && operation != tokenOperation
 }

@@ -5,32 +5,32 @@ package iaasmock
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // maxBody bounds a request's body. The API documents no limit.
 const maxBody = 4 << 20
 
 // ServeHTTP answers the IaaS API under /v2, the token endpoint at POST /token,
-// the state as JSON at GET /admin/state, and GET /healthz.
+// the state as JSON at GET /admin/state, faults at /admin/faults, and GET
+// /healthz.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/healthz":
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "ok\n")
-	case "/admin/state":
-		c.serveState(w, r)
 	default:
+		if strings.HasPrefix(r.URL.Path, adminPrefix) {
+			c.admin.ServeHTTP(w, r)
+			return
+		}
 		c.serveAPI(w, r)
 	}
 }
@@ -39,21 +39,25 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // out, is written down, and is answered.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
-	r.Header.Set(requestIDHeader, newRequestID()) // as the gateway does, whatever the client sent
+	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, whatever the client sent
 	route, vars, miss := matchRoute(r)
-	fault := c.faults.take(route.operation, r)
+	body, unread := readBody(r)
+	if miss == nil {
+		miss = unread
+	}
+	met := c.faults.take(c.faultCall(route, vars, r, body))
 
 	reply := answer{drop: true}
-	if c.wait(r.Context(), c.latency()+fault.Delay) {
-		reply = c.reply(route, vars, miss, fault, r)
-		if !c.wait(r.Context(), fault.AnswerDelay) {
+	if c.wait(r.Context(), c.latency()+met.delay) {
+		reply = c.reply(route, miss, &met.Fault, c.newRequest(r, vars, body, met.Fault))
+		if !c.holdBack(r.Context(), &met) {
 			reply = answer{drop: true}
 		}
 	}
 
 	call := Call{
 		Operation: route.operation, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
-		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start),
+		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: met.faults,
 	}
 	if !reply.drop {
 		call.Status = reply.status
@@ -67,34 +71,41 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 }
 
 // reply applies the fault around the call.
-func (c *Cloud) reply(route route, vars map[string]string, miss *apiError, fault Fault, r *http.Request) answer {
-	if fault.DropBefore {
+func (c *Cloud) reply(route route, miss *apiError, fault *Fault, req *request) answer {
+	if fault.DropBefore || fault.RefuseConnections {
 		return answer{drop: true}
 	}
 	var reply answer
 	if !fault.replacesAnswer() || fault.Executed {
-		reply = c.execute(route, vars, miss, fault, r)
-	}
-	if fault.DropAfter {
-		return answer{drop: true}
+		reply = c.execute(route, miss, req)
 	}
 	if fault.replacesAnswer() {
 		reply = fault.answer()
 	}
 	reply.header = fault.Header
+	reply.half = fault.HalfAnswer
+	reply.drop = fault.DropAfter || reply.half && len(reply.body) == 0
 	return reply
 }
 
+func (c *Cloud) newRequest(r *http.Request, vars map[string]string, body []byte, fault Fault) *request {
+	return &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.limits.strictLabels}
+}
+
+// holdBack is false if the client left before it was to get its answer.
+func (c *Cloud) holdBack(ctx context.Context, met *incident) bool {
+	if met.NeverAnswers {
+		<-ctx.Done()
+		return false
+	}
+	return c.wait(ctx, met.answerDelay)
+}
+
 // execute is the call itself, without any fault.
-func (c *Cloud) execute(route route, vars map[string]string, miss *apiError, fault Fault, r *http.Request) answer {
+func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 	if miss != nil {
 		return errorAnswer(miss)
 	}
-	body, err := readBody(r)
-	if err != nil {
-		return errorAnswer(err)
-	}
-	req := &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.limits.strictLabels}
 	if !route.open {
 		if err := c.admit(req); err != nil {
 			return errorAnswer(err)
@@ -141,14 +152,8 @@ func (c *Cloud) admit(req *request) *apiError {
 	return nil
 }
 
-func (c *Cloud) latency() time.Duration { return between(c.latencyMin, c.latencyMax) }
-
-// between is a random duration from least to less than most.
-func between(least, most time.Duration) time.Duration {
-	if most <= least {
-		return least
-	}
-	return least + rand.N(most-least)
+func (c *Cloud) latency() time.Duration {
+	return c.latencyMin + c.latencies.spread(c.latencyMax-c.latencyMin, DelayUniform)
 }
 
 // wait is false if the client left before the time was over.
@@ -184,6 +189,13 @@ func writeAnswer(w http.ResponseWriter, requestID string, reply answer) {
 		header.Set("Content-Type", reply.contentType)
 	}
 	maps.Copy(header, reply.header)
+	if reply.half {
+		header.Set("Content-Length", strconv.Itoa(len(reply.body)))
+		w.WriteHeader(reply.status)
+		_, _ = w.Write(reply.body[:len(reply.body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler) // net/http ends the connection
+	}
 	w.WriteHeader(reply.status)
 	_, _ = w.Write(reply.body)
 }
@@ -201,32 +213,6 @@ func dropConnection(w http.ResponseWriter) {
 	_ = conn.Close()
 }
 
-func newRequestID() string {
-	return "req-" + strings.ReplaceAll(uuid.NewString(), "-", "")
-}
-
-// adminState is what GET /admin/state shows.
-type adminState struct {
-	Servers []Server `json:"servers"`
-	NICs    []NIC    `json:"nics"`
-	Volumes []Volume `json:"volumes"`
-	// PublicIPs include those that lead nowhere.
-	PublicIPs []PublicIP     `json:"publicIps"`
-	Calls     map[string]int `json:"calls"`
-	History   Totals         `json:"history"`
-}
-
-func (c *Cloud) serveState(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet {
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return
-	}
-	w.Header().Set("Content-Type", jsonContentType)
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(adminState{
-		Servers: orEmpty(c.Servers()), NICs: orEmpty(c.NICs()), Volumes: orEmpty(c.Volumes()),
-		PublicIPs: orEmpty(c.PublicIPs()),
-		Calls:     c.CallCounts(), History: c.History(),
-	})
+func (c *Cloud) newRequestID() string {
+	return "req-" + strings.ReplaceAll(c.ids.uuid(), "-", "")
 }

@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -27,6 +28,7 @@ type settings struct {
 	authenticate   bool
 	serverLabels   bool
 	limits         limitSettings
+	dice           dice
 }
 
 func defaultSettings() settings {
@@ -39,6 +41,7 @@ func defaultSettings() settings {
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
 		limits:         defaultLimits(),
+		dice:           dice{seed: rand.Uint64()},
 	}
 }
 
@@ -111,4 +114,11 @@ func WithTokenLifetime(d time.Duration) Option {
 // there: stackit_project_id and provisionSTACKITServerAgent. Default: off.
 func WithServerLabels() Option {
 	return func(s *settings) { s.serverLabels = true }
+}
+
+// WithSeed makes the same sequence of calls meet the same latencies, the same
+// faults and the same IDs again. Keys and tokens differ all the same. Default: a
+// random seed, see Seed.
+func WithSeed(seed uint64) Option {
+	return func(s *settings) { s.dice = dice{seed: seed} }
 }

@@ -13,6 +13,12 @@ import (
 // unknownOperation is how calls are counted that no route fits.
 const unknownOperation = "Unknown"
 
+// The operations that have a meaning beyond the route.
+const (
+	tokenOperation        = "Token"
+	createServerOperation = "CreateServer"
+)
+
 // route is one operation of the API document.
 type route struct {
 	operation string
@@ -45,10 +51,10 @@ var routes = slices.Concat(basicRoutes, computeRoutes)
 
 // basicRoutes are for servers, their NICs and volumes, and what those refer to.
 var basicRoutes = []route{
-	{"Token", "POST", "/token", 200, true, (*Cloud).issueToken},
+	{tokenOperation, "POST", "/token", 200, true, (*Cloud).issueToken},
 
 	{"ListServers", "GET", inRegion + "/servers", 200, false, (*Cloud).listServers},
-	{"CreateServer", "POST", inRegion + "/servers", 201, false, (*Cloud).createServer},
+	{createServerOperation, "POST", inRegion + "/servers", 201, false, (*Cloud).createServer},
 	{"GetServer", "GET", inRegion + "/servers/{serverId}", 200, false, (*Cloud).getServer},
 	{"UpdateServer", "PATCH", inRegion + "/servers/{serverId}", 200, false, (*Cloud).updateServer},
 	{"DeleteServer", "DELETE", inRegion + "/servers/{serverId}", 204, false, (*Cloud).deleteServer},
@@ -161,7 +167,7 @@ func (e *tableEntry) vars(segments []string) map[string]string {
 }
 
 func (c *Cloud) issueToken(r *request) (any, *apiError) {
-	response, err := c.tokens.exchange(r.body)
+	response, err := c.tokens.exchange(r.body, &r.fault)
 	if err != nil {
 		return nil, err
 	}

@@ -62,6 +62,9 @@ func (c *Cloud) createServer(r *request) (any, *apiError) {
 		}
 		s := order.place()
 		view = c.showServer(s, now, false)
+		if r.fault.Duplicate {
+			order.repeat()
+		}
 	})
 	return view, err
 }
@@ -210,9 +213,17 @@ func (o *serverOrder) resolveZone() *apiError {
 	return nil
 }
 
+// repeat carries the same order out again, if that is still possible.
+func (o *serverOrder) repeat() {
+	again := &serverOrder{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
+	if again.resolve() == nil {
+		again.place()
+	}
+}
+
 func (o *serverOrder) place() *server {
 	c, fault := o.cloud, o.request.fault
-	boot := outcome{at: o.now.Add(between(c.bootDuration, c.bootDuration+c.bootSpread)), status: StatusActive}
+	boot := outcome{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}

@@ -24,7 +24,7 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 	views := []any{}
 	project, region := r.project(), r.region()
 	c.locked(func(now time.Time) {
-		asOf := now.Add(-c.listLag)
+		asOf := now.Add(-max(c.listLag, r.fault.Stale))
 		for _, s := range c.serversAt(asOf, func(s *server) bool {
 			return s.ProjectID == project && s.Region == region && selector.Matches(labels.Set(s.Labels))
 		}) {
@@ -70,6 +70,10 @@ func (c *Cloud) getServer(r *request) (view any, err *apiError) {
 	details, err := r.flag("details")
 	if err != nil {
 		return nil, err
+	}
+	if stale := r.fault.Stale; stale > 0 {
+		c.locked(func(now time.Time) { view, err = c.staleServer(r, now.Add(-stale), details) })
+		return view, err
 	}
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
 		view = c.showServer(s, now, details)

@@ -74,10 +74,12 @@ type accessClaims struct {
 	Email     string `json:"email"`
 	ProjectID string `json:"stackit/project/project.id"`
 	KeyID     string `json:"kid"`
+	// ValidUntil is when the token really ends, in Unix seconds.
+	ValidUntil int64 `json:"validUntil"`
 }
 
 // exchange turns the form of a token request into an access token.
-func (t *tokenIssuer) exchange(body []byte) (tokenResponse, *apiError) {
+func (t *tokenIssuer) exchange(body []byte, fault *Fault) (tokenResponse, *apiError) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		return tokenResponse{}, badRequest("invalid form")
@@ -85,18 +87,18 @@ func (t *tokenIssuer) exchange(body []byte) (tokenResponse, *apiError) {
 	if grant := form.Get("grant_type"); grant != jwtBearerGrant {
 		return tokenResponse{}, badRequest("unsupported grant_type %q", grant)
 	}
-	key, err := t.verifyAssertion(form.Get("assertion"))
+	key, err := t.verifyAssertion(form.Get("assertion"), fault.TokenSkew)
 	if err != nil {
 		return tokenResponse{}, newError(http.StatusUnauthorized, "%v", err)
 	}
-	token, err := t.issue(key)
+	token, err := t.issue(key, fault)
 	if err != nil {
 		return tokenResponse{}, newError(http.StatusInternalServerError, "sign the token: %v", err)
 	}
 	return tokenResponse{AccessToken: token, ExpiresIn: int(t.lifetime.Seconds()), TokenType: "Bearer"}, nil
 }
 
-func (t *tokenIssuer) verifyAssertion(assertion string) (registeredKey, error) {
+func (t *tokenIssuer) verifyAssertion(assertion string, skew time.Duration) (registeredKey, error) {
 	var key registeredKey
 	var claims jwt.RegisteredClaims
 	_, err := jwt.ParseWithClaims(assertion, &claims, func(token *jwt.Token) (any, error) {
@@ -109,7 +111,7 @@ func (t *tokenIssuer) verifyAssertion(assertion string) (registeredKey, error) {
 		return key.public, nil
 	},
 		jwt.WithValidMethods([]string{jwt.SigningMethodRS512.Alg()}),
-		jwt.WithExpirationRequired(), jwt.WithTimeFunc(t.clock.Now))
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return t.clock.Now().Add(skew) }))
 	if err != nil {
 		return registeredKey{}, err
 	}
@@ -119,20 +121,26 @@ func (t *tokenIssuer) verifyAssertion(assertion string) (registeredKey, error) {
 	return key, nil
 }
 
-func (t *tokenIssuer) issue(key registeredKey) (string, error) {
+func (t *tokenIssuer) issue(key registeredKey, fault *Fault) (string, error) {
 	now := t.clock.Now()
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, accessClaims{
+	end, dated := now.Add(t.lifetime), now.Add(fault.TokenSkew)
+	claims := accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
 			Subject:   key.subject,
-			IssuedAt:  jwt.NewNumericDate(now),
-			ExpiresAt: jwt.NewNumericDate(now.Add(t.lifetime)),
+			IssuedAt:  jwt.NewNumericDate(dated),
+			ExpiresAt: jwt.NewNumericDate(dated.Add(t.lifetime)),
 			ID:        uuid.NewString(),
 		},
-		Email: key.email, ProjectID: key.projectID, KeyID: key.kid,
-	}).SignedString(t.secret)
+		Email: key.email, ProjectID: key.projectID, KeyID: key.kid, ValidUntil: end.Unix(),
+	}
+	if fault.TokenWithoutExpiry {
+		claims.ExpiresAt = nil
+	}
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(t.secret)
 }
 
-// authenticate returns the key behind a request's bearer token.
+// authenticate returns the key behind a request's bearer token. What the token
+// says of its expiry is for clients: a fault may have made it wrong.
 func (t *tokenIssuer) authenticate(r *http.Request) (registeredKey, bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -140,9 +148,8 @@ func (t *tokenIssuer) authenticate(r *http.Request) (registeredKey, bool) {
 	}
 	var claims accessClaims
 	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return t.secret, nil },
-		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}),
-		jwt.WithExpirationRequired(), jwt.WithTimeFunc(t.clock.Now))
-	if err != nil {
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
+	if err != nil || !t.clock.Now().Before(time.Unix(claims.ValidUntil, 0)) {
 		return registeredKey{}, false
 	}
 	return t.key(claims.KeyID)

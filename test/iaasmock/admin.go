@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// adminState is what GET /admin/state shows.
+type adminState struct {
+	Servers []Server `json:"servers"`
+	NICs    []NIC    `json:"nics"`
+	Volumes []Volume `json:"volumes"`
+	// PublicIPs include those that lead nowhere.
+	PublicIPs []PublicIP     `json:"publicIps"`
+	Calls     map[string]int `json:"calls"`
+	History   Totals         `json:"history"`
+}
+
+const adminPrefix = "/admin/"
+
+// adminHandler is everything under /admin/. No fault meets it.
+func (c *Cloud) adminHandler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /admin/state", c.serveState)
+	mux.HandleFunc("GET /admin/faults", c.serveFaults)
+	mux.HandleFunc("POST /admin/faults", c.serveInject)
+	mux.HandleFunc("DELETE /admin/faults", c.serveClearFaults)
+	mux.HandleFunc("DELETE /admin/faults/{id}", c.serveRemoveFault)
+	mux.HandleFunc("GET /admin/faults/presets", c.servePresets)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if crossSite(r) {
+			writeAdmin(w, http.StatusForbidden, newError(http.StatusForbidden, "requests from pages of other sites are refused"))
+			return
+		}
+		mux.ServeHTTP(w, r)
+	})
+}
+
+// crossSite tells a browser's request that a page from elsewhere made. Programs
+// send neither header.
+func crossSite(r *http.Request) bool {
+	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return true
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return false
+	}
+	from, err := url.Parse(origin)
+	return err != nil || !strings.EqualFold(from.Host, r.Host)
+}
+
+func (c *Cloud) serveState(w http.ResponseWriter, _ *http.Request) {
+	writeAdmin(w, http.StatusOK, adminState{
+		Servers: orEmpty(c.Servers()), NICs: orEmpty(c.NICs()), Volumes: orEmpty(c.Volumes()),
+		PublicIPs: orEmpty(c.PublicIPs()), Calls: c.CallCounts(), History: c.History(),
+	})
+}
+
+func (c *Cloud) serveFaults(w http.ResponseWriter, _ *http.Request) {
+	writeAdmin(w, http.StatusOK, items(c.Faults()))
+}
+
+func (c *Cloud) servePresets(w http.ResponseWriter, _ *http.Request) {
+	writeAdmin(w, http.StatusOK, items(Presets()))
+}
+
+func (c *Cloud) serveInject(w http.ResponseWriter, r *http.Request) {
+	body, refused := readBody(r)
+	if refused != nil {
+		writeAdmin(w, refused.Code, refused)
+		return
+	}
+	var f Fault
+	if err := f.UnmarshalJSON(body); err != nil {
+		writeAdmin(w, http.StatusBadRequest, badRequest("%v", err))
+		return
+	}
+	writeAdmin(w, http.StatusCreated, c.inject(f))
+}
+
+func (c *Cloud) serveClearFaults(w http.ResponseWriter, _ *http.Request) {
+	c.ClearFaults()
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func (c *Cloud) serveRemoveFault(w http.ResponseWriter, r *http.Request) {
+	if !c.RemoveFault(r.PathValue("id")) {
+		writeAdmin(w, http.StatusNotFound, notFound("fault "+r.PathValue("id")))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func writeAdmin(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", jsonContentType)
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(body)
+}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"hash/fnv"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// dice are where all that is random in a cloud comes from, except for secrets.
+// Each purpose has a stream of its own: how often one is drawn from does not
+// change the others.
+type dice struct{ seed uint64 }
+
+func (d dice) stream(purpose string) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(d.seed, hash.Sum64()))
+}
+
+// lockedStream is a stream that calls share.
+type lockedStream struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (d dice) lockedStream(purpose string) *lockedStream {
+	return &lockedStream{rng: d.stream(purpose)}
+}
+
+func (s *lockedStream) spread(span time.Duration, distribution string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return spread(s.rng, span, distribution)
+}
+
+// uuid is a random (version 4) UUID.
+func (s *lockedStream) uuid() string {
+	var id uuid.UUID
+	s.mu.Lock()
+	high, low := s.rng.Uint64(), s.rng.Uint64()
+	s.mu.Unlock()
+	for i := range 8 {
+		id[i], id[8+i] = byte(high>>(8*i)), byte(low>>(8*i)) //nolint:gosec // the lowest byte is meant
+	}
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id.String()
+}
+
+// spread draws a time from 0 to span.
+func spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
+	if span <= 0 {
+		return 0
+	}
+	var part float64
+	switch distribution {
+	case DelayNormal:
+		part = 0.5 + rng.NormFloat64()/6
+	case DelayLongTail:
+		part = rng.ExpFloat64() / 10
+	default:
+		part = rng.Float64()
+	}
+	return time.Duration(min(max(part, 0), 1) * float64(span))
+}
+
+// Seed returns what WithSeed was given, or the seed chosen instead of it: with it
+// the same sequence of calls meets the same behaviour again.
+func (c *Cloud) Seed() uint64 { return c.dice.seed }

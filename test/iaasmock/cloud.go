@@ -5,12 +5,10 @@ package iaasmock
 
 import (
 	"fmt"
+	"hash/fnv"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // Cloud is one mocked STACKIT cloud. It is an http.Handler; make it with New.
@@ -194,8 +192,14 @@ func (c *Cloud) serverNICs(s *server) []*nic {
 	return nics
 }
 
-// newMAC returns an address with the prefix that OpenStack gives to its ports.
-func newMAC() string {
-	id := strings.ReplaceAll(uuid.NewString(), "-", "")
-	return fmt.Sprintf("fa:16:3e:%s:%s:%s", id[0:2], id[2:4], id[4:6])
+// newID returns an ID for something new.
+func (c *Cloud) newID() string { return c.ids.uuid() }
+
+// macOf makes an address out of a NIC's ID, with the prefix that OpenStack gives
+// to its ports.
+func macOf(id string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(id))
+	sum := hash.Sum32()
+	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
 }

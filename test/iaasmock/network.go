@@ -63,7 +63,7 @@ func (n *network) assign(nic *NIC) error {
 	}
 	nic.IPv4, nic.IPv6 = v4, v6
 	if nic.MAC == "" {
-		nic.MAC = newMAC()
+		nic.MAC = macOf(nic.ID)
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -161,7 +160,7 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 			return
 		}
 		nic := &nic{NIC: NIC{
-			ID: uuid.NewString(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
+			ID: c.newID(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,
 		}}
 		if err = c.changeNIC(r, nic, payload); err != nil {

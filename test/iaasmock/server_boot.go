@@ -3,8 +3,6 @@
 
 package iaasmock
 
-import "github.com/google/uuid"
-
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
@@ -64,7 +62,7 @@ func (o *serverOrder) bootFromNewVolume() *apiError {
 	if boot.Size < max(minimum, 1) || boot.Size > maxVolumeSize {
 		return badRequest("boot device size is not valid or missing")
 	}
-	boot.ID, o.bootIsNew = uuid.NewString(), true
+	boot.ID, o.bootIsNew = o.cloud.newID(), true
 	o.boot = &Volume{
 		ID: boot.ID, ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
 		Size: boot.Size, PerformanceClass: boot.PerformanceClass,

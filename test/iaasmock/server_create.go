@@ -7,8 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // serverPayload is the body of CreateServer.
@@ -88,7 +86,7 @@ type serverOrder struct {
 
 func (o *serverOrder) resolve() *apiError {
 	o.server = Server{
-		ID: uuid.NewString(), ProjectID: o.request.project(), Region: o.request.region(),
+		ID: o.cloud.newID(), ProjectID: o.request.project(), Region: o.request.region(),
 		Name: o.payload.Name, MachineType: o.payload.MachineType, AffinityGroup: o.payload.AffinityGroup,
 		KeypairName: o.payload.KeypairName, UserData: o.payload.UserData,
 		ServiceAccountMails: o.payload.ServiceAccountMails, AgentProvisioned: o.payload.Agent.Provisioned,
@@ -250,7 +248,7 @@ func (o *serverOrder) placeNICs() error {
 	if o.network != nil {
 		nic := &nic{
 			NIC: NIC{
-				ID: uuid.NewString(), ProjectID: o.server.ProjectID, Region: o.server.Region,
+				ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region,
 				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
 			},
 			addressedAt: o.now.Add(o.cloud.addressDelay),

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -105,7 +104,7 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	}
 	c.locked(func(now time.Time) {
 		volume := &Volume{
-			ID: uuid.NewString(), ProjectID: r.project(), Region: r.region(), Name: payload.Name,
+			ID: c.newID(), ProjectID: r.project(), Region: r.region(), Name: payload.Name,
 			Description: payload.Description, Size: payload.Size, PerformanceClass: payload.PerformanceClass, AvailabilityZone: payload.AvailabilityZone,
 			Bootable: payload.Bootable, Status: VolumeAvailable, Labels: volumeLabels, CreatedAt: now, UpdatedAt: now,
 		}

@@ -1,0 +1,188 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// status of a call; 0 if its connection was lost.
+func (m *mock) status(method, path string, body any) int {
+	m.t.Helper()
+	response, _, err := m.try(method, path, body)
+	if err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
+
+func TestFaultsForOneServer(t *testing.T) {
+	m := openMock(t)
+	labels := object{"app": "a", "tier": "x"}
+	id := m.create(object{"name": "m1", "labels": labels})
+	other := m.create(object{"name": "m2", "labels": object{"app": "b"}})
+	nic := m.server(id).NICIDs[0]
+	otherNIC := m.server(other).NICIDs[0]
+	calls := []struct {
+		name, method, path string
+		body               any
+		hit                bool
+	}{
+		{"creating it", "POST", "/servers", serverBody(object{"name": "m1", "labels": labels}), true},
+		{"creating another", "POST", "/servers", serverBody(object{"name": "m3", "labels": object{"app": "b"}}), false},
+		{"creating garbage", "POST", "/servers", "garbage", false},
+		{"reading it", "GET", "/servers/" + id, nil, true},
+		{"reading another", "GET", "/servers/" + other, nil, false},
+		{"reading one that is not there", "GET", "/servers/" + iaasmock.DefaultVolumeID, nil, false},
+		{"its NICs", "GET", "/servers/" + id + "/nics", nil, true},
+		{"its NIC", "GET", "/nics/" + nic, nil, true},
+		{"its NIC in its network", "GET", "/networks/" + iaasmock.DefaultNetworkID + "/nics/" + nic, nil, true},
+		{"another's NIC", "GET", "/nics/" + otherNIC, nil, false},
+		{"a free NIC", "GET", "/nics/" + iaasmock.DefaultNICID, nil, false},
+		{"a list", "GET", "/servers", nil, false},
+		{"a volume", "GET", "/volumes/" + iaasmock.DefaultVolumeID, nil, false},
+	}
+	for name, row := range map[string]struct {
+		fault  iaasmock.Fault
+		onlyID bool // no server that is to be made has it
+	}{
+		"name":          {iaasmock.Fault{Server: "m1"}, false},
+		"ID":            {iaasmock.Fault{Server: id}, true},
+		"label":         {iaasmock.Fault{LabelSelector: "app=a"}, false},
+		"label set":     {iaasmock.Fault{LabelSelector: "app in (a,c),tier"}, false},
+		"missing label": {iaasmock.Fault{LabelSelector: "app!=b"}, false},
+		"both":          {iaasmock.Fault{Server: "m1", LabelSelector: "tier=x"}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row.fault.Status = http.StatusTeapot
+			defer m.cloud.Inject(row.fault)()
+			for _, call := range calls {
+				want := call.hit && (!row.onlyID || call.method != "POST")
+				if got := m.status(call.method, inRegion+call.path, call.body) == http.StatusTeapot; got != want {
+					t.Errorf("%s: hit is %t", call.name, got)
+				}
+			}
+		})
+	}
+	m.cloud.Inject(iaasmock.Fault{Server: "m1", LabelSelector: "app=b", Status: http.StatusTeapot})
+	m.want(200, "GET", inRegion+"/servers/"+id, nil)
+	m.want(200, "GET", inRegion+"/servers/"+other, nil)
+}
+
+func TestIaaSIsAllButTheTokenEndpoint(t *testing.T) {
+	m := openMock(t)
+	m.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusTeapot})
+	for path, want := range map[string]int{inRegion + "/servers": 418, "/v2/keypairs": 418, "/elsewhere": 418, "/healthz": 200} {
+		if got := m.status("GET", path, nil); got != want {
+			t.Errorf("%s answers %d, want %d", path, got, want)
+		}
+	}
+	if got := m.status("POST", "/token", nil); got != 400 {
+		t.Errorf("the token endpoint answers %d", got)
+	}
+}
+
+func TestFaultsBeginAndEndByTheClock(t *testing.T) {
+	m := openMock(t)
+	now := m.clock.Now()
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, After: 10 * time.Second, Duration: 5 * time.Second})
+	active := m.cloud.Faults()[0]
+	if !active.StartsAt.Equal(now.Add(10*time.Second)) || !active.EndsAt.Equal(now.Add(15*time.Second)) {
+		t.Errorf("it lasts from %s to %s", active.StartsAt, active.EndsAt)
+	}
+	for _, step := range []struct {
+		wait time.Duration
+		want int
+	}{
+		{0, 200}, {10*time.Second - 1, 200}, {1, 503}, {5*time.Second - 1, 503}, {1, 200},
+	} {
+		m.clock.Step(step.wait)
+		if got := m.status("GET", inRegion+"/servers", nil); got != step.want {
+			t.Errorf("after %s: %d, want %d", m.clock.Since(now), got, step.want)
+		}
+	}
+	if left := m.cloud.Faults(); len(left) > 0 {
+		t.Errorf("left over: %+v", left)
+	}
+}
+
+func TestFaultsThatAreOnlyLikely(t *testing.T) {
+	const calls = 400
+	m := openMock(t, iaasmock.WithSeed(1))
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Probability: 0.25})
+	hits := 0
+	for range calls {
+		if m.status("GET", inRegion+"/servers", nil) == 503 {
+			hits++
+		}
+	}
+	if hits < calls/5 || hits > calls*3/10 {
+		t.Errorf("%d of %d calls were hit, want about a quarter", hits, calls)
+	}
+	if active := m.cloud.Faults()[0]; active.Hits != hits || active.Remaining != 0 {
+		t.Errorf("listed as %+v after %d hits", active, hits)
+	}
+	m.cloud.ClearFaults()
+
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Probability: 0.25, Count: 5})
+	hits = 0
+	for range calls {
+		if m.status("GET", inRegion+"/servers", nil) == 503 {
+			hits++
+		}
+	}
+	if hits != 5 {
+		t.Errorf("%d calls were hit: one that is spared must not count", hits)
+	}
+}
+
+func TestSeveralFaults(t *testing.T) {
+	m := hastyMock(t)
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: 500})
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Delay: time.Second})
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 2, Status: 503})
+	m.cloud.Inject(iaasmock.Fault{Count: 2, Delay: 2 * time.Second, AnswerDelay: time.Second})
+	var got []int
+	for range 4 {
+		got = append(got, m.status("GET", inRegion+"/servers", nil))
+	}
+	if diff := cmp.Diff([]int{500, 503, 503, 200}, got); diff != "" {
+		t.Errorf("answers (-want +got):\n%s", diff)
+	}
+	var took []time.Duration
+	var faults [][]string
+	for _, call := range m.cloud.Calls() {
+		took, faults = append(took, call.Duration), append(faults, call.Faults)
+	}
+	if diff := cmp.Diff([]time.Duration{4 * time.Second, 3 * time.Second, 0, 0}, took); diff != "" {
+		t.Errorf("times (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([][]string{{"f1", "f2", "f4"}, {"f3", "f4"}, {"f3"}, nil}, faults); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestInjectRefusesNonsense(t *testing.T) {
+	m := openMock(t)
+	for name, fault := range map[string]iaasmock.Fault{
+		"labelSelector": {Status: 500, LabelSelector: "a in b"}, "operation": {Status: 500, Operation: "MakeServer"},
+		"probability": {Status: 500, Probability: 2}, "delay": {Delay: -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if text, _ := recover().(string); !strings.Contains(text, name+": ") {
+					t.Errorf("panics with %q", text)
+				}
+			}()
+			m.cloud.Inject(fault)
+		})
+	}
+}

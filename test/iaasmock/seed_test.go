@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// afternoon is what 60 calls meet in a mock where much is random.
+func afternoon(t *testing.T, seed uint64, between func(m *mock)) []string {
+	t.Helper()
+	m := hastyMock(t, iaasmock.WithSeed(seed), iaasmock.WithLatency(0, time.Second))
+	if got := m.cloud.Seed(); got != seed {
+		t.Errorf("the seed is %d, want %d", got, seed)
+	}
+	m.inject("unavailable", object{"operation": "ListServers", "probability": 0.5})
+	m.inject("no-capacity", object{"probability": 0.5})
+	m.inject("brown-out", object{"operation": "CreateServer", "probability": 0.5, "duration": "24h"})
+	var met []string
+	for range 30 {
+		if between != nil {
+			between(m)
+		}
+		met = append(met, fmt.Sprintf("%s lists %d", m.delayOf("GET", inRegion+"/servers"), m.cloud.Calls()[len(m.cloud.Calls())-1].Status))
+		_, raw, err := m.try("POST", inRegion+"/servers", serverBody(nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made struct{ ID string }
+		if err := json.Unmarshal(raw, &made); err != nil {
+			t.Fatal(err)
+		}
+		m.clock.Step(time.Minute)
+		server := m.server(made.ID)
+		call := m.cloud.Calls()[len(m.cloud.Calls())-1]
+		met = append(met, fmt.Sprint(call.Duration, call.RequestID, server.Status, server.ID, server.NICIDs, m.cloud.NICs()[1].MAC, server.VolumeIDs))
+	}
+	return met
+}
+
+func TestTheSameSeedMakesTheSameAfternoon(t *testing.T) {
+	first, second, third := afternoon(t, 42, nil), afternoon(t, 42, nil), afternoon(t, 43, nil)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("the same seed does otherwise (-first +second):\n%s", diff)
+	}
+	for i := range first {
+		if first[i] == third[i] {
+			t.Errorf("another seed does the same: %s", first[i])
+		}
+	}
+	if one, other := iaasmock.New(), iaasmock.New(); one.Seed() == other.Seed() {
+		t.Error("two clouds without a seed have the same")
+	}
+}
+
+// Which calls a fault hits must not change with calls that it is not for.
+func TestOtherCallsDoNotChangeWhatAFaultHits(t *testing.T) {
+	run := func(others bool) (hits []int) {
+		m := openMock(t, iaasmock.WithSeed(42))
+		m.inject("unavailable", object{"operation": "ListServers", "probability": 0.3})
+		m.inject("unavailable", object{"operation": "ListNetworks", "probability": 0.3})
+		for range 50 {
+			hits = append(hits, m.status("GET", inRegion+"/servers", nil))
+			if others {
+				m.status("GET", inRegion+"/networks", nil)
+			}
+		}
+		return hits
+	}
+	if diff := cmp.Diff(run(false), run(true)); diff != "" {
+		t.Errorf("they do (-alone +with others):\n%s", diff)
+	}
+}

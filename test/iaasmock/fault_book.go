@@ -67,6 +67,8 @@ type faultBook struct {
 	mu      sync.Mutex
 	entries []*faultEntry
 	added   int
+	// changed is closed when a fault is added or taken away, if somebody asked.
+	changed chan struct{}
 }
 
 type faultEntry struct {
@@ -95,6 +97,7 @@ func (b *faultBook) add(f Fault, now time.Time, d dice) ActiveFault {
 		entry.endsAt = entry.startsAt.Add(f.Duration)
 	}
 	b.entries = append(b.entries, entry)
+	b.announce()
 	return entry.view()
 }
 
@@ -103,7 +106,10 @@ func (b *faultBook) remove(these func(*faultEntry) bool) (removed int) {
 	defer b.mu.Unlock()
 	before := len(b.entries)
 	b.entries = slices.DeleteFunc(b.entries, these)
-	return before - len(b.entries)
+	if removed = before - len(b.entries); removed > 0 {
+		b.announce()
+	}
+	return removed
 }
 
 func (b *faultBook) active(now time.Time) []ActiveFault {

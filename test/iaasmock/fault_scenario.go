@@ -15,7 +15,7 @@ import (
 // injected. Errors say which of them is wrong.
 func ParseScenario(text []byte) ([]Fault, error) {
 	var steps []json.RawMessage
-	if err := yaml.Unmarshal(text, &steps); err != nil {
+	if err := yaml.UnmarshalStrict(text, &steps); err != nil {
 		return nil, fmt.Errorf("a scenario is a list of faults in JSON or YAML: %w", err)
 	}
 	faults := make([]Fault, len(steps))

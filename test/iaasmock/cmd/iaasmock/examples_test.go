@@ -136,7 +136,7 @@ func servers(t *testing.T, url string) []iaasmock.Server {
 func TestPrintedExamplesWork(t *testing.T) {
 	url, intro, _ := start(t, "--no-auth", "--boot", "1ms", "--delete", "1h")
 	methods := runExamples(t, strings.ReplaceAll(intro, "<id>", "ID"))
-	if got := strings.Join(methods, " "); got != "GET POST GET DELETE" {
+	if got := strings.Join(methods, " "); got != "GET GET POST GET DELETE" {
 		t.Errorf("the examples are %s", got)
 	}
 	if left := servers(t, url); len(left) != 1 || left[0].Status != iaasmock.StatusDeleting {

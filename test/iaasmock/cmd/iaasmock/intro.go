@@ -19,6 +19,9 @@ Service account key written to {{.KeyFile}}; its token endpoint is {{.URL}}/toke
 {{end}}
 What exists now:
   curl -s {{.URL}}/admin/state
+
+What goes wrong (--seed {{.Seed}} makes it go wrong the same way again):
+  curl -s {{.URL}}/admin/faults
 {{if .NoAuth}}
 Make a server, watch it boot, delete it:
   API={{.URL}}/v2/projects/{{.Project}}/regions/{{.Region}}
@@ -32,10 +35,10 @@ Environment of a client:
   export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/token{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
 `))
 
-func printIntro(out io.Writer, url string, o options) {
+func printIntro(out io.Writer, url string, o options, seed uint64) {
 	// A closed terminal is no reason to stop serving.
 	_ = intro.Execute(out, map[string]any{
-		"URL": url, "NoAuth": o.noAuth, "KeyFile": o.keyFile,
+		"URL": url, "NoAuth": o.noAuth, "KeyFile": o.keyFile, "Seed": seed,
 		"Project": iaasmock.DefaultProjectID, "Region": iaasmock.DefaultRegion, "Network": iaasmock.DefaultNetworkID,
 		"Image": iaasmock.DefaultImageID, "MachineType": iaasmock.DefaultMachineType, "Keypair": iaasmock.DefaultKeypairName,
 	})

@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // start runs the command on a free port; stop ends it and returns its error.
@@ -97,6 +98,9 @@ func TestClearErrors(t *testing.T) {
 		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
 		"argument":           {[]string{"now"}, `unexpected argument "now"`},
+		"fault":              {[]string{"--fault", "slow,count=many"}, "--fault slow,count=many: count: many is not right"},
+		"no scenario":        {[]string{"--scenario", "/nonexistent.yaml"}, "--scenario: open /nonexistent.yaml"},
+		"bad scenario":       {[]string{"--scenario", "main.go"}, "--scenario main.go: a scenario is a list of faults"},
 		"no such folder":     {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -104,5 +108,51 @@ func TestClearErrors(t *testing.T) {
 				t.Errorf("error is %v, want %q", err, row.want)
 			}
 		})
+	}
+}
+
+func TestFaultsFromTheCommandLine(t *testing.T) {
+	step := filepath.Join(t.TempDir(), "scenario.json")
+	if err := os.WriteFile(step, []byte(`[{"preset":"token-down","after":"1h"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	url, intro, _ := start(t, "--no-auth", "--seed", "42", "--fault", "unavailable,operation=ListServers,count=1", "--fault", "slow,duration=1h",
+		"--scenario", step, "--scenario", "../../testdata/scenario.yaml")
+	if !strings.Contains(intro, "--seed 42 makes it go wrong the same way again") {
+		t.Errorf("the seed is not told: %s", intro)
+	}
+	var active struct {
+		Items []struct{ Name, StartsAt string }
+	}
+	if err := json.Unmarshal(example{method: http.MethodGet, url: url + "/admin/faults"}.run(t), &active); err != nil {
+		t.Fatal(err)
+	}
+	names := make([]string, 0, len(active.Items))
+	for _, fault := range active.Items {
+		names = append(names, fault.Name)
+	}
+	const want = "unavailable slow token-down random-404 no-capacity brown-out lost-answers token-down  connection-refused"
+	if got := strings.Join(names, " "); got != want {
+		t.Errorf("the faults are %q, want %q", got, want)
+	}
+	if len(active.Items) > 2 && active.Items[2].StartsAt == "" {
+		t.Error("a later step begins at once")
+	}
+}
+
+func TestRefusedConnectionsAreAcceptedAgain(t *testing.T) {
+	url, _, stop := start(t, "--fault", "connection-refused,duration=100ms")
+	for end := time.Now().Add(10 * time.Second); ; {
+		response, err := http.Get(url + "/admin/state")
+		if err == nil {
+			_ = response.Body.Close()
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	if err := stop(); err != nil {
+		t.Error(err)
 	}
 }

@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+type options struct {
+	address                      string
+	boot, remove, action         time.Duration
+	latencyMin, latencyMax       time.Duration
+	listLag, addressDelay, token time.Duration
+	noAuth, serverLabels         bool
+	keyFile                      string
+	seed                         *uint64 // nil: any
+	faults                       []iaasmock.Fault
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	var seed uint64
+	var faults, scenarios []string
+	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
+	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
+	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
+	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
+	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start, stop, deallocate or reboot a server")
+	flags.DurationVar(&o.latencyMin, "latency-min", 0, "least time an API call takes")
+	flags.DurationVar(&o.latencyMax, "latency-max", 0, "most time an API call takes; default: --latency-min")
+	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
+	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server has no address")
+	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
+	flags.BoolVar(&o.serverLabels, "server-labels", false, "label new servers as STACKIT does on its own")
+	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
+	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
+	flags.StringArrayVar(&faults, "fault", nil, "what goes wrong, such as no-capacity,count=3,server=m1; may be given several times")
+	flags.StringArrayVar(&scenarios, "scenario", nil, "file with a list of faults, in JSON or YAML; may be given several times")
+	flags.Uint64Var(&seed, "seed", 0, "makes everything random the same again; default: a random one")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if !flags.Changed("latency-max") {
+		o.latencyMax = o.latencyMin
+	}
+	if flags.Changed("seed") {
+		o.seed = &seed
+	}
+	if err := o.checkTimes(); err != nil {
+		return o, err
+	}
+	return o, o.readFaults(faults, scenarios)
+}
+
+func (o *options) checkTimes() error {
+	for name, d := range map[string]time.Duration{
+		"boot": o.boot, "delete": o.remove, "action": o.action, "latency-min": o.latencyMin, "latency-max": o.latencyMax,
+		"list-lag": o.listLag, "address-delay": o.addressDelay, "token-lifetime": o.token,
+	} {
+		if d < 0 {
+			return fmt.Errorf("--%s must not be negative", name)
+		}
+	}
+	if o.latencyMax < o.latencyMin {
+		return errors.New("--latency-max must not be less than --latency-min")
+	}
+	return nil
+}
+
+// readFaults keeps the order: those of flags first.
+func (o *options) readFaults(faults, scenarios []string) error {
+	for _, text := range faults {
+		fault, err := iaasmock.ParseFault(text)
+		if err != nil {
+			return fmt.Errorf("--fault %s: %w", text, err)
+		}
+		o.faults = append(o.faults, fault)
+	}
+	for _, path := range scenarios {
+		text, err := os.ReadFile(path) //nolint:gosec // the file that the user names
+		if err != nil {
+			return fmt.Errorf("--scenario: %w", err)
+		}
+		steps, err := iaasmock.ParseScenario(text)
+		if err != nil {
+			return fmt.Errorf("--scenario %s: %w", path, err)
+		}
+		o.faults = append(o.faults, steps...)
+	}
+	return nil
+}
+
+func (o *options) cloudOptions() []iaasmock.Option {
+	opts := []iaasmock.Option{
+		iaasmock.WithBootDuration(o.boot),
+		iaasmock.WithDeleteDuration(o.remove),
+		iaasmock.WithActionDuration(o.action),
+		iaasmock.WithLatency(o.latencyMin, o.latencyMax),
+		iaasmock.WithListLag(o.listLag),
+		iaasmock.WithAddressDelay(o.addressDelay),
+		iaasmock.WithTokenLifetime(o.token),
+	}
+	if o.noAuth {
+		opts = append(opts, iaasmock.WithoutAuthentication())
+	}
+	if o.serverLabels {
+		opts = append(opts, iaasmock.WithServerLabels())
+	}
+	if o.seed != nil {
+		opts = append(opts, iaasmock.WithSeed(*o.seed))
+	}
+	return opts
+}

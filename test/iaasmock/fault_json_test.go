@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestParseFault(t *testing.T) {
+	capacity := iaasmock.Fault{
+		Name: "no-capacity", Operation: "CreateServer", FinalStatus: "ERROR",
+		ErrorMessage: "No valid host was found. There are not enough hosts available.",
+	}
+	three := capacity
+	three.Count, three.Server = 3, "m1"
+	for _, row := range []struct {
+		text string
+		want iaasmock.Fault
+	}{
+		{"no-capacity", capacity},
+		{"no-capacity,count=3,server=m1", three},
+		{" no-capacity, count=3 ,server=m1", three},
+		{`{"preset":"no-capacity","count":3,"server":"m1"}`, three},
+		{"operation=ListServers,status=503,probability=0.1,duration=1m", iaasmock.Fault{
+			Operation: "ListServers", Status: 503, Probability: 0.1, Duration: time.Minute}},
+		{`dropAfter=true,"labelSelector=a=b,c in (d,e)"`, iaasmock.Fault{DropAfter: true, LabelSelector: "a=b,c in (d,e)"}},
+		{"status=429,header=retry-after: 5,header=X-A:b", iaasmock.Fault{
+			Status: 429, Header: http.Header{"Retry-After": {"5"}, "X-A": {"b"}}}},
+	} {
+		got, err := iaasmock.ParseFault(row.text)
+		if diff := cmp.Diff(row.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", row.text, err, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                        "is not a fault such as no-capacity,count=3",
+		"no-capacities":           `preset: there is no "no-capacities"; there are no-capacity,`,
+		"slow,fast":               "fast: a field needs a value, as in count=3",
+		"slow,cuont=3":            "cuont: there is no such field",
+		"slow,count=many":         "count: many is not right; it takes a whole number",
+		"slow,probability=0":      "probability: 0 would hit nothing",
+		"slow,probability=NaN":    "probability: NaN is not right",
+		"slow,duration=5":         `duration: 5 is not right; it takes a duration such as "1m30s"`,
+		"duplicate=maybe":         "duplicate: maybe is not right; it takes true or false",
+		"status=429,header=Retry": "header: Retry is not right; it takes",
+		"count=3":                 "the fault does nothing",
+		`{"count":3}`:             "the fault does nothing",
+		`slow,"count=3`:           "is not a fault such as",
+	} {
+		if _, err := iaasmock.ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestParseScenario(t *testing.T) {
+	const written = `[{"preset":"slow","after":"1m","name":"later"}, {"status":503,"count":2}]`
+	const asYAML = "- preset: slow\n  after: 1m\n  name: later\n# then\n- {status: 503, count: 2}\n"
+	want := []iaasmock.Fault{
+		{Name: "later", After: time.Minute, Operation: "IaaS", Delay: 500 * time.Millisecond, DelayMax: 3 * time.Second},
+		{Status: 503, Count: 2},
+	}
+	for _, text := range []string{written, asYAML} {
+		got, err := iaasmock.ParseScenario([]byte(text))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"preset: slow":                   "a scenario is a list of faults",
+		"- preset: slow\n- count: 3":     "step 2: the fault does nothing",
+		"- slow":                         `step 1: a fault is a JSON object such as`,
+		"- preset: slow\n  after: 10":    `step 1: after: 10 is not right; it takes a duration`,
+		"- {preset: slow, preset: slow}": "a scenario is a list of faults",
+		"\t":                             "a scenario is a list of faults",
+	} {
+		if _, err := iaasmock.ParseScenario([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The example says what happens when; here it does.
+func TestExampleScenario(t *testing.T) {
+	text, err := os.ReadFile("testdata/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, err := iaasmock.ParseScenario(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := hastyMock(t, iaasmock.WithSeed(1))
+	for _, fault := range faults {
+		m.cloud.Inject(fault)
+	}
+	began := m.clock.Now()
+	for i := range 4 {
+		id := m.create(object{"labels": object{"pool": "canary"}})
+		m.clock.Step(boot)
+		want := "ERROR"
+		if i == 3 {
+			want = "ACTIVE"
+		}
+		if got := m.server(id).Status; got != want {
+			t.Errorf("server %d is %s, want %s", i, got, want)
+		}
+	}
+	at := func(since time.Duration) { m.clock.SetTime(began.Add(since)) }
+	at(2*time.Minute + 10*time.Second)
+	if took := m.delayOf("GET", inRegion+"/networks"); took < 2*time.Second {
+		t.Errorf("in the brown-out a call takes %s", took)
+	}
+	at(4*time.Minute + 10*time.Second)
+	if took, status := m.delayOf("GET", inRegion+"/networks"), m.status("POST", "/token", nil); took != 0 || status != 503 {
+		t.Errorf("after the brown-out a call takes %s; the token endpoint answers %d", took, status)
+	}
+	at(5*time.Minute + 10*time.Second)
+	limited := 0
+	for range 40 {
+		if m.status("GET", inRegion+"/networks", nil) == 429 {
+			limited++
+		}
+	}
+	if limited < 10 || limited > 30 {
+		t.Errorf("%d of 40 calls are limited, want about half", limited)
+	}
+	at(10*time.Minute + time.Second)
+	if got := m.status("GET", inRegion+"/networks", nil); got != 0 {
+		t.Errorf("while nobody listens a call is answered with %d", got)
+	}
+	at(10*time.Minute + 11*time.Second)
+	m.list("/networks")
+	if left := m.cloud.Faults(); len(left) != 1 || left[0].Name != "random-404" {
+		t.Errorf("left over: %+v", left)
+	}
+}
+
+// Every field can be written, under its own name.
+func TestEveryFieldOfAFaultIsInJSON(t *testing.T) {
+	kind := reflect.TypeFor[iaasmock.Fault]()
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		if field.Name == "Match" {
+			continue
+		}
+		var f iaasmock.Fault
+		switch value := reflect.ValueOf(&f).Elem().Field(i); value.Interface().(type) {
+		case string:
+			value.SetString("x")
+		case bool:
+			value.SetBool(true)
+		case int, time.Duration:
+			value.SetInt(1)
+		case float64:
+			value.SetFloat(1)
+		case http.Header:
+			value.Set(reflect.ValueOf(http.Header{"A": {"b"}}))
+		default:
+			t.Fatalf("%s has a type that this test does not know", field.Name)
+		}
+		encoded, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown object
+		if err := json.Unmarshal(encoded, &shown); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.ToLower(field.Name[:1]) + field.Name[1:]
+		if _, ok := shown[name]; !ok || len(shown) != 1 {
+			t.Errorf("%s is shown as %s, want %s", field.Name, encoded, name)
+		}
+	}
+}

@@ -8,7 +8,7 @@
 // addresses from their network, and leave behind what the cloud leaves behind.
 // Requests are checked against the rules of the official API document and
 // refused in the service's words. Nothing runs in the background: the state
-// follows from the clock, which may be a fake one.
+// and what goes wrong follow from the clock, which may be a fake one.
 //
 //	cloud := iaasmock.New(iaasmock.WithBootDuration(2 * time.Second))
 //	api := httptest.NewServer(cloud)
@@ -22,6 +22,9 @@
 //
 // Quotas count (WithQuota), machine types run out (WithCapacity), and both can be
 // changed while the cloud runs (SetQuota, SetCapacity).
+//
+// Fault is all that can go wrong, Presets are the usual cases, WithSeed makes what
+// is random happen again.
 //
 // What a fresh cloud holds is in DefaultCatalogue. Calls the mock does not know
 // are answered with 404 or 405 and counted as "Unknown". No client is treated

@@ -17,7 +17,7 @@ import (
 // afternoon is what 60 calls meet in a mock where much is random.
 func afternoon(t *testing.T, seed uint64, between func(m *mock)) []string {
 	t.Helper()
-	m := hastyMock(t, iaasmock.WithSeed(seed), iaasmock.WithLatency(0, time.Second))
+	m := hastyMock(t, iaasmock.WithSeed(seed), iaasmock.WithLatency(0, time.Second), iaasmock.WithBootSpread(2*time.Minute))
 	if got := m.cloud.Seed(); got != seed {
 		t.Errorf("the seed is %d, want %d", got, seed)
 	}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,7 +19,7 @@ const noTarget = "none"
 
 // startCloud serves the mock on a free port.
 func (e *Env) startCloud() error {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := e.settings.cloud.Listen("127.0.0.1:0")
 	if err != nil {
 		return &PartError{Part: PartCloud, Err: err}
 	}

@@ -153,7 +153,7 @@ func TestReadmeExamplesWork(t *testing.T) {
 	url, _, _ := start(t, strings.Fields(command[1])...)
 	const documented = "http://127.0.0.1:8080"
 	methods := runExamples(t, strings.ReplaceAll(readme, documented, url))
-	if got := strings.Join(methods, " "); got != "POST GET GET" {
+	if got := strings.Join(methods, " "); got != "POST GET GET GET POST GET POST POST DELETE DELETE" {
 		t.Errorf("the examples are %s", got)
 	}
 	if made := servers(t, url); len(made) != 1 {
@@ -161,6 +161,27 @@ func TestReadmeExamplesWork(t *testing.T) {
 	}
 	if o, err := parse(nil); err != nil || "http://"+o.address != documented {
 		t.Errorf("by default the command listens on %s, %v", o.address, err)
+	}
+}
+
+// The commands that the README starts are taken as a shell reads them.
+func TestReadmeCommandsWork(t *testing.T) {
+	commands := regexp.MustCompile(`(?m)^go run ./test/iaasmock/cmd/iaasmock (.*)$`).FindAllStringSubmatch(readFile(t, "../../README.md"), -1)
+	t.Chdir("../../../..") // where go run finds the command
+	faults := 0
+	for _, command := range commands {
+		words, err := exec.CommandContext(t.Context(), "sh", "-c", `printf '%s\n' `+command[1]).Output()
+		if err != nil {
+			t.Fatalf("a shell does not take %s: %v", command[1], err)
+		}
+		o, err := parse(strings.Split(strings.TrimSuffix(string(words), "\n"), "\n"))
+		if err != nil {
+			t.Errorf("%s: %v", command[1], err)
+		}
+		faults += len(o.faults)
+	}
+	if len(commands) < 3 || faults < 10 {
+		t.Errorf("%d commands with %d faults", len(commands), faults)
 	}
 }
 

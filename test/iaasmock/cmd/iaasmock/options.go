@@ -16,7 +16,8 @@ import (
 
 type options struct {
 	address                      string
-	boot, remove, action         time.Duration
+	boot, bootSpread             time.Duration
+	remove, action               time.Duration
 	latencyMin, latencyMax       time.Duration
 	listLag, addressDelay, token time.Duration
 	noAuth, serverLabels         bool
@@ -32,6 +33,7 @@ func parse(args []string) (options, error) {
 	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
 	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
+	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "how much longer that may take, at random")
 	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
 	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start, stop, deallocate or reboot a server")
 	flags.DurationVar(&o.latencyMin, "latency-min", 0, "least time an API call takes")
@@ -65,7 +67,7 @@ func parse(args []string) (options, error) {
 
 func (o *options) checkTimes() error {
 	for name, d := range map[string]time.Duration{
-		"boot": o.boot, "delete": o.remove, "action": o.action, "latency-min": o.latencyMin, "latency-max": o.latencyMax,
+		"boot": o.boot, "boot-spread": o.bootSpread, "delete": o.remove, "action": o.action, "latency-min": o.latencyMin, "latency-max": o.latencyMax,
 		"list-lag": o.listLag, "address-delay": o.addressDelay, "token-lifetime": o.token,
 	} {
 		if d < 0 {
@@ -104,6 +106,7 @@ func (o *options) readFaults(faults, scenarios []string) error {
 func (o *options) cloudOptions() []iaasmock.Option {
 	opts := []iaasmock.Option{
 		iaasmock.WithBootDuration(o.boot),
+		iaasmock.WithBootSpread(o.bootSpread),
 		iaasmock.WithDeleteDuration(o.remove),
 		iaasmock.WithActionDuration(o.action),
 		iaasmock.WithLatency(o.latencyMin, o.latencyMax),

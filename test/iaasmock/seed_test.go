@@ -61,21 +61,27 @@ func TestTheSameSeedMakesTheSameAfternoon(t *testing.T) {
 	}
 }
 
-// Which calls a fault hits must not change with calls that it is not for.
-func TestOtherCallsDoNotChangeWhatAFaultHits(t *testing.T) {
-	run := func(others bool) (hits []int) {
+// Which calls a fault hits must not change with calls that it is not for, and
+// faults must not all hit at once.
+func TestFaultsHitIndependently(t *testing.T) {
+	run := func(others bool) (hits, otherHits []int) {
 		m := openMock(t, iaasmock.WithSeed(42))
 		m.inject("unavailable", object{"operation": "ListServers", "probability": 0.3})
 		m.inject("unavailable", object{"operation": "ListNetworks", "probability": 0.3})
 		for range 50 {
 			hits = append(hits, m.status("GET", inRegion+"/servers", nil))
 			if others {
-				m.status("GET", inRegion+"/networks", nil)
+				otherHits = append(otherHits, m.status("GET", inRegion+"/networks", nil))
 			}
 		}
-		return hits
+		return hits, otherHits
 	}
-	if diff := cmp.Diff(run(false), run(true)); diff != "" {
-		t.Errorf("they do (-alone +with others):\n%s", diff)
+	alone, _ := run(false)
+	together, others := run(true)
+	if diff := cmp.Diff(alone, together); diff != "" {
+		t.Errorf("other calls change it (-alone +together):\n%s", diff)
+	}
+	if cmp.Equal(together, others) {
+		t.Error("two faults always hit together")
 	}
 }

@@ -131,6 +131,10 @@ func (field faultField) setText(f *Fault, text string) error {
 
 // setJSON sets the field from JSON.
 func (field faultField) setJSON(f *Fault, raw json.RawMessage) error {
+	if isNull(raw) {
+		reflect.ValueOf(field.at(f)).Elem().SetZero()
+		return nil
+	}
 	switch at := field.at(f).(type) {
 	case *time.Duration:
 		var text string
@@ -156,6 +160,8 @@ func (field faultField) setJSON(f *Fault, raw json.RawMessage) error {
 	}
 	return nil
 }
+
+func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
 
 func (field faultField) malformed(text string) error {
 	wanted := ""

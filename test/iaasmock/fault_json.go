@@ -7,6 +7,8 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -43,7 +45,8 @@ func (a ActiveFault) MarshalJSON() ([]byte, error) {
 }
 
 // UnmarshalJSON reads a fault that people wrote. Its errors name the field, what
-// is wrong with it and what is right; a fault that does nothing is one.
+// is wrong with it and what is right; a fault that does nothing is one. With
+// null a field is not set, whatever a preset says.
 func (f *Fault) UnmarshalJSON(raw []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -61,17 +64,17 @@ func (f *Fault) UnmarshalJSON(raw []byte) error {
 		}
 		delete(fields, "preset")
 	}
-	for name, value := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field, err := findFaultField(name)
 		if err != nil {
 			return err
 		}
-		if err := field.setJSON(&read, value); err != nil {
+		if err := field.setJSON(&read, fields[name]); err != nil {
 			return err
 		}
 	}
-	_, probability := fields["probability"]
-	if err := read.validateWritten(probability); err != nil {
+	probability, written := fields["probability"]
+	if err := read.validateWritten(written && !isNull(probability)); err != nil {
 		return err
 	}
 	*f = read

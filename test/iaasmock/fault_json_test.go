@@ -35,6 +35,8 @@ func TestParseFault(t *testing.T) {
 		{"operation=ListServers,status=503,probability=0.1,duration=1m", iaasmock.Fault{
 			Operation: "ListServers", Status: 503, Probability: 0.1, Duration: time.Minute}},
 		{`dropAfter=true,"labelSelector=a=b,c in (d,e)"`, iaasmock.Fault{DropAfter: true, LabelSelector: "a=b,c in (d,e)"}},
+		{`{"preset":"brown-out","duration":null,"delayDistribution":null,"probability":null}`, iaasmock.Fault{
+			Name: "brown-out", Delay: 2 * time.Second, DelayMax: 20 * time.Second}},
 		{"status=429,header=retry-after: 5,header=X-A:b", iaasmock.Fault{
 			Status: 429, Header: http.Header{"Retry-After": {"5"}, "X-A": {"b"}}}},
 	} {
@@ -44,19 +46,20 @@ func TestParseFault(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		"":                        "is not a fault such as no-capacity,count=3",
-		"no-capacities":           `preset: there is no "no-capacities"; there are no-capacity,`,
-		"slow,fast":               "fast: a field needs a value, as in count=3",
-		"slow,cuont=3":            "cuont: there is no such field",
-		"slow,count=many":         "count: many is not right; it takes a whole number",
-		"slow,probability=0":      "probability: 0 would hit nothing",
-		"slow,probability=NaN":    "probability: NaN is not right",
-		"slow,duration=5":         `duration: 5 is not right; it takes a duration such as "1m30s"`,
-		"duplicate=maybe":         "duplicate: maybe is not right; it takes true or false",
-		"status=429,header=Retry": "header: Retry is not right; it takes",
-		"count=3":                 "the fault does nothing",
-		`{"count":3}`:             "the fault does nothing",
-		`slow,"count=3`:           "is not a fault such as",
+		"":                              "is not a fault such as no-capacity,count=3",
+		"no-capacities":                 `preset: there is no "no-capacities"; there are no-capacity,`,
+		"slow,fast":                     "fast: a field needs a value, as in count=3",
+		"slow,cuont=3":                  "cuont: there is no such field",
+		"slow,count=many":               "count: many is not right; it takes a whole number",
+		"slow,probability=0":            "probability: 0 would hit nothing",
+		"slow,probability=NaN":          "probability: NaN is not right",
+		"slow,duration=5":               `duration: 5 is not right; it takes a duration such as "1m30s"`,
+		"duplicate=maybe":               "duplicate: maybe is not right; it takes true or false",
+		"status=429,header=Retry":       "header: Retry is not right; it takes",
+		`{"Z":1,"preset":"slow","A":1}`: "A: there is no such field",
+		"count=3":                       "the fault does nothing",
+		`{"count":3}`:                   "the fault does nothing",
+		`slow,"count=3`:                 "is not a fault such as",
 	} {
 		if _, err := iaasmock.ParseFault(text); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -179,6 +181,53 @@ func TestPresets(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("no preset %s", name)
 		}
+	}
+}
+
+func TestReadmeNamesThePresets(t *testing.T) {
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named []string
+	for _, preset := range iaasmock.Presets() {
+		named = append(named, "`"+preset.Name+"`")
+	}
+	if line := "\nPresets: " + strings.Join(named, ", ") + ".\n"; !strings.Contains(string(readme), line) {
+		t.Errorf("the README lacks %s", line)
+	}
+}
+
+// Faults come and go while calls meet them and people look.
+func TestFaultsFromManySides(t *testing.T) {
+	m := openMock(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for range 30 {
+				removeFault := m.cloud.Inject(iaasmock.Fault{Status: 503, Probability: 0.5, Server: "server1", Header: http.Header{"A": {"b"}}})
+				m.status("POST", inRegion+"/servers", serverBody(nil))
+				m.status("GET", "/admin/faults", nil)
+				removeFault()
+			}
+		})
+		wg.Go(func() {
+			for range 30 {
+				m.status("POST", "/admin/faults", object{"preset": "stale-lists", "count": 2})
+				m.status("GET", inRegion+"/servers", nil)
+				for _, fault := range m.cloud.Faults() {
+					if fault.Header != nil {
+						fault.Header.Set("A", "c") // a copy
+					}
+					m.status("DELETE", "/admin/faults/"+fault.ID, nil)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	m.cloud.ClearFaults()
+	if got := m.status("POST", inRegion+"/servers", serverBody(nil)); got != 201 {
+		t.Errorf("without faults a call is answered with %d", got)
 	}
 }
 

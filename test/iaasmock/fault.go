@@ -106,8 +106,9 @@ type Fault struct {
 
 	// FinalStatus, with CreateServer: the state the server ends in instead of
 	// ACTIVE, usually StatusError. With DeleteServer: the state it ends in
-	// instead of being gone. With StartServer, StopServer, DeallocateServer and
-	// RebootServer: the state it ends in instead of the action's own.
+	// instead of being gone. With StartServer, StopServer, DeallocateServer,
+	// RebootServer, RescueServer, UnrescueServer and ResizeServer: the state it
+	// ends in instead of the action's own.
 	FinalStatus string
 	// ErrorMessage is the server's errorMessage in FinalStatus.
 	ErrorMessage string

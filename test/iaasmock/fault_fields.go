@@ -34,6 +34,12 @@ type faultField struct {
 	only []string
 }
 
+// endingOperations lead a server to a state.
+var endingOperations = []string{
+	createServerOperation, "DeleteServer", "StartServer", "StopServer", "DeallocateServer", "RebootServer",
+	"RescueServer", "UnrescueServer", "ResizeServer",
+}
+
 // faultFields are all fields of Fault but Match, which cannot be written.
 var faultFields = []faultField{
 	{name: "name", at: func(f *Fault) any { return &f.Name }},
@@ -61,10 +67,8 @@ var faultFields = []faultField{
 	{name: "halfAnswer", role: acts, at: func(f *Fault) any { return &f.HalfAnswer }},
 	{name: "refuseConnections", role: acts, at: func(f *Fault) any { return &f.RefuseConnections }, only: []string{""}},
 
-	{name: "finalStatus", role: acts, at: func(f *Fault) any { return &f.FinalStatus },
-		only: []string{createServerOperation, "DeleteServer", "StartServer", "StopServer", "DeallocateServer", "RebootServer"}},
-	{name: "errorMessage", role: acts, at: func(f *Fault) any { return &f.ErrorMessage },
-		only: []string{createServerOperation, "DeleteServer", "StartServer", "StopServer", "DeallocateServer", "RebootServer"}},
+	{name: "finalStatus", role: acts, at: func(f *Fault) any { return &f.FinalStatus }, only: endingOperations},
+	{name: "errorMessage", role: acts, at: func(f *Fault) any { return &f.ErrorMessage }, only: endingOperations},
 	{name: "neverBoots", role: acts, at: func(f *Fault) any { return &f.NeverBoots }, only: []string{createServerOperation}},
 	{name: "neverGone", role: acts, at: func(f *Fault) any { return &f.NeverGone }, only: []string{"DeleteServer"}},
 	{name: "duplicate", role: acts, at: func(f *Fault) any { return &f.Duplicate }, only: []string{createServerOperation}},

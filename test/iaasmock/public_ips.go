@@ -11,7 +11,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -168,7 +167,7 @@ func (c *Cloud) createPublicIP(r *request) (view any, err *apiError) {
 		if err = c.allowPublicIP(r.project(), r.region()); err != nil {
 			return
 		}
-		ip := &PublicIP{ID: uuid.NewString(), ProjectID: r.project(), Region: r.region()}
+		ip := &PublicIP{ID: c.newID(), ProjectID: r.project(), Region: r.region()}
 		if err = c.changePublicIP(r, ip, payload); err != nil {
 			return
 		}

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // defaultLogLength is in lines, as documented.
@@ -24,7 +22,7 @@ func (c *Cloud) getServerConsole(r *request) (view any, err *apiError) {
 		}
 		view = struct {
 			URL string `json:"url"`
-		}{"https://console.invalid/vnc_auto.html?token=" + uuid.NewString()}
+		}{"https://console.invalid/vnc_auto.html?token=" + c.newID()}
 		return nil
 	})
 	return view, err

@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 // rewirable are the states in which NICs come and go; a deallocated server has
@@ -74,7 +72,7 @@ func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 			return err
 		}
 		nic := &nic{NIC: NIC{
-			ID: uuid.NewString(), ProjectID: s.ProjectID, Region: s.Region, NetworkID: network.ID,
+			ID: c.newID(), ProjectID: s.ProjectID, Region: s.Region, NetworkID: network.ID,
 			SecurityGroups: s.SecurityGroups, MadeByServer: true,
 		}}
 		if network.assign(&nic.NIC) != nil {

@@ -32,6 +32,12 @@ func (c *Cloud) adminHandler() http.Handler {
 	mux.HandleFunc("DELETE /admin/faults", c.serveClearFaults)
 	mux.HandleFunc("DELETE /admin/faults/{id}", c.serveRemoveFault)
 	mux.HandleFunc("GET /admin/faults/presets", c.servePresets)
+	mux.HandleFunc("GET /admin/events", c.serveEvents)
+	mux.HandleFunc("GET /admin/calls", c.serveCalls)
+	mux.HandleFunc("GET /admin/servers/{id}", c.serveServer)
+	mux.HandleFunc("POST /admin/servers/{id}/status", c.serveSetStatus)
+	mux.HandleFunc("POST /admin/servers/{id}/stop", c.serveStop)
+	mux.HandleFunc("DELETE /admin/servers/{id}", c.serveRemove)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if crossSite(r) {
 			writeAdmin(w, http.StatusForbidden, newError(http.StatusForbidden, "requests from pages of other sites are refused"))

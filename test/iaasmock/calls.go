@@ -49,6 +49,9 @@ type callLog struct {
 	ring   []Call
 	next   int
 	counts map[string]int
+	// total counts all calls ever, also across resets: it names a point in time
+	// for since.
+	total int
 }
 
 func (l *callLog) add(call Call) {
@@ -58,6 +61,7 @@ func (l *callLog) add(call Call) {
 		l.counts = map[string]int{}
 	}
 	l.counts[call.Operation]++
+	l.total++
 	if len(l.ring) < keptCalls {
 		l.ring = append(l.ring, call)
 		return
@@ -74,6 +78,19 @@ func (c *Cloud) Calls() []Call {
 	calls := make([]Call, 0, len(l.ring))
 	calls = append(calls, l.ring[l.next:]...)
 	return append(calls, l.ring[:l.next]...)
+}
+
+// since returns the calls after the first seen ones, the oldest first, no more
+// than the last limit of them, and how many calls there were in all.
+func (l *callLog) since(seen, limit int) (calls []Call, total int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	count := min(l.total-seen, len(l.ring), limit)
+	calls = make([]Call, 0, max(count, 0))
+	for i := len(l.ring) - count; i < len(l.ring); i++ {
+		calls = append(calls, l.ring[(l.next+i)%len(l.ring)])
+	}
+	return calls, l.total
 }
 
 // CallCounts returns how many calls of each operation there were since New or

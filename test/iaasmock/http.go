@@ -19,18 +19,19 @@ import (
 const maxBody = 4 << 20
 
 // ServeHTTP answers the IaaS API under /v2, the token endpoint at POST /token,
-// the state as JSON at GET /admin/state, faults at /admin/faults, and GET
+// the state as JSON at GET /admin/state, faults at /admin/faults, a page for
+// people at GET / with what it needs below /console/ and /admin/, and GET
 // /healthz.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch r.URL.Path {
-	case "/healthz":
+	switch {
+	case r.URL.Path == "/healthz":
 		w.Header().Set("Content-Type", "text/plain")
 		_, _ = io.WriteString(w, "ok\n")
+	case strings.HasPrefix(r.URL.Path, adminPrefix):
+		c.admin.ServeHTTP(w, r)
+	case r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, consolePrefix):
+		serveConsole(w, r)
 	default:
-		if strings.HasPrefix(r.URL.Path, adminPrefix) {
-			c.admin.ServeHTTP(w, r)
-			return
-		}
 		c.serveAPI(w, r)
 	}
 }

@@ -168,7 +168,7 @@ func TestUnknownCalls(t *testing.T) {
 		code         int
 		method, path string
 	}{
-		{404, "GET", "/"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/backups"}, {404, "GET", inRegion + "//servers"},
+		{404, "GET", "/v1"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/backups"}, {404, "GET", inRegion + "//servers"},
 		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/backup"},
 		{405, "DELETE", inRegion + "/servers"}, {405, "GET", "/token"},
 	} {

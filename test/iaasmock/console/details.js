@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+import { ask, attempt } from './ask.js';
+import { byId, el, setText, showStatus, statusMark } from './dom.js';
+import { ago, clockTime, cloudNow } from './format.js';
+import { focusServer, markOpen, serverById } from './servers.js';
+
+let openId;
+let shown = ''; // what the body was made from
+let latest = 0; // the last reading asked for
+let ahead = []; // nodes that count down, with their time
+
+const path = (id) => `admin/servers/${encodeURIComponent(id)}`;
+
+/** initDetails readies the panel. */
+export function initDetails() {
+  byId('details-close').addEventListener('click', close);
+  document.addEventListener('keydown', (event) => {
+    if (event.key === 'Escape' && openId && event.target !== byId('find')) close();
+  });
+  byId('details-actions').addEventListener('submit', (event) => {
+    event.preventDefault();
+    const errorMessage = byId('fail-message').value;
+    attempt('The server is in ERROR.', () => ask('POST', `${path(openId)}/status`, { status: 'ERROR', errorMessage }));
+  });
+  byId('stop-server').addEventListener('click', () => attempt('The server is stopping.', () => ask('POST', `${path(openId)}/stop`)));
+  byId('remove-server').addEventListener('click', () => attempt('The server is gone.', () => ask('DELETE', path(openId))));
+  setInterval(countDown, 1000);
+}
+
+/** openDetails shows a server and moves the keyboard to it. */
+export function openDetails(id) {
+  openId = id;
+  shown = '';
+  markOpen(id);
+  byId('details-body').replaceChildren();
+  byId('details').hidden = false;
+  document.body.classList.add('with-details');
+  showHead(serverById(id));
+  byId('details-title').focus();
+  refreshDetails();
+}
+
+function close() {
+  const id = openId;
+  openId = undefined;
+  byId('details').hidden = true;
+  document.body.classList.remove('with-details');
+  markOpen(undefined);
+  focusServer(id);
+}
+
+/** refreshDetails reads the open server again, after anything has changed. */
+export async function refreshDetails() {
+  if (!openId) return;
+  const id = openId;
+  const reading = ++latest;
+  let details;
+  try {
+    details = await ask('GET', path(id));
+  } catch (failure) {
+    if (failure.status === 404 && id === openId && reading === latest) showGone();
+    return;
+  }
+  if (id !== openId || reading !== latest) return;
+  showHead(details);
+  const text = JSON.stringify(details);
+  if (text === shown) return;
+  shown = text;
+  showBody(details);
+}
+
+function showHead(server) {
+  if (!server) return;
+  setText(byId('details-title'), server.name);
+  showStatus(byId('details-status'), server.status);
+  enable(true, server.status);
+}
+
+function showGone() {
+  showStatus(byId('details-status'), 'GONE');
+  enable(false);
+}
+
+function enable(there, status) {
+  const held = document.activeElement;
+  for (const control of byId('details-actions').elements) control.disabled = !there;
+  byId('stop-server').disabled = status !== 'ACTIVE';
+  // A control that is switched off under the keyboard would lose it.
+  if (held?.disabled) byId('details-title').focus();
+}
+
+function showBody(d) {
+  ahead = [];
+  const boot = d.bootVolume;
+  byId('details-body').replaceChildren(
+    d.errorMessage ? el('p', { className: 'failure', textContent: d.errorMessage }) : '',
+    section('Timeline', timeline(d.timeline)),
+    section('Server', pairs([
+      ['ID', d.id], ['project', d.projectId], ['region', d.region], ['zone', d.availabilityZone],
+      ['machine type', d.machineType], ['power', d.powerStatus], ['image', d.imageId],
+      ['boot volume', boot && `${boot.size} GB from ${boot.sourceType} ${boot.sourceId}`],
+      ['', boot && (boot.deleteOnTermination ? 'deleted with the server' : 'stays when the server goes')],
+      ['network', d.networkId], ['key pair', d.keypairName], ['affinity group', d.affinityGroup],
+      ['security groups', d.securityGroups?.join('\n')], ['service accounts', d.serviceAccountMails?.join('\n')],
+      ['agent', d.agentProvisioned === undefined ? undefined : d.agentProvisioned ? 'provisioned' : 'not provisioned'],
+      ['user data', d.userDataSize ? `${d.userDataSize} bytes, not shown` : 'none'],
+    ])),
+    section('Labels', pairs(Object.entries(d.labels ?? {}).sort())),
+    section('Metadata', pairs(Object.entries(d.metadata ?? {}).sort())),
+    ...d.nics.map((nic) => section('NIC', pairs([
+      ['ID', nic.id], ['IPv4', nic.ipv4], ['IPv6', nic.ipv6], ['MAC', nic.mac], ['network', nic.networkId],
+      ['allowed addresses', nic.allowedAddresses?.join('\n')], ['security groups', nic.securityGroups?.join('\n')],
+      ['with the server', nic.madeByServer ? 'made for it, goes with it' : 'handed in, stays'],
+    ]))),
+    ...d.volumes.map((volume) => section(boot?.id === volume.id ? 'Boot volume' : 'Volume', pairs([
+      ['ID', volume.id], ['name', volume.name], ['size', `${volume.size} GB`], ['class', volume.performanceClass],
+      ['zone', volume.availabilityZone], ['state', volume.status],
+    ]))),
+  );
+  countDown();
+}
+
+function section(title, content) {
+  return content.childElementCount ? el('section', {}, el('h3', { textContent: title }), content) : '';
+}
+
+function pairs(entries) {
+  return el('dl', { className: 'pairs' }, ...entries.filter(([, value]) => value !== undefined && value !== '')
+    .flatMap(([name, value]) => [el('dt', { textContent: name }), el('dd', { textContent: value })]));
+}
+
+function timeline(milestones) {
+  return el('ol', { className: 'timeline' }, ...milestones.map((m, i) => {
+    const at = new Date(m.at);
+    const when = el('span', { className: 'quiet' });
+    if (m.ahead) ahead.push([when, at.getTime()]);
+    else if (i > 0) when.textContent = `after ${ago(at - new Date(milestones[i - 1].at))}`;
+    const mark = statusMark(m.status);
+    const node = el('li', {}, el('time', { textContent: clockTime(at), dateTime: m.at }), mark, when,
+      m.errorMessage ? el('span', { className: 'failure', textContent: m.errorMessage }) : '');
+    if (m.ahead) node.dataset.ahead = true;
+    return node;
+  }));
+}
+
+function countDown() {
+  for (const [node, at] of ahead) setText(node, `expected in ${ago(Math.max(at - cloudNow(), 0))}`);
+}

@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+import { byId, el, setData, setText, showStatus, statusMark } from './dom.js';
+import { ago, cloudNow, number } from './format.js';
+
+// What servers are grouped by, below their project. A key that begins with * fits
+// every label with that end. ?group=<keys> or the field changes it.
+const defaultGroupKeys = '*/cluster, kubernetes.io/machineclass';
+
+const rows = new Map(); // by server ID
+const groups = new Map(); // by key
+const statusButtons = new Map();
+const onlyStatuses = new Set();
+let groupKeys = [];
+let find = '';
+let openServer;
+
+/** initServers readies the list; open is called with a server's ID. */
+export function initServers(open) {
+  openServer = open;
+  const field = byId('group-by');
+  field.value = new URLSearchParams(location.search).get('group') ?? defaultGroupKeys;
+  groupKeys = splitKeys(field.value);
+  field.addEventListener('change', () => regroup(field.value));
+  byId('find').addEventListener('input', (event) => {
+    find = event.target.value.trim().toLowerCase();
+    filterAll();
+  });
+  const list = byId('groups');
+  list.addEventListener('click', (event) => {
+    const button = event.target.closest('button.row');
+    if (button) openServer(button.dataset.id);
+  });
+  list.addEventListener('keydown', moveBetweenRows);
+  setInterval(showAges, 1000);
+}
+
+const splitKeys = (text) => text.split(',').map((key) => key.trim()).filter(Boolean);
+
+function regroup(text) {
+  groupKeys = splitKeys(text);
+  const url = new URL(location.href);
+  if (text.trim() === defaultGroupKeys) url.searchParams.delete('group');
+  else url.searchParams.set('group', text.trim());
+  history.replaceState(null, '', url);
+  const all = [...rows.values()].map((row) => row.server);
+  rows.clear();
+  groups.clear();
+  byId('groups').replaceChildren();
+  applyServers(all, []);
+}
+
+/** othersThan are the IDs of the servers shown that are not among these. */
+export function othersThan(servers) {
+  const there = new Set(servers.map((server) => server.id));
+  return [...rows.keys()].filter((id) => !there.has(id));
+}
+
+/** applyServers shows new and changed servers and takes away those that are gone. */
+export function applyServers(changed, gone) {
+  for (const id of gone) removeRow(id);
+  for (const server of changed) {
+    const row = rows.get(server.id);
+    const group = groupOf(server);
+    if (row && row.group === group) updateRow(row, server);
+    else {
+      if (row) removeRow(server.id);
+      addRow(server, group);
+    }
+  }
+  for (const [key, group] of groups) {
+    if (group.rows.size === 0) {
+      group.node.remove();
+      groups.delete(key);
+    } else if (group.stale) showGroup(group);
+  }
+  showStatuses();
+  showCount();
+}
+
+export const serverById = (id) => rows.get(id)?.server;
+
+/** focusServer puts the keyboard back on a server, on the list if it is gone. */
+export function focusServer(id) {
+  (rows.get(id)?.button ?? byId('servers')).focus();
+}
+
+/** markOpen shows which server the details are of. */
+export function markOpen(id) {
+  for (const row of rows.values()) {
+    if (row.id === id) row.button.setAttribute('aria-current', 'true');
+    else row.button.removeAttribute('aria-current');
+  }
+}
+
+function labelOf(labels, key) {
+  if (!key.startsWith('*')) return labels[key];
+  const found = Object.keys(labels).sort().find((name) => name.endsWith(key.slice(1)));
+  return found && labels[found];
+}
+
+function groupOf(server) {
+  const values = groupKeys.map((key) => labelOf(server.labels ?? {}, key));
+  const key = JSON.stringify([server.projectId, server.region, ...values.map((value) => value ?? null)]);
+  let group = groups.get(key);
+  if (!group) {
+    group = makeGroup(key, server, values);
+    groups.set(key, group);
+    const after = [...groups.values()].filter((other) => other.key > key && other !== group)
+      .sort((a, b) => (a.key < b.key ? -1 : 1))[0];
+    byId('groups').insertBefore(group.node, after?.node ?? null);
+  }
+  return group;
+}
+
+function makeGroup(key, server, values) {
+  const list = el('ul');
+  const share = el('span', { className: 'share', 'aria-hidden': 'true' });
+  const count = el('span', { className: 'count' });
+  const title = el('h3', {}, ...values.flatMap((value, i) => [
+    i > 0 ? el('span', { className: 'slash', textContent: '/' }) : null,
+    el('span', { className: value ? '' : 'quiet', textContent: value ?? 'no label', title: groupKeys[i] }),
+  ]).filter(Boolean));
+  if (values.length === 0) title.append('servers');
+  const project = el('span', { className: 'project', textContent: `${server.projectId} · ${server.region}` });
+  const node = el('details', { className: 'group', open: true }, el('summary', {}, title, count, share, project), list);
+  return { key, node, list, share, count, rows: new Map(), stale: true };
+}
+
+function addRow(server, group) {
+  const row = makeRow(server, group);
+  rows.set(server.id, row);
+  group.rows.set(server.id, row);
+  group.stale = true;
+  // Servers come in order of creation, nearly always.
+  let before = null;
+  for (let last = group.list.lastElementChild; last && Number(last.dataset.number) > server.number; last = last.previousElementSibling) before = last;
+  group.list.insertBefore(row.node, before);
+  updateRow(row, server);
+}
+
+function makeRow(server, group) {
+  const cells = {
+    status: statusMark(server.status),
+    name: el('span', { className: 'name' }), message: el('span', { className: 'message' }),
+    type: el('span', { className: 'wide' }), zone: el('span', { className: 'wide' }),
+    address: el('span', { className: 'wide mono' }), age: el('span', { className: 'age' }),
+  };
+  const button = el('button', { className: 'row', type: 'button' }, cells.status,
+    el('span', { className: 'who' }, cells.name, cells.message), cells.type, cells.zone, cells.address, cells.age);
+  button.dataset.id = server.id;
+  const node = el('li', {}, button);
+  node.dataset.number = server.number;
+  return { id: server.id, node, button, cells, group, server };
+}
+
+function updateRow(row, server) {
+  if (row.server.status !== server.status) row.group.stale = true;
+  row.server = server;
+  const { cells } = row;
+  showStatus(cells.status, server.status);
+  setText(cells.name, server.name);
+  setText(cells.message, server.errorMessage ?? '');
+  setText(cells.type, server.machineType);
+  setText(cells.zone, server.availabilityZone);
+  setText(cells.address, server.address ?? '–');
+  setText(cells.age, ago(cloudNow() - server.createdAt));
+  setData(row.button, 'name', server.name);
+  setData(row.button, 'status', server.status);
+  row.text = [server.name, server.id, server.address, server.machineType, server.availabilityZone,
+    ...Object.entries(server.labels ?? {}).map(([key, value]) => `${key}=${value}`)].join('\n').toLowerCase();
+  filter(row);
+}
+
+function removeRow(id) {
+  const row = rows.get(id);
+  if (!row) return;
+  const held = document.activeElement === row.button;
+  const next = row.node.nextElementSibling ?? row.node.previousElementSibling;
+  row.node.remove();
+  rows.delete(id);
+  row.group.rows.delete(id);
+  row.group.stale = true;
+  // The keyboard must not fall back to the top of the page.
+  if (held) (next?.firstElementChild ?? byId('servers')).focus();
+}
+
+function countStatuses(some) {
+  const counts = new Map();
+  for (const row of some) counts.set(row.server.status, (counts.get(row.server.status) ?? 0) + 1);
+  return [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function showGroup(group) {
+  group.stale = false;
+  const counts = countStatuses(group.rows.values());
+  setText(group.count, number(group.rows.size));
+  group.share.replaceChildren(...counts.map(([status, count]) => {
+    const part = el('span');
+    part.dataset.status = status;
+    part.style.flexGrow = count;
+    return part;
+  }));
+  hideEmpty(group);
+}
+
+function showStatuses() {
+  const counts = new Map(countStatuses(rows.values()));
+  for (const status of counts.keys()) if (!statusButtons.has(status)) addStatusButton(status);
+  for (const [status, { button, count }] of statusButtons) {
+    setText(count, number(counts.get(status) ?? 0));
+    button.hidden = !counts.has(status) && !onlyStatuses.has(status) && document.activeElement !== button;
+  }
+}
+
+function addStatusButton(status) {
+  const count = el('b');
+  const button = el('button', { type: 'button', className: 'status-filter', 'aria-pressed': 'false' }, statusMark(status), ' ', count);
+  button.addEventListener('click', () => {
+    if (!onlyStatuses.delete(status)) onlyStatuses.add(status);
+    button.setAttribute('aria-pressed', onlyStatuses.has(status));
+    filterAll();
+  });
+  statusButtons.set(status, { button, count });
+  const after = [...statusButtons.keys()].sort().find((other) => other > status);
+  byId('statuses').insertBefore(button, statusButtons.get(after)?.button ?? null);
+}
+
+function filter(row) {
+  const shown = (onlyStatuses.size === 0 || onlyStatuses.has(row.server.status)) && (find === '' || row.text.includes(find));
+  if (row.node.hidden === shown) {
+    row.node.hidden = !shown;
+    row.group.stale = true;
+  }
+}
+
+function hideEmpty(group) {
+  group.node.hidden = [...group.rows.values()].every((row) => row.node.hidden);
+}
+
+function filterAll() {
+  for (const row of rows.values()) filter(row);
+  for (const group of groups.values()) hideEmpty(group);
+  showStatuses();
+  showCount();
+}
+
+function showCount() {
+  let shown = 0;
+  for (const row of rows.values()) if (!row.node.hidden) shown++;
+  setText(byId('shown'), shown === rows.size ? number(rows.size) : `${number(shown)} of ${number(rows.size)}`);
+  byId('no-servers').hidden = rows.size > 0;
+}
+
+function showAges() {
+  const now = cloudNow();
+  for (const row of rows.values()) setText(row.cells.age, ago(now - row.server.createdAt));
+}
+
+function moveBetweenRows(event) {
+  const steps = { ArrowDown: 1, ArrowUp: -1, Home: -Infinity, End: Infinity };
+  const step = steps[event.key];
+  if (!step || !event.target.matches('button.row')) return;
+  const all = [...byId('groups').querySelectorAll('details[open]:not([hidden]) li:not([hidden]) button.row')];
+  const to = Math.min(Math.max(all.indexOf(event.target) + step, 0), all.length - 1);
+  all[to]?.focus();
+  event.preventDefault();
+}

@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const defaultCallLimit = 100
+
+// statusForm is how states look. The API document lists some; SetServerStatus
+// takes any.
+var statusForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,62}$`)
+
+// serverDetails is what GET /admin/servers/{id} shows: everything but the
+// content of the user data, which holds credentials.
+type serverDetails struct {
+	Server
+	// UserDataSize is in bytes, decoded.
+	UserDataSize int         `json:"userDataSize"`
+	NICs         []NIC       `json:"nics"`
+	Volumes      []Volume    `json:"volumes"`
+	Timeline     []milestone `json:"timeline"`
+}
+
+// milestone is a state of a server and when it began, or will begin.
+type milestone struct {
+	At           time.Time `json:"at"`
+	Status       string    `json:"status"`
+	ErrorMessage string    `json:"errorMessage,omitempty"`
+	// Ahead: as things stand it will come to this.
+	Ahead bool `json:"ahead,omitempty"`
+}
+
+// gone ends a timeline: no state of the API says it.
+const gone = "GONE"
+
+// serveCalls answers with the last calls, the newest first.
+func (c *Cloud) serveCalls(w http.ResponseWriter, r *http.Request) {
+	limit := defaultCallLimit
+	if text := r.URL.Query().Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > keptCalls {
+			refuse(w, badRequest("limit: %q is not right; it takes a number from 1 to %d", text, keptCalls))
+			return
+		}
+	}
+	calls, _ := c.calls.since(0, limit)
+	slices.Reverse(calls)
+	writeAdmin(w, http.StatusOK, items(calls))
+}
+
+func (c *Cloud) serveServer(w http.ResponseWriter, r *http.Request) {
+	details, ok := c.serverDetails(r.PathValue("id"))
+	if !ok {
+		refuse(w, notFound("server"))
+		return
+	}
+	writeAdmin(w, http.StatusOK, details)
+}
+
+func (c *Cloud) serverDetails(id string) (details serverDetails, ok bool) {
+	c.locked(func(now time.Time) {
+		var s *server
+		if s, ok = c.servers.get(id); !ok {
+			return
+		}
+		details = serverDetails{
+			Server: s.viewAt(now).clone(), UserDataSize: len(s.UserData),
+			NICs: []NIC{}, Volumes: []Volume{}, Timeline: s.timeline(now),
+		}
+		details.UserData = nil
+		for _, nic := range c.serverNICs(s) {
+			details.NICs = append(details.NICs, nic.viewAt(now).clone())
+		}
+		for _, volumeID := range s.VolumeIDs {
+			if volume, attached := c.volumes.get(volumeID); attached {
+				details.Volumes = append(details.Volumes, volume.clone())
+			}
+		}
+	})
+	return details, ok
+}
+
+// timeline is the server's life in order, with what lies ahead.
+func (s *server) timeline(now time.Time) []milestone {
+	line := []milestone{{At: s.CreatedAt, Status: StatusCreating}}
+	for _, o := range s.life {
+		line = append(line, milestone{At: o.at, Status: o.status, ErrorMessage: o.message, Ahead: o.at.After(now)})
+	}
+	if !s.goneAt.IsZero() {
+		line = append(line, milestone{At: s.goneAt, Status: gone, Ahead: true})
+	}
+	return line
+}
+
+// serveSetStatus is SetServerStatus.
+func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
+	var wanted struct {
+		Status       string `json:"status"`
+		ErrorMessage string `json:"errorMessage"`
+	}
+	if err := readAction(r, &wanted); err != nil {
+		refuse(w, err)
+		return
+	}
+	if !statusForm.MatchString(wanted.Status) {
+		refuse(w, badRequest("status: %q is not right; it takes a state such as %s", wanted.Status, StatusError))
+		return
+	}
+	if c.SetServerStatus(r.PathValue("id"), wanted.Status, wanted.ErrorMessage) != nil {
+		refuse(w, notFound("server"))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveStop stops a server as somebody else would: by StopServer's rules, but
+// past the faults and uncounted.
+func (c *Cloud) serveStop(w http.ResponseWriter, r *http.Request) {
+	found, ok := c.Server(r.PathValue("id"))
+	if !ok {
+		refuse(w, notFound("server"))
+		return
+	}
+	vars := map[string]string{"projectId": found.ProjectID, "region": found.Region, "serverId": found.ID}
+	if _, err := c.stopServer(&request{Request: r, vars: vars}); err != nil {
+		refuse(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveRemove is RemoveServer.
+func (c *Cloud) serveRemove(w http.ResponseWriter, r *http.Request) {
+	if c.RemoveServer(r.PathValue("id")) != nil {
+		refuse(w, notFound("server"))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// refuse says why not, in the API's form.
+func refuse(w http.ResponseWriter, err *apiError) { writeAdmin(w, err.Code, err) }
+
+// readAction decodes the body of an action; what it does not know is refused.
+func readAction(r *http.Request, into any) *apiError {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return badRequest("body: %v", err)
+	}
+	if decoder.More() {
+		return badRequest("body: more than one value")
+	}
+	return nil
+}

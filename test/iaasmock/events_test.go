@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// listener is a client of the event stream.
+type listener struct {
+	m     *mock
+	lines *bufio.Scanner
+	leave func()
+}
+
+// listen connects. When the test is over the connection must be gone, or the
+// server would not close.
+func (m *mock) listen() *listener {
+	m.t.Helper()
+	ctx, leave := context.WithCancel(m.t.Context())
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/admin/events", nil)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.t.Cleanup(func() { leave(); _ = response.Body.Close() })
+	if got := response.Header.Get("Content-Type"); response.StatusCode != 200 || got != "text/event-stream" {
+		m.t.Fatalf("the stream is %s %q", response.Status, got)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 16<<20)
+	return &listener{m: m, lines: lines, leave: leave}
+}
+
+// block reads up to the next empty line.
+func (l *listener) block() []string {
+	l.m.t.Helper()
+	var block []string
+	for l.lines.Scan() {
+		if l.lines.Text() == "" {
+			return block
+		}
+		block = append(block, l.lines.Text())
+	}
+	l.m.t.Fatalf("the stream ended: %v", l.lines.Err())
+	return nil
+}
+
+// event reads an event of this name.
+func (l *listener) event(name string) object {
+	l.m.t.Helper()
+	block := l.block()
+	if len(block) != 2 || block[0] != "event: "+name {
+		l.m.t.Fatalf("got %v, want the event %s", block, name)
+	}
+	var content object
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(block[1], "data: ")), &content); err != nil {
+		l.m.t.Fatal(err)
+	}
+	return content
+}
+
+// tick lets the streams look once more.
+func (m *mock) tick(d time.Duration) {
+	m.t.Helper()
+	m.awaitStream()
+	m.clock.Step(d)
+}
+
+// awaitStream returns when a stream waits for the clock.
+func (m *mock) awaitStream() {
+	m.t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !m.clock.HasWaiters(); {
+		if time.Now().After(deadline) {
+			m.t.Fatal("no stream waits for the clock")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func statuses(event object) string {
+	var found []string
+	servers, _ := event["servers"].([]any)
+	for _, server := range servers {
+		found = append(found, fmt.Sprint(server.(object)["name"], " ", server.(object)["status"]))
+	}
+	return strings.Join(found, ", ")
+}
+
+func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
+	m := openMock(t)
+	first := m.create(object{"name": "first", "labels": object{"x/cluster": "one"}})
+	l := m.listen()
+	snapshot := l.event("snapshot")
+	if got := statuses(snapshot); got != "first CREATING" {
+		t.Errorf("snapshot of %s", got)
+	}
+	row := snapshot["servers"].([]any)[0].(object)
+	if row["id"] != first || row["labels"].(object)["x/cluster"] != "one" || row["address"] == "" || row["userData"] != nil {
+		t.Errorf("row %v", row)
+	}
+	if calls := snapshot["calls"].([]any); len(calls) != 1 || calls[0].(object)["operation"] != "CreateServer" {
+		t.Errorf("calls %v", calls)
+	}
+
+	m.awaitStream()
+	m.create(object{"name": "second"})
+	m.tick(time.Second)
+	change := l.event("change")
+	if got := statuses(change); got != "second CREATING" {
+		t.Errorf("told of %s, want the new server alone", got)
+	}
+	if counters := change["counters"].(object); counters["callsTotal"] != 2.0 || counters["nics"] != 3.0 ||
+		counters["history"].(object)["serversCreated"] != 2.0 || counters["calls"].(object)["CreateServer"] != 2.0 {
+		t.Errorf("counters %v", counters)
+	}
+
+	m.tick(boot - time.Second)
+	if got := statuses(l.event("change")); got != "first ACTIVE, second ACTIVE" {
+		t.Errorf("told of %s, want what time has brought", got)
+	}
+	m.awaitStream()
+	m.want(200, "PATCH", inRegion+"/servers/"+first, object{"labels": object{"x/cluster": "two"}})
+	m.tick(500 * time.Millisecond)
+	if row := l.event("change")["servers"].([]any)[0].(object); row["labels"].(object)["x/cluster"] != "two" {
+		t.Errorf("row %v", row)
+	}
+	m.awaitStream()
+	if err := m.cloud.RemoveServer(first); err != nil {
+		t.Fatal(err)
+	}
+	m.tick(500 * time.Millisecond)
+	change = l.event("change")
+	if gone := change["gone"].([]any); len(gone) != 1 || gone[0] != first {
+		t.Errorf("gone %v", gone)
+	}
+}
+
+func TestEventsAreSilentWhileNothingChanges(t *testing.T) {
+	m := openMock(t)
+	l := m.listen()
+	if snapshot := l.event("snapshot"); snapshot["counters"] == nil {
+		t.Errorf("snapshot of nothing: %v", snapshot)
+	}
+	for range 29 {
+		m.tick(500 * time.Millisecond)
+	}
+	m.tick(500 * time.Millisecond) // 15 s of silence
+	if block := l.block(); len(block) != 1 || !strings.HasPrefix(block[0], ":") {
+		t.Errorf("got %v, want a heartbeat", block)
+	}
+}
+
+func TestEventsBoundTheCalls(t *testing.T) {
+	m := openMock(t)
+	for i := range 150 {
+		m.want(200, "GET", fmt.Sprintf("/v2/keypairs?n=%d", i), nil)
+	}
+	snapshot := m.listen().event("snapshot")
+	calls := snapshot["calls"].([]any)
+	if last := calls[len(calls)-1].(object)["query"].(object)["n"].([]any)[0]; len(calls) != 100 || last != "149" {
+		t.Errorf("%d calls up to %v, want the last 100", len(calls), last)
+	}
+	if total := snapshot["counters"].(object)["callsTotal"]; total != 150.0 {
+		t.Errorf("%v calls in all", total)
+	}
+}
+
+// TestEventsEndWithTheirClient: a stream waits on the clock and on nothing else,
+// so that the fake clock shows whether one is left.
+func TestEventsEndWithTheirClient(t *testing.T) {
+	m := openMock(t)
+	var listeners []*listener
+	for range 10 {
+		l := m.listen()
+		l.event("snapshot")
+		listeners = append(listeners, l)
+	}
+	for _, l := range listeners {
+		l.leave()
+	}
+	for deadline := time.Now().Add(10 * time.Second); m.clock.HasWaiters(); {
+		if time.Now().After(deadline) {
+			t.Fatal("a stream outlives its client")
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func BenchmarkEventsOf5000Servers(b *testing.B) {
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
+	fill(b, cloud, 5000)
+	b.ResetTimer()
+	for b.Loop() {
+		ctx, leave := context.WithCancel(b.Context())
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/admin/events", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		leave() // one snapshot, no more
+		cloud.ServeHTTP(discard{header: http.Header{}}, request)
+	}
+}
+
+// discard is a client that reads and forgets.
+type discard struct{ header http.Header }
+
+func (d discard) Header() http.Header         { return d.header }
+func (d discard) Write(p []byte) (int, error) { return len(p), nil }
+func (d discard) WriteHeader(int)             {}
+func (d discard) Flush()                      {}
+
+// fill makes servers without the network.
+func fill(b *testing.B, cloud *iaasmock.Cloud, count int) {
+	b.Helper()
+	for i := range count {
+		body := fmt.Sprintf(`{"name":"s%d","machineType":"c2i.2","labels":{"x/cluster":"c%d"},"networking":{"networkId":%q},"imageId":%q}`,
+			i, i%7, iaasmock.DefaultNetworkID, iaasmock.DefaultImageID)
+		request := httptest.NewRequestWithContext(b.Context(), http.MethodPost, inRegion+"/servers", strings.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		response := httptest.NewRecorder()
+		if cloud.ServeHTTP(response, request); response.Code != http.StatusCreated {
+			b.Fatalf("%d %s", response.Code, response.Body)
+		}
+	}
+}

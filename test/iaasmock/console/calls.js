@@ -66,9 +66,10 @@ function callNode(call, fits) {
   const node = el('li', { title: `${call.method} ${call.path}${query && '?'}${query}\n${call.requestId}` },
     el('time', { textContent: clockTime(new Date(call.startedAt)), dateTime: call.startedAt }),
     code,
-    el('span', { className: 'operation', textContent: call.operation }),
-    el('span', { className: 'target', textContent: targetOf(call) }),
+    el('span', { className: 'operation', textContent: call.faults ? `${call.operation} (fault)` : call.operation }),
+    el('span', { className: 'target' }, el('bdi', { textContent: targetOf(call) })),
     el('span', { className: 'took', textContent: took(call.duration) }));
+  if (call.faults) node.dataset.fault = true;
   node.call = call;
   node.hidden = !fits(call);
   return node;

@@ -3,7 +3,7 @@
 
 import { ask, attempt } from './ask.js';
 import { byId, el, setText, showStatus, statusMark } from './dom.js';
-import { ago, clockTime, cloudNow } from './format.js';
+import { ago, clockTime, cloudNow, lapse } from './format.js';
 import { focusServer, markOpen, serverById } from './servers.js';
 
 let openId;
@@ -26,7 +26,16 @@ export function initDetails() {
   });
   byId('stop-server').addEventListener('click', () => attempt('The server is stopping.', () => ask('POST', `${path(openId)}/stop`)));
   byId('remove-server').addEventListener('click', () => attempt('The server is gone.', () => ask('DELETE', path(openId))));
+  wide.addEventListener('change', coverRest);
   setInterval(countDown, 1000);
+}
+
+// Where the panel lies over something, the keyboard must not get there.
+const wide = matchMedia('(min-width: 1101px)');
+function coverRest() {
+  const open = openId !== undefined;
+  for (const node of document.querySelectorAll('.skips, .top, .faults, .servers')) node.inert = open && !wide.matches;
+  byId('calls').inert = open;
 }
 
 /** openDetails shows a server and moves the keyboard to it. */
@@ -37,6 +46,7 @@ export function openDetails(id) {
   byId('details-body').replaceChildren();
   byId('details').hidden = false;
   document.body.classList.add('with-details');
+  coverRest();
   showHead(serverById(id));
   byId('details-title').focus();
   refreshDetails();
@@ -47,6 +57,7 @@ function close() {
   openId = undefined;
   byId('details').hidden = true;
   document.body.classList.remove('with-details');
+  coverRest();
   markOpen(undefined);
   focusServer(id);
 }
@@ -136,7 +147,7 @@ function timeline(milestones) {
     const at = new Date(m.at);
     const when = el('span', { className: 'quiet' });
     if (m.ahead) ahead.push([when, at.getTime()]);
-    else if (i > 0) when.textContent = `after ${ago(at - new Date(milestones[i - 1].at))}`;
+    else if (i > 0) when.textContent = `after ${lapse(at - new Date(milestones[i - 1].at))}`;
     const mark = statusMark(m.status);
     const node = el('li', {}, el('time', { textContent: clockTime(at), dateTime: m.at }), mark, when,
       m.errorMessage ? el('span', { className: 'failure', textContent: m.errorMessage }) : '');

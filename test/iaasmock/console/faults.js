@@ -3,32 +3,31 @@
 
 import { ask, attempt } from './ask.js';
 import { byId, el, setText } from './dom.js';
-import { ago, cloudNow, number } from './format.js';
+import { ago, cloudNow, number, plural } from './format.js';
 
-const active = new Map(); // nodes by fault ID
-const refreshEvery = 1000;
-let reading = false;
-let again = false;
+const active = new Map(); // by fault ID
+const presets = new Map(); // by name
+// The presets that stand in the open; the others are behind "More".
+const common = ['no-capacity', 'quota-exceeded', 'boot-error', 'stuck-creating', 'stuck-deleting', 'lost-answers',
+  'rate-limited', 'unavailable', 'bad-gateway', 'slow', 'brown-out', 'token-down'];
 
 /** initFaults makes a button of each preset the mock knows. */
 export async function initFaults() {
-  byId('clear-faults').addEventListener('click', async () => {
-    await attempt('All faults are cleared.', () => ask('DELETE', 'admin/faults'));
-    byId('presets').querySelector('button')?.focus();
-    refreshFaults();
-  });
-  setInterval(showEnds, 1000);
+  byId('clear-faults').addEventListener('click', () => attempt('All faults are cleared.', () => ask('DELETE', 'admin/faults')));
+  setInterval(showTimes, 1000);
   const { items } = await ask('GET', 'admin/faults/presets');
-  byId('presets').replaceChildren(...items.map(presetButton));
+  for (const preset of items) presets.set(preset.name, preset);
+  for (const { node, fault } of active.values()) setText(node.querySelector('.effect'), effectOf(fault));
+  const inTheOpen = (preset) => common.includes(preset.name);
+  byId('presets').replaceChildren(...items.filter(inTheOpen).map(presetButton));
+  byId('more-presets').replaceChildren(...items.filter((preset) => !inTheOpen(preset)).map(presetButton));
 }
 
 function presetButton(preset) {
   const button = el('button', { type: 'button', textContent: preset.name, title: preset.description, 'aria-description': preset.description });
   button.dataset.preset = preset.name;
-  button.addEventListener('click', async () => {
-    await attempt(`Injected ${preset.name}.`, () => ask('POST', 'admin/faults', { preset: preset.name, ...limits() }));
-    refreshFaults();
-  });
+  button.addEventListener('click', () => attempt(`Injected ${preset.name}.`,
+    () => ask('POST', 'admin/faults', { preset: preset.name, ...limits() })));
   return button;
 }
 
@@ -42,28 +41,8 @@ function limits() {
   };
 }
 
-/** refreshFaults reads what is active, at most once a second however often it is asked. */
-export async function refreshFaults() {
-  if (reading) {
-    again = true;
-    return;
-  }
-  reading = true;
-  try {
-    apply((await ask('GET', 'admin/faults')).items);
-  } catch {
-    // The stream says that the connection is lost.
-  }
-  setTimeout(() => {
-    reading = false;
-    if (again) {
-      again = false;
-      refreshFaults();
-    }
-  }, refreshEvery);
-}
-
-function apply(faults) {
+/** applyFaults shows all faults there are. */
+export function applyFaults(faults) {
   const left = new Set(active.keys());
   for (const fault of faults) {
     left.delete(fault.id);
@@ -71,29 +50,33 @@ function apply(faults) {
     update(active.get(fault.id), fault);
   }
   for (const id of left) remove(id);
+  const held = document.activeElement === byId('clear-faults');
   byId('no-faults').hidden = active.size > 0;
   byId('clear-faults').hidden = active.size === 0;
+  if (held && active.size === 0) firstPreset()?.focus();
 }
 
+const firstPreset = () => byId('presets').querySelector('button');
+
 function add(fault) {
-  const title = titleOf(fault);
+  const title = fault.name || fault.operation || 'any call';
   const button = el('button', { type: 'button', textContent: 'Remove', 'aria-label': `Remove ${title}` });
-  button.addEventListener('click', async () => {
-    await attempt(`Removed ${title}.`, () => ask('DELETE', `admin/faults/${encodeURIComponent(fault.id)}`));
-    refreshFaults();
-  });
-  const entry = { title: el('b', { textContent: title }), what: el('span', { textContent: effectOf(fault) }), hits: el('span', { className: 'count' }), ends: el('span', { className: 'count' }) };
-  entry.node = el('li', {}, entry.title, entry.what, entry.hits, entry.ends, button);
-  entry.node.dataset.fault = fault.id;
+  button.addEventListener('click', () => attempt(`Removed ${title}.`,
+    () => ask('DELETE', `admin/faults/${encodeURIComponent(fault.id)}`)));
+  const entry = { fault, hits: el('span', { className: 'count' }), times: el('span', { className: 'count' }) };
+  entry.node = el('li', {}, el('b', { textContent: title }), el('span', { className: 'effect', textContent: effectOf(fault) }),
+    entry.hits, entry.times, button);
+  entry.node.dataset.fault = title;
   byId('active-faults').append(entry.node);
   active.set(fault.id, entry);
 }
 
 function update(entry, fault) {
   const remaining = fault.remaining ? `, ${number(fault.remaining)} to go` : '';
-  setText(entry.hits, `${number(fault.hits ?? 0)} hit${remaining}`);
-  entry.endsAt = fault.endsAt && Date.parse(fault.endsAt);
-  showEnd(entry);
+  setText(entry.hits, `${plural(fault.hits, 'hit')}${remaining}`);
+  entry.startsAt = Date.parse(fault.startsAt);
+  entry.endsAt = Date.parse(fault.endsAt);
+  showTime(entry);
 }
 
 function remove(id) {
@@ -102,23 +85,29 @@ function remove(id) {
   const next = node.nextElementSibling ?? node.previousElementSibling;
   node.remove();
   active.delete(id);
-  if (held) (next?.querySelector('button') ?? byId('presets').querySelector('button'))?.focus();
+  // The keyboard must not fall back to the top of the page.
+  if (held) (next?.querySelector('button') ?? firstPreset())?.focus();
 }
 
-function showEnd(entry) {
-  setText(entry.ends, entry.endsAt ? `ends in ${ago(entry.endsAt - cloudNow())}` : '');
+function showTime({ times, startsAt, endsAt }) {
+  const now = cloudNow();
+  if (startsAt > now) setText(times, `begins in ${ago(startsAt - now)}`);
+  else setText(times, endsAt ? `ends in ${ago(endsAt - now)}` : '');
 }
 
-function showEnds() {
-  for (const entry of active.values()) showEnd(entry);
+function showTimes() {
+  for (const entry of active.values()) showTime(entry);
 }
 
-const titleOf = (fault) => fault.preset || fault.operation || 'any call';
+// What is told elsewhere, or is too long to tell.
+const told = new Set(['id', 'name', 'hits', 'remaining', 'startsAt', 'endsAt', 'count', 'after', 'duration', 'body', 'contentType']);
 
-/** effectOf tells the fields of a fault that are its own, shortly. */
+/** effectOf tells what a fault does: in its preset's words, else by its fields. */
 function effectOf(fault) {
-  const told = new Set(['id', 'preset', 'hits', 'remaining', 'endsAt', 'count', 'duration']);
-  return Object.entries(fault).filter(([name, value]) => !told.has(name) && value !== '' && value !== null && value !== false)
-    .map(([name, value]) => (value === true ? name : `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`))
-    .join(', ');
+  const preset = presets.get(fault.name);
+  const own = Object.entries(fault).filter(([name, value]) => !told.has(name) && !same(value, preset?.fault[name]))
+    .map(([name, value]) => (value === true ? name : `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`));
+  return [preset?.description, ...own].filter(Boolean).join(' ');
 }
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);

@@ -10,6 +10,9 @@ export function ago(ms) {
   return `${Math.floor(s / 86400)}d ${Math.floor(s / 3600) % 24}h`;
 }
 
+/** lapse is a duration in milliseconds, exact where it is short. */
+export const lapse = (ms) => (ms < 10000 ? `${(ms / 1000).toFixed(1)}s` : ago(ms));
+
 /** took is a duration in nanoseconds, as Go counts. */
 export function took(ns) {
   const ms = ns / 1e6;
@@ -31,3 +34,6 @@ export const number = (n) => n.toLocaleString('en');
 let skew = 0;
 export function setClock(now) { skew = Date.parse(now) - Date.now(); }
 export const cloudNow = () => Date.now() + skew;
+
+/** plural is a number with its noun. */
+export const plural = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;

@@ -6,7 +6,7 @@ import { cloudNow, setClock } from './format.js';
 import { applyCalls, applyCounters, clearCalls, initCalls, showRate } from './calls.js';
 import { applyServers, initServers, othersThan } from './servers.js';
 import { initDetails, openDetails, refreshDetails } from './details.js';
-import { initFaults, refreshFaults } from './faults.js';
+import { applyFaults, initFaults } from './faults.js';
 
 function showConnection(state, text) {
   const connection = byId('connection');
@@ -19,8 +19,8 @@ function apply(event) {
   applyServers(event.servers ?? [], event.gone ?? []);
   applyCalls(event.calls ?? []);
   if (event.counters) applyCounters(event.counters, cloudNow());
+  if (event.faults) applyFaults(event.faults);
   refreshDetails();
-  refreshFaults();
 }
 
 function connect() {

@@ -10,6 +10,7 @@ const defaultGroupKeys = '*/cluster, kubernetes.io/machineclass';
 
 const rows = new Map(); // by server ID
 const groups = new Map(); // by key
+const projects = new Map(); // by key: the nodes that hold the groups
 const statusButtons = new Map();
 const onlyStatuses = new Set();
 let groupKeys = [];
@@ -47,6 +48,7 @@ function regroup(text) {
   const all = [...rows.values()].map((row) => row.server);
   rows.clear();
   groups.clear();
+  projects.clear();
   byId('groups').replaceChildren();
   applyServers(all, []);
 }
@@ -73,6 +75,10 @@ export function applyServers(changed, gone) {
     if (group.rows.size === 0) {
       group.node.remove();
       groups.delete(key);
+      if (group.project.node.childElementCount === 1) {
+        group.project.node.remove();
+        projects.delete(group.project.key);
+      }
     } else if (group.stale) showGroup(group);
   }
   showStatuses();
@@ -101,30 +107,43 @@ function labelOf(labels, key) {
 }
 
 function groupOf(server) {
-  const values = groupKeys.map((key) => labelOf(server.labels ?? {}, key));
-  const key = JSON.stringify([server.projectId, server.region, ...values.map((value) => value ?? null)]);
+  const values = groupKeys.map((key) => labelOf(server.labels ?? {}, key) || undefined);
+  const projectKey = `${server.projectId} ${server.region}`;
+  const key = JSON.stringify([projectKey, ...values.map((value) => value ?? null)]);
   let group = groups.get(key);
   if (!group) {
-    group = makeGroup(key, server, values);
-    groups.set(key, group);
-    const after = [...groups.values()].filter((other) => other.key > key && other !== group)
-      .sort((a, b) => (a.key < b.key ? -1 : 1))[0];
-    byId('groups').insertBefore(group.node, after?.node ?? null);
+    group = makeGroup(key, values);
+    group.project = projectOf(projectKey, server);
+    insertSorted(group.project.node, groups, group, (other) => other.project === group.project);
   }
   return group;
 }
 
-function makeGroup(key, server, values) {
+function projectOf(key, server) {
+  let project = projects.get(key);
+  if (!project) {
+    const title = el('h3', { textContent: `project ${server.projectId} in ${server.region}` });
+    project = { key, node: el('div', { className: 'project' }, title) };
+    insertSorted(byId('groups'), projects, project, () => true);
+  }
+  return project;
+}
+
+/** insertSorted adds an entry to its map and, before its neighbour by key, to its parent. */
+function insertSorted(parent, map, entry, sibling) {
+  const after = [...map.values()].filter((other) => sibling(other) && other.key > entry.key).sort((a, b) => (a.key < b.key ? -1 : 1))[0];
+  map.set(entry.key, entry);
+  parent.insertBefore(entry.node, after?.node ?? null);
+}
+
+function makeGroup(key, values) {
   const list = el('ul');
   const share = el('span', { className: 'share', 'aria-hidden': 'true' });
   const count = el('span', { className: 'count' });
-  const title = el('h3', {}, ...values.flatMap((value, i) => [
-    i > 0 ? el('span', { className: 'slash', textContent: '/' }) : null,
-    el('span', { className: value ? '' : 'quiet', textContent: value ?? 'no label', title: groupKeys[i] }),
-  ]).filter(Boolean));
-  if (values.length === 0) title.append('servers');
-  const project = el('span', { className: 'project', textContent: `${server.projectId} · ${server.region}` });
-  const node = el('details', { className: 'group', open: true }, el('summary', {}, title, count, share, project), list);
+  const parts = values.map((value, i) => el('span', { className: value ? '' : 'quiet', textContent: value ?? 'no label', title: groupKeys[i] }));
+  const title = el('h4', {}, ...parts.flatMap((part, i) => (i === 0 ? [part] : [el('span', { className: 'slash', textContent: '/' }), part])));
+  if (parts.length === 0) title.append('all');
+  const node = el('details', { className: 'group', open: true }, el('summary', {}, title, count, share), list);
   return { key, node, list, share, count, rows: new Map(), stale: true };
 }
 
@@ -237,6 +256,7 @@ function filter(row) {
 
 function hideEmpty(group) {
   group.node.hidden = [...group.rows.values()].every((row) => row.node.hidden);
+  group.project.node.hidden = [...group.project.node.children].every((node) => node.hidden || node.matches('h3'));
 }
 
 function filterAll() {

@@ -58,7 +58,7 @@ func stay(ctx context.Context, env *localenv.Env, v *view) error {
 	if err := applySamples(ctx, env); err != nil {
 		return err
 	}
-	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), env.CloudURL())
+	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), env.CloudURL())
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -81,6 +81,7 @@ Ready. In another terminal:
 
   export KUBECONFIG=%s
   the cloud (a mock):  %s
+  its console:         %s/ in a browser
   logs of all parts:   %s
 
 Try:

@@ -4,10 +4,12 @@
 package iaasmock
 
 import (
+	"bytes"
 	"embed"
 	"net/http"
 	"path"
 	"strings"
+	"time"
 )
 
 // The page is plain HTML, CSS and script, served as it lies here.
@@ -52,5 +54,5 @@ func serveConsole(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Set("Cache-Control", "no-cache")
-	_, _ = w.Write(content)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(content))
 }

@@ -4,7 +4,9 @@
 package iaasmock_test
 
 import (
+	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -64,7 +66,7 @@ func TestConsoleShowsAServer(t *testing.T) {
 	var line []string
 	for _, milestone := range details["timeline"].([]any) {
 		state := milestone.(object)["status"].(string)
-		if milestone.(object)["ahead"] == true {
+		if _, ahead := milestone.(object)["ahead"]; ahead {
 			state += " ahead"
 		}
 		line = append(line, state)
@@ -151,6 +153,14 @@ func TestConsoleListsTheLastCalls(t *testing.T) {
 	items := m.want(200, "GET", "/admin/calls?limit=2", nil)["items"].([]any)
 	if len(items) != 2 || items[0].(object)["operation"] != "ListServers" || items[1].(object)["operation"] != "GetServer" {
 		t.Errorf("calls %v, want the last two, the newest first", items)
+	}
+	for i := range 20010 { // more than the cloud remembers
+		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/v2/keypairs?n=%d", i), nil)
+		m.cloud.ServeHTTP(httptest.NewRecorder(), request)
+	}
+	items = m.want(200, "GET", "/admin/calls?limit=2", nil)["items"].([]any)
+	if query := items[1].(object)["query"].(object); len(items) != 2 || query["n"].([]any)[0] != "20008" {
+		t.Errorf("calls %v, want the last two of many", items)
 	}
 	m.cloud.ResetCalls()
 	if items := m.want(200, "GET", "/admin/calls", nil)["items"].([]any); len(items) != 0 {

@@ -28,7 +28,8 @@ type listener struct {
 // server would not close.
 func (m *mock) listen() *listener {
 	m.t.Helper()
-	ctx, leave := context.WithCancel(m.t.Context())
+	// What never comes must not hold the tests for long.
+	ctx, leave := context.WithTimeout(m.t.Context(), 20*time.Second)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/admin/events", nil)
 	if err != nil {
 		m.t.Fatal(err)
@@ -84,11 +85,21 @@ func (m *mock) tick(d time.Duration) {
 // awaitStream returns when a stream waits for the clock.
 func (m *mock) awaitStream() {
 	m.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !m.clock.HasWaiters(); {
-		if time.Now().After(deadline) {
-			m.t.Fatal("no stream waits for the clock")
+	m.await("no stream waits for the clock", m.clock.HasWaiters)
+}
+
+// await returns when something is so, which takes real time.
+func (m *mock) await(otherwise string, so func() bool) {
+	m.t.Helper()
+	late := time.After(10 * time.Second)
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for !so() {
+		select {
+		case <-look.C:
+		case <-late:
+			m.t.Fatal(otherwise)
 		}
-		time.Sleep(time.Millisecond)
 	}
 }
 
@@ -124,6 +135,9 @@ func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
 	if got := statuses(change); got != "second CREATING" {
 		t.Errorf("told of %s, want the new server alone", got)
 	}
+	if calls := change["calls"].([]any); len(calls) != 1 {
+		t.Errorf("told of calls %v, want the new one alone", calls)
+	}
 	if counters := change["counters"].(object); counters["callsTotal"] != 2.0 || counters["nics"] != 3.0 ||
 		counters["history"].(object)["serversCreated"] != 2.0 || counters["calls"].(object)["CreateServer"] != 2.0 {
 		t.Errorf("counters %v", counters)
@@ -147,6 +161,36 @@ func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
 	change = l.event("change")
 	if gone := change["gone"].([]any); len(gone) != 1 || gone[0] != first {
 		t.Errorf("gone %v", gone)
+	}
+}
+
+func TestEventsTellOfFaults(t *testing.T) {
+	m := openMock(t)
+	l := m.listen()
+	if faults := l.event("snapshot")["faults"].([]any); len(faults) > 0 {
+		t.Errorf("faults %v", faults)
+	}
+	m.awaitStream()
+	remove := m.cloud.Inject(iaasmock.Fault{Name: "odd", Operation: "ListServers", Status: 500, Count: 3})
+	m.tick(500 * time.Millisecond)
+	if faults := l.event("change")["faults"].([]any); len(faults) != 1 || faults[0].(object)["name"] != "odd" || faults[0].(object)["hits"] != 0.0 {
+		t.Errorf("faults %v", faults)
+	}
+	m.awaitStream()
+	m.want(500, "GET", inRegion+"/servers", nil)
+	m.tick(500 * time.Millisecond)
+	change := l.event("change")
+	if faults := change["faults"].([]any); faults[0].(object)["hits"] != 1.0 || faults[0].(object)["remaining"] != 2.0 {
+		t.Errorf("faults %v", faults)
+	}
+	if hit := change["calls"].([]any)[0].(object)["faults"].([]any); len(hit) != 1 {
+		t.Errorf("the call was hit by %v", hit)
+	}
+	m.awaitStream()
+	remove()
+	m.tick(500 * time.Millisecond)
+	if faults := l.event("change")["faults"].([]any); len(faults) > 0 {
+		t.Errorf("faults %v", faults)
 	}
 }
 
@@ -193,12 +237,7 @@ func TestEventsEndWithTheirClient(t *testing.T) {
 	for _, l := range listeners {
 		l.leave()
 	}
-	for deadline := time.Now().Add(10 * time.Second); m.clock.HasWaiters(); {
-		if time.Now().After(deadline) {
-			t.Fatal("a stream outlives its client")
-		}
-		time.Sleep(time.Millisecond)
-	}
+	m.await("a stream outlives its client", func() bool { return !m.clock.HasWaiters() })
 }
 
 func BenchmarkEventsOf5000Servers(b *testing.B) {

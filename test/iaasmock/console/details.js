@@ -67,6 +67,10 @@ export async function refreshDetails() {
   if (!openId) return;
   const id = openId;
   const reading = ++latest;
+  if (!serverById(id)) {
+    showGone();
+    return;
+  }
   let details;
   try {
     details = await ask('GET', path(id));

@@ -17,7 +17,7 @@ var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on 
 {{if .KeyFile}}
 Service account key written to {{.KeyFile}}; its token endpoint is {{.URL}}/token
 {{end}}
-What exists now:
+What exists now, to look at and to break: {{.URL}}/ in a browser; as JSON:
   curl -s {{.URL}}/admin/state
 
 What goes wrong (--seed {{.Seed}} makes it go wrong the same way again):

@@ -160,6 +160,25 @@ var _ = Describe("The page of the mock's console", func() {
 		Expect(m.cloud.Servers()).To(ConsistOf(HaveField("ID", other)))
 	}, SpecTimeout(2*time.Minute))
 
+	It("groups servers by the labels one asks for", func(ctx SpecContext) {
+		m := newConsoleMock()
+		for i, class := range []string{"large", "small", "small"} {
+			m.add(ctx, fmt.Sprintf("server-%d", i), class)
+		}
+		page := m.open(ctx, 3)
+		groups := func() []string {
+			return read[[]string](page, `[...document.querySelectorAll('#groups .group')].map((group) =>`+
+				` group.querySelector('h4').textContent + ' ' + group.querySelectorAll('.row').length)`)
+		}
+		Expect(groups()).To(Equal([]string{clusterName + "/large 1", clusterName + "/small 2"}))
+		page.do(chromedp.SetValue("#group-by", "team, */cluster", chromedp.ByQuery),
+			chromedp.Evaluate(`document.querySelector('#group-by').dispatchEvent(new Event('change'))`, nil))
+		Expect(groups()).To(Equal([]string{"no label/" + clusterName + " 3"}))
+		page.do(chromedp.Reload())
+		page.expectRows(ctx, actionTimeout, HaveLen(3))
+		Expect(groups()).To(Equal([]string{"no label/" + clusterName + " 3"}), "the address remembers")
+	}, SpecTimeout(2*time.Minute))
+
 	It("finds back to a mock that was away", func(ctx SpecContext) {
 		m := newConsoleMock()
 		gone := m.add(ctx, "server-0", "small")

@@ -30,8 +30,10 @@ export function initCalls() {
   });
 }
 
+/** clearCalls forgets everything, before a snapshot: it may be of another mock. */
 export function clearCalls() {
   held.length = 0;
+  samples.length = 0;
   byId('call-list').replaceChildren();
   byId('no-calls').hidden = false;
   showPause();

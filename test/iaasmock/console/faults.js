@@ -11,10 +11,15 @@ const presets = new Map(); // by name
 const common = ['no-capacity', 'quota-exceeded', 'boot-error', 'stuck-creating', 'stuck-deleting', 'lost-answers',
   'rate-limited', 'unavailable', 'bad-gateway', 'slow', 'brown-out', 'token-down'];
 
-/** initFaults makes a button of each preset the mock knows. */
-export async function initFaults() {
+/** initFaults readies the panel. */
+export function initFaults() {
   byId('clear-faults').addEventListener('click', () => attempt('All faults are cleared.', () => ask('DELETE', 'admin/faults')));
   setInterval(showTimes, 1000);
+}
+
+/** loadPresets makes a button of each preset the mock knows, once. */
+export async function loadPresets() {
+  if (presets.size > 0) return;
   const { items } = await ask('GET', 'admin/faults/presets');
   for (const preset of items) presets.set(preset.name, preset);
   for (const { node, fault } of active.values()) setText(node.querySelector('.effect'), effectOf(fault));

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
+import { notify } from './ask.js';
 import { byId, setData, setText } from './dom.js';
 import { cloudNow, setClock } from './format.js';
 import { applyCalls, applyCounters, clearCalls, initCalls, showRate } from './calls.js';
 import { applyServers, initServers, othersThan } from './servers.js';
 import { initDetails, openDetails, refreshDetails } from './details.js';
-import { applyFaults, initFaults } from './faults.js';
+import { applyFaults, initFaults, loadPresets } from './faults.js';
 
 function showConnection(state, text) {
   const connection = byId('connection');
@@ -31,6 +32,7 @@ function connect() {
     clearCalls();
     apply(event);
     showConnection('live', 'live');
+    loadPresets().catch((failure) => notify(failure.message, true));
   });
   source.addEventListener('change', (message) => apply(JSON.parse(message.data)));
   source.addEventListener('error', () => {

@@ -16,6 +16,7 @@ const onlyStatuses = new Set();
 let groupKeys = [];
 let find = '';
 let openServer;
+let marked; // the server whose details are open
 
 /** initServers readies the list; open is called with a server's ID. */
 export function initServers(open) {
@@ -94,10 +95,9 @@ export function focusServer(id) {
 
 /** markOpen shows which server the details are of. */
 export function markOpen(id) {
-  for (const row of rows.values()) {
-    if (row.id === id) row.button.setAttribute('aria-current', 'true');
-    else row.button.removeAttribute('aria-current');
-  }
+  rows.get(marked)?.button.removeAttribute('aria-current');
+  rows.get(id)?.button.setAttribute('aria-current', 'true');
+  marked = id;
 }
 
 function labelOf(labels, key) {
@@ -169,6 +169,7 @@ function makeRow(server, group) {
   const button = el('button', { className: 'row', type: 'button' }, cells.status,
     el('span', { className: 'who' }, cells.name, cells.message), cells.type, cells.zone, cells.address, cells.age);
   button.dataset.id = server.id;
+  if (server.id === marked) button.setAttribute('aria-current', 'true');
   const node = el('li', {}, button);
   node.dataset.number = server.number;
   return { id: server.id, node, button, cells, group, server };

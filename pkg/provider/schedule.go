@@ -183,14 +183,14 @@ func (s *schedule) firstMissed() *reader {
 }
 
 // allow takes a read from the pace. If there is none, it shortens wait to when
-// there may be one.
+// there may be one. It reserves nothing: the pace is shared, and a reservation that
+// is given back after another was made is lost to all.
 func (s *schedule) allow(now time.Time, wait *time.Duration) bool {
-	reservation := s.pace.ReserveN(now, 1)
-	delay := reservation.DelayFrom(now)
-	if delay == 0 {
+	if s.pace.AllowN(now, 1) {
 		return true
 	}
-	reservation.CancelAt(now)
-	*wait = min(*wait, delay)
+	missing := 1 - s.pace.TokensAt(now)
+	// Rounded up: to look again too early would be to look again at once.
+	*wait = min(*wait, time.Duration(missing/float64(s.pace.Limit())*float64(time.Second))+time.Microsecond)
 	return false
 }

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"sync"
 	"testing"
 	"time"
 
@@ -207,7 +208,7 @@ func TestThePaceBoundsAllReads(t *testing.T) {
 	for _, r := range readers {
 		p.wantAlone(r)
 		p.wantWaitOrDone(r == readers[2])
-		p.pass(100 * time.Millisecond)
+		p.pass(paced)
 	}
 }
 
@@ -217,5 +218,27 @@ func (p *plan) wantWaitOrDone(done bool) {
 		p.wantWait(forever)
 		return
 	}
-	p.wantWait(100 * time.Millisecond)
+	p.wantWait(paced)
+}
+
+// paced is the wait for the next of ten reads a second, rounded up.
+const paced = 100*time.Millisecond + time.Microsecond
+
+// Many scopes ask the pace at once; those it refuses take nothing from it.
+func TestRefusedReadersTakeNothingFromThePace(t *testing.T) {
+	p := newPlan(t, 4)
+	p.pace = rate.NewLimiter(10, 1)
+	p.pace.AllowN(p.now, 1)
+	var scopes sync.WaitGroup
+	for range 8 {
+		scopes.Go(func() {
+			for range 1000 {
+				wait := forever
+				p.allow(p.now.Add(paced/2), &wait)
+			}
+		})
+	}
+	scopes.Wait()
+	p.pass(paced)
+	p.wantAlone(p.join(&reader{})[0])
 }

@@ -16,8 +16,8 @@ const (
 	bootMargin = 0.8
 )
 
-// boots remembers how long the servers of a class take to run, so that nobody
-// reads while nothing can have happened: the number of reads does not grow with
+// boots remembers how long the servers of a class take to run, so that there are
+// few reads while nothing is expected to happen: their number hardly grows with
 // that time.
 type boots struct {
 	mu    sync.Mutex
@@ -37,7 +37,7 @@ func (b *boots) note(key classKey, took time.Duration) {
 	b.usual[key] = took
 }
 
-// lull is when reads of a server are of no use that was asked for then.
+// lull is when reads of a server are of little use that was asked for then.
 func (b *boots) lull(key classKey, posted time.Time) lull {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -58,10 +58,16 @@ func (l lull) over(start, now time.Time) time.Time {
 	return start
 }
 
-// after returns the time to read that is not in the lull.
-func (l lull) after(due time.Time) time.Time {
-	if due.After(l.from) && due.Before(l.to) {
-		return l.to
+// after returns when to read instead of due: in the lull that is a slow tick from
+// now, or its end. Reads never stop: one server that took minutes, as the first with
+// a new image may, must not keep the next waiting that takes seconds, and a server
+// may fail or vanish at any time.
+func (l lull) after(due, now time.Time) time.Time {
+	if !due.After(l.from) || !due.Before(l.to) {
+		return due
 	}
-	return due
+	if slow := now.Add(slowTick); slow.Before(l.to) {
+		return slow
+	}
+	return l.to
 }

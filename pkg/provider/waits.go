@@ -75,14 +75,15 @@ func (l look) read(ctx context.Context, serverID string, selector map[string]str
 }
 
 // await reads the server, beginning one tick from now, until done says so or it
-// is gone (errGone). In the lull it relies on reads that are made for others. At the deadline of ctx the error tells the last state. A
-// failed read is not a failed machine: the wait goes on, unless the credentials
-// are refused.
+// is gone (errGone). In the lull it reads seldom. At the deadline of ctx the error
+// tells the last state. A failed read is not a failed machine: the wait goes on,
+// unless the credentials are refused.
 func (l look) await(ctx context.Context, serverID string, selector map[string]string, quiet lull, done func(*Server) bool) (*Server, error) {
 	state := "not read yet"
 	for start := l.clock.Now(); ; {
-		next := l.nextTick(quiet.over(start, l.clock.Now()))
-		next.due = quiet.after(next.due)
+		now := l.clock.Now()
+		next := l.nextTick(quiet.over(start, now))
+		next.due = quiet.after(next.due, now)
 		server, err := l.read(ctx, serverID, selector, next)
 		switch {
 		case err == nil && done(server):

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// One server that took long to boot says little about the next.
+func TestAServerThatBootsFasterThanTheLastIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1, 1)
+		remove := c.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
+		time.AfterFunc(4*time.Minute, func() {
+			if err := c.cloud.SetServerStatus(c.onlyServer().ID, iaasmock.StatusActive, ""); err != nil {
+				t.Error(err)
+			}
+		})
+		c.mustCreate(machine("slow"))
+		remove()
+		c.each(c.bringUp)
+		if over := c.overBoot(); over[0] > 6*time.Second {
+			t.Errorf("took %s over the boot of the server", over[0])
+		}
+	})
+}
+
+// Nor does it keep a fault of the next waiting.
+func TestAServerThatFailsInTheLullIsNoticed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 0, 0, iaasmock.WithBootDuration(2*time.Minute))
+		c.mustCreate(machine("first"))
+		time.AfterFunc(30*time.Second, func() {
+			for _, server := range c.cloud.Servers() {
+				if server.Name == "second" {
+					if err := c.cloud.SetServerStatus(server.ID, iaasmock.StatusError, "No valid host was found."); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+		start := time.Now()
+		_, err := c.create(machine("second"))
+		wantCode(t, err, codes.ResourceExhausted)
+		if took := time.Since(start); took > 45*time.Second {
+			t.Errorf("noticed after %s", took)
+		}
+	})
+}

@@ -15,6 +15,9 @@ const (
 	gap = 250 * time.Millisecond
 	// maxAlone is how many readers read alone at a time what a list did not show.
 	maxAlone = 4
+	// listPatience is how long those who ask for one thing wait for a list that is
+	// under way: it may hang where single reads do not.
+	listPatience = 5 * time.Second
 )
 
 // schedule decides when the readers of one scope are served, and how: a few of
@@ -116,7 +119,7 @@ func (s *schedule) next(now time.Time) step {
 			return step{list: true}
 		}
 	}
-	if r := s.firstMissed(); r != nil && s.allow(now, &wait) {
+	if r := s.firstAlone(now, &wait); r != nil && s.allow(now, &wait) {
 		r.alone = true
 		return step{alone: r}
 	}
@@ -164,22 +167,42 @@ func (s *schedule) oneByOne() bool {
 	return len(s.readers) <= s.few && lookUps <= 1
 }
 
-// firstMissed returns the next reader to read alone what lists do not show.
-func (s *schedule) firstMissed() *reader {
+// firstAlone returns the next reader to read alone what lists do not show. If there
+// is none, it shortens wait to when there is one.
+func (s *schedule) firstAlone(now time.Time, wait *time.Duration) *reader {
 	var first *reader
 	alone := 0
+	next := *wait
 	for _, r := range s.readers {
-		switch {
-		case r.alone:
+		if r.alone {
 			alone++
-		case r.missed && (first == nil || first.waits && !r.waits):
+			continue
+		}
+		switch delay := s.untilAlone(r, now); {
+		case delay > 0:
+			next = min(next, delay)
+		case first == nil || first.waits && !r.waits:
 			first = r
 		}
 	}
 	if alone >= maxAlone {
 		return nil
 	}
+	*wait = next
 	return first
+}
+
+// untilAlone is how long the reader waits until it reads alone, if nothing happens:
+// not at all if it knows that lists do not help, a while if a list is under way.
+func (s *schedule) untilAlone(r *reader, now time.Time) time.Duration {
+	switch {
+	case r.missed:
+		return 0
+	case s.listing && !r.lookUp:
+		return max(r.due.Sub(now), s.began.Add(listPatience).Sub(now))
+	default:
+		return forever
+	}
 }
 
 // allow takes a read from the pace. If there is none, it shortens wait to when

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -143,13 +144,34 @@ func TestAListServesThoseWhoseTickIsAhead(t *testing.T) {
 
 func TestNoListWhileOneIsUnderWay(t *testing.T) {
 	p := newPlan(t, 0)
-	p.join(&reader{})
+	p.join(&reader{lookUp: true})
 	p.wantList()
 	p.pass(time.Minute)
-	p.join(&reader{})
+	p.join(&reader{lookUp: true})
 	p.wantWait(forever)
 	p.answered()
 	p.wantList()
+}
+
+func TestWhoAsksForOneThingDoesNotWaitForAListThatHangs(t *testing.T) {
+	p := newPlan(t, 0)
+	lookUp := p.join(&reader{lookUp: true})[0]
+	p.wantList()
+	p.pass(listPatience - tick/2)
+	waiters := p.waiting(maxAlone + 1)
+	p.wantWait(tick) // its own tick comes later than the end of its patience
+	hasty := p.join(&reader{})[0]
+	p.wantWait(tick / 2)
+	p.pass(tick)
+	p.wantAlone(hasty)
+	for _, r := range waiters[:maxAlone-1] {
+		p.wantAlone(r)
+	}
+	p.wantWait(forever)
+	p.answered(waiters...)
+	if slices.Contains(p.readers, lookUp) {
+		t.Error("the look-up is not answered by the list")
+	}
 }
 
 func TestListsKeepTheGap(t *testing.T) {

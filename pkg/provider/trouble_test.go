@@ -13,6 +13,21 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
+// A list that hangs keeps nobody from learning by a read of its own that the
+// server runs.
+func TestAHangingListHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 10, 10)
+		time.AfterFunc(5*time.Second, func() {
+			c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Delay: 24 * time.Hour})
+		})
+		c.each(c.bringUp)
+		if over := c.overBoot(); over[len(over)-1] > 15*time.Second {
+			t.Errorf("one took %s over the boot of its server", over[len(over)-1])
+		}
+	})
+}
+
 // One server that took long to boot says little about the next.
 func TestAServerThatBootsFasterThanTheLastIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -198,16 +198,27 @@ func (c *call) awaitGone(ctx context.Context, serverID string, proof map[string]
 }
 
 // awaitDeletion waits until the server is gone (errGone), or its deletion has
-// failed: then it returns the server.
+// failed: then it returns the server. A list may show the server as it was before
+// its deletion; that it failed is believed after a read of its own only.
 func (c *call) awaitDeletion(ctx context.Context, serverID string, proof map[string]string) (*Server, error) {
-	asked, left := c.inventory.clock.Now(), false
-	return c.inventory.await(ctx, serverID, proof, lull{}, func(server *Server) bool {
-		if server.leaving() {
-			left = true
-			return false
+	for {
+		asked, left := c.inventory.clock.Now(), false
+		_, err := c.inventory.await(ctx, serverID, proof, lull{}, func(server *Server) bool {
+			if server.leaving() {
+				left = true
+				return false
+			}
+			return left || c.inventory.clock.Since(asked) > deletionPatience
+		})
+		if err != nil {
+			return nil, err
 		}
-		return left || c.inventory.clock.Since(asked) > deletionPatience
-	})
+		server, err := c.inventory.read(ctx, serverID, proof, when{own: true})
+		if errors.Is(err, errGone) || (err == nil && !server.leaving()) {
+			return server, err
+		}
+		// It goes, or cannot be read now, which the next wait sees.
+	}
 }
 
 // proofSelector is for the list that proves that a server is gone: the machine's,

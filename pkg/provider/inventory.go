@@ -58,10 +58,12 @@ type when struct {
 	due time.Time
 	// patient readers do not mind a tick where many read.
 	patient bool
+	// own readers read by themselves: a list, which may lag, will not do.
+	own bool
 }
 
 func (w when) reader(lookUp bool) reader {
-	return reader{due: w.due, patient: w.patient, waits: !w.due.IsZero(), lookUp: lookUp}
+	return reader{due: w.due, patient: w.patient, own: w.own, waits: !w.due.IsZero(), lookUp: lookUp}
 }
 
 // serverList is a list of servers, made ready for many questions.

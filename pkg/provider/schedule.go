@@ -50,8 +50,10 @@ type reader struct {
 	waits bool
 	// lookUp is set for readers that, alone, take a list, too.
 	lookUp bool
-	// missed is set once a list did not show what the reader asks for: lists may
-	// lag, so it has to read that alone.
+	// own is set for readers that take no list for an answer: lists may lag.
+	own bool
+	// missed is set once a list did not show what the reader asks for: it has to
+	// read that alone.
 	missed bool
 	// alone is set while it reads alone.
 	alone bool
@@ -91,7 +93,7 @@ func (s *schedule) remove(r *reader) {
 func (s *schedule) served(began time.Time) []*reader {
 	var served []*reader
 	for _, r := range s.readers {
-		if !r.alone && !r.asked.After(began) {
+		if !r.alone && !r.own && !r.asked.After(began) {
 			served = append(served, r)
 		}
 	}
@@ -131,7 +133,7 @@ func (s *schedule) firstDue() (*reader, time.Time) {
 	var first *reader
 	var at time.Time
 	for _, r := range s.readers {
-		if r.alone {
+		if r.alone || r.own {
 			continue
 		}
 		turn := r.due
@@ -196,7 +198,7 @@ func (s *schedule) firstAlone(now time.Time, wait *time.Duration) *reader {
 // not at all if it knows that lists do not help, a while if a list is under way.
 func (s *schedule) untilAlone(r *reader, now time.Time) time.Duration {
 	switch {
-	case r.missed:
+	case r.missed, r.own:
 		return 0
 	case s.listing && !r.lookUp:
 		return max(r.due.Sub(now), s.began.Add(listPatience).Sub(now))

@@ -223,6 +223,20 @@ func TestWhatAListDoesNotShowIsReadAlone(t *testing.T) {
 	}
 }
 
+func TestWhoWantsAReadOfItsOwnTakesNoList(t *testing.T) {
+	p := newPlan(t, 0)
+	own := p.join(&reader{own: true}, &reader{})[0]
+	p.wantList()
+	p.wantAlone(own)
+
+	p = newPlan(t, 0)
+	p.join(&reader{own: true}, &reader{})
+	p.wantList()
+	if got := len(p.served(p.began)); got != 1 {
+		t.Errorf("the list serves %d readers, want the one that takes it", got)
+	}
+}
+
 func TestThePaceBoundsAllReads(t *testing.T) {
 	p := newPlan(t, 4)
 	p.pace = rate.NewLimiter(10, 1)

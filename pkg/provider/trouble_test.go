@@ -69,3 +69,18 @@ func TestAServerThatFailsInTheLullIsNoticed(t *testing.T) {
 		}
 	})
 }
+
+// Lists that still show a server as it was do not make its deletion count as failed.
+func TestManyDeletionsInLaggingListsAreAskedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 20, 20, iaasmock.WithListLag(25*time.Second))
+		c.each(c.bringUp)
+		<-time.After(time.Minute)
+		c.cloud.ResetCalls()
+		c.each(c.bringDown)
+		c.wantNothingLeft()
+		if asked := c.cloud.CallCounts()["DeleteServer"]; asked != 20 {
+			t.Errorf("%d requests to delete 20 servers", asked)
+		}
+	})
+}

@@ -147,10 +147,8 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 		boot      time.Duration
 		atMost    float64
 	}{
-		"with allowedAddresses":             {[]any{"100.64.0.0/12"}, 12 * time.Second, 4.6},
-		"without":                           {nil, 12 * time.Second, 2.8},
-		"with, whose servers boot long":     {[]any{"100.64.0.0/12"}, time.Minute, 4.6},
-		"without, and whose boot long, too": {nil, time.Minute, 2.8},
+		"with allowedAddresses":            {[]any{"100.64.0.0/12"}, 12 * time.Second, 4.6},
+		"without, whose servers boot long": {nil, time.Minute, 2.8},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -184,15 +182,15 @@ func (c *crowd) wantFewCalls(phase string, atMost float64) {
 	}
 }
 
-// 500 machines are waited for at once: one list serves them all.
+// 200 machines are waited for at once: one list serves them all.
 func TestManyWaitersReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 500, 500, iaasmock.WithBootDuration(100*time.Second))
+		c := newCrowd(t, 200, 200, iaasmock.WithBootDuration(45*time.Second))
 		var up sync.WaitGroup
 		up.Go(func() { c.each(c.bringUp) })
-		<-time.After(30 * time.Second)
+		<-time.After(15 * time.Second)
 		c.cloud.ResetCalls()
-		const steady = 60
+		const steady = 25
 		<-time.After(steady * time.Second)
 		if reads := len(c.cloud.Calls()); reads > 1.2*steady {
 			t.Errorf("%d reads in %d s", reads, steady)

@@ -186,7 +186,8 @@ func (r *reads[L, A]) listSafely(ctx context.Context) (list L, err error) {
 }
 
 // deliver answers the readers that the list serves. Those whose server it does not
-// show go on.
+// show go on. So do, once, those of a list that failed: one server among hundreds
+// that cannot be decoded must not be everybody's.
 func (r *reads[L, A]) deliver(list L, err error, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,12 +196,13 @@ func (r *reads[L, A]) deliver(list L, err error, began time.Time) {
 	for _, reader := range r.schedule.served(began) {
 		q := r.questions[reader]
 		answer := reading[A]{began: began, err: err}
+		useful := err != nil && (reader.missed || isRefused(err))
 		if err == nil {
-			var shown bool
-			if answer.value, shown = q.find(list); !shown {
-				r.schedule.miss(reader, now)
-				continue
-			}
+			answer.value, useful = q.find(list)
+		}
+		if !useful {
+			r.schedule.miss(reader, now)
+			continue
 		}
 		r.drop(q)
 		q.answer <- answer

@@ -52,8 +52,8 @@ type reader struct {
 	lookUp bool
 	// own is set for readers that take no list for an answer: lists may lag.
 	own bool
-	// missed is set once a list did not show what the reader asks for: it has to
-	// read that alone.
+	// missed is set once a list did not show what the reader asks for, or failed: it
+	// has to read that alone.
 	missed bool
 	// alone is set while it reads alone.
 	alone bool
@@ -100,7 +100,7 @@ func (s *schedule) served(began time.Time) []*reader {
 	return served
 }
 
-// miss notes that a list did not show what the reader asks for.
+// miss notes that a list did not show what the reader asks for, or failed.
 func (s *schedule) miss(r *reader, now time.Time) {
 	r.missed, r.due = true, now.Add(tick)
 }

@@ -4,12 +4,15 @@
 package provider_test
 
 import (
+	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -24,6 +27,27 @@ func TestAHangingListHoldsNobodyUp(t *testing.T) {
 		c.each(c.bringUp)
 		if over := c.overBoot(); over[len(over)-1] > 15*time.Second {
 			t.Errorf("one took %s over the boot of its server", over[len(over)-1])
+		}
+	})
+}
+
+// A list of all may fail where reads of one do not: the SDK refuses a whole list for
+// one server that it cannot decode.
+func TestAListThatFailsForAllFailsNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 10, 10)
+		for _, operation := range []string{"ListServers", "ListNics"} {
+			c.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusOK, Body: `{"items":[5]}`,
+				Match: func(r *http.Request) bool {
+					return !strings.Contains(r.URL.Query().Get("label_selector"), provider.StackitMachineLabel+"=")
+				}})
+		}
+		c.each(c.bringUp)
+		if over := c.overBoot(); over[len(over)-1] > 10*time.Second {
+			t.Errorf("one took %s over the boot of its server", over[len(over)-1])
+		}
+		if peak := c.peakReads(); peak >= 10 {
+			t.Errorf("%d reads within a second", peak)
 		}
 	})
 }

@@ -25,7 +25,7 @@ func TestAHangingListHoldsNobodyUp(t *testing.T) {
 			c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Delay: 24 * time.Hour})
 		})
 		c.each(c.bringUp)
-		if over := c.overBoot(); over[len(over)-1] > 15*time.Second {
+		if over := c.overBoot(); over[len(over)-1] > 20*time.Second {
 			t.Errorf("one took %s over the boot of its server", over[len(over)-1])
 		}
 	})
@@ -43,7 +43,7 @@ func TestAListThatFailsForAllFailsNobody(t *testing.T) {
 				}})
 		}
 		c.each(c.bringUp)
-		if over := c.overBoot(); over[len(over)-1] > 10*time.Second {
+		if over := c.overBoot(); over[len(over)-1] > 20*time.Second {
 			t.Errorf("one took %s over the boot of its server", over[len(over)-1])
 		}
 		if peak := c.peakReads(); peak >= 10 {

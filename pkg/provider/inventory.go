@@ -19,8 +19,8 @@ const (
 	// fewServers and fewNICs are up to how many readers a scope reads one by one.
 	fewServers = 4
 	fewNICs    = 1
-	// readPace is how many reads a second all scopes of a session make together.
-	// With a burst of one it keeps every second below ten.
+	// readPace is how many reads a second all scopes of an inventory make together.
+	// With a burst of one it keeps every second below ten, but for retries.
 	readPace = 8
 	// scopeLifetime is how long a scope is kept that nobody asks.
 	scopeLifetime = 10 * time.Minute

@@ -5,7 +5,9 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -186,8 +188,7 @@ func (r *reads[L, A]) listSafely(ctx context.Context) (list L, err error) {
 }
 
 // deliver answers the readers that the list serves. Those whose server it does not
-// show go on. So do, once, those of a list that failed: one server among hundreds
-// that cannot be decoded must not be everybody's.
+// show go on.
 func (r *reads[L, A]) deliver(list L, err error, began time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +197,7 @@ func (r *reads[L, A]) deliver(list L, err error, began time.Time) {
 	for _, reader := range r.schedule.served(began) {
 		q := r.questions[reader]
 		answer := reading[A]{began: began, err: err}
-		useful := err != nil && (reader.missed || isRefused(err))
+		useful := err != nil && !aboutListOnly(err)
 		if err == nil {
 			answer.value, useful = q.find(list)
 		}
@@ -208,6 +209,23 @@ func (r *reads[L, A]) deliver(list L, err error, began time.Time) {
 		q.answer <- answer
 	}
 	r.stir()
+}
+
+// aboutListOnly says whether a list failed by what it is or holds, such as one
+// server among hundreds that the SDK cannot decode, or a panic over it: then reads
+// of single things may succeed. What is wrong with the API or the credentials is
+// so for all.
+func aboutListOnly(err error) bool {
+	var api *APIError
+	if !errors.As(err, &api) {
+		return true
+	}
+	switch api.StatusCode {
+	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
+		return true
+	default:
+		return errors.Is(err, errUnreadable)
+	}
 }
 
 // idle says whether nobody has asked since then, and nobody waits.

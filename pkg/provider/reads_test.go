@@ -5,6 +5,9 @@ package provider
 
 import (
 	"context"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -96,4 +99,25 @@ func TestAListThatPanicsIsAnError(t *testing.T) {
 			t.Errorf("%s: %s", code, text)
 		}
 	})
+}
+
+// Where the API itself is out of order, nobody tries alone.
+func TestWhatAFailedListSaysOfSingleReads(t *testing.T) {
+	for name, row := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"a server that cannot be decoded": {&APIError{Err: fmt.Errorf("%w: ...", errUnreadable)}, true},
+		"lists are forbidden":             {&APIError{StatusCode: http.StatusForbidden}, true},
+		"the network is not there":        {&APIError{StatusCode: http.StatusNotFound}, true},
+		"a panic":                         {newError(codes.Internal, "..."), true},
+		"refused credentials":             {&APIError{StatusCode: http.StatusUnauthorized}, false},
+		"too many requests":               {&APIError{StatusCode: http.StatusTooManyRequests}, false},
+		"out of order":                    {&APIError{StatusCode: http.StatusServiceUnavailable}, false},
+		"not to be reached":               {&APIError{Err: io.ErrUnexpectedEOF}, false},
+	} {
+		if got := aboutListOnly(row.err); got != row.want {
+			t.Errorf("%s: %t, want %t", name, got, row.want)
+		}
+	}
 }

@@ -26,7 +26,7 @@ const (
 type schedule struct {
 	// few is up to how many readers are served one by one.
 	few int
-	// pace bounds the reads of all scopes of a session together. Lists come first.
+	// pace bounds the reads of all scopes of an inventory together.
 	pace *rate.Limiter
 
 	// readers in the order they came.

@@ -31,7 +31,10 @@ type sdkClient struct {
 
 var _ StackitClient = (*sdkClient)(nil)
 
-var errNoList = errors.New("the answer has no list")
+var (
+	errUnreadable = errors.New("the answer cannot be read")
+	errNoList     = errors.New("the answer has no list")
+)
 
 // CreateServer implements StackitClient.
 func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
@@ -187,7 +190,7 @@ func apiError(call apiCall, response *http.Response, err error) error {
 		return translated
 	case answer.StatusCode < http.StatusMultipleChoices:
 		// The SDK's error would repeat the body.
-		translated.Err = fmt.Errorf("the answer cannot be read: %s", answer.ErrorMessage)
+		translated.Err = fmt.Errorf("%w: %s", errUnreadable, answer.ErrorMessage)
 		return translated
 	}
 	translated.StatusCode = answer.StatusCode

@@ -75,6 +75,9 @@ start-inputs:
 	@$(call need,TARGET_KUBECONFIG,the file that reaches the cluster the machines join; "none" without one)
 	@$(call need,CONTROL_NAMESPACE,the namespace of the Machines in the control cluster)
 
+.PHONY: stackit
+stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmock/README.md shows it.
+
 ##@ Build and test
 
 .PHONY: build
@@ -193,6 +196,10 @@ $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 	$(GO) build -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
+	@touch $@
+
+$(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
+	$(GO) build -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

@@ -67,11 +67,16 @@ func (b builder) bin(elements ...string) string {
 	return filepath.Join(append([]string{b.root, "bin"}, elements...)...)
 }
 
-// controller builds pkg as the program bin/localenv/name. It is fast when
-// nothing has changed: the present program is copied aside first, and the go
-// command leaves a copy that is up to date alone instead of linking it again.
-// The rename at the end never disturbs somebody who runs the old one.
+// controller builds a package of the main module's graph as bin/localenv/name.
 func (b builder) controller(ctx context.Context, name, pkg string) (string, error) {
+	return b.program(ctx, name, b.root, pkg)
+}
+
+// program builds pkg, seen from the module in dir, as bin/localenv/name. It is
+// fast when nothing has changed: the present program is copied aside first, and
+// the go command leaves a copy that is up to date alone instead of linking it
+// again. The rename at the end never disturbs somebody who runs the old one.
+func (b builder) program(ctx context.Context, name, dir, pkg string) (string, error) {
 	final := b.bin("localenv", name)
 	err := withFileLock(ctx, b.bin("localenv", name+".lock"), b.waitingFor(name), func() error {
 		next := final + ".next"
@@ -80,7 +85,7 @@ func (b builder) controller(ctx context.Context, name, pkg string) (string, erro
 			return err
 		}
 		b.progress("building %s", name)
-		if err := b.goBuild(ctx, b.root, "-ldflags", stripped, "-o", next, pkg); err != nil {
+		if err := b.goBuild(ctx, dir, "-ldflags", stripped, "-o", next, pkg); err != nil {
 			return err
 		}
 		return os.Rename(next, final)

@@ -152,12 +152,12 @@ func TestReadmeExamplesWork(t *testing.T) {
 	}
 	url, _, _ := start(t, strings.Fields(command[1])...)
 	const documented = "http://127.0.0.1:8080"
-	methods := runExamples(t, strings.ReplaceAll(readme, documented, url))
-	if got := strings.Join(methods, " "); got != "POST GET GET GET POST GET POST POST DELETE DELETE" {
+	methods := runExamples(t, strings.NewReplacer(documented, url, "<id>", "ID").Replace(readme))
+	if got := strings.Join(methods, " "); got != "POST GET GET DELETE GET POST GET POST POST DELETE DELETE" {
 		t.Errorf("the examples are %s", got)
 	}
-	if made := servers(t, url); len(made) != 1 {
-		t.Errorf("in the end there are %d servers", len(made))
+	if left := servers(t, url); len(left) != 1 || left[0].Status != iaasmock.StatusDeleting {
+		t.Errorf("in the end there is %+v", left)
 	}
 	if o, err := parse(nil); err != nil || "http://"+o.address != documented {
 		t.Errorf("by default the command listens on %s, %v", o.address, err)

@@ -51,6 +51,17 @@ func (e *Env) Logs(part Part) (string, error) {
 	return string(content), err
 }
 
+// PID returns the process ID of a part that runs as a process now, 0 if it does
+// not.
+func (e *Env) PID(part Part) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p := e.processes[part]; p != nil {
+		return p.cmd.Process.Pid
+	}
+	return 0
+}
+
 func (e *Env) url(part Part) string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -156,7 +157,7 @@ func (e *Env) build(ctx context.Context) (crds string, err error) {
 	if e.programs.manager, err = b.controller(ctx, string(PartManager), mcmModulePath+"/cmd/machine-controller-manager"); err != nil {
 		return "", err
 	}
-	if e.programs.sidecar, err = b.controller(ctx, string(PartSidecar), "./cmd/machine-controller"); err != nil {
+	if e.programs.sidecar, err = b.controller(ctx, path.Base(e.settings.sidecarPackage), e.settings.sidecarPackage); err != nil {
 		return "", err
 	}
 	mcm, err := b.moduleFolder(ctx, mcmModulePath)

@@ -21,6 +21,7 @@ type settings struct {
 	targetless     bool
 	withoutManager bool
 	withoutSidecar bool
+	sidecarPackage string
 	sidecarArgs    []string
 	managerArgs    []string
 	controllerUser string
@@ -31,9 +32,10 @@ type settings struct {
 
 func newSettings(opts []Option) settings {
 	s := settings{
-		namespace:    "default",
-		joinDuration: time.Second,
-		progress:     func(string) {},
+		namespace:      "default",
+		sidecarPackage: "./cmd/machine-controller",
+		joinDuration:   time.Second,
+		progress:       func(string) {},
 	}
 	for _, opt := range opts {
 		opt(&s)
@@ -62,6 +64,11 @@ func WithoutManager() Option { return func(s *settings) { s.withoutManager = tru
 // WithoutSidecar leaves the machine-controller out. StartSidecar can still
 // start it.
 func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
+
+// WithSidecarPackage builds and runs another machine-controller than this
+// project's: a main package, as the go command names it from the repository's
+// root. It gets the same flags and environment.
+func WithSidecarPackage(pkg string) Option { return func(s *settings) { s.sidecarPackage = pkg } }
 
 // WithSidecarArgs appends flags to the machine-controller's; the last of a kind
 // wins.

@@ -123,6 +123,17 @@ bench-baseline: ## Run the benchmarks and make the result the baseline.
 bench-short: ## Run every benchmark once: those that count API calls fail if there are too many.
 	@$(unit_pkgs); $(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $$pkgs
 
+# DRIVER=instant measures the floor: a driver that answers at once. FAULTS is the
+# share of API calls that are answered with 503.
+N      ?= 500
+DRIVER ?= stackit
+FAULTS ?= 0.01
+.PHONY: scale
+scale: ## Measure N (500) machines up, rolled, down; the floor with DRIVER=instant; FAULTS=0.
+	@echo "Building $(BIN)/scale/measure"
+	@$(GO) build -o $(BIN)/scale/measure ./hack/scale
+	@exec $(BIN)/scale/measure --machines $(N) --driver $(DRIVER) --faults $(FAULTS) $(ARGS)
+
 FUZZTIME ?= 10s
 .PHONY: fuzz
 fuzz: ## Run each fuzz target for FUZZTIME (10s).

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// lookEvery is how exact the end of a phase is.
+const lookEvery = 50 * time.Millisecond
+
+// collectEvery is often enough that the mock does not forget calls before.
+const collectEvery = time.Second
+
+// phase is a change of the deployment and what it leads to.
+type phase struct {
+	name string
+	// class is the one whose Running machines count.
+	class string
+	begin func(context.Context) error
+	// done tells whether what was asked for is there, settled whether nothing
+	// else is, with so many servers.
+	done    func(counts) bool
+	settled func(c counts, servers int) bool
+}
+
+// phases are those of a run of n machines.
+func phases(d *deployment, n int) []phase {
+	running := func(c counts) bool { return c.Running >= n }
+	exactly := func(c counts, servers int) bool { return c == counts{Machines: n, Running: n} && servers == n }
+	return []phase{
+		{
+			name: "up", class: firstClass, done: running, settled: exactly,
+			begin: func(ctx context.Context) error { return d.scale(ctx, n) },
+		},
+		{
+			name: "roll", class: secondClass, done: running, settled: exactly,
+			begin: func(ctx context.Context) error { return d.roll(ctx, secondClass) },
+		},
+		{
+			name: "down", class: secondClass,
+			begin:   func(ctx context.Context) error { return d.scale(ctx, 0) },
+			done:    func(c counts) bool { return c.Machines == 0 },
+			settled: func(c counts, servers int) bool { return c.Machines == 0 && servers == 0 },
+		},
+	}
+}
+
+// measurement is a run under way.
+type measurement struct {
+	options
+	env      *localenv.Env
+	machines *machines
+	calls    callLog
+}
+
+// measure takes all phases.
+func measure(ctx context.Context, o options, progress func(string)) (*result, error) {
+	r := &result{Conditions: o.conditions(), Computer: thisComputer(), StartedAt: time.Now().UTC()}
+	env, err := localenv.Start(ctx, o.environment(progress)...)
+	if err != nil {
+		return nil, err
+	}
+	defer env.Stop()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m := &measurement{options: o, env: env, machines: newMachines(time.Now)}
+	if err := m.machines.watch(ctx, env.RESTConfig(), env.Namespace()); err != nil {
+		return nil, err
+	}
+	d, err := newDeployment(ctx, env, o)
+	if err != nil {
+		return nil, err
+	}
+	idle, err := readUsage(env.PID(localenv.PartSidecar))
+	if err != nil {
+		return nil, err
+	}
+	r.SidecarIdle = idle.memory
+	o.spoil(env.Cloud())
+	for _, p := range phases(d, o.machines) {
+		progress(fmt.Sprintf("%s: %d machines", p.name, o.machines))
+		taken, err := m.take(ctx, p)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
+		}
+		progress(fmt.Sprintf("%s: done after %.1fs, settled after %.1fs", p.name, taken.Took, taken.Settled))
+		r.Phases = append(r.Phases, *taken)
+	}
+	peak, err := readUsage(env.PID(localenv.PartSidecar))
+	r.SidecarPeak = peak.peak
+	if err == nil && m.calls.lost {
+		err = errors.New("more API calls a second than the mock remembers: the figures would be wrong")
+	}
+	return r, err
+}
+
+// take begins a phase, waits until it has settled and sums it up.
+func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
+	cloud := m.env.Cloud()
+	before, err := usages(m.env)
+	if err != nil {
+		return nil, err
+	}
+	history := cloud.History()
+	m.machines.begin(p.class)
+	start := time.Now()
+	if err := p.begin(ctx); err != nil {
+		return nil, err
+	}
+	done, settled, err := m.await(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	after, err := usages(m.env)
+	if err != nil {
+		return nil, err
+	}
+	now := cloud.History()
+	r := &phaseResult{
+		Name: p.name, Took: toSeconds(done.Sub(start)), Settled: toSeconds(settled.Sub(start)),
+		ServersCreated: now.ServersCreated - history.ServersCreated,
+		ServersDeleted: now.ServersDeleted - history.ServersDeleted,
+		CPU:            cpuBetween(before, after),
+		History:        thin(m.machines.since(), start),
+	}
+	r.BeforeServer, r.OverBoot = waits(cloud.Servers(), m.machines.sighting, start)
+	m.calls.add(cloud.Calls())
+	// Up and roll are about servers made, down is about servers deleted.
+	r.Calls = summarize(m.calls.take(), start, max(r.ServersCreated, r.ServersDeleted))
+	return r, nil
+}
+
+// await returns when the phase was done and when it had settled.
+func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
+	limit := time.NewTimer(m.limit)
+	defer limit.Stop()
+	look, collect := time.NewTicker(lookEvery), time.NewTicker(collectEvery)
+	defer look.Stop()
+	defer collect.Stop()
+	for {
+		select {
+		case <-look.C:
+			c := m.machines.counts()
+			if done.IsZero() && p.done(c) {
+				done = time.Now()
+			}
+			if !done.IsZero() && p.settled(c, len(m.env.Cloud().Servers())) {
+				return done, time.Now(), nil
+			}
+		case <-collect.C:
+			m.calls.add(m.env.Cloud().Calls())
+		case <-ctx.Done():
+			return done, settled, context.Cause(ctx)
+		case <-m.env.Done():
+			return done, settled, m.env.Err()
+		case <-limit.C:
+			return done, settled, fmt.Errorf("not settled after %s: %+v, %d servers", m.limit, m.machines.counts(), len(m.env.Cloud().Servers()))
+		}
+	}
+}
+
+// waits sums up, for the servers made since start, how long their Machines waited
+// for them, and the servers, once ACTIVE, until their Machines were Running.
+func waits(servers []iaasmock.Server, sighting func(machine string) (sighting, bool), start time.Time) (beforeServer, overBoot spread) {
+	var before, over []seconds
+	for _, server := range servers {
+		s, found := sighting(server.Name)
+		if !found || server.CreatedAt.Before(start) || server.LaunchedAt.IsZero() || s.running.IsZero() {
+			continue
+		}
+		before = append(before, toSeconds(server.CreatedAt.Sub(s.seen)))
+		over = append(over, toSeconds(s.running.Sub(server.LaunchedAt)))
+	}
+	return spreadOf(before), spreadOf(over)
+}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// The drivers that can be measured.
+const (
+	driverStackit = "stackit"
+	driverInstant = "instant"
+)
+
+type options struct {
+	machines               int
+	driver                 string
+	boot, remove           time.Duration
+	latencyMin, latencyMax time.Duration
+	faults                 float64
+	seed                   uint64
+	surge                  string
+	allowedAddresses       []string
+	sidecarArgs            []string
+	limit                  time.Duration
+	out, floor             string
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
+	flags.IntVar(&o.machines, "machines", 500, "how many machines")
+	flags.StringVar(&o.driver, "driver", driverStackit,
+		"stackit, or instant: a driver that answers at once, without latency, faults and allowedAddresses, as the floor")
+	flags.DurationVar(&o.boot, "boot", 20*time.Second, "time from CREATING to ACTIVE")
+	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
+	flags.DurationVar(&o.latencyMin, "latency-min", 30*time.Millisecond, "least time an API call takes")
+	flags.DurationVar(&o.latencyMax, "latency-max", 80*time.Millisecond, "most time an API call takes")
+	flags.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
+	flags.Uint64Var(&o.seed, "seed", 1, "which calls those are")
+	flags.StringVar(&o.surge, "surge", "50%", "how many machines more than wanted a roll may make, a number or a percentage")
+	flags.StringSliceVar(&o.allowedAddresses, "allowed-addresses", []string{"100.96.0.0/11"},
+		"allowedAddresses of the class; empty for none")
+	flags.StringArrayVar(&o.sidecarArgs, "sidecar-arg", nil, "one more flag of the machine-controller; may be repeated")
+	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "how long each of up, roll and down may take")
+	flags.StringVar(&o.out, "out", "", "folder for the results; default: bin/scale of the repository")
+	flags.StringVar(&o.floor, "floor", "", "JSON file of a run to compare with; default: that of the instant driver with as many machines")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if o.driver == driverInstant {
+		o.latencyMin, o.latencyMax, o.faults, o.allowedAddresses = 0, 0, 0, nil
+	}
+	return o, o.validate()
+}
+
+func (o options) validate() error {
+	switch {
+	case o.machines < 1:
+		return fmt.Errorf("--machines is %d, must be at least 1", o.machines)
+	case o.driver != driverStackit && o.driver != driverInstant:
+		return fmt.Errorf("--driver is %q, must be %s or %s", o.driver, driverStackit, driverInstant)
+	case o.boot < 0 || o.remove < 0 || o.latencyMin < 0 || o.limit <= 0:
+		return errors.New("times must not be negative, and the limit not 0")
+	case o.latencyMax < o.latencyMin:
+		return errors.New("--latency-max must not be less than --latency-min")
+	case !(o.faults >= 0 && o.faults < 1): // nor NaN
+		return fmt.Errorf("--faults is %v, must be from 0 to less than 1", o.faults)
+	}
+	surge := intstr.Parse(o.surge)
+	most, err := intstr.GetScaledValueFromIntOrPercent(&surge, 100, true)
+	if err != nil || most < 1 {
+		return fmt.Errorf("--surge is %q, must be a number or a percentage, more than 0", o.surge)
+	}
+	return nil
+}
+
+// The flags Gardener sets, but for the sidecar's --concurrent-syncs: with Gardener's
+// 50, servers would wait for workers that wait for servers.
+var (
+	sidecarArgs = []string{"--kube-api-qps=100", "--kube-api-burst=200", "--concurrent-syncs=500"}
+	managerArgs = []string{"--kube-api-qps=150", "--kube-api-burst=200", "--concurrent-syncs=30"}
+)
+
+func (o options) conditions() conditions {
+	return conditions{
+		Driver: o.driver, Machines: o.machines, Boot: toSeconds(o.boot), Delete: toSeconds(o.remove),
+		LatencyMin: toSeconds(o.latencyMin), LatencyMax: toSeconds(o.latencyMax), Faults: o.faults,
+		AllowedAddresses: len(o.allowedAddresses) > 0, Surge: o.surge,
+		SidecarArgs: append(append([]string(nil), sidecarArgs...), o.sidecarArgs...), ManagerArgs: managerArgs,
+	}
+}
+
+// environment returns how the local environment is made for this run.
+func (o options) environment(progress func(string)) []localenv.Option {
+	c := o.conditions()
+	cloud := []iaasmock.Option{
+		iaasmock.WithBootDuration(o.boot), iaasmock.WithDeleteDuration(o.remove), iaasmock.WithLatency(o.latencyMin, o.latencyMax),
+	}
+	env := []localenv.Option{
+		localenv.WithProgress(progress), localenv.WithSidecarArgs(c.SidecarArgs...), localenv.WithManagerArgs(c.ManagerArgs...),
+	}
+	if o.driver == driverInstant {
+		cloud = append(cloud, iaasmock.WithoutAuthentication())
+		env = append(env, localenv.WithSidecarPackage("./hack/scale/instant"))
+	}
+	return append(env, localenv.WithCloudOptions(cloud...))
+}
+
+// spoil lets the cloud refuse the share of calls that was asked for.
+func (o options) spoil(cloud *iaasmock.Cloud) {
+	if o.faults == 0 {
+		return
+	}
+	dice := rand.New(rand.NewPCG(o.seed, o.seed)) //nolint:gosec // these dice may be guessed
+	cloud.Inject(iaasmock.Fault{
+		Status: http.StatusServiceUnavailable,
+		// The cloud asks for one call after the other.
+		Match: func(*http.Request) bool { return dice.Float64() < o.faults },
+	})
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// describe says in one line what was measured.
+func (c conditions) describe() string {
+	text := fmt.Sprintf("%d machines, driver %s, boot %gs, delete %gs", c.Machines, c.Driver, c.Boot, c.Delete)
+	if c.LatencyMax > 0 {
+		text += fmt.Sprintf(", API latency %g to %g ms", c.LatencyMin*1000, c.LatencyMax*1000)
+	}
+	if c.Faults > 0 {
+		text += fmt.Sprintf(", %g%% of calls answered 503", c.Faults*100)
+	}
+	if c.AllowedAddresses {
+		text += ", with allowedAddresses"
+	}
+	return text
+}
+
+// report prints the figures of a run as a table, a phase a column.
+func report(out io.Writer, r, floor *result) error {
+	var table strings.Builder
+	row := func(title string, cell func(phaseResult) string) {
+		_, _ = fmt.Fprintf(&table, "%-36s", title)
+		for _, p := range r.Phases {
+			_, _ = fmt.Fprintf(&table, "%14s", cell(p))
+		}
+		table.WriteString("\n")
+	}
+	row("", func(p phaseResult) string { return p.Name })
+	row("time to all (s)", func(p phaseResult) string { return tenths(p.Took) })
+	if floor != nil {
+		row("  of the floor (s)", func(p phaseResult) string { return floorTook(p, floor) })
+		row("  times the floor", func(p phaseResult) string { return timesFloor(p, floor) })
+	}
+	row("settled after (s)", func(p phaseResult) string { return tenths(p.Settled) })
+	row("servers made", func(p phaseResult) string { return fmt.Sprint(p.ServersCreated) })
+	row("servers deleted", func(p phaseResult) string { return fmt.Sprint(p.ServersDeleted) })
+	row("Machine to server, p50 / p99 (s)", func(p phaseResult) string { return spreadCell(p.BeforeServer) })
+	row("ACTIVE to Running, p50 / p99 (s)", func(p phaseResult) string { return spreadCell(p.OverBoot) })
+	row("API calls a server", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Calls.PerServer) })
+	for _, operation := range operations(r) {
+		row("  "+operation, func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Calls.ByOperation[operation]) })
+	}
+	row("calls refused with 503", func(p phaseResult) string { return fmt.Sprint(p.Calls.Refused) })
+	row("tokens fetched", func(p phaseResult) string { return fmt.Sprint(p.Calls.Tokens) })
+	row("calls a second, peak / over 10 s", func(p phaseResult) string {
+		return fmt.Sprintf("%d / %.1f", p.Calls.PeakPerSecond, p.Calls.SteadyPerSecond)
+	})
+	row("reads a second, peak / over 10 s", func(p phaseResult) string {
+		return fmt.Sprintf("%d / %.1f", p.Calls.ReadsPeakPerSecond, p.Calls.ReadsSteadyPerSecond)
+	})
+	for _, part := range append([]string{cloudPart}, partNames()...) {
+		row("CPU (s), "+part, func(p phaseResult) string { return tenths(p.CPU[part]) })
+	}
+	return say(out, "\n%s\n%d CPUs %s\n\n%s\n%s: %.0f MiB resident when idle, %.0f MiB at most\n",
+		r.Conditions.describe(), r.Computer.CPUs, r.Computer.Model, &table, localenv.PartSidecar, r.SidecarIdle, r.SidecarPeak)
+}
+
+func tenths(s seconds) string { return fmt.Sprintf("%.1f", s) }
+
+// spreadCell leaves out what nothing was measured of.
+func spreadCell(s spread) string {
+	if s.Count == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f / %.1f", s.P50, s.P99)
+}
+
+func floorTook(p phaseResult, floor *result) string {
+	if same := floor.phase(p.Name); same != nil {
+		return tenths(same.Took)
+	}
+	return "-"
+}
+
+func timesFloor(p phaseResult, floor *result) string {
+	if same := floor.phase(p.Name); same != nil && same.Took > 0 {
+		return fmt.Sprintf("%.2f", p.Took/same.Took)
+	}
+	return "-"
+}
+
+// operations are all that were called, in alphabetical order.
+func operations(r *result) []string {
+	all := map[string]bool{}
+	for _, p := range r.Phases {
+		for operation := range p.Calls.ByOperation {
+			all[operation] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+func partNames() []string {
+	var names []string
+	for _, part := range parts {
+		names = append(names, string(part))
+	}
+	return names
+}

@@ -50,6 +50,7 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	var steps []string
 	env, err := localenv.Start(ctx,
 		localenv.WithoutSidecar(),
+		localenv.WithSidecarPackage("./hack/scale/instant"),
 		localenv.WithNamespace("machines"),
 		localenv.WithProgress(func(line string) { steps = append(steps, line) }))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -89,8 +90,10 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g.Expect(env.StartManager(ctx)).To(Succeed())
 	g.Expect(env.StartManager(ctx)).To(MatchError(ContainSubstring("already running")))
 
-	// So can one that was left out.
+	// So can one that was left out, here another than this project's.
+	g.Expect(env.PID(localenv.PartSidecar)).To(BeZero())
 	g.Expect(env.StartSidecar(ctx)).To(Succeed())
+	g.Expect(filepath.Base(commandOf(env.PID(localenv.PartSidecar)))).To(Equal("instant"))
 
 	addresses := []string{hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.ManagerMetricsURL()), hostOf(t, env.SidecarMetricsURL())}
 	env.Stop()
@@ -111,11 +114,7 @@ func TestPartThatDiesIsNoticed(t *testing.T) {
 	env, err := localenv.Start(t.Context(), localenv.WithoutSidecar(), localenv.WithoutManager())
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()
-	for _, pid := range children(t) {
-		if filepath.Base(commandOf(pid)) == "etcd" {
-			g.Expect(syscall.Kill(pid, syscall.SIGKILL)).To(Succeed())
-		}
-	}
+	g.Expect(syscall.Kill(env.PID(localenv.PartEtcd), syscall.SIGKILL)).To(Succeed())
 	g.Eventually(env.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
 	var failure *localenv.PartError
 	g.Expect(errors.As(env.Err(), &failure)).To(BeTrue())

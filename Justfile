@@ -61,6 +61,10 @@ vulncheck *args:
 bench *args:
     @make bench "$@"
 
+# Measure many machines: just scale N=200 DRIVER=instant
+scale *args:
+    @make scale "$@"
+
 # Remove everything built.
 clean *args:
     @make clean "$@"

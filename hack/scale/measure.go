@@ -84,6 +84,8 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 		return nil, err
 	}
 	r.SidecarIdle = idle.memory
+	// What was called until now belongs to no phase.
+	env.Cloud().ResetCalls()
 	o.spoil(env.Cloud())
 	for _, p := range phases(d, o.machines) {
 		progress(fmt.Sprintf("%s: %d machines", p.name, o.machines))

@@ -16,6 +16,9 @@ import (
 // lookEvery is how exact the end of a phase is.
 const lookEvery = 50 * time.Millisecond
 
+// tellEvery is how often a person hears how far it is.
+const tellEvery = 15 * time.Second
+
 // collectEvery is often enough that the mock does not forget calls before.
 const collectEvery = time.Second
 
@@ -55,10 +58,11 @@ func phases(d *deployment, n int) []phase {
 
 // measurement is a run under way.
 type measurement struct {
-	options
+	options  options
 	env      *localenv.Env
 	machines *machines
 	calls    callLog
+	progress func(string)
 }
 
 // measure takes all phases.
@@ -71,7 +75,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	defer env.Stop()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	m := &measurement{options: o, env: env, machines: newMachines(time.Now)}
+	m := &measurement{options: o, env: env, machines: newMachines(time.Now), progress: progress}
 	if err := m.machines.watch(ctx, env.RESTConfig(), env.Namespace()); err != nil {
 		return nil, err
 	}
@@ -88,7 +92,6 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	env.Cloud().ResetCalls()
 	o.spoil(env.Cloud())
 	for _, p := range phases(d, o.machines) {
-		progress(fmt.Sprintf("%s: %d machines", p.name, o.machines))
 		taken, err := m.take(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -112,6 +115,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 		return nil, err
 	}
 	history := cloud.History()
+	m.progress(fmt.Sprintf("%s: %d machines", p.name, m.options.machines))
 	m.machines.begin(p.class)
 	start := time.Now()
 	if err := p.begin(ctx); err != nil {
@@ -142,11 +146,12 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 
 // await returns when the phase was done and when it had settled.
 func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
-	limit := time.NewTimer(m.limit)
+	limit := time.NewTimer(m.options.limit)
 	defer limit.Stop()
-	look, collect := time.NewTicker(lookEvery), time.NewTicker(collectEvery)
+	look, collect, tell := time.NewTicker(lookEvery), time.NewTicker(collectEvery), time.NewTicker(tellEvery)
 	defer look.Stop()
 	defer collect.Stop()
+	defer tell.Stop()
 	for {
 		select {
 		case <-look.C:
@@ -159,12 +164,15 @@ func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Ti
 			}
 		case <-collect.C:
 			m.calls.add(m.env.Cloud().Calls())
+		case <-tell.C:
+			c := m.machines.counts()
+			m.progress(fmt.Sprintf("%s: %d machines, %d of them Running with %s", p.name, c.Machines, c.Running, p.class))
 		case <-ctx.Done():
 			return done, settled, context.Cause(ctx)
 		case <-m.env.Done():
 			return done, settled, m.env.Err()
 		case <-limit.C:
-			return done, settled, fmt.Errorf("not settled after %s: %+v, %d servers", m.limit, m.machines.counts(), len(m.env.Cloud().Servers()))
+			return done, settled, fmt.Errorf("not settled after %s: %+v, %d servers", m.options.limit, m.machines.counts(), len(m.env.Cloud().Servers()))
 		}
 	}
 }

@@ -123,7 +123,7 @@ func TestReport(t *testing.T) {
 	g.Expect(report(&out, sample("stackit", 30), sample("instant", 15))).To(Succeed())
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, wanted := range []string{
-		"10 machines, driver stackit, boot 20s, delete 0s, API latency 30 to 80 ms, 1% of calls answered 503",
+		"10 machines, driver stackit boot 20s, delete 0s, surge 25%, API latency 30 to 80 ms, 1% of calls answered 503 2 CPUs",
 		"up roll down", "time to all (s) 30.0 30.0 30.0", "times the floor 2.00 2.00 2.00",
 		"Machine to server, p50 / p99 (s) - - -", "ACTIVE to Running, p50 / p99 (s) 1.5 / 2.5",
 		"API calls a server 4.00", "ListServers 2.50", "31 MiB resident when idle, 88 MiB at most",

@@ -11,7 +11,7 @@ import (
 // The plot has a column for each phase: machines above, API calls below.
 const (
 	columnWidth, gap       = 300.0, 60.0
-	leftEdge, headHeight   = 60.0, 110.0
+	leftEdge, headHeight   = 60.0, 132.0
 	machinesHeight         = 200.0
 	callsTop, callsHeight  = headHeight + machinesHeight + 60, 110.0
 	plotHeight             = callsTop + callsHeight + 60
@@ -21,12 +21,13 @@ const (
 // plot draws the run as SVG, with the floor beside it if there is one.
 func plot(r, floor *result) string {
 	c := newCanvas(leftEdge+float64(len(r.Phases))*(columnWidth+gap)-gap+30, plotHeight)
-	c.text(leftEdge, 28, "start", "title", r.Conditions.describe())
+	c.text(leftEdge, 28, "start", "title", r.Conditions.headline())
+	c.text(leftEdge, 50, "start", "key", r.Conditions.details()+"; "+r.Computer.processor())
 	legend := []legendEntry{{ours, "", "driver " + r.Conditions.Driver}}
 	if floor != nil {
 		legend = append(legend, legendEntry{floors, dashes, "driver that answers at once: the floor"})
 	}
-	c.legend(leftEdge, 52, append(legend, legendEntry{callBars, "", "API calls a second"}))
+	c.legend(leftEdge, 76, append(legend, legendEntry{callBars, "", "API calls a second"}))
 	for i := range r.Phases {
 		var same *phaseResult
 		if floor != nil {

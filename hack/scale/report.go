@@ -13,9 +13,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// describe says in one line what was measured.
-func (c conditions) describe() string {
-	text := fmt.Sprintf("%d machines, driver %s, boot %gs, delete %gs", c.Machines, c.Driver, c.Boot, c.Delete)
+// headline says in a few words what was measured.
+func (c conditions) headline() string {
+	return fmt.Sprintf("%d machines, driver %s", c.Machines, c.Driver)
+}
+
+// details says under which conditions.
+func (c conditions) details() string {
+	text := fmt.Sprintf("boot %gs, delete %gs, surge %s", c.Boot, c.Delete, c.Surge)
 	if c.LatencyMax > 0 {
 		text += fmt.Sprintf(", API latency %g to %g ms", c.LatencyMin*1000, c.LatencyMax*1000)
 	}
@@ -27,6 +32,9 @@ func (c conditions) describe() string {
 	}
 	return text
 }
+
+// processor says what the run was made on.
+func (c computer) processor() string { return fmt.Sprintf("%d CPUs %s", c.CPUs, c.Model) }
 
 // report prints the figures of a run as a table, a phase a column.
 func report(out io.Writer, r, floor *result) error {
@@ -64,8 +72,8 @@ func report(out io.Writer, r, floor *result) error {
 	for _, part := range append([]string{cloudPart}, partNames()...) {
 		row("CPU (s), "+part, func(p phaseResult) string { return tenths(p.CPU[part]) })
 	}
-	return say(out, "\n%s\n%d CPUs %s\n\n%s\n%s: %.0f MiB resident when idle, %.0f MiB at most\n",
-		r.Conditions.describe(), r.Computer.CPUs, r.Computer.Model, &table, localenv.PartSidecar, r.SidecarIdle, r.SidecarPeak)
+	return say(out, "\n%s\n%s\n%s\n\n%s\n%s: %.0f MiB resident when idle, %.0f MiB at most\n",
+		r.Conditions.headline(), r.Conditions.details(), r.Computer.processor(), &table, localenv.PartSidecar, r.SidecarIdle, r.SidecarPeak)
 }
 
 func tenths(s seconds) string { return fmt.Sprintf("%.1f", s) }

@@ -87,7 +87,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	if err != nil {
 		return nil, err
 	}
-	r.SidecarIdle = idle.memory
+	r.SidecarIdle, r.SidecarIdleAnonymous = idle.memory, idle.anonymous
 	// What was called until now belongs to no phase.
 	env.Cloud().ResetCalls()
 	o.spoil(env.Cloud())

@@ -21,9 +21,10 @@ type result struct {
 	StartedAt  time.Time     `json:"startedAt"`
 	Phases     []phaseResult `json:"phases"`
 	// SidecarIdle and SidecarPeak are its resident memory before the first Machine
-	// and at most.
-	SidecarIdle mebibytes `json:"sidecarIdleMiB,omitempty"`
-	SidecarPeak mebibytes `json:"sidecarPeakMiB,omitempty"`
+	// and at most; SidecarIdleAnonymous leaves out what is in the program's file.
+	SidecarIdle          mebibytes `json:"sidecarIdleMiB,omitempty"`
+	SidecarIdleAnonymous mebibytes `json:"sidecarIdleAnonymousMiB,omitempty"`
+	SidecarPeak          mebibytes `json:"sidecarPeakMiB,omitempty"`
 }
 
 // conditions are what two runs must share to be compared, and what they differ in.

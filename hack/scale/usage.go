@@ -13,10 +13,12 @@ import (
 type mebibytes float64
 
 // usage is what a process has used since it started: CPU time, and its resident
-// memory now and at its peak. All are 0 where they are not known.
+// memory now and at its peak. Part of the resident memory is the program's own file;
+// anonymous is the rest, which no other process can share and only swapping frees.
+// All are 0 where they are not known.
 type usage struct {
-	cpu          seconds
-	memory, peak mebibytes
+	cpu                     seconds
+	memory, anonymous, peak mebibytes
 }
 
 // cloudPart is this program itself: the mock runs in it, and the Nodes' simulator.

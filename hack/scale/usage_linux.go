@@ -52,6 +52,8 @@ func parseUsage(stat string, status []byte) (usage, error) {
 		switch words[0] {
 		case "VmRSS:":
 			u.memory = mebibytes(kib / 1024)
+		case "RssAnon:":
+			u.anonymous = mebibytes(kib / 1024)
 		case "VmHWM:":
 			u.peak = mebibytes(kib / 1024)
 		}

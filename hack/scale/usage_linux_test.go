@@ -13,8 +13,8 @@ import (
 func TestParseUsage(t *testing.T) {
 	g := NewWithT(t)
 	stat := "42 (a (strange) name) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 9 0 1 1 1"
-	g.Expect(parseUsage(stat, []byte("Name:\tx y z\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\n"))).
-		To(Equal(usage{cpu: 2, memory: 10, peak: 20}))
+	g.Expect(parseUsage(stat, []byte("Name:\tx y z\nVmHWM:\t   20480 kB\nVmRSS:\t   10240 kB\nRssAnon:\t  5120 kB\n"))).
+		To(Equal(usage{cpu: 2, memory: 10, anonymous: 5, peak: 20}))
 	_, err := parseUsage("42 (short) S", nil)
 	g.Expect(err).To(HaveOccurred())
 }

@@ -208,8 +208,11 @@ func TestTicks(t *testing.T) {
 
 func TestPhasesEndWhenNothingIsTooMuch(t *testing.T) {
 	g := NewWithT(t)
-	all := phases(nil, 10)
+	all := phases(nil, 10, true)
 	up, down := all[0], all[2]
+	for i, p := range phases(nil, 10, false) {
+		g.Expect(p.name).To(Equal([]string{"up", "down"}[i]))
+	}
 	g.Expect(up.done(counts{Machines: 10, Running: 9})).To(BeFalse())
 	g.Expect(up.done(counts{Machines: 12, Running: 10})).To(BeTrue())
 	g.Expect(up.settled(counts{Machines: 12, Running: 10}, 10)).To(BeFalse())

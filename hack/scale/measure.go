@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -34,11 +35,11 @@ type phase struct {
 	settled func(c counts, servers int) bool
 }
 
-// phases are those of a run of n machines.
-func phases(d *deployment, n int) []phase {
+// phases are those of a run of n machines, with a roll or without.
+func phases(d *deployment, n int, roll bool) []phase {
 	running := func(c counts) bool { return c.Running >= n }
 	exactly := func(c counts, servers int) bool { return c == counts{Machines: n, Running: n} && servers == n }
-	return []phase{
+	all := []phase{
 		{
 			name: "up", class: firstClass, done: running, settled: exactly,
 			begin: func(ctx context.Context) error { return d.scale(ctx, n) },
@@ -54,6 +55,10 @@ func phases(d *deployment, n int) []phase {
 			settled: func(c counts, servers int) bool { return c.Machines == 0 && servers == 0 },
 		},
 	}
+	if !roll {
+		all = slices.Delete(all, 1, 2)
+	}
+	return all
 }
 
 // measurement is a run under way.
@@ -91,7 +96,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	// What was called until now belongs to no phase.
 	env.Cloud().ResetCalls()
 	o.spoil(env.Cloud())
-	for _, p := range phases(d, o.machines) {
+	for _, p := range phases(d, o.machines, o.roll) {
 		taken, err := m.take(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)

@@ -30,6 +30,7 @@ type options struct {
 	latencyMin, latencyMax time.Duration
 	faults                 float64
 	seed                   uint64
+	roll                   bool
 	surge                  string
 	allowedAddresses       []string
 	sidecarArgs            []string
@@ -49,6 +50,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.latencyMax, "latency-max", 80*time.Millisecond, "most time an API call takes")
 	flags.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
 	flags.Uint64Var(&o.seed, "seed", 1, "which calls those are")
+	flags.BoolVar(&o.roll, "roll", true, "roll to another class, too, which takes longest")
 	flags.StringVar(&o.surge, "surge", "50%", "how many machines more than wanted a roll may make, a number or a percentage")
 	flags.StringSliceVar(&o.allowedAddresses, "allowed-addresses", []string{"100.96.0.0/11"},
 		"allowedAddresses of the class; empty for none")

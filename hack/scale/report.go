@@ -69,7 +69,7 @@ func report(out io.Writer, r, floor *result) error {
 	row("reads a second, peak / over 10 s", func(p phaseResult) string {
 		return fmt.Sprintf("%d / %.1f", p.Calls.ReadsPeakPerSecond, p.Calls.ReadsSteadyPerSecond)
 	})
-	for _, part := range append([]string{cloudPart}, partNames()...) {
+	for _, part := range append(partNames(), cloudPart, othersPart) {
 		row("CPU (s), "+part, func(p phaseResult) string { return tenths(p.CPU[part]) })
 	}
 	return say(out, "\n%s\n%s\n%s\n\n%s\n%s: %.0f MiB resident when idle (%.0f of it anonymous), %.0f MiB at most\n",

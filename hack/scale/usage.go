@@ -24,6 +24,10 @@ type usage struct {
 // cloudPart is this program itself: the mock runs in it, and the Nodes' simulator.
 const cloudPart = "mock and measuring"
 
+// othersPart is everything else on the computer. Where it takes much, the figures
+// tell more about that than about the driver.
+const othersPart = "other programs"
+
 // parts are the processes that share the computer.
 var parts = []localenv.Part{localenv.PartSidecar, localenv.PartManager, localenv.PartAPIServer, localenv.PartEtcd}
 
@@ -34,13 +38,19 @@ func usages(env *localenv.Env) (map[string]usage, error) {
 		pids[string(part)] = env.PID(part)
 	}
 	all := map[string]usage{}
+	busy, err := readBusy()
+	if err != nil {
+		return nil, err
+	}
 	for part, pid := range pids {
 		u, err := readUsage(pid)
 		if err != nil {
 			return nil, err
 		}
 		all[part] = u
+		busy -= u.cpu
 	}
+	all[othersPart] = usage{cpu: busy}
 	return all, nil
 }
 

@@ -27,6 +27,35 @@ func readUsage(pid int) (usage, error) {
 	return parseUsage(string(stat), status)
 }
 
+// readBusy reads the CPU time that the whole computer has used since it started.
+func readBusy() (seconds, error) {
+	stat, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, err
+	}
+	return parseBusy(string(stat))
+}
+
+func parseBusy(stat string) (seconds, error) {
+	line, _, _ := strings.Cut(stat, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 8 || fields[0] != "cpu" {
+		return 0, fmt.Errorf("/proc/stat begins with %q", line)
+	}
+	busy := 0.0
+	for i, field := range fields[1:8] {
+		ticks, err := strconv.ParseFloat(field, 64)
+		if err != nil {
+			return 0, err
+		}
+		// The fourth and fifth are the time of idling and of waiting for disks.
+		if i != 3 && i != 4 {
+			busy += ticks
+		}
+	}
+	return seconds(busy / ticksPerSecond), nil
+}
+
 func parseUsage(stat string, status []byte) (usage, error) {
 	// The second field is the program's name in parentheses, and may have blanks;
 	// user and system time are the 14th and 15th.

@@ -19,6 +19,13 @@ func TestParseUsage(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 }
 
+func TestParseBusy(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(parseBusy("cpu  100 20 30 9999 999 40 10 5 7 7\ncpu0 1 1 1 1 1 1 1 1 1 1\n")).To(Equal(seconds(2)))
+	_, err := parseBusy("cpu0 1 2")
+	g.Expect(err).To(HaveOccurred())
+}
+
 func TestReadUsageOfThisProcess(t *testing.T) {
 	g := NewWithT(t)
 	u, err := readUsage(os.Getpid())

@@ -45,6 +45,30 @@ func (e *Env) SidecarMetricsURL() string { return e.url(PartSidecar) + "/metrics
 // changes with every StartManager.
 func (e *Env) ManagerMetricsURL() string { return e.url(PartManager) + "/metrics" }
 
+// CloudEnvironment returns the variables ("NAME=value") with which the driver
+// reaches the mock. The sidecar that the environment starts has them already.
+func (e *Env) CloudEnvironment() []string {
+	return []string{
+		"STACKIT_IAAS_ENDPOINT=" + e.cloudURL,
+		"STACKIT_TOKEN_BASEURL=" + e.cloudURL + "/token",
+	}
+}
+
+// ManagerPath returns the program of machine-controller-manager, built, for who
+// starts one of their own.
+func (e *Env) ManagerPath() string { return e.programs.manager }
+
+// ManagerCRDs returns the folder of machine-controller-manager's custom resource
+// definitions. They are installed already.
+func (e *Env) ManagerCRDs() string { return e.crds }
+
+// MakeFolder makes a folder for what belongs to this environment. Stop removes it
+// with all that is in it; if that never happens, the next environment does.
+func (e *Env) MakeFolder(name string) (string, error) {
+	path := filepath.Join(e.dir, "of-users", name)
+	return path, os.MkdirAll(path, 0o750)
+}
+
 // Logs returns what a part that is a process has logged so far.
 func (e *Env) Logs(part Part) (string, error) {
 	content, err := os.ReadFile(e.LogPath(part))

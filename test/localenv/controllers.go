@@ -109,9 +109,7 @@ func (e *Env) controllerKubeconfig() string {
 }
 
 func (e *Env) sidecarEnvironment() []string {
-	env := append(minimalEnvironment(),
-		"STACKIT_IAAS_ENDPOINT="+e.cloudURL,
-		"STACKIT_TOKEN_BASEURL="+e.cloudURL+"/token")
+	env := append(minimalEnvironment(), e.CloudEnvironment()...)
 	return append(env, e.settings.sidecarEnv...)
 }
 

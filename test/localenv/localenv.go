@@ -31,6 +31,8 @@ type Env struct {
 	dir, logDir string
 	folder      *folder
 	programs    programs
+	// crds is the folder of the manager's custom resource definitions.
+	crds string
 	// probe asks parts whether they are ready.
 	probe *http.Client
 
@@ -113,23 +115,24 @@ func (e *Env) startParts(ctx context.Context) error {
 	if err := e.makeFolders(); err != nil {
 		return err
 	}
-	crds, err := e.build(ctx)
-	if err != nil {
+	if err := e.build(ctx); err != nil {
 		return err
 	}
 	if err := e.startControlPlane(ctx); err != nil {
 		return err
 	}
 	e.progress("installing the custom resource definitions of machine-controller-manager")
-	if err := e.installCRDs(ctx, crds); err != nil {
+	if err := e.installCRDs(ctx, e.crds); err != nil {
 		return &PartError{Part: PartCRDs, Err: err}
 	}
 	if err := e.startCloud(); err != nil {
 		return err
 	}
-	if e.key, err = e.settings.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID); err != nil {
+	key, err := e.settings.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+	if err != nil {
 		return &PartError{Part: PartCloud, Err: err}
 	}
+	e.key = key
 	return e.startControllers(ctx)
 }
 
@@ -143,28 +146,28 @@ func (e *Env) makeFolders() (err error) {
 	return os.MkdirAll(e.logDir, 0o750)
 }
 
-// build makes sure that all programs are there. It returns the folder of the
-// manager's CRDs.
-func (e *Env) build(ctx context.Context) (crds string, err error) {
+// build makes sure that all programs are there, and finds the manager's CRDs.
+func (e *Env) build(ctx context.Context) error {
 	root, err := Root()
 	if err != nil {
-		return "", &PartError{Part: PartBuild, Err: err}
+		return &PartError{Part: PartBuild, Err: err}
 	}
 	b := builder{root: root, progress: e.progress}
 	if e.programs.assets, err = b.controlPlane(ctx); err != nil {
-		return "", err
+		return err
 	}
 	if e.programs.manager, err = b.controller(ctx, string(PartManager), mcmModulePath+"/cmd/machine-controller-manager"); err != nil {
-		return "", err
+		return err
 	}
 	if e.programs.sidecar, err = b.controller(ctx, path.Base(e.settings.sidecarPackage), e.settings.sidecarPackage); err != nil {
-		return "", err
+		return err
 	}
 	mcm, err := b.moduleFolder(ctx, mcmModulePath)
 	if err != nil {
-		return "", &PartError{Part: PartBuild, Err: err}
+		return &PartError{Part: PartBuild, Err: err}
 	}
-	return filepath.Join(mcm, "kubernetes", "crds"), nil
+	e.crds = filepath.Join(mcm, "kubernetes", "crds")
+	return nil
 }
 
 func (e *Env) startControlPlane(ctx context.Context) error {

@@ -41,6 +41,10 @@ test-unit *args:
 test-e2e *args:
     @make test-e2e "$@"
 
+# The integration suite of machine-controller-manager.
+test-integration *args:
+    @make test-integration "$@"
+
 # gofmt, go vet and golangci-lint.
 lint *args:
     @make lint "$@"

@@ -28,14 +28,15 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
 
 # What needs a control plane counts as end-to-end, the rest as unit tests.
 E2E_PKGS  := ./test/e2e/... ./test/localenv/...
+SUITE_PKG := ./test/integration/controller
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
-	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv)(/|$$)')
+	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller)(/|$$)')
 
 .PHONY: help
 help: ## Show this help.
 	@awk 'BEGIN { FS = ":.*## " } \
 		/^##@/ { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z0-9-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+		/^[a-z0-9-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 ##@ Try it
 
@@ -85,7 +86,7 @@ build: ## Build the sidecar: bin/machine-controller, static and trimmed.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/machine-controller ./cmd/machine-controller
 
 .PHONY: test
-test: test-unit test-e2e ## All tests: test-unit and test-e2e.
+test: test-unit test-e2e test-integration ## All tests: test-unit, test-e2e and test-integration.
 
 .PHONY: test-unit
 test-unit: race-note ## Tests that need no control plane, with the race detector.
@@ -98,6 +99,11 @@ test-e2e: race-note ## End-to-end tests on a local environment; the first run bu
 	@pkgs=$$($(GO) list $(E2E_PKGS)) || exit 1; failed=; for pkg in $$pkgs; do \
 		$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
+# Without the race detector: what runs in the test's process is MCM's.
+.PHONY: test-integration
+test-integration: ## MCM's own integration suite on a local environment, about 3 minutes.
+	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(SUITE_PKG)
 
 .PHONY: race-note
 race-note:

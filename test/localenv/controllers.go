@@ -61,22 +61,27 @@ func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
 func (e *Env) startController(ctx context.Context, part Part, path string, env, extra []string) error {
-	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
-	ports, err := e.launch(ctx, service{
+	ports, err := e.launch(ctx, e.controllerService(part, path, env, extra))
+	if err != nil {
+		return err
+	}
+	e.setURL(part, controllerURL(ports[0]))
+	return nil
+}
+
+func controllerURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+
+func (e *Env) controllerService(part Part, path string, env, extra []string) service {
+	return service{
 		part:  part,
 		ports: 1,
 		command: func(ports []int) command {
 			return command{path: path, env: env, args: append(e.controllerArgs(ports[0]), extra...)}
 		},
 		ready: func(ctx context.Context, ports []int) error {
-			return httpOK(ctx, e.probe, url(ports[0])+"/healthz", "")
+			return httpOK(ctx, e.probe, controllerURL(ports[0])+"/healthz", "")
 		},
-	})
-	if err != nil {
-		return err
 	}
-	e.setURL(part, url(ports[0]))
-	return nil
 }
 
 // controllerArgs are the flags both controllers have. The manager's integration

@@ -54,30 +54,26 @@ func (e *Env) startEtcd(ctx context.Context, path string) (string, error) {
 	return url(ports[0]), nil
 }
 
+// apiServer is what kube-apiserver needs to start, and to start again as the same.
+type apiServer struct {
+	credentials credentials
+	etcdURL     string
+	// port is 0 before the first start.
+	port int
+}
+
 // startAPIServer starts kube-apiserver and makes the configuration to reach it.
-func (e *Env) startAPIServer(ctx context.Context, path, etcdURL string) error {
+func (e *Env) startAPIServer(ctx context.Context, etcdURL string) error {
 	creds, err := newCredentials(filepath.Join(e.dir, "pki"))
 	if err != nil {
 		return &PartError{Part: PartAPIServer, Err: err}
 	}
-	url := func(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
-	client, closeIdle := creds.httpClient()
-	defer closeIdle()
-	ports, err := e.launch(ctx, service{
-		part:  PartAPIServer,
-		ports: 1,
-		command: func(ports []int) command {
-			return command{path: path, env: minimalEnvironment(), args: creds.apiServerArgs(ports[0], etcdURL)}
-		},
-		ready: func(ctx context.Context, ports []int) error {
-			return httpOK(ctx, client, url(ports[0])+"/readyz", creds.token)
-		},
-	})
-	if err != nil {
+	e.apiServer = apiServer{credentials: creds, etcdURL: etcdURL}
+	if e.apiServer.port, err = e.launchAPIServer(ctx); err != nil {
 		return err
 	}
 	e.restConfig = &rest.Config{
-		Host:            url(ports[0]),
+		Host:            apiServerURL(e.apiServer.port),
 		BearerToken:     creds.token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: creds.ca},
 		// Nobody else uses this server: no need to be gentle.
@@ -91,6 +87,43 @@ func (e *Env) startAPIServer(ctx context.Context, path, etcdURL string) error {
 	return errors.Join(
 		writeKubeconfig(e.controllerKubeconfig(), controllers),
 		writeKubeconfig(e.KubeconfigPath(), e.restConfig))
+}
+
+func apiServerURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
+
+// launchAPIServer runs kube-apiserver, on the port it had before if there was one,
+// and returns its port.
+func (e *Env) launchAPIServer(ctx context.Context) (port int, err error) {
+	creds := e.apiServer.credentials
+	client, closeIdle := creds.httpClient()
+	defer closeIdle()
+	ports, err := e.launch(ctx, service{
+		part:  PartAPIServer,
+		ports: 1,
+		fixed: e.apiServer.port,
+		command: func(ports []int) command {
+			return command{path: e.programs.apiServer, env: minimalEnvironment(), args: creds.apiServerArgs(ports[0], e.apiServer.etcdURL)}
+		},
+		ready: func(ctx context.Context, ports []int) error {
+			return httpOK(ctx, client, apiServerURL(ports[0])+"/readyz", creds.token)
+		},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return ports[0], nil
+}
+
+// KillAPIServer ends kube-apiserver with SIGKILL and returns when it is gone. It
+// does not count as a failure of the environment.
+func (e *Env) KillAPIServer() { e.endPart(PartAPIServer, 0) }
+
+// StartAPIServer starts kube-apiserver and returns when it is ready. Start has done
+// so already; it is for use after KillAPIServer. Address, credentials and all objects
+// are the same as before.
+func (e *Env) StartAPIServer(ctx context.Context) error {
+	_, err := e.launchAPIServer(ctx)
+	return err
 }
 
 // credentials are what an API server and its only user need.

@@ -36,12 +36,16 @@ type Env struct {
 	// probe asks parts whether they are ready.
 	probe *http.Client
 
+	apiServer   apiServer
 	restConfig  *rest.Config
 	client      client.Client
 	cloudServer *http.Server
 	cloudURL    string
 	key         []byte
 	stopNodes   func()
+	// stopReplicas and leaseServers are those of WithSidecarReplicas.
+	stopReplicas func()
+	leaseServers []*http.Server
 
 	stopOnce sync.Once
 	watchers sync.WaitGroup
@@ -176,7 +180,7 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.startAPIServer(ctx, e.programs.apiServer, etcdURL); err != nil {
+	if err := e.startAPIServer(ctx, etcdURL); err != nil {
 		return err
 	}
 	if e.client, err = newClient(e.restConfig); err != nil {
@@ -202,6 +206,9 @@ func (e *Env) startControllers(ctx context.Context) error {
 		if err := awaitNextSecond(ctx); err != nil {
 			return &PartError{Part: PartSidecar, Err: err}
 		}
+	}
+	if err := e.startReplicas(ctx); err != nil {
+		return err
 	}
 	if !e.settings.targetless {
 		e.stopNodes = e.startNodes()
@@ -233,6 +240,7 @@ func (e *Env) Stop() {
 		if e.stopNodes != nil {
 			e.stopNodes()
 		}
+		e.endReplicas()
 		// The manager and the sidecar do not handle SIGTERM: they end at once.
 		e.endPart(PartSidecar, stopGrace)
 		e.endPart(PartManager, stopGrace)

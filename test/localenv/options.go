@@ -22,12 +22,14 @@ type settings struct {
 	withoutManager bool
 	withoutSidecar bool
 	sidecarPackage string
-	sidecarArgs    []string
-	managerArgs    []string
-	controllerUser string
-	sidecarEnv     []string
-	joinDuration   time.Duration
-	progress       func(string)
+	// sidecarReplicas is 0 for a single one without leader election.
+	sidecarReplicas int
+	sidecarArgs     []string
+	managerArgs     []string
+	controllerUser  string
+	sidecarEnv      []string
+	joinDuration    time.Duration
+	progress        func(string)
 }
 
 func newSettings(opts []Option) settings {
@@ -69,6 +71,14 @@ func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = tru
 // project's: a main package, as the go command names it from the repository's
 // root. It gets the same flags and environment.
 func WithSidecarPackage(pkg string) Option { return func(s *settings) { s.sidecarPackage = pkg } }
+
+// WithSidecarReplicas runs this many machine-controllers instead of one. They elect
+// a leader, and each that ends is started again, as Kubernetes does it. Their logs are
+// those of ReplicaPart, and StartSidecar, KillSidecar and SidecarMetricsURL are not
+// about them.
+func WithSidecarReplicas(count int) Option {
+	return func(s *settings) { s.sidecarReplicas, s.withoutSidecar = count, true }
+}
 
 // WithSidecarArgs appends flags to the machine-controller's; the last of a kind
 // wins.

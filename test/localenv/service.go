@@ -35,10 +35,14 @@ type service struct {
 	part Part
 	// ports is how many ports it needs.
 	ports int
+	// fixed is the one port it must have, because others know it already; 0: any.
+	fixed int
 	// command says what to run when the ports are known.
 	command func(ports []int) command
 	// ready answers nil when the part can be used.
 	ready func(ctx context.Context, ports []int) error
+	// ended is called when the part ends by itself; nil: it fails the environment.
+	ended func(*process)
 }
 
 // errPortTaken says that another process listens on a port we chose.
@@ -52,19 +56,26 @@ func (e *Env) launch(ctx context.Context, s service) ([]int, error) {
 	}
 	defer e.release(s.part)
 	for attempt := 1; ; attempt++ {
-		ports, err := freePorts(s.ports)
+		ports, err := s.choosePorts()
 		if err != nil {
 			return nil, &PartError{Part: s.part, Err: err}
 		}
 		p, err := e.attempt(ctx, s, ports)
 		if err == nil {
-			return ports, e.adopt(p)
+			return ports, e.adopt(p, s.ended)
 		}
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts || ctx.Err() != nil {
 			return nil, err
 		}
 		e.progress("%s: its port was taken meanwhile, trying another", s.part)
 	}
+}
+
+func (s service) choosePorts() ([]int, error) {
+	if s.fixed != 0 {
+		return []int{s.fixed}, nil
+	}
+	return freePorts(s.ports)
 }
 
 // attempt runs s on these ports and returns its process when it is ready. Where
@@ -119,8 +130,11 @@ func (e *Env) release(part Part) {
 }
 
 // adopt takes a running process into the environment: Stop ends it, and its
-// unexpected end is the environment's failure.
-func (e *Env) adopt(p *process) error {
+// unexpected end is the environment's failure, unless ended says otherwise.
+func (e *Env) adopt(p *process, ended func(*process)) error {
+	if ended == nil {
+		ended = func(p *process) { e.fail(p.failure()) }
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.stopped {
@@ -133,7 +147,7 @@ func (e *Env) adopt(p *process) error {
 		defer e.watchers.Done()
 		<-p.exited
 		if !p.ending.Load() {
-			e.fail(p.failure())
+			ended(p)
 		}
 	}()
 	return nil

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package localenv
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+const (
+	// A short lease, so that another replica takes over after seconds.
+	leaseDuration = 6 * time.Second
+	renewDeadline = 4 * time.Second
+	renewPeriod   = time.Second
+
+	// restartDelay is between the end of a replica and its next start.
+	restartDelay = time.Second
+)
+
+// ReplicaPart names a machine-controller of WithSidecarReplicas, for Logs; the first
+// is 1.
+func ReplicaPart(number int) Part { return Part(fmt.Sprintf("%s-%d", PartSidecar, number)) }
+
+// startReplicas starts all of WithSidecarReplicas, and keeps them running as
+// Kubernetes does: one that ends is started again, with a new name. A machine-controller that loses
+// its lease, because the API server did not answer or because it was slow, ends
+// itself.
+func (e *Env) startReplicas(ctx context.Context) error {
+	running, cancel := context.WithCancel(context.Background())
+	e.stopReplicas = cancel
+	for number := 1; number <= e.settings.sidecarReplicas; number++ {
+		lease, err := e.newLeaseIdentity(ReplicaPart(number))
+		if err != nil {
+			return &PartError{Part: ReplicaPart(number), Err: err}
+		}
+		ended := make(chan struct{}, 1)
+		if err := e.startReplica(ctx, number, lease, ended); err != nil {
+			return err
+		}
+		e.watchers.Add(1)
+		go func() {
+			defer e.watchers.Done()
+			e.keepReplica(running, number, lease, ended)
+		}()
+	}
+	return nil
+}
+
+// keepReplica starts a replica whenever it has ended, until ctx ends.
+func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity, ended chan struct{}) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+		}
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(restartDelay):
+			}
+			err := e.startReplica(ctx, number, lease, ended)
+			if err == nil {
+				break
+			}
+			// As long as the API server does not answer, it ends at once.
+			e.progress("%s: %v", ReplicaPart(number), err)
+		}
+	}
+}
+
+func (e *Env) startReplica(ctx context.Context, number int, lease *leaseIdentity, ended chan struct{}) error {
+	lease.renew()
+	args := append(append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...),
+		"--control-kubeconfig="+lease.kubeconfig,
+		"--leader-elect=true",
+		"--leader-elect-lease-duration="+leaseDuration.String(),
+		"--leader-elect-renew-deadline="+renewDeadline.String(),
+		"--leader-elect-retry-period="+renewPeriod.String(),
+	)
+	part := ReplicaPart(number)
+	s := e.controllerService(part, e.programs.sidecar, e.sidecarEnvironment(), args)
+	s.ended = func(*process) {
+		e.endPart(part, 0)
+		ended <- struct{}{}
+	}
+	_, err := e.launch(ctx, s)
+	return err
+}
+
+// KillReplica ends a machine-controller of WithSidecarReplicas with SIGKILL and
+// returns when it is gone. It is started again after a second, but if it was the
+// leader, another one leads first.
+func (e *Env) KillReplica(number int) {
+	e.mu.Lock()
+	p := e.processes[ReplicaPart(number)]
+	e.mu.Unlock()
+	if p != nil {
+		p.signal(syscall.SIGKILL)
+		<-p.exited
+	}
+}
+
+// Leader returns the number of the replica that holds the lease, also when that has
+// ended since; 0 if none ever held it.
+func (e *Env) Leader(ctx context.Context) (int, error) {
+	var lease coordinationv1.Lease
+	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.settings.namespace, Name: string(PartSidecar)}, &lease)
+	if err != nil {
+		return 0, client.IgnoreNotFound(err)
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	for number := 1; number <= e.settings.sidecarReplicas; number++ {
+		if strings.Contains(holder, string(ReplicaPart(number))+generationMark) {
+			return number, nil
+		}
+	}
+	return 0, nil
+}
+
+// endReplicas ends all of WithSidecarReplicas, and their proxies.
+func (e *Env) endReplicas() {
+	if e.stopReplicas != nil {
+		e.stopReplicas()
+	}
+	for number := 1; number <= e.settings.sidecarReplicas; number++ {
+		e.endPart(ReplicaPart(number), stopGrace)
+	}
+	for _, server := range e.leaseServers {
+		_ = server.Close()
+	}
+}

@@ -93,11 +93,12 @@ test-unit: race-note ## Tests that need no control plane, with the race detector
 	@$(unit_pkgs); $(GO) test $(RACE) -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
 
 # One package after the other: each starts control planes, and their waits are
-# limited. Not with -p 1, which would also build on one core.
+# limited. Not with -p 1, which would also build on one core. With -v, so that the
+# seed and the result of the chaos show.
 .PHONY: test-e2e
 test-e2e: race-note ## End-to-end tests on a local environment; the first run builds it.
 	@pkgs=$$($(GO) list $(E2E_PKGS)) || exit 1; failed=; for pkg in $$pkgs; do \
-		$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
+		$(GO) test $(RACE) -v -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 # Without the race detector: what runs in the test's process is MCM's.

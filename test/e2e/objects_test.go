@@ -24,6 +24,8 @@ const (
 	userData     = "#cloud-config\n# " + userDataCanary + "\nhostname: <<MACHINE_NAME>>\ntoken: <<BOOTSTRAP_TOKEN>>\n"
 	clusterLabel = "kubernetes.io/cluster"
 	clusterName  = "shoot--test--e2e"
+	// deploymentLabel of a Machine names its MachineDeployment.
+	deploymentLabel = "deployment"
 )
 
 type providerSpec map[string]any
@@ -99,9 +101,16 @@ func (c *cluster) createMachine(ctx context.Context, name, class string) *v1alph
 
 func (c *cluster) createDeployment(ctx context.Context, name, class string, replicas int32) *v1alpha1.MachineDeployment {
 	GinkgoHelper()
-	labels := map[string]string{"deployment": name}
+	deployment := c.newDeployment(name, class, replicas)
+	Expect(c.Create(ctx, deployment)).To(Succeed())
+	return deployment
+}
+
+// newDeployment rolls by one Machine more at a time.
+func (c *cluster) newDeployment(name, class string, replicas int32) *v1alpha1.MachineDeployment {
+	labels := map[string]string{deploymentLabel: name}
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
-	deployment := &v1alpha1.MachineDeployment{
+	return &v1alpha1.MachineDeployment{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace()},
 		Spec: v1alpha1.MachineDeploymentSpec{
 			Replicas: replicas,
@@ -118,8 +127,6 @@ func (c *cluster) createDeployment(ctx context.Context, name, class string, repl
 			},
 		},
 	}
-	Expect(c.Create(ctx, deployment)).To(Succeed())
-	return deployment
 }
 
 // change patches an object as it is now on the API server.

@@ -6,7 +6,9 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
 	"time"
 
@@ -65,18 +67,31 @@ func startEnvironment(ctx context.Context, options ...localenv.Option) *localenv
 	return started
 }
 
+// controllerLogs returns what the controllers have logged, those that the
+// environment has.
+func controllerLogs(env *localenv.Env) map[localenv.Part]string {
+	GinkgoHelper()
+	logs := map[localenv.Part]string{}
+	for _, part := range []localenv.Part{localenv.PartSidecar, localenv.ReplicaPart(1), localenv.ReplicaPart(2), localenv.PartManager} {
+		log, err := env.Logs(part)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		Expect(err).NotTo(HaveOccurred())
+		logs[part] = log
+	}
+	return logs
+}
+
 // showLogs hands on what the controllers logged when a spec fails.
 func showLogs(env *localenv.Env) {
-	for _, part := range []localenv.Part{localenv.PartSidecar, localenv.PartManager} {
-		logs, err := env.Logs(part)
+	GinkgoHelper()
+	for part, logs := range controllerLogs(env) {
 		const most = 20000
 		if len(logs) > most {
 			logs = logs[len(logs)-most:]
 		}
 		AddReportEntry(string(part), logs, ReportEntryVisibilityFailureOrVerbose)
-		if err != nil {
-			AddReportEntry(string(part)+" log", err.Error(), ReportEntryVisibilityFailureOrVerbose)
-		}
 	}
 }
 
@@ -123,9 +138,9 @@ func (c *cluster) expectNoSecrets(ctx SpecContext) {
 		Expect(err).NotTo(HaveOccurred())
 		silent.expectNone(fmt.Sprintf("a %T", list), string(stored))
 	}
-	logged, err := c.env.Logs(localenv.PartSidecar)
-	Expect(err).NotTo(HaveOccurred())
-	silent.expectNone("the sidecar's log", logged)
+	for part, logged := range controllerLogs(c.env) {
+		silent.expectNone(fmt.Sprintf("the log of %s", part), logged)
+	}
 }
 
 func (c *cluster) deleteAndAwait(ctx SpecContext, object client.Object, list client.ObjectList) {

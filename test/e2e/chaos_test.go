@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -56,6 +57,7 @@ var _ = Describe("Chaos", func() {
 
 		By(fmt.Sprintf("letting things go wrong for %s", duration))
 		during(ctx, duration, user.act, cloud.act, processes.act)
+		user.actLast(ctx)
 		cloud.endFaults()
 
 		By("waiting until all is as it was wanted")
@@ -63,8 +65,8 @@ var _ = Describe("Chaos", func() {
 		Eventually(ctx, user.atRest).WithTimeout(healTimeout).WithPolling(poll).Should(Succeed())
 		healed := time.Since(ended).Round(time.Second)
 		verify()
-		AddReportEntry(fmt.Sprintf("healed %s after the last fault; %d changes by the user; faults %+v; ended and started again %+v",
-			healed, user.changes, cloud.counts, processes.counts), ReportEntryVisibilityAlways)
+		AddReportEntry(fmt.Sprintf("healed %s after the last fault, with %d machines; %d nodes had lost their machines; %d changes by the user; faults %+v; ended and started again %+v",
+			healed, len(c.env.Cloud().Servers()), user.strayNodes, user.changes, cloud.counts, processes.counts), ReportEntryVisibilityAlways)
 		Consistently(ctx, user.atRest).WithTimeout(5 * time.Second).WithPolling(poll).Should(Succeed())
 	})
 })
@@ -140,16 +142,38 @@ func (u *chaosUser) atRest(ctx context.Context) error {
 			return fmt.Errorf("deployment %s has %d machines, %d are wanted", name, pools[name], pool.replicas)
 		}
 	}
-	var nodes corev1.NodeList
-	if err := u.List(ctx, &nodes); err != nil {
+	nodes, err := u.nodes(ctx)
+	if err != nil {
 		return err
 	}
 	servers := u.env.Cloud().Servers()
 	// Each server has a boot volume and a NIC of its own.
 	extra := len(attachments(u.env.Cloud())) - len(u.attachments)
-	if len(machines) != all || len(servers) != all || len(nodes.Items) != all || extra != 2*all {
+	if len(machines) != all || len(servers) != all || nodes != all || extra != 2*all {
 		return fmt.Errorf("%d machines are wanted, there are %d, with %d servers, %d nodes and %d NICs and volumes",
-			all, len(machines), len(servers), len(nodes.Items), extra)
+			all, len(machines), len(servers), nodes, extra)
 	}
 	return nil
+}
+
+// nodes counts those of servers, and deletes the others, as the cloud controller
+// manager does: a Machine that is deleted before the manager has noted the name of
+// its Node leaves the Node behind.
+func (u *chaosUser) nodes(ctx context.Context) (count int, err error) {
+	var nodes corev1.NodeList
+	if err := u.List(ctx, &nodes); err != nil {
+		return 0, err
+	}
+	for i := range nodes.Items {
+		id := strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "stackit://")
+		if _, ok := u.env.Cloud().Server(id); ok {
+			count++
+			continue
+		}
+		if err := u.Delete(ctx, &nodes.Items[i]); err != nil {
+			return 0, err
+		}
+		u.strayNodes++
+	}
+	return count, nil
 }

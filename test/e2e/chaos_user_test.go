@@ -39,9 +39,10 @@ type wantedPool struct {
 // chaosUser makes, scales, rolls and deletes MachineDeployments.
 type chaosUser struct {
 	*cluster
-	random  *rand.Rand
-	wanted  map[string]wantedPool
-	changes int
+	random *rand.Rand
+	wanted map[string]wantedPool
+	// changes and strayNodes are counted for the report.
+	changes, strayNodes int
 }
 
 // act changes one deployment, and insists: the API server may be away.
@@ -74,6 +75,13 @@ func (u *chaosUser) act(ctx context.Context) time.Duration {
 	u.changes++
 	_, _ = fmt.Fprintf(GinkgoWriter, "user: %s is to be %+v\n", name, next)
 	return between(u.random, 2*time.Second, 8*time.Second)
+}
+
+// actLast wants a few more Machines, so that there is something to see at rest.
+func (u *chaosUser) actLast(ctx context.Context) {
+	last := wantedPool{replicas: 3, class: u.pickClass()}
+	insist(ctx, func() error { return u.createPool(ctx, "last", last) })
+	u.wanted["last"] = last
 }
 
 func insist(ctx context.Context, change func() error) {

@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -37,7 +36,7 @@ func (w *workspace) run(ctx context.Context) (report string, err error) {
 	command := exec.CommandContext(ctx, program, suiteFlags()...)
 	command.Dir, command.Env = w.packageDir(), w.environment
 	command.Stdout, command.Stderr = show, show
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: group.id()}
+	group.join(command)
 	err = command.Run()
 	return output.String(), err
 }

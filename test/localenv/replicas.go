@@ -21,8 +21,10 @@ const (
 	renewDeadline = 4 * time.Second
 	renewPeriod   = time.Second
 
-	// restartDelay is between the end of a replica and its next start.
-	restartDelay = time.Second
+	// restartDelay is between the end of a replica and its next start. One that led
+	// must not lead again before another has: that one sees the last renewal after up
+	// to 2.2 renewPeriods, waits for leaseDuration, and tries after up to 2.2 more.
+	restartDelay = 5 * time.Second
 )
 
 // ReplicaPart names a machine-controller of WithSidecarReplicas, for Logs; the first
@@ -98,7 +100,7 @@ func (e *Env) startReplica(ctx context.Context, number int, lease *leaseIdentity
 }
 
 // KillReplica ends a machine-controller of WithSidecarReplicas with SIGKILL and
-// returns when it is gone. It is started again after a second, but if it was the
+// returns when it is gone. It is started again after some seconds; if it was the
 // leader, another one leads first.
 func (e *Env) KillReplica(number int) {
 	e.mu.Lock()

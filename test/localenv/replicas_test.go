@@ -22,6 +22,14 @@ func TestLeadershipMovesAndTheAPIServerComesBack(t *testing.T) {
 	env, err := localenv.Start(ctx, localenv.WithoutManager(), localenv.WithSidecarReplicas(2))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()
+	defer func() {
+		if t.Failed() {
+			for number := range 2 {
+				log, _ := env.Logs(localenv.ReplicaPart(number + 1))
+				t.Log(log)
+			}
+		}
+	}()
 	leader := func() (int, error) { return env.Leader(ctx) }
 	g.Eventually(leader).WithTimeout(30 * time.Second).ShouldNot(BeZero())
 	first, err := leader()

@@ -26,6 +26,8 @@
 // Fault is all that can go wrong, Presets are the usual cases, WithSeed makes what
 // is random happen again.
 //
+// A browser sees at / what there is and can break it.
+//
 // What a fresh cloud holds is in DefaultCatalogue. Calls the mock does not know
 // are answered with 404 or 405 and counted as "Unknown". No client is treated
 // specially.

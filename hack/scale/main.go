@@ -19,12 +19,11 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
-
 	"github.com/spf13/pflag"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 func main() {
@@ -113,7 +112,7 @@ func (o options) readFloor(r *result, folder string, progress func(string)) (*re
 	case wanted:
 		return nil, fmt.Errorf("floor %s: %w", path, err)
 	case errors.Is(err, fs.ErrNotExist):
-		progress(strings.Join([]string{"no floor to compare with: make scale DRIVER=instant N=", fmt.Sprint(o.machines)}, ""))
+		progress(fmt.Sprintf("no floor to compare with: make scale DRIVER=instant N=%d", o.machines))
 	default:
 		progress(fmt.Sprintf("floor %s left out: %v", path, err))
 	}

@@ -107,7 +107,7 @@ func TestWhatAFailedListSaysOfSingleReads(t *testing.T) {
 		err  error
 		want bool
 	}{
-		"a server that cannot be decoded": {&APIError{Err: fmt.Errorf("%w: ...", errUnreadable)}, true},
+		"a server that cannot be decoded": {&APIError{Err: fmt.Errorf("%w: invalid JSON", errUnreadable)}, true},
 		"lists are forbidden":             {&APIError{StatusCode: http.StatusForbidden}, true},
 		"the network is not there":        {&APIError{StatusCode: http.StatusNotFound}, true},
 		"a panic":                         {newError(codes.Internal, "..."), true},

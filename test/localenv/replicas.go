@@ -32,9 +32,9 @@ const (
 func ReplicaPart(number int) Part { return Part(fmt.Sprintf("%s-%d", PartSidecar, number)) }
 
 // startReplicas starts all of WithSidecarReplicas, and keeps them running as
-// Kubernetes does: one that ends is started again, with a new name. A machine-controller that loses
-// its lease, because the API server did not answer or because it was slow, ends
-// itself.
+// Kubernetes does: one that ends is started again, with a new name. A
+// machine-controller that loses its lease, because the API server did not answer or
+// because it was slow, ends itself.
 func (e *Env) startReplicas(ctx context.Context) error {
 	running, cancel := context.WithCancel(context.Background())
 	e.stopReplicas = cancel
@@ -64,18 +64,14 @@ func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity,
 			return
 		case <-ended:
 		}
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-time.After(restartDelay):
-			}
-			err := e.startReplica(ctx, number, lease, ended)
-			if err == nil {
-				break
-			}
-			// As long as the API server does not answer, it ends at once.
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(restartDelay):
+		}
+		if err := e.startReplica(ctx, number, lease, ended); err != nil {
 			e.progress("%s: %v", ReplicaPart(number), err)
+			ended <- struct{}{}
 		}
 	}
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // inMemory serves requests without a network, so that synctest's time can pass.
-type inMemory struct{ cloud *iaasmock.Cloud }
+type inMemory struct{ cloud http.Handler }
 
 func (m inMemory) RoundTrip(request *http.Request) (response *http.Response, err error) {
 	defer func() {
@@ -85,7 +85,7 @@ func newRigInMemory(t testing.TB, options ...iaasmock.Option) *rig {
 	cloud := iaasmock.New(append([]iaasmock.Option{
 		iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
 	}, options...)...)
-	r := &rig{t: t, cloud: cloud}
+	r := &rig{t: t, cloud: cloud, api: watched(t, cloud)}
 	r.driver = provider.NewProvider(r.inMemorySessions(),
 		provider.WithActingSince(func() time.Time { return time.Now().Add(-time.Hour) }))
 	r.makeInputs()
@@ -96,7 +96,7 @@ func (r *rig) inMemorySessions() *spi.PluginSPIImpl {
 	return &spi.PluginSPIImpl{
 		Config:    spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true},
 		Limiter:   rate.NewLimiter(50, 100),
-		Transport: inMemory{r.cloud},
+		Transport: inMemory{r.api},
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
 type rig struct {
@@ -31,7 +32,7 @@ type rig struct {
 func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	t.Helper()
 	cloud := iaasmock.New(options...)
-	server := httptest.NewServer(cloud)
+	server := httptest.NewServer(conformance.Watch(t, cloud))
 	t.Cleanup(server.Close)
 	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {

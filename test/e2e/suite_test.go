@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -53,6 +55,7 @@ func startEnvironment(ctx context.Context, options ...localenv.Option) *localenv
 	GinkgoHelper()
 	started, err := localenv.Start(ctx, append([]localenv.Option{
 		localenv.WithProgressWriter(GinkgoWriter),
+		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(GinkgoT(), cloud) }),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration)),
 	}, options...)...)
 	Expect(err).NotTo(HaveOccurred())

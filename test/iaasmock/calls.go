@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"context"
 	"maps"
 	"net/url"
 	"sync"
@@ -27,6 +28,24 @@ type Call struct {
 	Duration  time.Duration `json:"duration"`
 	// Faults are the IDs of the faults that hit it.
 	Faults []string `json:"faults,omitempty"`
+	// Replaced: a Fault took the place of the API's answer.
+	Replaced bool `json:"replaced,omitempty"`
+}
+
+type callKey struct{}
+
+// NoteCall returns a context for a request, in which ServeHTTP writes to call
+// what it made of the request, before it answers. It is for handlers around a
+// Cloud.
+func NoteCall(ctx context.Context, call *Call) context.Context {
+	return context.WithValue(ctx, callKey{}, call)
+}
+
+// note tells a handler around the cloud, if there is one.
+func (call Call) note(ctx context.Context) {
+	if noted, ok := ctx.Value(callKey{}).(*Call); ok {
+		*noted = call
+	}
 }
 
 // Totals counts what was ever made and taken away, by calls and by hand; what

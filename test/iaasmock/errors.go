@@ -46,6 +46,8 @@ type answer struct {
 	header      http.Header
 	// drop resets the connection instead, half ends it in the body.
 	drop, half bool
+	// replaced: it is a Fault's, not the API's.
+	replaced bool
 }
 
 func errorAnswer(e *apiError) answer {

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
 // FuzzCreateServer: whatever is sent, the answer is a server or an error in the
@@ -31,7 +32,7 @@ func FuzzCreateServer(f *testing.F) {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodPost, inRegion+"/servers", strings.NewReader(body))
 		request.Header.Set("Content-Type", "application/json")
 		response := httptest.NewRecorder()
-		cloud.ServeHTTP(response, request)
+		conformance.Watch(t, cloud).ServeHTTP(response, request)
 		var answer struct {
 			ID, Msg string
 			Code    int

@@ -59,11 +59,13 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	call := Call{
 		Operation: route.operation, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
 		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: met.faults,
+		Replaced: reply.replaced,
 	}
 	if !reply.drop {
 		call.Status = reply.status
 	}
 	c.calls.add(call)
+	call.note(r.Context())
 	if reply.drop {
 		dropConnection(w)
 		return
@@ -82,6 +84,7 @@ func (c *Cloud) reply(route route, miss *apiError, fault *Fault, req *request) a
 	}
 	if fault.replacesAnswer() {
 		reply = fault.answer()
+		reply.replaced = true
 	}
 	reply.header = fault.Header
 	reply.half = fault.HalfAnswer

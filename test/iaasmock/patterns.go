@@ -63,7 +63,8 @@ var (
 	schemaBoolean     = &schema{kind: "boolean"}
 	schemaObject      = &schema{kind: "object"}
 
-	schemaReadOnly         = &schema{readOnly: true}
+	// schemaReadOnly refuses what is set, and null in the words for what it wraps.
+	schemaReadOnly         = &schema{readOnly: true, allOf: []*schema{{}}}
 	schemaUUIDs            = &schema{kind: "array", items: schemaUUID}
 	schemaAllowedAddresses = &schema{kind: "array", items: &schema{oneOf: []*schema{schemaIP, schemaCIDR}}}
 )

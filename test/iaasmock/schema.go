@@ -25,6 +25,7 @@ type schema struct {
 	closed     bool // no other properties
 	items      *schema
 	maxItems   int
+	limits     *limits
 	minLength  int
 	maxLength  int
 	pattern    *regexp.Regexp
@@ -69,14 +70,14 @@ func (s *schema) check(value any) *schemaError {
 	case value == nil:
 		return violation("Value is not nullable")
 	}
+	if number, ok := value.(json.Number); ok && s.kind != "" {
+		return s.checkNumber(number)
+	}
 	switch s.kind {
 	case "string":
 		return s.checkString(value)
 	case "integer":
-		number, ok := value.(json.Number)
-		if _, err := number.Int64(); !ok || err != nil {
-			return violation("value must be an integer")
-		}
+		return violation("value must be an integer")
 	case "boolean":
 		if _, ok := value.(bool); !ok {
 			return violation("value must be a boolean")
@@ -90,36 +91,44 @@ func (s *schema) check(value any) *schemaError {
 }
 
 func (s *schema) checkAllOf(value any) *schemaError {
-	var reasons []string
+	var failed []*schemaError
 	for _, part := range s.allOf {
-		err := part.check(value)
-		if err == nil {
-			continue
+		if err := part.check(value); err != nil {
+			failed = append(failed, err)
 		}
+	}
+	if failed == nil {
+		return nil
+	}
+	return alternatives(failed, " And ")
+}
+
+// alternatives joins what shows of several violations.
+func alternatives(failed []*schemaError, separator string) *schemaError {
+	var reasons []string
+	bare := true
+	for _, err := range failed {
 		reasons = append(reasons, err.Error())
-		if !err.bare {
+		if bare = err.bare; !bare {
 			break
 		}
 	}
-	if reasons == nil {
-		return nil
-	}
-	return violation("doesn't match schema due to: %s", strings.Join(reasons, " And "))
+	return &schemaError{reason: "doesn't match schema due to: " + strings.Join(reasons, separator), bare: bare}
 }
 
 func (s *schema) checkOneOf(value any) *schemaError {
 	matches := 0
-	var first *schemaError
+	var failed []*schemaError
 	for _, part := range s.oneOf {
 		if err := part.check(value); err == nil {
 			matches++
-		} else if first == nil {
-			first = err
+		} else {
+			failed = append(failed, err)
 		}
 	}
 	switch matches {
 	case 0:
-		return violation("doesn't match schema due to: %s", first)
+		return alternatives(failed, " Or ")
 	case 1:
 		return nil
 	default:
@@ -168,7 +177,7 @@ func (s *schema) checkObject(value any) *schemaError {
 	}
 	names := slices.Sorted(maps.Keys(object))
 	for _, name := range names {
-		if property := s.properties[name]; property != nil && property.readOnly {
+		if property := s.properties[name]; property != nil && property.readOnly && object[name] != nil {
 			return violation("readOnly property %q in request", name).below(name)
 		}
 	}

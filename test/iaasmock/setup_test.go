@@ -18,6 +18,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
 const (
@@ -49,7 +50,7 @@ func newMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
 	cloud := iaasmock.New(append([]iaasmock.Option{iaasmock.WithClock(clock)}, opts...)...)
-	server := httptest.NewServer(cloud)
+	server := httptest.NewServer(conformance.Watch(t, cloud))
 	t.Cleanup(server.Close)
 	return &mock{t: t, cloud: cloud, clock: clock, url: server.URL}
 }

@@ -23,7 +23,7 @@ func (e *Env) startCloud() error {
 	if err != nil {
 		return &PartError{Part: PartCloud, Err: err}
 	}
-	server := &http.Server{Handler: e.settings.cloud, ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: e.settings.cloudHandler(e.settings.cloud), ReadHeaderTimeout: 10 * time.Second}
 	e.watchers.Add(1)
 	go func() {
 		defer e.watchers.Done()

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -187,6 +188,7 @@ func TestMachineBecomesServerAndNode(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	env, err := localenv.Start(ctx,
 		localenv.WithJoinDuration(100*time.Millisecond),
+		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(t, cloud) }),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(time.Second)))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()

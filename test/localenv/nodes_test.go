@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
 const (
@@ -56,7 +57,7 @@ func (s *simulation) request(method, path, body string) {
 	req := httptest.NewRequestWithContext(s.t.Context(), method, base+path, strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	answer := httptest.NewRecorder()
-	s.cloud.ServeHTTP(answer, req)
+	conformance.Watch(s.t, s.cloud).ServeHTTP(answer, req)
 	s.Expect(answer.Code).To(BeNumerically("<", 300), answer.Body.String())
 }
 

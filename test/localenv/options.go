@@ -6,6 +6,7 @@ package localenv
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -18,6 +19,7 @@ type settings struct {
 	namespace      string
 	cloud          *iaasmock.Cloud
 	cloudOptions   []iaasmock.Option
+	cloudHandler   func(http.Handler) http.Handler
 	targetless     bool
 	withoutManager bool
 	withoutSidecar bool
@@ -38,6 +40,7 @@ func newSettings(opts []Option) settings {
 		sidecarPackage: "./cmd/machine-controller",
 		joinDuration:   time.Second,
 		progress:       func(string) {},
+		cloudHandler:   func(cloud http.Handler) http.Handler { return cloud },
 	}
 	for _, opt := range opts {
 		opt(&s)
@@ -53,6 +56,12 @@ func WithNamespace(name string) Option { return func(s *settings) { s.namespace 
 // WithCloudOptions sets options of the environment's cloud.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
+}
+
+// WithCloudMiddleware serves what wrap makes of the environment's cloud, such as
+// a handler that looks at every call. The last one wins.
+func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
+	return func(s *settings) { s.cloudHandler = wrap }
 }
 
 // WithTargetless runs without a target cluster: both controllers get

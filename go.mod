@@ -5,6 +5,7 @@ go 1.26.2
 require (
 	github.com/chromedp/cdproto v0.0.0-20260321001828-e3e3800016bc
 	github.com/chromedp/chromedp v0.15.1
+	github.com/expr-lang/expr v1.17.8
 	github.com/gardener/machine-controller-manager v0.62.1
 	github.com/getkin/kin-openapi v0.152.0
 	github.com/golang-jwt/jwt/v5 v5.3.1

@@ -3,6 +3,8 @@
 
 package iaasmock
 
+import "time"
+
 // Catalogue is what exists in the cloud before the first call. A resource with
 // a ProjectID and Region is found only there.
 type Catalogue struct {
@@ -60,6 +62,19 @@ type Image struct {
 	MinDiskSize int64
 	MinRAM      int64
 	Labels      map[string]string
+	// Protected images cannot be deleted.
+	Protected bool
+	// Config and Agent are what the API takes and shows under these names.
+	Config map[string]any
+	Agent  map[string]any
+	// Status is ImageAvailable or, before its content is uploaded,
+	// ImageCreating. A seeded image may leave it empty to be available.
+	Status string
+	// Size is in bytes, SHA512 in hexadecimal; both are of what was uploaded.
+	Size      int64
+	SHA512    string
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // Network is a network that NICs get their addresses from.
@@ -70,27 +85,66 @@ type Network struct {
 	Name      string
 	Labels    map[string]string
 	// IPv4Prefix and IPv6Prefix are in CIDR form; an empty one gives no
-	// addresses of that family. The first address is the gateway.
-	IPv4Prefix string
-	IPv6Prefix string
+	// addresses of that family. The first address is the gateway unless another
+	// was asked for.
+	IPv4Prefix      string
+	IPv6Prefix      string
+	IPv4Nameservers []string
+	IPv6Nameservers []string
+	// Isolated is the opposite of the API's routed, DHCPDisabled that of dhcp.
+	Isolated     bool
+	DHCPDisabled bool
+	CreatedAt    time.Time
+	UpdatedAt    time.Time
 }
 
-// SecurityGroup is a named set of rules. The rules are not part of the mock.
+// SecurityGroup is a named set of rules. Packets do not flow in the mock: rules
+// are kept and shown, and stop nothing.
 type SecurityGroup struct {
-	ID        string
-	ProjectID string
-	Region    string
-	Name      string
-	Labels    map[string]string
+	ID          string
+	ProjectID   string
+	Region      string
+	Name        string
+	Description string
+	Labels      map[string]string
+	// Stateless is the opposite of the API's stateful.
+	Stateless bool
+	Rules     []SecurityGroupRule
+	CreatedAt time.Time
+	UpdatedAt time.Time
+}
+
+// SecurityGroupRule allows one kind of traffic.
+type SecurityGroupRule struct {
+	ID          string
+	Description string
+	// Direction is ingress or egress, Ethertype IPv4 or IPv6.
+	Direction string
+	Ethertype string
+	// Protocol is the protocol's number, nil for any.
+	Protocol *int64
+	// Ports are the first and the last port; nil for all.
+	Ports *[2]int64
+	// ICMP are type and code; nil for all.
+	ICMP *[2]int64
+	// IPRange and RemoteSecurityGroupID say who is at the other end: at most one
+	// of them is set.
+	IPRange               string
+	RemoteSecurityGroupID string
+	CreatedAt             time.Time
+	UpdatedAt             time.Time
 }
 
 // Keypair is an SSH key pair.
 type Keypair struct {
 	Name string
 	// PublicKey is in the form of an authorized_keys line.
-	PublicKey   string
+	PublicKey string
+	// Fingerprint is the MD5 of the key in hexadecimal, with colons.
 	Fingerprint string
 	Labels      map[string]string
+	CreatedAt   time.Time
+	UpdatedAt   time.Time
 }
 
 // AffinityGroup is a group of servers placed by one policy.
@@ -99,7 +153,8 @@ type AffinityGroup struct {
 	ProjectID string
 	Region    string
 	Name      string
-	Policy    string
+	// Policy is one of the API's four, such as "hard-anti-affinity".
+	Policy string
 }
 
 // Snapshot is something a boot volume can be made from.

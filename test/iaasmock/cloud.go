@@ -33,6 +33,7 @@ type Cloud struct {
 	networks collection[*network]
 	totals   Totals
 	surroundings
+	catalogued
 	// deleting are the servers that settle has to look at: those that were ever
 	// asked to go.
 	deleting map[string]*server
@@ -54,6 +55,7 @@ func New(opts ...Option) *Cloud {
 		deleting: map[string]*server{},
 
 		surroundings: newSurroundings(),
+		catalogued:   newCatalogued(),
 	}
 	for _, opt := range opts {
 		opt(&c.settings)
@@ -70,7 +72,7 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) seed() error {
 	for _, n := range c.catalogue.Networks {
-		made, err := newNetwork(n)
+		made, err := newNetwork(n, c.clock.Now())
 		if err != nil {
 			return err
 		}
@@ -87,6 +89,7 @@ func (c *Cloud) seed() error {
 		}
 		c.nics.put(nic.ID, nic)
 	}
+	c.seedCatalogued()
 	now := c.clock.Now()
 	for _, seeded := range c.catalogue.Volumes {
 		volume := seeded.clone()
@@ -116,6 +119,7 @@ func (c *Cloud) settle(now time.Time) {
 			c.remove(s, s.goneAt)
 		}
 	}
+	c.settleNetworks(now)
 	kept := c.ghosts[:0]
 	for _, ghost := range c.ghosts {
 		if now.Before(ghost.removedAt.Add(c.ghostsStay)) {

@@ -82,6 +82,12 @@ const (
 	powerStopped = "STOPPED"
 )
 
+// Image states.
+const (
+	ImageAvailable = "AVAILABLE"
+	ImageCreating  = "CREATING"
+)
+
 // Volume states.
 const (
 	VolumeAvailable = "AVAILABLE"

@@ -28,7 +28,8 @@
 //
 // A browser sees at / what there is and can break it.
 //
-// What a fresh cloud holds is in DefaultCatalogue. Calls the mock does not know
-// are answered with 404 or 405 and counted as "Unknown". No client is treated
-// specially.
+// What a fresh cloud holds is in DefaultCatalogue; calls can change it. Package
+// conformance holds what a test and the mock say to each other against the
+// official API document. Calls the mock does not know are answered with 404 or
+// 405 and counted as "Unknown". No client is treated specially.
 package iaasmock

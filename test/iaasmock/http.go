@@ -21,7 +21,7 @@ const maxBody = 4 << 20
 // ServeHTTP answers the IaaS API under /v2, the token endpoint at POST /token,
 // the state as JSON at GET /admin/state, faults at /admin/faults, a page for
 // people at GET / with what it needs below /console/ and /admin/, and GET
-// /healthz.
+// /healthz. It takes the content of new images at their uploadUrls.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
@@ -31,6 +31,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.admin.ServeHTTP(w, r)
 	case r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, consolePrefix):
 		serveConsole(w, r)
+	case strings.HasPrefix(r.URL.Path, uploadPath):
+		c.serveUpload(w, r)
 	default:
 		c.serveAPI(w, r)
 	}

@@ -36,9 +36,13 @@ func (n *nic) viewAt(t time.Time) NIC {
 type network struct {
 	Network
 	v4, v6 *addressPool
+	// change is CREATING, UPDATING or DELETING, until changedAt.
+	change    string
+	changedAt time.Time
 }
 
-func newNetwork(n Network) (*network, error) {
+func newNetwork(n Network, now time.Time) (*network, error) {
+	n.CreatedAt, n.UpdatedAt = now, now
 	v4, err := newAddressPool(n.IPv4Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("network %s: %w", n.ID, err)
@@ -76,6 +80,7 @@ func (n *network) release(nic *NIC) {
 // addressPool is the addresses of one prefix. A nil pool has none and gives "".
 type addressPool struct {
 	prefix      netip.Prefix
+	gateway     netip.Addr // not valid if there is none
 	first, last netip.Addr
 	next        netip.Addr
 	used        map[netip.Addr]bool
@@ -99,15 +104,7 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	if parsed.Addr().Is4() {
 		last = last.Prev() // broadcast
 	}
-	return &addressPool{prefix: parsed, first: first, last: last, next: first, used: map[netip.Addr]bool{}}, nil
-}
-
-// gateway is the first address, "" for a nil pool.
-func (p *addressPool) gateway() string {
-	if p == nil {
-		return ""
-	}
-	return p.prefix.Addr().Next().String()
+	return &addressPool{prefix: parsed, gateway: parsed.Addr().Next(), first: first, last: last, next: first, used: map[netip.Addr]bool{}}, nil
 }
 
 // take reserves the wanted address, or the next free one if none is wanted.

@@ -156,6 +156,10 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
 			return
 		}
+		if network.change == networkDeleting {
+			err = conflict()
+			return
+		}
 		if err = c.allowNIC(http.StatusTooManyRequests, r.project(), r.region()); err != nil {
 			return
 		}

@@ -18,6 +18,7 @@ type settings struct {
 	bootDuration   time.Duration
 	bootSpread     time.Duration
 	deleteDuration time.Duration
+	networkDelay   time.Duration
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
@@ -73,6 +74,12 @@ func WithDeleteDuration(d time.Duration) Option {
 // a server. Default: 5 s.
 func WithActionDuration(d time.Duration) Option {
 	return func(s *settings) { s.actionDuration = d }
+}
+
+// WithNetworkDuration sets how long it takes to create, change or delete a
+// network, which is CREATING, UPDATING or DELETING meanwhile. Default: none.
+func WithNetworkDuration(d time.Duration) Option {
+	return func(s *settings) { s.networkDelay = d }
 }
 
 // WithAddressDelay lets a NIC that is made for a new server get its addresses

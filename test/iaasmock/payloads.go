@@ -96,8 +96,8 @@ var (
 		"networkId":        schemaReadOnly,
 		"nicSecurity":      all(schemaBoolean),
 		"securityGroups":   schemaUUIDs,
-		"status":           schemaReadOnly,
-		"type":             schemaReadOnly,
+		"status":           schemaReadOnlyPlain,
+		"type":             schemaReadOnlyPlain,
 	}}
 
 	schemaCreateVolume = &schema{kind: "object", required: []string{"availabilityZone"}, properties: map[string]*schema{

@@ -47,7 +47,7 @@ func (r *request) region() string  { return r.vars["region"] }
 const inRegion = "/v2/projects/{projectId}/regions/{region}"
 
 // routes is the API that the mock knows.
-var routes = slices.Concat(basicRoutes, computeRoutes)
+var routes = slices.Concat(basicRoutes, computeRoutes, catalogueRoutes)
 
 // basicRoutes are for servers, their NICs and volumes, and what those refer to.
 var basicRoutes = []route{
@@ -77,20 +77,6 @@ var basicRoutes = []route{
 	{"CreateVolume", "POST", inRegion + "/volumes", 201, false, (*Cloud).createVolume},
 	{"GetVolume", "GET", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).getVolume},
 	{"DeleteVolume", "DELETE", inRegion + "/volumes/{volumeId}", 204, false, (*Cloud).deleteVolume},
-
-	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
-	{"GetNetwork", "GET", inRegion + "/networks/{networkId}", 200, false, (*Cloud).getNetwork},
-	{"ListImages", "GET", inRegion + "/images", 200, false, (*Cloud).listImages},
-	{"GetImage", "GET", inRegion + "/images/{imageId}", 200, false, (*Cloud).getImage},
-	{"ListMachineTypes", "GET", inRegion + "/machine-types", 200, false, (*Cloud).listMachineTypes},
-	{"GetMachineType", "GET", inRegion + "/machine-types/{machineType}", 200, false, (*Cloud).getMachineType},
-	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},
-	{"GetSecurityGroup", "GET", inRegion + "/security-groups/{securityGroupId}", 200, false, (*Cloud).getSecurityGroup},
-	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
-	{"GetAffinityGroup", "GET", inRegion + "/affinity-groups/{affinityGroupId}", 200, false, (*Cloud).getAffinityGroup},
-	{"ListAvailabilityZones", "GET", "/v2/regions/{region}/availability-zones", 200, false, (*Cloud).listAvailabilityZones},
-	{"ListKeyPairs", "GET", "/v2/keypairs", 200, false, (*Cloud).listKeypairs},
-	{"GetKeyPair", "GET", "/v2/keypairs/{keypairName}", 200, false, (*Cloud).getKeypair},
 }
 
 // routeTable holds the routes by the number of segments in their paths.

@@ -200,3 +200,15 @@ func (s *schema) checkObject(value any) *schemaError {
 	}
 	return nil
 }
+
+// known leaves out what the schema does not have: the service takes such
+// properties, and forgets them.
+func (s *schema) known(object map[string]any) map[string]any {
+	kept := map[string]any{}
+	for name, value := range object {
+		if s.properties[name] != nil {
+			kept[name] = value
+		}
+	}
+	return kept
+}

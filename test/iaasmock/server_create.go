@@ -150,6 +150,9 @@ func (o *serverOrder) resolveSecurityGroups() *apiError {
 func (o *serverOrder) resolveNetworking() *apiError {
 	if id := o.payload.Networking.NetworkID; id != "" {
 		network, err := o.cloud.networkOf(o.request, id)
+		if err == nil && network.change == networkDeleting {
+			err = conflict()
+		}
 		o.network, o.server.NetworkID = network, id
 		return err
 	}

@@ -204,3 +204,6 @@ func (m *mock) set(id, status string) {
 		m.t.Fatal(err)
 	}
 }
+
+// sshKey is no key of anybody's.
+const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop test"

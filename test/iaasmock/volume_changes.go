@@ -41,7 +41,7 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 			if config == nil {
 				config = map[string]any{}
 			}
-			maps.Copy(config, payload.ImageConfig)
+			maps.Copy(config, schemaImageConfig.known(payload.ImageConfig))
 			v.ImageConfig = config
 		}
 		view = showVolume(*v)

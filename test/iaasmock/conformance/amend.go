@@ -11,12 +11,12 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// undocumented are answers that the document leaves out.
-var undocumented = map[string]int{
-	// A NIC or volume that the server is to get is in use.
-	"CreateServer": http.StatusConflict,
-	// The NIC is in use.
-	"DeleteNic": http.StatusConflict,
+// undocumented are the answers that the document leaves out: 409 for what is in
+// use, and beyond that what each line says.
+var undocumented = map[string][]int{
+	// Quotas are known to be refused here, but not how.
+	"CreateServer": {http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests},
+	"DeleteNic":    {http.StatusConflict},
 }
 
 // amend adds to the document what is known of the cloud's answers beyond it.
@@ -32,15 +32,18 @@ func amend(document *openapi3.T) error {
 	}
 	server.Value.Properties["userData"] = nullable(server.Value.Properties["userData"].Value)
 
-	conflict := document.Components.Responses["Conflict"]
-	if conflict == nil {
+	refusal := document.Components.Responses["Conflict"]
+	if refusal == nil {
 		return errors.New("it has no conflicts")
 	}
 	found := 0
 	for _, path := range document.Paths.Map() {
 		for _, operation := range path.Operations() {
-			if status, amended := undocumented[operation.OperationID]; amended {
-				operation.Responses.Set(fmt.Sprint(status), conflict)
+			statuses, amended := undocumented[operation.OperationID]
+			for _, status := range statuses {
+				operation.Responses.Set(fmt.Sprint(status), refusal)
+			}
+			if amended {
 				found++
 			}
 		}

@@ -1,0 +1,203 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+var imageConfig = object{
+	"architecture": "x86", "bootMenu": true, "cdromBus": "scsi", "diskBus": "scsi", "nicModel": "virtio", "operatingSystem": "linux",
+	"operatingSystemDistro": "a", "operatingSystemVersion": "b", "rescueBus": "usb", "rescueDevice": "disk", "secureBoot": true,
+	"uefi": true, "videoModel": "vga", "virtioScsi": true,
+}
+
+// bodies are requests with every property that may be sent.
+var bodies = []bodyOf{
+	{"POST", "/servers", object{
+		"name": "a", "machineType": iaasmock.DefaultMachineType, "networking": object{"networkId": iaasmock.DefaultNetworkID},
+		"bootVolume": object{
+			"size": 20, "performanceClass": "storage_premium_perf1", "deleteOnTermination": true,
+			"source": object{"type": "image", "id": iaasmock.DefaultImageID},
+		},
+		"availabilityZone": "eu01-1", "affinityGroup": iaasmock.DefaultAffinityGroupID, "keypairName": iaasmock.DefaultKeypairName,
+		"securityGroups": []any{"workers"}, "serviceAccountMails": []any{"a@sa.stackit.cloud"}, "userData": "YQ==",
+		"labels": object{"a": "b"}, "metadata": object{"a": "b"}, "agent": object{"provisioned": true}, "configDrive": true,
+		"volumes": []any{},
+	}},
+	{"POST", "/servers", object{
+		"name": "a", "machineType": iaasmock.DefaultMachineType, "networking": object{"nicIds": []any{iaasmock.DefaultNICID}},
+		"imageId": iaasmock.DefaultImageID, "volumes": []any{iaasmock.DefaultVolumeID},
+	}},
+	{"PATCH", "/networks/" + iaasmock.DefaultNetworkID + "/nics/" + iaasmock.DefaultNICID, object{
+		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.0/8"}, "labels": object{"a": "b"}, "nicSecurity": true,
+		"securityGroups": []any{iaasmock.DefaultSecurityGroupID},
+	}},
+	{"POST", "/networks/" + iaasmock.DefaultDualStackNetworkID + "/nics", object{
+		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.1"}, "ipv4": "10.1.7.7", "ipv6": "fd00:1::77",
+		"labels": object{"a": "b"}, "nicSecurity": true, "securityGroups": []any{iaasmock.DefaultSecurityGroupID},
+	}},
+	{"POST", "/volumes", object{
+		"availabilityZone": "eu01-1", "bootable": true, "description": "a", "labels": object{"a": "b"}, "name": "c",
+		"performanceClass": "storage_premium_perf1", "size": 20, "source": object{"type": "image", "id": iaasmock.DefaultImageID},
+	}},
+	{"PATCH", "/volumes/" + iaasmock.DefaultVolumeID, object{
+		"name": "a", "description": "b", "bootable": true, "labels": object{"a": "b"}, "imageConfig": imageConfig,
+	}},
+	{"POST", "/volumes/" + iaasmock.DefaultVolumeID + "/resize", object{"size": 30}},
+	{"POST", "/public-ips", object{"labels": object{"a": "b"}, "networkInterface": iaasmock.DefaultNICID}},
+	{"POST", "/networks", object{
+		"name": "a", "dhcp": true, "routed": true, "labels": object{"a": "b"},
+		"ipv4": object{"prefix": "10.77.0.0/24", "gateway": "10.77.0.9", "nameservers": []any{"1.1.1.1"}},
+		"ipv6": object{"prefix": "fd00:77::/64", "gateway": "fd00:77::9", "nameservers": []any{"2001:db8::1"}},
+	}},
+	{"POST", "/networks", object{
+		"name": "a", "ipv4": object{"prefixLength": 24, "nameservers": []any{"1.1.1.1"}}, "ipv6": object{"prefixLength": 64},
+	}},
+	{"POST", "/networks", object{"name": "a", "routingTableId": iaasmock.DefaultNICID}},
+	{"POST", "/networks", object{"name": "a", "vpcId": iaasmock.DefaultNICID}},
+	{"POST", "/networks", object{"name": "a", "ipv4": object{"prefixLength": 24, "vpcNetworkRangeId": iaasmock.DefaultNICID}}},
+	{"POST", "/networks", object{"name": "a", "ipv6": object{"prefix": "fd00:78::/64", "vpcNetworkRangeId": iaasmock.DefaultNICID}}},
+	{"PATCH", "/networks/" + iaasmock.DefaultNetworkID, object{"name": "a", "routingTableId": iaasmock.DefaultNICID}},
+	{"PATCH", "/networks/" + iaasmock.DefaultDualStackNetworkID, object{
+		"name": "a", "dhcp": true, "routed": true, "labels": object{"a": "b"},
+		"ipv4": object{"gateway": "10.1.200.1", "nameservers": []any{"1.1.1.1"}},
+		"ipv6": object{"gateway": "fd00:1::9", "nameservers": []any{"2001:db8::1"}},
+	}},
+	{"POST", "/security-groups", object{"name": "a", "description": "b", "stateful": false, "labels": object{"a": "b"}}},
+	{"PATCH", "/security-groups/" + iaasmock.DefaultSecurityGroupID, object{"name": "a", "description": "b", "labels": object{"a": "b"}}},
+	{"POST", "/security-groups/" + iaasmock.DefaultSecurityGroupID + "/rules", object{
+		"direction": "ingress", "ethertype": "IPv4", "description": "a", "protocol": "tcp",
+		"portRange": object{"min": 22, "max": 23}, "ipRange": "10.0.0.0/8",
+	}},
+	{"POST", "/security-groups/" + iaasmock.DefaultSecurityGroupID + "/rules", object{
+		"direction": "egress", "ethertype": "IPv6", "protocol": 58, "icmpParameters": object{"type": 1, "code": 2},
+		"remoteSecurityGroupId": iaasmock.DefaultSecurityGroupID,
+	}},
+	{"POST", "/images", object{
+		"name": "a", "diskFormat": "raw", "minDiskSize": 1, "minRam": 2, "protected": false, "labels": object{"a": "b"},
+		"agent":  object{"provisionByDefault": true, "supported": true},
+		"config": imageConfig,
+	}},
+	{"POST", "/affinity-groups", object{"name": "a", "policy": "hard-affinity"}},
+	{"POST", "/v2/keypairs", object{"name": "a", "publicKey": sshKey, "labels": object{"a": "b"}}},
+	{"PATCH", "/v2/keypairs/" + iaasmock.DefaultKeypairName, object{"labels": object{"a": "b"}}},
+}
+
+// bodyOf is a body and where it goes; paths are within the region, but for those
+// of key pairs.
+type bodyOf struct {
+	method, path string
+	body         object
+}
+
+func (b bodyOf) url() string {
+	if strings.HasPrefix(b.path, "/v2/") {
+		return b.path
+	}
+	return inRegion + b.path
+}
+
+// readOnly are the properties that some body or other must not have.
+var readOnly = []string{
+	"checksum", "createdAt", "device", "encrypted", "errorMessage", "fingerprint", "id", "imageConfig", "importProgress", "launchedAt",
+	"mac", "maintenanceWindow", "members", "networkId", "nics", "owner", "powerStatus", "rules", "scope", "securityGroupId", "serverId",
+	"size", "status", "type", "updatedAt",
+}
+
+// TestEveryDeviationOfABody sends each body with each of its values replaced.
+// What comes back is judged by the API document alone, in newMock: accepted only
+// what it accepts, and refused in its words. Nothing may break, with or without.
+func TestEveryDeviationOfABody(t *testing.T) {
+	for _, row := range bodies {
+		path := row.url()
+		t.Run(strings.ReplaceAll(row.method+" "+strings.TrimPrefix(path, inRegion), "/", "_"), func(t *testing.T) {
+			m := openMock(t)
+			accepted := 0
+			for _, body := range append(deviations(row.body), row.body) {
+				status, answer := m.do(row.method, path, body)
+				if status >= 500 || status >= 400 && (answer["code"] != float64(status) || answer["msg"] == "") {
+					t.Errorf("%v was answered with %d %v", body, status, answer)
+				}
+				if status < 300 {
+					accepted++
+				}
+			}
+			if accepted == 0 {
+				t.Error("nothing was accepted")
+			}
+		})
+	}
+}
+
+// deviations are bodies as JSON in which one value differs.
+func deviations(body object) []any {
+	var found []any
+	for _, changed := range variants(body) {
+		encoded, err := json.Marshal(changed)
+		if err != nil {
+			panic(err)
+		}
+		found = append(found, string(encoded))
+	}
+	for _, name := range readOnly {
+		for _, value := range []any{"x", nil} {
+			with := maps.Clone(body)
+			with[name] = value
+			found = append(found, with)
+		}
+	}
+	return append(found, "", "{", "[]", "null", "1", `"x"`)
+}
+
+// variants are the value's replacements, and itself with a replacement within.
+func variants(value any) []any {
+	replaced := []any{
+		nil, true, 0, -1, 1.5, 127, 70000, json.Number("1e3"), json.Number("1e400"), json.Number("1e30"), "", "x", "-", "1.2.3.4", "fd00::1",
+		strings.Repeat("a", 64), strings.Repeat("a", 128), strings.Repeat("a", 256), []any{}, []any{1, "x"},
+		[]any{"a@b.cd", "c@d.ef", "1.2.3.4", "x"}, object{}, object{"x": 1}, object{"networkId": "x"},
+	}
+	switch value := value.(type) {
+	case int: // just within and just beyond every limit that there is
+		for _, limit := range []int{8, 29, 56, 128, 255, 65535} {
+			replaced = append(replaced, limit-1, limit, limit+1)
+		}
+	case object:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			without := maps.Clone(value)
+			delete(without, key)
+			replaced = append(replaced, without)
+			for _, variant := range variants(value[key]) {
+				with := maps.Clone(value)
+				with[key] = variant
+				replaced = append(replaced, with)
+			}
+		}
+	case []any:
+		for i := range value {
+			for _, variant := range variants(value[i]) {
+				with := slices.Clone(value)
+				with[i] = variant
+				replaced = append(replaced, with)
+			}
+		}
+	}
+	return replaced
+}
+
+func TestVariantsReachEverything(t *testing.T) {
+	got := fmt.Sprint(variants(object{"a": []any{object{"b": "c"}}}))
+	for _, want := range []string{"map[a:[map[b:fd00::1]]]", "map[a:[map[]]]", "map[a:<nil>]", "map[]"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+const (
+	networkCreated  = "CREATED"
+	networkDeleting = "DELETING"
+)
+
+// The prefixes of networks that ask for none, by length alone.
+const (
+	areaIPv4, defaultIPv4Length = "10.128.0.0/9", 25
+	areaIPv6, defaultIPv6Length = "fd80::/48", 64
+)
+
+// begin lets a change be under way.
+func (n *network) begin(change string, end time.Time) { n.change, n.changedAt = change, end }
+
+func (n *network) statusAt(now time.Time) string {
+	if n.change == networkDeleting || now.Before(n.changedAt) {
+		return n.change
+	}
+	return networkCreated
+}
+
+// settleNetworks takes away the networks whose deletion has ended.
+func (c *Cloud) settleNetworks(now time.Time) {
+	for id, n := range c.leaving {
+		if !now.Before(n.changedAt) {
+			c.networks.remove(id)
+			delete(c.leaving, id)
+		}
+	}
+}
+
+// networkFamilyPayload is what a body says of IPv4 or IPv6; nil if nothing.
+type networkFamilyPayload struct {
+	Prefix       string `json:"prefix"`
+	PrefixLength int    `json:"prefixLength"`
+	// Gateway is null for none.
+	Gateway     nullableText `json:"gateway"`
+	Nameservers *[]string    `json:"nameservers"`
+	VPCRangeID  string       `json:"vpcNetworkRangeId"`
+}
+
+// gatewayIn is the gateway asked for, else the one that is there.
+func (p *networkFamilyPayload) gatewayIn(pool *addressPool) (netip.Addr, *apiError) {
+	if p == nil || pool == nil {
+		return pool.currentGateway(), nil
+	}
+	if !p.Gateway.set {
+		return pool.gateway, nil
+	}
+	if p.Gateway.value == "" {
+		return netip.Addr{}, nil
+	}
+	address, err := netip.ParseAddr(p.Gateway.value)
+	if err != nil || !pool.prefix.Contains(address) {
+		return netip.Addr{}, badRequest("gateway %s is not in %s", p.Gateway.value, pool.prefix)
+	}
+	if address != pool.gateway && pool.used[address] {
+		return netip.Addr{}, newError(http.StatusBadRequest, "IP address %s is already in use", address)
+	}
+	return address, nil
+}
+
+func (p *networkFamilyPayload) nameserversOr(current []string) []string {
+	if p == nil || p.Nameservers == nil {
+		return current
+	}
+	return *p.Nameservers
+}
+
+func (p *addressPool) currentGateway() netip.Addr {
+	if p == nil {
+		return netip.Addr{}
+	}
+	return p.gateway
+}
+
+// setGateway keeps the address from NICs; the one before is free again.
+func (p *addressPool) setGateway(address netip.Addr) {
+	if p == nil || address == p.gateway {
+		return
+	}
+	delete(p.used, p.gateway)
+	p.gateway = address
+	if address.IsValid() {
+		p.used[address] = true
+	}
+}
+
+// choosePrefixes finds those of a network to be made: what is asked for, or free ones of
+// a length. A network that asks for neither family gets IPv4.
+func (c *Cloud) choosePrefixes(r *request, payload networkPayload) (v4, v6 string, err *apiError) {
+	if payload.IPv4 == nil && payload.IPv6 == nil {
+		payload.IPv4 = &networkFamilyPayload{PrefixLength: defaultIPv4Length}
+	}
+	taken := c.takenPrefixes(r)
+	if v4, err = payload.IPv4.choose(taken, areaIPv4, defaultIPv4Length); err != nil {
+		return "", "", err
+	}
+	v6, err = payload.IPv6.choose(taken, areaIPv6, defaultIPv6Length)
+	return v4, v6, err
+}
+
+// takenPrefixes are those of the project's networks in the region.
+func (c *Cloud) takenPrefixes(r *request) []netip.Prefix {
+	var taken []netip.Prefix
+	for _, n := range c.networks.all() {
+		if !r.covers(n.ProjectID, n.Region) {
+			continue
+		}
+		for _, pool := range []*addressPool{n.v4, n.v6} {
+			if pool != nil {
+				taken = append(taken, pool.prefix)
+			}
+		}
+	}
+	return taken
+}
+
+func (p *networkFamilyPayload) choose(taken []netip.Prefix, area string, length int) (string, *apiError) {
+	if p == nil {
+		return "", nil
+	}
+	if p.VPCRangeID != "" {
+		return "", notFound("VPC network range") // there are none in the mock
+	}
+	if p.Prefix == "" {
+		if p.PrefixLength > 0 {
+			length = p.PrefixLength
+		}
+		return freePrefix(taken, netip.MustParsePrefix(area), length)
+	}
+	wanted, err := netip.ParsePrefix(p.Prefix)
+	if err != nil {
+		return "", badRequest("prefix %s is not valid", p.Prefix)
+	}
+	if overlapping(taken, wanted) != nil {
+		return "", conflict()
+	}
+	return wanted.Masked().String(), nil
+}
+
+// freePrefix is the first of that length in the area that overlaps with none
+// taken.
+func freePrefix(taken []netip.Prefix, area netip.Prefix, length int) (string, *apiError) {
+	if length < area.Bits() {
+		return "", conflict()
+	}
+	candidate := netip.PrefixFrom(area.Addr(), length)
+	for area.Contains(candidate.Addr()) {
+		other := overlapping(taken, candidate)
+		if other == nil {
+			return candidate.String(), nil
+		}
+		// Whichever of the two is larger has to be passed over.
+		end := lastAddress(candidate)
+		if otherEnd := lastAddress(other.Masked()); otherEnd.Compare(end) > 0 {
+			end = otherEnd
+		}
+		candidate = netip.PrefixFrom(end.Next(), length)
+	}
+	return "", conflict()
+}
+
+func overlapping(taken []netip.Prefix, prefix netip.Prefix) *netip.Prefix {
+	for i := range taken {
+		if taken[i].Overlaps(prefix) {
+			return &taken[i]
+		}
+	}
+	return nil
+}

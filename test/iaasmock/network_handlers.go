@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"slices"
+	"time"
+)
+
+// networkPayload is the body of CreateNetwork and PartialUpdateNetwork.
+type networkPayload struct {
+	Name           *string               `json:"name"`
+	DHCP           *bool                 `json:"dhcp"`
+	Routed         *bool                 `json:"routed"`
+	Labels         map[string]any        `json:"labels"`
+	RoutingTableID string                `json:"routingTableId"`
+	VPCID          string                `json:"vpcId"`
+	IPv4           *networkFamilyPayload `json:"ipv4"`
+	IPv6           *networkFamilyPayload `json:"ipv6"`
+}
+
+type networkView struct {
+	ID        string             `json:"id"`
+	Name      string             `json:"name"`
+	Status    string             `json:"status"`
+	Routed    bool               `json:"routed"`
+	DHCP      bool               `json:"dhcp"`
+	IPv4      *networkFamilyView `json:"ipv4,omitempty"`
+	IPv6      *networkFamilyView `json:"ipv6,omitempty"`
+	Labels    map[string]string  `json:"labels"`
+	CreatedAt time.Time          `json:"createdAt"`
+	UpdatedAt time.Time          `json:"updatedAt"`
+}
+
+type networkFamilyView struct {
+	Prefixes []string `json:"prefixes"`
+	// Gateway is null for a network without one.
+	Gateway     *string  `json:"gateway"`
+	Nameservers []string `json:"nameservers"`
+}
+
+func showNetwork(n *network, now time.Time) networkView {
+	return networkView{
+		ID: n.ID, Name: n.Name, Status: n.statusAt(now), Routed: !n.Isolated, DHCP: !n.DHCPDisabled,
+		IPv4: showFamily(n.v4, n.IPv4Nameservers), IPv6: showFamily(n.v6, n.IPv6Nameservers),
+		Labels: orEmptyMap(n.Labels), CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(),
+	}
+}
+
+func showFamily(p *addressPool, nameservers []string) *networkFamilyView {
+	if p == nil {
+		return nil
+	}
+	view := &networkFamilyView{Prefixes: []string{p.prefix.String()}, Nameservers: orEmpty(nameservers)}
+	if p.gateway.IsValid() {
+		gateway := p.gateway.String()
+		view.Gateway = &gateway
+	}
+	return view
+}
+
+// withNetwork runs f on the network that the path names.
+func (c *Cloud) withNetwork(r *request, f func(n *network, now time.Time) *apiError) (err *apiError) {
+	c.locked(func(now time.Time) {
+		var network *network
+		if network, err = c.networkOf(r, r.vars["networkId"]); err == nil {
+			err = f(network, now)
+		}
+	})
+	return err
+}
+
+func (c *Cloud) listNetworks(r *request) (any, *apiError) {
+	return listed(c, r, &c.networks, func(n *network, now time.Time) (any, map[string]string, bool) {
+		return showNetwork(n, now), n.Labels, r.covers(n.ProjectID, n.Region)
+	})
+}
+
+func (c *Cloud) getNetwork(r *request) (view any, err *apiError) {
+	err = c.withNetwork(r, func(n *network, now time.Time) *apiError {
+		view = showNetwork(n, now)
+		return nil
+	})
+	return view, err
+}
+
+func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
+	var payload networkPayload
+	if err := r.decode("CreateNetworkPayload", schemaCreateNetwork, &payload); err != nil {
+		return nil, err
+	}
+	c.locked(func(now time.Time) {
+		wanted := Network{ID: c.ids.uuid(), ProjectID: r.project(), Region: r.region()}
+		if wanted.IPv4Prefix, wanted.IPv6Prefix, err = c.choosePrefixes(r, payload); err != nil {
+			return
+		}
+		made, failed := newNetwork(wanted, now)
+		if failed != nil {
+			err = badRequest("%v", failed)
+			return
+		}
+		if err = made.update(payload, now); err != nil {
+			return
+		}
+		made.begin("CREATING", now.Add(c.networkDelay))
+		c.networks.put(made.ID, made)
+		view = showNetwork(made, now)
+	})
+	return view, err
+}
+
+func (c *Cloud) updateNetwork(r *request) (any, *apiError) {
+	var payload networkPayload
+	if err := r.decode("PartialUpdateNetworkPayload", schemaUpdateNetwork, &payload); err != nil {
+		return nil, err
+	}
+	return nil, c.withNetwork(r, func(n *network, now time.Time) *apiError {
+		if err := n.update(payload, now); err != nil {
+			return err
+		}
+		n.begin("UPDATING", now.Add(c.networkDelay))
+		return nil
+	})
+}
+
+// update applies what the payload has, except prefixes. On error nothing is
+// changed.
+func (n *network) update(payload networkPayload, now time.Time) *apiError {
+	if payload.RoutingTableID != "" {
+		return notFound("routing table") // there are none in the mock
+	}
+	if payload.VPCID != "" {
+		return notFound("VPC") // nor these
+	}
+	labels, err := mergeLabels(n.Labels, payload.Labels)
+	if err != nil {
+		return err
+	}
+	gateway4, err := payload.IPv4.gatewayIn(n.v4)
+	if err != nil {
+		return err
+	}
+	gateway6, err := payload.IPv6.gatewayIn(n.v6)
+	if err != nil {
+		return err
+	}
+	n.v4.setGateway(gateway4)
+	n.v6.setGateway(gateway6)
+	n.IPv4Nameservers = payload.IPv4.nameserversOr(n.IPv4Nameservers)
+	n.IPv6Nameservers = payload.IPv6.nameserversOr(n.IPv6Nameservers)
+	n.Labels, n.UpdatedAt = labels, now
+	set(&n.Name, payload.Name)
+	if payload.DHCP != nil {
+		n.DHCPDisabled = !*payload.DHCP
+	}
+	if payload.Routed != nil {
+		n.Isolated = !*payload.Routed
+	}
+	return nil
+}
+
+// deleteNetwork is refused while there are NICs in the network, also those of
+// servers that are being deleted.
+func (c *Cloud) deleteNetwork(r *request) (any, *apiError) {
+	return nil, c.withNetwork(r, func(n *network, now time.Time) *apiError {
+		if slices.ContainsFunc(c.nics.all(), func(nic *nic) bool { return nic.NetworkID == n.ID }) {
+			return conflict()
+		}
+		if n.change != networkDeleting {
+			n.begin(networkDeleting, now.Add(c.networkDelay))
+			c.leaving[n.ID] = n
+		}
+		c.settleNetworks(now)
+		return nil
+	})
+}

@@ -91,6 +91,9 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	c.locked(func(now time.Time) {
+		if err = c.allowNetwork(r.project(), r.region()); err != nil {
+			return
+		}
 		wanted := Network{ID: c.ids.uuid(), ProjectID: r.project(), Region: r.region()}
 		if wanted.IPv4Prefix, wanted.IPv6Prefix, err = c.choosePrefixes(r, payload); err != nil {
 			return

@@ -5,7 +5,6 @@ package iaasmock
 
 import (
 	"iter"
-	"slices"
 	"time"
 )
 
@@ -36,7 +35,12 @@ func (c *Cloud) usage(project, region string) Quota {
 	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
 	used.PublicIPs = count(c.publicIPs.each(), func(p *PublicIP) bool { return in(p.ProjectID, p.Region) })
 	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
-	used.SecurityGroups = count(slices.Values(c.catalogue.SecurityGroups), func(g SecurityGroup) bool { return in(g.ProjectID, g.Region) })
+	for g := range c.securityGroups.each() {
+		if in(g.ProjectID, g.Region) {
+			used.SecurityGroups++
+			used.SecurityGroupRules += int64(len(g.Rules))
+		}
+	}
 	return used
 }
 

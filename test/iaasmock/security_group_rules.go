@@ -130,6 +130,9 @@ func (c *Cloud) createSecurityGroupRule(r *request) (view any, err *apiError) {
 				return notFound("security group")
 			}
 		}
+		if err := c.allowSecurityGroupRule(r.project(), r.region()); err != nil {
+			return err
+		}
 		rule.ID, rule.CreatedAt, rule.UpdatedAt = c.ids.uuid(), now, now
 		g.Rules = append(slices.Clone(g.Rules), rule)
 		view = showSecurityGroupRule(g, rule)

@@ -83,6 +83,9 @@ func (c *Cloud) createSecurityGroup(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	c.locked(func(now time.Time) {
+		if err = c.allowSecurityGroup(r.project(), r.region()); err != nil {
+			return
+		}
 		group := &SecurityGroup{
 			ID: c.ids.uuid(), ProjectID: r.project(), Region: r.region(), CreatedAt: now,
 			Stateless: payload.Stateful != nil && !*payload.Stateful,

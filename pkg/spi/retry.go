@@ -6,7 +6,6 @@ package spi
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -85,8 +84,9 @@ func retryAfter(response *http.Response, now time.Time) time.Duration {
 // retrying repeats requests by mayRetry. A Retry-After holds back every request
 // of the session, not only the one that got it.
 type retrying struct {
-	next  http.RoundTripper
-	clock clock.Clock
+	next   http.RoundTripper
+	clock  clock.Clock
+	jitter func() float64
 
 	mu        sync.Mutex
 	notBefore time.Time
@@ -108,7 +108,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if attempt == maxAttempts || ctx.Err() != nil || !mayRetry(request.Method, response, err) {
 			return response, err
 		}
-		if Sleep(ctx, r.clock, backoff(attempt, rand.Float64())) != nil { //nolint:gosec // jitter, not cryptography
+		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil {
 			return response, err
 		}
 	}

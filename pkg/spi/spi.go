@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"sync"
 	"time"
@@ -64,6 +65,9 @@ type PluginSPIImpl struct {
 	Transport http.RoundTripper
 	// Clock is for tests; nil means the real one.
 	Clock clock.Clock
+	// Jitter returns a number in 0 to 1 by which backoffs vary; nil means a random
+	// one. It is for tests that have to repeat themselves.
+	Jitter func() float64
 
 	mu       sync.Mutex
 	makers   chan struct{}
@@ -118,6 +122,9 @@ func (s *PluginSPIImpl) begin() {
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
 	}
+	if s.Jitter == nil {
+		s.Jitter = rand.Float64
+	}
 	if s.UserAgent == "" {
 		s.UserAgent = "machine-controller-manager-provider-stackit"
 	}
@@ -150,13 +157,13 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
 	var chain http.RoundTripper = &attempts{next: s.Transport, limiter: s.Limiter, makers: s.makers, clock: s.Clock, timeout: attemptTimeout}
 	if !s.Config.NoAuth {
-		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.Transport, s.Clock)
+		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.Transport, s.Clock, s.Jitter)
 		if err != nil {
 			return nil, err
 		}
 		chain = &authenticated{next: chain, tokens: source}
 	}
-	return &retrying{next: chain, clock: s.Clock}, nil
+	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
 }
 
 // refuseRedirects: the API has none, and following one would carry the access

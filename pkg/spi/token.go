@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
@@ -40,6 +39,7 @@ type tokenSource struct {
 	tokenURL string
 	next     http.RoundTripper
 	clock    clock.Clock
+	jitter   func() float64
 
 	mu      sync.Mutex
 	token   string
@@ -54,7 +54,7 @@ type fetch struct {
 	err   error
 }
 
-func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock clock.Clock) (*tokenSource, error) {
+func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock clock.Clock, jitter func() float64) (*tokenSource, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock cloc
 		return nil, err
 	}
 	source := &tokenSource{
-		key: key, tokenURL: tokenURL, clock: clock,
+		key: key, tokenURL: tokenURL, clock: clock, jitter: jitter,
 		next: &attempts{next: next, clock: clock, timeout: attemptTimeout, service: "token"},
 	}
 	if err := (&clients.KeyFlow{}).Init(source.flowConfig(nil)); err != nil {
@@ -81,7 +81,7 @@ func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err err
 		if err == nil || attempt == tokenAttempts || (errors.As(err, &failure) && failure.Refused) {
 			return token, expires, err
 		}
-		<-t.clock.After(backoff(attempt, rand.Float64())) //nolint:gosec // jitter, not cryptography
+		<-t.clock.After(backoff(attempt, t.jitter()))
 	}
 }
 

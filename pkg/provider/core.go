@@ -107,9 +107,9 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	if err := c.checkOwned(server, request.Machine.Spec.ProviderID != ""); err != nil {
 		return nil, err
 	}
-	if server.Status != statusActive {
-		return response, nil
-	}
+	// Whatever its state: lists lag, and a server that seems not to run yet may have
+	// been created and be waiting for its initialization only. The manager calls
+	// InitializeMachine no more once it was answered OK.
 	c.adopt(server.ID)
 	initialized, err := c.inspectNICs(ctx, server.ID)
 	if err != nil {

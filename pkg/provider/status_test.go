@@ -352,3 +352,22 @@ func TestInitializeMachineDoubtsAnUpdateThatDidNothing(t *testing.T) {
 		}
 	}
 }
+
+// A list that lags may still show as CREATING the server that CreateMachine saw run.
+// Answered OK, the manager would never call InitializeMachine.
+func TestGetMachineStatusAsksForTheInitializationInAnyState(t *testing.T) {
+	r := newRig(t)
+	r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+	created := r.mustCreate(machine("m1"))
+	r.restart()
+	if err := r.cloud.SetServerStatus(r.onlyServer().ID, iaasmock.StatusCreating, ""); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.status(withID(machine("m1"), created.ProviderID))
+	wantCode(t, err, codes.Uninitialized)
+	if _, err := r.initialize(withID(machine("m1"), created.ProviderID)); err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.status(withID(machine("m1"), created.ProviderID))
+	wantCode(t, err, codes.OK)
+}

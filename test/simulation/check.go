@@ -1,0 +1,184 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// RoundTrip implements http.RoundTripper.
+func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
+	request, err := buffered(request)
+	if err != nil {
+		return nil, err
+	}
+	return serve(d.world.cloud, request)
+}
+
+// owner is whose server something is.
+type owner struct{ cluster, machine string }
+
+func ownerOf(server *iaasmock.Server) owner {
+	return owner{server.Labels[clusterLabel], server.Labels[provider.StackitMachineLabel]}
+}
+
+func serverOf(providerID string) string { return providerID[strings.LastIndex(providerID, "/")+1:] }
+
+// mayJoin says that the server's Node is there, or may come.
+func mayJoin(server *iaasmock.Server) bool {
+	return server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
+}
+
+// check is made at every change in the cloud.
+func (w *world) check() {
+	w.foreign.check(w, false)
+	if !w.plan.promised() {
+		return
+	}
+	for who, servers := range w.servers(mayJoin) {
+		if len(servers) > 1 {
+			w.violated("%d servers of %s in %s could join at a time", len(servers), who.machine, who.cluster)
+		}
+	}
+}
+
+// servers of the clusters that fit.
+func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
+	found := map[owner][]string{}
+	for _, server := range w.cloud.Servers() {
+		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) {
+			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
+		}
+	}
+	return found
+}
+
+// mayAsk checks a request before it is carried out: nobody changes what is not its
+// own, or deletes the server of a Machine that is to stay.
+func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
+	id := ""
+	switch c.operation {
+	case opDelete:
+		id = serverIDIn(request)
+	case opPatch:
+		id = w.serverOfNIC(lastSegment(request))
+	default:
+		return
+	}
+	server, exists := w.cloud.Server(id)
+	if !exists {
+		return
+	}
+	who := ownerOf(&server)
+	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != by.name {
+		w.violated("%s of %s by %s, which it does not belong to", c.operation, id, by.name)
+	}
+	m := by.api.current(who.machine)
+	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive && serverOf(m.Spec.ProviderID) == id {
+		w.violated("%s runs for %s, which is to stay, and is deleted", id, who.machine)
+	}
+}
+
+// promptCodes come back after seconds: any disturbance may bring them about.
+var promptCodes = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
+
+// checkCode checks a driver error's code: one that makes the manager wait for
+// minutes, or give up, needs a cause that says so.
+func (w *world) checkCode(method string, code codes.Code, err error) {
+	if strings.ContainsAny(strings.TrimPrefix(err.Error(), "machine codes error: "), "\n") {
+		w.violated("the error of %s has several lines: %v", method, err)
+	}
+	if leak := secretIn(err.Error()); leak != "" {
+		w.violated("the error of %s holds %s", method, leak)
+	}
+	if method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized) {
+		return
+	}
+	if !w.plan.calm() && slices.Contains(promptCodes, code) {
+		return
+	}
+	if code == codes.Unauthenticated && w.plan.Rotations > 0 {
+		return
+	}
+	w.mu.Lock()
+	explained := false
+	for _, cause := range w.causes {
+		explained = explained || slices.Contains(cause.explains, code)
+	}
+	w.mu.Unlock()
+	if !explained {
+		w.violated("%s answers %s without a reason: %v", method, code, err)
+	}
+}
+
+// joinable says whether the Machine's server is fit for use.
+func (w *world) joinable(m *v1alpha1.Machine, class *v1alpha1.MachineClass) bool {
+	server, exists := w.cloud.Server(serverOf(m.Spec.ProviderID))
+	return exists && server.Status == iaasmock.StatusActive && (class.Name != classA || w.initialized(server.ID))
+}
+
+func (w *world) initialized(serverID string) bool {
+	for _, nic := range w.cloud.NICs() {
+		if nic.ServerID == serverID && !slices.Contains(nic.AllowedAddresses, allowed) {
+			return false
+		}
+	}
+	return true
+}
+
+// checkFailure: a Machine that has to be replaced needs a cause that can only end
+// so.
+func (w *world) checkFailure(c *cluster, m *v1alpha1.Machine) {
+	w.mu.Lock()
+	spoiled := false
+	for _, cause := range w.causes {
+		spoiled = spoiled || cause.spoils
+	}
+	w.mu.Unlock()
+	if !spoiled {
+		w.violated("%s of %s has failed for good", m.Name, c.name)
+	}
+}
+
+// settled says whether every Machine runs, or is gone if it is to go.
+func (w *world) settled() bool {
+	for _, c := range w.clusters {
+		for _, r := range c.api.all() {
+			m, exists := c.api.latestOf(r)
+			class, _ := c.inputs(m.Spec.Class.Name)
+			if exists && (m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || !w.joinable(m, class)) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// checkRest is made when all is at rest: each Machine has one server, and there is
+// nothing else of ours.
+func (w *world) checkRest(when string) {
+	w.foreign.check(w, false)
+	servers := w.servers(func(*iaasmock.Server) bool { return true })
+	for _, c := range w.clusters {
+		for _, r := range c.api.all() {
+			m, _ := c.api.latestOf(r)
+			who := owner{c.name, m.Name}
+			if ids := servers[who]; len(ids) != 1 || ids[0] != serverOf(m.Spec.ProviderID) {
+				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, c.name, ids, m.Spec.ProviderID)
+			}
+			delete(servers, who)
+		}
+	}
+	for who, ids := range servers {
+		w.violated("%s: %v of %s in %s is left, and there is no such Machine", when, ids, who.machine, who.cluster)
+	}
+}

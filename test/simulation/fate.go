@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// call is an API request on its way.
+type call struct {
+	// number counts the requests of the run, from 1.
+	number int
+	// cluster whose process asks; operation of the API; subject is what it is
+	// about, in the trace's names.
+	cluster, operation, subject string
+	// repeat counts earlier requests of the same kind.
+	repeat int
+}
+
+// upset is what happens to a request.
+type upset struct {
+	// there and back are how long its ways take.
+	there, back time.Duration
+	trouble     *trouble
+	// vanish: the sender hears of a broken connection. late is when the request is
+	// carried out all the same; 0 means never.
+	vanish bool
+	late   time.Duration
+	// The process crashes before the request is sent, or once it is carried out.
+	// With late, what was "not sent" is carried out that much later.
+	crashBefore, crashAfter bool
+}
+
+// answer is a driver call that has ended.
+type answer struct {
+	number                   int
+	cluster, machine, method string
+	repeat                   int
+}
+
+// mishap is what happens to an answer: the process crashes before the manager
+// makes use of it, or after it has written down what follows from it; or that
+// write fails.
+type mishap struct {
+	crashBefore, crashAfter, conflict bool
+}
+
+// fate decides what goes wrong.
+type fate interface {
+	request(call) upset
+	answer(answer) mishap
+	// stale is by how many versions the cache is behind.
+	stale(cluster, machine string, reconcile int) int
+}
+
+// odds is the fate of a plan: what happens depends on the seed and on what the
+// request is, not on what else is going on.
+type odds struct {
+	plan *Plan
+	// over is set once nothing goes wrong any more.
+	over atomic.Bool
+}
+
+func (o *odds) request(c call) upset {
+	rng := random(o.plan.Seed, "request", c.cluster, c.operation, c.subject, c.repeat)
+	u := upset{there: between(rng, time.Millisecond, o.plan.Latency), back: between(rng, time.Millisecond, o.plan.Latency)}
+	if o.over.Load() {
+		return u
+	}
+	late := between(rng, 0, o.plan.Late)
+	switch {
+	case chance(rng, o.plan.Odds.CrashAtRequest):
+		u.crashBefore = rng.IntN(2) == 0
+		u.crashAfter = !u.crashBefore
+		u.late = late
+	case chance(rng, o.plan.Odds.Vanish):
+		u.vanish, u.late = true, late
+	case chance(rng, o.plan.Odds.Fault):
+		u.trouble = pick(rng, troublesOf(c.operation)...)
+	}
+	return u
+}
+
+func (o *odds) answer(a answer) mishap {
+	if o.over.Load() {
+		return mishap{}
+	}
+	rng := random(o.plan.Seed, "answer", a.cluster, a.machine, a.method, a.repeat)
+	var m mishap
+	if chance(rng, o.plan.Odds.CrashAtAnswer) {
+		m.crashBefore = rng.IntN(2) == 0
+		m.crashAfter = !m.crashBefore
+	}
+	m.conflict = chance(rng, o.plan.Odds.Conflict)
+	return m
+}
+
+func (o *odds) stale(cluster, machine string, reconcile int) int {
+	rng := random(o.plan.Seed, "cache", cluster, machine, reconcile)
+	if o.over.Load() || !chance(rng, o.plan.Odds.Stale) {
+		return 0
+	}
+	return 1 + rng.IntN(3)
+}

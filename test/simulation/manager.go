@@ -1,0 +1,349 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The manager's retry periods.
+const (
+	shortRetry  = time.Duration(machineutils.ShortRetry)
+	mediumRetry = time.Duration(machineutils.MediumRetry)
+	longRetry   = time.Duration(machineutils.LongRetry)
+)
+
+// reconcile is one pass of the manager over a Machine, as its machine.go and
+// machine_util.go (v0.62.1) have it, without Nodes.
+type reconcile struct {
+	*cluster
+	process *process
+	record  *record
+	// machine is what the cache shows, maybe an older version.
+	machine *v1alpha1.Machine
+	class   *v1alpha1.MachineClass
+	secret  *corev1.Secret
+	// mishap is what befalls the last driver answer and the write after it.
+	mishap mishap
+}
+
+// tend reconciles a Machine until it is gone.
+func (c *cluster) tend(r *record, name string) {
+	rng := random(c.world.plan.Seed, "tend", c.name, r.latest().UID)
+	for gap, count := between(rng, 0, time.Second), 0; c.pause(r, gap); count++ {
+		retry := time.Second
+		if p := c.running(); p != nil {
+			machine, exists := c.api.cached(r, c.world.fate.stale(c.name, name, count))
+			if !exists {
+				return
+			}
+			pass := &reconcile{cluster: c, process: p, record: r, machine: machine}
+			pass.class, pass.secret = c.inputs(machine.Spec.Class.Name)
+			retry = pass.run()
+			if latest, _ := c.api.latestOf(r); latest.ResourceVersion != machine.ResourceVersion {
+				retry = min(retry, 2*time.Second) // the cache will show it
+			}
+		}
+		gap = c.untilNext(rng, retry)
+	}
+}
+
+// untilNext is any time up to the retry period: events of other objects re-queue a
+// Machine whenever they like.
+func (*cluster) untilNext(rng *rand.Rand, retry time.Duration) time.Duration {
+	if rng.IntN(3) == 0 {
+		return between(rng, 0, min(retry, time.Second))
+	}
+	return between(rng, 0, retry)
+}
+
+// pause waits for the next reconcile; false once there will be none.
+func (c *cluster) pause(r *record, gap time.Duration) bool {
+	timer := c.world.clock.NewTimer(gap)
+	defer timer.Stop()
+	select {
+	case <-c.world.ctx.Done():
+		return false
+	case <-r.wake:
+		return true
+	case <-timer.C():
+		return true
+	}
+}
+
+func (r *reconcile) run() time.Duration {
+	if r.machine.DeletionTimestamp != nil {
+		return r.deletion()
+	}
+	phase := r.machine.Status.CurrentStatus.Phase
+	switch {
+	case r.machine.Spec.ProviderID == "" || phase == "" || phase == v1alpha1.MachineCrashLoopBackOff:
+		return r.creation()
+	case phase == v1alpha1.MachinePending || phase == v1alpha1.MachineUnknown:
+		return r.join()
+	case phase == v1alpha1.MachineRunning && !r.joinable():
+		r.setPhase(v1alpha1.MachineUnknown)
+		return shortRetry
+	}
+	return longRetry
+}
+
+// creation is triggerCreationFlow.
+func (r *reconcile) creation() time.Duration {
+	uninitialized, providerID := false, ""
+	found, code, alive := drive(r, "GetMachineStatus", r.process.driver.GetMachineStatus,
+		&driver.GetMachineStatusRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
+	switch {
+	case !alive:
+		return 0
+	case code == codes.OK:
+		providerID = found.ProviderID
+	case code == codes.Uninitialized:
+		uninitialized, providerID = true, found.ProviderID // the manager dereferences it, too
+	case code != codes.NotFound:
+		return r.creationFailed(code)
+	case r.machine.Spec.ProviderID != "":
+		providerID = r.machine.Spec.ProviderID
+	default:
+		created, code, alive := drive(r, "CreateMachine", r.process.driver.CreateMachine,
+			&driver.CreateMachineRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
+		if !alive {
+			return 0
+		}
+		if code != codes.OK {
+			return r.creationFailed(code)
+		}
+		uninitialized, providerID = true, created.ProviderID
+	}
+	return r.settleIn(uninitialized, providerID)
+}
+
+// settleIn writes the ProviderID, initializes the server, and sets the phase.
+func (r *reconcile) settleIn(uninitialized bool, providerID string) time.Duration {
+	machine := r.machine
+	written := machine.Spec.ProviderID != ""
+	if !written {
+		updated, ok := r.update(func(m *v1alpha1.Machine) { m.Spec.ProviderID = providerID })
+		if r.process.dead() {
+			return 0
+		}
+		if ok {
+			machine = updated
+		}
+	}
+	if uninitialized {
+		_, code, alive := drive(r, "InitializeMachine", r.process.driver.InitializeMachine,
+			&driver.InitializeMachineRequest{Machine: machine, MachineClass: r.class, Secret: r.secret})
+		if alive && code != codes.OK {
+			r.creationFailed(code)
+		}
+		return shortRetry
+	}
+	if !written { // in both cases the manager ends the pass with an error
+		return shortRetry
+	}
+	r.setPhase(v1alpha1.MachinePending)
+	return shortRetry
+}
+
+// creationFailed is machineCreateErrorHandler.
+func (r *reconcile) creationFailed(code codes.Code) time.Duration {
+	phase := v1alpha1.MachineCrashLoopBackOff
+	if r.tooLate() {
+		phase = v1alpha1.MachineFailed
+	}
+	r.setPhase(phase)
+	switch code {
+	case codes.ResourceExhausted:
+		return longRetry
+	case codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable:
+		return shortRetry
+	default:
+		return mediumRetry
+	}
+}
+
+// creationTimeout is the manager's default, healthTimeout that of the Gardener
+// extensions.
+const (
+	creationTimeout = 20 * time.Minute
+	healthTimeout   = 10 * time.Minute
+)
+
+func (r *reconcile) tooLate() bool {
+	return r.world.clock.Since(r.machine.CreationTimestamp.Time) > creationTimeout
+}
+
+// join is what a Node brings about: the Machine runs, or fails in the end.
+func (r *reconcile) join() time.Duration {
+	phase := r.machine.Status.CurrentStatus
+	switch {
+	case r.joinable():
+		r.setPhase(v1alpha1.MachineRunning)
+	case phase.Phase == v1alpha1.MachinePending && r.tooLate(),
+		phase.Phase == v1alpha1.MachineUnknown && r.world.clock.Since(phase.LastUpdateTime.Time) > healthTimeout:
+		r.setPhase(v1alpha1.MachineFailed)
+	}
+	return shortRetry
+}
+
+func (r *reconcile) joinable() bool { return r.world.joinable(r.machine, r.class) }
+
+// Stages of a deletion; the manager keeps them in the last operation's
+// description.
+const (
+	stageStatus    = machineutils.GetVMStatus
+	stageVM        = machineutils.InitiateVMDeletion
+	stageFinalizer = machineutils.InitiateFinalizerRemoval
+)
+
+// deletion is triggerDeletionFlow.
+func (r *reconcile) deletion() time.Duration {
+	switch stage := r.machine.Status.LastOperation.Description; stage {
+	case stageStatus:
+		return r.deletionStatus()
+	case stageVM:
+		return r.deleteVM()
+	case stageFinalizer:
+		if r.api.finalize(r.record, r.machine) {
+			r.world.log("%s %s is gone", r.name, r.machine.Name)
+			r.collectSoon()
+		}
+		return shortRetry
+	default:
+		r.update(func(m *v1alpha1.Machine) {
+			m.Status.LastOperation.Description = stageStatus
+			m.Status.CurrentStatus.Phase = v1alpha1.MachineTerminating
+		})
+		return shortRetry
+	}
+}
+
+func (r *reconcile) deletionStatus() time.Duration {
+	_, code, alive := drive(r, "GetMachineStatus", r.process.driver.GetMachineStatus,
+		&driver.GetMachineStatusRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
+	if !alive {
+		return 0
+	}
+	switch code {
+	case codes.OK, codes.NotFound, codes.Uninitialized, codes.Unimplemented:
+		r.update(func(m *v1alpha1.Machine) { m.Status.LastOperation.Description = stageVM })
+		return shortRetry
+	case codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable:
+		return shortRetry
+	default:
+		return mediumRetry
+	}
+}
+
+func (r *reconcile) deleteVM() time.Duration {
+	_, code, alive := drive(r, "DeleteMachine", r.process.driver.DeleteMachine,
+		&driver.DeleteMachineRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
+	if !alive {
+		return 0
+	}
+	switch code {
+	case codes.OK, codes.NotFound:
+		r.update(func(m *v1alpha1.Machine) { m.Status.LastOperation.Description = stageFinalizer })
+		return shortRetry
+	case codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable:
+		return shortRetry
+	default:
+		return longRetry
+	}
+}
+
+func (r *reconcile) setPhase(phase v1alpha1.MachinePhase) {
+	if r.machine.Status.CurrentStatus.Phase == phase {
+		return
+	}
+	_, ok := r.update(func(m *v1alpha1.Machine) {
+		m.Status.CurrentStatus.Phase = phase
+		m.Status.CurrentStatus.LastUpdateTime.Time = r.world.clock.Now()
+	})
+	if ok {
+		r.world.log("%s %s is %s", r.name, r.machine.Name, phase)
+	}
+}
+
+// update writes to the API server, unless fate is against it.
+func (r *reconcile) update(change func(*v1alpha1.Machine)) (*v1alpha1.Machine, bool) {
+	if r.process.dead() {
+		return nil, false
+	}
+	befalls := r.mishap
+	r.mishap = mishap{}
+	var updated *v1alpha1.Machine
+	ok := false
+	if !befalls.conflict {
+		if updated, ok = r.api.update(r.record, r.machine, change); ok {
+			r.machine = updated
+		}
+	}
+	if !ok {
+		r.world.log("%s %s: a write fails", r.name, r.machine.Name)
+	}
+	if befalls.crashAfter {
+		r.process.crash("after a write to " + r.machine.Name)
+	}
+	return updated, ok
+}
+
+// drive makes a driver call as the manager does, and reads its error as it does.
+// alive is false if the process did not live to see the answer.
+func drive[Request, Response any](r *reconcile, method string,
+	f func(context.Context, *Request) (*Response, error), request *Request) (response *Response, code codes.Code, alive bool) {
+	name := r.machine.Name
+	r.world.log("%s %s %s begins", r.name, name, method)
+	response, err := f(r.process.ctx, request)
+	if r.process.dead() {
+		return nil, codes.Unknown, false
+	}
+	code = r.judge(method, name, err)
+	if (code == codes.OK || code == codes.Uninitialized) && response == nil {
+		r.world.violated("%s of %s answers %s without a response", method, name, code)
+		response = new(Response)
+	}
+	r.mishap = r.world.fate.answer(r.world.describeAnswer(r.name, name, method))
+	if r.mishap.crashBefore {
+		r.process.crash("before the answer of " + method + " of " + name)
+		return nil, code, false
+	}
+	return response, code, true
+}
+
+// judge decodes an error as the manager does.
+func (c *cluster) judge(method, machine string, err error) codes.Code {
+	if err == nil {
+		c.world.log("%s %s %s ends", c.name, machine, method)
+		return codes.OK
+	}
+	c.world.log("%s %s %s: %v", c.name, machine, method, err)
+	decoded, ok := status.FromError(err)
+	if !ok {
+		c.world.violated("the manager cannot decode the error of %s: %v", method, err)
+		return codes.Unknown
+	}
+	c.world.checkCode(method, decoded.Code(), err)
+	return decoded.Code()
+}
+
+func (w *world) describeAnswer(cluster, machine, method string) answer {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.answers++
+	key := "answer" + cluster + machine + method
+	repeat := w.repeats[key]
+	w.repeats[key]++
+	return answer{w.answers, cluster, machine, method, repeat}
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"time"
+)
+
+// settle is the driver's default: what is promised, is promised for lags and late
+// requests below it.
+const settle = 30 * time.Second
+
+// Plan is all that a run depends on.
+type Plan struct {
+	Seed uint64
+	// Clusters share a project; each has a driver process of its own.
+	Clusters int
+	// Machines of each cluster to begin with.
+	Machines int
+	// Turmoil is how long things go wrong, and users change their minds.
+	Turmoil time.Duration
+
+	ListLag, AddressDelay, Boot, Deletion time.Duration
+	// Latency is the longest way of a request to the cloud, and of its answer back.
+	Latency time.Duration
+	// Late is the latest that a request is carried out whose sender has given up.
+	Late time.Duration
+	// ServerLabels makes the cloud add labels of its own.
+	ServerLabels bool
+
+	// Odds of what may go wrong with each request, driver answer or write.
+	Odds Odds
+	// Rotations of the service-account key.
+	Rotations int
+	// Crashes at any moment, beside those around requests and answers.
+	Crashes int
+}
+
+// Odds are probabilities.
+type Odds struct {
+	// Fault meets a request, a crash of the process comes around one.
+	Fault, CrashAtRequest float64
+	// Vanish lets a request, or the answer, get lost; it may be carried out late.
+	Vanish float64
+	// CrashAtAnswer is around the answer of a driver call.
+	CrashAtAnswer float64
+	// Stale lets a reconcile begin from an older version of its Machine; Conflict
+	// makes a write fail.
+	Stale, Conflict float64
+}
+
+// promised says whether the driver promises that there are never two servers.
+func (p *Plan) promised() bool { return p.ListLag+p.Late < settle }
+
+// calm says that nothing goes wrong.
+func (p *Plan) calm() bool { return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 }
+
+// NewPlan draws a plan from a seed.
+func NewPlan(seed uint64) Plan {
+	rng := random(seed, "plan")
+	plan := Plan{
+		Seed: seed, Clusters: 1 + rng.IntN(2), Machines: 1 + rng.IntN(4),
+		Turmoil:      time.Duration(2+rng.IntN(8)) * time.Minute,
+		AddressDelay: pick(rng, 0, 0, 20*time.Second),
+		Boot:         pick(rng, 2*time.Second, 12*time.Second, 40*time.Second),
+		Deletion:     pick(rng, time.Second, 5*time.Second, 20*time.Second),
+		Latency:      pick(rng, 5*time.Millisecond, 100*time.Millisecond, 2*time.Second),
+		ServerLabels: rng.IntN(3) == 0,
+	}
+	if rng.IntN(12) == 0 {
+		return plan // nothing goes wrong
+	}
+	plan.ListLag = pick(rng, 0, 0, 3*time.Second, 14*time.Second, 26*time.Second)
+	plan.Late = pick(rng, 0, (settle-plan.ListLag)/2, settle-plan.ListLag-3*time.Second)
+	if rng.IntN(8) == 0 {
+		plan.ListLag, plan.Late = 45*time.Second, 50*time.Second
+	}
+	plan.Odds = Odds{
+		Fault: pick(rng, 0, 0.02, 0.1, 0.3), CrashAtRequest: pick(rng, 0, 0.01, 0.05),
+		Vanish: pick(rng, 0, 0.02, 0.1), CrashAtAnswer: pick(rng, 0, 0.03, 0.15),
+		Stale: pick(rng, 0, 0.2, 0.6), Conflict: pick(rng, 0, 0.1, 0.4),
+	}
+	plan.Rotations = pick(rng, 0, 0, 1, 2)
+	plan.Crashes = pick(rng, 0, 1, 3)
+	return plan
+}
+
+func (p *Plan) String() string {
+	return fmt.Sprintf("seed %d: %d clusters with %d machines, %s of turmoil, list lag %s, late %s, latency %s, boot %s, deletion %s, addresses after %s, odds %+v, %d rotations, %d crashes",
+		p.Seed, p.Clusters, p.Machines, p.Turmoil, p.ListLag, p.Late, p.Latency, p.Boot, p.Deletion, p.AddressDelay, p.Odds, p.Rotations, p.Crashes)
+}
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
+
+// chance is true with that probability.
+func chance(rng *rand.Rand, odds float64) bool { return odds > 0 && rng.Float64() < odds }
+
+// between is a duration in least to most, to the nanosecond: moments then hardly
+// ever coincide, so that their order is the seed's and not the scheduler's.
+func between(rng *rand.Rand, least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(rng.Int64N(int64(most-least)))
+}
+
+// random is a stream that depends on the seed and a name only, not on what else
+// was drawn.
+func random(seed uint64, name ...any) *rand.Rand {
+	hash := fnvHash(fmt.Sprint(name...))
+	return rand.New(rand.NewPCG(seed, hash))
+}

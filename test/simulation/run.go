@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+const (
+	// healing is within how long all is well again. The manager's own periods make
+	// most of it: a Machine that can never run fails after 20 minutes, and a
+	// deletion with a code like Unauthenticated rests 10.
+	healing = 90 * time.Minute
+	// echo is longer than any call of a process that has crashed.
+	echo = 30 * time.Minute
+)
+
+// Result of a run.
+type Result struct {
+	// Violations are what must not have been; none is a success.
+	Violations []string
+	// Trace is what happened, one line an event.
+	Trace string
+	// Calls of the API, Answers of the driver, and Machines there were.
+	Calls, Answers, Machines int
+	// Healed is how long it took until all was well, once nothing went wrong any
+	// more.
+	Healed time.Duration
+}
+
+// Run simulates a plan. It must be called in a bubble of testing/synctest: all
+// waiting is in real time otherwise.
+func Run(plan Plan) Result {
+	f := &odds{plan: &plan}
+	w := newWorld(&plan, f, simulationKeys())
+	ctx, cancel := context.WithCancel(context.Background())
+	w.ctx = ctx
+	w.turmoil(f)
+	result := w.rest()
+	w.tearDown()
+	cancel()
+	w.spawned.Wait()
+	w.late.Wait()
+	for _, c := range w.clusters {
+		if p := c.running(); p != nil {
+			p.cancel()
+		}
+	}
+	_ = spi.Sleep(context.Background(), w.clock, echo)
+	w.checkSecrets()
+	result.Violations, result.Trace = w.violations, w.trace.text()
+	result.Calls, result.Answers, result.Machines = w.calls, w.answers, w.lives
+	return result
+}
+
+// turmoil is when things go wrong.
+func (w *world) turmoil(f *odds) {
+	until := w.clock.Now().Add(w.plan.Turmoil)
+	for _, c := range w.clusters {
+		w.spawn(func() { c.collector(random(w.plan.Seed, "collector", c.name)) })
+		w.spawn(func() { c.users(random(w.plan.Seed, "users", c.name), until) })
+		w.spawn(func() { c.turns(until) })
+		w.spawn(func() { c.machineSet() })
+		c.collectSoon()
+	}
+	w.sleep(w.plan.Turmoil + time.Second)
+	f.over.Store(true)
+	w.log("nothing goes wrong any more")
+}
+
+// turns are the crashes and key rotations of a cluster.
+func (c *cluster) turns(until time.Time) {
+	rng := random(c.world.plan.Seed, "turns", c.name)
+	total := c.world.plan.Crashes + c.world.plan.Rotations
+	for i := range total {
+		left := until.Sub(c.world.clock.Now()) - 40*time.Second
+		if left <= 0 || !c.world.sleep(between(rng, 0, left/time.Duration(total-i))) {
+			return
+		}
+		if i < c.world.plan.Crashes {
+			if p := c.running(); p != nil {
+				p.crash("at any moment")
+			}
+			continue
+		}
+		c.rotate(rng)
+	}
+}
+
+// machineSet replaces what has failed.
+func (c *cluster) machineSet() {
+	for c.world.sleep(10 * time.Second) {
+		c.replaceFailed()
+	}
+}
+
+// rest waits until all is well, and checks that it is.
+func (w *world) rest() Result {
+	began := w.clock.Now()
+	if !w.await(healing, w.settled) {
+		w.violated("not all is well after %s", healing)
+	}
+	result := Result{Healed: w.clock.Since(began)}
+	w.log("all is at rest")
+	// What was asked for last has to show.
+	w.sleep(w.plan.Late + w.plan.ListLag + settle)
+	w.late.Wait()
+	if w.plan.promised() {
+		w.checkRest("at rest")
+	}
+	w.collectAll()
+	w.checkRest("after an orphan run")
+	return result
+}
+
+// collectAll makes one orphan run in each cluster that comes to its end.
+func (w *world) collectAll() {
+	for _, c := range w.clusters {
+		if !w.await(healing, c.collectOrphans) {
+			w.violated("no orphan run of %s comes to its end", c.name)
+		}
+	}
+	w.sleep(w.plan.ListLag)
+}
+
+// tearDown deletes all Machines: nothing of ours may be left.
+func (w *world) tearDown() {
+	for _, c := range w.clusters {
+		for _, r := range c.api.all() {
+			c.unwant(r)
+		}
+	}
+	if !w.await(healing, func() bool {
+		for _, c := range w.clusters {
+			if len(c.api.all()) > 0 {
+				return false
+			}
+		}
+		return true
+	}) {
+		w.violated("not all Machines are gone after %s", healing)
+	}
+	w.foreign.check(w, true)
+}

@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+	"sync"
+
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// keyCount: one for the foreigner, two for each cluster.
+const keyCount = 5
+
+// simulationKeys are made once: that takes long.
+var simulationKeys = sync.OnceValue(func() [][]byte {
+	cloud := iaasmock.New()
+	var keys [][]byte
+	for range keyCount {
+		key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+		if err != nil {
+			panic(err)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+})
+
+// secrets are texts that nothing may say, and what they are.
+var secrets = sync.OnceValue(func() map[string]string {
+	found := map[string]string{
+		userData: "userData", base64.StdEncoding.EncodeToString([]byte(userData)): "userData in base64",
+		"PRIVATE KEY": "a private key", "eyJ": "a token",
+	}
+	for _, raw := range simulationKeys() {
+		var key struct {
+			Credentials struct{ PrivateKey string }
+		}
+		if err := json.Unmarshal(raw, &key); err != nil {
+			panic(err)
+		}
+		found[key.Credentials.PrivateKey[100:140]] = "a private key's body"
+	}
+	return found
+})
+
+// secretIn names the secret that a text holds; "" if there is none.
+func secretIn(text string) string {
+	for secret, name := range secrets() {
+		if strings.Contains(text, secret) {
+			return name
+		}
+	}
+	return ""
+}
+
+// listener reads all that is logged, and remembers what should not have been.
+type listener struct {
+	mu    sync.Mutex
+	leaks []string
+}
+
+// Write implements io.Writer.
+func (l *listener) Write(text []byte) (int, error) {
+	if leak := secretIn(string(text)); leak != "" {
+		l.mu.Lock()
+		l.leaks = append(l.leaks, leak+" in: "+string(text))
+		l.mu.Unlock()
+	}
+	return len(text), nil
+}
+
+var log listener
+
+// ListenToLogs lets every run look for secrets in what is logged, which is not
+// shown any more.
+func ListenToLogs() {
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+}
+
+// checkSecrets: runs at the same time share the log, so each reports its leaks.
+func (w *world) checkSecrets() {
+	klog.Flush()
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	for _, leak := range log.leaks {
+		w.violated("the log holds %s", leak)
+	}
+}

@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// trouble is a kind of fault and the codes that it may bring about, beside those
+// that tell the manager to come back soon.
+type trouble struct {
+	name string
+	// operations it is for; none means all of the IaaS API.
+	operations []string
+	fault      iaasmock.Fault
+	explains   []codes.Code
+	// spoils says that a Machine may fail for good and has to be replaced.
+	spoils bool
+}
+
+const (
+	opToken  = "Token"
+	opList   = "ListServers"
+	opCreate = "CreateServer"
+	opGet    = "GetServer"
+	opDelete = "DeleteServer"
+	opPatch  = "UpdateNic"
+)
+
+// gateway is a fault whose answer is not the API's.
+func gateway(status int, executed bool) iaasmock.Fault {
+	return iaasmock.Fault{Status: status, Body: "<html>gateway</html>", ContentType: "text/html", Executed: executed}
+}
+
+func apiAnswer(status int, message string) iaasmock.Fault {
+	return iaasmock.Fault{Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)}
+}
+
+// troubles are the faults that the cloud knows, in the forms that matter to the
+// driver.
+var troubles = []trouble{
+	{name: "reset before", fault: iaasmock.Fault{DropBefore: true}},
+	{name: "answer lost", fault: iaasmock.Fault{DropAfter: true}},
+	{name: "500", fault: iaasmock.Fault{Status: 500}},
+	{name: "500 without a body", fault: iaasmock.Fault{Status: 500, ContentType: "text/plain"}},
+	{name: "502 of a gateway", fault: gateway(502, false)},
+	{name: "502 after it was done", fault: gateway(502, true)},
+	{name: "503 with Retry-After", fault: iaasmock.Fault{Status: 503, Header: http.Header{"Retry-After": {"3"}}}},
+	{name: "504 after it was done", fault: gateway(504, true)},
+	{name: "408", fault: iaasmock.Fault{Status: 408}},
+	{name: "429 with Retry-After", fault: iaasmock.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}},
+	{name: "404 of a gateway", fault: gateway(404, false), operations: []string{opList, opGet, opDelete, "ListServerNICs", "ListNics", opPatch}},
+	{name: "silence before", fault: iaasmock.Fault{Delay: 10 * time.Minute}},
+	{name: "silence after it was done", fault: iaasmock.Fault{AnswerDelay: 10 * time.Minute}},
+	{name: "slow", fault: iaasmock.Fault{Delay: 5 * time.Second, AnswerDelay: 4 * time.Second}},
+	{name: "401 once", fault: iaasmock.Fault{Status: 401}, explains: []codes.Code{codes.Unauthenticated}},
+	{name: "403", fault: apiAnswer(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied}},
+
+	{name: "404 though it exists", fault: apiAnswer(404, "server not found"), operations: []string{opGet, opDelete}},
+	{name: "404 about the project", fault: apiAnswer(404, "project not found"), operations: []string{opGet, opDelete, opList}},
+
+	{name: "400", fault: apiAnswer(400, "bad request"), operations: []string{opCreate}, explains: []codes.Code{codes.InvalidArgument}},
+	{name: "NIC in use", fault: apiAnswer(409, "nic is in use"), operations: []string{opCreate}, explains: []codes.Code{codes.FailedPrecondition}},
+	{name: "quota", fault: apiAnswer(403, "Quota exceeded for instances"), operations: []string{opCreate}, explains: []codes.Code{codes.ResourceExhausted}},
+	{name: "no host", fault: iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found"},
+		operations: []string{opCreate}, explains: []codes.Code{codes.ResourceExhausted}},
+	{name: "boot fails", fault: iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"},
+		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}},
+	{name: "never boots", fault: iaasmock.Fault{NeverBoots: true}, operations: []string{opCreate}, spoils: true},
+
+	{name: "deletion fails", fault: iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"}, operations: []string{opDelete}},
+	{name: "never gone", fault: iaasmock.Fault{NeverGone: true}, operations: []string{opDelete}},
+	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch}},
+
+	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
+	{name: "token endpoint missing", fault: gateway(404, false), operations: []string{opToken}},
+	{name: "token endpoint resets", fault: iaasmock.Fault{DropAfter: true}, operations: []string{opToken}},
+	{name: "key refused", fault: apiAnswer(400, "invalid assertion"), operations: []string{opToken}, explains: []codes.Code{codes.Unauthenticated}},
+}
+
+// troublesOf are those that can meet the operation.
+func troublesOf(operation string) []*trouble {
+	var fitting []*trouble
+	for i := range troubles {
+		t := &troubles[i]
+		if slices.Contains(t.operations, operation) || (len(t.operations) == 0 && operation != opToken) {
+			fitting = append(fitting, t)
+		}
+	}
+	return fitting
+}

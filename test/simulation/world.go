@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// world is one run: a cloud, the clusters, and what was seen.
+type world struct {
+	plan  *Plan
+	fate  fate
+	clock clock.Clock
+	start time.Time
+	cloud *iaasmock.Cloud
+	trace *trace
+	// ctx ends with the run.
+	ctx      context.Context
+	clusters []*cluster
+	foreign  foreign
+	// over is set once nothing goes wrong any more.
+	over    atomic.Bool
+	spawned sync.WaitGroup
+	late    sync.WaitGroup
+
+	mu         sync.Mutex
+	calls      int
+	answers    int
+	repeats    map[string]int
+	violations []string
+	reported   map[string]bool
+	// causes are the troubles that were met.
+	causes map[string]*trouble
+	// lives is how many Machines there ever were.
+	lives int
+}
+
+// newWorld makes the cloud and the clusters. Its time is the bubble's.
+func newWorld(plan *Plan, f fate, keys [][]byte) *world {
+	w := &world{
+		plan: plan, fate: f, clock: clock.RealClock{}, trace: newTrace(),
+		repeats: map[string]int{}, reported: map[string]bool{}, causes: map[string]*trouble{},
+	}
+	w.start = w.clock.Now()
+	options := []iaasmock.Option{
+		iaasmock.WithBootDuration(plan.Boot), iaasmock.WithDeleteDuration(plan.Deletion),
+		iaasmock.WithListLag(plan.ListLag), iaasmock.WithAddressDelay(plan.AddressDelay),
+	}
+	if plan.ServerLabels {
+		options = append(options, iaasmock.WithServerLabels())
+	}
+	w.cloud = iaasmock.New(options...)
+	for _, key := range keys {
+		if err := w.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
+			panic(err)
+		}
+	}
+	for i := range plan.Clusters {
+		w.clusters = append(w.clusters, w.newCluster(fmt.Sprintf("shoot-%c", 'a'+i), keys[1+2*i:3+2*i]))
+	}
+	w.foreign.populate(w, keys[0])
+	return w
+}
+
+// log adds to the trace.
+func (w *world) log(format string, args ...any) {
+	w.trace.add(w.clock.Since(w.start), fmt.Sprintf(format, args...))
+}
+
+// violated notes what must not be, once.
+func (w *world) violated(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	w.log("VIOLATION %s", text)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.reported[text] {
+		w.reported[text] = true
+		w.violations = append(w.violations, text)
+	}
+}
+
+func (w *world) met(t *trouble) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.causes[t.name] = t
+}
+
+// sleep is false once the run is over.
+func (w *world) sleep(d time.Duration) bool {
+	return spi.Sleep(w.ctx, w.clock, d) == nil
+}
+
+func (w *world) spawn(f func()) { w.spawned.Go(f) }
+
+// await looks every few seconds whether something has come about.
+func (w *world) await(limit time.Duration, done func() bool) bool {
+	for deadline := w.clock.Now().Add(limit); !done(); {
+		if !w.clock.Now().Before(deadline) || !w.sleep(5*time.Second) {
+			return false
+		}
+	}
+	return true
+}

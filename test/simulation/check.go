@@ -103,7 +103,7 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	if method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized) {
 		return
 	}
-	if !w.plan.calm() && slices.Contains(promptCodes, code) {
+	if w.disturbed && slices.Contains(promptCodes, code) {
 		return
 	}
 	if code == codes.Unauthenticated && w.plan.Rotations > 0 {

@@ -37,11 +37,20 @@ type Result struct {
 func Run(plan Plan) Result {
 	f := &odds{plan: &plan}
 	w := newWorld(&plan, f, simulationKeys())
+	w.disturbed = !plan.calm()
+	return w.run(func() Result {
+		w.turmoil(f)
+		result := w.rest()
+		w.tearDown()
+		return result
+	})
+}
+
+// run lets a story happen, and then all that it began come to its end.
+func (w *world) run(story func() Result) Result {
 	ctx, cancel := context.WithCancel(context.Background())
 	w.ctx = ctx
-	w.turmoil(f)
-	result := w.rest()
-	w.tearDown()
+	result := story()
 	cancel()
 	w.spawned.Wait()
 	w.late.Wait()
@@ -64,7 +73,7 @@ func (w *world) turmoil(f *odds) {
 		w.spawn(func() { c.collector(random(w.plan.Seed, "collector", c.name)) })
 		w.spawn(func() { c.users(random(w.plan.Seed, "users", c.name), until) })
 		w.spawn(func() { c.turns(until) })
-		w.spawn(func() { c.machineSet() })
+		w.spawn(c.machineSet)
 		c.collectSoon()
 	}
 	w.sleep(w.plan.Turmoil + time.Second)

@@ -6,6 +6,7 @@ package simulation
 import (
 	"encoding/base64"
 	"encoding/json"
+	"flag"
 	"strings"
 	"sync"
 
@@ -80,7 +81,13 @@ var log listener
 // ListenToLogs lets every run look for secrets in what is logged, which is not
 // shown any more.
 func ListenToLogs() {
-	klog.LogToStderr(false)
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "v": "4"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
 	klog.SetOutput(&log)
 }
 

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -28,10 +27,10 @@ type world struct {
 	ctx      context.Context
 	clusters []*cluster
 	foreign  foreign
-	// over is set once nothing goes wrong any more.
-	over    atomic.Bool
-	spawned sync.WaitGroup
-	late    sync.WaitGroup
+	// disturbed says that something may go wrong.
+	disturbed bool
+	spawned   sync.WaitGroup
+	late      sync.WaitGroup
 
 	mu         sync.Mutex
 	calls      int

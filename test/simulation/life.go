@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"time"
+)
+
+// Disturbance is the one thing that goes wrong in a life: it befalls the API
+// request, or the driver answer, of that number. The zero value is nothing.
+type Disturbance struct {
+	Request, Answer int
+	name            string
+	upset           upset
+	mishap          mishap
+}
+
+func (d Disturbance) String() string {
+	switch {
+	case d.Request > 0:
+		return fmt.Sprintf("request %d: %s", d.Request, d.name)
+	case d.Answer > 0:
+		return fmt.Sprintf("answer %d: %s", d.Answer, d.name)
+	default:
+		return "nothing"
+	}
+}
+
+// lateBy is how late a request is carried out whose sender is gone.
+const lateBy = 6 * time.Second
+
+// DisturbancesOf are all that can befall a request for the operation.
+func DisturbancesOf(number int, operation string) []Disturbance {
+	all := []Disturbance{
+		{name: "crash before it", upset: upset{crashBefore: true}},
+		{name: "crash once it is sent, carried out late", upset: upset{crashBefore: true, late: lateBy}},
+		{name: "crash after it", upset: upset{crashAfter: true}},
+		{name: "lost", upset: upset{vanish: true}},
+		{name: "lost, carried out late", upset: upset{vanish: true, late: lateBy}},
+	}
+	for _, t := range troublesOf(operation) {
+		all = append(all, Disturbance{name: t.name, upset: upset{trouble: t}})
+	}
+	for i := range all {
+		all[i].Request = number
+	}
+	return all
+}
+
+// DisturbancesOfAnswer are all that can befall the answer of a driver call.
+func DisturbancesOfAnswer(number int) []Disturbance {
+	return []Disturbance{
+		{Answer: number, name: "crash before it is used", mishap: mishap{crashBefore: true}},
+		{Answer: number, name: "crash after it is written down", mishap: mishap{crashAfter: true}},
+		{Answer: number, name: "writing it down fails", mishap: mishap{conflict: true}},
+	}
+}
+
+// once is the fate in which one thing goes wrong.
+type once struct {
+	Disturbance
+	// operations that were asked for, in order.
+	operations []string
+}
+
+func (o *once) request(c call) upset {
+	o.operations = append(o.operations, c.operation)
+	u := upset{}
+	if c.number == o.Request {
+		u = o.upset
+	}
+	u.there, u.back = 10*time.Millisecond, 10*time.Millisecond
+	return u
+}
+
+func (o *once) answer(a answer) mishap {
+	if a.number == o.Answer {
+		return o.mishap
+	}
+	return mishap{}
+}
+
+func (*once) stale(string, string, int) int { return 0 }
+
+// Live takes one Machine from its creation until it is gone, in a cloud whose lists
+// lag, and lets one thing go wrong. It returns the operations it asked for, too.
+// Like Run it needs a bubble.
+func Live(lag time.Duration, d Disturbance) (Result, []string) {
+	plan := Plan{Seed: 1, Clusters: 1, ListLag: lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second}
+	f := &once{Disturbance: d}
+	w := newWorld(&plan, f, simulationKeys())
+	w.disturbed = d.Request+d.Answer > 0
+	result := w.run(func() Result {
+		c := w.clusters[0]
+		w.spawn(c.machineSet)
+		c.want(machineName(0), classA)
+		w.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
+		result := w.rest()
+		w.tearDown()
+		return result
+	})
+	return result, f.operations
+}

@@ -40,12 +40,12 @@ func (c *call) currentServer(ctx context.Context, machine *v1alpha1.Machine) (*S
 	return c.soleActive(ctx)
 }
 
-// presentServer reads a server by ID; one that is being deleted does not exist.
+// presentServer reads a server by ID; one that is being deleted does not exist. A
+// single 404 must not count: the manager takes a Machine with a ProviderID whose
+// status is NotFound for created, and never initializes its server.
 func (c *call) presentServer(ctx context.Context, serverID string) (*Server, error) {
-	server, err := c.inventory.get(ctx, serverID, c.soon)
+	server, err := c.inventory.read(ctx, serverID, nil, c.soon)
 	switch {
-	case isServerNotFound(err):
-		return nil, errGone
 	case err != nil:
 		return nil, err
 	case server.leaving():

@@ -371,3 +371,13 @@ func TestGetMachineStatusAsksForTheInitializationInAnyState(t *testing.T) {
 	_, err = r.status(withID(machine("m1"), created.ProviderID))
 	wantCode(t, err, codes.OK)
 }
+
+// The manager would take the Machine for created and never call InitializeMachine.
+func TestGetMachineStatusDoubtsASingle404(t *testing.T) {
+	r := newRig(t)
+	created := r.mustCreate(machine("m1"))
+	r.restart()
+	r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound})
+	_, err := r.status(withID(machine("m1"), created.ProviderID))
+	wantCode(t, err, codes.Unavailable)
+}

@@ -27,7 +27,7 @@ func TestEveryPointOfALife(t *testing.T) {
 			all = append(all, DisturbancesOfAnswer(i+1)...)
 		}
 		t.Logf("list lag %s: %d API calls, %d driver answers, %d lives", lag, len(operations), calm.Answers, len(all))
-		for i := 0; i < len(all); i += everyNth {
+		for i := 0; i < len(all); i += *nth {
 			t.Run(fmt.Sprintf("lag %s, %s", lag, all[i]), func(t *testing.T) {
 				t.Parallel()
 				result, _ := live(t, lag, all[i])

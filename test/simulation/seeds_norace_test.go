@@ -7,6 +7,6 @@ package simulation
 
 const (
 	defaultSeeds = 2000
-	// everyNth life of those with every disturbance at every point is run.
-	everyNth = 1
+	// defaultNth life of those in which one thing goes wrong is run: all of them.
+	defaultNth = 1
 )

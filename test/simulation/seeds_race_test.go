@@ -8,5 +8,5 @@ package simulation
 // The race detector makes everything ten times as slow.
 const (
 	defaultSeeds = 150
-	everyNth     = 10
+	defaultNth   = 10
 )

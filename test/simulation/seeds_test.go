@@ -17,6 +17,7 @@ import (
 var (
 	oneSeed = flag.Uint64("seed", 0, "run this seed only; with -v, show what happened")
 	seeds   = flag.Int("seeds", defaultSeeds, "how many seeds to run")
+	nth     = flag.Int("nth", defaultNth, "run every n-th life of those in which one thing goes wrong")
 	soak    = flag.Bool("soak", false, "run seeds from the clock until something is found, or -timeout")
 )
 

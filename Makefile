@@ -110,6 +110,21 @@ test-integration: ## MCM's own integration suite on a local environment, about 3
 race-note:
 	@$(if $(RACE),:,echo "No C compiler found: testing without the race detector.")
 
+# With the race detector, in test-unit, there is time for a few seeds only.
+SEEDS ?= 2000
+.PHONY: simulate
+simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
+	$(GO) test ./test/simulation -timeout 10m -seeds $(SEEDS) $(TESTFLAGS)
+
+SOAKTIME ?= 1h
+.PHONY: soak
+soak: ## Simulate with new seeds for SOAKTIME (1h), or until something is found.
+	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
+
+.PHONY: mutants
+mutants: ## Break the driver's rules one by one: each time a test must fail. Takes long.
+	@$(GO) run ./hack/mutants $(ARGS)
+
 # Compared with hack/bench/baseline.txt, whose head names the machine it was taken
 # on: times of another machine say little, allocations and calls do.
 BENCH      ?= .
@@ -153,7 +168,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: verify
-verify: lint vet-darwin tidy generated test fuzz bench-short ## Everything that has to hold before a merge.
+verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
 
 .PHONY: lint
 lint: gofmt vet golangci-lint ## gofmt, go vet and golangci-lint.

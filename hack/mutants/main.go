@@ -23,23 +23,25 @@ import (
 
 func main() {
 	only := flag.String("only", "", "break only the rules whose text contains this")
+	first := flag.Int("first", 1, "the number of the first rule to break")
+	last := flag.Int("last", len(mutants), "the number of the last")
 	seeds := flag.Int("seeds", 150, "how many seeds of the simulation to run")
 	flag.Parse()
-	if err := run(os.Stdout, *only, *seeds); err != nil {
+	if err := run(os.Stdout, *only, *first, *last, *seeds); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(out io.Writer, only string, seeds int) error {
+func run(out io.Writer, only string, first, last, seeds int) error {
 	dir, err := os.MkdirTemp("", "mutants")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	survivors := 0
 	for i, m := range mutants {
-		if !strings.Contains(m.rule, only) {
+		if !strings.Contains(m.rule, only) || i+1 < first || i+1 > last {
 			continue
 		}
 		start := time.Now()
@@ -55,7 +57,7 @@ func run(out io.Writer, only string, seeds int) error {
 			survivors++
 			caught = "NOBODY NOTICES"
 		}
-		fmt.Fprintf(out, "%2d %-62s %s (%s)\n", i+1, m.rule, caught, time.Since(start).Round(time.Second))
+		_, _ = fmt.Fprintf(out, "%2d %-62s %s (%s)\n", i+1, m.rule, caught, time.Since(start).Round(time.Second))
 	}
 	if survivors > 0 {
 		return fmt.Errorf("%d broken rules go unnoticed", survivors)

@@ -65,7 +65,7 @@ func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 // mayAsk checks a request before it is carried out: nobody changes what is not its
 // own, or deletes the server of a Machine that is to stay.
 func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
-	id := ""
+	var id string
 	switch c.operation {
 	case opDelete:
 		id = serverIDIn(request)

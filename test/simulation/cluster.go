@@ -140,7 +140,7 @@ func (c *cluster) users(rng *rand.Rand, until time.Time) {
 	}
 }
 
-func machineName(i int) string { return "machine-" + string(rune('a'+i)) }
+func machineName(i int) string { return "machine-" + "abcdefgh"[i:i+1] }
 
 func (c *cluster) find(name string) *record {
 	for _, r := range c.api.all() {

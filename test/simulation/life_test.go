@@ -30,6 +30,7 @@ func TestEveryPointOfALife(t *testing.T) {
 		for i := 0; i < len(all); i += *nth {
 			t.Run(fmt.Sprintf("lag %s, %s", lag, all[i]), func(t *testing.T) {
 				t.Parallel()
+				goOn(t)
 				result, _ := live(t, lag, all[i])
 				if len(result.Violations) > 0 {
 					t.Errorf("%s\n%s", strings.Join(result.Violations, "\n"), result.Trace)

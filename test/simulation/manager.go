@@ -100,7 +100,8 @@ func (r *reconcile) run() time.Duration {
 
 // creation is triggerCreationFlow.
 func (r *reconcile) creation() time.Duration {
-	uninitialized, providerID := false, ""
+	uninitialized := false
+	var providerID string
 	found, code, alive := drive(r, "GetMachineStatus", r.process.driver.GetMachineStatus,
 		&driver.GetMachineStatusRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
 	switch {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -27,6 +28,21 @@ func TestMain(m *testing.M) {
 	simulationKeys() // outside of any bubble
 	secrets()
 	os.Exit(m.Run())
+}
+
+var someFailed atomic.Bool
+
+// goOn lets -failfast skip parallel tests, too, once one has failed.
+func goOn(t *testing.T) {
+	t.Helper()
+	if someFailed.Load() && flag.Lookup("test.failfast").Value.String() == "true" {
+		t.Skip("another failed")
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			someFailed.Store(true)
+		}
+	})
 }
 
 func simulate(t *testing.T, plan Plan) (result Result) {
@@ -49,6 +65,7 @@ func TestSeeds(t *testing.T) {
 	for seed := range uint64(*seeds) {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
+			goOn(t)
 			plan := NewPlan(seed + 1)
 			report(t, &plan, simulate(t, plan))
 		})

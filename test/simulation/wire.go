@@ -196,7 +196,9 @@ func (w *world) carryOutLate(request *http.Request, c call, late time.Duration, 
 	request = request.Clone(context.WithoutCancel(request.Context()))
 	w.late.Go(func() {
 		_ = spi.Sleep(context.Background(), w.clock, late)
-		_, _ = w.carryOut(request, c, upset{}, by)
+		if response, err := w.carryOut(request, c, upset{}, by); err == nil {
+			_ = response.Body.Close()
+		}
 	})
 }
 

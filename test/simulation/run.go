@@ -27,6 +27,8 @@ type Result struct {
 	Trace string
 	// Calls of the API, Answers of the driver, and Machines there were.
 	Calls, Answers, Machines int
+	// Peak is the greatest number of calls of a cluster within ten seconds.
+	Peak int
 	// Healed is how long it took until all was well, once nothing went wrong any
 	// more.
 	Healed time.Duration
@@ -61,6 +63,7 @@ func (w *world) run(story func() Result) Result {
 	}
 	_ = spi.Sleep(context.Background(), w.clock, echo)
 	w.checkSecrets()
+	result.Peak = w.checkCalls()
 	result.Violations, result.Trace = w.violations, w.trace.text()
 	result.Calls, result.Answers, result.Machines = w.calls, w.answers, w.lives
 	return result

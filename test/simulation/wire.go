@@ -121,6 +121,7 @@ func (w *world) describe(cluster string, request *http.Request) call {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls++
+	w.begun[c.cluster] = append(w.begun[c.cluster], w.clock.Since(w.start))
 	c.number = w.calls
 	key := c.cluster + c.operation + c.subject
 	c.repeat = w.repeats[key]

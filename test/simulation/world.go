@@ -32,10 +32,12 @@ type world struct {
 	spawned   sync.WaitGroup
 	late      sync.WaitGroup
 
-	mu         sync.Mutex
-	calls      int
-	answers    int
-	repeats    map[string]int
+	mu      sync.Mutex
+	calls   int
+	answers int
+	repeats map[string]int
+	// begun is when the requests of each cluster were made.
+	begun      map[string][]time.Duration
 	violations []string
 	reported   map[string]bool
 	// causes are the troubles that were met.
@@ -48,7 +50,7 @@ type world struct {
 func newWorld(plan *Plan, f fate, keys [][]byte) *world {
 	w := &world{
 		plan: plan, fate: f, clock: clock.RealClock{}, trace: newTrace(),
-		repeats: map[string]int{}, reported: map[string]bool{}, causes: map[string]*trouble{},
+		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{

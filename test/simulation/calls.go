@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"slices"
+	"time"
+)
+
+const (
+	// busiest is how many calls a cluster may make within ten seconds. Reads for all
+	// that wait are eight a second at most; the rest are requests that change
+	// something, and retries.
+	busiest = 90
+	// callsOfALife are at most made for a Machine to which nothing happens, those of
+	// orphan runs included.
+	callsOfALife = 80
+)
+
+// checkCalls says whether there was more to do for the cloud than there has to be,
+// and returns the peak.
+func (w *world) checkCalls() int {
+	peak := 0
+	for _, begun := range w.begun {
+		slices.Sort(begun)
+		first := 0
+		for last := range begun {
+			for begun[last]-begun[first] >= 10*time.Second {
+				first++
+			}
+			peak = max(peak, last-first+1)
+		}
+	}
+	if peak > busiest {
+		w.violated("%d API calls of a cluster within ten seconds", peak)
+	}
+	if !w.disturbed && w.calls > callsOfALife*w.lives {
+		w.violated("%d API calls for %d Machines to which nothing happened", w.calls, w.lives)
+	}
+	return peak
+}

@@ -116,9 +116,11 @@ SEEDS ?= 2000
 simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
 	$(GO) test ./test/simulation -timeout 10m -seeds $(SEEDS) $(TESTFLAGS)
 
+LOADTIME ?= 10m
 SOAKTIME ?= 1h
 .PHONY: soak
-soak: ## Simulate with new seeds for SOAKTIME (1h), or until something is found.
+soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (1h; 0 is for ever).
+	$(GO) test ./test/load -v -count=1 -load $(LOADTIME) -timeout 2h
 	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants

@@ -6,7 +6,10 @@ package simulation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // settle is the driver's default: what is promised, is promised for lags and late
@@ -35,6 +38,8 @@ type Plan struct {
 	Odds Odds
 	// Rotations of the service-account key.
 	Rotations int
+	// Preset of the mock that holds as long as the turmoil; "" is none.
+	Preset string
 	// Crashes at any moment, beside those around requests and answers.
 	Crashes int
 }
@@ -53,10 +58,17 @@ type Odds struct {
 }
 
 // promised says whether the driver promises that there are never two servers.
-func (p *Plan) promised() bool { return p.ListLag+p.Late < settle }
+func (p *Plan) promised() bool {
+	return p.ListLag+p.Late < settle && !weather[p.Preset].doubles && !slices.Contains(unpromised, p.Preset)
+}
+
+// unpromised are presets whose lists and reads lag together, or longer than settle.
+var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
-func (p *Plan) calm() bool { return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 }
+func (p *Plan) calm() bool {
+	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Preset == ""
+}
 
 // NewPlan draws a plan from a seed.
 func NewPlan(seed uint64) Plan {
@@ -85,12 +97,15 @@ func NewPlan(seed uint64) Plan {
 	}
 	plan.Rotations = pick(rng, 0, 0, 1, 2)
 	plan.Crashes = pick(rng, 0, 1, 3)
+	if rng.IntN(6) == 0 {
+		plan.Preset = pick(rng, iaasmock.Presets()...).Name
+	}
 	return plan
 }
 
 func (p *Plan) String() string {
-	return fmt.Sprintf("seed %d: %d clusters with %d machines, %s of turmoil, list lag %s, late %s, latency %s, boot %s, deletion %s, addresses after %s, odds %+v, %d rotations, %d crashes",
-		p.Seed, p.Clusters, p.Machines, p.Turmoil, p.ListLag, p.Late, p.Latency, p.Boot, p.Deletion, p.AddressDelay, p.Odds, p.Rotations, p.Crashes)
+	return fmt.Sprintf("seed %d: %d clusters with %d machines, %s of turmoil, list lag %s, late %s, latency %s, boot %s, deletion %s, addresses after %s, odds %+v, %d rotations, %d crashes, preset %q",
+		p.Seed, p.Clusters, p.Machines, p.Turmoil, p.ListLag, p.Late, p.Latency, p.Boot, p.Deletion, p.AddressDelay, p.Odds, p.Rotations, p.Crashes, p.Preset)
 }
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 const (
@@ -72,6 +73,7 @@ func (w *world) run(story func() Result) Result {
 // turmoil is when things go wrong.
 func (w *world) turmoil(f *odds) {
 	until := w.clock.Now().Add(w.plan.Turmoil)
+	w.brew()
 	for _, c := range w.clusters {
 		w.spawn(func() { c.collector(random(w.plan.Seed, "collector", c.name)) })
 		w.spawn(func() { c.users(random(w.plan.Seed, "users", c.name), until) })
@@ -81,7 +83,20 @@ func (w *world) turmoil(f *odds) {
 	}
 	w.sleep(w.plan.Turmoil + time.Second)
 	f.over.Store(true)
+	w.cloud.ClearFaults()
 	w.log("nothing goes wrong any more")
+}
+
+// brew puts the plan's preset in force.
+func (w *world) brew() {
+	for _, preset := range iaasmock.Presets() {
+		if preset.Name == w.plan.Preset {
+			w.cloud.Inject(preset.Fault)
+			cause := weather[preset.Name]
+			cause.name = preset.Name
+			w.met(&cause)
+		}
+	}
 }
 
 // turns are the crashes and key rotations of a cluster.

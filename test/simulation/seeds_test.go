@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var (
@@ -59,7 +61,7 @@ func TestSeeds(t *testing.T) {
 		if testing.Verbose() {
 			t.Logf("%s\n%s\n%d API calls, %d Machines, well after %s", &plan, result.Trace, result.Calls, result.Machines, result.Healed)
 		}
-		report(t, &plan, result)
+		report(t, &plan, result, bySeed(&plan))
 		return
 	}
 	for seed := range uint64(*seeds) {
@@ -67,7 +69,20 @@ func TestSeeds(t *testing.T) {
 			t.Parallel()
 			goOn(t)
 			plan := NewPlan(seed + 1)
-			report(t, &plan, simulate(t, plan))
+			report(t, &plan, simulate(t, plan), bySeed(&plan))
+		})
+	}
+}
+
+// TestEveryPreset lets each preset of the mock hold for a while.
+func TestEveryPreset(t *testing.T) {
+	for _, preset := range iaasmock.Presets() {
+		t.Run(preset.Name, func(t *testing.T) {
+			t.Parallel()
+			goOn(t)
+			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, Turmoil: 5 * time.Minute, Boot: 10 * time.Second,
+				Deletion: 5 * time.Second, Latency: 50 * time.Millisecond, Preset: preset.Name}
+			report(t, &plan, simulate(t, plan), "-run 'TestEveryPreset/"+preset.Name+"$'")
 		})
 	}
 }
@@ -84,11 +99,15 @@ func TestSoak(t *testing.T) {
 			return
 		}
 		plan := NewPlan(seed)
-		report(t, &plan, simulate(t, plan))
+		report(t, &plan, simulate(t, plan), bySeed(&plan))
 	}
 }
 
-func report(t *testing.T, plan *Plan, result Result) {
+func bySeed(plan *Plan) string { return fmt.Sprintf("-run 'TestSeeds$' -seed=%d", plan.Seed) }
+
+// report fails the test if something must not have been, and says how to see it
+// again.
+func report(t *testing.T, plan *Plan, result Result, again string) {
 	t.Helper()
 	if len(result.Violations) == 0 {
 		return
@@ -98,8 +117,8 @@ func report(t *testing.T, plan *Plan, result Result) {
 	if err := os.WriteFile(file, []byte(result.Trace), 0o600); err != nil {
 		t.Log(err)
 	}
-	t.Errorf("%s\n%s\nwhat happened: %s\nagain: GOMAXPROCS=1 go test ./test/simulation -run 'TestSeeds$' -seed=%d -v",
-		plan, strings.Join(result.Violations, "\n"), file, plan.Seed)
+	t.Errorf("%s\n%s\nwhat happened: %s\nagain: GOMAXPROCS=1 go test ./test/simulation -v %s",
+		plan, strings.Join(result.Violations, "\n"), file, again)
 }
 
 // TestASeedRepeatsItself compares the traces of two runs. Of clusters with one

@@ -24,6 +24,8 @@ type trouble struct {
 	explains   []codes.Code
 	// spoils says that a Machine may fail for good and has to be replaced.
 	spoils bool
+	// doubles says that the cloud itself makes second servers.
+	doubles bool
 }
 
 const (
@@ -61,6 +63,8 @@ var troubles = []trouble{
 	{name: "silence before", fault: iaasmock.Fault{Delay: 10 * time.Minute}},
 	{name: "silence after it was done", fault: iaasmock.Fault{AnswerDelay: 10 * time.Minute}},
 	{name: "slow", fault: iaasmock.Fault{Delay: 5 * time.Second, AnswerDelay: 4 * time.Second}},
+	{name: "never answered", fault: iaasmock.Fault{NeverAnswers: true}},
+	{name: "half an answer", fault: iaasmock.Fault{HalfAnswer: true}},
 	{name: "401 once", fault: iaasmock.Fault{Status: 401}, explains: []codes.Code{codes.Unauthenticated}},
 	{name: "403", fault: apiAnswer(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied}},
 
@@ -70,20 +74,37 @@ var troubles = []trouble{
 	{name: "400", fault: apiAnswer(400, "bad request"), operations: []string{opCreate}, explains: []codes.Code{codes.InvalidArgument}},
 	{name: "NIC in use", fault: apiAnswer(409, "nic is in use"), operations: []string{opCreate}, explains: []codes.Code{codes.FailedPrecondition}},
 	{name: "quota", fault: apiAnswer(403, "Quota exceeded for instances"), operations: []string{opCreate}, explains: []codes.Code{codes.ResourceExhausted}},
-	{name: "no host", fault: iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found"},
+	{name: "no host", fault: iaasmock.Fault{Operation: opCreate, FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found"},
 		operations: []string{opCreate}, explains: []codes.Code{codes.ResourceExhausted}},
-	{name: "boot fails", fault: iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"},
+	{name: "boot fails", fault: iaasmock.Fault{Operation: opCreate, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"},
 		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}},
-	{name: "never boots", fault: iaasmock.Fault{NeverBoots: true}, operations: []string{opCreate}, spoils: true},
+	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, operations: []string{opCreate}, spoils: true},
 
-	{name: "deletion fails", fault: iaasmock.Fault{FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"}, operations: []string{opDelete}},
-	{name: "never gone", fault: iaasmock.Fault{NeverGone: true}, operations: []string{opDelete}},
+	{name: "deletion fails", fault: iaasmock.Fault{Operation: opDelete, FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"}, operations: []string{opDelete}},
+	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}, operations: []string{opDelete}},
+	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}},
 	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch}},
 
 	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
 	{name: "token endpoint missing", fault: gateway(404, false), operations: []string{opToken}},
 	{name: "token endpoint resets", fault: iaasmock.Fault{DropAfter: true}, operations: []string{opToken}},
+	{name: "token without expiry", fault: iaasmock.Fault{Operation: opToken, TokenWithoutExpiry: true}, operations: []string{opToken}},
+	{name: "token seems expired", fault: iaasmock.Fault{Operation: opToken, TokenSkew: -2 * time.Hour}, operations: []string{opToken}},
 	{name: "key refused", fault: apiAnswer(400, "invalid assertion"), operations: []string{opToken}, explains: []codes.Code{codes.Unauthenticated}},
+}
+
+// weather is what the presets of the mock bring about, which hold for the whole
+// turmoil.
+var weather = map[string]trouble{
+	"no-capacity":       {explains: []codes.Code{codes.ResourceExhausted}},
+	"quota-exceeded":    {explains: []codes.Code{codes.ResourceExhausted}},
+	"boot-error":        {explains: []codes.Code{codes.Internal}},
+	"bad-request":       {explains: []codes.Code{codes.InvalidArgument}},
+	"too-large":         {explains: []codes.Code{codes.InvalidArgument}},
+	"forbidden":         {explains: []codes.Code{codes.PermissionDenied}},
+	"unauthorized":      {explains: []codes.Code{codes.Unauthenticated}},
+	"stuck-creating":    {spoils: true},
+	"duplicate-servers": {doubles: true},
 }
 
 // troublesOf are those that can meet the operation.

@@ -55,7 +55,7 @@ func newWorld(plan *Plan, f fate, keys [][]byte) *world {
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
 		iaasmock.WithBootDuration(plan.Boot), iaasmock.WithDeleteDuration(plan.Deletion),
-		iaasmock.WithListLag(plan.ListLag), iaasmock.WithAddressDelay(plan.AddressDelay),
+		iaasmock.WithSeed(plan.Seed), iaasmock.WithListLag(plan.ListLag), iaasmock.WithAddressDelay(plan.AddressDelay),
 	}
 	if plan.ServerLabels {
 		options = append(options, iaasmock.WithServerLabels())

@@ -137,6 +137,10 @@ func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 	if err := list(t.Context(), session); err != nil {
 		t.Errorf("a single 401 fails the call: %v", err)
 	}
+	// Sent again with the token that was refused, it would only have been luck.
+	if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
+		t.Errorf("%d tokens were fetched, want 2", tokens)
+	}
 	r.cloud.ResetCalls()
 	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusUnauthorized})
 	if err := list(t.Context(), session); err == nil {

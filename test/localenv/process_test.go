@@ -124,10 +124,10 @@ func TestLaunchTakesOtherPortsWhenOneIsTaken(t *testing.T) {
 			if len(offered) == 1 {
 				return shell("echo 'bind: " + portTaken + "' >&2; exit 1")
 			}
-			return shell("echo ready; exec sleep 60")
+			return shell("echo listening; exec sleep 60")
 		},
 		ready: func(context.Context, []int) error {
-			if log, _ := e.Logs(PartEtcd); !strings.Contains(log, "ready") {
+			if log, _ := e.Logs(PartEtcd); !strings.Contains(log, "listening") {
 				return errors.New("not yet")
 			}
 			return nil

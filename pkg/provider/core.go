@@ -29,7 +29,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 
 	creation := &creation{
 		call: c, exhausted: p.exhausted, boots: p.boots, settle: *p.settle,
-		certain: p.predecessorsUntil(request.Machine),
+		certain: p.predecessorsUntil(request.Machine), urged: map[string]bool{},
 		rawSpec: string(request.MachineClass.ProviderSpec.Raw),
 	}
 	server, err := creation.ensureServer(ctx)

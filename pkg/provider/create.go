@@ -25,6 +25,8 @@ type creation struct {
 	settle time.Duration
 	// certain is when a look-up must begin to see what a predecessor asked for.
 	certain time.Time
+	// urged are the servers whose deletion was asked for again.
+	urged map[string]bool
 	// rawSpec is the providerSpec as it was given.
 	rawSpec string
 }
@@ -84,20 +86,37 @@ func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 		return nil, nil
 	}
 	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
-		own := c.ownServers(ctx, soon)
+		named := c.namedServers(ctx, soon)
+		own, leaving := withoutLeaving(named.value)
+		c.urge(ctx, leaving)
 		switch {
 		case ctx.Err() != nil:
 			return nil, lateError(ctx.Err(), noServerYet(c.machine))
-		case own.err != nil:
-			return nil, own.err
-		case len(own.value) == 0 && !own.began.Before(certain):
+		case named.err != nil:
+			return nil, named.err
+		case len(own) == 0 && !named.began.Before(certain):
 			return nil, nil
-		case len(own.value) > 0:
-			kept, err := c.keepOne(ctx, own.value)
+		case len(own) > 0:
+			kept, err := c.keepOne(ctx, own)
 			if !errors.Is(err, errGone) {
 				return kept, err
 			}
 			// Another look must tell what is there.
+		}
+	}
+}
+
+// urge asks once more for the deletion of servers that are being deleted: one that
+// is stuck would stay, and cost, for as long as the machine lives. Nobody waits for
+// them: they are no obstacle.
+func (c *creation) urge(ctx context.Context, leaving []Server) {
+	for i := range leaving {
+		if c.urged[leaving[i].ID] {
+			continue
+		}
+		c.urged[leaving[i].ID] = true
+		if err := c.requestDeletion(ctx, leaving[i].ID); err != nil {
+			klog.V(2).InfoS("Asking again for the deletion of a server failed", "machine", c.machine, "server", leaving[i].ID, "err", err)
 		}
 	}
 }

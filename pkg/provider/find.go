@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -58,14 +57,14 @@ func (c *call) presentServer(ctx context.Context, serverID string) (*Server, err
 // soleActive finds the machine's server by name, if there is one and it runs, and
 // notes what it saw for the CreateMachine that may follow.
 func (c *call) soleActive(ctx context.Context) (*Server, error) {
-	own := c.ownServers(ctx, c.soon)
-	if own.err != nil {
-		return nil, own.err
+	named := c.namedServers(ctx, c.soon)
+	if named.err != nil {
+		return nil, named.err
 	}
-	servers := own.value
-	if len(servers) == 0 {
-		c.ledger.update(c.key, func(e *entry) { e.absent = own.began })
+	if len(named.value) == 0 {
+		c.ledger.update(c.key, func(e *entry) { e.absent = named.began })
 	}
+	servers, _ := withoutLeaving(named.value)
 	if len(servers) != 1 || servers[0].Status != statusActive {
 		return nil, errGone
 	}
@@ -73,12 +72,16 @@ func (c *call) soleActive(ctx context.Context) (*Server, error) {
 	return &servers[0], nil
 }
 
-// ownServers finds the machine's servers by name, without those that are being
-// deleted.
-func (c *call) ownServers(ctx context.Context, soon when) reading[[]Server] {
-	own := c.namedServers(ctx, soon)
-	own.value = slices.DeleteFunc(own.value, func(server Server) bool { return server.leaving() })
-	return own
+// withoutLeaving parts the servers from those that are being deleted.
+func withoutLeaving(servers []Server) (staying, leaving []Server) {
+	for _, server := range servers {
+		if server.leaving() {
+			leaving = append(leaving, server)
+		} else {
+			staying = append(staying, server)
+		}
+	}
+	return staying, leaving
 }
 
 // namedServers finds the machine's servers by name. Another cluster's are out of

@@ -194,9 +194,12 @@ func (w *world) carryOut(request *http.Request, c call, u upset, by *process) (*
 // carryOutLate does so once the sender has given up.
 func (w *world) carryOutLate(request *http.Request, c call, late time.Duration, by *process) {
 	w.log("%s will be carried out %s later", c, late)
-	request = request.Clone(context.WithoutCancel(request.Context()))
 	w.late.Go(func() {
 		_ = spi.Sleep(context.Background(), w.clock, late)
+		// Nobody waits for the answer, which a fault may hold back for ever.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), time.Minute)
+		defer cancel()
+		request := request.Clone(ctx)
 		if response, err := w.carryOut(request, c, upset{}, by); err == nil {
 			_ = response.Body.Close()
 		}

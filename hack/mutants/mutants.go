@@ -47,7 +47,7 @@ var mutants = []mutant{
 	{"a server counts by its name only where the request names it", []edit{{identity, "case !labelled && byID && server.Name == i.machine:", "case server.Name == i.machine:"}}},
 	{"status by name believes one running server only", []edit{{find, "if len(servers) != 1 || servers[0].Status != statusActive {", "if len(servers) == 0 {"}}},
 	{"gone needs more than one 404", []edit{{waits, "listed := l.find(ctx, selector, when{patient: true})", "if ctx.Err() == nil {\n\t\treturn nil, errGone\n\t}\n\tlisted := l.find(ctx, selector, when{patient: true})"}}},
-	{"an empty list is not believed while it may lag", []edit{{create, "case len(own.value) == 0 && !own.began.Before(certain):", "case len(own.value) == 0:"}}},
+	{"an empty list is not believed while it may lag", []edit{{create, "case len(own) == 0 && !named.began.Before(certain):", "case len(own) == 0:"}}},
 	{"DeleteMachine believes \"nothing there\" only after settle", []edit{{deletion, "otherwiseKnown || !named.began.Before(d.certain)", "otherwiseKnown || len(named.value) == 0"}}},
 	{"DeleteMachine waits until the server is gone", []edit{{deletion, "for i := range servers {\n\t\tif err := c.awaitGone(", "for i := range servers[:0] {\n\t\tif err := c.awaitGone("}}},
 	{"DeleteMachine takes every server of the Machine", []edit{{deletion, `if serverID != "" && d.machine.DeletionTimestamp == nil {`, `if serverID != "" {`}}},

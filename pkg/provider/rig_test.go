@@ -50,6 +50,8 @@ type rig struct {
 func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
+	r := &rig{t: t, clock: clock}
+	r.runClock() // before the server, so that it runs on while that closes
 	cloud := iaasmock.New(append([]iaasmock.Option{
 		iaasmock.WithClock(clock), iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
 	}, options...)...)
@@ -60,11 +62,10 @@ func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, clock: clock, cloud: cloud, api: api, server: server, key: key}
+	r.cloud, r.api, r.server, r.key = cloud, api, server, key
 	r.options = []provider.Option{provider.WithClock(clock), provider.WithActingSince(func() time.Time { return clock.Now().Add(-time.Hour) })}
 	r.restart()
 	r.makeInputs()
-	r.runClock()
 	return r
 }
 
@@ -132,7 +133,18 @@ func (r *rig) runClock() {
 			}
 		}
 	}()
-	r.t.Cleanup(func() { close(stop); <-stopped })
+	r.t.Cleanup(func() {
+		// What is still under way when the server closes ends in its own time.
+		quiet := 0
+		r.eventually(func() bool {
+			if quiet++; r.clock.HasWaiters() {
+				quiet = 0
+			}
+			return quiet > 5
+		})
+		close(stop)
+		<-stopped
+	})
 }
 
 // setSpec sets the class's providerSpec: a small valid one, changed.

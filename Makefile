@@ -98,7 +98,7 @@ test-unit: race-note ## Tests that need no control plane, with the race detector
 .PHONY: test-e2e
 test-e2e: race-note ## End-to-end tests on a local environment; the first run builds it.
 	@pkgs=$$($(GO) list $(E2E_PKGS)) || exit 1; failed=; for pkg in $$pkgs; do \
-		$(GO) test $(RACE) -v -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
+		$(GO) test $(RACE) -v -shuffle=on -count=1 -timeout 60m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
 	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 # Without the race detector: what runs in the test's process is MCM's.

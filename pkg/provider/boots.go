@@ -13,7 +13,7 @@ const (
 	// is no host fails within seconds.
 	failingEarly = 5 * time.Second
 	// bootMargin is the part of the usual time after which a server may run.
-	bootMargin = 0.8
+	bootMargin = 0.9
 )
 
 // boots remembers how long the servers of a class take to run, so that there are
@@ -50,12 +50,12 @@ func (b *boots) lull(key classKey, posted time.Time) lull {
 type lull struct{ from, to time.Time }
 
 // over returns since when something is expected to happen that is awaited since
-// start.
-func (l lull) over(start, now time.Time) time.Time {
+// start, and the least time between two reads: after the lull it may be any moment.
+func (l lull) over(start, now time.Time) (since time.Time, least time.Duration) {
 	if l.from.Before(l.to) && !now.Before(l.to) {
-		return l.to
+		return l.to, quickTick
 	}
-	return start
+	return start, tick
 }
 
 // after returns when to read instead of due: in the lull that is a slow tick from

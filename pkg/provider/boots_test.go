@@ -30,12 +30,12 @@ func TestReadsInTheLull(t *testing.T) {
 	posted := time.Unix(1e9, 0)
 	b, key := newBoots(), classKey{class: "class-a"}
 	b.note(key, 40*time.Second)
-	quiet := b.lull(key, posted) // 5 s to 32 s
+	quiet := b.lull(key, posted) // 5 s to 36 s
 	for name, row := range map[string]struct{ now, due, want time.Duration }{
 		"before it":       {1 * time.Second, 2 * time.Second, 2 * time.Second},
 		"in it":           {7 * time.Second, 8 * time.Second, 12 * time.Second},
-		"at its end":      {30 * time.Second, 31 * time.Second, 32 * time.Second},
-		"that end in it":  {31 * time.Second, 32 * time.Second, 32 * time.Second},
+		"at its end":      {34 * time.Second, 35 * time.Second, 36 * time.Second},
+		"that end in it":  {35 * time.Second, 36 * time.Second, 36 * time.Second},
 		"after it":        {40 * time.Second, 41 * time.Second, 41 * time.Second},
 		"that lead in it": {5 * time.Second, 6 * time.Second, 10 * time.Second},
 	} {
@@ -43,9 +43,12 @@ func TestReadsInTheLull(t *testing.T) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)
 		}
 	}
-	for now, since := range map[time.Duration]time.Duration{10 * time.Second: 0, 32 * time.Second: 32 * time.Second} {
-		if got := quiet.over(posted, posted.Add(now)); !got.Equal(posted.Add(since)) {
-			t.Errorf("after %s it is awaited since %s, want %s", now, got.Sub(posted), since)
+	for now, want := range map[time.Duration]struct{ since, least time.Duration }{
+		10 * time.Second: {0, tick},
+		36 * time.Second: {36 * time.Second, quickTick},
+	} {
+		if since, least := quiet.over(posted, posted.Add(now)); !since.Equal(posted.Add(want.since)) || least != want.least {
+			t.Errorf("after %s it is awaited since %s, and read every %s; want %s, %s", now, since.Sub(posted), least, want.since, want.least)
 		}
 	}
 }

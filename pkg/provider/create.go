@@ -203,6 +203,7 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 	if server.Status == statusActive {
 		return nil
 	}
+	c.readNICsEarly(ctx, server.ID)
 	posted := c.ledger.get(c.key).posted
 	quiet := c.boots.lull(c.classKey(), posted)
 	server, err := c.inventory.await(ctx, server.ID, nil, quiet, func(server *Server) bool {
@@ -214,9 +215,26 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 	return c.verdict(ctx, server, err)
 }
 
+// readNICsEarly reads the NICs while the server boots: most have their addresses
+// then, and nothing is left to wait for once it runs. If it fails, or takes long,
+// awaitAddresses has to do it.
+func (c *creation) readNICsEarly(ctx context.Context, serverID string) {
+	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	defer cancel()
+	nics, err := c.readNICs(ctx, serverID, c.inventory.nextTick(c.inventory.clock.Now()))
+	if err != nil {
+		klog.V(2).InfoS("Reading the NICs of a new server failed, will be tried again", "server", serverID, "err", err)
+		return
+	}
+	c.noteNICs(nics)
+}
+
 // awaitAddresses waits until the server has its NICs and each of them an address,
 // and returns all addresses in a stable order.
 func (c *creation) awaitAddresses(ctx context.Context, serverID string) ([]corev1.NodeAddress, error) {
+	if known := c.knownAddresses(serverID); len(known) > 0 {
+		return known, nil
+	}
 	start := c.inventory.clock.Now()
 	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
 		nics, err := c.readNICs(ctx, serverID, soon)

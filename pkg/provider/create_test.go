@@ -55,6 +55,23 @@ func nicOf(t *testing.T, r *rig, server iaasmock.Server) iaasmock.NIC {
 	return iaasmock.NIC{}
 }
 
+// Once the server runs there is nothing left to read: its NICs had their addresses
+// before.
+func TestCreateMachineReadsTheNICsWhileTheServerBoots(t *testing.T) {
+	r := newRig(t)
+	r.cloud.ResetCalls()
+	if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
+		t.Errorf("the addresses are %v, want one", created.Addresses)
+	}
+	calls := r.cloud.Calls()
+	if last := calls[len(calls)-1]; last.Operation != "GetServer" {
+		t.Errorf("the last call is %s, want the GetServer that shows the server ACTIVE", last.Operation)
+	}
+	if reads := r.cloud.CallCounts()["ListServerNICs"]; reads != 1 {
+		t.Errorf("the NICs were read %d times, want once", reads)
+	}
+}
+
 func TestCreateMachineAgainAdoptsItsOwnServer(t *testing.T) {
 	r := newRig(t)
 	first := r.mustCreate(machine("m1"))

@@ -182,10 +182,10 @@ func (c *crowd) wantFewCalls(phase string, atMost float64) {
 	}
 }
 
-// 200 machines are waited for at once: one list serves them all.
+// 500 machines are waited for at once: one list serves them all.
 func TestManyWaitersReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 200, 200, iaasmock.WithBootDuration(45*time.Second))
+		c := newCrowd(t, 500, 500, iaasmock.WithBootDuration(45*time.Second))
 		var up sync.WaitGroup
 		up.Go(func() { c.each(c.bringUp) })
 		<-time.After(15 * time.Second)
@@ -197,6 +197,19 @@ func TestManyWaitersReadTogether(t *testing.T) {
 		}
 		up.Wait()
 		c.wantFewCalls("the rest", 4)
+	})
+}
+
+// The NICs are read while the server boots: if that hangs, it must not keep the
+// driver from seeing the server run.
+func TestAHangingReadOfNICsDelaysNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 1, 1)
+		c.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, AnswerDelay: 25 * time.Second})
+		c.each(c.bringUp)
+		if over := c.overBoot(); over[0] > 3*time.Second {
+			t.Errorf("took %s over the boot of the server", over[0])
+		}
 	})
 }
 

@@ -13,6 +13,9 @@ import (
 const (
 	// gap is the least time between two reads of a scope.
 	gap = 250 * time.Millisecond
+	// crowd is from how many readers on those that wait get one list a tick, however
+	// soon they would like it.
+	crowd = 50
 	// maxAlone is how many readers read alone at a time what a list did not show.
 	maxAlone = 4
 	// listPatience is how long those who ask for one thing wait for a list that is
@@ -136,9 +139,12 @@ func (s *schedule) firstDue() (*reader, time.Time) {
 		if r.alone || r.own {
 			continue
 		}
-		turn := r.due
+		turn, pause := r.due, gap
+		if r.waits && len(s.readers) >= crowd {
+			pause = tick
+		}
 		// Those that were due when a group of single reads began belong to it.
-		if next := s.began.Add(gap); turn.After(s.began) && turn.Before(next) {
+		if next := s.began.Add(pause); turn.After(s.began) && turn.Before(next) {
 			turn = next
 		}
 		if first == nil || turn.Before(at) {

@@ -107,6 +107,24 @@ func TestTwoLookUpsShareAList(t *testing.T) {
 	p.wantWait(forever)
 }
 
+// After the usual time of a boot they ask every half tick.
+func TestInACrowdWaitsShareAListATick(t *testing.T) {
+	p := newPlan(t, 4)
+	for readers, wait := range map[int]time.Duration{crowd - 1: quickTick, crowd: tick} {
+		p.join(&reader{lookUp: true}, &reader{lookUp: true})
+		p.wantList()
+		p.answered()
+		for range readers {
+			p.join(&reader{due: p.now.Add(quickTick), waits: true})
+		}
+		p.wantWait(wait)
+		p.pass(wait)
+		p.wantList()
+		p.answered()
+		p.pass(tick)
+	}
+}
+
 func TestFewAreReadOneByOneAndManyTogether(t *testing.T) {
 	p := newPlan(t, 4)
 	readers := p.waiting(4)

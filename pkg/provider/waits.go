@@ -15,9 +15,10 @@ import (
 
 const (
 	// tick is the least time between two reads of something awaited, slowTick the
-	// most.
-	tick     = time.Second
-	slowTick = 5 * time.Second
+	// most; quickTick is the least when it is expected to happen.
+	tick      = time.Second
+	slowTick  = 5 * time.Second
+	quickTick = tick / 2
 	// ticksOfAge is the part of the time waited so far that a tick takes: what takes
 	// long is noticed that much later, and its reads become few.
 	ticksOfAge = 12
@@ -82,8 +83,8 @@ func (l look) await(ctx context.Context, serverID string, selector map[string]st
 	state := "not read yet"
 	for start := l.clock.Now(); ; {
 		now := l.clock.Now()
-		next := l.nextTick(quiet.over(start, now))
-		next.due = quiet.after(next.due, now)
+		since, least := quiet.over(start, now)
+		next := when{due: quiet.after(now.Add(tickAt(now.Sub(since), least)), now)}
 		server, err := l.read(ctx, serverID, selector, next)
 		switch {
 		case err == nil && done(server):
@@ -105,5 +106,10 @@ func (l look) await(ctx context.Context, serverID string, selector map[string]st
 // nextTick is when to read again something that is awaited since start.
 func (l look) nextTick(start time.Time) when {
 	now := l.clock.Now()
-	return when{due: now.Add(min(max(now.Sub(start)/ticksOfAge, tick), slowTick))}
+	return when{due: now.Add(tickAt(now.Sub(start), tick))}
+}
+
+// tickAt is the time to the next read of something that is awaited for so long.
+func tickAt(age, least time.Duration) time.Duration {
+	return min(max(age/ticksOfAge, least), slowTick)
 }

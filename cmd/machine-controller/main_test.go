@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -34,6 +35,20 @@ func TestOwnFlags(t *testing.T) {
 				t.Errorf("%v, want ok=%t", err, row.ok)
 			}
 		})
+	}
+}
+
+func TestGOGCWins(t *testing.T) {
+	const goes = 73
+	before := debug.SetGCPercent(goes)
+	t.Cleanup(func() { debug.SetGCPercent(before) })
+	for gogc, want := range map[string]int{"off": goes, "": gcPercent} {
+		t.Setenv("GOGC", gogc)
+		debug.SetGCPercent(goes)
+		boundMemory()
+		if got := debug.SetGCPercent(goes); got != want {
+			t.Errorf("with GOGC=%q it is %d, want %d", gogc, got, want)
+		}
 	}
 }
 

@@ -109,7 +109,11 @@ func contextCause(ctx context.Context, err error) error {
 }
 
 func readBody(response *http.Response) error {
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	var body bytes.Buffer
+	if size := response.ContentLength; size > 0 && size <= maxBody {
+		body.Grow(int(size) + bytes.MinRead)
+	}
+	_, err := body.ReadFrom(io.LimitReader(response.Body, maxBody+1))
 	closeErr := response.Body.Close()
 	if err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
@@ -117,9 +121,9 @@ func readBody(response *http.Response) error {
 	if closeErr != nil {
 		return fmt.Errorf("closing the answer: %w", closeErr)
 	}
-	if len(body) > maxBody {
+	if body.Len() > maxBody {
 		return fmt.Errorf("the answer is larger than %d bytes", maxBody)
 	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
+	response.Body = io.NopCloser(&body)
 	return nil
 }

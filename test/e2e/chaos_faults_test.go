@@ -106,22 +106,26 @@ func (c *chaosCloud) endFaults() {
 	}
 }
 
-// chaosProcesses ends processes with SIGKILL.
+// chaosProcesses ends processes with SIGKILL, and pauses the leader for longer than
+// its lease lasts.
 type chaosProcesses struct {
 	env    *localenv.Env
 	random *rand.Rand
-	counts struct{ leader, standby, manager, apiServer int }
+	counts struct{ leader, standby, paused, manager, apiServer int }
 }
 
 func (p *chaosProcesses) act(ctx context.Context) time.Duration {
-	switch p.random.IntN(7) {
+	switch p.random.IntN(8) {
 	case 0:
 		p.counts.standby++
 		p.env.KillReplica(3 - p.leader(ctx))
 	case 1, 2:
 		p.counts.leader++
 		p.env.KillReplica(p.leader(ctx))
-	case 3, 4:
+	case 3:
+		p.counts.paused++
+		p.pause(ctx, p.leader(ctx))
+	case 4, 5:
 		p.counts.manager++
 		p.env.KillManager()
 		Expect(p.env.StartManager(ctx)).To(Succeed())
@@ -132,6 +136,17 @@ func (p *chaosProcesses) act(ctx context.Context) time.Duration {
 	}
 	_, _ = fmt.Fprintf(GinkgoWriter, "processes: ended so far %+v\n", p.counts)
 	return between(p.random, 5*time.Second, 15*time.Second)
+}
+
+// pause is shorter than settle (30 s): what the paused replica still sends before it
+// finds out that it leads no more, the next leader sees before it asks for a server.
+func (p *chaosProcesses) pause(ctx context.Context, replica int) {
+	resume := p.env.PauseReplica(replica)
+	defer resume()
+	select {
+	case <-ctx.Done():
+	case <-time.After(between(p.random, 7*time.Second, 15*time.Second)):
+	}
 }
 
 func (p *chaosProcesses) leader(ctx context.Context) int {

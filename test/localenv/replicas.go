@@ -108,6 +108,20 @@ func (e *Env) KillReplica(number int) {
 	}
 }
 
+// PauseReplica stops a machine-controller of WithSidecarReplicas with SIGSTOP, in the
+// middle of whatever it does. The function it returns lets it go on; if another one
+// leads by then, it finds that out and ends itself.
+func (e *Env) PauseReplica(number int) (resume func()) {
+	e.mu.Lock()
+	p := e.processes[ReplicaPart(number)]
+	e.mu.Unlock()
+	if p == nil {
+		return func() {}
+	}
+	p.signal(syscall.SIGSTOP)
+	return func() { p.signal(syscall.SIGCONT) }
+}
+
 // Leader returns the number of the replica that holds the lease, also when that has
 // ended since; 0 if none ever held it.
 func (e *Env) Leader(ctx context.Context) (int, error) {

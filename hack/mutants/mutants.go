@@ -30,7 +30,7 @@ const (
 // mutants is the list. Each must be noticed by a test.
 var mutants = []mutant{
 	{"wait settle after a POST before the next", []edit{{ledger, "return e.posted.Add(settle)", "return e.posted"}}},
-	{"wait settle after a predecessor may have POSTed", []edit{{"pkg/provider/provider.go", "return p.began.Add(*p.settle)", "return time.Time{}"}}},
+	{"wait settle after a predecessor may have POSTed", []edit{{"pkg/provider/provider.go", "return since.Add(*p.settle)", "return time.Time{}"}}},
 	{"check that a server is ours before touching it", []edit{{identity, ownedFunc, ownedFunc + "\tif server != nil {\n\t\treturn nil\n\t}\n"}}},
 	{"403 is never gone", []edit{{errorsGo, "api.StatusCode == http.StatusNotFound && api.Message", "(api.StatusCode == http.StatusNotFound || api.StatusCode == http.StatusForbidden) && api.Message"}}},
 	{"a 404 of a gateway is not the API's", []edit{{errorsGo, `api.Message != "" && !aboutProject`, `!aboutProject`}}},
@@ -48,6 +48,8 @@ var mutants = []mutant{
 	{"status by name believes one running server only", []edit{{find, "if len(servers) != 1 || servers[0].Status != statusActive {", "if len(servers) == 0 {"}}},
 	{"gone needs more than one 404", []edit{{waits, "listed := l.find(ctx, selector, when{patient: true})", "if ctx.Err() == nil {\n\t\treturn nil, errGone\n\t}\n\tlisted := l.find(ctx, selector, when{patient: true})"}}},
 	{"an empty list is not believed while it may lag", []edit{{create, "case len(own) == 0 && !named.began.Before(certain):", "case len(own) == 0:"}}},
+	{"a pause in the middle of a look-up counts", []edit{{create, "certain := known.certainFrom(c.settle, c.predecessors())", "certain := known.certainFrom(c.settle, time.Time{})"}}},
+	{"many who wait share a list a tick", []edit{{"pkg/provider/schedule.go", "crowd = 50", "crowd = 5000"}}},
 	{"DeleteMachine believes \"nothing there\" only after settle", []edit{{deletion, "otherwiseKnown || !named.began.Before(d.certain)", "otherwiseKnown || len(named.value) == 0"}}},
 	{"DeleteMachine waits until the server is gone", []edit{{deletion, "for i := range servers {\n\t\tif err := c.awaitGone(", "for i := range servers[:0] {\n\t\tif err := c.awaitGone("}}},
 	{"DeleteMachine takes every server of the Machine", []edit{{deletion, `if serverID != "" && d.machine.DeletionTimestamp == nil {`, `if serverID != "" {`}}},

@@ -37,12 +37,16 @@ func (b *boots) note(key classKey, took time.Duration) {
 	b.usual[key] = took
 }
 
-// lull is when reads of a server are of little use that was asked for then.
-func (b *boots) lull(key classKey, posted time.Time) lull {
+// lull is when reads of a server are of little use that was made then; none if that
+// is not known.
+func (b *boots) lull(key classKey, made time.Time) lull {
+	if made.IsZero() {
+		return lull{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	usual := time.Duration(float64(b.usual[key]) * bootMargin)
-	return lull{from: posted.Add(failingEarly), to: posted.Add(usual)}
+	return lull{from: made.Add(failingEarly), to: made.Add(usual)}
 }
 
 // lull is a time in which nothing is expected to happen; none if it ends before it

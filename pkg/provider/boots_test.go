@@ -21,6 +21,9 @@ func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
 			t.Errorf("after boot %d of %s the usual is %s, want %s", i, row.took, got, row.usual)
 		}
 	}
+	if got := b.lull(key, time.Time{}); got.from.Before(got.to) {
+		t.Error("a server that was made nobody knows when has a lull")
+	}
 	if got := b.lull(classKey{class: "class-b"}, time.Unix(1e9, 0)); got.from.Before(got.to) {
 		t.Errorf("a class of which nothing is known has a lull of %s", got.to.Sub(got.from))
 	}

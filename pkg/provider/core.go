@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -29,7 +30,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 
 	creation := &creation{
 		call: c, exhausted: p.exhausted, boots: p.boots, settle: *p.settle,
-		certain: p.predecessorsUntil(request.Machine), urged: map[string]bool{},
+		predecessors: func() time.Time { return p.predecessorsUntil(request.Machine) }, urged: map[string]bool{},
 		rawSpec: string(request.MachineClass.ProviderSpec.Raw),
 	}
 	server, err := creation.ensureServer(ctx)

@@ -23,8 +23,8 @@ type creation struct {
 	boots     *boots
 	// settle is how long a request may take until it shows.
 	settle time.Duration
-	// certain is when a look-up must begin to see what a predecessor asked for.
-	certain time.Time
+	// predecessors tells when a look-up must begin to see what others asked for.
+	predecessors func() time.Time
 	// urged are the servers whose deletion was asked for again.
 	urged map[string]bool
 	// rawSpec is the providerSpec as it was given.
@@ -80,13 +80,14 @@ func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, e
 // lookUp finds the machine's server by name, and goes on looking until every
 // request that may have been sent would show. It returns nil if there is none.
 func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
-	certain := known.certainFrom(c.settle, c.certain)
 	start := c.inventory.clock.Now()
-	if start.Sub(known.absent) < freshRead && !known.absent.Before(certain) {
+	if start.Sub(known.absent) < freshRead && !known.absent.Before(known.certainFrom(c.settle, c.predecessors())) {
 		return nil, nil
 	}
 	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
 		named := c.namedServers(ctx, soon)
+		// Asked after the read: this process may have been paused in the middle of it.
+		certain := known.certainFrom(c.settle, c.predecessors())
 		own, leaving := withoutLeaving(named.value)
 		c.urge(ctx, leaving)
 		switch {
@@ -178,6 +179,7 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 			e.lose()
 			// The request may have been sent long after it was claimed.
 			e.serverID, e.posted = server.ID, c.inventory.clock.Now()
+			e.made = e.posted
 		})
 		return server, nil
 	case !outcomeUnknown(err):
@@ -203,25 +205,38 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 	if server.Status == statusActive {
 		return nil
 	}
-	c.readNICsEarly(ctx, server.ID)
-	posted := c.ledger.get(c.key).posted
-	quiet := c.boots.lull(c.classKey(), posted)
-	server, err := c.inventory.await(ctx, server.ID, nil, quiet, func(server *Server) bool {
-		return server.Status == statusActive || server.Status == statusError || server.leaving()
+	made := c.ledger.get(c.key).made
+	looks := 0
+	server, err := c.inventory.await(ctx, server.ID, nil, c.boots.lull(c.classKey(), made), func(server *Server) bool {
+		if server.Status == statusActive || server.Status == statusError || server.leaving() {
+			return true
+		}
+		if looks++; looks == 1 {
+			c.readNICsEarly(ctx, server.ID)
+		}
+		return false
 	})
-	if err == nil && server.Status == statusActive && !posted.IsZero() {
-		c.boots.note(c.classKey(), c.inventory.clock.Since(posted))
+	if err == nil && server.Status == statusActive && !made.IsZero() {
+		c.boots.note(c.classKey(), c.inventory.clock.Since(made))
 	}
 	return c.verdict(ctx, server, err)
 }
 
+// earlyPatience is how long the first look at a server's NICs may keep the driver
+// from looking at the server.
+const earlyPatience = 2 * time.Second
+
 // readNICsEarly reads the NICs while the server boots: most have their addresses
 // then, and nothing is left to wait for once it runs. If it fails, or takes long,
-// awaitAddresses has to do it.
+// awaitAddresses has to do it; what is wrong with the credentials the next look at
+// the server tells.
 func (c *creation) readNICsEarly(ctx context.Context, serverID string) {
-	ctx, cancel := context.WithTimeout(ctx, listPatience)
+	if len(c.knownAddresses(serverID)) > 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, earlyPatience)
 	defer cancel()
-	nics, err := c.readNICs(ctx, serverID, c.inventory.nextTick(c.inventory.clock.Now()))
+	nics, err := c.readNICs(ctx, serverID, c.soon)
 	if err != nil {
 		klog.V(2).InfoS("Reading the NICs of a new server failed, will be tried again", "server", serverID, "err", err)
 		return

@@ -55,6 +55,19 @@ func nicOf(t *testing.T, r *rig, server iaasmock.Server) iaasmock.NIC {
 	return iaasmock.NIC{}
 }
 
+// Once it is known how long the servers of a class boot, they are read seldom until
+// then.
+func TestCreateMachineLearnsHowLongServersBoot(t *testing.T) {
+	r := newRig(t, iaasmock.WithBootDuration(time.Minute))
+	r.mustCreate(machine("m1"))
+	first := r.cloud.CallCounts()["GetServer"]
+	r.cloud.ResetCalls()
+	r.mustCreate(machine("m2"))
+	if second := r.cloud.CallCounts()["GetServer"]; second >= first*3/4 {
+		t.Errorf("the second server was read %d times, the first %d times", second, first)
+	}
+}
+
 // Once the server runs there is nothing left to read: its NICs had their addresses
 // before.
 func TestCreateMachineReadsTheNICsWhileTheServerBoots(t *testing.T) {
@@ -104,6 +117,25 @@ func TestCreateMachineWaitsForWhatAPredecessorMayHaveAskedFor(t *testing.T) {
 		t.Errorf("after the restart the answer is %s, want %s", second.ProviderID, first.ProviderID)
 	}
 	r.onlyServer()
+}
+
+// The process stands still in the middle of a look-up, and another one leads
+// meanwhile: what that one may have asked for does not show yet.
+func TestCreateMachineOfAPausedProcessWaits(t *testing.T) {
+	r := newRig(t)
+	began, resumed := r.clock.Now().Add(-time.Hour), r.clock.Now().Add(10*time.Second)
+	r.restart(provider.WithActingSince(func() time.Time {
+		if r.cloud.CallCounts()["ListServers"] > 0 {
+			return resumed
+		}
+		return began
+	}))
+	m := machine("m1")
+	m.CreationTimestamp = metav1.NewTime(r.clock.Now())
+	r.mustCreate(m)
+	if made, earliest := r.onlyServer().CreatedAt, resumed.Add(provider.DefaultSettle); made.Before(earliest) {
+		t.Errorf("the server was asked for %s too early", earliest.Sub(made))
+	}
 }
 
 func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {

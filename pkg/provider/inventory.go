@@ -11,8 +11,6 @@ import (
 
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
@@ -143,15 +141,10 @@ func (i *inventory) get(ctx context.Context, scope map[string]string, serverID s
 }
 
 // serverNICs reads the NICs of a server. Many servers' are read by one list of the
-// network they are all in; "" if that is not known.
+// network they are all in; "" if that is not known: then each server's are read by
+// themselves.
 func (i *inventory) serverNICs(ctx context.Context, networkID, serverID string, soon when) ([]NIC, error) {
-	if networkID == "" {
-		if err := spi.Sleep(ctx, i.clock, soon.due.Sub(i.clock.Now())); err != nil {
-			return nil, err
-		}
-		return i.client.ListServerNICs(ctx, serverID)
-	}
-	answer := i.nicsOf(networkID).ask(ctx, &question[map[string][]NIC, []NIC]{
+	answer := i.nicsOf(networkID, serverID).ask(ctx, &question[map[string][]NIC, []NIC]{
 		reader: soon.reader(false),
 		single: func(ctx context.Context) ([]NIC, error) { return i.client.ListServerNICs(ctx, serverID) },
 		find: func(byServer map[string][]NIC) ([]NIC, bool) {
@@ -179,21 +172,29 @@ func (i *inventory) serversOf(scope map[string]string) *serverReads {
 	return found
 }
 
-func (i *inventory) nicsOf(networkID string) *nicReads {
+// nicsOf is the scope of a network or, if that is not known, of the server alone.
+func (i *inventory) nicsOf(networkID, serverID string) *nicReads {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.sweep()
-	found, ok := i.nics[networkID]
+	key, list := networkID, func(ctx context.Context) (map[string][]NIC, error) {
+		nics, err := i.client.ListNetworkNICs(ctx, networkID)
+		byServer := make(map[string][]NIC, len(nics))
+		for _, nic := range nics {
+			byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
+		}
+		return byServer, err
+	}
+	if networkID == "" {
+		key, list = serverID, func(ctx context.Context) (map[string][]NIC, error) {
+			nics, err := i.client.ListServerNICs(ctx, serverID)
+			return map[string][]NIC{serverID: nics}, err
+		}
+	}
+	found, ok := i.nics[key]
 	if !ok {
-		found = newReads[map[string][]NIC, []NIC](i.clock, fewNICs, i.pace, func(ctx context.Context) (map[string][]NIC, error) {
-			nics, err := i.client.ListNetworkNICs(ctx, networkID)
-			byServer := make(map[string][]NIC, len(nics))
-			for _, nic := range nics {
-				byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
-			}
-			return byServer, err
-		})
-		i.nics[networkID] = found
+		found = newReads[map[string][]NIC, []NIC](i.clock, fewNICs, i.pace, list)
+		i.nics[key] = found
 	}
 	return found
 }

@@ -29,6 +29,8 @@ type entry struct {
 	// posted is when a POST was last sent or given up, whichever is later; zero if
 	// none was that may have been accepted.
 	posted time.Time
+	// made is when the POST of the ledger's server was answered; zero if it was not.
+	made time.Time
 	// serverID of the machine's server, once known and checked to be ours.
 	serverID string
 	// addresses of the server's NICs, once all have one.
@@ -127,5 +129,5 @@ func (e *entry) certainFrom(settle time.Duration, predecessor time.Time) time.Ti
 
 // lose forgets a server that is gone, but not that a POST was sent.
 func (e *entry) lose() {
-	e.serverID, e.addresses, e.initialized = "", nil, ""
+	e.serverID, e.made, e.addresses, e.initialized = "", time.Time{}, nil, ""
 }

@@ -45,8 +45,7 @@ type Provider struct {
 	ledger    *ledger
 	exhausted *exhaustion
 	boots     *boots
-	// began is when this process began to act: what was made before may be the
-	// work of a predecessor, of which nothing is known.
+	// began is when this process was called first.
 	began time.Time
 
 	mu          sync.Mutex
@@ -93,7 +92,9 @@ func WithStrictProviderSpec(strict bool) Option {
 }
 
 // WithActingSince tells the driver since when this process alone acts on the
-// machines (its start, or when it became the leader; zero if it does not know).
+// machines (its start, or when it became the leader; zero if it does not know). It
+// is asked again and again: a process that was paused may have had a successor in
+// the meantime.
 // Without it that is the process's first driver call, which makes it wait without
 // need for the first machine of a new cluster.
 func WithActingSince(since func() time.Time) Option {
@@ -131,12 +132,18 @@ func (p *Provider) begin() {
 		p.inventories = map[inventoryKey]*usedInventory{}
 		p.warned = map[string]bool{}
 		p.began = p.clock.Now()
-		if p.actingSince != nil {
-			if since := p.actingSince(); !since.IsZero() {
-				p.began = since
-			}
-		}
 	})
+}
+
+// acting is since when this process alone acts: what was made before may be the
+// work of a predecessor, of which nothing is known.
+func (p *Provider) acting() time.Time {
+	if p.actingSince != nil {
+		if since := p.actingSince(); !since.IsZero() {
+			return since
+		}
+	}
+	return p.began
 }
 
 // session returns the session of the credentials, and remembers it as the
@@ -180,11 +187,12 @@ func (p *Provider) newestSession(projectID string) *spi.Session {
 // on behalf of the Machine; zero if none can have worked on it.
 func (p *Provider) predecessorsUntil(machine *v1alpha1.Machine) time.Time {
 	// A creationTimestamp has whole seconds, rounded down: a Machine of the second
-	// in which this process began counts as older.
-	if created := machine.CreationTimestamp; created.IsZero() || !created.Time.Before(p.began) {
+	// in which this process began to act counts as older.
+	since := p.acting()
+	if created := machine.CreationTimestamp; created.IsZero() || !created.Time.Before(since) {
 		return time.Time{}
 	}
-	return p.began.Add(*p.settle)
+	return since.Add(*p.settle)
 }
 
 // warnOnce says whether the warning was not given before in this process.

@@ -117,7 +117,7 @@ func (s *schedule) next(now time.Time) step {
 			wait = delay
 		case !s.allow(now, &wait):
 			return step{wait: wait}
-		case s.oneByOne():
+		case s.oneByOne(r, now):
 			return s.begin(r, now)
 		default:
 			s.began, s.listing = now, true
@@ -163,16 +163,21 @@ func (s *schedule) begin(r *reader, now time.Time) step {
 	return step{alone: r}
 }
 
-// oneByOne says whether the readers are few. Two look-ups cost as much as a list
-// that serves everybody.
-func (s *schedule) oneByOne() bool {
+// oneByOne says whether the readers, of whom first is next, are few; half as many
+// are if the group before began less than a tick ago. Two look-ups cost as much as a
+// list that serves everybody.
+func (s *schedule) oneByOne(first *reader, now time.Time) bool {
+	few := s.few
+	if first.due.After(s.began) && now.Sub(s.began) < tick {
+		few = (few + 1) / 2
+	}
 	lookUps := 0
 	for _, r := range s.readers {
 		if r.lookUp {
 			lookUps++
 		}
 	}
-	return len(s.readers) <= s.few && lookUps <= 1
+	return len(s.readers) <= few && lookUps <= 1
 }
 
 // firstAlone returns the next reader to read alone what lists do not show. If there

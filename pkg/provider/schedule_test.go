@@ -125,6 +125,15 @@ func TestInACrowdWaitsShareAListATick(t *testing.T) {
 	}
 }
 
+func TestFewWhoAskOftenShareAList(t *testing.T) {
+	p := newPlan(t, 4)
+	p.wantAlone(p.join(&reader{})[0])
+	p.readers = nil
+	p.pass(quickTick)
+	p.join(&reader{}, &reader{}, &reader{})
+	p.wantList()
+}
+
 func TestFewAreReadOneByOneAndManyTogether(t *testing.T) {
 	p := newPlan(t, 4)
 	readers := p.waiting(4)

@@ -80,6 +80,6 @@ func run(server *options.MCServer, own *driverOptions) error {
 	return app.Run(server, provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
 		provider.WithStrictProviderSpec(own.strictSpec),
-		provider.WithActingSince(actingSince(server.LeaderElection.LeaderElect)),
+		provider.WithActingSince(actingSince(server.LeaderElection)),
 	))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/options"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 )
@@ -77,10 +78,10 @@ func TestRedact(t *testing.T) {
 
 func TestActingSince(t *testing.T) {
 	before := time.Now()
-	if since := actingSince(false)(); since.Before(before) || since.After(time.Now()) {
+	if since := actingSince(options.LeaderElectionConfiguration{})(); since.Before(before) || since.After(time.Now()) {
 		t.Errorf("without leader election it acts since %s, want now", since)
 	}
-	leading := &tenure{}
+	leading := &tenure{now: time.Now}
 	leading.Off("machine-controller")
 	if since := leading.since(); !since.IsZero() {
 		t.Errorf("it acts since %s before it leads", since)
@@ -88,5 +89,33 @@ func TestActingSince(t *testing.T) {
 	leading.NewLeaderMetric().On("machine-controller")
 	if since := leading.since(); since.Before(before) {
 		t.Errorf("it acts since %s once it leads, want now", since)
+	}
+}
+
+// TestAPausedLeaderTrustsNothing lets time pass between two looks.
+func TestAPausedLeaderTrustsNothing(t *testing.T) {
+	for name, row := range map[string]struct {
+		renewal, stood, later time.Duration
+	}{
+		"at work":                 {10 * time.Second, 5 * time.Second, 0},
+		"paused":                  {10 * time.Second, 6 * time.Second, 16 * time.Second},
+		"without leader election": {0, time.Hour, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := time.Now()
+			began := now
+			leading := &tenure{now: func() time.Time { return now }, renewal: row.renewal}
+			if row.renewal > 0 {
+				leading.pause = 15*time.Second - row.renewal
+			}
+			leading.since()
+			leading.On("machine-controller")
+			now = now.Add(row.stood)
+			for range 2 { // what was noticed once stays
+				if later := leading.since().Sub(began); later != row.later {
+					t.Errorf("it acts since %s after it began to lead, want %s", later, row.later)
+				}
+			}
+		})
 	}
 }

@@ -115,7 +115,11 @@ type chaosProcesses struct {
 }
 
 func (p *chaosProcesses) act(ctx context.Context) time.Duration {
-	switch p.random.IntN(8) {
+	choice := p.random.IntN(8)
+	if p.counts.paused == 0 {
+		choice = 3 // for sure in every run
+	}
+	switch choice {
 	case 0:
 		p.counts.standby++
 		p.env.KillReplica(3 - p.leader(ctx))
@@ -123,7 +127,6 @@ func (p *chaosProcesses) act(ctx context.Context) time.Duration {
 		p.counts.leader++
 		p.env.KillReplica(p.leader(ctx))
 	case 3:
-		p.counts.paused++
 		p.pause(ctx, p.leader(ctx))
 	case 4, 5:
 		p.counts.manager++
@@ -138,11 +141,15 @@ func (p *chaosProcesses) act(ctx context.Context) time.Duration {
 	return between(p.random, 5*time.Second, 15*time.Second)
 }
 
-// pause is shorter than settle (30 s): what the paused replica still sends before it
-// finds out that it leads no more, the next leader sees before it asks for a server.
+// pause is shorter than settle (30 s): what the paused replica was about to send shows
+// before the next leader asks for a server.
 func (p *chaosProcesses) pause(ctx context.Context, replica int) {
-	resume := p.env.PauseReplica(replica)
+	resume, ok := p.env.PauseReplica(replica)
+	if !ok {
+		return
+	}
 	defer resume()
+	p.counts.paused++
 	select {
 	case <-ctx.Done():
 	case <-time.After(between(p.random, 7*time.Second, 15*time.Second)):

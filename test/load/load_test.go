@@ -112,7 +112,7 @@ func (r *rig) live(name string) {
 	if _, err := r.driver.InitializeMachine(r.t.Context(), &driver.InitializeMachineRequest{Machine: machine, MachineClass: r.class, Secret: r.secret}); err != nil {
 		r.t.Errorf("InitializeMachine: %v", err)
 	}
-	for range 6 {
+	for range 10 {
 		r.status(machine, codes.OK)
 	}
 	now := metav1.Now()

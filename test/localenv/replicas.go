@@ -110,16 +110,17 @@ func (e *Env) KillReplica(number int) {
 
 // PauseReplica stops a machine-controller of WithSidecarReplicas with SIGSTOP, in the
 // middle of whatever it does. The function it returns lets it go on; if another one
-// leads by then, it finds that out and ends itself.
-func (e *Env) PauseReplica(number int) (resume func()) {
+// leads by then, it finds that out with its next renewal and ends itself. There is
+// none if the replica has ended and was not started again yet.
+func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 	e.mu.Lock()
 	p := e.processes[ReplicaPart(number)]
 	e.mu.Unlock()
 	if p == nil {
-		return func() {}
+		return nil, false
 	}
 	p.signal(syscall.SIGSTOP)
-	return func() { p.signal(syscall.SIGCONT) }
+	return func() { p.signal(syscall.SIGCONT) }, true
 }
 
 // Leader returns the number of the replica that holds the lease, also when that has

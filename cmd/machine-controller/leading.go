@@ -13,20 +13,18 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// heartbeat is how often the process notes that it runs.
-const heartbeat = time.Second
+// shortestPause keeps the short stops of a loaded computer from counting.
+const shortestPause = time.Second
 
 // actingSince returns a function that tells since when this process alone acts on
 // the machines: since its start without leader election, else since it leads
 // (zero before). Machines made after that cannot have been a predecessor's.
 func actingSince(election options.LeaderElectionConfiguration) func() time.Time {
-	t := &tenure{now: time.Now}
+	t := newTenure(election)
 	if election.LeaderElect {
-		t.renewal = election.RenewDeadline.Duration
-		t.pause = election.LeaseDuration.Duration - t.renewal
 		// app.Run has no hook for it, but client-go tells its metrics.
 		leaderelection.SetProvider(t)
-		go wait.Forever(func() { t.since() }, heartbeat)
+		go wait.Forever(func() { t.since() }, t.pause/4)
 	} else {
 		t.begin()
 	}
@@ -36,19 +34,29 @@ func actingSince(election options.LeaderElectionConfiguration) func() time.Time 
 // tenure notes when this process began to lead. It is a metrics provider of
 // client-go's leader election, and its metric.
 //
-// A process that stands still for longer than its lease (SIGSTOP, a frozen node)
-// has a successor when it goes on, and finds that out only at the end of the next
-// renewal, which client-go tries for renewal. Until then it must not take what it
-// does not see for not existing: the pause begins a new tenure, in the future.
+// A process that stands still for longer than its lease (SIGSTOP, a laptop that
+// sleeps) may have a successor when it goes on, and finds that out only when its next
+// renewal has failed. Until then it must not take what it does not see for not
+// existing: the pause begins a new tenure, in the future.
 type tenure struct {
 	now func() time.Time
-	// pause is the longest that the process may stand still without losing the lease
-	// it last renewed, renewal how long it tries to renew it. Both are zero without
+	// pause is the longest that the process may stand still and surely keep its lease,
+	// notice how long it takes until it knows that it lost it. Both are zero without
 	// leader election: then there is no successor.
-	pause, renewal time.Duration
+	pause, notice time.Duration
 
 	mu           sync.Mutex
 	began, alive time.Time
+}
+
+func newTenure(election options.LeaderElectionConfiguration) *tenure {
+	t := &tenure{now: time.Now}
+	if election.LeaderElect {
+		// client-go renews the lease each RetryPeriod, and tries for RenewDeadline.
+		t.notice = election.RetryPeriod.Duration + election.RenewDeadline.Duration
+		t.pause = max(shortestPause, election.LeaseDuration.Duration-t.notice)
+	}
+	return t
 }
 
 func (t *tenure) begin() {
@@ -61,11 +69,12 @@ func (t *tenure) begin() {
 func (t *tenure) since() time.Time {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	// By the wall clock: others stand still while a whole computer sleeps.
-	now := t.now().Round(0)
-	if stood := now.Sub(t.alive.Round(0)); t.renewal > 0 && !t.began.IsZero() && stood > t.pause {
+	now := t.now()
+	// By the wall clock, too: the other one stands still while a computer sleeps.
+	stood := max(now.Sub(t.alive), now.Round(0).Sub(t.alive.Round(0)))
+	if t.notice > 0 && !t.began.IsZero() && stood > t.pause {
 		klog.InfoS("This process stood still: another one may have led meanwhile", "for", stood)
-		t.began = now.Add(t.renewal)
+		t.began = now.Add(t.notice)
 	}
 	t.alive = now
 	return t.began

@@ -12,6 +12,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/options"
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestOwnFlags(t *testing.T) {
@@ -92,22 +93,28 @@ func TestActingSince(t *testing.T) {
 	}
 }
 
-// TestAPausedLeaderTrustsNothing lets time pass between two looks.
+// TestAPausedLeaderTrustsNothing lets time pass between two looks. The lease is
+// MCM's default.
 func TestAPausedLeaderTrustsNothing(t *testing.T) {
 	for name, row := range map[string]struct {
-		renewal, stood, later time.Duration
+		election     bool
+		stood, later time.Duration
 	}{
-		"at work":                 {10 * time.Second, 5 * time.Second, 0},
-		"paused":                  {10 * time.Second, 6 * time.Second, 16 * time.Second},
-		"without leader election": {0, time.Hour, 0},
+		"at work":                 {true, 3 * time.Second, 0},
+		"paused":                  {true, 4 * time.Second, 16 * time.Second},
+		"without leader election": {false, time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			now := time.Now()
-			began := now
-			leading := &tenure{now: func() time.Time { return now }, renewal: row.renewal}
-			if row.renewal > 0 {
-				leading.pause = 15*time.Second - row.renewal
+			election := options.LeaderElectionConfiguration{
+				LeaderElect:   row.election,
+				LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
+				RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
+				RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
 			}
+			began := time.Now()
+			now := began
+			leading := newTenure(election)
+			leading.now = func() time.Time { return now }
 			leading.since()
 			leading.On("machine-controller")
 			now = now.Add(row.stood)
@@ -115,7 +122,17 @@ func TestAPausedLeaderTrustsNothing(t *testing.T) {
 				if later := leading.since().Sub(began); later != row.later {
 					t.Errorf("it acts since %s after it began to lead, want %s", later, row.later)
 				}
+				now = now.Add(time.Second)
 			}
 		})
+	}
+}
+
+// A lease that leaves next to no time must not make every look a pause.
+func TestAShortLeaseIsNoPause(t *testing.T) {
+	second := metav1.Duration{Duration: time.Second}
+	if pause := newTenure(options.LeaderElectionConfiguration{LeaderElect: true,
+		LeaseDuration: metav1.Duration{Duration: 3 * time.Second}, RenewDeadline: metav1.Duration{Duration: 2 * time.Second}, RetryPeriod: second}).pause; pause < time.Second {
+		t.Errorf("a pause of %s counts", pause)
 	}
 }

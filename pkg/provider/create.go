@@ -14,6 +14,8 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // creation is one CreateMachine.
@@ -25,6 +27,8 @@ type creation struct {
 	settle time.Duration
 	// predecessors tells when a look-up must begin to see what others asked for.
 	predecessors func() time.Time
+	// absent is when the look-up began that saw no server.
+	absent time.Time
 	// urged are the servers whose deletion was asked for again.
 	urged map[string]bool
 	// rawSpec is the providerSpec as it was given.
@@ -82,20 +86,22 @@ func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, e
 func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 	start := c.inventory.clock.Now()
 	if start.Sub(known.absent) < freshRead && !known.absent.Before(known.certainFrom(c.settle, c.predecessors())) {
+		c.absent = known.absent
 		return nil, nil
 	}
 	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
 		named := c.namedServers(ctx, soon)
-		// Asked after the read: this process may have been paused in the middle of it.
-		certain := known.certainFrom(c.settle, c.predecessors())
 		own, leaving := withoutLeaving(named.value)
 		c.urge(ctx, leaving)
+		// Asked after the calls: this process may have stood still in the middle of them.
+		certain := known.certainFrom(c.settle, c.predecessors())
 		switch {
 		case ctx.Err() != nil:
 			return nil, lateError(ctx.Err(), noServerYet(c.machine))
 		case named.err != nil:
 			return nil, named.err
 		case len(own) == 0 && !named.began.Before(certain):
+			c.absent = named.began
 			return nil, nil
 		case len(own) > 0:
 			kept, err := c.keepOne(ctx, own)
@@ -171,7 +177,10 @@ func (c *call) discard(ctx context.Context, servers []Server) error {
 
 // post asks for the server; the ledger knows already that it does.
 func (c *creation) post(ctx context.Context) (*Server, error) {
-	server, err := c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
+	// The request may have to wait for the rate limit, and this process may stand still
+	// meanwhile: then another one may have led, and asked.
+	alone := func() bool { return !c.absent.Before(c.predecessors()) }
+	server, err := c.client.CreateServer(spi.SendIf(ctx, alone), &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
 	switch {
 	case err == nil:
 		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
@@ -227,7 +236,7 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 const earlyPatience = 2 * time.Second
 
 // readNICsEarly reads the NICs while the server boots: most have their addresses
-// then, and nothing is left to wait for once it runs. If it fails, or takes long,
+// then (OpenStack gives a port all of them at once), and nothing is left to wait for once it runs. If it fails, or takes long,
 // awaitAddresses has to do it; what is wrong with the credentials the next look at
 // the server tells.
 func (c *creation) readNICsEarly(ctx context.Context, serverID string) {

@@ -204,7 +204,7 @@ func TestManyWaitersReadTogether(t *testing.T) {
 				<-time.After(row.from)
 				c.cloud.ResetCalls()
 				<-time.After(row.till - row.from)
-				if reads, steady := len(c.cloud.Calls()), (row.till - row.from).Seconds(); float64(reads) > 1.2*steady {
+				if reads, steady := len(c.cloud.Calls()), (row.till - row.from).Seconds(); float64(reads) > 1.2*steady+1 { // one at the edge
 					t.Errorf("%d reads in %.0f s", reads, steady)
 				}
 				up.Wait()

@@ -6,6 +6,7 @@ package spi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -59,6 +60,9 @@ func (a *attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := a.waitTurn(request); err != nil {
 		return nil, fmt.Errorf("waiting for the API rate limit: %w", contextCause(request.Context(), err))
 	}
+	if still, ok := request.Context().Value(stillKey{}).(func() bool); ok && !still() {
+		return nil, ErrNotSent
+	}
 	ctx, cancel := context.WithTimeout(request.Context(), a.timeout)
 	defer cancel()
 	service := a.service
@@ -94,6 +98,19 @@ func (a *attempts) waitTurn(request *http.Request) error {
 		}
 	}
 	return a.limiter.Wait(ctx)
+}
+
+// ErrNotSent says that a request was not sent: SendIf did not allow it.
+var ErrNotSent = errors.New("the request was not sent: what speaks for it has to be looked at again")
+
+// stillKey is what SendIf keeps its question under.
+type stillKey struct{}
+
+// SendIf returns a context whose request fails with ErrNotSent unless still answers
+// true when its turn comes: it may have waited for long, for the rate limit or before
+// it is tried again.
+func SendIf(ctx context.Context, still func() bool) context.Context {
+	return context.WithValue(ctx, stillKey{}, still)
 }
 
 // contextCause turns the limiter's own error ("would exceed context deadline")

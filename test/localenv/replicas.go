@@ -18,7 +18,7 @@ import (
 const (
 	// A short lease, so that another replica takes over after seconds.
 	leaseDuration = 6 * time.Second
-	renewDeadline = 4 * time.Second
+	renewDeadline = 3 * time.Second
 	renewPeriod   = time.Second
 
 	// restartDelay is between the end of a replica and its next start. One that led

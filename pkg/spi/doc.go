@@ -9,7 +9,7 @@
 //	retry      repeats what may be repeated, and honours Retry-After (retry.go)
 //	auth       adds the access token, and renews it once on a 401 (auth.go)
 //	rate limit one bucket for all sessions of the process; reads go before
-//	           POSTs (transport.go)
+//	           writes (transport.go)
 //	deadline   an attempt ends after 30 s, to the end of its body (transport.go)
 //	metrics    counts and times every attempt (metrics.go)
 //

@@ -70,7 +70,7 @@ type PluginSPIImpl struct {
 	Jitter func() float64
 
 	mu       sync.Mutex
-	makers   chan struct{}
+	writers  chan struct{}
 	sessions map[Credentials]*heldSession
 }
 
@@ -115,7 +115,7 @@ func (s *PluginSPIImpl) begin() {
 		return
 	}
 	s.sessions = map[Credentials]*heldSession{}
-	s.makers = make(chan struct{}, 1)
+	s.writers = make(chan struct{}, 1)
 	if s.Transport == nil {
 		s.Transport = newTransport()
 	}
@@ -155,7 +155,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 
 // newChain builds what package doc describes, from the inside out.
 func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
-	var chain http.RoundTripper = &attempts{next: s.Transport, limiter: s.Limiter, makers: s.makers, clock: s.Clock, timeout: attemptTimeout}
+	var chain http.RoundTripper = &attempts{next: s.Transport, limiter: s.Limiter, writers: s.writers, clock: s.Clock, timeout: attemptTimeout}
 	if !s.Config.NoAuth {
 		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.Transport, s.Clock, s.Jitter)
 		if err != nil {

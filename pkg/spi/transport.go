@@ -44,9 +44,9 @@ func newTransport() *http.Transport {
 type attempts struct {
 	next    http.RoundTripper
 	limiter *rate.Limiter
-	// makers lets one POST at a time wait for the limiter, so that at most one is
+	// writers lets one write at a time wait for the limiter, so that at most one is
 	// ahead of a read.
-	makers  chan struct{}
+	writers chan struct{}
 	clock   clock.Clock
 	timeout time.Duration
 	// service is the name in the metrics; "" takes it from the path.
@@ -82,17 +82,17 @@ func (a *attempts) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // waitTurn waits for the rate limit. The limiter serves in the order of arrival,
-// and a few hundred servers to create would keep the reads waiting that tell what
-// became of the others.
+// and a few hundred servers to create, change or delete would keep the reads waiting
+// that tell what became of the others, to let them go all at once in the end.
 func (a *attempts) waitTurn(request *http.Request) error {
 	if a.limiter == nil {
 		return nil
 	}
 	ctx := request.Context()
-	if request.Method == http.MethodPost && a.makers != nil {
+	if request.Method != http.MethodGet && a.writers != nil {
 		select {
-		case a.makers <- struct{}{}:
-			defer func() { <-a.makers }()
+		case a.writers <- struct{}{}:
+			defer func() { <-a.writers }()
 		case <-ctx.Done():
 			return ctx.Err()
 		}

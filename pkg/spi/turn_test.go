@@ -35,9 +35,23 @@ func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// Hundreds of servers to create do not keep the reads waiting.
-func TestReadsGoBeforePOSTs(t *testing.T) {
+// Hundreds of servers to create or delete do not keep the reads waiting.
+func TestReadsGoBeforeWrites(t *testing.T) {
 	const project = "10000000-0000-4000-8000-000000000001"
+	for method, write := range map[string]func(context.Context, iaas.DefaultAPI){
+		http.MethodPost: func(ctx context.Context, api iaas.DefaultAPI) {
+			_, _ = api.CreateServer(ctx, project, "eu01").CreateServerPayload(iaas.CreateServerPayload{
+				Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{}}}).Execute()
+		},
+		http.MethodDelete: func(ctx context.Context, api iaas.DefaultAPI) {
+			_ = api.DeleteServer(ctx, project, "eu01", "30000000-0000-4000-8000-000000000001").Execute()
+		},
+	} {
+		t.Run(method, func(t *testing.T) { testReadsGoBefore(t, project, method, write) })
+	}
+}
+
+func testReadsGoBefore(t *testing.T, project, method string, write func(context.Context, iaas.DefaultAPI)) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &arrivals{at: map[string][]time.Time{}}
 		session, err := (&spi.PluginSPIImpl{
@@ -49,10 +63,7 @@ func TestReadsGoBeforePOSTs(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		for range 100 {
-			all.Go(func() {
-				_, _ = session.API.CreateServer(ctx, project, "eu01").CreateServerPayload(iaas.CreateServerPayload{
-					Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{}}}).Execute()
-			})
+			all.Go(func() { write(ctx, session.API) })
 		}
 		<-time.After(time.Second)
 		asked := time.Now()
@@ -62,8 +73,8 @@ func TestReadsGoBeforePOSTs(t *testing.T) {
 		if took := time.Since(asked); took > 300*time.Millisecond {
 			t.Errorf("the read waited %s, want two turns of 100 ms at most", took)
 		}
-		if sent := len(seen.at[http.MethodPost]); sent < 10 {
-			t.Errorf("%d POSTs were sent meanwhile, want at least 10", sent)
+		if sent := len(seen.at[method]); sent < 10 {
+			t.Errorf("%d writes were sent meanwhile, want at least 10", sent)
 		}
 		cancel()
 		all.Wait()

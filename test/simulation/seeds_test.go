@@ -121,13 +121,14 @@ func report(t *testing.T, plan *Plan, result Result, again string) {
 		plan, strings.Join(result.Violations, "\n"), file, again)
 }
 
-// TestASeedRepeatsItself compares the traces of two runs. Of clusters with one
-// Machine and without crashes: several calls wait for the same list, a crash ends
-// all at once, and which of them goes on first is the scheduler's choice.
+// TestASeedRepeatsItself compares the traces of two runs. Of one cluster with one
+// Machine and without crashes: two drivers may call at the same instant, several calls
+// wait for the same list, a crash ends all at once, and which of them goes on first is
+// the scheduler's choice.
 func TestASeedRepeatsItself(t *testing.T) {
 	for seed := range uint64(20) {
 		plan := NewPlan(seed + 1)
-		plan.Machines, plan.Crashes, plan.Odds.CrashAtAnswer, plan.Odds.CrashAtRequest = 1, 0, 0, 0
+		plan.Clusters, plan.Machines, plan.Crashes, plan.Odds.CrashAtAnswer, plan.Odds.CrashAtRequest = 1, 1, 0, 0, 0
 		first, second := simulate(t, plan), simulate(t, plan)
 		if first.Trace != second.Trace {
 			t.Errorf("seed %d: %s", seed+1, firstDifference(first.Trace, second.Trace))

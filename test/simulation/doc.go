@@ -31,11 +31,11 @@
 //
 // Everything that is drawn depends on the seed and on what it is drawn for, not on
 // what else goes on, and hardly any two events have the same moment. What does have
-// it is ordered by Go's scheduler: calls that wait for the same list, or that a
-// crash ends together. A seed with one cluster, one Machine and no crash therefore
-// always goes the same way, as a test checks; of the others most do, more with
-// GOMAXPROCS=1. A run that fails writes its trace to a file, for the case that it does
-// not again.
+// it is ordered by Go's scheduler: calls that wait for the same list or the end of the
+// same Retry-After, or that a crash ends together. Seeds with one cluster, one Machine
+// and no crash go the same way, as a test checks for 20 of them; of the others most do,
+// more with GOMAXPROCS=1. A run that fails writes its trace to a file, for the case that
+// it does not again.
 //
 // # What is not covered
 //

@@ -32,7 +32,7 @@ import (
 var duration = flag.Duration("load", time.Minute, "how long to keep the driver busy")
 
 // workers take a Machine each through its life.
-const workers = 150
+const workers = 60
 
 // reconciles a second is what the driver is kept at.
 const reconciles = 50
@@ -112,7 +112,7 @@ func (r *rig) live(name string) {
 	if _, err := r.driver.InitializeMachine(r.t.Context(), &driver.InitializeMachineRequest{Machine: machine, MachineClass: r.class, Secret: r.secret}); err != nil {
 		r.t.Errorf("InitializeMachine: %v", err)
 	}
-	for range 10 {
+	for range 25 { // the pace of reads allows some two lives a second
 		r.status(machine, codes.OK)
 	}
 	now := metav1.Now()

@@ -117,9 +117,9 @@ simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
 	$(GO) test ./test/simulation -timeout 10m -seeds $(SEEDS) $(TESTFLAGS)
 
 LOADTIME ?= 10m
-SOAKTIME ?= 1h
+SOAKTIME ?= 0
 .PHONY: soak
-soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (1h; 0 is for ever).
+soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (0: until stopped).
 	$(GO) test ./test/load -v -count=1 -load $(LOADTIME) -timeout 2h
 	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
 

@@ -47,7 +47,7 @@ var mutants = []mutant{
 	{"a server counts by its name only where the request names it", []edit{{identity, "case !labelled && byID && server.Name == i.machine:", "case server.Name == i.machine:"}}},
 	{"status by name believes one running server only", []edit{{find, "if len(servers) != 1 || servers[0].Status != statusActive {", "if len(servers) == 0 {"}}},
 	{"gone needs more than one 404", []edit{{waits, "listed := l.find(ctx, selector, when{patient: true})", "if ctx.Err() == nil {\n\t\treturn nil, errGone\n\t}\n\tlisted := l.find(ctx, selector, when{patient: true})"}}},
-	{"an empty list is not believed while it may lag", []edit{{create, "case len(own) == 0 && !named.began.Before(certain):", "case len(own) == 0:"}}},
+	{"an empty list is not believed while it may lag", []edit{{create, "case len(own) == 0 && !named.began.Before(certain):", "case len(own) == 0 && !certain.IsZero() || len(own) == 0:"}}},
 	{"a pause in the middle of a look-up counts", []edit{{create, "certain := known.certainFrom(c.settle, c.predecessors())", "certain := known.certainFrom(c.settle, time.Time{})"}}},
 	{"no request is sent after a pause", []edit{{create, "spi.SendIf(ctx, alone)", "spi.SendIf(ctx, func() bool { return alone() || true })"}}},
 	{"many who wait share a list a tick", []edit{{"pkg/provider/schedule.go", "crowd = 50", "crowd = 5000"}}},

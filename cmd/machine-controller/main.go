@@ -9,7 +9,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app/options"
@@ -45,18 +44,6 @@ func main() {
 	}
 	klog.ErrorS(run(server, own), "Could not start")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
-}
-
-// gcPercent is how much the heap may grow between two collections, as a percentage
-// of what is in use. Go's own 100 lets the lists of a thousand servers, garbage once
-// they are read, take twice the memory.
-const gcPercent = 25
-
-// boundMemory sets gcPercent, unless GOGC is set.
-func boundMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 }
 
 // run returns only if the start fails.

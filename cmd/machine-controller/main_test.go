@@ -47,7 +47,7 @@ func TestGOGCWins(t *testing.T) {
 	for gogc, want := range map[string]int{"off": goes, "": gcPercent} {
 		t.Setenv("GOGC", gogc)
 		debug.SetGCPercent(goes)
-		boundMemory()
+		setGCPercent()
 		if got := debug.SetGCPercent(goes); got != want {
 			t.Errorf("with GOGC=%q it is %d, want %d", gogc, got, want)
 		}

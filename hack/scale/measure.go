@@ -10,6 +10,9 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
@@ -22,6 +25,10 @@ const tellEvery = 15 * time.Second
 
 // collectEvery is often enough that the mock does not forget calls before.
 const collectEvery = time.Second
+
+// idleFor is how long the sidecar has nothing to do before its memory is read: what its
+// start took has to be given back.
+const idleFor = 15 * time.Second
 
 // phase is a change of the deployment and what it leads to.
 type phase struct {
@@ -86,6 +93,10 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	}
 	d, err := newDeployment(ctx, env, o)
 	if err != nil {
+		return nil, err
+	}
+	progress(fmt.Sprintf("idle for %s", idleFor))
+	if err := spi.Sleep(ctx, clock.RealClock{}, idleFor); err != nil {
 		return nil, err
 	}
 	idle, err := readUsage(env.PID(localenv.PartSidecar))

@@ -52,6 +52,8 @@ var mutants = []mutant{
 	{"no request is sent after a pause", []edit{{create, "spi.SendIf(ctx, alone)", "spi.SendIf(ctx, func() bool { return alone() || true })"}}},
 	{"many who wait share a list a tick", []edit{{"pkg/provider/schedule.go", "crowd = 50", "crowd = 5000"}}},
 	{"DeleteMachine believes \"nothing there\" only after settle", []edit{{deletion, "otherwiseKnown || !named.began.Before(d.certain)", "otherwiseKnown || len(named.value) == 0"}}},
+	{"a server that is being deleted hides no other", []edit{{deletion, `serverID != "" || anyStays(servers)`, `serverID != "" || len(servers) > 0`}}},
+	{"one request for a server at a time", []edit{{ledger, "if !e.posting && e.posted", "if e.posted"}}},
 	{"DeleteMachine waits until the server is gone", []edit{{deletion, "for i := range servers {\n\t\tif err := c.awaitGone(", "for i := range servers[:0] {\n\t\tif err := c.awaitGone("}}},
 	{"DeleteMachine takes every server of the Machine", []edit{{deletion, `if serverID != "" && d.machine.DeletionTimestamp == nil {`, `if serverID != "" {`}}},
 	{"a request of the orphan collector is about one server", []edit{{deletion, `if serverID != "" && d.machine.DeletionTimestamp == nil {`, `if serverID == "never" {`}}},

@@ -37,8 +37,8 @@ func (r *rig) reportCalls(b *testing.B, times int, unit string, atMost float64) 
 	}
 }
 
-// BenchmarkMachine is the life of one machine alone. Its time is that of the
-// processor: the clock jumps ahead whenever somebody waits.
+// BenchmarkMachine is the life of one machine alone. What counts are its calls and
+// allocations: most of its time goes by until the clock sees that somebody waits.
 func BenchmarkMachine(b *testing.B) {
 	for name, addresses := range map[string][]any{"plain": nil, "allowedAddresses": {"100.64.0.0/12"}} {
 		b.Run(name, func(b *testing.B) {
@@ -62,8 +62,9 @@ func BenchmarkMachine(b *testing.B) {
 				}
 				lives++
 			}
-			// One alone reads every second while it boots (10 s) and goes (5 s).
-			r.reportCalls(b, lives, "calls/machine", 30)
+			// One alone reads every second while it boots (10 s) and goes (5 s): 23, and
+			// 25 with addresses.
+			r.reportCalls(b, lives, "calls/machine", 27)
 		})
 	}
 }

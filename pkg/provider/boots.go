@@ -4,8 +4,11 @@
 package provider
 
 import (
+	"maps"
 	"sync"
 	"time"
+
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -20,21 +23,37 @@ const (
 // few reads while nothing is expected to happen: their number hardly grows with
 // that time.
 type boots struct {
+	clock clock.PassiveClock
+
 	mu    sync.Mutex
-	usual map[classKey]time.Duration
+	usual map[classKey]usualBoot
 }
 
-func newBoots() *boots { return &boots{usual: map[classKey]time.Duration{}} }
+// usualBoot is the usual time of a class and when it was last noted.
+type usualBoot struct {
+	took time.Duration
+	at   time.Time
+}
+
+// bootLifetime is how long is remembered what no new boot confirms: a rolled class
+// does not come back.
+const bootLifetime = 24 * time.Hour
+
+func newBoots(clock clock.PassiveClock) *boots {
+	return &boots{clock: clock, usual: map[classKey]usualBoot{}}
+}
 
 // note learns from a server that was seen to run that long after its request. A
 // faster one counts at once, slower ones little by little.
 func (b *boots) note(key classKey, took time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if usual, known := b.usual[key]; known && took > usual {
-		took = usual + (took-usual)/10
+	now := b.clock.Now()
+	maps.DeleteFunc(b.usual, func(_ classKey, old usualBoot) bool { return now.Sub(old.at) > bootLifetime })
+	if usual, known := b.usual[key]; known && took > usual.took {
+		took = usual.took + (took-usual.took)/10
 	}
-	b.usual[key] = took
+	b.usual[key] = usualBoot{took, now}
 }
 
 // lull is when reads of a server are of little use that was made then; none if that
@@ -45,7 +64,7 @@ func (b *boots) lull(key classKey, made time.Time) lull {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	usual := time.Duration(float64(b.usual[key]) * bootMargin)
+	usual := time.Duration(float64(b.usual[key].took) * bootMargin)
 	return lull{from: made.Add(failingEarly), to: made.Add(usual)}
 }
 

@@ -6,10 +6,13 @@ package provider
 import (
 	"testing"
 	"time"
+
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
-	b, key := newBoots(), classKey{class: "class-a"}
+	b, key := newBoots(clock.RealClock{}), classKey{class: "class-a"}
 	for i, row := range []struct{ took, usual time.Duration }{
 		{60 * time.Second, 60 * time.Second},
 		{20 * time.Second, 20 * time.Second},
@@ -17,7 +20,7 @@ func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
 		{25 * time.Second, 25 * time.Second},
 	} {
 		b.note(key, row.took)
-		if got := b.usual[key]; got != row.usual {
+		if got := b.usual[key].took; got != row.usual {
 			t.Errorf("after boot %d of %s the usual is %s, want %s", i, row.took, got, row.usual)
 		}
 	}
@@ -29,9 +32,20 @@ func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
 	}
 }
 
+func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
+	now := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+	b := newBoots(now)
+	b.note(classKey{class: "class-a"}, time.Minute)
+	now.SetTime(now.Now().Add(bootLifetime + time.Second))
+	b.note(classKey{class: "class-b"}, time.Minute)
+	if _, kept := b.usual[classKey{class: "class-a"}]; kept || len(b.usual) != 1 {
+		t.Errorf("remembers %v", b.usual)
+	}
+}
+
 func TestReadsInTheLull(t *testing.T) {
 	posted := time.Unix(1e9, 0)
-	b, key := newBoots(), classKey{class: "class-a"}
+	b, key := newBoots(clock.RealClock{}), classKey{class: "class-a"}
 	b.note(key, 40*time.Second)
 	quiet := b.lull(key, posted) // 5 s to 36 s
 	for name, row := range map[string]struct{ now, due, want time.Duration }{

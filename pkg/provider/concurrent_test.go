@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"net/http"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -36,5 +37,26 @@ func TestTwoCallsAtATimeMakeOneServer(t *testing.T) {
 				wantCode(t, err, codes.Aborted) // comes back at once, and adopts
 			}
 		}
+	})
+}
+
+// The first request is under way for longer than what was sent takes to show.
+func TestACallDuringALongRequestMakesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigInMemory(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Delay: 20 * time.Second})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusTooManyRequests})
+		errs := make([]error, 2)
+		var calls sync.WaitGroup
+		for i := range errs {
+			calls.Go(func() { _, errs[i] = r.create(machine("m1")) })
+			<-time.After(time.Second)
+		}
+		calls.Wait()
+		r.onlyServer()
+		if errs[0] != nil {
+			t.Error(errs[0])
+		}
+		wantCode(t, errs[1], codes.Aborted)
 	})
 }

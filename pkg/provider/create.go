@@ -177,6 +177,7 @@ func (c *call) discard(ctx context.Context, servers []Server) error {
 
 // post asks for the server; the ledger knows already that it does.
 func (c *creation) post(ctx context.Context) (*Server, error) {
+	defer c.ledger.update(c.key, func(e *entry) { e.posting = false })
 	// The request may have to wait for the rate limit, and this process may stand still
 	// meanwhile: then another one may have led, and asked.
 	alone := func() bool { return !c.absent.Before(c.predecessors()) }
@@ -236,9 +237,9 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 const earlyPatience = 2 * time.Second
 
 // readNICsEarly reads the NICs while the server boots: most have their addresses
-// then (OpenStack gives a port all of them at once), and nothing is left to wait for once it runs. If it fails, or takes long,
-// awaitAddresses has to do it; what is wrong with the credentials the next look at
-// the server tells.
+// then (OpenStack gives a port all of them at once), and nothing is left to wait for
+// once it runs. If it fails, or takes long, awaitAddresses has to do it; what is wrong
+// with the credentials the next look at the server tells.
 func (c *creation) readNICsEarly(ctx context.Context, serverID string) {
 	if len(c.knownAddresses(serverID)) > 0 {
 		return

@@ -51,16 +51,22 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	if servers, err = d.appendOwned(ctx, servers, d.ledger.get(d.key).serverID, false); err != nil {
 		return nil, err
 	}
-	if (serverID != "" || len(servers) > 0) && !d.clusterUnknown {
+	// One that is being deleted tells nothing: CreateMachine made another beside it.
+	known := serverID != "" || anyStays(servers)
+	if d.nameless || known && !d.clusterUnknown {
 		return servers, nil
 	}
-	others, err := d.certainlyNamed(ctx, serverID != "" || len(servers) > 0)
+	others, err := d.certainlyNamed(ctx, known)
 	for _, server := range others {
 		if !contains(servers, server.ID) {
 			servers = append(servers, server)
 		}
 	}
 	return servers, err
+}
+
+func anyStays(servers []Server) bool {
+	return slices.ContainsFunc(servers, func(server Server) bool { return !server.leaving() })
 }
 
 func contains(servers []Server, serverID string) bool {
@@ -113,8 +119,8 @@ func (d *deletion) learnCluster(server *Server) {
 }
 
 // certainlyNamed finds all servers of the machine. Where nothing else is known of
-// the machine, "none" is believed only when every request for a server that may
-// have been sent would show.
+// the machine, "none" (but those that are being deleted) is believed only when every
+// request for a server that may have been sent would show.
 func (d *deletion) certainlyNamed(ctx context.Context, otherwiseKnown bool) ([]Server, error) {
 	start := d.inventory.clock.Now()
 	for soon := d.soon; ; soon = d.inventory.nextTick(start) {
@@ -122,7 +128,7 @@ func (d *deletion) certainlyNamed(ctx context.Context, otherwiseKnown bool) ([]S
 		switch {
 		case ctx.Err() != nil:
 			return nil, lateError(ctx.Err(), noServerYet(d.machine.Name))
-		case named.err != nil || len(named.value) > 0 || otherwiseKnown || !named.began.Before(d.certain):
+		case named.err != nil || anyStays(named.value) || otherwiseKnown || !named.began.Before(d.certain):
 			return named.value, named.err
 		}
 	}

@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -176,6 +178,27 @@ func TestDeleteMachineByNameWaitsForLostRequests(t *testing.T) {
 	r.wantNothingLeft()
 }
 
+// CreateMachine makes a server beside one that is being deleted. Its answer was lost,
+// and it does not show yet when the machine is deleted.
+func TestDeleteMachineSeesBeyondAServerThatGoes(t *testing.T) {
+	r := newRig(t, iaasmock.WithListLag(20*time.Second), iaasmock.WithDeleteDuration(time.Minute))
+	m := machine("m1")
+	m.CreationTimestamp = metav1.NewTime(r.clock.Now())
+	going := r.makeServer("m1", nil)
+	r.clock.Step(30 * time.Second)
+	if err := r.session().API.DeleteServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, going).Execute(); err != nil {
+		t.Fatal(err)
+	}
+	r.clock.Step(25 * time.Second)
+	r.makeServer("m1", nil)
+	restarted := r.clock.Now().Add(time.Second)
+	r.restart(provider.WithActingSince(func() time.Time { return restarted }))
+	if err := r.delete(r.deleted(m)); err != nil {
+		t.Fatal(err)
+	}
+	r.wantNothingLeft()
+}
+
 func TestDeleteMachineBelievesNoSingleNotFound(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
 		"a random 404 of the API":  {Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`},
@@ -294,7 +317,12 @@ func TestMachineWithANameThatIsTooLongSaysSoAndCanBeDeleted(t *testing.T) {
 	if !strings.Contains(err.Error(), "machine.metadata.name") {
 		t.Errorf("%q does not name the field", err)
 	}
-	if err := r.delete(r.deleted(m)); err != nil {
+	// Nor is there a reason to wait for what a predecessor may have asked for.
+	m.CreationTimestamp = metav1.NewTime(r.clock.Now().Add(-time.Minute))
+	r.restart(provider.WithActingSince(r.clock.Now))
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class, Secret: r.secret}); err != nil {
 		t.Error(err)
 	}
 	if calls := r.cloud.CallCounts(); len(calls) != 0 {

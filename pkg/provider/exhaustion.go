@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -54,7 +55,9 @@ func (e *exhaustion) note(key classKey, spec string, err error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.classes[key] = exhausted{err: err, until: e.clock.Now().Add(exhaustedFor), spec: spec}
+	now := e.clock.Now()
+	maps.DeleteFunc(e.classes, func(_ classKey, old exhausted) bool { return !now.Before(old.until) })
+	e.classes[key] = exhausted{err: err, until: now.Add(exhaustedFor), spec: spec}
 }
 
 // check returns the remembered error, if it still holds.

@@ -29,6 +29,8 @@ type entry struct {
 	// posted is when a POST was last sent or given up, whichever is later; zero if
 	// none was that may have been accepted.
 	posted time.Time
+	// posting is set while a call sends one, or looks for what became of it.
+	posting bool
 	// made is when the POST of the ledger's server was answered; zero if it was not.
 	made time.Time
 	// serverID of the machine's server, once known and checked to be ours.
@@ -85,13 +87,13 @@ func (l *ledger) update(key ledgerKey, change func(*entry)) {
 	l.sweep(now)
 }
 
-// claim notes a POST that is about to be sent, unless another call did so since
-// seen was read: then it returns false.
+// claim notes a POST that is about to be sent, unless another call sends one or did
+// so since seen was read: then it returns false. The caller ends posting.
 func (l *ledger) claim(key ledgerKey, seen entry) bool {
 	claimed := false
 	l.update(key, func(e *entry) {
-		if e.posted.Equal(seen.posted) && e.serverID == "" {
-			e.posted, claimed = l.clock.Now(), true
+		if !e.posting && e.posted.Equal(seen.posted) && e.serverID == "" {
+			e.posted, e.posting, claimed = l.clock.Now(), true, true
 		}
 	})
 	return claimed

@@ -127,7 +127,7 @@ func (p *Provider) begin() {
 		}
 		p.ledger = newLedger(p.clock)
 		p.exhausted = newExhaustion(p.clock)
-		p.boots = newBoots()
+		p.boots = newBoots(p.clock)
 		p.sessions = map[string]usedSession{}
 		p.inventories = map[inventoryKey]*usedInventory{}
 		p.warned = map[string]bool{}
@@ -195,10 +195,16 @@ func (p *Provider) predecessorsUntil(machine *v1alpha1.Machine) time.Time {
 	return since.Add(*p.settle)
 }
 
-// warnOnce says whether the warning was not given before in this process.
+// maxWarned bounds how many warnings are remembered: classes come and go.
+const maxWarned = 1000
+
+// warnOnce says whether the warning was not given before, as far as is remembered.
 func (p *Provider) warnOnce(warning string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if len(p.warned) >= maxWarned {
+		clear(p.warned)
+	}
 	given := p.warned[warning]
 	p.warned[warning] = true
 	return !given

@@ -28,9 +28,7 @@ import (
 
 func main() {
 	boundMemory()
-	server := options.NewMCServer()
-	server.ConcurrentNodeSyncs = concurrentSyncs
-	server.AddFlags(pflag.CommandLine)
+	server := newServer(pflag.CommandLine)
 	own := newDriverOptions()
 	own.addFlags(pflag.CommandLine)
 	flag.InitFlags()
@@ -44,6 +42,14 @@ func main() {
 	}
 	klog.ErrorS(run(server, own), "Could not start")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
+}
+
+// newServer returns MCM's options, with this project's defaults, and adds their flags.
+func newServer(flags *pflag.FlagSet) *options.MCServer {
+	server := options.NewMCServer()
+	server.ConcurrentNodeSyncs = concurrentSyncs
+	server.AddFlags(flags)
+	return server
 }
 
 // run returns only if the start fails.

@@ -6,6 +6,7 @@ package main
 import (
 	"errors"
 	"runtime/debug"
+	"strings"
 	"testing"
 	"time"
 
@@ -37,6 +38,19 @@ func TestOwnFlags(t *testing.T) {
 				t.Errorf("%v, want ok=%t", err, row.ok)
 			}
 		})
+	}
+}
+
+func TestConcurrentSyncs(t *testing.T) {
+	for flag, want := range map[string]int32{"": concurrentSyncs, "--concurrent-syncs=7": 7} {
+		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+		server := newServer(flags)
+		if err := flags.Parse(strings.Fields(flag)); err != nil {
+			t.Fatal(err)
+		}
+		if got := server.ConcurrentNodeSyncs; got != want {
+			t.Errorf("with %q it is %d, want %d", flag, got, want)
+		}
 	}
 }
 

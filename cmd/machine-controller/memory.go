@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -16,21 +17,24 @@ const (
 	// of what is in use. Go's own 100 lets the lists of a thousand servers, garbage once
 	// they are read, take twice the memory.
 	gcPercent = 25
-	// releasePeriod is how often the pages of the program are released. Those in use
-	// are back at once and cost 50 page faults; what only the start or a burst of work
-	// needed, 35 MiB of 38, stays out.
-	releasePeriod = 10 * time.Second
+	// trimPeriod is how often the resident pages of the program are looked at.
+	trimPeriod = 10 * time.Second
+	// trimAbove is from how many bytes of them on it is worth while to drop them. Those
+	// in use come back with the next few page faults.
+	trimAbove = 8 << 20
 )
 
-// boundMemory sets gcPercent, unless GOGC is set, and releases the pages of the
-// program from time to time, as long as the process lives.
+// boundMemory sets gcPercent, unless GOGC is set, and keeps the resident set small as
+// long as the process lives: most pages of the program are needed for its start only.
+// They stay in the page cache, so that it is the resident set that shrinks, and not
+// the working set of the container.
 func boundMemory() {
 	setGCPercent()
 	go func() {
-		for range time.Tick(releasePeriod) {
-			if err := releaseProgram(); err != nil {
-				klog.V(2).InfoS("Keeping the program's pages", "reason", err)
-				return
+		var once sync.Once
+		for range time.Tick(trimPeriod) {
+			if err := trimProgram(trimAbove); err != nil {
+				once.Do(func() { klog.V(1).InfoS("The program's pages stay resident", "reason", err) })
 			}
 		}
 	}()

@@ -4,69 +4,118 @@
 package main
 
 import (
+	"math"
 	"os"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestReleaseProgram(t *testing.T) {
-	before := residentFilePages(t)
-	if err := releaseProgram(); err != nil {
+func TestTrimProgram(t *testing.T) {
+	touchProgram(t)
+	before := mustResidentFiles(t)
+	if err := trimProgram(math.MaxInt); err != nil {
 		t.Fatal(err)
 	}
-	if after := residentFilePages(t); after > before/2 {
-		t.Errorf("%d KiB of files are resident, %d before", after, before)
+	if kept := mustResidentFiles(t); kept < before/2 {
+		t.Errorf("%d bytes of files are resident, %d before: too few to be worth while", kept, before)
+	}
+	if err := trimProgram(0); err != nil {
+		t.Fatal(err)
+	}
+	if after := mustResidentFiles(t); after > before/2 {
+		t.Errorf("%d bytes of files are resident, %d before", after, before)
 	}
 }
 
-// residentFilePages is in KiB.
-func residentFilePages(t *testing.T) int {
+// touchProgram makes all of the program resident.
+func touchProgram(t *testing.T) {
 	t.Helper()
-	status, err := os.ReadFile("/proc/self/status")
+	smaps, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, value, _ := strings.Cut(string(status), "\nRssFile:")
-	value, _, _ = strings.Cut(value, " kB")
-	kib, err := strconv.Atoi(strings.TrimSpace(value))
+	areas, err := parseSmaps(smaps)
 	if err != nil {
-		t.Fatalf("RssFile: %v", err)
+		t.Fatal(err)
 	}
-	return kib
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory, err := os.Open("/proc/self/mem")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = memory.Close() }()
+	for _, a := range areas {
+		if a.file != program {
+			continue
+		}
+		if _, err := memory.ReadAt(make([]byte, a.size), int64(a.start)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustResidentFiles(t *testing.T) int {
+	t.Helper()
+	resident, err := residentFiles()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resident
 }
 
 func TestParseSmaps(t *testing.T) {
 	got, err := parseSmaps([]byte(`00400000-00402000 r-xp 00000000 fe:00 1234                               /a program
 Size:                  8 kB
 Anonymous:             0 kB
+Swap:                  0 kB
 VmFlags: rd ex mr mw me 
 00402000-00403000 r--p 00002000 fe:00 1234                               /a program
 Anonymous:             4 kB
+Swap:                  0 kB
 00403000-00404000 rw-p 00003000 fe:00 1234                               /a program
 Anonymous:             0 kB
+Swap:                  8 kB
 c000000000-c000001000 rw-p 00000000 00:00 0 
-Anonymous:             4 kB
 ffffffffff600000-ffffffffff601000 --xp 00000000 00:00 0                  [vsyscall]
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []area{
-		{start: 0x400000, size: 0x2000, file: "/a program"},
-		{start: 0x402000, size: 0x1000, file: "/a program", written: true},
-		{start: 0x403000, size: 0x1000, file: "/a program", writable: true},
-		{start: 0xc000000000, size: 0x1000, writable: true, written: true},
-		{start: 0xffffffffff600000, size: 0x1000, file: "[vsyscall]", written: true},
+		{start: 0x400000, size: 0x2000, anonymous: "0 kB", swap: "0 kB", file: "/a program"},
+		{start: 0x402000, size: 0x1000, anonymous: "4 kB", swap: "0 kB", file: "/a program"},
+		{start: 0x403000, size: 0x1000, writable: true, anonymous: "0 kB", swap: "8 kB", file: "/a program"},
+		{start: 0xc000000000, size: 0x1000, writable: true},
+		{start: 0xffffffffff600000, size: 0x1000, file: "[vsyscall]"},
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(area{})); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	for _, bad := range []string{"nonsense", "2-1 r-xp 0 0:0 0", "1-2 r-xp", "x-2 r-xp 0 0:0 0", "1-y r-xp 0 0:0 0"} {
+	for _, bad := range []string{"nonsense", "2-1 r-xp 0 0:0 0", "1-2 r-xp", "x-2 r-xp 0 0:0 0", "1-y r-xp 0 0:0 0", "Swap: 0 kB"} {
 		if got, err := parseSmaps([]byte(bad)); err == nil {
 			t.Errorf("%q is read as %v", bad, got)
+		}
+	}
+}
+
+func TestOnlyCleanAreasAreTrimmed(t *testing.T) {
+	for name, row := range map[string]struct {
+		area area
+		want bool
+	}{
+		"as the file":     {area{anonymous: "0 kB", swap: "0 kB"}, true},
+		"writable":        {area{writable: true, anonymous: "0 kB", swap: "0 kB"}, false},
+		"relocated":       {area{anonymous: "4 kB", swap: "0 kB"}, false},
+		"and swapped out": {area{anonymous: "0 kB", swap: "4 kB"}, false},
+		"unknown":         {area{}, false},
+		"no swap told":    {area{anonymous: "0 kB"}, false},
+	} {
+		if got := row.area.clean(); got != row.want {
+			t.Errorf("%s: clean is %t", name, got)
 		}
 	}
 }

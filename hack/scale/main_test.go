@@ -99,11 +99,11 @@ func sample(driver string, took seconds) *result {
 		}
 	}
 	return &result{
-		Conditions:  conditions{Driver: driver, Machines: 10, Boot: 20, LatencyMin: 0.03, LatencyMax: 0.08, Faults: 0.01, Surge: "25%"},
-		Computer:    computer{OS: "linux", CPUs: 2, Model: "A <fast> CPU"},
-		StartedAt:   begin,
-		Phases:      []phaseResult{phase("up"), phase("roll"), phase("down")},
-		SidecarIdle: 31, SidecarIdleAnonymous: 9, SidecarPeak: 88,
+		Conditions:   conditions{Driver: driver, Machines: 10, Boot: 20, LatencyMin: 0.03, LatencyMax: 0.08, Faults: 0.01, Surge: "25%"},
+		Computer:     computer{OS: "linux", CPUs: 2, Model: "A <fast> CPU"},
+		StartedAt:    begin,
+		Phases:       []phaseResult{phase("up"), phase("roll"), phase("down")},
+		SidecarReady: 0.25, SidecarIdle: 31, SidecarIdleAnonymous: 9, SidecarPeak: 88,
 	}
 }
 
@@ -126,7 +126,7 @@ func TestReport(t *testing.T) {
 		"10 machines, driver stackit boot 20s, delete 0s, surge 25%, API latency 30 to 80 ms, 1% of calls answered 503 2 CPUs",
 		"up roll down", "time to all (s) 30.0 30.0 30.0", "times the floor 2.00 2.00 2.00",
 		"Machine to server, p50 / p99 (s) - - -", "ACTIVE to Running, p50 / p99 (s) 1.5 / 2.5",
-		"API calls a server 4.00", "ListServers 2.50", "31 MiB resident when idle (9 of it anonymous), 88 MiB at most",
+		"API calls a server 4.00", "ListServers 2.50", "ready after 0.25 s, 31 MiB resident when idle (9 of it anonymous), 88 MiB at most",
 	} {
 		g.Expect(text).To(ContainSubstring(wanted))
 	}

@@ -91,8 +91,8 @@ func (o options) validate() error {
 	return nil
 }
 
-// The flags Gardener sets, but for the sidecar's --concurrent-syncs: with the 50 of
-// its default, machines would wait for workers that wait for servers.
+// The flags Gardener sets. --concurrent-syncs of the sidecar is the default of this
+// driver, given so that the floor has it, too.
 var (
 	sidecarArgs = []string{"--kube-api-qps=100", "--kube-api-burst=200", "--concurrent-syncs=500"}
 	managerArgs = []string{"--kube-api-qps=150", "--kube-api-burst=200", "--concurrent-syncs=30"}

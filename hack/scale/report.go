@@ -72,8 +72,8 @@ func report(out io.Writer, r, floor *result) error {
 	for _, part := range append(partNames(), cloudPart, othersPart) {
 		row("CPU (s), "+part, func(p phaseResult) string { return tenths(p.CPU[part]) })
 	}
-	return say(out, "\n%s\n%s\n%s\n\n%s\n%s: %.0f MiB resident when idle (%.0f of it anonymous), %.0f MiB at most\n",
-		r.Conditions.headline(), r.Conditions.details(), r.Computer.processor(), &table, localenv.PartSidecar, r.SidecarIdle, r.SidecarIdleAnonymous, r.SidecarPeak)
+	return say(out, "\n%s\n%s\n%s\n\n%s\n%s: ready after %.2f s, %.0f MiB resident when idle (%.0f of it anonymous), %.0f MiB at most\n",
+		r.Conditions.headline(), r.Conditions.details(), r.Computer.processor(), &table, localenv.PartSidecar, r.SidecarReady, r.SidecarIdle, r.SidecarIdleAnonymous, r.SidecarPeak)
 }
 
 func tenths(s seconds) string { return fmt.Sprintf("%.1f", s) }

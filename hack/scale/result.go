@@ -20,6 +20,8 @@ type result struct {
 	Computer   computer      `json:"computer"`
 	StartedAt  time.Time     `json:"startedAt"`
 	Phases     []phaseResult `json:"phases"`
+	// SidecarReady is from its start until it answers on /healthz.
+	SidecarReady seconds `json:"sidecarReadySeconds,omitempty"`
 	// SidecarIdle and SidecarPeak are its resident memory before the first Machine
 	// and at most; SidecarIdleAnonymous leaves out what is in the program's file.
 	SidecarIdle          mebibytes `json:"sidecarIdleMiB,omitempty"`

@@ -214,7 +214,7 @@ func (c *cluster) collectOrphans() bool {
 	complete := true
 	for _, name := range []string{classA, classB} {
 		class, secret := c.inputs(name)
-		listed, err := p.driver.ListMachines(p.ctx, &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
+		listed, err := p.driver.ListMachines(calledBy(p.ctx, "collector"), &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
 		if p.dead() {
 			return false
 		}
@@ -255,7 +255,7 @@ func (c *cluster) keeps(machine, providerID string) bool {
 // deleteOrphan asks with nothing but name and ProviderID, as the manager does.
 func (c *cluster) deleteOrphan(p *process, class *v1alpha1.MachineClass, secret *corev1.Secret, name, id string) bool {
 	c.world.log("%s %s: %s is an orphan", c.name, name, id)
-	_, err := p.driver.DeleteMachine(p.ctx, &driver.DeleteMachineRequest{
+	_, err := p.driver.DeleteMachine(calledBy(p.ctx, "collector"), &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "simulated"},
 			Spec:       v1alpha1.MachineSpec{ProviderID: id},

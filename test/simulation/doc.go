@@ -29,13 +29,14 @@
 //
 // # What repeats itself
 //
-// Everything that is drawn depends on the seed and on what it is drawn for, not on
-// what else goes on, and hardly any two events have the same moment. What does have
-// it is ordered by Go's scheduler: calls that wait for the same list or the end of the
-// same Retry-After, or that a crash ends together. Seeds with one cluster, one Machine
-// and no crash go the same way, as a test checks for 20 of them; of the others most do,
-// more with GOMAXPROCS=1. A run that fails writes its trace to a file, for the case that
-// it does not again.
+// Everything that is drawn depends on the seed and on what it is drawn for (for which
+// call, too: the end of a Retry-After lets several go at the same moment), not on what
+// else goes on, and hardly any two events have the same moment. What does have it is
+// ordered by Go's scheduler: calls that wait for the same list or the next read, or that
+// a crash ends together. Seeds with one cluster, one Machine and no crash go the same
+// way, as a test checks for 20 of them, nearly all with two such clusters, too; of the
+// others about half do, more with GOMAXPROCS=1. A run that fails writes its trace to a
+// file, for the case that it does not again.
 //
 // # What is not covered
 //

@@ -15,7 +15,9 @@ type call struct {
 	// cluster whose process asks; operation of the API; subject is what it is
 	// about, in the trace's names.
 	cluster, operation, subject string
-	// repeat counts earlier requests of the same kind.
+	// caller is for whom the request is made; "" if for several, as a list is.
+	caller string
+	// repeat counts earlier requests of the same kind for this caller.
 	repeat int
 }
 
@@ -64,7 +66,7 @@ type odds struct {
 }
 
 func (o *odds) request(c call) upset {
-	rng := random(o.plan.Seed, "request", c.cluster, c.operation, c.subject, c.repeat)
+	rng := random(o.plan.Seed, "request", c.cluster, c.operation, c.subject, c.caller, c.repeat)
 	u := upset{there: between(rng, time.Millisecond, o.plan.Latency), back: between(rng, time.Millisecond, o.plan.Latency)}
 	if o.over.Load() {
 		return u

@@ -306,7 +306,7 @@ func drive[Request, Response any](r *reconcile, method string,
 	f func(context.Context, *Request) (*Response, error), request *Request) (response *Response, code codes.Code, alive bool) {
 	name := r.machine.Name
 	r.world.log("%s %s %s begins", r.name, name, method)
-	response, err := f(r.process.ctx, request)
+	response, err := f(calledBy(r.process.ctx, name+" "+method), request)
 	if r.process.dead() {
 		return nil, codes.Unknown, false
 	}

@@ -122,9 +122,8 @@ func report(t *testing.T, plan *Plan, result Result, again string) {
 }
 
 // TestASeedRepeatsItself compares the traces of two runs. Of one cluster with one
-// Machine and without crashes: several calls wait for the same list, or for the end of
-// the same Retry-After, a crash ends all at once, and which of them goes on first is
-// the scheduler's choice.
+// Machine and without crashes: where several wait for the same list or the next read,
+// or a crash ends all at once, which goes on first is the scheduler's choice.
 func TestASeedRepeatsItself(t *testing.T) {
 	for seed := range uint64(20) {
 		plan := NewPlan(seed + 1)

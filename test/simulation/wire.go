@@ -81,7 +81,7 @@ func (w *wire) under(request *http.Request, c call, u upset) error {
 	if !w.process.dead() {
 		return nil
 	}
-	rng := random(w.world.plan.Seed, "overtaken", c.cluster, c.operation, c.subject, c.repeat)
+	rng := random(w.world.plan.Seed, "overtaken", c.cluster, c.operation, c.subject, c.caller, c.repeat)
 	if late := between(rng, 0, w.world.plan.Late); late > 0 && rng.IntN(2) == 0 {
 		w.world.carryOutLate(request, c, late, w.process)
 	}
@@ -123,10 +123,20 @@ func (w *world) describe(cluster string, request *http.Request) call {
 	w.calls++
 	w.begun[c.cluster] = append(w.begun[c.cluster], w.clock.Since(w.start))
 	c.number = w.calls
-	key := c.cluster + c.operation + c.subject
+	c.caller, _ = request.Context().Value(caller{}).(string)
+	key := c.cluster + c.operation + c.subject + c.caller
 	c.repeat = w.repeats[key]
 	w.repeats[key]++
 	return c
+}
+
+// caller is the key of who calls the driver, in the context of the call.
+type caller struct{}
+
+// calledBy lets two calls that ask for the same at the same moment differ in what
+// befalls them: which of them is the first would be the scheduler's choice.
+func calledBy(ctx context.Context, who string) context.Context {
+	return context.WithValue(ctx, caller{}, who)
 }
 
 func operationOf(request *http.Request) string {

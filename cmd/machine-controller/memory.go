@@ -19,15 +19,15 @@ const (
 	gcPercent = 25
 	// trimPeriod is how often the resident pages of the program are looked at.
 	trimPeriod = 10 * time.Second
-	// trimAbove is from how many bytes of them on it is worth while to drop them. Those
+	// trimAbove is from how many bytes of files on it is worth while to drop them. Those
 	// in use come back with the next few page faults.
 	trimAbove = 8 << 20
 )
 
 // boundMemory sets gcPercent, unless GOGC is set, and keeps the resident set small as
 // long as the process lives: most pages of the program are needed for its start only.
-// They stay in the page cache, so that it is the resident set that shrinks, and not
-// the working set of the container.
+// They stay in the page cache: it is the resident set that shrinks, not what the
+// container is charged with.
 func boundMemory() {
 	setGCPercent()
 	go func() {

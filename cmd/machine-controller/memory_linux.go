@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -33,15 +34,16 @@ func trimProgram(above int) error {
 	if err != nil {
 		return err
 	}
+	var errs []error
 	for _, a := range areas {
 		if a.file != program || !a.clean() {
 			continue
 		}
 		if _, _, errno := syscall.Syscall(syscall.SYS_MADVISE, a.start, a.size, syscall.MADV_DONTNEED); errno != 0 {
-			return fmt.Errorf("madvise of %d bytes at %#x: %w", a.size, a.start, errno)
+			errs = append(errs, fmt.Errorf("madvise of %d bytes at %#x: %w", a.size, a.start, errno))
 		}
 	}
-	return nil
+	return errors.Join(errs...)
 }
 
 // residentFiles returns how many bytes of files are resident: the third field of

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -58,5 +59,27 @@ func TestACallDuringALongRequestMakesNoOther(t *testing.T) {
 			t.Error(errs[0])
 		}
 		wantCode(t, errs[1], codes.Aborted)
+	})
+}
+
+// The server is made, and reading the answer panics long after the request was claimed.
+func TestAPanicInTheRequestIsLikeALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigInMemory(t, iaasmock.WithListLag(20*time.Second))
+		cloud, panicked := r.api, false
+		r.api = http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+			cloud.ServeHTTP(w, request)
+			if request.Method == http.MethodPost && !panicked {
+				panicked = true
+				panic("cannot read this")
+			}
+		})
+		r.driver = provider.NewProvider(r.inMemorySessions(),
+			provider.WithActingSince(func() time.Time { return time.Now().Add(-time.Hour) }))
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: 25 * time.Second})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.Internal)
+		r.mustCreate(machine("m1"))
+		r.onlyServer()
 	})
 }

@@ -177,7 +177,11 @@ func (c *call) discard(ctx context.Context, servers []Server) error {
 
 // post asks for the server; the ledger knows already that it does.
 func (c *creation) post(ctx context.Context) (*Server, error) {
-	defer c.ledger.update(c.key, func(e *entry) { e.posting = false })
+	defer c.ledger.update(c.key, func(e *entry) {
+		if e.posting { // a panic: nobody knows what became of it
+			e.posting, e.posted = false, c.inventory.clock.Now()
+		}
+	})
 	// The request may have to wait for the rate limit, and this process may stand still
 	// meanwhile: then another one may have led, and asked.
 	alone := func() bool { return !c.absent.Before(c.predecessors()) }
@@ -188,16 +192,16 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 		c.ledger.update(c.key, func(e *entry) {
 			e.lose()
 			// The request may have been sent long after it was claimed.
-			e.serverID, e.posted = server.ID, c.inventory.clock.Now()
+			e.serverID, e.posting, e.posted = server.ID, false, c.inventory.clock.Now()
 			e.made = e.posted
 		})
 		return server, nil
 	case !outcomeUnknown(err):
-		c.ledger.update(c.key, func(e *entry) { e.posted = time.Time{} })
+		c.ledger.update(c.key, func(e *entry) { e.posting, e.posted = false, time.Time{} })
 		c.exhausted.note(c.classKey(), c.rawSpec, err)
 		return nil, err
 	}
-	c.ledger.update(c.key, func(e *entry) { e.posted = c.inventory.clock.Now() })
+	c.ledger.update(c.key, func(e *entry) { e.posting, e.posted = false, c.inventory.clock.Now() })
 	klog.InfoS("The request for a server was not answered, looking for its result", "machine", c.machine, "err", err)
 	found, lookUpErr := c.lookUp(ctx, c.ledger.get(c.key))
 	switch {

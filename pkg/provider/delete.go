@@ -38,7 +38,8 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	}
 	// As a rule the name finds them all.
 	var servers []Server
-	if !d.clusterUnknown {
+	last, unread := d.ledger.get(d.key), d.clusterUnknown
+	if !unread {
 		named := d.namedServers(ctx, d.soon)
 		if named.err != nil {
 			return nil, named.err
@@ -48,12 +49,13 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	if servers, err = d.appendOwned(ctx, servers, serverID, true); err != nil {
 		return nil, err
 	}
-	if servers, err = d.appendOwned(ctx, servers, d.ledger.get(d.key).serverID, false); err != nil {
+	if servers, err = d.appendOwned(ctx, servers, last.serverID, false); err != nil {
 		return nil, err
 	}
-	// One that is being deleted tells nothing: CreateMachine made another beside it.
-	known := serverID != "" || anyStays(servers)
-	if d.nameless || known && !d.clusterUnknown {
+	// One that is being deleted tells nothing, unless it is what the last POST made:
+	// CreateMachine makes another beside it.
+	known := serverID != "" || anyStays(servers) || last.answered()
+	if d.nameless || known && !unread {
 		return servers, nil
 	}
 	others, err := d.certainlyNamed(ctx, known)

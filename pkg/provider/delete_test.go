@@ -133,6 +133,9 @@ func TestDeleteMachineWithABrokenClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			response := r.mustCreate(machine("m1"))
+			if name == "wrong types" { // the cluster is learnt from the server, and finds the other
+				r.makeServer("m1", nil)
+			}
 			r.restart()
 			r.class.ProviderSpec = runtime.RawExtension{Raw: []byte(spec)}
 			m := withID(r.deleted(machine("m1")), response.ProviderID)

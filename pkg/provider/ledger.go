@@ -29,7 +29,7 @@ type entry struct {
 	// posted is when a POST was last sent or given up, whichever is later; zero if
 	// none was that may have been accepted.
 	posted time.Time
-	// posting is set while a call sends one, or looks for what became of it.
+	// posting is set while a call sends one.
 	posting bool
 	// made is when the POST of the ledger's server was answered; zero if it was not.
 	made time.Time
@@ -127,6 +127,11 @@ func (e *entry) certainFrom(settle time.Duration, predecessor time.Time) time.Ti
 		return e.posted.Add(settle)
 	}
 	return predecessor
+}
+
+// answered says whether the machine's server is what the last POST made.
+func (e *entry) answered() bool {
+	return e.serverID != "" && !e.made.IsZero() && e.made.Equal(e.posted)
 }
 
 // lose forgets a server that is gone, but not that a POST was sent.

@@ -202,12 +202,14 @@ const maxWarned = 1000
 func (p *Provider) warnOnce(warning string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.warned[warning] {
+		return false
+	}
 	if len(p.warned) >= maxWarned {
 		clear(p.warned)
 	}
-	given := p.warned[warning]
 	p.warned[warning] = true
-	return !given
+	return true
 }
 
 func newStackitClient(session *spi.Session, region string) StackitClient {

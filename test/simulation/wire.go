@@ -217,7 +217,11 @@ func (w *world) carryOutLate(request *http.Request, c call, late time.Duration, 
 }
 
 func (c call) String() string {
-	return fmt.Sprintf("%s   %s %s #%d", c.cluster, c.operation, c.subject, c.repeat)
+	text := fmt.Sprintf("%s   %s %s #%d", c.cluster, c.operation, c.subject, c.repeat)
+	if c.caller != "" {
+		text += " for " + c.caller
+	}
+	return text
 }
 
 func outcome(u upset, response *http.Response, err error) string {

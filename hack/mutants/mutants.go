@@ -62,7 +62,7 @@ var mutants = []mutant{
 	{"servers in ERROR are not adopted", []edit{{create, "if err == nil && !server.leaving() && server.Status != statusError {", "if err == nil && !server.leaving() {"}}},
 	{"second servers are deleted", []edit{{create, "if rest := servers[1:]; len(rest) > 0 {", "if rest := servers[1:]; len(rest) > 99 {"}}},
 	{"two calls never POST for one Machine", []edit{{create, "if !c.ledger.claim(c.key, seen) {", "if !c.ledger.claim(c.key, seen) && c.machine == \"\" {"}}},
-	{"the ledger knows the server that was made", []edit{{create, "e.serverID, e.posted = server.ID, c.inventory.clock.Now()", "e.posted = c.inventory.clock.Now()"}}},
+	{"the ledger knows the server that was made", []edit{{create, "e.serverID, e.posting, e.posted = server.ID, false, c.inventory.clock.Now()", "e.posting, e.posted = false, c.inventory.clock.Now()"}}},
 	{"a lost POST is remembered", []edit{{create, "case !outcomeUnknown(err):", "case err != nil:"}}},
 	{"status tells that the server is not initialized", []edit{{core, "if !initialized {", "if !initialized && server == nil {"}}},
 	{"the initialization is asked for in any state", []edit{{core, "\tc.adopt(server.ID)\n\tinitialized, err", "\tif server.Status != statusActive {\n\t\treturn response, nil\n\t}\n\tc.adopt(server.ID)\n\tinitialized, err"}}},

@@ -135,9 +135,10 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	defer cancel()
 
 	c.soon.patient = true
-	known := c.ledger.get(c.key)
+	known, predecessor := c.ledger.get(c.key), p.predecessorsUntil(request.Machine)
 	deletion := &deletion{call: c, machine: request.Machine,
-		certain: known.certainFrom(*p.settle, p.predecessorsUntil(request.Machine))}
+		certain:  known.certainFrom(*p.settle, predecessor),
+		answered: known.answered() && !predecessor.After(known.posted)}
 	servers, err := deletion.victims(ctx)
 	if err != nil {
 		return nil, err

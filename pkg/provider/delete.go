@@ -22,6 +22,8 @@ type deletion struct {
 	// certain is when a look-up must begin to see every request for a server that
 	// may have been sent.
 	certain time.Time
+	// answered says that the last of them was this process's, and which server it made.
+	answered bool
 }
 
 // victims are the servers to delete, each checked to be the machine's. Those that
@@ -38,7 +40,7 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	}
 	// As a rule the name finds them all.
 	var servers []Server
-	last, unread := d.ledger.get(d.key), d.clusterUnknown
+	unread := d.clusterUnknown
 	if !unread {
 		named := d.namedServers(ctx, d.soon)
 		if named.err != nil {
@@ -49,12 +51,12 @@ func (d *deletion) victims(ctx context.Context) ([]Server, error) {
 	if servers, err = d.appendOwned(ctx, servers, serverID, true); err != nil {
 		return nil, err
 	}
-	if servers, err = d.appendOwned(ctx, servers, last.serverID, false); err != nil {
+	if servers, err = d.appendOwned(ctx, servers, d.ledger.get(d.key).serverID, false); err != nil {
 		return nil, err
 	}
 	// One that is being deleted tells nothing, unless it is what the last POST made:
 	// CreateMachine makes another beside it.
-	known := serverID != "" || anyStays(servers) || last.answered()
+	known := serverID != "" || anyStays(servers) || d.answered
 	if d.nameless || known && !unread {
 		return servers, nil
 	}

@@ -181,25 +181,34 @@ func TestDeleteMachineByNameWaitsForLostRequests(t *testing.T) {
 	r.wantNothingLeft()
 }
 
-// CreateMachine makes a server beside one that is being deleted. Its answer was lost,
-// and it does not show yet when the machine is deleted.
+// CreateMachine makes a server beside one that is being deleted: here a predecessor
+// did, or a successor while this process stood still. It does not show yet.
 func TestDeleteMachineSeesBeyondAServerThatGoes(t *testing.T) {
-	r := newRig(t, iaasmock.WithListLag(20*time.Second), iaasmock.WithDeleteDuration(time.Minute))
-	m := machine("m1")
-	m.CreationTimestamp = metav1.NewTime(r.clock.Now())
-	going := r.makeServer("m1", nil)
-	r.clock.Step(30 * time.Second)
-	if err := r.session().API.DeleteServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, going).Execute(); err != nil {
-		t.Fatal(err)
+	for name, restarts := range map[string]bool{"after a restart": true, "after a pause": false} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(20*time.Second), iaasmock.WithDeleteDuration(time.Minute))
+			since := r.clock.Now()
+			acting := provider.WithActingSince(func() time.Time { return since })
+			r.restart(acting)
+			m := machine("m1")
+			m.CreationTimestamp = metav1.NewTime(since.Add(time.Second))
+			r.mustCreate(m)
+			r.clock.Step(30 * time.Second)
+			if err := r.session().API.DeleteServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.onlyServer().ID).Execute(); err != nil {
+				t.Fatal(err)
+			}
+			r.clock.Step(25 * time.Second)
+			r.makeServer("m1", nil)
+			since = r.clock.Now()
+			if restarts {
+				r.restart(acting)
+			}
+			if err := r.delete(r.deleted(m)); err != nil {
+				t.Fatal(err)
+			}
+			r.wantNothingLeft()
+		})
 	}
-	r.clock.Step(25 * time.Second)
-	r.makeServer("m1", nil)
-	restarted := r.clock.Now().Add(time.Second)
-	r.restart(provider.WithActingSince(func() time.Time { return restarted }))
-	if err := r.delete(r.deleted(m)); err != nil {
-		t.Fatal(err)
-	}
-	r.wantNothingLeft()
 }
 
 func TestDeleteMachineBelievesNoSingleNotFound(t *testing.T) {

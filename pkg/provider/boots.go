@@ -15,8 +15,10 @@ const (
 	// failingEarly is how long a new server is read every tick: one for which there
 	// is no host fails within seconds.
 	failingEarly = 5 * time.Second
-	// bootMargin is the part of the usual time after which a server may run.
-	bootMargin = 0.9
+	// bootMargin is how much earlier than usual a server may well run.
+	bootMargin = 3 * time.Second
+	// lullTick is the most between two reads in a lull.
+	lullTick = 30 * time.Second
 )
 
 // boots remembers how long the servers of a class take to run, so that there are
@@ -43,9 +45,13 @@ func newBoots(clock clock.PassiveClock) *boots {
 	return &boots{clock: clock, usual: map[classKey]usualBoot{}}
 }
 
-// note learns from a server that was seen to run that long after its request. A
-// faster one counts at once, slower ones little by little.
+// note learns from a server that ran that long after it was created, as the cloud
+// tells: when the driver noticed depends on when it looked. A faster one counts at
+// once, slower ones little by little.
 func (b *boots) note(key classKey, took time.Duration) {
+	if took <= 0 { // the cloud does not tell
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
@@ -59,18 +65,18 @@ func (b *boots) note(key classKey, took time.Duration) {
 // lull is when reads of a server are of little use that was made then; none if that
 // is not known.
 func (b *boots) lull(key classKey, made time.Time) lull {
-	if made.IsZero() {
-		return lull{}
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	usual := time.Duration(float64(b.usual[key].took) * bootMargin)
-	return lull{from: made.Add(failingEarly), to: made.Add(usual)}
+	usual := b.usual[key].took
+	if usual == 0 || made.IsZero() {
+		return lull{}
+	}
+	return lull{made: made, from: made.Add(failingEarly), to: made.Add(usual - min(usual/10, bootMargin))}
 }
 
-// lull is a time in which nothing is expected to happen; none if it ends before it
-// begins.
-type lull struct{ from, to time.Time }
+// lull is a time in which nothing is expected to happen to a server made before it;
+// none if it ends before it begins.
+type lull struct{ made, from, to time.Time }
 
 // over returns since when something is expected to happen that is awaited since
 // start, and the least time between two reads: after the lull it may be any moment.
@@ -81,15 +87,16 @@ func (l lull) over(start, now time.Time) (since time.Time, least time.Duration) 
 	return start, tick
 }
 
-// after returns when to read instead of due: in the lull that is a slow tick from
-// now, or its end. Reads never stop: one server that took minutes, as the first with
-// a new image may, must not keep the next waiting that takes seconds, and a server
-// may fail or vanish at any time.
+// after returns when to read instead of due: in the lull that is at twice the
+// server's age, or at its end. So the number of reads hardly depends on how long it
+// is, but they never stop: one server that took minutes, as the first with a new image
+// may, must not keep the next waiting that takes seconds, and a server may fail or
+// vanish at any time.
 func (l lull) after(due, now time.Time) time.Time {
 	if !due.After(l.from) || !due.Before(l.to) {
 		return due
 	}
-	if slow := now.Add(slowTick); slow.Before(l.to) {
+	if slow := now.Add(min(now.Sub(l.made), lullTick)); slow.Before(l.to) {
 		return slow
 	}
 	return l.to

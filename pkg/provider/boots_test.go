@@ -18,6 +18,8 @@ func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
 		{20 * time.Second, 20 * time.Second},
 		{120 * time.Second, 30 * time.Second},
 		{25 * time.Second, 25 * time.Second},
+		{0, 25 * time.Second}, // the cloud did not tell
+		{-time.Second, 25 * time.Second},
 	} {
 		b.note(key, row.took)
 		if got := b.usual[key].took; got != row.usual {
@@ -45,27 +47,35 @@ func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
 
 func TestReadsInTheLull(t *testing.T) {
 	posted := time.Unix(1e9, 0)
-	b, key := newBoots(clock.RealClock{}), classKey{class: "class-a"}
-	b.note(key, 40*time.Second)
-	quiet := b.lull(key, posted) // 5 s to 36 s
-	for name, row := range map[string]struct{ now, due, want time.Duration }{
-		"before it":       {1 * time.Second, 2 * time.Second, 2 * time.Second},
-		"in it":           {7 * time.Second, 8 * time.Second, 12 * time.Second},
-		"at its end":      {34 * time.Second, 35 * time.Second, 36 * time.Second},
-		"that end in it":  {35 * time.Second, 36 * time.Second, 36 * time.Second},
-		"after it":        {40 * time.Second, 41 * time.Second, 41 * time.Second},
-		"that lead in it": {5 * time.Second, 6 * time.Second, 10 * time.Second},
+	b, short, long := newBoots(clock.RealClock{}), classKey{class: "class-a"}, classKey{class: "class-b"}
+	b.note(short, 40*time.Second)
+	b.note(long, 5*time.Minute)
+	quiet := b.lull(short, posted) // 5 s to 37 s
+	for name, row := range map[string]struct {
+		lull           lull
+		now, due, want time.Duration
+	}{
+		"before it":       {quiet, 1 * time.Second, 2 * time.Second, 2 * time.Second},
+		"that lead in it": {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
+		"in it":           {quiet, 10 * time.Second, 11 * time.Second, 20 * time.Second},
+		"at its end":      {quiet, 20 * time.Second, 21 * time.Second, 37 * time.Second},
+		"that end in it":  {quiet, 36 * time.Second, 37 * time.Second, 37 * time.Second},
+		"after it":        {quiet, 40 * time.Second, 41 * time.Second, 41 * time.Second},
+		"in a long one":   {b.lull(long, posted), time.Minute, 61 * time.Second, 90 * time.Second},
 	} {
-		if got := quiet.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
+		if got := row.lull.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)
 		}
 	}
 	for now, want := range map[time.Duration]struct{ since, least time.Duration }{
 		10 * time.Second: {0, tick},
-		36 * time.Second: {36 * time.Second, quickTick},
+		37 * time.Second: {37 * time.Second, quickTick},
 	} {
 		if since, least := quiet.over(posted, posted.Add(now)); !since.Equal(posted.Add(want.since)) || least != want.least {
 			t.Errorf("after %s it is awaited since %s, and read every %s; want %s, %s", now, since.Sub(posted), least, want.since, want.least)
 		}
+	}
+	if got := b.lull(classKey{class: "class-c"}, posted).after(posted.Add(61*time.Second), posted.Add(time.Minute)); !got.Equal(posted.Add(61 * time.Second)) {
+		t.Errorf("a server of which nothing is known is read after %s", got.Sub(posted))
 	}
 }

@@ -230,8 +230,8 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 		}
 		return false
 	})
-	if err == nil && server.Status == statusActive && !made.IsZero() {
-		c.boots.note(c.classKey(), c.inventory.clock.Since(made))
+	if err == nil && server.Status == statusActive {
+		c.boots.note(c.classKey(), server.LaunchedAt.Sub(server.CreatedAt))
 	}
 	return c.verdict(ctx, server, err)
 }

@@ -91,6 +91,7 @@ func serverFromSDK(server *iaas.Server) *Server {
 		ErrorMessage: withoutStrayWords(server.GetErrorMessage()),
 		Labels:       stringValues(server.Labels),
 		CreatedAt:    server.GetCreatedAt(),
+		LaunchedAt:   server.GetLaunchedAt(),
 	}
 }
 

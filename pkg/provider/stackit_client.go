@@ -45,6 +45,8 @@ type Server struct {
 	ErrorMessage string
 	Labels       map[string]string
 	CreatedAt    time.Time
+	// LaunchedAt is when the server ran for the first time; zero before.
+	LaunchedAt time.Time
 }
 
 // Server states that the driver tells apart; all others are waited for. The API

@@ -17,11 +17,11 @@ const (
 	// tick is the least time between two reads of something awaited, slowTick the
 	// most; quickTick is the least when it is expected to happen.
 	tick      = time.Second
-	slowTick  = 5 * time.Second
+	slowTick  = 10 * time.Second
 	quickTick = tick / 2
 	// ticksOfAge is the part of the time waited so far that a tick takes: what takes
-	// long is noticed that much later, and its reads become few.
-	ticksOfAge = 12
+	// long is noticed a tenth later, and its reads become few.
+	ticksOfAge = 10
 )
 
 // errGone says that a server is proved to be gone.

@@ -62,7 +62,7 @@ func BenchmarkMachine(b *testing.B) {
 				}
 				lives++
 			}
-			// One alone reads every second while it boots (10 s) and goes (5 s): 23, and
+			// The first reads every second while it boots (10 s) and goes (5 s): 23, and
 			// 25 with addresses.
 			r.reportCalls(b, lives, "calls/machine", 27)
 		})

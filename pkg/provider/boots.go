@@ -37,27 +37,32 @@ type usualBoot struct {
 	at   time.Time
 }
 
-// bootLifetime is how long is remembered what no new boot confirms: a rolled class
-// does not come back.
+// bootLifetime is how long is remembered, at least, what no new boot confirms: a
+// rolled class does not come back.
 const bootLifetime = 24 * time.Hour
 
 func newBoots(clock clock.PassiveClock) *boots {
 	return &boots{clock: clock, usual: map[classKey]usualBoot{}}
 }
 
-// note learns from a server that ran that long after it was created, as the cloud
-// tells: when the driver noticed depends on when it looked. A faster one counts at
-// once, slower ones little by little.
-func (b *boots) note(key classKey, took time.Duration) {
-	if took <= 0 { // the cloud does not tell
+// note learns from a server that was made then and is seen to run now. It may have
+// run for a while: the cloud tells how long it took since it began to make it. A
+// faster one counts at once, slower ones little by little. A server that was made
+// nobody knows when teaches nothing.
+func (b *boots) note(key classKey, made time.Time, server *Server) {
+	if made.IsZero() {
 		return
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.clock.Now()
+	took := now.Sub(made)
+	if server.LaunchedAt.After(server.CreatedAt) {
+		took = min(took, server.LaunchedAt.Sub(server.CreatedAt))
+	}
 	maps.DeleteFunc(b.usual, func(_ classKey, old usualBoot) bool { return now.Sub(old.at) > bootLifetime })
-	if usual, known := b.usual[key]; known && took > usual.took {
-		took = usual.took + (took-usual.took)/10
+	if usual := b.usual[key].took; usual > 0 && took > usual {
+		took = usual + min(took-usual, usual)/10
 	}
 	b.usual[key] = usualBoot{took, now}
 }
@@ -68,32 +73,33 @@ func (b *boots) lull(key classKey, made time.Time) lull {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	usual := b.usual[key].took
-	if usual == 0 || made.IsZero() {
+	quiet := lull{made: made, from: made.Add(failingEarly), to: made.Add(usual - min(usual/10, bootMargin))}
+	if made.IsZero() || !quiet.to.After(quiet.from) {
 		return lull{}
 	}
-	return lull{made: made, from: made.Add(failingEarly), to: made.Add(usual - min(usual/10, bootMargin))}
+	return quiet
 }
 
-// lull is a time in which nothing is expected to happen to a server made before it;
-// none if it ends before it begins.
+// lull is a time in which nothing is expected to happen to a server that was made
+// before it; zero if there is none.
 type lull struct{ made, from, to time.Time }
 
 // over returns since when something is expected to happen that is awaited since
 // start, and the least time between two reads: after the lull it may be any moment.
 func (l lull) over(start, now time.Time) (since time.Time, least time.Duration) {
-	if l.from.Before(l.to) && !now.Before(l.to) {
-		return l.to, quickTick
+	if l.to.IsZero() || now.Before(l.to) {
+		return start, tick
 	}
-	return start, tick
+	return l.to, quickTick
 }
 
-// after returns when to read instead of due: in the lull that is at twice the
-// server's age, or at its end. So the number of reads hardly depends on how long it
-// is, but they never stop: one server that took minutes, as the first with a new image
-// may, must not keep the next waiting that takes seconds, and a server may fail or
-// vanish at any time.
+// after returns when to read instead of due: in the lull that is when the server's
+// age has doubled, or at its end. So the number of reads hardly depends on how long
+// it is, but they never stop: one server that took minutes, as the first with a new
+// image may, must not keep the next waiting that takes seconds, and a server may fail
+// or vanish at any time.
 func (l lull) after(due, now time.Time) time.Time {
-	if !due.After(l.from) || !due.Before(l.to) {
+	if !due.After(l.from) || !now.Before(l.to) {
 		return due
 	}
 	if slow := now.Add(min(now.Sub(l.made), lullTick)); slow.Before(l.to) {

@@ -7,29 +7,39 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
 func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
-	b, key := newBoots(clock.RealClock{}), classKey{class: "class-a"}
-	for i, row := range []struct{ took, usual time.Duration }{
-		{60 * time.Second, 60 * time.Second},
-		{20 * time.Second, 20 * time.Second},
-		{120 * time.Second, 30 * time.Second},
-		{25 * time.Second, 25 * time.Second},
-		{0, 25 * time.Second}, // the cloud did not tell
-		{-time.Second, 25 * time.Second},
+	now := time.Unix(1e9, 0)
+	b, key := newBoots(clocktesting.NewFakePassiveClock(now)), classKey{class: "class-a"}
+	for i, row := range []struct{ seen, told, usual time.Duration }{
+		{60 * time.Second, 0, 60 * time.Second},
+		{60 * time.Second, 50 * time.Second, 50 * time.Second},
+		{20 * time.Second, 22 * time.Second, 20 * time.Second}, // the request took a while
+		{30 * time.Second, 0, 21 * time.Second},
+		{time.Hour, 0, 23100 * time.Millisecond},
+		{22 * time.Second, -time.Second, 22 * time.Second},
 	} {
-		b.note(key, row.took)
+		made := now.Add(-row.seen)
+		server := &Server{CreatedAt: made}
+		if row.told != 0 {
+			server.LaunchedAt = made.Add(row.told)
+		}
+		b.note(key, made, server)
 		if got := b.usual[key].took; got != row.usual {
-			t.Errorf("after boot %d of %s the usual is %s, want %s", i, row.took, got, row.usual)
+			t.Errorf("after boot %d of %s the usual is %s, want %s", i, row.seen, got, row.usual)
 		}
 	}
-	if got := b.lull(key, time.Time{}); got.from.Before(got.to) {
+	b.note(key, time.Time{}, &Server{CreatedAt: now.Add(-time.Second), LaunchedAt: now}) // adopted
+	b.note(key, now.Add(-21*time.Second), &Server{LaunchedAt: now})                      // created nobody knows when
+	if got := b.usual[key].took; got != 21*time.Second {
+		t.Errorf("the usual boot is %s, want 21 s", got)
+	}
+	if got := b.lull(key, time.Time{}); got != (lull{}) {
 		t.Error("a server that was made nobody knows when has a lull")
 	}
-	if got := b.lull(classKey{class: "class-b"}, time.Unix(1e9, 0)); got.from.Before(got.to) {
+	if got := b.lull(classKey{class: "class-b"}, now); got != (lull{}) {
 		t.Errorf("a class of which nothing is known has a lull of %s", got.to.Sub(got.from))
 	}
 }
@@ -37,9 +47,9 @@ func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
 func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
 	now := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
 	b := newBoots(now)
-	b.note(classKey{class: "class-a"}, time.Minute)
+	b.note(classKey{class: "class-a"}, now.Now().Add(-time.Minute), &Server{})
 	now.SetTime(now.Now().Add(bootLifetime + time.Second))
-	b.note(classKey{class: "class-b"}, time.Minute)
+	b.note(classKey{class: "class-b"}, now.Now().Add(-time.Minute), &Server{})
 	if _, kept := b.usual[classKey{class: "class-a"}]; kept || len(b.usual) != 1 {
 		t.Errorf("remembers %v", b.usual)
 	}
@@ -47,21 +57,23 @@ func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
 
 func TestReadsInTheLull(t *testing.T) {
 	posted := time.Unix(1e9, 0)
-	b, short, long := newBoots(clock.RealClock{}), classKey{class: "class-a"}, classKey{class: "class-b"}
-	b.note(short, 40*time.Second)
-	b.note(long, 5*time.Minute)
+	b := newBoots(clocktesting.NewFakePassiveClock(posted))
+	short, long := classKey{class: "class-a"}, classKey{class: "class-b"}
+	b.note(short, posted.Add(-40*time.Second), &Server{})
+	b.note(long, posted.Add(-5*time.Minute), &Server{})
 	quiet := b.lull(short, posted) // 5 s to 37 s
 	for name, row := range map[string]struct {
 		lull           lull
 		now, due, want time.Duration
 	}{
-		"before it":       {quiet, 1 * time.Second, 2 * time.Second, 2 * time.Second},
-		"that lead in it": {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
-		"in it":           {quiet, 10 * time.Second, 11 * time.Second, 20 * time.Second},
-		"at its end":      {quiet, 20 * time.Second, 21 * time.Second, 37 * time.Second},
-		"that end in it":  {quiet, 36 * time.Second, 37 * time.Second, 37 * time.Second},
-		"after it":        {quiet, 40 * time.Second, 41 * time.Second, 41 * time.Second},
-		"in a long one":   {b.lull(long, posted), time.Minute, 61 * time.Second, 90 * time.Second},
+		"before it":        {quiet, 1 * time.Second, 2 * time.Second, 2 * time.Second},
+		"that lead in it":  {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
+		"in it":            {quiet, 10 * time.Second, 11 * time.Second, 20 * time.Second},
+		"at its end":       {quiet, 20 * time.Second, 21 * time.Second, 37 * time.Second},
+		"that lead out":    {quiet, 36 * time.Second, 46 * time.Second, 37 * time.Second},
+		"that end with it": {quiet, 36 * time.Second, 37 * time.Second, 37 * time.Second},
+		"after it":         {quiet, 40 * time.Second, 41 * time.Second, 41 * time.Second},
+		"in a long one":    {b.lull(long, posted), time.Minute, 61 * time.Second, 90 * time.Second},
 	} {
 		if got := row.lull.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)

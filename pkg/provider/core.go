@@ -210,7 +210,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
-	server, err := look.await(ctx, serverID, nil, lull{}, func(server *Server) bool {
+	server, err := look.await(ctx, serverID, nil, noLull, func(server *Server) bool {
 		return server.Status == statusActive || server.Status == statusError
 	})
 	switch {
@@ -232,7 +232,7 @@ func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region
 	}
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
-	_, err = look.await(ctx, serverID, nil, lull{}, func(*Server) bool { return false })
+	_, err = look.await(ctx, serverID, nil, noLull, func(*Server) bool { return false })
 	if errors.Is(err, errGone) {
 		return nil
 	}

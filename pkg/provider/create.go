@@ -221,7 +221,8 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 	}
 	made := c.ledger.get(c.key).made
 	looks := 0
-	server, err := c.inventory.await(ctx, server.ID, nil, c.boots.lull(c.classKey(), made), func(server *Server) bool {
+	quiet := func() lull { return c.boots.lull(c.classKey(), made) }
+	server, err := c.inventory.await(ctx, server.ID, nil, quiet, func(server *Server) bool {
 		if server.Status == statusActive || server.Status == statusError || server.leaving() {
 			return true
 		}
@@ -231,7 +232,7 @@ func (c *creation) awaitActive(ctx context.Context, server *Server) error {
 		return false
 	})
 	if err == nil && server.Status == statusActive {
-		c.boots.note(c.classKey(), server.LaunchedAt.Sub(server.CreatedAt))
+		c.boots.note(c.classKey(), made, server)
 	}
 	return c.verdict(ctx, server, err)
 }

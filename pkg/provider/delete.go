@@ -213,7 +213,7 @@ func (c *call) awaitGone(ctx context.Context, serverID string, proof map[string]
 func (c *call) awaitDeletion(ctx context.Context, serverID string, proof map[string]string) (*Server, error) {
 	for {
 		asked, left := c.inventory.clock.Now(), false
-		_, err := c.inventory.await(ctx, serverID, proof, lull{}, func(server *Server) bool {
+		_, err := c.inventory.await(ctx, serverID, proof, noLull, func(server *Server) bool {
 			if server.leaving() {
 				left = true
 				return false

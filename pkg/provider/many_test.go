@@ -159,11 +159,16 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 						t.Errorf("%d servers for %d machines", got, len(c.machines))
 					}
 					calls[boot] = c.wantFewCalls("up", row.atMost)
+					// The first of a class are noticed up to a tenth late, up to 10 s.
+					atMost := 2500 * time.Millisecond
+					if boot > 12*time.Second {
+						atMost = max(atMost, boot/10) + time.Second
+					}
+					if over := slices.Sorted(slices.Values(c.overBoot())); over[100] > 1200*time.Millisecond || over[198] > atMost {
+						t.Errorf("took over the boot of the server: median %s, p99 %s", over[100], over[198])
+					}
 					if boot > 12*time.Second {
 						return
-					}
-					if over := slices.Sorted(slices.Values(c.overBoot())); over[100] > 1200*time.Millisecond || over[198] > 2500*time.Millisecond {
-						t.Errorf("took over the boot of the server: median %s, p99 %s", over[100], over[198])
 					}
 					c.each(c.bringDown)
 					c.wantNothingLeft()
@@ -224,9 +229,8 @@ func TestManyWaitersReadTogether(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCrowd(t, 500, 500, iaasmock.WithBootDuration(45*time.Second), iaasmock.WithBootSpread(0))
-				if row.known { // to the half second, after the second
+				if row.known {
 					c.bringUp(machine("first-0001"))
-					c.bringUp(machine("first-0002"))
 				}
 				var up sync.WaitGroup
 				up.Go(func() { c.each(c.bringUp) })

@@ -45,7 +45,7 @@ type Server struct {
 	ErrorMessage string
 	Labels       map[string]string
 	CreatedAt    time.Time
-	// LaunchedAt is when the server ran for the first time; zero before.
+	// LaunchedAt is when the server was launched: zero before it runs.
 	LaunchedAt time.Time
 }
 

@@ -15,7 +15,7 @@ import (
 
 const (
 	// tick is the least time between two reads of something awaited, slowTick the
-	// most; quickTick is the least when it is expected to happen.
+	// most, but for lulls; quickTick is the least when it is expected to happen.
 	tick      = time.Second
 	slowTick  = 10 * time.Second
 	quickTick = tick / 2
@@ -76,15 +76,15 @@ func (l look) read(ctx context.Context, serverID string, selector map[string]str
 }
 
 // await reads the server, beginning one tick from now, until done says so or it
-// is gone (errGone). In the lull it reads seldom. At the deadline of ctx the error
-// tells the last state. A failed read is not a failed machine: the wait goes on,
-// unless the credentials are refused.
-func (l look) await(ctx context.Context, serverID string, selector map[string]string, quiet lull, done func(*Server) bool) (*Server, error) {
+// is gone (errGone). In the lull, which others may teach meanwhile, it reads seldom.
+// At the deadline of ctx the error tells the last state. A failed read is not a
+// failed machine: the wait goes on, unless the credentials are refused.
+func (l look) await(ctx context.Context, serverID string, selector map[string]string, quiet func() lull, done func(*Server) bool) (*Server, error) {
 	state := "not read yet"
 	for start := l.clock.Now(); ; {
-		now := l.clock.Now()
-		since, least := quiet.over(start, now)
-		next := when{due: quiet.after(now.Add(tickAt(now.Sub(since), least)), now)}
+		now, lulled := l.clock.Now(), quiet()
+		since, least := lulled.over(start, now)
+		next := when{due: lulled.after(now.Add(tickAt(now.Sub(since), least)), now)}
 		server, err := l.read(ctx, serverID, selector, next)
 		switch {
 		case err == nil && done(server):
@@ -102,6 +102,9 @@ func (l look) await(ctx context.Context, serverID string, selector map[string]st
 		}
 	}
 }
+
+// noLull is for what may happen any time.
+func noLull() lull { return lull{} }
 
 // nextTick is when to read again something that is awaited since start.
 func (l look) nextTick(start time.Time) when {

@@ -68,12 +68,12 @@ func TestReadsInTheLull(t *testing.T) {
 	}{
 		"before it":        {quiet, 1 * time.Second, 2 * time.Second, 2 * time.Second},
 		"that lead in it":  {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
-		"in it":            {quiet, 10 * time.Second, 11 * time.Second, 20 * time.Second},
-		"at its end":       {quiet, 20 * time.Second, 21 * time.Second, 37 * time.Second},
+		"in it":            {quiet, 24 * time.Second, 25 * time.Second, 32 * time.Second},
+		"at its end":       {quiet, 33 * time.Second, 34 * time.Second, 37 * time.Second},
 		"that lead out":    {quiet, 36 * time.Second, 46 * time.Second, 37 * time.Second},
 		"that end with it": {quiet, 36 * time.Second, 37 * time.Second, 37 * time.Second},
 		"after it":         {quiet, 40 * time.Second, 41 * time.Second, 41 * time.Second},
-		"in a long one":    {b.lull(long, posted), time.Minute, 61 * time.Second, 90 * time.Second},
+		"in a long one":    {b.lull(long, posted), 2 * time.Minute, 121 * time.Second, 150 * time.Second},
 	} {
 		if got := row.lull.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)

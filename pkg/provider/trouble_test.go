@@ -66,7 +66,7 @@ func TestAServerThatBootsFasterThanTheLastIsNoticed(t *testing.T) {
 		c.mustCreate(machine("slow"))
 		remove()
 		c.each(c.bringUp)
-		if over := c.overBoot(); over[0] > 9*time.Second {
+		if over := c.overBoot(); over[0] > 6*time.Second {
 			t.Errorf("took %s over the boot of the server", over[0])
 		}
 	})

@@ -5,7 +5,6 @@ package main
 
 import (
 	"errors"
-	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -50,20 +49,6 @@ func TestConcurrentSyncs(t *testing.T) {
 		}
 		if got := server.ConcurrentNodeSyncs; got != want {
 			t.Errorf("with %q it is %d, want %d", flag, got, want)
-		}
-	}
-}
-
-func TestGOGCWins(t *testing.T) {
-	const goes = 73
-	before := debug.SetGCPercent(goes)
-	t.Cleanup(func() { debug.SetGCPercent(before) })
-	for gogc, want := range map[string]int{"off": goes, "": gcPercent} {
-		t.Setenv("GOGC", gogc)
-		debug.SetGCPercent(goes)
-		setGCPercent()
-		if got := debug.SetGCPercent(goes); got != want {
-			t.Errorf("with GOGC=%q it is %d, want %d", gogc, got, want)
 		}
 	}
 }

@@ -6,6 +6,8 @@ package main
 import (
 	"math"
 	"os"
+	"runtime"
+	"runtime/metrics"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +27,32 @@ func TestTrimProgram(t *testing.T) {
 	}
 	if after := mustResidentFiles(t); after > before/2 {
 		t.Errorf("%d bytes of files are resident, %d before", after, before)
+	}
+}
+
+func TestAnIdleProcessGivesBack(t *testing.T) {
+	for idle, want := range map[int]bool{0: false, 1: false, idleAfter - 1: false, idleAfter: true, idleAfter + 1: false, 7 * idleAfter: true} {
+		touchProgram(t)
+		before := mustResidentFiles(t)
+		giveBack(idle)
+		if trimmed := mustResidentFiles(t) < before/2; trimmed != want {
+			t.Errorf("after %d s the program's pages are dropped: %t", idle, trimmed)
+		}
+	}
+	held := make([]byte, 64<<20)
+	for i := range held {
+		held[i] = 1
+	}
+	runtime.KeepAlive(held)
+	released := func() uint64 {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
+		metrics.Read(sample)
+		return sample[0].Value.Uint64()
+	}
+	before := released()
+	giveBack(idleAfter)
+	if got := released(); got < before+uint64(len(held)) {
+		t.Errorf("%d bytes are released, %d before, want %d more", got, before, len(held))
 	}
 }
 

@@ -6,85 +6,104 @@ package main
 import (
 	"runtime"
 	"runtime/debug"
+	"sync"
 	"testing"
 )
 
 func TestGCPercent(t *testing.T) {
-	for name, row := range map[string]struct {
-		inUse uint64
-		want  int
-	}{
-		"before the first collection": {0, 100},
-		"little":                      {10 << 20, 100},
-		"all that garbage may be":     {garbage, 100},
-		"some":                        {2 * garbage, 50},
-		"much":                        {4 * garbage, 25},
-		"very much":                   {800 << 20, 25},
+	for inUse, want := range map[uint64]int{
+		0: 100, 1: 100, garbage: 100, 2 * garbage: 50, 4 * garbage: 25, 40 * garbage: 25,
 	} {
-		if got := gcPercent(row.inUse); got != row.want {
-			t.Errorf("%s: %d, want %d", name, got, row.want)
+		if got := gcPercent(inUse); got != want {
+			t.Errorf("with %d bytes in use it is %d, want %d", inUse, got, want)
 		}
 	}
 }
 
-func TestGOGCWins(t *testing.T) {
+func TestGarbageIsBoundedByWhatIsInUse(t *testing.T) {
 	const goes = 73
 	before := debug.SetGCPercent(goes)
 	t.Cleanup(func() { debug.SetGCPercent(before) })
-	for gogc, want := range map[string]int{"off": goes, "": 50} {
-		t.Setenv("GOGC", gogc)
+	for _, row := range []struct {
+		name, gogc        string
+		heap, stack, want int
+	}{
+		{"little", "", 0, 0, mostGCPercent},
+		{"heap", "", 4 * garbage, 0, leastGCPercent},
+		{"stacks", "", 0, 4 * garbage, leastGCPercent},
+		{"GOGC wins", "off", 4 * garbage, 0, goes},
+	} {
+		t.Setenv("GOGC", row.gogc)
 		debug.SetGCPercent(goes)
-		setGCPercent(2 * garbage)
-		if got := debug.SetGCPercent(goes); got != want {
-			t.Errorf("with GOGC=%q it is %d, want %d", gogc, got, want)
+		held, release := make([]byte, row.heap), holdStacks(row.stack)
+		runtime.GC()
+		boundGarbage()
+		if got := debug.SetGCPercent(goes); got != row.want {
+			t.Errorf("%s: %d, want %d", row.name, got, row.want)
 		}
+		runtime.KeepAlive(held)
+		release()
 	}
 }
 
-func TestAProcessBecomesIdleOnceAfterEachWork(t *testing.T) {
-	const busy, little = idleAllocs, idleAllocs - 1
+// holdStacks makes goroutines with stacks of so many bytes in all.
+func holdStacks(bytes int) (release func()) {
+	const frame = 64 << 10
+	var ready, gone sync.WaitGroup
+	done := make(chan struct{})
+	for range bytes / frame {
+		ready.Add(1)
+		gone.Go(func() {
+			var stack [frame]byte
+			ready.Done()
+			<-done
+			for i := range stack {
+				stack[i]++
+			}
+		})
+	}
+	ready.Wait()
+	return func() {
+		close(done)
+		gone.Wait()
+	}
+}
+
+func TestAfterEachCollection(t *testing.T) {
+	collected := make(chan struct{})
+	afterEachCollection(func() {
+		select {
+		case collected <- struct{}{}:
+		case <-t.Context().Done():
+		}
+	})
+	for range 3 {
+		runtime.GC()
+		<-collected
+	}
+}
+
+func TestIdleness(t *testing.T) {
+	const much, little = idleAllocs, idleAllocs - 1
 	var idle idleness
 	var allocated uint64
-	step := func(seconds int, bytes uint64) (begins []int) {
-		for s := range seconds {
-			allocated += bytes
-			if idle.begins(allocated) {
-				begins = append(begins, s+1)
-			}
-		}
-		return begins
-	}
-	for _, row := range []struct {
-		name    string
-		seconds int
-		bytes   uint64
-		want    int // the second in which it becomes idle, 0 for never
-	}{
-		{"the start", 3, busy, 0},
-		{"a short pause", idleAfter - 1, little, 0},
-		{"work", 1, busy, 0},
-		{"after it", 100 * idleAfter, little, idleAfter},
-		{"work again", 30, busy, 0},
-		{"after that", 100 * idleAfter, 0, idleAfter},
-	} {
-		got := step(row.seconds, row.bytes)
-		if row.want == 0 && len(got) > 0 || row.want > 0 && (len(got) != 1 || got[0] != row.want) {
-			t.Errorf("%s: becomes idle in the seconds %v, want %d", row.name, got, row.want)
+	for second, row := range []struct {
+		bytes uint64
+		want  int
+	}{{much, 0}, {little, 1}, {0, 2}, {little, 3}, {much, 0}, {10 * much, 0}, {little, 1}, {0, 2}} {
+		allocated += row.bytes
+		if got := idle.lasts(allocated); got != row.want {
+			t.Errorf("second %d: idle for %d, want %d", second, got, row.want)
 		}
 	}
 }
 
-func TestUse(t *testing.T) {
-	held := make([]byte, 64<<20)
-	runtime.GC()
-	before := readUse()
-	if before.live < uint64(len(held)) || before.stacks == 0 {
-		t.Errorf("with %d bytes held %d are live and %d stacks", len(held), before.live, before.stacks)
-	}
+func TestAllocated(t *testing.T) {
+	before := allocated()
+	held := make([]byte, garbage)
+	after := allocated()
 	runtime.KeepAlive(held)
-	runtime.GC()
-	after := readUse()
-	if after.live > before.live/2 || after.allocated < before.allocated {
-		t.Errorf("%+v is in use, with %d bytes more it was %+v", after, len(held), before)
+	if after-before < garbage || before == 0 {
+		t.Errorf("%d bytes are allocated, %d before the last %d", after, before, garbage)
 	}
 }

@@ -121,6 +121,19 @@ func (c *crowd) overBoot() []time.Duration {
 	return over
 }
 
+// setLater puts the server of that name into a state, after a while.
+func (c *crowd) setLater(after time.Duration, name, status, message string) {
+	time.AfterFunc(after, func() {
+		for _, server := range c.cloud.Servers() {
+			if server.Name == name {
+				if err := c.cloud.SetServerStatus(server.ID, status, message); err != nil {
+					c.t.Error(err)
+				}
+			}
+		}
+	})
+}
+
 // peakReads is the greatest number of lists and GETs that began within a second.
 func (c *crowd) peakReads() int {
 	var began []time.Time

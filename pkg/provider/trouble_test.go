@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,11 +59,7 @@ func TestAServerThatBootsFasterThanTheLastIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 1, 1)
 		remove := c.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
-		time.AfterFunc(4*time.Minute, func() {
-			if err := c.cloud.SetServerStatus(c.onlyServer().ID, iaasmock.StatusActive, ""); err != nil {
-				t.Error(err)
-			}
-		})
+		c.setLater(4*time.Minute, "slow", iaasmock.StatusActive, "")
 		c.mustCreate(machine("slow"))
 		remove()
 		c.each(c.bringUp)
@@ -70,6 +67,32 @@ func TestAServerThatBootsFasterThanTheLastIsNoticed(t *testing.T) {
 			t.Errorf("took %s over the boot of the server", over[0])
 		}
 	})
+}
+
+// A server that took longer than usual does not delay those that may run any moment.
+func TestASlowServerDoesNotDelayThoseThatAreDue(t *testing.T) {
+	for age := 90; age <= 105; age++ {
+		synctest.Test(t, func(t *testing.T) {
+			c := newCrowd(t, 0, 0, iaasmock.WithBootDuration(100*time.Second), iaasmock.WithBootSpread(0))
+			c.mustCreate(machine("first"))
+			remove := c.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
+			c.setLater(190*time.Second, "slow", iaasmock.StatusActive, "")
+			var slow sync.WaitGroup
+			slow.Go(func() {
+				if _, err := c.create(machine("slow")); err != nil {
+					t.Error(err)
+				}
+			})
+			<-time.After(time.Duration(age) * time.Second)
+			remove()
+			start := time.Now()
+			c.mustCreate(machine("next"))
+			if took := time.Since(start); took > 101500*time.Millisecond {
+				t.Errorf("%d s after the slow one a server took %s, want the 100 s that it boots and no more than 1.5 s", age, took)
+			}
+			slow.Wait()
+		})
+	}
 }
 
 // However late the driver notices that the first server of a class runs, it does not
@@ -109,15 +132,7 @@ func TestAServerThatFailsInTheLullIsNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCrowd(t, 0, 0, iaasmock.WithBootDuration(2*time.Minute))
 		c.mustCreate(machine("first"))
-		time.AfterFunc(30*time.Second, func() {
-			for _, server := range c.cloud.Servers() {
-				if server.Name == "second" {
-					if err := c.cloud.SetServerStatus(server.ID, iaasmock.StatusError, "No valid host was found."); err != nil {
-						t.Error(err)
-					}
-				}
-			}
-		})
+		c.setLater(30*time.Second, "second", iaasmock.StatusError, "No valid host was found.")
 		start := time.Now()
 		_, err := c.create(machine("second"))
 		wantCode(t, err, codes.ResourceExhausted)

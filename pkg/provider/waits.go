@@ -81,8 +81,12 @@ func (l look) read(ctx context.Context, serverID string, selector map[string]str
 // failed machine: the wait goes on, unless the credentials are refused.
 func (l look) await(ctx context.Context, serverID string, selector map[string]string, quiet func() lull, done func(*Server) bool) (*Server, error) {
 	state := "not read yet"
+	var lulled lull
 	for start := l.clock.Now(); ; {
-		now, lulled := l.clock.Now(), quiet()
+		now := l.clock.Now()
+		if lulled.to.IsZero() || now.Before(lulled.to) {
+			lulled = quiet() // one that is over stays so, whatever others teach
+		}
 		since, least := lulled.over(start, now)
 		next := when{due: lulled.after(now.Add(tickAt(now.Sub(since), least)), now)}
 		server, err := l.read(ctx, serverID, selector, next)

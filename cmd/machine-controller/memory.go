@@ -19,7 +19,7 @@ const (
 	// servers, garbage once they are read, take twice the memory. A share of what is in
 	// use that is small enough for those would collect all the time where that is
 	// little, and scan the stacks of thousands of MCM's workers each time.
-	garbage = 16 << 20
+	garbage = 12 << 20
 	// leastGCPercent and mostGCPercent bound garbage as a percentage of what is in use:
 	// collecting must not take all the time, and Go's own 100 is enough.
 	leastGCPercent, mostGCPercent = 25, 100

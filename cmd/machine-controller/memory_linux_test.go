@@ -43,13 +43,13 @@ func TestAnIdleProcessGivesBack(t *testing.T) {
 	for i := range held {
 		held[i] = 1
 	}
-	runtime.KeepAlive(held)
 	released := func() uint64 {
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/released:bytes"}}
 		metrics.Read(sample)
 		return sample[0].Value.Uint64()
 	}
 	before := released()
+	runtime.KeepAlive(held)
 	giveBack(idleAfter)
 	if got := released(); got < before+uint64(len(held)) {
 		t.Errorf("%d bytes are released, %d before, want %d more", got, before, len(held))

@@ -18,7 +18,7 @@ const (
 	// bootMargin is how much earlier than usual a server may well run.
 	bootMargin = 3 * time.Second
 	// quickestLull and slowestLull are the least and the most between two reads in a
-	// lull, which are a third of the server's age.
+	// lull, which are half of the server's age.
 	quickestLull = 5 * time.Second
 	slowestLull  = 30 * time.Second
 )
@@ -96,7 +96,7 @@ func (l lull) over(start, now time.Time) (since time.Time, least time.Duration) 
 }
 
 // after returns when to read instead of due: in the lull that is when the server is
-// older by a third, or at its end. So the number of reads hardly depends on how long
+// older by half, or at its end. So the number of reads hardly depends on how long
 // it is, but they never stop: one server that took minutes, as the first with a new
 // image may, must not keep the next waiting that takes seconds, and a server may fail
 // or vanish at any time.
@@ -104,7 +104,7 @@ func (l lull) after(due, now time.Time) time.Time {
 	if !due.After(l.from) || !now.Before(l.to) {
 		return due
 	}
-	if slow := now.Add(min(max(now.Sub(l.made)/3, quickestLull), slowestLull)); slow.Before(l.to) {
+	if slow := now.Add(min(max(now.Sub(l.made)/2, quickestLull), slowestLull)); slow.Before(l.to) {
 		return slow
 	}
 	return l.to

@@ -68,7 +68,7 @@ func TestReadsInTheLull(t *testing.T) {
 	}{
 		"before it":        {quiet, 1 * time.Second, 2 * time.Second, 2 * time.Second},
 		"that lead in it":  {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
-		"in it":            {quiet, 24 * time.Second, 25 * time.Second, 32 * time.Second},
+		"in it":            {quiet, 22 * time.Second, 23 * time.Second, 33 * time.Second},
 		"at its end":       {quiet, 33 * time.Second, 34 * time.Second, 37 * time.Second},
 		"that lead out":    {quiet, 36 * time.Second, 46 * time.Second, 37 * time.Second},
 		"that end with it": {quiet, 36 * time.Second, 37 * time.Second, 37 * time.Second},

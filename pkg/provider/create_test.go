@@ -60,8 +60,8 @@ func nicOf(t *testing.T, r *rig, server iaasmock.Server) iaasmock.NIC {
 func TestCreateMachineLearnsHowLongServersBoot(t *testing.T) {
 	for boot, row := range map[time.Duration]struct{ first, second int }{
 		12 * time.Second: {12, 8},
-		time.Minute:      {28, 17},
-		3 * time.Minute:  {41, 22},
+		time.Minute:      {28, 16},
+		3 * time.Minute:  {41, 20},
 	} {
 		r := newRig(t, iaasmock.WithBootDuration(boot))
 		r.mustCreate(machine("m1"))

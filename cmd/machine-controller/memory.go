@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -42,8 +43,11 @@ func boundMemory() {
 	afterEachCollection(boundGarbage)
 	go func() {
 		var idle idleness
+		var once sync.Once
 		for range time.Tick(time.Second) {
-			giveBack(idle.lasts(allocated()))
+			if err := giveBack(idle.lasts(allocated())); err != nil {
+				once.Do(func() { klog.V(1).InfoS("The program's pages stay resident", "reason", err) })
+			}
 		}
 	}()
 }
@@ -104,15 +108,13 @@ func (i *idleness) lasts(allocated uint64) int {
 
 // giveBack is called every second with how many the process has been idle: it returns
 // free memory once, and looks at the program's pages again and again, since a little
-// work makes some of them resident.
-func giveBack(idle int) {
+// work makes some of them resident. It returns why these could not be dropped.
+func giveBack(idle int) error {
 	if idle == idleAfter {
 		debug.FreeOSMemory()
 	}
 	if idle == 0 || idle%idleAfter != 0 {
-		return
+		return nil
 	}
-	if err := trimProgram(trimAbove); err != nil {
-		klog.V(1).InfoS("The program's pages stay resident", "reason", err)
-	}
+	return trimProgram(trimAbove)
 }

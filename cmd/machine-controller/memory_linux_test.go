@@ -34,7 +34,9 @@ func TestAnIdleProcessGivesBack(t *testing.T) {
 	for idle, want := range map[int]bool{0: false, 1: false, idleAfter - 1: false, idleAfter: true, idleAfter + 1: false, 7 * idleAfter: true} {
 		touchProgram(t)
 		before := mustResidentFiles(t)
-		giveBack(idle)
+		if err := giveBack(idle); err != nil {
+			t.Fatal(err)
+		}
 		if trimmed := mustResidentFiles(t) < before/2; trimmed != want {
 			t.Errorf("after %d s the program's pages are dropped: %t", idle, trimmed)
 		}
@@ -50,7 +52,9 @@ func TestAnIdleProcessGivesBack(t *testing.T) {
 	}
 	before := released()
 	runtime.KeepAlive(held)
-	giveBack(idleAfter)
+	if err := giveBack(idleAfter); err != nil {
+		t.Fatal(err)
+	}
 	if got := released(); got < before+uint64(len(held)) {
 		t.Errorf("%d bytes are released, %d before, want %d more", got, before, len(held))
 	}

@@ -17,8 +17,8 @@ const (
 	failingEarly = 5 * time.Second
 	// bootMargin is how much earlier than usual a server may well run.
 	bootMargin = 3 * time.Second
-	// quickestLull and slowestLull are the least and the most between two reads in a
-	// lull, which are half of the server's age.
+	// quickestLull and slowestLull bound the time between two reads in a lull, which
+	// is half of the server's age.
 	quickestLull = 5 * time.Second
 	slowestLull  = 30 * time.Second
 )

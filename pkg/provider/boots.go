@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// failingEarly is how long a new server is read every tick: one for which there
-	// is no host fails within seconds.
-	failingEarly = 5 * time.Second
+	// quickestBoot is what a server of an unknown class takes at least, as far as is
+	// known; one for which there is no host has failed by then.
+	quickestBoot = 5 * time.Second
 	// bootMargin is how much earlier than usual a server may well run.
 	bootMargin = 3 * time.Second
 	// quickestLull and slowestLull bound the time between two reads in a lull, which
@@ -72,27 +72,38 @@ func (b *boots) note(key classKey, made time.Time, server *Server) {
 // lull is when reads of a server are of little use that was made then; none if that
 // is not known.
 func (b *boots) lull(key classKey, made time.Time) lull {
+	if made.IsZero() {
+		return lull{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	usual := b.usual[key].took
-	quiet := lull{made: made, from: made.Add(failingEarly), to: made.Add(usual - min(usual/10, bootMargin))}
-	if made.IsZero() || !quiet.to.After(quiet.from) {
-		return lull{}
+	if usual == 0 {
+		return lull{made: made, to: made.Add(quickestBoot)}
 	}
-	return quiet
+	return lull{made: made, to: made.Add(usual - min(usual/10, bootMargin)), learned: true}
 }
 
-// lull is a time in which nothing is expected to happen to a server that was made
-// before it; zero if there is none.
-type lull struct{ made, from, to time.Time }
+// lull is a time in which nothing is expected to happen to a server, from when it was
+// made on; zero if there is none.
+type lull struct {
+	made, to time.Time
+	// learned from other servers of the class: it ends when this one is expected to
+	// run. The others teach it, too, that have none yet.
+	learned bool
+}
 
-// over returns since when something is expected to happen that is awaited since
-// start, and the least time between two reads: after the lull it may be any moment.
-func (l lull) over(start, now time.Time) (since time.Time, least time.Duration) {
-	if l.to.IsZero() || now.Before(l.to) {
-		return start, tick
+// over says that nobody can teach anything about this lull any more.
+func (l lull) over(now time.Time) bool { return l.learned && !now.Before(l.to) }
+
+// pace returns since when something is expected to happen that is awaited since
+// start, and the least time between two reads: after a learned lull it may be any
+// moment.
+func (l lull) pace(start, now time.Time) (since time.Time, least time.Duration) {
+	if l.over(now) {
+		return l.to, quickTick
 	}
-	return l.to, quickTick
+	return start, tick
 }
 
 // after returns when to read instead of due: in the lull that is when the server is
@@ -101,7 +112,7 @@ func (l lull) over(start, now time.Time) (since time.Time, least time.Duration) 
 // image may, must not keep the next waiting that takes seconds, and a server may fail
 // or vanish at any time.
 func (l lull) after(due, now time.Time) time.Time {
-	if !due.After(l.from) || !now.Before(l.to) {
+	if !now.Before(l.to) {
 		return due
 	}
 	if slow := now.Add(min(max(now.Sub(l.made)/2, quickestLull), slowestLull)); slow.Before(l.to) {

@@ -39,9 +39,6 @@ func TestTheUsualBootIsThatOfTheFast(t *testing.T) {
 	if got := b.lull(key, time.Time{}); got != (lull{}) {
 		t.Error("a server that was made nobody knows when has a lull")
 	}
-	if got := b.lull(classKey{class: "class-b"}, now); got != (lull{}) {
-		t.Errorf("a class of which nothing is known has a lull of %s", got.to.Sub(got.from))
-	}
 }
 
 func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
@@ -61,33 +58,37 @@ func TestReadsInTheLull(t *testing.T) {
 	short, long := classKey{class: "class-a"}, classKey{class: "class-b"}
 	b.note(short, posted.Add(-40*time.Second), &Server{})
 	b.note(long, posted.Add(-5*time.Minute), &Server{})
-	quiet := b.lull(short, posted) // 5 s to 37 s
+	quiet, unknown := b.lull(short, posted), b.lull(classKey{class: "class-c"}, posted) // 37 s, 5 s
 	for name, row := range map[string]struct {
 		lull           lull
 		now, due, want time.Duration
 	}{
-		"before it":        {quiet, 1 * time.Second, 2 * time.Second, 2 * time.Second},
-		"that lead in it":  {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
+		"at first":         {quiet, 0, 1 * time.Second, 5 * time.Second},
+		"early in it":      {quiet, 5 * time.Second, 6 * time.Second, 10 * time.Second},
 		"in it":            {quiet, 22 * time.Second, 23 * time.Second, 33 * time.Second},
 		"at its end":       {quiet, 33 * time.Second, 34 * time.Second, 37 * time.Second},
 		"that lead out":    {quiet, 36 * time.Second, 46 * time.Second, 37 * time.Second},
 		"that end with it": {quiet, 36 * time.Second, 37 * time.Second, 37 * time.Second},
 		"after it":         {quiet, 40 * time.Second, 41 * time.Second, 41 * time.Second},
 		"in a long one":    {b.lull(long, posted), 2 * time.Minute, 121 * time.Second, 150 * time.Second},
+		"of an unknown":    {unknown, 0, 1 * time.Second, 5 * time.Second},
+		"after that":       {unknown, 5 * time.Second, 6 * time.Second, 6 * time.Second},
 	} {
 		if got := row.lull.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)
 		}
 	}
-	for now, want := range map[time.Duration]struct{ since, least time.Duration }{
-		10 * time.Second: {0, tick},
-		37 * time.Second: {37 * time.Second, quickTick},
+	for name, row := range map[string]struct {
+		lull              lull
+		now, since, least time.Duration
+	}{
+		"in it":         {quiet, 10 * time.Second, 0, tick},
+		"after it":      {quiet, 37 * time.Second, 37 * time.Second, quickTick},
+		"of an unknown": {unknown, 37 * time.Second, 0, tick},
+		"of none":       {lull{}, 37 * time.Second, 0, tick},
 	} {
-		if since, least := quiet.over(posted, posted.Add(now)); !since.Equal(posted.Add(want.since)) || least != want.least {
-			t.Errorf("after %s it is awaited since %s, and read every %s; want %s, %s", now, since.Sub(posted), least, want.since, want.least)
+		if since, least := row.lull.pace(posted, posted.Add(row.now)); !since.Equal(posted.Add(row.since)) || least != row.least {
+			t.Errorf("%s: awaited since %s, and read every %s; want %s, %s", name, since.Sub(posted), least, row.since, row.least)
 		}
-	}
-	if got := b.lull(classKey{class: "class-c"}, posted).after(posted.Add(61*time.Second), posted.Add(time.Minute)); !got.Equal(posted.Add(61 * time.Second)) {
-		t.Errorf("a server of which nothing is known is read after %s", got.Sub(posted))
 	}
 }

@@ -59,9 +59,9 @@ func nicOf(t *testing.T, r *rig, server iaasmock.Server) iaasmock.NIC {
 // then: fifteen times the boot is not three times the reads.
 func TestCreateMachineLearnsHowLongServersBoot(t *testing.T) {
 	for boot, row := range map[time.Duration]struct{ first, second int }{
-		12 * time.Second: {12, 8},
-		time.Minute:      {28, 16},
-		3 * time.Minute:  {41, 20},
+		12 * time.Second: {8, 5},
+		time.Minute:      {24, 13},
+		3 * time.Minute:  {37, 17},
 	} {
 		r := newRig(t, iaasmock.WithBootDuration(boot))
 		r.mustCreate(machine("m1"))

@@ -84,10 +84,10 @@ func (l look) await(ctx context.Context, serverID string, selector map[string]st
 	var lulled lull
 	for start := l.clock.Now(); ; {
 		now := l.clock.Now()
-		if lulled.to.IsZero() || now.Before(lulled.to) {
+		if !lulled.over(now) {
 			lulled = quiet() // one that is over stays so, whatever others teach
 		}
-		since, least := lulled.over(start, now)
+		since, least := lulled.pace(start, now)
 		next := when{due: lulled.after(now.Add(tickAt(now.Sub(since), least)), now)}
 		server, err := l.read(ctx, serverID, selector, next)
 		switch {

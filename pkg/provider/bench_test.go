@@ -62,9 +62,9 @@ func BenchmarkMachine(b *testing.B) {
 				}
 				lives++
 			}
-			// The first reads every second while it boots (10 s) and goes (5 s): 23, and
-			// 25 with addresses.
-			r.reportCalls(b, lives, "calls/machine", 27)
+			// The first reads every second while it boots (6 to 10 s) and goes (5 s): 19, and
+			// 21 with addresses.
+			r.reportCalls(b, lives, "calls/machine", 23)
 		})
 	}
 }

@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// quickestBoot is what a server of an unknown class takes at least, as far as is
-	// known; one for which there is no host has failed by then.
-	quickestBoot = 5 * time.Second
+	// earlyBoot is how long nothing is expected of a new server: hardly any runs by
+	// then, and one for which there is no host has failed.
+	earlyBoot = 5 * time.Second
 	// bootMargin is how much earlier than usual a server may well run.
 	bootMargin = 3 * time.Second
 	// quickestLull and slowestLull bound the time between two reads in a lull, which
@@ -78,29 +78,27 @@ func (b *boots) lull(key classKey, made time.Time) lull {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	usual := b.usual[key].took
+	expected := usual - min(usual/10, bootMargin)
 	if usual == 0 {
-		return lull{made: made, to: made.Add(quickestBoot)}
+		expected = earlyBoot
 	}
-	return lull{made: made, to: made.Add(usual - min(usual/10, bootMargin)), learned: true}
+	return lull{made: made, to: made.Add(expected), learned: expected > earlyBoot}
 }
 
 // lull is a time in which nothing is expected to happen to a server, from when it was
 // made on; zero if there is none.
 type lull struct {
 	made, to time.Time
-	// learned from other servers of the class: it ends when this one is expected to
-	// run. The others teach it, too, that have none yet.
+	// learned lulls are longer than that of any new server: they end when those of the
+	// class usually begin to run.
 	learned bool
 }
 
-// over says that nobody can teach anything about this lull any more.
-func (l lull) over(now time.Time) bool { return l.learned && !now.Before(l.to) }
-
-// pace returns since when something is expected to happen that is awaited since
+// awaited returns since when something is expected to happen that is awaited since
 // start, and the least time between two reads: after a learned lull it may be any
 // moment.
-func (l lull) pace(start, now time.Time) (since time.Time, least time.Duration) {
-	if l.over(now) {
+func (l lull) awaited(start, now time.Time) (since time.Time, least time.Duration) {
+	if l.learned && !now.Before(l.to) {
 		return l.to, quickTick
 	}
 	return start, tick
@@ -110,13 +108,17 @@ func (l lull) pace(start, now time.Time) (since time.Time, least time.Duration) 
 // older by half, or at its end. So the number of reads hardly depends on how long
 // it is, but they never stop: one server that took minutes, as the first with a new
 // image may, must not keep the next waiting that takes seconds, and a server may fail
-// or vanish at any time.
+// or vanish at any time. After the lull of any new server there is a tick for all
+// that were read together: at its end each would be read by itself.
 func (l lull) after(due, now time.Time) time.Time {
-	if !now.Before(l.to) {
+	switch slow := now.Add(min(max(now.Sub(l.made)/2, quickestLull), slowestLull)); {
+	case !now.Before(l.to):
 		return due
-	}
-	if slow := now.Add(min(max(now.Sub(l.made)/2, quickestLull), slowestLull)); slow.Before(l.to) {
+	case !l.learned && due.After(l.to):
+		return due
+	case slow.Before(l.to):
 		return slow
+	default:
+		return l.to
 	}
-	return l.to
 }

@@ -55,10 +55,11 @@ func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
 func TestReadsInTheLull(t *testing.T) {
 	posted := time.Unix(1e9, 0)
 	b := newBoots(clocktesting.NewFakePassiveClock(posted))
-	short, long := classKey{class: "class-a"}, classKey{class: "class-b"}
+	short, long, instant := classKey{class: "class-a"}, classKey{class: "class-b"}, classKey{class: "class-c"}
 	b.note(short, posted.Add(-40*time.Second), &Server{})
 	b.note(long, posted.Add(-5*time.Minute), &Server{})
-	quiet, unknown := b.lull(short, posted), b.lull(classKey{class: "class-c"}, posted) // 37 s, 5 s
+	b.note(instant, posted.Add(-time.Second), &Server{})
+	quiet, unknown := b.lull(short, posted), b.lull(classKey{class: "class-d"}, posted) // 37 s, 5 s
 	for name, row := range map[string]struct {
 		lull           lull
 		now, due, want time.Duration
@@ -72,7 +73,9 @@ func TestReadsInTheLull(t *testing.T) {
 		"after it":         {quiet, 40 * time.Second, 41 * time.Second, 41 * time.Second},
 		"in a long one":    {b.lull(long, posted), 2 * time.Minute, 121 * time.Second, 150 * time.Second},
 		"of an unknown":    {unknown, 0, 1 * time.Second, 5 * time.Second},
+		"late in that":     {unknown, 4500 * time.Millisecond, 5500 * time.Millisecond, 5500 * time.Millisecond},
 		"after that":       {unknown, 5 * time.Second, 6 * time.Second, 6 * time.Second},
+		"of a quick class": {b.lull(instant, posted), 0, 1 * time.Second, 1 * time.Second},
 	} {
 		if got := row.lull.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)
@@ -85,9 +88,10 @@ func TestReadsInTheLull(t *testing.T) {
 		"in it":         {quiet, 10 * time.Second, 0, tick},
 		"after it":      {quiet, 37 * time.Second, 37 * time.Second, quickTick},
 		"of an unknown": {unknown, 37 * time.Second, 0, tick},
+		"of a quick":    {b.lull(instant, posted), 2 * time.Second, 0, tick},
 		"of none":       {lull{}, 37 * time.Second, 0, tick},
 	} {
-		if since, least := row.lull.pace(posted, posted.Add(row.now)); !since.Equal(posted.Add(row.since)) || least != row.least {
+		if since, least := row.lull.awaited(posted, posted.Add(row.now)); !since.Equal(posted.Add(row.since)) || least != row.least {
 			t.Errorf("%s: awaited since %s, and read every %s; want %s, %s", name, since.Sub(posted), least, row.since, row.least)
 		}
 	}

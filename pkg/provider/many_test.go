@@ -299,10 +299,37 @@ func TestAReaderThatLeavesDisturbsNoOther(t *testing.T) {
 				wantCode(t, err, codes.Aborted)
 			})
 		}
-		leaving.Go(func() { <-time.After(5 * time.Second); cancel() })
+		leaving.Go(func() { <-time.After(6500 * time.Millisecond); cancel() })
 		c.each(c.bringUp)
 		leaving.Wait()
 		if over := slices.Max(c.overBoot()); over > 3*time.Second {
+			t.Errorf("one took %s over the boot of its server", over)
+		}
+	})
+}
+
+// Machines that come one after another soon read together, too.
+func TestMachinesThatComeOneByOneShareReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 20, 20, iaasmock.WithBootDuration(20*time.Second))
+		c.each(func(m *v1alpha1.Machine) {
+			<-time.After(time.Duration(slices.Index(c.machines, m)) * 250 * time.Millisecond)
+			c.bringUp(m)
+		})
+		c.wantFewCalls("up", 5)
+	})
+}
+
+// Those that have waited for a while learn from the first of their class how long
+// they still have to.
+func TestAWaitUnderWayLearnsFromOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 4, 4, iaasmock.WithBootDuration(3*time.Minute), iaasmock.WithBootSpread(0))
+		c.each(func(m *v1alpha1.Machine) {
+			<-time.After(time.Duration(slices.Index(c.machines, m)) * 40 * time.Second)
+			c.bringUp(m)
+		})
+		if over := slices.Max(c.overBoot()[1:]); over > time.Second {
 			t.Errorf("one took %s over the boot of its server", over)
 		}
 	})

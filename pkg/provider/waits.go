@@ -75,8 +75,9 @@ func (l look) read(ctx context.Context, serverID string, selector map[string]str
 	return nil, errGone
 }
 
-// await reads the server, beginning one tick from now, until done says so or it
-// is gone (errGone). In the lull, which others may teach meanwhile, it reads seldom.
+// await reads the server, beginning one tick from now or with its lull's first read,
+// until done says so or it is gone (errGone). In the lull, which others may teach
+// meanwhile, it reads seldom.
 // At the deadline of ctx the error tells the last state. A failed read is not a
 // failed machine: the wait goes on, unless the credentials are refused.
 func (l look) await(ctx context.Context, serverID string, selector map[string]string, quiet func() lull, done func(*Server) bool) (*Server, error) {
@@ -84,10 +85,10 @@ func (l look) await(ctx context.Context, serverID string, selector map[string]st
 	var lulled lull
 	for start := l.clock.Now(); ; {
 		now := l.clock.Now()
-		if !lulled.over(now) {
+		if !lulled.learned || now.Before(lulled.to) {
 			lulled = quiet() // one that is over stays so, whatever others teach
 		}
-		since, least := lulled.pace(start, now)
+		since, least := lulled.awaited(start, now)
 		next := when{due: lulled.after(now.Add(tickAt(now.Sub(since), least)), now)}
 		server, err := l.read(ctx, serverID, selector, next)
 		switch {

@@ -139,7 +139,7 @@ bench: $(BIN)/benchstat ## Run the benchmarks and compare them: make bench BENCH
 
 .PHONY: bench-baseline
 bench-baseline: ## Run the benchmarks and make the result the baseline.
-	@mkdir -p hack/bench
+	@mkdir -p $(BIN) hack/bench
 	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
 	@grep -E '^(goos|goarch|pkg|cpu|Benchmark)' $(BIN)/bench.txt >hack/bench/baseline.txt
 

@@ -62,7 +62,7 @@ func BenchmarkMachine(b *testing.B) {
 				}
 				lives++
 			}
-			// The first reads every second while it boots (6 to 10 s) and goes (5 s): 19, and
+			// The first reads every second while it boots (5 to 10 s) and goes (5 s): 19, and
 			// 21 with addresses.
 			r.reportCalls(b, lives, "calls/machine", 23)
 		})

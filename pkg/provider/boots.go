@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// earlyBoot is how long nothing is expected of a new server: hardly any runs by
-	// then, and one for which there is no host has failed.
+	// earlyBoot is how long nothing is expected of a server of which nothing is known:
+	// hardly any runs by then, and most for which there is no host have failed.
 	earlyBoot = 5 * time.Second
 	// bootMargin is how much earlier than usual a server may well run.
 	bootMargin = 3 * time.Second
@@ -69,8 +69,8 @@ func (b *boots) note(key classKey, made time.Time, server *Server) {
 	b.usual[key] = usualBoot{took, now}
 }
 
-// lull is when reads of a server are of little use that was made then; none if that
-// is not known.
+// lull is when reads of a server are of little use that was made then; none if it is
+// not known when, or if the class boots too fast for one.
 func (b *boots) lull(key classKey, made time.Time) lull {
 	if made.IsZero() {
 		return lull{}
@@ -79,18 +79,21 @@ func (b *boots) lull(key classKey, made time.Time) lull {
 	defer b.mu.Unlock()
 	usual := b.usual[key].took
 	expected := usual - min(usual/10, bootMargin)
-	if usual == 0 {
-		expected = earlyBoot
+	switch {
+	case usual == 0:
+		return lull{made: made, to: made.Add(earlyBoot)}
+	case expected <= earlyBoot:
+		return lull{}
+	default:
+		return lull{made: made, to: made.Add(expected), learned: true}
 	}
-	return lull{made: made, to: made.Add(expected), learned: expected > earlyBoot}
 }
 
 // lull is a time in which nothing is expected to happen to a server, from when it was
 // made on; zero if there is none.
 type lull struct {
 	made, to time.Time
-	// learned lulls are longer than that of any new server: they end when those of the
-	// class usually begin to run.
+	// learned is set if the class told its end: the server may run any moment then.
 	learned bool
 }
 
@@ -108,8 +111,8 @@ func (l lull) awaited(start, now time.Time) (since time.Time, least time.Duratio
 // older by half, or at its end. So the number of reads hardly depends on how long
 // it is, but they never stop: one server that took minutes, as the first with a new
 // image may, must not keep the next waiting that takes seconds, and a server may fail
-// or vanish at any time. After the lull of any new server there is a tick for all
-// that were read together: at its end each would be read by itself.
+// or vanish at any time. One that was not learned ends with a tick: so those that were
+// made one after another, and seen in one list, are read together again.
 func (l lull) after(due, now time.Time) time.Time {
 	switch slow := now.Add(min(max(now.Sub(l.made)/2, quickestLull), slowestLull)); {
 	case !now.Before(l.to):

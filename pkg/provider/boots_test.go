@@ -55,10 +55,10 @@ func TestBootsOfClassesThatAreNoMoreAreForgotten(t *testing.T) {
 func TestReadsInTheLull(t *testing.T) {
 	posted := time.Unix(1e9, 0)
 	b := newBoots(clocktesting.NewFakePassiveClock(posted))
-	short, long, instant := classKey{class: "class-a"}, classKey{class: "class-b"}, classKey{class: "class-c"}
+	short, long, quick := classKey{class: "class-a"}, classKey{class: "class-b"}, classKey{class: "class-c"}
 	b.note(short, posted.Add(-40*time.Second), &Server{})
 	b.note(long, posted.Add(-5*time.Minute), &Server{})
-	b.note(instant, posted.Add(-time.Second), &Server{})
+	b.note(quick, posted.Add(-5*time.Second), &Server{})
 	quiet, unknown := b.lull(short, posted), b.lull(classKey{class: "class-d"}, posted) // 37 s, 5 s
 	for name, row := range map[string]struct {
 		lull           lull
@@ -75,7 +75,7 @@ func TestReadsInTheLull(t *testing.T) {
 		"of an unknown":    {unknown, 0, 1 * time.Second, 5 * time.Second},
 		"late in that":     {unknown, 4500 * time.Millisecond, 5500 * time.Millisecond, 5500 * time.Millisecond},
 		"after that":       {unknown, 5 * time.Second, 6 * time.Second, 6 * time.Second},
-		"of a quick class": {b.lull(instant, posted), 0, 1 * time.Second, 1 * time.Second},
+		"of a quick class": {b.lull(quick, posted), 0, 1 * time.Second, 1 * time.Second},
 	} {
 		if got := row.lull.after(posted.Add(row.due), posted.Add(row.now)); !got.Equal(posted.Add(row.want)) {
 			t.Errorf("%s: read after %s, want %s", name, got.Sub(posted), row.want)
@@ -88,7 +88,7 @@ func TestReadsInTheLull(t *testing.T) {
 		"in it":         {quiet, 10 * time.Second, 0, tick},
 		"after it":      {quiet, 37 * time.Second, 37 * time.Second, quickTick},
 		"of an unknown": {unknown, 37 * time.Second, 0, tick},
-		"of a quick":    {b.lull(instant, posted), 2 * time.Second, 0, tick},
+		"of a quick":    {b.lull(quick, posted), 2 * time.Second, 0, tick},
 		"of none":       {lull{}, 37 * time.Second, 0, tick},
 	} {
 		if since, least := row.lull.awaited(posted, posted.Add(row.now)); !since.Equal(posted.Add(row.since)) || least != row.least {

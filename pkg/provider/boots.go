@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// earlyBoot is how long nothing is expected of a server of which nothing is known:
+	// earlyBoot is how long nothing is expected of a server whose class is not known:
 	// hardly any runs by then, and most for which there is no host have failed.
 	earlyBoot = 5 * time.Second
 	// bootMargin is how much earlier than usual a server may well run.

@@ -77,9 +77,9 @@ func (l look) read(ctx context.Context, serverID string, selector map[string]str
 
 // await reads the server, beginning one tick from now or with its lull's first read,
 // until done says so or it is gone (errGone). In the lull, which others may teach
-// meanwhile, it reads seldom.
-// At the deadline of ctx the error tells the last state. A failed read is not a
-// failed machine: the wait goes on, unless the credentials are refused.
+// meanwhile, it reads seldom. At the deadline of ctx the error tells the last state. A
+// failed read is not a failed machine: the wait goes on, unless the credentials are
+// refused.
 func (l look) await(ctx context.Context, serverID string, selector map[string]string, quiet func() lull, done func(*Server) bool) (*Server, error) {
 	state := "not read yet"
 	var lulled lull

@@ -27,7 +27,6 @@ import (
 )
 
 func main() {
-	boundMemory()
 	server := newServer(pflag.CommandLine)
 	own := newDriverOptions()
 	own.addFlags(pflag.CommandLine)

@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package recent has a map that forgets what nobody has asked for lately.
+//
+// The driver keeps what it could make again: the session of a Secret, the reads of a
+// cluster, what it has warned about. Secrets are rotated and clusters deleted without
+// a word to the driver: a plain map would grow for ever, and hold old keys.
+//
+// There is no goroutine: each call sweeps the map, which is made for hundreds of
+// entries. (k8s.io/apimachinery's cache.Expiring ends an entry even if it is in use.)
+package recent
+
+import (
+	"errors"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Map drops an entry that nobody has asked for during its lifetime. It is safe for
+// concurrent use.
+type Map[K comparable, V any] struct {
+	clock    clock.PassiveClock
+	lifetime time.Duration
+
+	mu      sync.Mutex
+	entries map[K]entry[V]
+}
+
+type entry[V any] struct {
+	value V
+	asked time.Time
+}
+
+// New returns an empty Map. An entry's lifetime begins anew with each call for its key.
+func New[K comparable, V any](clock clock.PassiveClock, lifetime time.Duration) *Map[K, V] {
+	return &Map[K, V]{clock: clock, lifetime: lifetime, entries: map[K]entry[V]{}}
+}
+
+// Get returns the value of the key. If there is none it keeps and returns what create
+// makes; if create fails, nothing is kept. Other calls wait for create: it must be
+// quick, and not use the Map.
+func (m *Map[K, V]) Get(key K, create func() (V, error)) (V, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	found, ok := m.entries[key]
+	if !ok {
+		var err error
+		if found.value, err = create(); err != nil {
+			return found.value, err
+		}
+	}
+	m.entries[key] = entry[V]{found.value, m.clock.Now()}
+	return found.value, nil
+}
+
+// Lookup returns the value of the key, and whether there is one.
+func (m *Map[K, V]) Lookup(key K) (V, bool) {
+	value, err := m.Get(key, func() (none V, _ error) { return none, errors.New("no such entry") })
+	return value, err == nil
+}
+
+// Set keeps the value for the key, instead of any other.
+func (m *Map[K, V]) Set(key K, value V) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	m.entries[key] = entry[V]{value, m.clock.Now()}
+}
+
+func (m *Map[K, V]) sweep() {
+	maps.DeleteFunc(m.entries, func(_ K, e entry[V]) bool { return m.clock.Since(e.asked) > m.lifetime })
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package recent
+
+import (
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+const lifetime = time.Hour
+
+func newMap() (*Map[string, int], *clocktesting.FakePassiveClock) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+	return New[string, int](clock, lifetime), clock
+}
+
+func step(clock *clocktesting.FakePassiveClock, by time.Duration) { clock.SetTime(clock.Now().Add(by)) }
+
+func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
+	for name, ask := range map[string]func(*Map[string, int]) int{
+		"Get": func(m *Map[string, int]) int {
+			value, _ := m.Get("a", func() (int, error) { return 0, nil })
+			return value
+		},
+		"Lookup": func(m *Map[string, int]) int { value, _ := m.Lookup("a"); return value },
+		"Set": func(m *Map[string, int]) int {
+			value, ok := m.Lookup("a")
+			if ok {
+				m.Set("a", value)
+			}
+			return value
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, clock := newMap()
+			m.Set("a", 1)
+			for range 3 {
+				step(clock, lifetime)
+				if got := ask(m); got != 1 {
+					t.Fatalf("after its lifetime without a pause it is %d, want 1", got)
+				}
+			}
+			step(clock, lifetime+1)
+			if _, ok := m.Lookup("a"); ok {
+				t.Error("nobody asked for it during its lifetime, and it is still there")
+			}
+		})
+	}
+}
+
+func TestOtherEntriesAreSweptByEveryCall(t *testing.T) {
+	for name, call := range map[string]func(*Map[string, int]){
+		"Get":    func(m *Map[string, int]) { _, _ = m.Get("b", func() (int, error) { return 2, nil }) },
+		"Lookup": func(m *Map[string, int]) { m.Lookup("b") },
+		"Set":    func(m *Map[string, int]) { m.Set("b", 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, clock := newMap()
+			m.Set("a", 1)
+			step(clock, lifetime+1)
+			call(m)
+			if _, ok := m.entries["a"]; ok {
+				t.Error("an idle entry stays in memory")
+			}
+		})
+	}
+}
+
+func TestWhatCouldNotBeMadeIsNotKept(t *testing.T) {
+	m, _ := newMap()
+	failure := errors.New("failure")
+	if _, err := m.Get("a", func() (int, error) { return 1, failure }); !errors.Is(err, failure) {
+		t.Errorf("the error is %v, want what create returned", err)
+	}
+	if value, err := m.Get("a", func() (int, error) { return 2, nil }); value != 2 || err != nil {
+		t.Errorf("the next call gets %d, %v, want 2", value, err)
+	}
+}
+
+func TestConcurrentCallersShareOneValue(t *testing.T) {
+	m, _ := newMap()
+	made := 0
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			if value, err := m.Get("a", func() (int, error) { made++; return made, nil }); value != 1 || err != nil {
+				t.Errorf("got %d, %v, want 1", value, err)
+			}
+		})
+	}
+	group.Wait()
+}

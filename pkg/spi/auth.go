@@ -3,10 +3,7 @@
 
 package spi
 
-import (
-	"context"
-	"net/http"
-)
+import "net/http"
 
 // authenticated adds the access token to every request.
 type authenticated struct {
@@ -39,54 +36,4 @@ func (a *authenticated) send(request *http.Request) (*http.Response, string, err
 	try.Header.Set("Authorization", "Bearer "+token)
 	response, err := a.next.RoundTrip(try)
 	return response, token, err
-}
-
-// get returns a valid token, and fetches one if there is none. Concurrent callers
-// share one fetch; a caller whose context ends leaves it to the others.
-func (t *tokenSource) get(ctx context.Context) (string, error) {
-	flight, token := t.join()
-	if flight == nil {
-		return token, nil
-	}
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case <-flight.done:
-		return flight.token, flight.err
-	}
-}
-
-// join returns the valid token, or the fetch to wait for.
-func (t *tokenSource) join() (*fetch, string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.token != "" && t.clock.Now().Before(t.expires.Add(-expiryLeeway)) {
-		return nil, t.token
-	}
-	if t.flight == nil {
-		t.flight = &fetch{done: make(chan struct{})}
-		go t.run(t.flight)
-	}
-	return t.flight, ""
-}
-
-func (t *tokenSource) run(flight *fetch) {
-	token, expires, err := t.fetchWithRetry()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err == nil {
-		t.token, t.expires = token, expires
-	}
-	flight.token, flight.err = token, err
-	t.flight = nil
-	close(flight.done)
-}
-
-// drop forgets the token, if it is still the one that was refused.
-func (t *tokenSource) drop(refused string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.token == refused {
-		t.token = ""
-	}
 }

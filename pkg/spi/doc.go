@@ -4,15 +4,20 @@
 // Package spi turns the credentials of a MachineClass's Secret into sessions:
 // authenticated, well-behaved clients of the STACKIT IaaS API.
 //
-// A request of a session passes this chain, from the outside in:
+// A request of a session passes this chain, from the outside in; each link is the
+// file of its name:
 //
-//	retry      repeats what may be repeated, and honours Retry-After (retry.go)
-//	auth       adds the access token, and renews it once on a 401 (auth.go)
-//	rate limit one bucket for all sessions of the process; reads go before
-//	           writes (transport.go)
-//	deadline   an attempt ends after 30 s, to the end of its body (transport.go)
-//	metrics    counts and times every attempt (metrics.go)
+//	retry     repeats what may be repeated, and honours Retry-After
+//	auth      adds the access token (token.go), and renews it once on a 401
+//	limits    one bucket for all sessions of the process; reads go before writes
+//	deadline  an attempt ends after 30 s, to the end of its body
+//	metrics   counts, times and logs every attempt
+//	transport sends it, and reads the whole answer
 //
 // The order matters: every attempt takes a token from the bucket and has a
 // deadline of its own, and a renewed access token is used by the very next one.
+// Requests for access tokens pass the last three links only.
+//
+// PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
+// environment variables, key.go the rules for service-account keys.
 package spi

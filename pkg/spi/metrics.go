@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	mcmmetrics "github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,30 +44,45 @@ func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
 	return context.WithValue(ctx, callsKey{}, count), count
 }
 
-// observe starts the clock for an attempt on a service; the returned function
-// stops it.
-func observe(request *http.Request, service string, clock clock.PassiveClock) func(*http.Response, error) {
-	start := clock.Now()
+// metered counts, times and logs every attempt.
+type metered struct {
+	next  http.RoundTripper
+	clock clock.PassiveClock
+	// service is the name in the metrics; "" takes it from the path.
+	service string
+}
+
+// RoundTrip implements http.RoundTripper.
+func (m *metered) RoundTrip(request *http.Request) (*http.Response, error) {
 	if count, ok := request.Context().Value(callsKey{}).(*atomic.Int64); ok {
 		count.Add(1)
 	}
-	return func(response *http.Response, err error) {
-		elapsed := clock.Since(start)
-		code, requestID := 0, ""
-		if err == nil {
-			code, requestID = response.StatusCode, RequestID(response.Header)
-		}
-		mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, service).Inc()
-		if err != nil || code >= http.StatusBadRequest {
-			mcmmetrics.APIFailedRequestCount.WithLabelValues(metricsProvider, service).Inc()
-		} else {
-			mcmmetrics.APIRequestDuration.WithLabelValues(metricsProvider, service).Observe(elapsed.Seconds())
-		}
-		httpRequests.WithLabelValues(service, request.Method, strconv.Itoa(code)).Inc()
-		httpDuration.WithLabelValues(service, request.Method).Observe(elapsed.Seconds())
-		klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", request.URL.Path,
-			"code", code, "duration", elapsed, "requestID", requestID, "err", err)
+	service := m.service
+	if service == "" {
+		service = serviceOf(request)
 	}
+	start := m.clock.Now()
+	response, err := m.next.RoundTrip(request)
+	observe(service, request, response, err, m.clock.Since(start))
+	return response, err
+}
+
+// observe notes what became of an attempt.
+func observe(service string, request *http.Request, response *http.Response, err error, elapsed time.Duration) {
+	code, requestID := 0, ""
+	if err == nil {
+		code, requestID = response.StatusCode, RequestID(response.Header)
+	}
+	mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, service).Inc()
+	if err != nil || code >= http.StatusBadRequest {
+		mcmmetrics.APIFailedRequestCount.WithLabelValues(metricsProvider, service).Inc()
+	} else {
+		mcmmetrics.APIRequestDuration.WithLabelValues(metricsProvider, service).Observe(elapsed.Seconds())
+	}
+	httpRequests.WithLabelValues(service, request.Method, strconv.Itoa(code)).Inc()
+	httpDuration.WithLabelValues(service, request.Method).Observe(elapsed.Seconds())
+	klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", request.URL.Path,
+		"code", code, "duration", elapsed, "requestID", requestID, "err", err)
 }
 
 // verbosity: failed calls are worth a line where state changes are logged, with

@@ -9,8 +9,15 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 func TestMayRetry(t *testing.T) {
@@ -85,5 +92,95 @@ func TestRetryAfter(t *testing.T) {
 				t.Errorf("got %s, want %s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestRetryBridgesAnOutageOfSafeCalls(t *testing.T) {
+	r := newRig(t)
+	session := r.session()
+	for name, fault := range map[string]iaasmock.Fault{
+		"bad gateway":       {Count: 2, Status: http.StatusBadGateway, Body: "<html>", ContentType: "text/html"},
+		"too many requests": {Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}}},
+		"reset":             {Count: 2, DropBefore: true},
+		"answer lost":       {Count: 1, DropAfter: true},
+	} {
+		fault.Operation = "ListServers"
+		r.cloud.Inject(fault)
+		if err := list(t.Context(), session); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A server must never be made twice: only what surely was not accepted is sent
+// again.
+func TestRequestsForServersAreRepeatedOnlyIfRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		calls int
+	}{
+		"too many requests":   {iaasmock.Fault{Status: http.StatusTooManyRequests, Count: 1}, 2},
+		"bad gateway":         {iaasmock.Fault{Status: http.StatusBadGateway, Count: 1}, 1},
+		"service unavailable": {iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 1}, 1},
+		"answer lost":         {iaasmock.Fault{DropAfter: true, Count: 1}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			row.fault.Operation = "CreateServer"
+			r.cloud.Inject(row.fault)
+			network := iaasmock.DefaultNetworkID
+			_, _ = r.session().API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+				CreateServerPayload(iaas.CreateServerPayload{Name: "m1", MachineType: iaasmock.DefaultMachineType,
+					Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}}).Execute()
+			if calls := r.cloud.CallCounts()["CreateServer"]; calls != row.calls {
+				t.Errorf("%d calls, want %d", calls, row.calls)
+			}
+		})
+	}
+}
+
+func TestRetryAfterHoldsBackTheWholeSession(t *testing.T) {
+	clock := clocktesting.NewFakeClock(time.Now())
+	r := newRig(t)
+	r.sessions.Clock = clock
+	session := r.session()
+	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"20"}}})
+	done := make(chan error, 2)
+	call := func() { done <- list(t.Context(), session) }
+	waitForWaiters := func(count int) {
+		for clock.Waiters() < count {
+			time.Sleep(time.Millisecond) //nolint:forbidigo // the fake clock tells nobody
+		}
+	}
+	go call()
+	waitForWaiters(1) // the first call's own backoff
+	clock.Step(6 * time.Second)
+	waitForWaiters(1) // and the rest of what Retry-After asks for
+	go call()
+	waitForWaiters(2)
+	if calls := r.cloud.CallCounts()["ListServers"]; calls != 1 {
+		t.Errorf("%d calls before the time, want 1", calls)
+	}
+	clock.Step(20 * time.Second)
+	for range 2 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAnAnswerThatStopsHalfWayIsReadAgain(t *testing.T) {
+	var calls atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) == 1 {
+			w.Header().Set("Content-Length", "1000")
+			_, _ = w.Write([]byte(`{"items":[`))
+			panic(http.ErrAbortHandler)
+		}
+		answerEmptyList(w, r)
+	}))
+	defer server.Close()
+	if err := list(t.Context(), openSession(t, server.URL)); err != nil {
+		t.Error(err)
 	}
 }

@@ -6,7 +6,6 @@ package spi
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -16,6 +15,8 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
 // Credentials are what a session is made from.
@@ -41,9 +42,9 @@ type Session struct {
 // SessionProviderInterface makes sessions. It is the seam between the driver and
 // the cloud: tests and other clouds of the same API hand in their own.
 type SessionProviderInterface interface {
-	// Session returns the session of the credentials; equal credentials get the
-	// same one, unless it was not asked for during an hour. It makes no API call. The error is a *CredentialsError if the
-	// credentials cannot be used.
+	// Session returns the session of the credentials. Equal credentials get the same
+	// one, unless nobody asked for it during an hour. It makes no API call. The error
+	// is a *CredentialsError if the credentials cannot be used.
 	Session(Credentials) (*Session, error)
 }
 
@@ -69,15 +70,9 @@ type PluginSPIImpl struct {
 	// one. It is for tests that have to repeat themselves.
 	Jitter func() float64
 
-	mu       sync.Mutex
+	setup    sync.Once
+	sessions *recent.Map[Credentials, *Session]
 	writers  chan struct{}
-	sessions map[Credentials]*heldSession
-}
-
-// heldSession is a session and when it was last asked for.
-type heldSession struct {
-	*Session
-	used time.Time
 }
 
 // idleAfter is how long a session is kept that nobody asks for: after a rotation
@@ -87,35 +82,15 @@ const idleAfter = time.Hour
 // Session implements SessionProviderInterface. A session that could not be built
 // is not remembered.
 func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
+	s.setup.Do(s.init)
 	if s.Config.NoAuth {
 		credentials.ServiceAccountKey = ""
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.begin()
-	held, ok := s.sessions[credentials]
-	if !ok {
-		session, err := s.newSession(credentials)
-		if err != nil {
-			return nil, err
-		}
-		held = &heldSession{Session: session}
-		s.sessions[credentials] = held
-	}
-	held.used = s.Clock.Now()
-	maps.DeleteFunc(s.sessions, func(_ Credentials, other *heldSession) bool {
-		return held.used.Sub(other.used) > idleAfter
-	})
-	return held.Session, nil
+	return s.sessions.Get(credentials, func() (*Session, error) { return s.newSession(credentials) })
 }
 
-// begin sets what the zero value leaves open.
-func (s *PluginSPIImpl) begin() {
-	if s.sessions != nil {
-		return
-	}
-	s.sessions = map[Credentials]*heldSession{}
-	s.writers = make(chan struct{}, 1)
+// init sets what the zero value leaves open.
+func (s *PluginSPIImpl) init() {
 	if s.Transport == nil {
 		s.Transport = newTransport()
 	}
@@ -128,6 +103,8 @@ func (s *PluginSPIImpl) begin() {
 	if s.UserAgent == "" {
 		s.UserAgent = "machine-controller-manager-provider-stackit"
 	}
+	s.sessions = recent.New[Credentials, *Session](s.Clock, idleAfter)
+	s.writers = make(chan struct{}, 1)
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
@@ -153,17 +130,25 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint}, nil
 }
 
-// newChain builds what package doc describes, from the inside out.
+// newChain returns the chain that package doc describes, built from the inside out.
 func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
-	var chain http.RoundTripper = &attempts{next: s.Transport, limiter: s.Limiter, writers: s.writers, clock: s.Clock, timeout: attemptTimeout}
+	chain := s.newAttempt("")
+	chain = &limited{next: chain, limiter: s.Limiter, writers: s.writers}
 	if !s.Config.NoAuth {
-		source, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.Transport, s.Clock, s.Jitter)
+		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.newAttempt("token"), s.Clock, s.Jitter)
 		if err != nil {
 			return nil, err
 		}
-		chain = &authenticated{next: chain, tokens: source}
+		chain = &authenticated{next: chain, tokens: tokens}
 	}
 	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
+}
+
+// newAttempt returns the inner end of the chain, which requests for tokens share.
+func (s *PluginSPIImpl) newAttempt(service string) http.RoundTripper {
+	var attempt http.RoundTripper = &whole{next: s.Transport}
+	attempt = &metered{next: attempt, clock: s.Clock, service: service}
+	return &deadlined{next: attempt, timeout: attemptTimeout}
 }
 
 // refuseRedirects: the API has none, and following one would carry the access

@@ -5,6 +5,7 @@ package spi
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type fetch struct {
 	err   error
 }
 
+// newTokenSource refuses a key that cannot work; requests for tokens go through next.
 func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock clock.Clock, jitter func() float64) (*tokenSource, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {
@@ -62,14 +64,61 @@ func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock cloc
 	if tokenURL, err = tokenEndpoint(tokenURL, key.Credentials.TokenEndpoint); err != nil {
 		return nil, err
 	}
-	source := &tokenSource{
-		key: key, tokenURL: tokenURL, clock: clock, jitter: jitter,
-		next: &attempts{next: next, clock: clock, timeout: attemptTimeout, service: "token"},
-	}
+	source := &tokenSource{key: key, tokenURL: tokenURL, next: next, clock: clock, jitter: jitter}
 	if err := (&clients.KeyFlow{}).Init(source.flowConfig(nil)); err != nil {
 		return nil, &CredentialsError{"the service-account key's private key cannot be used: it must be an RSA key in PEM form"}
 	}
 	return source, nil
+}
+
+// get returns a valid token, and fetches one if there is none. Concurrent callers
+// share one fetch; a caller whose context ends leaves it to the others.
+func (t *tokenSource) get(ctx context.Context) (string, error) {
+	flight, token := t.join()
+	if flight == nil {
+		return token, nil
+	}
+	select {
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-flight.done:
+		return flight.token, flight.err
+	}
+}
+
+// join returns the valid token, or the fetch to wait for.
+func (t *tokenSource) join() (*fetch, string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.token != "" && t.clock.Now().Before(t.expires.Add(-expiryLeeway)) {
+		return nil, t.token
+	}
+	if t.flight == nil {
+		t.flight = &fetch{done: make(chan struct{})}
+		go t.run(t.flight)
+	}
+	return t.flight, ""
+}
+
+func (t *tokenSource) run(flight *fetch) {
+	token, expires, err := t.fetchWithRetry()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if err == nil {
+		t.token, t.expires = token, expires
+	}
+	flight.token, flight.err = token, err
+	t.flight = nil
+	close(flight.done)
+}
+
+// drop forgets the token, if it is still the one that was refused.
+func (t *tokenSource) drop(refused string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.token == refused {
+		t.token = ""
+	}
 }
 
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
@@ -167,7 +216,7 @@ func (r *answerRecorder) RoundTrip(request *http.Request) (*http.Response, error
 	if err != nil {
 		return nil, err
 	}
-	body, err := io.ReadAll(response.Body) // in memory already: see attempts
+	body, err := io.ReadAll(response.Body) // in memory already: see whole
 	if err != nil {
 		return nil, err
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package spi_test
+package spi
 
 import (
 	"context"
@@ -13,26 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-// openSession is one without authentication: for tests of what is below it.
-func openSession(t *testing.T, endpoint string) *spi.Session {
-	t.Helper()
-	session, err := (&spi.PluginSPIImpl{Config: spi.Config{Endpoint: endpoint, NoAuth: true}, UserAgent: "driver/v1.2.3"}).
-		Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return session
-}
-
-func answerEmptyList(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"items":[]}`))
-}
 
 func TestConnectionsAreReusedByManyAtATime(t *testing.T) {
 	const callers = 500
@@ -67,37 +48,6 @@ func TestConnectionsAreReusedByManyAtATime(t *testing.T) {
 	// A connection may be on its way back to the pool when the next round begins.
 	if got := opened.Load(); got > callers+callers/10 {
 		t.Errorf("%d connections for 3 rounds of %d callers", got, callers)
-	}
-}
-
-func TestRequestsCarryTheUserAgent(t *testing.T) {
-	var agent string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		agent = r.UserAgent()
-		answerEmptyList(w, r)
-	}))
-	defer server.Close()
-	if err := list(t.Context(), openSession(t, server.URL)); err != nil {
-		t.Fatal(err)
-	}
-	if agent != "driver/v1.2.3" {
-		t.Errorf("User-Agent is %q", agent)
-	}
-}
-
-func TestAnAnswerThatStopsHalfWayIsReadAgain(t *testing.T) {
-	var calls atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if calls.Add(1) == 1 {
-			w.Header().Set("Content-Length", "1000")
-			_, _ = w.Write([]byte(`{"items":[`))
-			panic(http.ErrAbortHandler)
-		}
-		answerEmptyList(w, r)
-	}))
-	defer server.Close()
-	if err := list(t.Context(), openSession(t, server.URL)); err != nil {
-		t.Error(err)
 	}
 }
 

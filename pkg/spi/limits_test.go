@@ -1,13 +1,12 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package spi_test
+package spi
 
 import (
 	"context"
-	"io"
+	"errors"
 	"net/http"
-	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,24 +14,20 @@ import (
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"golang.org/x/time/rate"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// arrivals notes when each request came, by method.
-type arrivals struct {
-	mu sync.Mutex
-	at map[string][]time.Time
-}
-
-func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.at[request.Method] = append(a.at[request.Method], time.Now())
-	return &http.Response{
-		StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"items":[]}`)),
-	}, nil
+func TestTheRateLimitHoldsForAllSessionsAndGivesUpInTime(t *testing.T) {
+	r := newRig(t)
+	r.sessions.Limiter = rate.NewLimiter(rate.Every(time.Hour), 1)
+	session := r.session()
+	if err := list(t.Context(), session); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := list(ctx, session); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want to hear at once that it would be too late", err)
+	}
 }
 
 // Hundreds of servers to create or delete do not keep the reads waiting.
@@ -54,9 +49,9 @@ func TestReadsGoBeforeWrites(t *testing.T) {
 func testReadsGoBefore(t *testing.T, project, method string, write func(context.Context, iaas.DefaultAPI)) {
 	synctest.Test(t, func(t *testing.T) {
 		seen := &arrivals{at: map[string][]time.Time{}}
-		session, err := (&spi.PluginSPIImpl{
-			Config: spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Limiter: rate.NewLimiter(10, 1), Transport: seen,
-		}).Session(spi.Credentials{ProjectID: project})
+		session, err := (&PluginSPIImpl{
+			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Limiter: rate.NewLimiter(10, 1), Transport: seen,
+		}).Session(Credentials{ProjectID: project})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
-
-	"k8s.io/utils/clock"
 )
 
 func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
@@ -31,7 +29,7 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			link := &attempts{next: transport, clock: clock.RealClock{}, timeout: 50 * time.Millisecond}
+			link := &deadlined{next: &whole{next: transport}, timeout: 50 * time.Millisecond}
 			if response, err := link.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, %v, want the deadline", response, err)
 			}

@@ -1,0 +1,81 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"golang.org/x/time/rate"
+)
+
+// limited lets an attempt wait for the process's limit of API calls.
+type limited struct {
+	next http.RoundTripper
+	// limiter is nil without a limit.
+	limiter *rate.Limiter
+	// writers lets one write at a time wait for the limiter, so that at most one is
+	// ahead of a read. All sessions share it.
+	writers chan struct{}
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
+	if err := l.waitTurn(request); err != nil {
+		return nil, err
+	}
+	if still, ok := request.Context().Value(stillKey{}).(func() bool); ok && !still() {
+		return nil, ErrNotSent
+	}
+	return l.next.RoundTrip(request)
+}
+
+// waitTurn waits for the rate limit. The limiter serves in the order of arrival:
+// without the writers' queue, hundreds of servers to create, change or delete would
+// keep the reads waiting that tell what became of the others.
+func (l *limited) waitTurn(request *http.Request) error {
+	if l.limiter == nil {
+		return nil
+	}
+	ctx := request.Context()
+	if request.Method != http.MethodGet {
+		select {
+		case l.writers <- struct{}{}:
+			defer func() { <-l.writers }()
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the API rate limit: %w", ctx.Err())
+		}
+	}
+	if err := l.limiter.Wait(ctx); err != nil {
+		return fmt.Errorf("waiting for the API rate limit: %w", contextCause(ctx, err))
+	}
+	return nil
+}
+
+// contextCause turns the limiter's own error ("would exceed context deadline")
+// into the context's.
+func contextCause(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if _, ok := ctx.Deadline(); ok {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// ErrNotSent says that a request was not sent: SendIf did not allow it.
+var ErrNotSent = errors.New("the request was not sent: what speaks for it has to be looked at again")
+
+// stillKey is what SendIf keeps its question under.
+type stillKey struct{}
+
+// SendIf returns a context whose request fails with ErrNotSent unless still answers
+// true when its turn comes: it may have waited for long, for the rate limit or before
+// it is tried again.
+func SendIf(ctx context.Context, still func() bool) context.Context {
+	return context.WithValue(ctx, stillKey{}, still)
+}

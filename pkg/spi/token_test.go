@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"errors"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestConcurrentCallsShareOneToken(t *testing.T) {
+	r := newRig(t)
+	session := r.session()
+	var group sync.WaitGroup
+	for range 50 {
+		group.Go(func() {
+			if err := list(t.Context(), session); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	if tokens := r.cloud.CallCounts()["Token"]; tokens != 1 {
+		t.Errorf("%d tokens were fetched, want 1", tokens)
+	}
+}
+
+func TestARevokedKeyIsRefused(t *testing.T) {
+	r := newRig(t)
+	if err := r.cloud.RevokeServiceAccountKey(r.key); err != nil {
+		t.Fatal(err)
+	}
+	if err := list(t.Context(), r.session()); !IsRefused(err) {
+		t.Errorf("got %v, want refused credentials", err)
+	}
+}
+
+func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
+	for name, fault := range map[string]iaasmock.Fault{
+		"not found":   {Status: http.StatusNotFound},
+		"unavailable": {Status: http.StatusServiceUnavailable},
+		"reset":       {DropBefore: true},
+		"no token":    {Status: http.StatusOK, Body: `{}`},
+		"no JSON":     {Status: http.StatusOK, Body: `<html>`},
+		"malformed":   {Status: http.StatusOK, Body: `{"access_token":"a\r\nHost: evil"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t)
+			fault.Operation = "Token"
+			remove := r.cloud.Inject(fault)
+			err := list(t.Context(), r.session())
+			var token *TokenError
+			if !errors.As(err, &token) || token.Refused {
+				t.Errorf("got %v, want a TokenError that is no refusal", err)
+			}
+			remove()
+			if err := list(t.Context(), r.session()); err != nil {
+				t.Errorf("after the endpoint is back: %v", err)
+			}
+		})
+	}
+}
+
+// Tokens without expiry make the SDK's own flow panic at its second use; and by a
+// clock that is ahead every token has expired.
+func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
+	for name, token := range map[string]string{
+		"opaque":             `{"access_token":"opaque","token_type":"Bearer"}`,
+		"opaque, short":      `{"access_token":"opaque","expires_in":1,"token_type":"Bearer"}`,
+		"JWT, expired":       `{"access_token":"eyJhbGciOiJub25lIn0.eyJleHAiOjF9.","token_type":"Bearer"}`,
+		"JWT without expiry": `{"access_token":"eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.","token_type":"Bearer"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			clock := clocktesting.NewFakeClock(time.Now())
+			r := newRig(t, iaasmock.WithoutAuthentication())
+			r.sessions.Clock = clock
+			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK, Body: token})
+			for _, wait := range []time.Duration{0, 5 * time.Second, time.Hour, 5 * time.Second} {
+				clock.Step(wait)
+				if err := list(t.Context(), r.session()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
+				t.Errorf("%d tokens were fetched, want 2", tokens)
+			}
+		})
+	}
+}

@@ -67,6 +67,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	sessions := &spi.PluginSPIImpl{
 		Config:    config,
 		Limiter:   rate.NewLimiter(rate.Limit(own.apiQPS), own.apiBurst),
+		Fence:     startFence(server.LeaderElection),
 		UserAgent: "machine-controller-manager-provider-stackit/" + buildVersion(),
 	}
 	return app.Run(server, provider.NewProvider(sessions,

@@ -81,57 +81,42 @@ func TestActingSince(t *testing.T) {
 	if since := actingSince(options.LeaderElectionConfiguration{})(); since.Before(before) || since.After(time.Now()) {
 		t.Errorf("without leader election it acts since %s, want now", since)
 	}
-	leading := &tenure{now: time.Now}
-	leading.Off("machine-controller")
-	if since := leading.since(); !since.IsZero() {
+	l := &leadership{}
+	l.Off("machine-controller")
+	if since := l.actingSince(); !since.IsZero() {
 		t.Errorf("it acts since %s before it leads", since)
 	}
-	leading.NewLeaderMetric().On("machine-controller")
-	if since := leading.since(); since.Before(before) {
+	l.NewLeaderMetric().On("machine-controller")
+	if since := l.actingSince(); since.Before(before) {
 		t.Errorf("it acts since %s once it leads, want now", since)
 	}
 }
 
-// TestAPausedLeaderTrustsNothing lets time pass between two looks. The lease is
-// MCM's default.
-func TestAPausedLeaderTrustsNothing(t *testing.T) {
+func TestFenceFollowsTheLease(t *testing.T) {
 	for name, row := range map[string]struct {
-		election     bool
-		stood, later time.Duration
+		lease, renew, retry time.Duration
+		tolerated, hold     time.Duration
 	}{
-		"at work":                 {true, 3 * time.Second, 0},
-		"paused":                  {true, 4 * time.Second, 16 * time.Second},
-		"without leader election": {false, time.Hour, 0},
+		"MCM's defaults":            {15 * time.Second, 10 * time.Second, 2 * time.Second, 3 * time.Second, 15 * time.Second},
+		"a lease that lasts long":   {60 * time.Second, 10 * time.Second, 2 * time.Second, 48 * time.Second, 60 * time.Second},
+		"next to no time is left":   {3 * time.Second, 2 * time.Second, time.Second, time.Second, 4 * time.Second},
+		"renewed late, by a second": {15 * time.Second, 13 * time.Second, 2 * time.Second, time.Second, 16 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			election := options.LeaderElectionConfiguration{
-				LeaderElect:   row.election,
-				LeaseDuration: metav1.Duration{Duration: 15 * time.Second},
-				RenewDeadline: metav1.Duration{Duration: 10 * time.Second},
-				RetryPeriod:   metav1.Duration{Duration: 2 * time.Second},
+			election := options.LeaderElectionConfiguration{LeaseDuration: metav1.Duration{Duration: row.lease},
+				RenewDeadline: metav1.Duration{Duration: row.renew}, RetryPeriod: metav1.Duration{Duration: row.retry}}
+			if got := toleratedPause(election); got != row.tolerated {
+				t.Errorf("a stop of %s is no pause, want %s", got, row.tolerated)
 			}
-			began := time.Now()
-			now := began
-			leading := newTenure(election)
-			leading.now = func() time.Time { return now }
-			leading.since()
-			leading.On("machine-controller")
-			now = now.Add(row.stood)
-			for range 2 { // what was noticed once stays
-				if later := leading.since().Sub(began); later != row.later {
-					t.Errorf("it acts since %s after it began to lead, want %s", later, row.later)
-				}
-				now = now.Add(time.Second)
+			if got := holdAfterPause(election); got != row.hold {
+				t.Errorf("a pause holds for %s, want %s", got, row.hold)
+			}
+			if startFence(election) != nil {
+				t.Error("there is a fence without leader election")
+			}
+			if election.LeaderElect = true; startFence(election) == nil {
+				t.Error("there is no fence with leader election")
 			}
 		})
-	}
-}
-
-// A lease that leaves next to no time must not make every look a pause.
-func TestAShortLeaseIsNoPause(t *testing.T) {
-	second := metav1.Duration{Duration: time.Second}
-	if pause := newTenure(options.LeaderElectionConfiguration{LeaderElect: true,
-		LeaseDuration: metav1.Duration{Duration: 3 * time.Second}, RenewDeadline: metav1.Duration{Duration: 2 * time.Second}, RetryPeriod: second}).pause; pause < time.Second {
-		t.Errorf("a pause of %s counts", pause)
 	}
 }

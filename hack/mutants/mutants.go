@@ -24,6 +24,7 @@ const (
 	nics      = "pkg/provider/nics.go"
 	ledger    = "pkg/provider/ledger.go"
 	retry     = "pkg/spi/retry.go"
+	fence     = "pkg/spi/fence.go"
 	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
@@ -49,7 +50,8 @@ var mutants = []mutant{
 	{"gone needs more than one 404", []edit{{waits, "listed := l.find(ctx, selector, when{patient: true})", "if ctx.Err() == nil {\n\t\treturn nil, errGone\n\t}\n\tlisted := l.find(ctx, selector, when{patient: true})"}}},
 	{"an empty list is not believed while it may lag", []edit{{create, "case len(own) == 0 && !named.began.Before(certain):", "case len(own) == 0 && !certain.IsZero() || len(own) == 0:"}}},
 	{"a pause in the middle of a look-up counts", []edit{{create, "certain := known.certainFrom(c.settle, c.predecessors())", "certain := known.certainFrom(c.settle, time.Time{})"}}},
-	{"no request is sent after a pause", []edit{{create, "spi.SendIf(ctx, alone)", "spi.SendIf(ctx, func() bool { return alone() || true })"}}},
+	{"no attempt is sent after a pause", []edit{{fence, "for held := f.fence.held(); held > 0;", "for held := f.fence.held(); held < 0;"}}},
+	{"a tick hides no pause", []edit{{fence, "\tfor {\n\t\tf.held()\n", "\tfor {\n\t\tf.mu.Lock()\n\t\tf.ticked = f.clock.Now()\n\t\tf.mu.Unlock()\n"}}},
 	{"many who wait share a list a tick", []edit{{"pkg/provider/schedule.go", "crowd = 50", "crowd = 5000"}}},
 	{"DeleteMachine believes \"nothing there\" only after settle", []edit{{deletion, "otherwiseKnown || !named.began.Before(d.certain)", "otherwiseKnown || len(named.value) == 0"}}},
 	{"a server that is being deleted hides no other", []edit{{deletion, `serverID != "" || anyStays(servers)`, `serverID != "" || len(servers) > 0`}}},

@@ -14,8 +14,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // creation is one CreateMachine.
@@ -27,8 +25,6 @@ type creation struct {
 	settle time.Duration
 	// predecessors tells when a look-up must begin to see what others asked for.
 	predecessors func() time.Time
-	// absent is when the look-up began that saw no server.
-	absent time.Time
 	// urged are the servers whose deletion was asked for again.
 	urged map[string]bool
 	// rawSpec is the providerSpec as it was given.
@@ -86,7 +82,6 @@ func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, e
 func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 	start := c.inventory.clock.Now()
 	if start.Sub(known.absent) < freshRead && !known.absent.Before(known.certainFrom(c.settle, c.predecessors())) {
-		c.absent = known.absent
 		return nil, nil
 	}
 	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
@@ -101,7 +96,6 @@ func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
 		case named.err != nil:
 			return nil, named.err
 		case len(own) == 0 && !named.began.Before(certain):
-			c.absent = named.began
 			return nil, nil
 		case len(own) > 0:
 			kept, err := c.keepOne(ctx, own)
@@ -182,10 +176,7 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 			e.posting, e.posted = false, c.inventory.clock.Now()
 		}
 	})
-	// The request may have to wait for the rate limit, and this process may stand still
-	// meanwhile: then another one may have led, and asked.
-	alone := func() bool { return !c.absent.Before(c.predecessors()) }
-	server, err := c.client.CreateServer(spi.SendIf(ctx, alone), &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
+	server, err := c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
 	switch {
 	case err == nil:
 		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)

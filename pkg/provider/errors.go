@@ -242,7 +242,7 @@ func outcomeUnknown(err error) bool {
 	var token *spi.TokenError
 	var dial *net.OpError
 	switch {
-	case errors.As(err, &token), errors.As(err, &dial) && dial.Op == "dial", errors.Is(err, spi.ErrNotSent):
+	case errors.As(err, &token), errors.As(err, &dial) && dial.Op == "dial":
 		return false
 	case api.StatusCode == http.StatusRequestTimeout:
 		return true

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -35,4 +36,26 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestEveryAttemptHasADeadlineOfItsOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		attempts := 0
+		session, err := (&PluginSPIImpl{
+			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Jitter: func() float64 { return 0.5 },
+			Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
+				attempts++
+				<-request.Context().Done()
+				return nil, request.Context().Err()
+			}),
+		}).Session(Credentials{ProjectID: testProject})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := time.Now()
+		err = list(t.Context(), session)
+		if took := time.Since(asked).Truncate(attemptTimeout); !errors.Is(err, context.DeadlineExceeded) || attempts != maxAttempts || took != maxAttempts*attemptTimeout {
+			t.Errorf("%d attempts in %s end with %v, want %d of %s each", attempts, took, err, maxAttempts, attemptTimeout)
+		}
+	})
 }

@@ -5,7 +5,6 @@ package spi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
@@ -26,9 +25,6 @@ type limited struct {
 func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := l.waitTurn(request); err != nil {
 		return nil, err
-	}
-	if still, ok := request.Context().Value(stillKey{}).(func() bool); ok && !still() {
-		return nil, ErrNotSent
 	}
 	return l.next.RoundTrip(request)
 }
@@ -65,17 +61,4 @@ func contextCause(ctx context.Context, err error) error {
 		return context.DeadlineExceeded
 	}
 	return err
-}
-
-// ErrNotSent says that a request was not sent: SendIf did not allow it.
-var ErrNotSent = errors.New("the request was not sent: what speaks for it has to be looked at again")
-
-// stillKey is what SendIf keeps its question under.
-type stillKey struct{}
-
-// SendIf returns a context whose request fails with ErrNotSent unless still answers
-// true when its turn comes: it may have waited for long, for the rate limit or before
-// it is tried again.
-func SendIf(ctx context.Context, still func() bool) context.Context {
-	return context.WithValue(ctx, stillKey{}, still)
 }

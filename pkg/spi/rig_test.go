@@ -8,10 +8,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
@@ -68,18 +71,76 @@ func answerEmptyList(w http.ResponseWriter, _ *http.Request) {
 	_, _ = w.Write([]byte(`{"items":[]}`))
 }
 
-// arrivals notes when each request came, by method.
+// arrivals notes each request when it comes, and answers it in memory.
 type arrivals struct {
-	mu sync.Mutex
-	at map[string][]time.Time
+	mu   sync.Mutex
+	sent []arrival
+	// failures is how many of the next requests are answered 503.
+	failures int
+}
+
+type arrival struct {
+	method string
+	at     time.Time
 }
 
 func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.at[request.Method] = append(a.at[request.Method], time.Now())
-	return &http.Response{
-		StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"items":[]}`)),
-	}, nil
+	a.sent = append(a.sent, arrival{request.Method, time.Now()})
+	response := &http.Response{StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}}}
+	body := `{"items":[], "id":"` + testServer + `", "machineType":"g2i.1", "name":"m1"}`
+	if a.failures > 0 {
+		a.failures--
+		response.StatusCode, body = http.StatusServiceUnavailable, `{}`
+	}
+	response.Body = io.NopCloser(strings.NewReader(body))
+	return response, nil
+}
+
+// all returns what came so far.
+func (a *arrivals) all() []arrival {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Clone(a.sent)
+}
+
+// of returns how many requests of the method came so far.
+func (a *arrivals) of(method string) int {
+	count := 0
+	for _, sent := range a.all() {
+		if sent.method == method {
+			count++
+		}
+	}
+	return count
+}
+
+const (
+	testProject = "10000000-0000-4000-8000-000000000001"
+	testServer  = "30000000-0000-4000-8000-000000000001"
+)
+
+// apiCalls has one for every method, and for lists.
+var apiCalls = map[string]func(context.Context, iaas.DefaultAPI) error{
+	"LIST": func(ctx context.Context, api iaas.DefaultAPI) error {
+		_, err := api.ListServers(ctx, testProject, "eu01").Execute()
+		return err
+	},
+	"GET": func(ctx context.Context, api iaas.DefaultAPI) error {
+		_, err := api.GetServer(ctx, testProject, "eu01", testServer).Execute()
+		return err
+	},
+	"POST": func(ctx context.Context, api iaas.DefaultAPI) error {
+		_, err := api.CreateServer(ctx, testProject, "eu01").CreateServerPayload(iaas.CreateServerPayload{
+			Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{}}}).Execute()
+		return err
+	},
+	"PATCH": func(ctx context.Context, api iaas.DefaultAPI) error {
+		_, err := api.UpdateNic(ctx, testProject, "eu01", testServer, testServer).UpdateNicPayload(iaas.UpdateNicPayload{}).Execute()
+		return err
+	},
+	"DELETE": func(ctx context.Context, api iaas.DefaultAPI) error {
+		return api.DeleteServer(ctx, testProject, "eu01", testServer).Execute()
+	},
 }

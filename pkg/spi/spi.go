@@ -59,6 +59,10 @@ type PluginSPIImpl struct {
 	// Limiter bounds the API calls of all sessions together, retries included.
 	// Nil means no limit.
 	Limiter *rate.Limiter
+	// Fence holds back every attempt of an API call, requests for tokens excepted,
+	// after a pause of this process. Nil means no fence: nobody else can have acted
+	// meanwhile.
+	Fence *Fence
 	// UserAgent is sent with every request; "" means the project's name.
 	UserAgent string
 	// Transport carries the requests, those for tokens included; nil means a
@@ -133,7 +137,11 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 // newChain returns the chain that package doc describes, built from the inside out.
 func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
 	chain := s.newAttempt("")
-	chain = &limited{next: chain, limiter: s.Limiter, writers: s.writers}
+	limits := &limited{limiter: s.Limiter, writers: s.writers}
+	if s.Fence != nil {
+		chain = &fenced{next: chain, fence: s.Fence, waitTurn: limits.waitTurn}
+	}
+	limits.next, chain = chain, limits
 	if !s.Config.NoAuth {
 		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.newAttempt("token"), s.Clock, s.Jitter)
 		if err != nil {

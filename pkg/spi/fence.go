@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+)
+
+// tickInterval is how often a Fence notes that the process runs.
+const tickInterval = 500 * time.Millisecond
+
+// Fence holds back the API calls of a leader that stood still for so long that it may
+// have lost its lease (SIGSTOP, a stalled node). When such a process goes on it still
+// takes itself for the leader, and acts on a cache that a successor's work is not in.
+// One Fence serves all sessions of a process.
+type Fence struct {
+	clock clock.WithTicker
+	// tolerated is the longest time between two ticks that is no pause.
+	tolerated time.Duration
+	// hold is for how long no attempt is sent after a pause was noted.
+	hold time.Duration
+
+	mu sync.Mutex
+	// ticked is when the process was last seen running.
+	ticked time.Time
+	// heldUntil is when the last pause stops holding attempts back; zero without one.
+	heldUntil time.Time
+}
+
+// NewFence returns a Fence that begins to watch now; Run must tick from then on.
+// tolerated is the longest time between two ticks that is no pause, more than 500 ms;
+// hold is how long after a noted pause no attempt is sent.
+func NewFence(clock clock.WithTicker, tolerated, hold time.Duration) *Fence {
+	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now()}
+}
+
+// Run ticks every 500 ms until ctx ends. Without it every attempt after a quiet time
+// would find a pause.
+func (f *Fence) Run(ctx context.Context) {
+	ticker := f.clock.NewTicker(tickInterval)
+	defer ticker.Stop()
+	for {
+		f.held()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C():
+		}
+	}
+}
+
+// held returns for how long no attempt may be sent; zero or less if one may. It also
+// ticks, and always notes a pause before that: whoever is the first to run after a
+// pause, Run or an attempt, finds the old tick.
+func (f *Fence) held() time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := f.clock.Now()
+	// By the wall clock, too: the monotonic one stands still while a computer sleeps.
+	if stood := max(now.Sub(f.ticked), now.Round(0).Sub(f.ticked.Round(0))); stood > f.tolerated {
+		klog.InfoS("This process stood still, and another one may have led meanwhile: no API call is sent for a while", "stood", stood, "held", f.hold)
+		f.heldUntil = now.Add(f.hold)
+	}
+	f.ticked = now
+	return f.heldUntil.Sub(now)
+}
+
+// fenced lets an attempt wait until no pause holds it back.
+type fenced struct {
+	next  http.RoundTripper
+	fence *Fence
+	// waitTurn waits for the limit of API calls. What the fence has held back queues
+	// there again: else all of it would be sent at once.
+	waitTurn func(*http.Request) error
+}
+
+// RoundTrip implements http.RoundTripper.
+func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
+	for held := f.fence.held(); held > 0; held = f.fence.held() {
+		if err := Sleep(request.Context(), f.fence.clock, held); err != nil {
+			return nil, fmt.Errorf("waiting after a pause of this process: %w", err)
+		}
+		if err := f.waitTurn(request); err != nil {
+			return nil, err
+		}
+	}
+	return f.next.RoundTrip(request)
+}

@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+	"unsafe"
+
+	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
+)
+
+// tolerated and hold of the fences in these tests. The hold is longer than an attempt
+// may take: waiting is no part of it.
+const (
+	tolerated = 3 * time.Second
+	hold      = 40 * time.Second
+)
+
+// jumpyClock shows another time than the clock below it, whose timers it uses.
+type jumpyClock struct {
+	clock.WithTicker
+	// stood is by how much both clocks of the computer jumped: the process stood still.
+	stood atomic.Int64
+	// set is by how much only the wall clock jumped: the computer slept, or somebody
+	// set it.
+	set atomic.Int64
+}
+
+func (c *jumpyClock) Now() time.Time {
+	now := c.WithTicker.Now().Add(time.Duration(c.stood.Load()))
+	return withWall(now, time.Duration(c.set.Load()))
+}
+
+func (c *jumpyClock) stand(by time.Duration) { c.stood.Add(int64(by)) }
+
+func (c *jumpyClock) setWall(by time.Duration) { c.set.Add(int64(by)) }
+
+// withWall puts only the wall clock of t forward. There is no other way to make such a
+// time: a time.Time has a word for the wall clock, with a bit for "and a monotonic one",
+// and a word for the monotonic one.
+func withWall(t time.Time, by time.Duration) time.Time {
+	jumped := t.Add(by)
+	(*(*[2]int64)(unsafe.Pointer(&jumped)))[1] -= int64(by)
+	if jumped.Sub(t) != 0 || jumped.Round(0).Sub(t.Round(0)) != by {
+		panic("a time.Time is not made as this test thinks, or has no monotonic clock")
+	}
+	return jumped
+}
+
+func TestFence(t *testing.T) {
+	type life struct {
+		*jumpyClock
+		fence *Fence
+		// works lets time pass with a tick every 500 ms.
+		works func(time.Duration)
+	}
+	for name, row := range map[string]struct {
+		what func(life)
+		// held is for how long an attempt that comes then has to wait.
+		held time.Duration
+	}{
+		"at work":                                     {func(l life) { l.works(time.Minute) }, 0},
+		"a short stop":                                {func(l life) { l.works(time.Second); l.stand(tolerated) }, 0},
+		"two short stops":                             {func(l life) { l.stand(2 * time.Second); l.fence.held(); l.stand(2 * time.Second) }, 0},
+		"a pause":                                     {func(l life) { l.stand(tolerated + 1) }, hold},
+		"a pause, found by the ticker":                {func(l life) { l.stand(4 * time.Second); l.works(5 * time.Second) }, hold - 5*time.Second + tickInterval},
+		"a pause, long ago":                           {func(l life) { l.stand(4 * time.Second); l.works(hold + tickInterval) }, 0},
+		"another pause":                               {func(l life) { l.stand(4 * time.Second); l.works(10 * time.Second); l.stand(4 * time.Second) }, hold},
+		"a pause of more than the hold":               {func(l life) { l.stand(4 * time.Second); l.fence.held(); l.stand(2 * hold) }, hold},
+		"a short stop after a pause":                  {func(l life) { l.stand(4 * time.Second); l.fence.held(); l.stand(time.Second) }, hold - time.Second},
+		"the computer slept":                          {func(l life) { l.setWall(4 * time.Second) }, hold},
+		"the clock was set a little":                  {func(l life) { l.setWall(tolerated) }, 0},
+		"the clock was set back":                      {func(l life) { l.setWall(-time.Hour) }, 0},
+		"a pause, and the clock was set back":         {func(l life) { l.stand(4 * time.Second); l.setWall(-time.Hour) }, hold},
+		"the clock was set back while a pause counts": {func(l life) { l.stand(4 * time.Second); l.fence.held(); l.setWall(-time.Hour) }, hold},
+	} {
+		t.Run(name, func(t *testing.T) {
+			now := &jumpyClock{WithTicker: clocktesting.NewFakeClock(time.Now())}
+			fence := NewFence(now, tolerated, hold)
+			row.what(life{now, fence, func(d time.Duration) {
+				for ; d > 0; d -= tickInterval {
+					now.stand(tickInterval)
+					fence.held()
+				}
+			}})
+			for range 2 { // what was noticed once stays
+				if got := max(0, fence.held()); got != row.held {
+					t.Errorf("an attempt is held for %s, want %s", got, row.held)
+				}
+			}
+		})
+	}
+}
+
+// pausable is a process with a fence.
+type pausable struct {
+	*jumpyClock
+	*PluginSPIImpl
+	seen *arrivals
+}
+
+// inPausable runs the test in virtual time.
+func inPausable(t *testing.T, test func(t *testing.T, p *pausable)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		now, seen := &jumpyClock{WithTicker: clock.RealClock{}}, &arrivals{}
+		fence := NewFence(now, tolerated, hold)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		go fence.Run(ctx)
+		test(t, &pausable{now, &PluginSPIImpl{
+			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: seen, Fence: fence, Jitter: func() float64 { return 0.5 },
+		}, seen})
+	})
+}
+
+// call makes an API call.
+func (p *pausable) call(ctx context.Context, method string) error {
+	session, err := p.Session(Credentials{ProjectID: testProject})
+	if err != nil {
+		return err
+	}
+	return apiCalls[method](ctx, session.API)
+}
+
+// pause is one that counts. It returns when it was over.
+func (p *pausable) pause() time.Time {
+	p.stand(tolerated + time.Second)
+	return time.Now()
+}
+
+// wantHeld checks when the first attempt after a pause was sent. That time is counted
+// from when the pause was noted, at the next tick if by no attempt before.
+func (p *pausable) wantHeld(t *testing.T, resumed time.Time) {
+	t.Helper()
+	for _, sent := range p.seen.all() {
+		if held := sent.at.Sub(resumed); held >= 0 {
+			if held < hold || held > hold+tickInterval {
+				t.Errorf("the first attempt after a pause, a %s, is sent after %s, want %s", sent.method, held, hold)
+			}
+			return
+		}
+	}
+	t.Error("nothing is sent after a pause, ever")
+}
+
+func TestNoAttemptIsSentAfterAPause(t *testing.T) {
+	for method := range apiCalls {
+		for name, wait := range map[string]time.Duration{"finds the pause": 0, "comes after the ticker": 2 * time.Second} {
+			t.Run(method+" "+name, func(t *testing.T) {
+				inPausable(t, func(t *testing.T, p *pausable) {
+					<-time.After(10 * time.Second)
+					resumed := p.pause()
+					<-time.After(wait)
+					if err := p.call(t.Context(), method); err != nil {
+						t.Errorf("what was held fails: %v", err)
+					}
+					p.wantHeld(t, resumed)
+				})
+			})
+		}
+	}
+}
+
+func TestWhatWasWaitingIsHeldAfterAPause(t *testing.T) {
+	inBackoff := func(p *pausable) { p.seen.failures = 1 }
+	inQueue := func(p *pausable) {
+		p.Limiter = rate.NewLimiter(rate.Every(10*time.Second), 1)
+		p.Limiter.Allow()
+	}
+	for name, row := range map[string]struct {
+		method string
+		waits  func(*pausable)
+	}{
+		"a GET in backoff":           {"GET", inBackoff},
+		"a DELETE in backoff":        {"DELETE", inBackoff},
+		"a LIST in the rate limit":   {"LIST", inQueue},
+		"a POST in the rate limit":   {"POST", inQueue},
+		"a DELETE in the rate limit": {"DELETE", inQueue},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPausable(t, func(t *testing.T, p *pausable) {
+				row.waits(p)
+				done := make(chan error)
+				go func() { done <- p.call(t.Context(), row.method) }()
+				<-time.After(100 * time.Millisecond)
+				resumed := p.pause()
+				if err := <-done; err != nil {
+					t.Errorf("what was held fails: %v", err)
+				}
+				p.wantHeld(t, resumed)
+			})
+		})
+	}
+}
+
+func TestAnotherPauseHoldsAnew(t *testing.T) {
+	inPausable(t, func(t *testing.T, p *pausable) {
+		p.pause()
+		done := make(chan error)
+		go func() { done <- p.call(t.Context(), "POST") }()
+		<-time.After(hold - time.Second)
+		resumed := p.pause()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		p.wantHeld(t, resumed)
+	})
+}
+
+// What was held queues again for the rate limit.
+func TestWhatWasHeldIsNotSentAllAtOnce(t *testing.T) {
+	inPausable(t, func(t *testing.T, p *pausable) {
+		p.Limiter = rate.NewLimiter(10, 1)
+		p.pause()
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() { _ = p.call(t.Context(), "DELETE") })
+		}
+		all.Wait()
+		sent := p.seen.all()
+		if took := sent[len(sent)-1].at.Sub(sent[0].at); len(sent) != 50 || took < 4*time.Second {
+			t.Errorf("%d attempts in %s, want 50 and 10 a second", len(sent), took)
+		}
+	})
+}
+
+func TestACallThatIsHeldEndsWithItsContext(t *testing.T) {
+	inPausable(t, func(t *testing.T, p *pausable) {
+		p.pause()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		asked := time.Now()
+		if err := p.call(ctx, "DELETE"); !errors.Is(err, context.DeadlineExceeded) || time.Since(asked) != 5*time.Second {
+			t.Errorf("got %v after %s, want the deadline", err, time.Since(asked))
+		}
+		<-time.After(2 * hold)
+		if sent := p.seen.all(); len(sent) != 0 {
+			t.Errorf("it is sent all the same: %v", sent)
+		}
+	})
+}
+
+func TestNothingIsHeldWithoutAPause(t *testing.T) {
+	for name, what := range map[string]func(*pausable){
+		"a quiet hour": func(*pausable) { <-time.After(time.Hour) },
+		"a short stop": func(p *pausable) { p.stand(tolerated) },
+		"no fence":     func(p *pausable) { p.Fence = nil; p.pause() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			inPausable(t, func(t *testing.T, p *pausable) {
+				what(p)
+				asked := time.Now()
+				if err := p.call(t.Context(), "POST"); err != nil || time.Since(asked) != 0 {
+					t.Errorf("got %v after %s, want an answer at once", err, time.Since(asked))
+				}
+			})
+		})
+	}
+}

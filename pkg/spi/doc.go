@@ -7,7 +7,8 @@
 // A request of a session passes this chain, from the outside in; each link is the
 // file of its name:
 //
-//	retry     repeats what may be repeated, and honours Retry-After
+//	retry     repeats what may be repeated, and honours Retry-After; a read only when
+//	          its turn comes among the session's reads
 //	auth      adds the access token (token.go), and renews it once on a 401
 //	limits    one bucket for all sessions of the process; reads go before writes
 //	fence     holds everything back after a pause in which another may have led

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 )
 
@@ -84,7 +85,10 @@ func retryAfter(response *http.Response, now time.Time) time.Duration {
 // retrying repeats requests by mayRetry. A Retry-After holds back every request
 // of the session, not only the one that got it.
 type retrying struct {
-	next   http.RoundTripper
+	next http.RoundTripper
+	// reads bounds the reads of the session. A first attempt took its turn already:
+	// see Session.Reads.
+	reads  *rate.Limiter
 	clock  clock.Clock
 	jitter func() float64
 
@@ -98,6 +102,11 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		if err := r.waitUntilAllowed(ctx); err != nil {
 			return nil, err
+		}
+		if isRetriedRead := attempt > 1 && request.Method == http.MethodGet; isRetriedRead {
+			if err := r.waitTurn(ctx); err != nil {
+				return nil, err
+			}
 		}
 		try, err := rewound(request)
 		if err != nil {
@@ -132,6 +141,12 @@ func (r *retrying) waitUntilAllowed(ctx context.Context) error {
 	wait := r.notBefore.Sub(r.clock.Now())
 	r.mu.Unlock()
 	return Sleep(ctx, r.clock, wait)
+}
+
+// waitTurn waits until one more read of the session may begin.
+func (r *retrying) waitTurn(ctx context.Context) error {
+	now := r.clock.Now()
+	return Sleep(ctx, r.clock, r.reads.ReserveN(now, 1).DelayFrom(now))
 }
 
 // rewound returns a copy of the request whose body starts at its beginning.

@@ -10,8 +10,10 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
@@ -183,4 +185,67 @@ func TestAnAnswerThatStopsHalfWayIsReadAgain(t *testing.T) {
 	if err := list(t.Context(), openSession(t, server.URL)); err != nil {
 		t.Error(err)
 	}
+}
+
+// Reads that fail and are retried are as many reads a second as others.
+func TestRetriesOfReadsTakeTurns(t *testing.T) {
+	const callers = 40
+	for method, paced := range map[string]bool{"LIST": true, "GET": true, "DELETE": false, "PATCH": false} {
+		t.Run(method, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				seen := &arrivals{failures: callers}
+				session, err := (&PluginSPIImpl{Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: seen}).
+					Session(Credentials{ProjectID: testProject})
+				if err != nil {
+					t.Fatal(err)
+				}
+				var group sync.WaitGroup
+				for range callers {
+					group.Go(func() {
+						if err := apiCalls[method](t.Context(), session.API); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				group.Wait()
+				retries := seen.all()[callers:]
+				if len(retries) != callers {
+					t.Fatalf("%d retries, want %d", len(retries), callers)
+				}
+				for i := range retries[1:] {
+					gap := retries[i+1].at.Sub(retries[i].at)
+					if paced && gap < time.Second/readsPerSecond-time.Millisecond {
+						t.Fatalf("a retry is sent %s after another", gap)
+					}
+				}
+				if took := retries[callers-1].at.Sub(retries[0].at); !paced && took > 2*firstBackoff {
+					t.Errorf("retries that are no reads take %s", took)
+				}
+			})
+		})
+	}
+}
+
+func TestRetriesOfReadsAndOthersShareTheTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		seen := &arrivals{failures: 1}
+		session, err := (&PluginSPIImpl{Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: seen}).
+			Session(Credentials{ProjectID: testProject})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !session.Reads.Allow() || session.Reads.Allow() {
+			t.Fatal("two reads may begin at once")
+		}
+		for range 3 * readsPerSecond {
+			session.Reads.Reserve()
+		}
+		asked := time.Now()
+		if err := apiCalls["GET"](t.Context(), session.API); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(asked); took < 3*time.Second {
+			t.Errorf("the retry is sent after %s, before the reads whose turn it is", took)
+		}
+	})
 }

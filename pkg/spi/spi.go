@@ -37,7 +37,16 @@ type Session struct {
 	ProjectID string
 	// Endpoint is the base URL of the API, for telling sessions apart.
 	Endpoint string
+	// Reads bounds how many reads of the API (GET requests, lists included) begin: 8 a
+	// second, no two at once. Who reads through API takes a turn before each read; the
+	// session itself takes one for each retry of a read. Its time is that of
+	// PluginSPIImpl.Clock.
+	Reads *rate.Limiter
 }
+
+// readsPerSecond is the rate of Session.Reads. API calls are the scarce resource:
+// thousands of sidecars share one backend. With more waiting, one list serves them all.
+const readsPerSecond = 8
 
 // SessionProviderInterface makes sessions. It is the seam between the driver and
 // the cloud: tests and other clouds of the same API hand in their own.
@@ -112,7 +121,8 @@ func (s *PluginSPIImpl) init() {
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
-	chain, err := s.newChain(credentials)
+	reads := rate.NewLimiter(readsPerSecond, 1)
+	chain, err := s.newChain(credentials, reads)
 	if err != nil {
 		return nil, err
 	}
@@ -131,11 +141,11 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the IaaS API client: %w", err)
 	}
-	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint}, nil
+	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads}, nil
 }
 
 // newChain returns the chain that package doc describes, built from the inside out.
-func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, error) {
+func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (http.RoundTripper, error) {
 	chain := s.newAttempt("")
 	limits := &limited{limiter: s.Limiter, writers: s.writers}
 	if s.Fence != nil {
@@ -149,7 +159,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials) (http.RoundTripper, er
 		}
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
-	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
+	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
 }
 
 // newAttempt returns the inner end of the chain, which requests for tokens share.

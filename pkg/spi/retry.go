@@ -103,7 +103,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if err := r.waitUntilAllowed(ctx); err != nil {
 			return nil, err
 		}
-		if isRetriedRead := attempt > 1 && request.Method == http.MethodGet; isRetriedRead {
+		if attempt > 1 && request.Method == http.MethodGet {
 			if err := r.waitTurn(ctx); err != nil {
 				return nil, err
 			}

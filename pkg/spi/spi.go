@@ -145,28 +145,26 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 }
 
 // newChain returns the chain that package doc describes, built from the inside out.
+// Requests for access tokens pass its inner end, an attempt.
 func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (http.RoundTripper, error) {
-	chain := s.newAttempt("")
-	limits := &limited{limiter: s.Limiter, writers: s.writers}
-	if s.Fence != nil {
-		chain = &fenced{next: chain, fence: s.Fence, waitTurn: limits.waitTurn}
+	attempt := func(service string) http.RoundTripper {
+		metrics := &metered{next: &whole{next: s.Transport}, clock: s.Clock, service: service}
+		return &deadlined{next: metrics, timeout: attemptTimeout}
 	}
-	limits.next, chain = chain, limits
+	chain := attempt("")
+	limits := &limited{next: chain, limiter: s.Limiter, writers: s.writers}
+	if s.Fence != nil {
+		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: limits.waitTurn}
+	}
+	chain = limits
 	if !s.Config.NoAuth {
-		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, s.newAttempt("token"), s.Clock, s.Jitter)
+		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, attempt("token"), s.Clock, s.Jitter)
 		if err != nil {
 			return nil, err
 		}
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
 	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
-}
-
-// newAttempt returns the inner end of the chain, which requests for tokens share.
-func (s *PluginSPIImpl) newAttempt(service string) http.RoundTripper {
-	var attempt http.RoundTripper = &whole{next: s.Transport}
-	attempt = &metered{next: attempt, clock: s.Clock, service: service}
-	return &deadlined{next: attempt, timeout: attemptTimeout}
 }
 
 // refuseRedirects: the API has none, and following one would carry the access

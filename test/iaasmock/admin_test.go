@@ -177,7 +177,7 @@ func TestPresets(t *testing.T) {
 	for _, name := range strings.Fields(`no-capacity quota-exceeded boot-error stuck-creating stuck-deleting rate-limited
 		rate-limited-retry-after bad-gateway unavailable internal-error-empty lost-answers reset-before hanging half-answers
 		random-404 project-404 forbidden unauthorized stale-lists duplicate-servers token-down token-404 token-slow
-		token-without-exp token-skew brown-out slow`) {
+		token-without-exp token-skew brown-out slow empty-lists lists-unavailable`) {
 		if !seen[name] {
 			t.Errorf("no preset %s", name)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,8 +22,8 @@ type Cloud struct {
 	faults faultBook
 	calls  callLog
 	admin  http.Handler
-	// latencies, boots and ids are what calls draw from.
-	latencies, boots, ids *lockedStream
+	// latencies, boots, ids and replicas are what calls draw from.
+	latencies, boots, ids, replicas *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are
 	// replaced, never written to, so that answers can be encoded without it.
@@ -62,7 +63,8 @@ func New(opts ...Option) *Cloud {
 	}
 	c.tokens = newTokenIssuer(c.clock, c.tokenLifetime)
 	c.latencies, c.boots, c.ids = c.dice.lockedStream("latency"), c.dice.lockedStream("boot"), c.dice.lockedStream("ids")
-	c.ghostsStay = c.listLag
+	c.replicas = c.dice.lockedStream("replicas")
+	c.ghostsStay = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
 	c.admin = c.adminHandler()
 	if err := c.seed(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())

@@ -39,6 +39,13 @@ func (s *lockedStream) spread(span time.Duration, distribution string) time.Dura
 	return spread(s.rng, span, distribution)
 }
 
+// number is one of 0 to below.
+func (s *lockedStream) number(below int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rng.IntN(below)
+}
+
 // uuid is a random (version 4) UUID.
 func (s *lockedStream) uuid() string {
 	var id uuid.UUID

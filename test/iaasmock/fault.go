@@ -125,6 +125,9 @@ type Fault struct {
 	// and in which state, that long ago. Servers that were gone before Inject
 	// are not shown.
 	Stale time.Duration
+	// EmptyList, with a list: it shows nothing, by mistake, and the answer is a
+	// success.
+	EmptyList bool
 
 	// TokenWithoutExpiry, with Token: the access token has no exp. It is valid
 	// as long as any other.

@@ -40,6 +40,14 @@ var endingOperations = []string{
 	"RescueServer", "UnrescueServer", "ResizeServer",
 }
 
+// listOperations answer with a list of things.
+var listOperations = []string{
+	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListServerServiceAccounts", "ListProjectNICs", "ListNics",
+	"ListVolumes", "ListNetworks", "ListSecurityGroups", "ListSecurityGroupRules", "ListPublicIPs", "ListPublicIPRanges",
+	"ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
+	"ListVolumePerformanceClasses",
+}
+
 // faultFields are all fields of Fault but Match, which cannot be written.
 var faultFields = []faultField{
 	{name: "name", at: func(f *Fault) any { return &f.Name }},
@@ -73,6 +81,7 @@ var faultFields = []faultField{
 	{name: "neverGone", role: acts, at: func(f *Fault) any { return &f.NeverGone }, only: []string{"DeleteServer"}},
 	{name: "duplicate", role: acts, at: func(f *Fault) any { return &f.Duplicate }, only: []string{createServerOperation}},
 	{name: "stale", role: acts, at: func(f *Fault) any { return &f.Stale }, only: []string{"ListServers", "GetServer"}},
+	{name: "emptyList", role: acts, at: func(f *Fault) any { return &f.EmptyList }, only: listOperations},
 	{name: "tokenWithoutExpiry", role: acts, at: func(f *Fault) any { return &f.TokenWithoutExpiry }, only: []string{tokenOperation}},
 	{name: "tokenSkew", role: acts, at: func(f *Fault) any { return &f.TokenSkew }, only: []string{tokenOperation}},
 }

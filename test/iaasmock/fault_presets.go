@@ -59,6 +59,7 @@ func serverPresets() []Preset {
 			Operation: "DeleteServer", FinalStatus: StatusError, ErrorMessage: "Failed to detach the volume."}},
 		{"duplicate-servers", "One CreateServer makes two servers and tells of one.", Fault{Operation: create, Duplicate: true}},
 		{"stale-lists", "Lists show the servers of 30 seconds ago.", Fault{Operation: "ListServers", Stale: 30 * time.Second}},
+		{"empty-lists", "Lists of servers are empty by mistake.", Fault{Operation: "ListServers", EmptyList: true}},
 		{"stale-reads", "GetServer shows the server of 10 seconds ago.", Fault{Operation: "GetServer", Stale: 10 * time.Second}},
 	}
 }
@@ -86,6 +87,8 @@ func answerPresets() []Preset {
 		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", Fault{
 			Operation: OperationIaaS, Status: http.StatusBadGateway, ContentType: "text/html", Body: html}},
 		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
+		{"lists-unavailable", "Lists of servers answer 503; everything else works.", Fault{
+			Operation: "ListServers", Status: http.StatusServiceUnavailable}},
 		{"gateway-timeout", "CreateServer makes the server and answers 504.", Fault{
 			Operation: createServerOperation, Status: http.StatusGatewayTimeout, Executed: true,
 			ContentType: "text/plain", Body: "upstream request timeout"}},

@@ -122,6 +122,9 @@ func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 		return errorAnswer(err)
 	}
 	reply := answer{status: route.status}
+	if things, isList := result.(list); isList {
+		result = c.showList(things, req.fault.EmptyList)
+	}
 	if result != nil {
 		reply = jsonAnswer(route.status, result)
 	}

@@ -22,12 +22,14 @@ type settings struct {
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
+	replicaLags    []time.Duration
 	actionDuration time.Duration
 	addressDelay   time.Duration
 	tokenLifetime  time.Duration
 	catalogue      Catalogue
 	authenticate   bool
 	serverLabels   bool
+	nullLists      bool
 	limits         limitSettings
 	dice           dice
 }
@@ -100,6 +102,21 @@ func WithLatency(min, max time.Duration) Option {
 // Reading a server by its ID is never late. Default: none.
 func WithListLag(d time.Duration) Option {
 	return func(s *settings) { s.listLag = d }
+}
+
+// WithListReplicas lets each list of servers be answered by one of several
+// replicas, at random. Each replica lags behind as WithListLag has it, by its own
+// lag, so that a server may appear in a list, be missing in the next one and
+// appear again. With WithListLag as well, no replica lags by less than that.
+// Default: none.
+func WithListReplicas(lags ...time.Duration) Option {
+	return func(s *settings) { s.replicaLags = lags }
+}
+
+// WithNullLists shows lists in which there is nothing as {"items":null}. Default:
+// as {"items":[]}.
+func WithNullLists() Option {
+	return func(s *settings) { s.nullLists = true }
 }
 
 // WithCatalogue replaces DefaultCatalogue.

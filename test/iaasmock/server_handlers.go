@@ -24,7 +24,7 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 	views := []any{}
 	project, region := r.project(), r.region()
 	c.locked(func(now time.Time) {
-		asOf := now.Add(-max(c.listLag, r.fault.Stale))
+		asOf := now.Add(-max(c.listLag, c.replicaLag(), r.fault.Stale))
 		for _, s := range c.serversAt(asOf, func(s *server) bool {
 			return s.ProjectID == project && s.Region == region && selector.Matches(labels.Set(s.Labels))
 		}) {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // start runs the command on a free port; stop ends it and returns its error.
@@ -96,6 +98,7 @@ func TestClearErrors(t *testing.T) {
 	}{
 		"taken port":         {[]string{"--address", taken.Addr().String()}, "choose another with --address"},
 		"negative time":      {[]string{"--boot", "-1s"}, "--boot must not be negative"},
+		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
 		"argument":           {[]string{"now"}, `unexpected argument "now"`},
 		"fault":              {[]string{"--fault", "slow,count=many"}, "--fault slow,count=many: count: many is not right"},
@@ -108,6 +111,16 @@ func TestClearErrors(t *testing.T) {
 				t.Errorf("error is %v, want %q", err, row.want)
 			}
 		})
+	}
+}
+
+func TestListsFromTheCommandLine(t *testing.T) {
+	url, _, _ := start(t, "--no-auth", "--null-lists", "--list-replicas", "1h,2h")
+	servers := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/servers"
+	example{method: http.MethodPost, url: servers, header: http.Header{"Content-Type": {"application/json"}}, body: `{"name":"a","machineType":"c2i.2","networking":{"networkId":"` + iaasmock.DefaultNetworkID +
+		`"},"bootVolume":{"size":20,"source":{"type":"image","id":"` + iaasmock.DefaultImageID + `"}}}`}.run(t)
+	if got := strings.TrimSpace(string(example{method: http.MethodGet, url: servers}.run(t))); got != `{"items":null}` {
+		t.Errorf("a list of replicas that lag by an hour is %s", got)
 	}
 }
 

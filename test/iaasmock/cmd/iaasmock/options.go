@@ -20,7 +20,9 @@ type options struct {
 	remove, action               time.Duration
 	latencyMin, latencyMax       time.Duration
 	listLag, addressDelay, token time.Duration
+	listReplicas                 []time.Duration
 	noAuth, serverLabels         bool
+	nullLists                    bool
 	keyFile                      string
 	seed                         *uint64 // nil: any
 	faults                       []iaasmock.Fault
@@ -39,9 +41,11 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.latencyMin, "latency-min", 0, "least time an API call takes")
 	flags.DurationVar(&o.latencyMax, "latency-max", 0, "most time an API call takes; default: --latency-min")
 	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
+	flags.DurationSliceVar(&o.listReplicas, "list-replicas", nil, "replicas that answer lists of servers at random, by how long each lags, such as 0s,10s")
 	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server has no address")
 	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
 	flags.BoolVar(&o.serverLabels, "server-labels", false, "label new servers as STACKIT does on its own")
+	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
 	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
 	flags.StringArrayVar(&faults, "fault", nil, "what goes wrong, such as no-capacity,count=3,server=m1; may be given several times")
@@ -72,6 +76,11 @@ func (o *options) checkTimes() error {
 	} {
 		if d < 0 {
 			return fmt.Errorf("--%s must not be negative", name)
+		}
+	}
+	for _, lag := range o.listReplicas {
+		if lag < 0 {
+			return errors.New("--list-replicas must not be negative")
 		}
 	}
 	if o.latencyMax < o.latencyMin {
@@ -111,6 +120,7 @@ func (o *options) cloudOptions() []iaasmock.Option {
 		iaasmock.WithActionDuration(o.action),
 		iaasmock.WithLatency(o.latencyMin, o.latencyMax),
 		iaasmock.WithListLag(o.listLag),
+		iaasmock.WithListReplicas(o.listReplicas...),
 		iaasmock.WithAddressDelay(o.addressDelay),
 		iaasmock.WithTokenLifetime(o.token),
 	}
@@ -119,6 +129,9 @@ func (o *options) cloudOptions() []iaasmock.Option {
 	}
 	if o.serverLabels {
 		opts = append(opts, iaasmock.WithServerLabels())
+	}
+	if o.nullLists {
+		opts = append(opts, iaasmock.WithNullLists())
 	}
 	if o.seed != nil {
 		opts = append(opts, iaasmock.WithSeed(*o.seed))

@@ -1,0 +1,300 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package coalesce lets many callers share one read.
+//
+// A Group reads the things of one scope, such as the servers of a cluster. A caller
+// says what it wants to know (a Request) and not before when; the Group decides how it
+// is read, by the rules of its Policy:
+//
+//   - Nobody gets the result of a read that began before the request came.
+//   - A few due requests are read one by one, the longest waiting first. More of them
+//     are served by one list, which serves every other request that it can, too. A due
+//     request that a list cannot serve is read by itself.
+//   - Nothing begins while a list is under way, and only few single reads at a time. A
+//     read that takes long holds up nobody any more, but still serves who waits for it.
+//   - After a failed list its due requests are read one by one.
+//
+// The package knows nothing of STACKIT.
+package coalesce
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/utils/clock"
+)
+
+// Policy says how a Group reads.
+type Policy struct {
+	// Singles is up to how many due requests are read one by one, and how many single
+	// reads may be under way.
+	Singles int
+	// Window is the least time between the beginnings of two lists.
+	Window time.Duration
+	// Patience is for how long a read may hold up others.
+	Patience time.Duration
+	// Backoff is the time from a failed list to the next. It doubles with each failure
+	// in a row, up to MaxBackoff.
+	Backoff, MaxBackoff time.Duration
+	// Timeout is the deadline of a list, which belongs to no caller.
+	Timeout time.Duration
+	// Shared says whether a list's error is everybody's: then it ends all requests.
+	Shared func(error) bool
+	// Turn waits until a read may begin. What to read is decided after it: requests that
+	// come meanwhile make the next read a list.
+	Turn func(context.Context) error
+}
+
+// Request is what a caller wants to know. L is what a list returns, V the value asked
+// for.
+type Request[L, V any] struct {
+	// NotBefore is when the request becomes due; the zero time is at once.
+	NotBefore time.Time
+	// Single reads the value by itself. It runs in a goroutine of its own and must not
+	// panic.
+	Single func(context.Context) (V, error)
+	// Pick finds the value in a list that began at that time, and returns false if the
+	// list does not tell it. Nil means that no list does.
+	Pick func(list L, began time.Time) (V, bool)
+}
+
+// Result is the value of a Request, or the error of its read.
+type Result[V any] struct {
+	Value V
+	// Began is when the read began.
+	Began time.Time
+	// Listed says that a list served the request.
+	Listed bool
+	Err    error
+}
+
+// Group shares the reads of one scope. Its goroutine runs while somebody waits.
+type Group[L, V any] struct {
+	policy Policy
+	clock  clock.Clock
+	list   func(context.Context) (L, error)
+
+	mu sync.Mutex
+	// waiting are the requests that were not served, in the order of their coming.
+	waiting []*waiter[L, V]
+	running bool
+	// changed wakes the goroutine.
+	changed chan struct{}
+	// listing is when the list began that holds up others; zero if none does.
+	listing time.Time
+	// nextList is when the next list may begin, failures how many failed in a row.
+	nextList time.Time
+	failures int
+}
+
+type waiter[L, V any] struct {
+	Request[L, V]
+	asked time.Time
+	// from is when the request becomes due or, if it is being read by itself, when that
+	// begins to hold up nobody.
+	from    time.Time
+	reading bool
+	alone   bool // no list serves the request
+	start   func(began time.Time)
+	// result takes that of a single read and that of a list; the first one counts.
+	result chan Result[V]
+}
+
+// New returns a Group; without a list (nil) it reads one by one. A list must not panic.
+func New[L, V any](clock clock.Clock, policy Policy, list func(context.Context) (L, error)) *Group[L, V] {
+	return &Group[L, V]{policy: policy, clock: clock, list: list, changed: make(chan struct{}, 1)}
+}
+
+// Read returns the result of a read that began after the call, or ctx's error.
+func (g *Group[L, V]) Read(ctx context.Context, request Request[L, V]) Result[V] {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	w := &waiter[L, V]{Request: request, alone: request.Pick == nil || g.list == nil, result: make(chan Result[V], 2)}
+	w.start = func(began time.Time) {
+		value, err := request.Single(ctx)
+		w.result <- Result[V]{Value: value, Began: began, Err: err}
+	}
+	g.join(w)
+	defer g.leave(w)
+	select {
+	case <-ctx.Done():
+		return Result[V]{Began: g.clock.Now(), Err: fmt.Errorf("waiting for a read: %w", ctx.Err())}
+	case result := <-w.result:
+		return result
+	}
+}
+
+func (g *Group[L, V]) join(w *waiter[L, V]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w.asked = g.clock.Now()
+	if w.from = w.NotBefore; w.from.Before(w.asked) {
+		w.from = w.asked
+	}
+	g.waiting = append(g.waiting, w)
+	if !g.running {
+		g.running = true
+		go g.run()
+	}
+	g.signal()
+}
+
+func (g *Group[L, V]) leave(w *waiter[L, V]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter[L, V]) bool { return other == w })
+	g.signal()
+}
+
+func (g *Group[L, V]) signal() {
+	select {
+	case g.changed <- struct{}{}:
+	default:
+	}
+}
+
+// run reads until nobody waits; what is under way then ends.
+func (g *Group[L, V]) run() {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	for {
+		g.mu.Lock()
+		if len(g.waiting) == 0 {
+			g.running, g.listing = false, time.Time{}
+			g.mu.Unlock()
+			return
+		}
+		_, _, pause := g.next(g.clock.Now())
+		g.mu.Unlock()
+		if pause <= 0 {
+			_ = g.policy.Turn(ctx) // fails only with ctx
+			g.begin(ctx)
+			continue
+		}
+		select {
+		case <-g.changed:
+		case <-g.clock.After(pause):
+		}
+	}
+}
+
+// begin starts the next read; none if that changed while the Group waited for its turn.
+func (g *Group[L, V]) begin(ctx context.Context) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := g.clock.Now()
+	switch list, single, _ := g.next(now); {
+	case list:
+		g.listing, g.nextList = now, now.Add(g.policy.Window)
+		go g.readList(ctx, now)
+	case single != nil:
+		single.reading, single.from = true, now.Add(g.policy.Patience)
+		go single.start(now)
+	}
+}
+
+// forever is longer than any pause: only a change ends it.
+const forever = time.Duration(1<<63 - 1)
+
+// next decides what to read: all by a list, one request, or nothing for a pause.
+func (g *Group[L, V]) next(now time.Time) (list bool, single *waiter[L, V], pause time.Duration) {
+	if !g.listing.IsZero() {
+		if left := g.listing.Add(g.policy.Patience).Sub(now); left > 0 {
+			return false, nil, left
+		}
+		g.listFailed(now)
+	}
+	pause = forever
+	var due []*waiter[L, V]
+	batch, underWay := 0, 0
+	for _, w := range g.waiting {
+		switch wait := w.from.Sub(now); {
+		case wait > 0 && w.reading:
+			underWay++
+			pause = min(pause, wait)
+		case wait > 0:
+			pause = min(pause, wait)
+		case !w.reading:
+			due = append(due, w)
+			if !w.alone {
+				batch++
+			}
+		}
+	}
+	if batch > g.policy.Singles {
+		wait := g.nextList.Sub(now)
+		if wait <= 0 {
+			return true, nil, 0
+		}
+		pause = min(pause, wait)
+		if g.failures == 0 { // what the next list serves waits for it
+			due = slices.DeleteFunc(due, func(w *waiter[L, V]) bool { return !w.alone })
+		}
+	}
+	if len(due) == 0 || underWay >= g.policy.Singles {
+		return false, nil, pause
+	}
+	return false, slices.MinFunc(due, func(a, b *waiter[L, V]) int { return a.from.Compare(b.from) }), 0
+}
+
+func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
+	limited, cancel := context.WithTimeout(ctx, g.policy.Timeout)
+	defer cancel()
+	list, err := g.list(limited)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if ctx.Err() != nil {
+		return // nobody waits
+	}
+	defer g.signal()
+	holdsUp := g.listing.Equal(began)
+	switch {
+	case err == nil:
+		g.failures = 0
+	case g.policy.Shared(err):
+	case holdsUp:
+		g.listFailed(g.clock.Now())
+		return
+	default:
+		return // it counted as failed when it began to hold up nobody
+	}
+	if holdsUp {
+		g.listing = time.Time{}
+	}
+	g.serveAll(list, began, err)
+}
+
+// serveAll serves what a list, or an error that is everybody's, can serve. Other due
+// requests are read by themselves.
+func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
+	now := g.clock.Now()
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter[L, V]) bool {
+		if w.asked.After(began) {
+			return false
+		}
+		result, served := Result[V]{Began: began, Listed: true, Err: err}, err != nil
+		if !served && w.Pick != nil {
+			result.Value, served = w.Pick(list, began)
+		}
+		if served {
+			w.result <- result
+		} else if !w.from.After(now) {
+			w.alone = true
+		}
+		return served
+	})
+}
+
+// listFailed lets the due requests be read by themselves, and puts off the next list.
+func (g *Group[L, V]) listFailed(now time.Time) {
+	for _, w := range g.waiting {
+		w.alone = w.alone || !w.from.After(now)
+	}
+	backoff := g.policy.Backoff << min(g.failures, 16) // more would overflow
+	g.listing, g.nextList = time.Time{}, now.Add(min(backoff, g.policy.MaxBackoff))
+	g.failures++
+}

@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	clocktesting "k8s.io/utils/clock/testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
+)
+
+const settle = 30 * time.Second
+
+var key = ledger.Key{Endpoint: "https://iaas", ProjectID: "p", Region: "eu01", Machine: "m1"}
+
+func newLedger() (*ledger.Ledger, *clocktesting.FakePassiveClock) {
+	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
+	return ledger.New(clock, settle), clock
+}
+
+func pass(clock *clocktesting.FakePassiveClock, d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+
+// post lets a POST begin, and end ten seconds later.
+func post(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock, end func(ledger.Key)) {
+	t.Helper()
+	if !l.Claim(key, l.Get(key)) {
+		t.Fatal("the POST cannot be claimed")
+	}
+	pass(clock, 10*time.Second)
+	end(key)
+}
+
+// What an open POST leaves in doubt, until settle after its end.
+func TestNoPostBefore(t *testing.T) {
+	accepted := func(l *ledger.Ledger, server string) func(ledger.Key) {
+		return func(key ledger.Key) { l.Accepted(key, server) }
+	}
+	for name, row := range map[string]struct {
+		happens func(*testing.T, *ledger.Ledger, *clocktesting.FakePassiveClock)
+		// after is how long after the beginning it is certain; 0 is at any time.
+		after time.Duration
+	}{
+		"nothing happened": {func(*testing.T, *ledger.Ledger, *clocktesting.FakePassiveClock) {}, 0},
+		"a POST is under way": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			if !l.Claim(key, l.Get(key)) {
+				t.Fatal("the POST cannot be claimed")
+			}
+			pass(clock, time.Minute)
+		}, time.Minute + settle},
+		"it was refused": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.Refused)
+		}, 0},
+		"it was accepted": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, accepted(l, "s1"))
+		}, 10*time.Second + settle},
+		"its outcome is unknown": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+		}, 10*time.Second + settle},
+		"it was accepted and the server is gone": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, accepted(l, "s1"))
+			l.ServerGone(key, "s1")
+		}, 0},
+		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+			l.Adopt(key, "s0")
+		}, 10*time.Second + settle},
+		"the server that was found is gone, but not what the POST made": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+			l.Adopt(key, "s0")
+			l.ServerGone(key, "s0")
+		}, 10*time.Second + settle},
+		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+			post(t, l, clock, accepted(l, "s2"))
+			l.ServerGone(key, "s2")
+		}, 10*time.Second + settle},
+		"of two unknown ones the last counts": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+			post(t, l, clock, l.OutcomeUnknown)
+		}, 20*time.Second + settle},
+		"a refused one after an unknown one closes only itself": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+			post(t, l, clock, l.Refused)
+		}, 10*time.Second + settle},
+		"the machine was deleted": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+			post(t, l, clock, l.OutcomeUnknown)
+			l.Forget(key)
+		}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, clock := newLedger()
+			want := time.Time{}
+			if row.after > 0 {
+				want = clock.Now().Add(row.after)
+			}
+			row.happens(t, l, clock)
+			entry := l.Get(key)
+			if got := entry.NoPostBefore(); !got.Equal(want) {
+				t.Errorf("certain at %s, want %s", got, want)
+			}
+			// A look-up that began before may end after.
+			pass(clock, time.Minute)
+			if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.NoPostBefore().Equal(want) {
+				t.Errorf("a minute later it was certain at %s, want %s", entry.NoPostBefore(), want)
+			}
+		})
+	}
+}
+
+func TestClaim(t *testing.T) {
+	for name, row := range map[string]struct {
+		happens func(*ledger.Ledger)
+		want    bool
+	}{
+		"nothing since":                {func(*ledger.Ledger) {}, true},
+		"NICs were read since":         {func(l *ledger.Ledger) { l.SawAddresses(key, "s1", []string{"10.0.0.1"}) }, true},
+		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }, false},
+		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Refused(key) }, false},
+		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.OutcomeUnknown(key) }, false},
+		"a server was adopted":         {func(l *ledger.Ledger) { l.Adopt(key, "s2") }, false},
+		"the machine's server is gone": {func(l *ledger.Ledger) { l.ServerGone(key, "s1") }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newLedger()
+			l.Adopt(key, "s1")
+			seen := l.Get(key)
+			row.happens(l)
+			if got := l.Claim(key, seen); got != row.want {
+				t.Errorf("claimed: %t, want %t", got, row.want)
+			}
+		})
+	}
+}
+
+func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
+	for name, happens := range map[string]func(*ledger.Ledger){
+		"it is gone":            func(l *ledger.Ledger) { l.ServerGone(key, "s1") },
+		"another is adopted":    func(l *ledger.Ledger) { l.Adopt(key, "s2") },
+		"another one was made":  func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Accepted(key, "s2") },
+		"the machine's deleted": func(l *ledger.Ledger) { l.Forget(key) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l, _ := newLedger()
+			l.Adopt(key, "s1")
+			l.SawAddresses(key, "s1", []string{"10.0.0.1"})
+			l.SawAllowed(key, "s1", "100.64.0.0/12")
+			l.Adopt(key, "s1") // again changes nothing
+			if entry := l.Get(key); len(entry.Addresses) != 1 || entry.Allowed == "" {
+				t.Fatalf("%+v", entry)
+			}
+			happens(l)
+			if entry := l.Get(key); entry.ServerID == "s1" || len(entry.Addresses) != 0 || entry.Allowed != "" {
+				t.Errorf("%+v", entry)
+			}
+		})
+	}
+}
+
+func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
+	l, _ := newLedger()
+	l.Adopt(key, "s1")
+	l.SawAddresses(key, "s2", []string{"10.0.0.2"})
+	l.SawAllowed(key, "s2", "100.64.0.0/12")
+	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
+		t.Errorf("%+v", entry)
+	}
+}
+
+func TestServersThatAreGoneAreKnownForSettle(t *testing.T) {
+	l, clock := newLedger()
+	l.ServerGone(key, "s1")
+	pass(clock, settle)
+	if entry := l.Get(key); !entry.Gone("s1") || entry.Gone("s2") {
+		t.Errorf("%+v", entry)
+	}
+	pass(clock, time.Second)
+	l.Adopt(key, "s2")
+	if entry := l.Get(key); entry.Gone("s1") {
+		t.Errorf("%+v", entry)
+	}
+}
+
+func TestAnEntryIsACopy(t *testing.T) {
+	l, _ := newLedger()
+	l.Adopt(key, "s1")
+	entry := l.Get(key)
+	entry.ServerID = "s2"
+	if again := l.Get(key); again.ServerID != "s1" {
+		t.Errorf("%+v", again)
+	}
+}
+
+func TestMachinesAreApart(t *testing.T) {
+	l, _ := newLedger()
+	l.Adopt(key, "s1")
+	for _, other := range []ledger.Key{
+		{Endpoint: "https://other", ProjectID: "p", Region: "eu01", Machine: "m1"},
+		{Endpoint: "https://iaas", ProjectID: "q", Region: "eu01", Machine: "m1"},
+		{Endpoint: "https://iaas", ProjectID: "p", Region: "eu02", Machine: "m1"},
+		{Endpoint: "https://iaas", ProjectID: "p", Region: "eu01", Machine: "m2"},
+	} {
+		if entry := l.Get(other); entry.ServerID != "" {
+			t.Errorf("%+v: %+v", other, entry)
+		}
+	}
+}
+
+func TestEntriesThatNobodyWritesEnd(t *testing.T) {
+	l, clock := newLedger()
+	l.Adopt(key, "s1")
+	for i := range 13 {
+		pass(clock, 5*time.Minute)
+		l.Adopt(ledger.Key{Machine: fmt.Sprint(i)}, "s")
+		if entry := l.Get(key); i < 11 && entry.ServerID == "" {
+			t.Fatalf("forgotten after %d minutes", 5*(i+1))
+		}
+	}
+	pass(clock, 10*time.Minute)
+	l.Adopt(ledger.Key{Machine: "last"}, "s")
+	if entry := l.Get(key); entry.ServerID != "" {
+		t.Errorf("%+v is kept", entry)
+	}
+}

@@ -108,7 +108,7 @@ func (m *mutant) overlay(dir string) (string, error) {
 // simulation comes first: it is about outcomes.
 func noticed(overlay string, seeds int) (string, error) {
 	for _, args := range [][]string{
-		{"./test/simulation", "-run", "Life|Preset|Seeds$", fmt.Sprintf("-seeds=%d", seeds), "-nth=7"},
+		{"./test/simulation", "-run", "Life|Preset|Seeds$|ListsFail", fmt.Sprintf("-seeds=%d", seeds), "-nth=7"},
 		{"./pkg/provider", "./pkg/spi"},
 	} {
 		args = append([]string{"test", "-failfast", "-timeout=8m", "-overlay=" + overlay}, args...)

@@ -16,13 +16,18 @@ type edit struct{ file, old, new string }
 const (
 	create    = "pkg/provider/create.go"
 	deletion  = "pkg/provider/delete.go"
-	find      = "pkg/provider/find.go"
-	identity  = "pkg/provider/identity.go"
+	status    = "pkg/provider/status.go"
+	ownership = "pkg/provider/ownership.go"
 	errorsGo  = "pkg/provider/errors.go"
-	waits     = "pkg/provider/waits.go"
+	servers   = "pkg/provider/servers.go"
+	gone      = "pkg/provider/gone.go"
 	core      = "pkg/provider/core.go"
+	request   = "pkg/provider/request.go"
+	providers = "pkg/provider/provider.go"
 	nics      = "pkg/provider/nics.go"
-	ledger    = "pkg/provider/ledger.go"
+	sdkClient = "pkg/provider/sdk_client.go"
+	ledger    = "pkg/provider/internal/ledger/ledger.go"
+	coalesce  = "pkg/provider/internal/coalesce/coalesce.go"
 	retry     = "pkg/spi/retry.go"
 	fence     = "pkg/spi/fence.go"
 	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
@@ -30,9 +35,9 @@ const (
 
 // mutants is the list. Each must be noticed by a test.
 var mutants = []mutant{
-	{"wait settle after a POST before the next", []edit{{ledger, "return e.posted.Add(settle)", "return e.posted"}}},
-	{"wait settle after a predecessor may have POSTed", []edit{{"pkg/provider/provider.go", "return since.Add(*p.settle)", "return time.Time{}"}}},
-	{"check that a server is ours before touching it", []edit{{identity, ownedFunc, ownedFunc + "\tif server != nil {\n\t\treturn nil\n\t}\n"}}},
+	{"wait settle after a POST before the next", []edit{{ledger, "ended.Add(e.settle); settled.After", "ended; settled.After"}}},
+	{"wait settle after a predecessor may have POSTed", []edit{{providers, "return since.Add(*p.settle)", "return time.Time{}"}}},
+	{"check that a server is ours before touching it", []edit{{ownership, ownedFunc, ownedFunc + "\tif server != nil {\n\t\treturn nil\n\t}\n"}}},
 	{"403 is never gone", []edit{{errorsGo, "api.StatusCode == http.StatusNotFound && api.Message", "(api.StatusCode == http.StatusNotFound || api.StatusCode == http.StatusForbidden) && api.Message"}}},
 	{"a 404 of a gateway is not the API's", []edit{{errorsGo, `api.Message != "" && !aboutProject`, `!aboutProject`}}},
 	{"a 404 about the project is not about a server", []edit{{errorsGo, ` && !aboutProject.MatchString(api.Message)
@@ -40,40 +45,64 @@ var mutants = []mutant{
 	{"never send a POST again that may have been accepted", []edit{{retry, "return method != http.MethodPost || isDialError(err)", "return true"}}},
 	{"never send a POST again that a gateway gave up", []edit{{retry, "return method != http.MethodPost\n", "return true\n"}}},
 	{"stay in the cluster's scope", []edit{
-		{identity, "selector := maps.Clone(i.cluster)\n\tselector[StackitMachineLabel]", "selector := map[string]string{}\n\tselector[StackitMachineLabel]"},
-		{identity, "selector := maps.Clone(i.cluster)\n\tselector[StackitMachineClassLabel]", "selector := map[string]string{}\n\tselector[StackitMachineClassLabel]"},
-		{identity, "case len(i.cluster) > 0:\n\t\treturn i.cluster", "case len(i.cluster) > 0:\n\t\treturn nil"},
-		{identity, "if actual, ok := server.Labels[key]; ok && actual != want {", "if actual, ok := server.Labels[key]; ok && actual != want && want == \"\" {"},
+		{ownership, "selector := maps.Clone(i.cluster)\n\tselector[StackitMachineLabel]", "selector := map[string]string{}\n\tselector[StackitMachineLabel]"},
+		{ownership, "selector := maps.Clone(i.cluster)\n\tselector[StackitMachineClassLabel]", "selector := map[string]string{}\n\tselector[StackitMachineClassLabel]"},
+		{ownership, "case len(i.cluster) > 0:\n\t\treturn i.cluster", "case len(i.cluster) > 0:\n\t\treturn nil"},
+		{ownership, "if actual, ok := server.Labels[key]; ok && actual != want {", "if actual, ok := server.Labels[key]; ok && actual != want && want == \"\" {"},
 	}},
-	{"a server counts by its name only where the request names it", []edit{{identity, "case !labelled && byID && server.Name == i.machine:", "case server.Name == i.machine:"}}},
-	{"status by name believes one running server only", []edit{{find, "if len(servers) != 1 || servers[0].Status != statusActive {", "if len(servers) == 0 {"}}},
-	{"gone needs more than one 404", []edit{{waits, "listed := l.find(ctx, selector, when{patient: true})", "if ctx.Err() == nil {\n\t\treturn nil, errGone\n\t}\n\tlisted := l.find(ctx, selector, when{patient: true})"}}},
-	{"an empty list is not believed while it may lag", []edit{{create, "case len(own) == 0 && !named.began.Before(certain):", "case len(own) == 0 && !certain.IsZero() || len(own) == 0:"}}},
-	{"a pause in the middle of a look-up counts", []edit{{create, "certain := known.certainFrom(c.settle, c.predecessors())", "certain := known.certainFrom(c.settle, time.Time{})"}}},
+	{"a server counts by its name only where the request names it", []edit{{ownership, "case !labelled && byID && server.Name == i.machine:", "case server.Name == i.machine:"}}},
+	{"an empty look-up is not believed while lists may lag", []edit{{create, "if looks.certain(named) {", "if named.began.IsZero() || true {"}}},
+	{"DeleteMachine believes \"nothing there\" only once it is certain", []edit{{deletion, "if looks.certain(found) {", "if found.began.IsZero() || true {"}}},
+	{"one request for a server at a time", []edit{{ledger, "claimed = !e.posting && e.claims", "claimed = e.claims"}}},
+	{"two calls never POST for one Machine", []edit{{create, "if !c.ledger.Claim(c.key, seen) {", "if !c.ledger.Claim(c.key, seen) && c.machine == \"\" {"}}},
+	{"the ledger knows the server that was made", []edit{{ledger, "e.posting, e.open[serverID] = false, now\n\t\te.setServer(serverID)", "e.posting, e.open[serverID] = false, now"}}},
+	{"a lost POST is remembered", []edit{{create, "end := c.ledger.OutcomeUnknown", "end := c.ledger.Refused"}}},
+	{"DeleteMachine waits until the server is gone", []edit{{deletion, "for _, r := range removals {", "for _, r := range removals[:0] {"}}},
+	{"DeleteMachine takes every server of the Machine", []edit{{core, `c.serverID != "" && !deleted)`, `c.serverID != "")`}}},
+	{"a request of the orphan collector is about one server", []edit{{core, `c.serverID != "" && !deleted)`, `c.serverID == "never")`}}},
+	{"a deletion that failed is asked for again", []edit{{deletion, "case r.requests > 1:", "case r.requests > 0:"}}},
+	{"a deletion is never given up silently", []edit{{deletion, "case server == nil || !r.stuck(server):", "case server == nil || !r.stuck(server) || r.requests > 1:"}}},
+	{"what a list shows of a stuck deletion may be old", []edit{{deletion, "case seen.listed: // it may be old", "case false:"}}},
+	{"servers in ERROR are deleted", []edit{{create, "if err := c.discard(ctx, []Server{*p.last}); err != nil {", "if p.last.Status == \"\" {"}}},
+	{"servers in ERROR are not adopted", []edit{{create, "case server.Status == statusError:\n\t\tif err := c.discard", "case server.Status == \"\":\n\t\tif err := c.discard"}}},
+	{"second servers are deleted", []edit{{create, "if rest := servers[1:]; len(rest) > 0 {", "if rest := servers[1:]; len(rest) > 99 {"}}},
+	{"a stuck deletion is asked for again", []edit{{create, "c.retried = true", "c.retried, deleting = true, nil"}}},
+	{"allowed addresses are added, not replaced", []edit{{nics, "append(slices.Clone(nic.AllowedAddresses), missing...)", "missing"}}},
+	{"a created server has its addresses", []edit{{nics, "complete() bool { return len(n.addresses) > 0 && n.allowed }", "complete() bool { return n.allowed }"}}},
+	{"a failed read is not a failed machine", []edit{{servers, "\tdefault:\n\t\tklog.V(2).InfoS(\"An API call failed", "\tcase err != nil:\n\t\treturn err\n\tdefault:\n\t\tklog.V(2).InfoS(\"An API call failed"}}},
+	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
+	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
+	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
+	{"no error repeats userData", []edit{{sdkClient, "if !errors.As(err, &api) {\n\t\treturn err\n\t}\n\tfor", "if !errors.As(err, &api) || userData != \"\" {\n\t\treturn err\n\t}\n\tfor"}}},
+	{"many who wait share a list", []edit{{coalesce, "if batch > g.policy.Singles {", "if batch > 100*g.policy.Singles {"}}},
+	{"nobody gets what a read shows that began before", []edit{{coalesce, "if w.asked.After(began) {", "if w.asked.After(began.Add(time.Hour)) {"}}},
+
+	// What was a defect once, in the order in which it was found.
+	{"a young server is not believed gone: status", []edit{{status, "case server == nil && c.clock.Now().Before(p.absence.certain):", "case server == nil:\n\t\t\treturn nil, errNoServer\n\t\tcase false:"}}},
+	{"a young server is not believed gone: proof", []edit{{gone, "if seen.began.Before(a.certain) && (seen.listed || !a.afterDelete(&seen)) {", "if seen.began.IsZero() {"}}},
+	{"gone needs two reads", []edit{{gone, "gone = a.last != nil && a.proves(a.last, &seen)", "gone = true"}}},
+	{"empty lists alone are no proof", []edit{{gone, "return a.deletingListed && first.others && second.others", "return a.deletingListed"}}},
+	{"a DELETE that was answered 404 is sent again", []edit{{deletion, "case r.requests == 0:", "case r.requests < 0:"}}},
+	{"one failing list stops nobody", []edit{{coalesce, "w.alone = w.alone || !w.from.After(now)", "w.alone = w.alone || w.from.IsZero()"}}},
+	{"the next list waits longer after each that failed", []edit{{coalesce, "g.failures++\n", "g.failures = 1\n"}}},
 	{"no attempt is sent after a pause", []edit{{fence, "f.heldUntil = now.Add(f.hold)", "f.heldUntil = now"}}},
 	{"retries of reads are reads, too", []edit{{retry, "if attempt > 1 && request.Method == http.MethodGet {", "if attempt > maxAttempts {"}}},
 	{"a tick hides no pause", []edit{{fence, "\tfor {\n\t\tf.held()\n", "\tfor {\n\t\tf.mu.Lock()\n\t\tf.ticked = f.clock.Now()\n\t\tf.mu.Unlock()\n"}}},
-	{"many who wait share a list a tick", []edit{{"pkg/provider/schedule.go", "crowd = 50", "crowd = 5000"}}},
-	{"DeleteMachine believes \"nothing there\" only after settle", []edit{{deletion, "otherwiseKnown || !named.began.Before(d.certain)", "otherwiseKnown || len(named.value) == 0"}}},
-	{"a server that is being deleted hides no other", []edit{{deletion, `serverID != "" || anyStays(servers)`, `serverID != "" || len(servers) > 0`}}},
-	{"one request for a server at a time", []edit{{ledger, "if !e.posting && e.posted", "if e.posted"}}},
-	{"DeleteMachine waits until the server is gone", []edit{{deletion, "for i := range servers {\n\t\tif err := c.awaitGone(", "for i := range servers[:0] {\n\t\tif err := c.awaitGone("}}},
-	{"DeleteMachine takes every server of the Machine", []edit{{deletion, `if serverID != "" && d.machine.DeletionTimestamp == nil {`, `if serverID != "" {`}}},
-	{"a request of the orphan collector is about one server", []edit{{deletion, `if serverID != "" && d.machine.DeletionTimestamp == nil {`, `if serverID == "never" {`}}},
-	{"a deletion that failed is asked for again", []edit{{deletion, "server, err := c.awaitDeletion(ctx, serverID, proof)\n\tif err == nil {", "server, err := c.awaitDeletion(ctx, serverID, proof)\n\tif err == nil && server == nil {"}}},
-	{"servers in ERROR are deleted", []edit{{create, "if err := c.discard(ctx, []Server{*server}); err != nil {\n\t\t// The fault", "if server.Status == \"\" {\n\t\t// The fault"}}},
-	{"servers in ERROR are not adopted", []edit{{create, "if err == nil && !server.leaving() && server.Status != statusError {", "if err == nil && !server.leaving() {"}}},
-	{"second servers are deleted", []edit{{create, "if rest := servers[1:]; len(rest) > 0 {", "if rest := servers[1:]; len(rest) > 99 {"}}},
-	{"two calls never POST for one Machine", []edit{{create, "if !c.ledger.claim(c.key, seen) {", "if !c.ledger.claim(c.key, seen) && c.machine == \"\" {"}}},
-	{"the ledger knows the server that was made", []edit{{create, "e.serverID, e.posting, e.posted = server.ID, false, c.inventory.clock.Now()", "e.posting, e.posted = false, c.inventory.clock.Now()"}}},
-	{"a lost POST is remembered", []edit{{create, "case !outcomeUnknown(err):", "case err != nil:"}}},
-	{"status tells that the server is not initialized", []edit{{core, "if !initialized {", "if !initialized && server == nil {"}}},
-	{"the initialization is asked for in any state", []edit{{core, "\tc.adopt(server.ID)\n\tinitialized, err", "\tif server.Status != statusActive {\n\t\treturn response, nil\n\t}\n\tc.adopt(server.ID)\n\tinitialized, err"}}},
-	{"allowed addresses are added, not replaced", []edit{{nics, "append(slices.Clone(nic.AllowedAddresses), missing...)", "missing"}}},
-	{"a created server has its addresses", []edit{{create, "case err == nil && c.noteNICs(nics):", "case err == nil && (c.noteNICs(nics) || len(nics) >= 0):"}}},
-	{"a failed read is not a failed machine", []edit{{waits, "\t\tdefault:\n\t\t\tklog.V(2)", "\t\tcase err != nil:\n\t\t\treturn nil, err\n\t\tdefault:\n\t\t\tklog.V(2)"}}},
-	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
-	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
-	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "found.spec != spec || !e.clock.Now().Before(found.until)", "found.spec != spec"}}},
-	{"no error repeats userData", []edit{{"pkg/provider/sdk_client.go", "if !errors.As(err, &api) {\n\t\treturn err\n\t}\n\tfor", "if !errors.As(err, &api) || userData != \"\" {\n\t\treturn err\n\t}\n\tfor"}}},
+	{"clocks may differ by ten seconds", []edit{{providers, "created.Before(since.Add(clockSkew))", "created.Before(since)"}}},
+	{"a read that hangs holds up nobody", []edit{{coalesce, "single.reading, single.from = true, now.Add(g.policy.Patience)", "single.reading, single.from = true, now.Add(time.Hour)"}}},
+	{"CreateMachine sees to the allowed addresses", []edit{{create, "connected, err := p.connect(ctx, p.id)", "connected, err := p.connect(ctx, p.id)\n\tconnected.allowed = true"}}},
+	{"status without addresses is not OK", []edit{{core, "case !connected.complete():", "case false:"}}},
+	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
+	{"an invalid cluster label hides no server", []edit{{request, "in.identity.clusterUnknown = !labels || len(validation.ValidateLabels(in.identity.cluster, nil)) > 0", "in.identity.clusterUnknown = !labels"}}},
+	{"where the cluster is unknown no look-up answers", []edit{
+		{servers, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.clusterUnknown {", "if c.clusterUnknown && c.class == \"\" {"}}},
+	{"items may be null", []edit{{sdkClient, "return noItems && additionalProperties == nil", "return noItems"}}},
+	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
+	{"a lost POST is sent again in the same call", []edit{{create, "maxPosts = 3", "maxPosts = 1"}}},
+	{"not more than three POSTs a call", []edit{{create, "maxPosts = 3", "maxPosts = 300"}}},
+	{"a POST is closed once its server is gone", []edit{{ledger, "delete(e.open, serverID)\n", ""}}},
+	{"servers that are gone are ignored in lists", []edit{{servers, "&& !entry.Gone(server.ID) {", "&& !entry.Gone(\"\") {"}}},
+	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, err)\n\t\t\tcontinue", "return err"}}},
+	{"refused credentials end a wait with Unavailable", []edit{{servers, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},
+	{"refused at the second DELETE, too", []edit{{deletion, "if isRefused(err) {\n\t\t\t\terr = interruptedError(err)", "if isRefused(err) && r.id == \"\" {\n\t\t\t\terr = interruptedError(err)"}}},
 }

@@ -70,7 +70,7 @@ var onlyTheCloudKnows = regexp.MustCompile(
 // a typing error would be tried again and again, and told in the API's words.
 func TestValidationKnowsTheAPIsRules(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRigInMemory(t, iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(0))
+		r := newRig(t, iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(0))
 		random := rand.New(rand.NewPCG(1, 2))
 		asked, refused := 0, 0
 		try := func(name string, change func(map[string]any)) {

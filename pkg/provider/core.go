@@ -12,141 +12,114 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // The methods here are the stories behind the exported ones, which instrument.go
 // documents and wraps.
 
 func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
-	if err := checkMachine(request.Machine); err != nil {
-		return nil, err
-	}
-	c, err := p.newCall(request.Machine, request.MachineClass, request.Secret, strict)
+	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, strict)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 
-	creation := &creation{
-		call: c, exhausted: p.exhausted, boots: p.boots, settle: *p.settle,
-		predecessors: func() time.Time { return p.predecessorsUntil(request.Machine) }, urged: map[string]bool{},
-		rawSpec: string(request.MachineClass.ProviderSpec.Raw),
-	}
+	creation := &creation{call: c}
 	server, err := creation.ensureServer(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := creation.awaitActive(ctx, server); err != nil {
-		return nil, err
-	}
-	addresses, err := creation.awaitAddresses(ctx, server.ID)
+	addresses, err := server.awaitReady(ctx)
 	if err != nil {
-		return nil, err
+		return nil, creation.failed(ctx, server, err)
 	}
 	return &driver.CreateMachineResponse{
-		ProviderID: formatProviderID(c.projectID, server.ID),
-		NodeName:   request.Machine.Name,
-		Addresses:  addresses,
+		ProviderID: providerid.Format(c.projectID, server.id), NodeName: c.machine, Addresses: addresses,
 	}, nil
 }
 
 func (p *Provider) initializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
-	if err := checkMachine(request.Machine); err != nil {
-		return nil, err
-	}
-	c, err := p.newCall(request.Machine, request.MachineClass, request.Secret, strict)
+	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, strict)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, createTimeout)
 	defer cancel()
 
-	serverID, err := c.runningServer(ctx, request.Machine)
-	if errors.Is(err, errGone) {
-		return nil, newError(codes.Unavailable, fmt.Sprintf("the server of machine %s is not there (any more)", request.Machine.Name))
+	id, addresses, err := c.initialized(ctx)
+	if errors.Is(err, errGone) || errors.Is(err, errNoServer) {
+		return nil, newError(codes.Unavailable, fmt.Sprintf("machine %s has no server that can be initialized (any more)", c.machine))
 	}
 	if err != nil {
-		return nil, err
-	}
-	if err := c.ensureAllowedAddresses(ctx, serverID); err != nil {
 		return nil, err
 	}
 	return &driver.InitializeMachineResponse{
-		ProviderID: formatProviderID(c.projectID, serverID),
-		NodeName:   request.Machine.Name,
-		Addresses:  c.knownAddresses(serverID),
+		ProviderID: providerid.Format(c.projectID, id), NodeName: c.machine, Addresses: addresses,
 	}, nil
 }
 
 func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
-	if err := checkMachine(request.Machine); err != nil {
-		return nil, err
-	}
-	c, err := p.newCall(request.Machine, request.MachineClass, request.Secret, lenient)
+	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	c.soon.patient = request.Machine.DeletionTimestamp != nil
-	server, err := c.currentServer(ctx, request.Machine)
-	if errors.Is(err, errGone) {
-		return nil, newError(codes.NotFound, fmt.Sprintf("there is no running server of machine %s", request.Machine.Name))
+	find := c.namedByRequest
+	if c.serverID == "" {
+		find = c.readyByLedger
+	}
+	server, err := find(ctx)
+	if errors.Is(err, errNoServer) {
+		return nil, newError(codes.NotFound, fmt.Sprintf("there is no running server of machine %s", c.machine))
 	}
 	if err != nil {
 		return nil, err
 	}
-	response := &driver.GetMachineStatusResponse{
-		ProviderID: formatProviderID(c.projectID, server.ID),
-		NodeName:   request.Machine.Name,
-	}
+	response := &driver.GetMachineStatusResponse{ProviderID: providerid.Format(c.projectID, server.ID), NodeName: c.machine}
 	if request.Machine.DeletionTimestamp != nil {
 		return response, nil // DeleteMachine looks closer
 	}
-	if err := c.checkOwned(server, request.Machine.Spec.ProviderID != ""); err != nil {
+	if err := c.checkOwned(server, c.serverID != ""); err != nil {
 		return nil, err
 	}
-	// Whatever its state: lists lag, and a server that seems not to run yet may have
-	// been created and be waiting for its initialization only. The manager calls
-	// InitializeMachine no more once it was answered OK.
-	c.adopt(server.ID)
-	initialized, err := c.inspectNICs(ctx, server.ID)
+	c.ledger.Adopt(c.key, server.ID)
+	connected, err := c.readConnection(ctx, server.ID)
 	if err != nil {
 		return nil, err
 	}
-	response.Addresses = c.knownAddresses(server.ID)
-	if !initialized {
-		return response, newError(codes.Uninitialized, fmt.Sprintf("server %s does not carry all allowedAddresses yet", server.ID))
+	response.Addresses = connected.addresses
+	switch {
+	case !connected.allowed:
+		return response, newError(codes.Uninitialized, fmt.Sprintf("server %s: %s", server.ID, connected.missing()))
+	case !connected.complete():
+		return nil, newError(codes.Unavailable, fmt.Sprintf("server %s: %s", server.ID, connected.missing()))
+	default:
+		return response, nil
 	}
-	return response, nil
 }
 
 func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
-	if err := checkMachine(request.Machine); err != nil {
-		return nil, err
-	}
-	c, err := p.newCall(request.Machine, request.MachineClass, request.Secret, lenient)
+	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
 	defer cancel()
 
-	c.soon.patient = true
-	known, predecessor := c.ledger.get(c.key), p.predecessorsUntil(request.Machine)
-	deletion := &deletion{call: c, machine: request.Machine,
-		certain:  known.certainFrom(*p.settle, predecessor),
-		answered: known.answered() && !predecessor.After(known.posted)}
-	servers, err := deletion.victims(ctx)
-	if err != nil {
+	// The orphan collector's Machines have no deletionTimestamp: they are about the server
+	// that they name and no other.
+	deleted := request.Machine.DeletionTimestamp != nil
+	if err := c.deleteMachine(ctx, c.serverID != "" && !deleted); err != nil {
 		return nil, err
 	}
-	if err := c.deleteServers(ctx, servers); err != nil {
-		return nil, err
+	if deleted {
+		c.ledger.Forget(c.key)
 	}
-	deletion.finish(servers)
 	return &driver.DeleteMachineResponse{}, nil
 }
 
@@ -155,27 +128,27 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	if err != nil {
 		return nil, err
 	}
-	if c.nameless {
-		return &driver.ListMachinesResponse{MachineList: map[string]string{}}, nil
-	}
 	if c.clusterUnknown {
-		return nil, newError(codes.InvalidArgument, "the providerSpec's labels cannot be read, so that the cluster's servers cannot be told from others")
+		return nil, c.clusterUnknownError()
+	}
+	machines := map[string]string{}
+	if c.unlabelable {
+		return &driver.ListMachinesResponse{MachineList: machines}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 
-	listed := c.inventory.find(ctx, c.classSelector(), when{patient: true})
-	if listed.err != nil {
-		return nil, listed.err
+	listed, err := c.find(ctx, c.classSelector(), time.Time{})
+	if err != nil {
+		return nil, err
 	}
-	machines := map[string]string{}
-	for i := range listed.value {
-		server := &listed.value[i]
+	for i := range listed.servers {
+		server := &listed.servers[i]
 		name := server.Labels[StackitMachineLabel]
-		if _, contradicts := c.contradiction(server); contradicts || name == "" || server.leaving() {
+		if _, contradicts := c.contradiction(server); contradicts || name == "" || server.isDeleting() {
 			continue
 		}
-		machines[formatProviderID(c.projectID, server.ID)] = name
+		machines[providerid.Format(c.projectID, server.ID)] = name
 	}
 	return &driver.ListMachinesResponse{MachineList: machines}, nil
 }
@@ -204,13 +177,7 @@ func volumeID(spec *corev1.PersistentVolumeSpec) string {
 }
 
 func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	look, err := p.lookAt(projectID, region)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-	server, err := look.await(ctx, serverID, nil, noLull, func(server *Server) bool {
+	server, err := p.await(ctx, createTimeout, projectID, region, serverID, func(server *Server) bool {
 		return server.Status == statusActive || server.Status == statusError
 	})
 	switch {
@@ -226,25 +193,20 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 }
 
 func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	look, err := p.lookAt(projectID, region)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
-	defer cancel()
-	_, err = look.await(ctx, serverID, nil, noLull, func(*Server) bool { return false })
+	_, err := p.await(ctx, deleteTimeout, projectID, region, serverID, func(*Server) bool { return false })
 	if errors.Is(err, errGone) {
 		return nil
 	}
 	return err
 }
 
-// lookAt is for calls that come without a Secret.
-func (p *Provider) lookAt(projectID, region string) (look, error) {
-	p.begin()
-	session := p.newestSession(projectID)
-	if session == nil {
-		return look{}, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
+// await reads a server until done says so. It is for calls that come without a Secret.
+func (p *Provider) await(ctx context.Context, timeout time.Duration, projectID, region, serverID string, done func(*Server) bool) (*Server, error) {
+	session, opened := p.sessions.Lookup(projectID)
+	if !opened {
+		return nil, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
 	}
-	return look{inventory: p.inventoryOf(session, region)}, nil
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return p.newSessionCall(session, region).poll(serverID).until(ctx, done)
 }

@@ -14,118 +14,144 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
+)
+
+const (
+	// maxPosts is how many POSTs one CreateMachine may send, each after it is certain
+	// that the one before made nothing.
+	maxPosts = 3
+	// timeForPost is what must be left of a CreateMachine for a POST after the first.
+	timeForPost = time.Minute
 )
 
 // creation is one CreateMachine.
 type creation struct {
 	*call
-	exhausted *exhaustion
-	boots     *boots
-	// settle is how long a request may take until it shows.
-	settle time.Duration
-	// predecessors tells when a look-up must begin to see what others asked for.
-	predecessors func() time.Time
-	// urged are the servers whose deletion was asked for again.
-	urged map[string]bool
-	// rawSpec is the providerSpec as it was given.
-	rawSpec string
+	// posts is how many POSTs were sent, lost the error of the last one whose outcome is
+	// unknown.
+	posts int
+	lost  error
+	// retried says that stuck deletions were asked for again.
+	retried bool
 }
 
-// ensureServer returns the machine's server: the one this process knows, one that
-// a look-up finds, or a new one. A server is only asked for after a look-up that
-// could have seen the result of every earlier request.
-func (c *creation) ensureServer(ctx context.Context) (*Server, error) {
-	if known := c.ledger.get(c.key).serverID; known != "" {
-		server, err := c.knownServer(ctx, known)
-		if !errors.Is(err, errGone) {
+// ensureServer returns the machine's server: the one this process knows, one that a
+// look-up finds, or a new one. A POST is sent only after a look-up that could have seen
+// the result of every earlier one; one whose outcome is unknown is repeated then.
+func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
+	if known := c.ledger.Get(c.key).ServerID; known != "" {
+		server, err := c.usable(ctx, known)
+		if !errors.Is(err, errNoServer) {
 			return server, err
 		}
 	}
-	seen := c.ledger.get(c.key)
-	if server, err := c.lookUp(ctx, seen); server != nil || err != nil {
-		return server, err
+	for {
+		seen := c.ledger.Get(c.key)
+		server, err := c.lookUp(ctx)
+		if !errors.Is(err, errNoServer) {
+			return server, err
+		}
+		if c.posts > 0 && (c.posts == maxPosts || !c.hasTimeForPost(ctx)) {
+			return nil, c.lost
+		}
+		if err := c.checkExhausted(); err != nil {
+			return nil, err
+		}
+		if !c.ledger.Claim(c.key, seen) {
+			return nil, newError(codes.Aborted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
+		}
+		made, err := c.post(ctx)
+		switch {
+		case err == nil:
+			p := c.poll(made.ID)
+			p.last, p.due = made, p.since.Add(firstPoll)
+			return p, nil
+		case isRefused(err) && c.posts > 1:
+			return nil, interruptedError(err)
+		case !outcomeUnknown(err):
+			return nil, err
+		}
+		klog.InfoS("It is not known whether a server was made, looking for it", "machine", c.machine, "err", err)
+		c.lost = err
 	}
-	if err := c.exhausted.check(c.classKey(), c.rawSpec); err != nil {
-		return nil, err
-	}
-	if !c.ledger.claim(c.key, seen) {
-		return nil, newError(codes.Aborted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
-	}
-	return c.post(ctx)
 }
 
-// knownServer reads the machine's server; errGone if it is not to be had (any
-// more): then the ledger forgets it.
-func (c *creation) knownServer(ctx context.Context, serverID string) (*Server, error) {
-	server, err := c.inventory.read(ctx, serverID, nil, c.soon)
-	if err == nil {
-		err = c.checkOwned(server, false)
+func (c *creation) hasTimeForPost(ctx context.Context) bool {
+	deadline, ok := ctx.Deadline()
+	return !ok || deadline.Sub(c.clock.Now()) >= timeForPost
+}
+
+// usable reads a server that was found, checks that it is ours, and adopts it. errNoServer
+// says that this call cannot use it: it is gone, being deleted, or failed (then it is
+// deleted).
+func (c *creation) usable(ctx context.Context, serverID string) (*poll, error) {
+	server, err := c.present(ctx, serverID)
+	if errors.Is(err, errGone) {
+		return nil, errNoServer
 	}
-	if err != nil && !errors.Is(err, errGone) {
+	if err != nil {
 		return nil, err
 	}
-	if err == nil && !server.leaving() && server.Status != statusError {
-		c.adopt(serverID)
-		return server, nil
+	if err := c.checkOwned(server, false); err != nil {
+		return nil, err
 	}
-	if err == nil && server.Status == statusError {
+	switch {
+	case server.isDeleting():
+		return nil, errNoServer
+	case server.Status == statusError:
 		if err := c.discard(ctx, []Server{*server}); err != nil {
 			return nil, err
 		}
+		return nil, errNoServer
 	}
-	c.ledger.update(c.key, (*entry).lose)
-	return nil, errGone
+	c.ledger.Adopt(c.key, serverID)
+	adopted := c.poll(serverID)
+	adopted.last, adopted.due = server, adopted.since.Add(leastPoll)
+	return adopted, nil
 }
 
-// lookUp finds the machine's server by name, and goes on looking until every
-// request that may have been sent would show. It returns nil if there is none.
-func (c *creation) lookUp(ctx context.Context, known entry) (*Server, error) {
-	start := c.inventory.clock.Now()
-	if start.Sub(known.absent) < freshRead && !known.absent.Before(known.certainFrom(c.settle, c.predecessors())) {
-		return nil, nil
-	}
-	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
-		named := c.namedServers(ctx, soon)
-		own, leaving := withoutLeaving(named.value)
-		c.urge(ctx, leaving)
-		// Asked after the calls: this process may have stood still in the middle of them.
-		certain := known.certainFrom(c.settle, c.predecessors())
-		switch {
-		case ctx.Err() != nil:
-			return nil, lateError(ctx.Err(), noServerYet(c.machine))
-		case named.err != nil:
-			return nil, named.err
-		case len(own) == 0 && !named.began.Before(certain):
-			return nil, nil
-		case len(own) > 0:
+// lookUp finds the machine's server by name; errNoServer says that there surely is none.
+func (c *creation) lookUp(ctx context.Context) (*poll, error) {
+	for looks := c.lookUps(c.findNamed, c.posts > 0); ; {
+		named, err := looks.next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		own, deleting := withoutDeleting(named.servers)
+		c.retryStuckDeletions(ctx, deleting)
+		if len(own) > 0 {
 			kept, err := c.keepOne(ctx, own)
-			if !errors.Is(err, errGone) {
+			if !errors.Is(err, errNoServer) {
 				return kept, err
 			}
-			// Another look must tell what is there.
+		}
+		if looks.certain(named) {
+			return nil, errNoServer
 		}
 	}
 }
 
-// urge asks once more for the deletion of servers that are being deleted: one that
-// is stuck would stay, and cost, for as long as the machine lives. Nobody waits for
-// them: they are no obstacle.
-func (c *creation) urge(ctx context.Context, leaving []Server) {
-	for i := range leaving {
-		if c.urged[leaving[i].ID] {
-			continue
-		}
-		c.urged[leaving[i].ID] = true
-		if err := c.requestDeletion(ctx, leaving[i].ID); err != nil {
-			klog.V(2).InfoS("Asking again for the deletion of a server failed", "machine", c.machine, "server", leaving[i].ID, "err", err)
+// retryStuckDeletions asks once more for the deletion of servers that are being deleted:
+// one that is stuck would stay, and cost, for as long as the machine lives. Nobody waits
+// for them: they are no obstacle. Once a call is enough.
+func (c *creation) retryStuckDeletions(ctx context.Context, deleting []Server) {
+	if c.retried {
+		return
+	}
+	c.retried = true
+	for i := range deleting {
+		if err := c.client.DeleteServer(ctx, deleting[i].ID); err != nil {
+			klog.V(2).InfoS("Asking again for the deletion of a server failed", "machine", c.machine, "server", deleting[i].ID, "err", err)
 		}
 	}
 }
 
-// keepOne keeps one of the machine's servers and deletes the others, which the
-// manager's orphan collector leaves alone while the machine is in creation. A list
-// may lag: the one to keep is read, and errGone if it is not worth keeping.
-func (c *creation) keepOne(ctx context.Context, servers []Server) (*Server, error) {
+// keepOne keeps one of the machine's servers and deletes the others, which the manager's
+// orphan collector leaves alone while the machine is in creation. A list may lag: the
+// one to keep is read.
+func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
 	slices.SortFunc(servers, func(a, b Server) int {
 		return cmp.Or(
 			cmp.Compare(rank(&a), rank(&b)),
@@ -137,9 +163,9 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*Server, erro
 			return nil, err
 		}
 	}
-	kept, err := c.knownServer(ctx, servers[0].ID)
+	kept, err := c.usable(ctx, servers[0].ID)
 	if err == nil {
-		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.ID, "status", kept.Status)
+		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
 	}
 	return kept, err
 }
@@ -156,150 +182,102 @@ func rank(server *Server) int {
 	}
 }
 
-// discard deletes servers of the machine that are of no use, and waits until they
-// are gone: their names and NICs would be in the way of a new one.
+// discard deletes servers of the machine that are of no use, and waits until they are
+// gone: their names and NICs would be in the way of a new one.
 func (c *call) discard(ctx context.Context, servers []Server) error {
 	for i := range servers {
 		if err := c.checkOwned(&servers[i], false); err != nil {
 			return err
 		}
 		klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
-			"server", servers[i].ID, "status", servers[i].Status, "reason", neutral(servers[i].ErrorMessage))
+			"server", servers[i].ID, "status", servers[i].Status, "reason", sanitize(servers[i].ErrorMessage))
 	}
 	return c.deleteServers(ctx, servers)
 }
 
-// post asks for the server; the ledger knows already that it does.
+// post sends the POST, which the ledger knows of already, and notes how it ended.
 func (c *creation) post(ctx context.Context) (*Server, error) {
-	defer c.ledger.update(c.key, func(e *entry) {
-		if e.posting { // a panic: nobody knows what became of it
-			e.posting, e.posted = false, c.inventory.clock.Now()
-		}
-	})
+	c.posts++
+	end := c.ledger.OutcomeUnknown // also that of a panic
+	defer func() { end(c.key) }()
 	server, err := c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
 	switch {
 	case err == nil:
+		end = func(key ledger.Key) { c.ledger.Accepted(key, server.ID) }
 		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
-		c.ledger.update(c.key, func(e *entry) {
-			e.lose()
-			// The request may have been sent long after it was claimed.
-			e.serverID, e.posting, e.posted = server.ID, false, c.inventory.clock.Now()
-			e.made = e.posted
-		})
-		return server, nil
 	case !outcomeUnknown(err):
-		c.ledger.update(c.key, func(e *entry) { e.posting, e.posted = false, time.Time{} })
-		c.exhausted.note(c.classKey(), c.rawSpec, err)
-		return nil, err
+		end = c.ledger.Refused
+		c.noteExhausted(err)
 	}
-	c.ledger.update(c.key, func(e *entry) { e.posting, e.posted = false, c.inventory.clock.Now() })
-	klog.InfoS("The request for a server was not answered, looking for its result", "machine", c.machine, "err", err)
-	found, lookUpErr := c.lookUp(ctx, c.ledger.get(c.key))
+	return server, err
+}
+
+// failed is the answer where the server did not become ready: err says why. One that is
+// in ERROR is deleted, and its fault is the answer; one that was deleted under us is made
+// again by the manager's next call, not by this one.
+func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	switch {
-	case found != nil:
-		return found, nil
-	case isRefused(lookUpErr):
-		return nil, interruptedError(lookUpErr)
-	default:
-		return nil, errors.Join(err, lookUpErr)
+	case !errors.Is(err, errGone) && !errors.Is(err, errNoServer):
+		return err
+	case errors.Is(err, errGone) || p.last.isDeleting():
+		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
 	}
+	fault := faultyError(p.last)
+	c.noteExhausted(fault)
+	if err := c.discard(ctx, []Server{*p.last}); err != nil {
+		// The fault is what the user has to know; the next call tries again.
+		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
+	}
+	return fault
 }
 
-// awaitActive waits until the server runs.
-func (c *creation) awaitActive(ctx context.Context, server *Server) error {
-	if server.Status == statusActive {
-		return nil
-	}
-	made := c.ledger.get(c.key).made
-	looks := 0
-	quiet := func() lull { return c.boots.lull(c.classKey(), made) }
-	server, err := c.inventory.await(ctx, server.ID, nil, quiet, func(server *Server) bool {
-		if server.Status == statusActive || server.Status == statusError || server.leaving() {
-			return true
+// awaitReady waits until the server runs, each of its NICs has an address, and those of
+// the spec carry the allowedAddresses; it returns the addresses in a stable order.
+// errNoServer says that the server is in ERROR or being deleted. A step that fails is
+// tried again with the next read, unless the API refuses it.
+func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
+	for server := p.last; ; {
+		if server != nil {
+			addresses, err := p.makeReady(ctx, server)
+			if err != nil || addresses != nil {
+				return addresses, err
+			}
 		}
-		if looks++; looks == 1 {
-			c.readNICsEarly(ctx, server.ID)
-		}
-		return false
-	})
-	if err == nil && server.Status == statusActive {
-		c.boots.note(c.classKey(), made, server)
-	}
-	return c.verdict(ctx, server, err)
-}
-
-// earlyPatience is how long the first look at a server's NICs may keep the driver
-// from looking at the server.
-const earlyPatience = 2 * time.Second
-
-// readNICsEarly reads the NICs while the server boots: most have their addresses
-// then (OpenStack gives a port all of them at once), and nothing is left to wait for
-// once it runs. If it fails, or takes long, awaitAddresses has to do it; what is wrong
-// with the credentials the next look at the server tells.
-func (c *creation) readNICsEarly(ctx context.Context, serverID string) {
-	if len(c.knownAddresses(serverID)) > 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, earlyPatience)
-	defer cancel()
-	nics, err := c.readNICs(ctx, serverID, c.soon)
-	if err != nil {
-		klog.V(2).InfoS("Reading the NICs of a new server failed, will be tried again", "server", serverID, "err", err)
-		return
-	}
-	c.noteNICs(nics)
-}
-
-// awaitAddresses waits until the server has its NICs and each of them an address,
-// and returns all addresses in a stable order.
-func (c *creation) awaitAddresses(ctx context.Context, serverID string) ([]corev1.NodeAddress, error) {
-	if known := c.knownAddresses(serverID); len(known) > 0 {
-		return known, nil
-	}
-	start := c.inventory.clock.Now()
-	for soon := c.soon; ; soon = c.inventory.nextTick(start) {
-		nics, err := c.readNICs(ctx, serverID, soon)
-		switch {
-		case err == nil && c.noteNICs(nics):
-			return c.knownAddresses(serverID), nil
-		case isRefused(err):
-			return nil, interruptedError(err)
-		case ctx.Err() != nil:
-			return nil, lateError(ctx.Err(), fmt.Sprintf("server %s is ACTIVE, but not all of its NICs have an address", serverID))
-		}
-		// The server itself may be the reason.
-		server, err := c.inventory.read(ctx, serverID, nil, c.soon)
-		if err != nil && !errors.Is(err, errGone) {
-			klog.V(2).InfoS("Reading a server failed, will be tried again", "server", serverID, "err", err)
-			continue
-		}
-		if err := c.verdict(ctx, server, err); err != nil {
+		seen, err := p.next(ctx)
+		if err := p.ends(ctx, err); err != nil {
 			return nil, err
 		}
+		server = seen.server()
 	}
 }
 
-// verdict judges what became of a server that was waited for, or the error of the
-// wait; nil if there is nothing wrong. One that failed is deleted, and its fault is
-// the answer; one that was deleted under us is made again by the manager's next
-// call, not by this one.
-func (c *creation) verdict(ctx context.Context, server *Server, err error) error {
+// makeReady does what is left to do for a server. It returns neither addresses nor an
+// error where the next read has to come first.
+func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
+	p.missing = ""
 	switch {
-	case errors.Is(err, errGone) || (err == nil && server.leaving()):
-		c.ledger.update(c.key, (*entry).lose)
-		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
-	case err != nil:
-		return err
-	case server.Status != statusError:
-		return nil
+	case server.Status == statusError, server.isDeleting():
+		return nil, errNoServer
+	case server.Status != statusActive:
+		return nil, nil
 	}
-	fault := faultyError(server)
-	c.exhausted.note(c.classKey(), c.rawSpec, fault)
-	if err := c.discard(ctx, []Server{*server}); err != nil {
-		// The fault is what the user has to know; the next call tries again.
-		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", server.ID)
-		return fault
+	connected, err := p.connect(ctx, p.id)
+	if err == nil && connected.complete() {
+		return connected.addresses, nil
 	}
-	c.ledger.update(c.key, (*entry).lose)
-	return fault
+	p.missing = connected.missing()
+	if isDefinite(err) {
+		return nil, err
+	}
+	return nil, endsWait(ctx, err, p.state())
+}
+
+// isDefinite says that trying again would fail again: the API refuses the call, or does
+// something else than it says.
+func isDefinite(err error) bool {
+	if err == nil {
+		return false
+	}
+	code, _ := classify(err)
+	return code == codes.InvalidArgument || code == codes.PermissionDenied || code == codes.Internal
 }

@@ -4,10 +4,19 @@
 // Package provider is the driver that makes machine-controller-manager's Machines
 // servers of the STACKIT cloud.
 //
-// Three promises shape it: never two servers for a machine, never a leaked one,
-// never a touched one that is not ours. identity.go says which server is whose,
-// ledger.go remembers what this process itself did, create.go and delete.go act
-// only on what is certain, and errors.go tells the manager what to do next. API calls
-// are scarce: inventory.go lets all calls read together, at the times that
-// schedule.go decides.
+// Three promises shape it: never two servers for a machine, never a leaked one, never a
+// touched one that is not ours. The files follow a call:
+//
+//   - instrument.go has the driver's methods, core.go their stories
+//   - request.go decodes and checks a request
+//   - create.go, delete.go, status.go and nics.go are what the stories do
+//   - ownership.go says which server is ours
+//   - servers.go reads servers, with every polling number; gone.go says what proves one
+//     gone
+//   - errors.go is the table from a failure to what the manager is told
+//   - stackit_client.go is what the driver needs of the API, sdk_client.go how the SDK
+//     does it
+//
+// Package ledger remembers what this process did for each machine, package coalesce lets
+// all calls read together: API calls are scarce.
 package provider

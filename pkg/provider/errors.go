@@ -201,20 +201,20 @@ var rules = []rule{
 	{"anything else of the API", func(f *failure) bool { return f.api != nil }, codes.Unavailable, plain},
 }
 
-// judge returns the code and text for an error of the driver.
-func judge(err error) (codes.Code, string) {
+// classify returns the code and text for an error of the driver.
+func classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {
-		return decided.Code, neutral(decided.Text)
+		return decided.Code, sanitize(decided.Text)
 	}
 	seen := &failure{err: err}
 	errors.As(err, &seen.api)
 	for _, rule := range rules {
 		if rule.matches(seen) {
-			return rule.code, neutral(rule.text(seen))
+			return rule.code, sanitize(rule.text(seen))
 		}
 	}
-	return codes.Internal, neutral(err.Error())
+	return codes.Internal, sanitize(err.Error())
 }
 
 // isServerNotFound says whether the API itself, and not a gateway, answered that
@@ -254,14 +254,14 @@ func outcomeUnknown(err error) bool {
 // maxText bounds what a Machine's status shows, in bytes.
 const maxText = 512
 
-// stray words in the API's messages would make Gardener take an error for one of
+// misleadingWords in the API's messages would make Gardener take an error for one of
 // another class, which its code is not.
-var stray = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
+var misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
 
-// withoutStrayWords replaces them in a message of the API. The driver's own texts
+// withoutMisleadingWords replaces them in a message of the API. The driver's own texts
 // have none, and the names in them must stay as they are.
-func withoutStrayWords(message string) string {
-	return stray.ReplaceAllStringFunc(message, func(word string) string {
+func withoutMisleadingWords(message string) string {
+	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
 		switch strings.ToLower(word) {
 		case "conflict":
 			return "clash"
@@ -275,9 +275,9 @@ func withoutStrayWords(message string) string {
 	})
 }
 
-// neutral makes a text fit for a Machine's status: one line, no brackets (the
+// sanitize makes a text fit for a Machine's status: one line, no brackets (the
 // manager's parser reads the code between brackets), not long.
-func neutral(text string) string {
+func sanitize(text string) string {
 	text = strings.Join(strings.Fields(strings.ToValidUTF8(text, "?")), " ")
 	text = strings.NewReplacer("[", "(", "]", ")").Replace(text)
 	if len(text) <= maxText {

@@ -21,10 +21,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// TestJudge walks the table: each row names the rule that must have decided.
-func TestJudge(t *testing.T) {
+// TestClassify walks the table: each row names the rule that must have decided.
+func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
-		return &APIError{Call: call, StatusCode: status, Message: withoutStrayWords(message)}
+		return &APIError{Call: call, StatusCode: status, Message: withoutMisleadingWords(message)}
 	}
 	lost := &APIError{Call: callCreateServer, Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}
 	sent := func(err error) error {
@@ -79,7 +79,7 @@ func TestJudge(t *testing.T) {
 					break
 				}
 			}
-			code, text := judge(row.err)
+			code, text := classify(row.err)
 			if code != row.code || !strings.Contains(text, row.says) {
 				t.Errorf("got %s %q, want %s and %q", code, text, row.code, row.says)
 			}
@@ -142,7 +142,7 @@ func TestFaultTexts(t *testing.T) {
 		"Conflict [a]\nb": codes.Internal,
 		"":                codes.Internal,
 	} {
-		decided, text := judge(faultyError(&Server{ID: "s", ErrorMessage: withoutStrayWords(message)}))
+		decided, text := classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}))
 		if decided != code {
 			t.Errorf("%q is %s, want %s", message, decided, code)
 		}
@@ -151,21 +151,21 @@ func TestFaultTexts(t *testing.T) {
 	}
 }
 
-func TestNeutral(t *testing.T) {
+func TestSanitize(t *testing.T) {
 	for name, text := range map[string]string{
 		"brackets":      "groups [a [b] c]] and [",
 		"several lines": "one\n two\r\n\tthree",
 		"too long":      strings.Repeat("ü", maxText),
 		"no UTF-8":      "a\xff\xfe" + strings.Repeat("b", maxText),
 	} {
-		t.Run(name, func(t *testing.T) { checkText(t, codes.Internal, neutral(text)) })
+		t.Run(name, func(t *testing.T) { checkText(t, codes.Internal, sanitize(text)) })
 	}
 }
 
-func FuzzNeutral(f *testing.F) {
+func FuzzSanitize(f *testing.F) {
 	f.Add("server [x] is in conflict\n")
 	f.Add(strings.Repeat("]", 600))
-	f.Fuzz(func(t *testing.T, text string) { checkText(t, codes.Internal, neutral(text)) })
+	f.Fuzz(func(t *testing.T, text string) { checkText(t, codes.Internal, sanitize(text)) })
 }
 
 func TestOutcomeUnknown(t *testing.T) {

@@ -4,12 +4,11 @@
 package provider
 
 import (
-	"maps"
-	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
 // exhaustedFor is how long a class that ran out of quota or capacity is answered
@@ -17,60 +16,36 @@ import (
 // for all of its machines, whatever its retry period.
 const exhaustedFor = time.Minute
 
-// classKey names a class across sessions.
-type classKey struct {
-	endpoint, projectID, region, class string
-}
-
-func (c *call) classKey() classKey {
-	return classKey{c.key.endpoint, c.key.projectID, c.key.region, c.class}
-}
-
 // exhaustion remembers which classes ran out of quota or capacity.
-type exhaustion struct {
-	clock clock.PassiveClock
+type exhaustion = recent.Map[classKey, exhausted]
 
-	mu      sync.Mutex
-	classes map[classKey]exhausted
+// classKey names a class across sessions, with the providerSpec that was refused:
+// another may be served.
+type classKey struct {
+	endpoint, projectID, region, class, spec string
 }
 
+// exhausted is the error that a class ran out with, and until when it is the answer.
 type exhausted struct {
 	err   error
 	until time.Time
-	// spec is the providerSpec that was refused: another may be served.
-	spec string
 }
 
-func newExhaustion(clock clock.PassiveClock) *exhaustion {
-	return &exhaustion{clock: clock, classes: map[classKey]exhausted{}}
+func (c *call) classKey() classKey {
+	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, c.rawSpec}
 }
 
-// note remembers the error if it says that something is exhausted.
-func (e *exhaustion) note(key classKey, spec string, err error) {
-	if err == nil {
-		return
+// noteExhausted remembers the error if it says that something is exhausted.
+func (c *call) noteExhausted(err error) {
+	if code, _ := classify(err); code == codes.ResourceExhausted {
+		c.exhausted.Set(c.classKey(), exhausted{err, c.clock.Now().Add(exhaustedFor)})
 	}
-	if code, _ := judge(err); code != codes.ResourceExhausted {
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	now := e.clock.Now()
-	maps.DeleteFunc(e.classes, func(_ classKey, old exhausted) bool { return !now.Before(old.until) })
-	e.classes[key] = exhausted{err: err, until: now.Add(exhaustedFor), spec: spec}
 }
 
-// check returns the remembered error, if it still holds.
-func (e *exhaustion) check(key classKey, spec string) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	found, ok := e.classes[key]
-	if !ok {
-		return nil
+// checkExhausted returns the error that the class ran out with, if it still holds.
+func (c *call) checkExhausted() error {
+	if found, ok := c.exhausted.Lookup(c.classKey()); ok && c.clock.Now().Before(found.until) {
+		return found.err
 	}
-	if found.spec != spec || !e.clock.Now().Before(found.until) {
-		delete(e.classes, key)
-		return nil
-	}
-	return found.err
+	return nil
 }

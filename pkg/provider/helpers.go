@@ -88,10 +88,9 @@ func serverFromSDK(server *iaas.Server) *Server {
 		ID:           server.GetId(),
 		Name:         server.Name,
 		Status:       server.GetStatus(),
-		ErrorMessage: withoutStrayWords(server.GetErrorMessage()),
+		ErrorMessage: withoutMisleadingWords(server.GetErrorMessage()),
 		Labels:       stringValues(server.Labels),
 		CreatedAt:    server.GetCreatedAt(),
-		LaunchedAt:   server.GetLaunchedAt(),
 	}
 }
 

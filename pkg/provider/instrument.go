@@ -130,7 +130,7 @@ type operation struct {
 // observed runs one driver call.
 func observed[Request, Response any](ctx context.Context, p *Provider, op operation, request Request,
 	run func(context.Context, Request) (*Response, error)) (*Response, error) {
-	p.begin()
+	p.init()
 	if ctx == nil {
 		ctx = context.Background()
 	}
@@ -146,20 +146,23 @@ func managersError(err error) error {
 	if err == nil {
 		return nil
 	}
-	code, text := judge(err)
+	code, text := classify(err)
 	return status.Error(code, text)
 }
 
-// guarded turns a panic into an error; its stack goes to the log.
+// guarded turns a panic into an error.
 func guarded[Request, Response any](ctx context.Context, request Request,
 	run func(context.Context, Request) (*Response, error)) (response *Response, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-			response, err = nil, newError(codes.Internal, "the driver failed unexpectedly; its log has the details")
-		}
-	}()
+	defer recovered(&err)
 	return run(ctx, request)
+}
+
+// recovered, deferred, replaces err by that of a panic, whose stack goes to the log.
+func recovered(err *error) {
+	if cause := recover(); cause != nil {
+		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		*err = newError(codes.Internal, "the driver failed unexpectedly; its log has the details")
+	}
 }
 
 // report feeds the metrics and the log.
@@ -168,7 +171,7 @@ func (o *operation) report(err error, elapsed time.Duration, calls int64) {
 	var about []any
 	if err != nil {
 		var text string
-		code, text = judge(err)
+		code, text = classify(err)
 		about = append(about, "message", text)
 	}
 	var api *APIError

@@ -5,63 +5,79 @@ package provider
 
 import (
 	"context"
-	"maps"
-	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
-
-const (
-	// fewServers and fewNICs are up to how many readers a scope reads one by one.
-	fewServers = 4
-	fewNICs    = 1
-	// readPace is how many reads a second all scopes of an inventory make together.
-	// With a burst of one it keeps every second below ten, but for retries.
-	readPace = 8
-	// scopeLifetime is how long a scope is kept that nobody asks.
-	scopeLifetime = 10 * time.Minute
-)
-
-// inventory reads servers and NICs for all calls of a session and region
-// together: API calls are scarce, so nobody polls alone. Readers of one scope (a
-// cluster's servers, a network's NICs) share lists.
-type inventory struct {
-	client StackitClient
-	clock  clock.Clock
-	pace   *rate.Limiter
-
-	mu      sync.Mutex
-	servers map[string]*serverReads
-	nics    map[string]*nicReads
-	swept   time.Time
-}
 
 type (
-	serverReads = reads[serverList, []Server]
-	nicReads    = reads[map[string][]NIC, []NIC]
+	serverGroup = coalesce.Group[serverList, sight]
+	nicGroup    = coalesce.Group[map[string][]NIC, []NIC]
 )
 
-func newInventory(client StackitClient, clock clock.Clock) *inventory {
+// inventory reads servers and NICs for all calls of a session and region together.
+type inventory struct {
+	client  StackitClient
+	clock   clock.Clock
+	policy  coalesce.Policy
+	servers *recent.Map[string, *serverGroup]
+	nics    *recent.Map[string, *nicGroup]
+}
+
+func newInventory(session *spi.Session, region string, clock clock.Clock) *inventory {
+	policy := readPolicy
+	policy.Turn = func(ctx context.Context) error {
+		now := clock.Now()
+		return spi.Sleep(ctx, clock, session.Reads.ReserveN(now, 1).DelayFrom(now))
+	}
 	return &inventory{
-		client: client, clock: clock, pace: rate.NewLimiter(readPace, 1),
-		servers: map[string]*serverReads{}, nics: map[string]*nicReads{},
+		client: newStackitClient(session, region), clock: clock, policy: policy,
+		servers: recent.New[string, *serverGroup](clock, groupLifetime),
+		nics:    recent.New[string, *nicGroup](clock, groupLifetime),
 	}
 }
 
-// when says how soon a reader needs its answer. The zero value is at once.
-type when struct {
-	// due is the tick of somebody who waits.
-	due time.Time
-	// patient readers do not mind a tick where many read.
-	patient bool
-	// own readers read by themselves: a list, which may lag, will not do.
-	own bool
+// serversOf is the group of those who read the servers that carry the labels.
+func (i *inventory) serversOf(scope map[string]string) *serverGroup {
+	group, _ := i.servers.Get(labelSelector(scope), func() (*serverGroup, error) {
+		return coalesce.New[serverList, sight](i.clock, i.policy, safely(func(ctx context.Context) (serverList, error) {
+			servers, err := i.client.ListServers(ctx, scope)
+			return newServerList(servers), err
+		})), nil
+	})
+	return group
 }
 
-func (w when) reader(lookUp bool) reader {
-	return reader{due: w.due, patient: w.patient, own: w.own, waits: !w.due.IsZero(), lookUp: lookUp}
+// nicsOf is the group of those who read the NICs of the network; "" if it is not known:
+// then each server's are read by themselves.
+func (i *inventory) nicsOf(networkID string) *nicGroup {
+	list := safely(func(ctx context.Context) (map[string][]NIC, error) {
+		nics, err := i.client.ListNetworkNICs(ctx, networkID)
+		byServer := make(map[string][]NIC, len(nics))
+		for _, nic := range nics {
+			byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
+		}
+		return byServer, err
+	})
+	if networkID == "" {
+		list = nil
+	}
+	group, _ := i.nics.Get(networkID, func() (*nicGroup, error) {
+		return coalesce.New[map[string][]NIC, []NIC](i.clock, i.policy, list), nil
+	})
+	return group
+}
+
+// safely guards a read, which runs in a goroutine of its own, against panics.
+func safely[V any](read func(context.Context) (V, error)) func(context.Context) (V, error) {
+	return func(ctx context.Context) (value V, err error) {
+		defer recovered(&err)
+		return read(ctx)
+	}
 }
 
 // serverList is a list of servers, made ready for many questions.
@@ -101,112 +117,31 @@ func (l serverList) matching(selector map[string]string) []Server {
 	return found
 }
 
-// find reads the servers that match the selector, re-checked on our side, with
-// those that are being deleted. The scope is a part of the selector that other
-// readers have in common.
-func (i *inventory) find(ctx context.Context, scope, selector map[string]string, soon when) reading[[]Server] {
-	return i.serversOf(scope).ask(ctx, &question[serverList, []Server]{
-		reader: soon.reader(true),
-		single: func(ctx context.Context) ([]Server, error) {
-			servers, err := i.client.ListServers(ctx, selector)
-			return newServerList(servers).matching(selector), err
-		},
-		find: func(list serverList) ([]Server, bool) { return list.matching(selector), true },
-	})
+// sight is what one read shows.
+type sight struct {
+	// servers that were asked for.
+	servers []Server
+	// others says that a list shows other servers.
+	others bool
+	// listed says that it was a list.
+	listed bool
+	// began is when the read began.
+	began time.Time
 }
 
-// get reads one server. One that the scope's list does not show is read by itself.
-func (i *inventory) get(ctx context.Context, scope map[string]string, serverID string, soon when) (*Server, error) {
-	answer := i.serversOf(scope).ask(ctx, &question[serverList, []Server]{
-		reader: soon.reader(false),
-		single: func(ctx context.Context) ([]Server, error) {
-			server, err := i.client.GetServer(ctx, serverID)
-			if err != nil {
-				return nil, err
-			}
-			return []Server{*server}, nil
-		},
-		find: func(list serverList) ([]Server, bool) {
-			at, shown := list.byID[serverID]
-			if !shown {
-				return nil, false
-			}
-			return []Server{list.all[at]}, true
-		},
-	})
-	if answer.err != nil {
-		return nil, answer.err
+// server is the one that was asked for by its ID; nil if it is not shown.
+func (s *sight) server() *Server {
+	if len(s.servers) == 0 {
+		return nil
 	}
-	return &answer.value[0], nil
+	return &s.servers[0]
 }
 
-// serverNICs reads the NICs of a server. Many servers' are read by one list of the
-// network they are all in; "" if that is not known: then each server's are read by
-// themselves.
-func (i *inventory) serverNICs(ctx context.Context, networkID, serverID string, soon when) ([]NIC, error) {
-	answer := i.nicsOf(networkID, serverID).ask(ctx, &question[map[string][]NIC, []NIC]{
-		reader: soon.reader(false),
-		single: func(ctx context.Context) ([]NIC, error) { return i.client.ListServerNICs(ctx, serverID) },
-		find: func(byServer map[string][]NIC) ([]NIC, bool) {
-			nics, shown := byServer[serverID]
-			return nics, shown
-		},
-	})
-	return answer.value, answer.err
-}
-
-func (i *inventory) serversOf(scope map[string]string) *serverReads {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.sweep()
-	key := labelSelector(scope)
-	found, ok := i.servers[key]
-	if !ok {
-		scope = maps.Clone(scope)
-		found = newReads[serverList, []Server](i.clock, fewServers, i.pace, func(ctx context.Context) (serverList, error) {
-			servers, err := i.client.ListServers(ctx, scope)
-			return newServerList(servers), err
-		})
-		i.servers[key] = found
+// of returns what the list shows of a server. One that is DELETED is not there.
+func (l serverList) of(serverID string) sight {
+	seen := sight{others: len(l.all) > 0, listed: true}
+	if at, shown := l.byID[serverID]; shown && l.all[at].Status != statusDeleted {
+		seen.servers = []Server{l.all[at]}
 	}
-	return found
-}
-
-// nicsOf is the scope of a network or, if that is not known, of the server alone.
-func (i *inventory) nicsOf(networkID, serverID string) *nicReads {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.sweep()
-	key, list := networkID, func(ctx context.Context) (map[string][]NIC, error) {
-		nics, err := i.client.ListNetworkNICs(ctx, networkID)
-		byServer := make(map[string][]NIC, len(nics))
-		for _, nic := range nics {
-			byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
-		}
-		return byServer, err
-	}
-	if networkID == "" {
-		key, list = serverID, func(ctx context.Context) (map[string][]NIC, error) {
-			nics, err := i.client.ListServerNICs(ctx, serverID)
-			return map[string][]NIC{serverID: nics}, err
-		}
-	}
-	found, ok := i.nics[key]
-	if !ok {
-		found = newReads[map[string][]NIC, []NIC](i.clock, fewNICs, i.pace, list)
-		i.nics[key] = found
-	}
-	return found
-}
-
-// sweep drops scopes that nobody asks any more.
-func (i *inventory) sweep() {
-	now := i.clock.Now()
-	if now.Sub(i.swept) < scopeLifetime {
-		return
-	}
-	i.swept = now
-	since := now.Add(-scopeLifetime)
-	maps.DeleteFunc(i.servers, func(_ string, r *serverReads) bool { return r.idle(since) })
-	maps.DeleteFunc(i.nics, func(_ string, r *nicReads) bool { return r.idle(since) })
+	return seen
 }

@@ -4,40 +4,292 @@
 package provider_test
 
 import (
-	"encoding/base64"
-	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-var randomNotFound = iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}
+// The read of another machine makes both wait for one list, which says "none" to
+// both.
+func TestTwoCallsAtATimeMakeOneServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithLatency(50*time.Millisecond, 50*time.Millisecond))
+		errs := make([]error, 2)
+		var calls sync.WaitGroup
+		calls.Go(func() { _, _ = r.status(machine("m2")) })
+		synctest.Wait()
+		for i := range errs {
+			calls.Go(func() { _, errs[i] = r.create(machine("m1")) })
+		}
+		calls.Wait()
+		r.onlyServer()
+		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
+			t.Errorf("%d servers were asked for", posts)
+		}
+		for _, err := range errs {
+			if err != nil {
+				wantCode(t, err, codes.Aborted) // comes back at once, and adopts
+			}
+		}
+	})
+}
 
-// relabel changes a server's labels by another's hand; nil removes one.
-func (r *rig) relabel(serverID string, labels map[string]any) {
-	r.t.Helper()
-	if _, err := r.session().API.UpdateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
-		UpdateServerPayload(iaas.UpdateServerPayload{Labels: labels}).Execute(); err != nil {
-		r.t.Fatal(err)
+// The first request is under way for longer than what was sent takes to show.
+func TestACallDuringALongRequestMakesNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Delay: 20 * time.Second})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusTooManyRequests})
+		errs := make([]error, 2)
+		var calls sync.WaitGroup
+		for i := range errs {
+			calls.Go(func() { _, errs[i] = r.create(machine("m1")) })
+			<-time.After(time.Second)
+		}
+		calls.Wait()
+		r.onlyServer()
+		if errs[0] != nil {
+			t.Error(errs[0])
+		}
+		if errs[1] != nil {
+			wantCode(t, errs[1], codes.Aborted) // comes back at once, and adopts
+		}
+	})
+}
+
+// The server is made, and reading the answer panics long after the request was claimed.
+func TestAPanicInTheRequestIsLikeALostAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(20*time.Second))
+		network, panicked := r.transport, false
+		r.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+			response, err := network.RoundTrip(request)
+			if request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/servers") && !panicked {
+				panicked = true
+				_ = response.Body.Close()
+				panic("cannot read this")
+			}
+			return response, err
+		})
+		r.restart()
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: 25 * time.Second})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.Internal)
+		r.mustCreate(machine("m1"))
+		r.onlyServer()
+	})
+}
+
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// A predecessor asked for a server and was killed; the list does not show it yet.
+func TestCreateMachineWaitsForWhatAPredecessorMayHaveAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(20*time.Second))
+		m := machine("m1")
+		first := r.mustCreate(m)
+		r.restartNow()
+		if second := r.mustCreate(m); first.ProviderID != second.ProviderID {
+			t.Errorf("after the restart the answer is %s, want %s", second.ProviderID, first.ProviderID)
+		}
+		r.onlyServer()
+	})
+}
+
+func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {
+	for name, fault := range map[string]iaasmock.Fault{
+		"connection reset after the server was made": {DropAfter: true},
+		"gateway gave up waiting":                    {Executed: true, Status: http.StatusGatewayTimeout, Body: "<html>timeout</html>", ContentType: "text/html"},
+		"internal error although it was made":        {Executed: true, Status: http.StatusInternalServerError},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(20*time.Second))
+			fault.Operation, fault.Count = "CreateServer", 1
+			r.cloud.Inject(fault)
+			r.mustCreate(machine("m1"))
+			r.onlyServer()
+		})
 	}
+}
+
+// The request never reached the cloud, but nobody can tell: no second one is sent
+// before an accepted one would have shown, and then it is, in the same call.
+func TestCreateMachineRepeatsALostRequestAfterSettling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropBefore: true})
+		start := time.Now()
+		r.mustCreate(machine("m1"))
+		if waited := r.onlyServer().CreatedAt.Sub(start); waited < provider.DefaultSettle || waited > provider.DefaultSettle+5*time.Second {
+			t.Errorf("the server was asked for again after %s, want %s and a little", waited, provider.DefaultSettle)
+		}
+	})
+}
+
+func TestCreateMachineGivesUpAfterThreeLostRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusServiceUnavailable})
+		start := time.Now()
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.Unavailable)
+		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 3 {
+			t.Errorf("%d servers were asked for, want 3", posts)
+		}
+		if took := time.Since(start); took < 3*provider.DefaultSettle || took > 2*time.Minute {
+			t.Errorf("gave up after %s, want three times %s and a little", took, provider.DefaultSettle)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// What other machines of the class learn meanwhile holds for the second request, too.
+func TestCreateMachineRepeatsNoLostRequestOfAnExhaustedClass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m1", Status: http.StatusServiceUnavailable})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Status: http.StatusForbidden, Body: quotaExceeded})
+		done := r.startCreate(machine("m1"))
+		<-time.After(provider.DefaultSettle / 2)
+		_, err := r.create(machine("m2"))
+		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, <-done, codes.ResourceExhausted)
+		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 2 {
+			t.Errorf("%d servers were asked for, want 2", posts)
+		}
+	})
+}
+
+// A request that was refused made nothing: there is nothing to wait for.
+func TestCreateMachineAfterARefusedRequestIsImmediate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest, Body: `{"code":400,"msg":"machine type is not valid"}`})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.InvalidArgument)
+		start := time.Now()
+		r.mustCreate(machine("m1"))
+		if waited := r.onlyServer().CreatedAt.Sub(start); waited > 2*time.Second {
+			t.Errorf("the server was asked for after %s, want at once", waited)
+		}
+	})
+}
+
+// A predecessor asked for a server that failed, and for another one that is slow
+// to appear: the first one's removal must not hide the second.
+func TestCreateMachineLooksAgainAfterRemovingAFailedServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		if err := r.cloud.SetServerStatus(r.makeServer("m1", nil), iaasmock.StatusError, "broken"); err != nil {
+			t.Fatal(err)
+		}
+		r.restartNow()
+		done := r.startCreate(m)
+		synctest.Wait()
+		late := r.makeServer("m1", nil)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if kept := r.onlyServer(); kept.ID != late {
+			t.Errorf("%s is left, want %s", kept.ID, late)
+		}
+	})
+}
+
+func TestParallelCreateMachineMakesOneServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		errs := make(chan error)
+		for range 5 {
+			go func() {
+				_, err := r.create(machine("m1"))
+				errs <- err
+			}()
+		}
+		for range 5 {
+			if err := <-errs; err != nil {
+				wantCode(t, err, codes.Aborted)
+			}
+		}
+		r.onlyServer()
+	})
+}
+
+// A request for a server was sent, its answer lost, and the machine deleted: the
+// server that shows up later must not survive.
+func TestDeleteMachineByNameWaitsForLostRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(20*time.Second))
+		m := machine("m1")
+		r.makeServer("m1", nil)
+		r.restartNow()
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// CreateMachine makes a server beside one that is being deleted: here a predecessor
+// did. It does not show yet.
+func TestDeleteMachineSeesBeyondAServerThatGoes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(20*time.Second), iaasmock.WithDeleteDuration(time.Minute))
+		m := machine("m1")
+		r.mustCreate(m)
+		<-time.After(30 * time.Second)
+		r.deleteByHand(r.onlyServer().ID)
+		<-time.After(25 * time.Second)
+		r.makeServer("m1", nil)
+		r.restartNow()
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// The orphan collector deletes another server of a machine that is being created.
+func TestDeleteMachineForTheOrphanCollectorKeepsTheLedger(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(25*time.Second))
+		r.mustCreate(machine("m1"))
+		mine := r.onlyServer().ID
+		orphan := r.makeServer("m1", nil)
+		if err := r.delete(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/"+orphan)); err != nil {
+			t.Fatal(err)
+		}
+		r.mustCreate(machine("m1"))
+		if left := r.onlyServer(); left.ID != mine {
+			t.Errorf("%s is left, want %s", left.ID, mine)
+		}
+	})
 }
 
 // The manager's next call comes from a cache that has not seen the ProviderID, and
 // the lists do not show the server yet.
 func TestAStaleCallAfterCreateMachineFindsItsServerByTheLedger(t *testing.T) {
-	r := newRig(t, iaasmock.WithListLag(25*time.Second))
-	created := r.mustCreate(machine("m1"))
-	response, err := r.status(machine("m1"))
-	if err != nil || response.ProviderID != created.ProviderID {
-		t.Errorf("status is %+v, %v", response, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(25*time.Second))
+		created := r.mustCreate(machine("m1"))
+		response, err := r.status(machine("m1"))
+		if err != nil || response.ProviderID != created.ProviderID {
+			t.Errorf("status is %+v, %v", response, err)
+		}
+	})
 }
 
 // A request may be held back for long between being claimed and being sent.
@@ -46,7 +298,7 @@ func TestAServerWhoseRequestWasHeldBackIsYoungWhenItIsMade(t *testing.T) {
 		"created again": func(r *rig) error { _, _ = r.status(machine("m1")); _, err := r.create(machine("m1")); return err },
 		"deleted":       func(r *rig) error { return r.delete(r.deleted(machine("m1"))) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(25*time.Second))
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"40"}}})
 			r.mustCreate(machine("m1"))
@@ -65,182 +317,74 @@ func TestAServerWhoseRequestWasHeldBackIsYoungWhenItIsMade(t *testing.T) {
 
 // The request was given up after its attempt's time, and may be accepted then.
 func TestSettlingBeginsWhenTheRequestIsGivenUp(t *testing.T) {
-	const silence = 20 * time.Second
-	r := newRig(t)
-	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: silence, DropBefore: true})
-	start := r.clock.Now()
-	_, err := r.create(machine("m1"))
-	wantCode(t, err, codes.Unavailable)
-	if waited := r.clock.Since(start); waited < silence+provider.DefaultSettle {
-		t.Errorf("gave up after %s, want at least %s", waited, silence+provider.DefaultSettle)
-	}
-}
-
-// A random 404 must not be confirmed by a list that asks for labels the server
-// does not carry any more.
-func TestARandomNotFoundOfAServerWhoseLabelsWereChanged(t *testing.T) {
-	for name, row := range map[string]struct {
-		call func(r *rig, providerID string) error
-		left int
-	}{
-		"create":               {func(r *rig, _ string) error { _, err := r.create(machine("m1")); return err }, 1},
-		"delete by name":       {func(r *rig, _ string) error { return r.delete(r.deleted(machine("m1"))) }, 0},
-		"delete by ProviderID": {func(r *rig, id string) error { return r.delete(withID(r.deleted(machine("m1")), id)) }, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			created := r.mustCreate(machine("m1"))
-			r.relabel(r.onlyServer().ID, map[string]any{clusterLabel: nil})
-			r.clock.Step(time.Minute) // past settling
-			r.cloud.Inject(randomNotFound)
-			wantCode(t, row.call(r, created.ProviderID), codes.Unavailable)
-			r.onlyServer()
-			if err := row.call(r, created.ProviderID); err != nil {
-				t.Fatal(err)
-			}
-			if servers := r.cloud.Servers(); len(servers) != row.left {
-				t.Errorf("%d servers in the end, want %d", len(servers), row.left)
-			}
-		})
-	}
-}
-
-func TestCreateMachineOfAServerThatWasGivenToAnotherMachine(t *testing.T) {
-	r := newRig(t)
-	r.mustCreate(machine("m1"))
-	r.relabel(r.onlyServer().ID, map[string]any{provider.StackitMachineLabel: "m2"})
-	_, err := r.create(machine("m1"))
-	wantCode(t, err, codes.FailedPrecondition)
-	if r.onlyServer().Status != iaasmock.StatusActive {
-		t.Error("the other machine's server was touched")
-	}
-}
-
-// Lists may hold what was never asked for.
-func TestWhatAListShowsIsCheckedAgain(t *testing.T) {
-	r := newRig(t)
-	foreign := r.makeServer("m1", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
-	body := fmt.Sprintf(`{"items":[{"id":%q,"name":"m1","machineType":"t1.1","status":"ACTIVE","labels":{%q:"m1",%q:"class-a"}}]}`,
-		foreign, provider.StackitMachineLabel, provider.StackitMachineClassLabel)
-	remove := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: body})
-	if listed := r.list(); len(listed) != 0 {
-		t.Errorf("lists %v", listed)
-	}
-	created := r.mustCreate(machine("m1"))
-	remove()
-	if strings.HasSuffix(created.ProviderID, foreign) || len(r.cloud.Servers()) != 2 {
-		t.Errorf("the machine got %s, which is another cluster's", created.ProviderID)
-	}
-}
-
-func TestCreateMachineRemembersServersThatFoundNoHost(t *testing.T) {
-	r := newRig(t)
-	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found."})
-	_, err := r.create(machine("m1"))
-	wantCode(t, err, codes.ResourceExhausted)
-	r.cloud.ResetCalls()
-	_, err = r.create(machine("m2"))
-	wantCode(t, err, codes.ResourceExhausted)
-	if posts := r.cloud.CallCounts()["CreateServer"]; posts != 0 {
-		t.Errorf("%d requests for a server within the minute, want none", posts)
-	}
-}
-
-func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
-	for name, row := range map[string]struct {
-		happens func(*rig, string) error
-		want    codes.Code
-	}{
-		"deleted": {func(r *rig, id string) error { return r.cloud.RemoveServer(id) }, codes.Aborted},
-		"failed": {func(r *rig, id string) error {
-			return r.cloud.SetServerStatus(id, iaasmock.StatusError, "No valid host was found.")
-		}, codes.ResourceExhausted},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, iaasmock.WithAddressDelay(24*time.Hour))
-			done := make(chan error)
-			go func() {
-				_, err := r.create(machine("m1"))
-				done <- err
-			}()
-			r.eventually(func() bool { return r.cloud.CallCounts()["ListServerNICs"] > 0 })
-			if err := row.happens(r, r.onlyServer().ID); err != nil {
-				t.Fatal(err)
-			}
-			wantCode(t, <-done, row.want)
-			r.wantNothingLeft()
-		})
-	}
-}
-
-func TestAServerWithOneOfTwoNICsIsNotInitialized(t *testing.T) {
-	r := newRigWithTwoNICs(t)
-	r.mustCreate(machine("m1"))
-	r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, Status: http.StatusOK,
-		Body: `{"items":[{"id":"` + secondNICID + `","networkId":"` + iaasmock.DefaultDualStackNetworkID + `","ipv4":"10.1.0.9"}]}`})
-	_, err := r.initialize(machine("m1"))
-	wantCode(t, err, codes.Unavailable)
-	if _, err := r.initialize(machine("m1")); err != nil {
-		t.Fatal(err)
-	}
-	for _, nic := range r.cloud.NICs() {
-		if nic.ServerID != "" && len(nic.AllowedAddresses) != 1 {
-			t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
+	synctest.Test(t, func(t *testing.T) {
+		const silence = 20 * time.Second
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: silence, DropBefore: true})
+		start := time.Now()
+		r.mustCreate(machine("m1"))
+		if waited := r.onlyServer().CreatedAt.Sub(start); waited < silence+provider.DefaultSettle {
+			t.Errorf("the server was asked for again after %s, want at least %s", waited, silence+provider.DefaultSettle)
 		}
-	}
+	})
 }
 
-// What a lagging list shows of a server that is gone says nothing about it.
-func TestDeleteMachineWithALaggingListAsksOnce(t *testing.T) {
-	r := newRig(t, iaasmock.WithListLag(28*time.Second))
-	response := r.mustCreate(machine("m1"))
-	r.clock.Step(time.Minute)
-	r.cloud.ResetCalls()
-	if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-		t.Fatal(err)
-	}
-	r.wantNothingLeft()
-	if calls := r.cloud.CallCounts()["DeleteServer"]; calls != 1 {
-		t.Errorf("%d deletions, want 1", calls)
-	}
+// The API server's clock is ahead of ours: a Machine that a predecessor worked on seems
+// younger than this process.
+func TestCreateMachineAllowsForClocksThatDisagree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(10*time.Second))
+		m := machine("m1")
+		m.CreationTimestamp = metav1.NewTime(time.Now().Add(5 * time.Second))
+		predecessors := r.makeServer("m1", nil)
+		r.restartNow()
+		r.mustCreate(m)
+		if server := r.onlyServer(); server.ID != predecessors {
+			t.Errorf("%s is left, want %s", server.ID, predecessors)
+		}
+	})
 }
 
-func TestDeleteMachineAsksAgainWhereADeletionIsStuck(t *testing.T) {
-	r := newRig(t)
-	r.mustCreate(machine("m1"))
-	r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
-	if err := r.session().API.DeleteServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.onlyServer().ID).Execute(); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.delete(r.deleted(machine("m1"))); err != nil {
-		t.Fatal(err)
-	}
-	r.wantNothingLeft()
-}
-
-func TestGetMachineStatusOfADeletedMachineDoesNotAskForInitialization(t *testing.T) {
-	r := newRig(t)
-	r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-	created := r.mustCreate(machine("m1"))
-	_, err := r.status(withID(r.deleted(machine("m1")), created.ProviderID))
-	wantCode(t, err, codes.OK)
-}
-
-func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
-	const userData = "password: s3cr3t\ntoken: abc123.0123456789abcdef"
-	for name, echo := range map[string]string{
-		"plain": strings.ReplaceAll(userData, "\n", `\n`), "base64": base64.StdEncoding.EncodeToString([]byte(userData)), "a part": "abc123.0123456789abcdef",
+// The manager comes back in seconds, with the Secret as it is then.
+func TestCredentialsRefusedWhileALookUpWaitsEndIt(t *testing.T) {
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+		"CreateMachine": func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
+		"DeleteMachine": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 	} {
-		t.Run(name, func(t *testing.T) {
+		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			r.secret.Data["userData"] = []byte(userData)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"wrong userData: ` + echo + `"}`})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.InvalidArgument)
-			for _, secret := range []string{"s3cr3t", "abc123.0123456789abcdef", base64.StdEncoding.EncodeToString([]byte(userData))[:20]} {
-				if strings.Contains(err.Error(), secret) {
-					t.Errorf("%q shows userData", err)
-				}
+			m := machine("m1")
+			r.restartNow() // a predecessor may have asked for a server
+			done := start(func() error { return call(r, m) })
+			<-time.After(10 * time.Second)
+			if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, <-done, codes.Unavailable)
+			err := call(r, m) // begins with them
+			wantCode(t, err, codes.Unauthenticated)
+		})
+	}
+}
+
+// A Machine counts as younger than the process only with 10 s to spare.
+func TestCreateMachineWaitsOnlyForMachinesThatMayBeOlder(t *testing.T) {
+	for name, row := range map[string]struct {
+		createdAfter, least, most time.Duration
+	}{
+		"created before the process led":      {-time.Minute, provider.DefaultSettle, provider.DefaultSettle + 5*time.Second},
+		"created 5 s after it began to lead":  {5 * time.Second, provider.DefaultSettle, provider.DefaultSettle + 5*time.Second},
+		"created 11 s after it began to lead": {11 * time.Second, 0, time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.restartNow()
+			leads := time.Now()
+			m := machine("m1")
+			m.CreationTimestamp = metav1.NewTime(leads.Add(row.createdAfter))
+			r.mustCreate(m)
+			if waited := r.onlyServer().CreatedAt.Sub(leads); waited < row.least || waited > row.most {
+				t.Errorf("the server was asked for %s after the process began to lead, want %s to %s", waited, row.least, row.most)
 			}
 		})
 	}

@@ -4,14 +4,34 @@
 package provider_test
 
 import (
+	"sync"
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
-// Idle connections of the test servers' clients end by themselves, later.
+// What takes long is made once, and before any bubble, whose time would stand still
+// for others who wait for it.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m,
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
+	keys()
+	_, _ = conformance.FromEnvironment()
+	goleak.VerifyTestMain(m)
 }
+
+// testKeys are service-account keys, which every rig's cloud knows.
+type testKeys struct{ first, rotated, secondProject []byte }
+
+var keys = sync.OnceValue(func() testKeys {
+	cloud := iaasmock.New()
+	newKey := func(projectID string) []byte {
+		key, err := cloud.NewServiceAccountKey(projectID)
+		if err != nil {
+			panic(err)
+		}
+		return key
+	}
+	return testKeys{newKey(iaasmock.DefaultProjectID), newKey(iaasmock.DefaultProjectID), newKey(iaasmock.SecondProjectID)}
+})

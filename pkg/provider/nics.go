@@ -9,43 +9,105 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
-// readNICs reads the NICs of a server, together with those of others in its
-// network.
-func (c *call) readNICs(ctx context.Context, serverID string, soon when) ([]NIC, error) {
+// readNICs reads the NICs of a server, together with those of others in its network, and
+// notes what they tell of the machine's server.
+func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	networkID := ""
 	if c.spec.Networking != nil {
 		networkID = c.spec.Networking.NetworkID
 	}
-	return c.inventory.serverNICs(ctx, networkID, serverID, soon)
+	result := c.inventory.nicsOf(networkID).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
+		Single: safely(func(ctx context.Context) ([]NIC, error) { return c.client.ListServerNICs(ctx, serverID) }),
+		Pick: func(byServer map[string][]NIC, _ time.Time) ([]NIC, bool) {
+			nics, shown := byServer[serverID]
+			return nics, shown
+		},
+	})
+	if result.Err != nil {
+		return nil, result.Err
+	}
+	if addresses, complete := c.addressesOf(result.Value); complete {
+		c.ledger.SawAddresses(c.key, serverID, addresses)
+	}
+	if c.carryAll(result.Value) {
+		c.ledger.SawAllowed(c.key, serverID, c.wanted())
+	}
+	return result.Value, nil
 }
 
-// noteNICs notes what a read of the NICs of the ledger's server tells: the
-// addresses once all have one (then it returns true), and whether they carry the
-// allowed addresses.
-func (c *call) noteNICs(nics []NIC) bool {
-	var addresses []string
-	complete := len(nics) > 0 && len(nics) >= c.expectedNICs()
+// addressesOf returns the addresses of all NICs, and whether each NIC has one.
+func (c *call) addressesOf(nics []NIC) (addresses []string, complete bool) {
+	complete = len(nics) > 0 && len(nics) >= c.expectedNICs()
 	for i := range nics {
 		own := nics[i].addresses()
 		complete = complete && len(own) > 0
 		addresses = append(addresses, own...)
 	}
-	initialized := c.carryAll(nics)
-	c.ledger.update(c.key, func(e *entry) {
-		if complete {
-			e.addresses = addresses
+	return addresses, complete
+}
+
+// connection is how far the NICs of a server are.
+type connection struct {
+	// addresses of the NICs; nil unless each of them has one.
+	addresses []corev1.NodeAddress
+	// allowed says that they carry the spec's allowedAddresses.
+	allowed bool
+}
+
+func (n connection) complete() bool { return len(n.addresses) > 0 && n.allowed }
+
+// missing is what a connection lacks, for texts.
+func (n connection) missing() string {
+	if !n.allowed {
+		return "its NICs do not carry all allowedAddresses"
+	}
+	return "not all of its NICs have an address"
+}
+
+// knownConnection is what this process has seen of the machine's server.
+func (c *call) knownConnection(serverID string) connection {
+	entry := c.ledger.Get(c.key)
+	if entry.ServerID != serverID {
+		return connection{}
+	}
+	known := connection{allowed: entry.Allowed == c.wanted()}
+	for _, address := range entry.Addresses {
+		known.addresses = append(known.addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+	}
+	return known
+}
+
+// connect adds to the NICs of the machine's server what they lack of the
+// allowedAddresses, and says how far they are then. It makes no API call for a server
+// that this process has seen complete.
+func (c *call) connect(ctx context.Context, serverID string) (connection, error) {
+	if known := c.knownConnection(serverID); known.complete() {
+		return known, nil
+	}
+	nics, err := c.readNICs(ctx, serverID)
+	if err != nil {
+		return c.knownConnection(serverID), err
+	}
+	selected := c.selectNICs(nics)
+	if len(selected) < c.expectedNICs() {
+		return c.knownConnection(serverID), nil
+	}
+	for i := range selected {
+		if err := c.allowOnNIC(ctx, &selected[i]); err != nil {
+			return c.knownConnection(serverID), err
 		}
-		if initialized {
-			e.initialized = c.wanted()
-		}
-	})
-	return complete
+	}
+	c.ledger.SawAllowed(c.key, serverID, c.wanted())
+	return c.knownConnection(serverID), nil
 }
 
 // wanted is a fingerprint of the allowed addresses and where they belong.
@@ -60,67 +122,9 @@ func (c *call) wanted() string {
 	return networking + " " + strings.Join(c.spec.AllowedAddresses, ",")
 }
 
-// knownAddresses are the addresses of the server's NICs, as far as this process
-// has read them.
-func (c *call) knownAddresses(serverID string) []corev1.NodeAddress {
-	known := c.ledger.get(c.key)
-	if known.serverID != serverID {
-		return nil
-	}
-	var addresses []corev1.NodeAddress
-	for _, address := range known.addresses {
-		addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
-	}
-	return addresses
-}
-
-// inspectNICs says whether the NICs of the server, which is the ledger's, carry
-// the allowed addresses. Once this process has seen them do so, and knows the
-// addresses, it does not ask.
-func (c *call) inspectNICs(ctx context.Context, serverID string) (initialized bool, err error) {
-	known := c.ledger.get(c.key)
-	if known.initialized == c.wanted() && len(known.addresses) > 0 {
-		return true, nil
-	}
-	nics, err := c.readNICs(ctx, serverID, c.soon)
-	if err == nil {
-		c.noteNICs(nics)
-	}
-	if c.wanted() == "" {
-		return true, nil // the addresses alone are not worth a failure
-	}
-	return c.ledger.get(c.key).initialized == c.wanted(), err
-}
-
-// ensureAllowedAddresses adds the allowed addresses to the NICs that lack them.
-func (c *call) ensureAllowedAddresses(ctx context.Context, serverID string) error {
-	if wanted := c.wanted(); wanted == "" || c.ledger.get(c.key).initialized == wanted {
-		return nil
-	}
-	// CreateMachine may have read them a moment ago, but what others have added
-	// since would be undone by the update.
-	nics, err := c.readNICs(ctx, serverID, c.soon)
-	if err != nil {
-		return err
-	}
-	c.noteNICs(nics)
-	selected := c.selectNICs(nics)
-	if len(selected) < c.expectedNICs() {
-		return newError(codes.Unavailable, fmt.Sprintf(
-			"server %s does not have all NICs of providerSpec.networking yet", serverID))
-	}
-	for i := range selected {
-		if err := c.ensureOnNIC(ctx, &selected[i]); err != nil {
-			return err
-		}
-	}
-	c.ledger.update(c.key, func(e *entry) { e.initialized = c.wanted() })
-	return nil
-}
-
-// ensureOnNIC adds what the NIC lacks, and checks that it is there then. The API
+// allowOnNIC adds what the NIC lacks, and checks that it is there then. The API
 // replaces the whole list, so what others put there is sent along.
-func (c *call) ensureOnNIC(ctx context.Context, nic *NIC) error {
+func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 	missing := missingAddresses(nic.AllowedAddresses, c.spec.AllowedAddresses)
 	if len(missing) == 0 {
 		return nil
@@ -157,7 +161,7 @@ func (c *call) selectNICs(nics []NIC) []NIC {
 	return selected
 }
 
-// carryAll says whether there is nothing to do for InitializeMachine.
+// carryAll says whether the NICs of the spec's networking carry the allowedAddresses.
 func (c *call) carryAll(nics []NIC) bool {
 	if len(c.spec.AllowedAddresses) == 0 {
 		return true

@@ -4,14 +4,14 @@
 package provider
 
 import (
-	"maps"
 	"sync"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"k8s.io/utils/clock"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -21,11 +21,18 @@ const (
 	// shows in a list. The promise "never two servers for a machine" holds up to it.
 	DefaultSettle = 30 * time.Second
 
+	// createTimeout is CreateMachine's and InitializeMachine's.
 	createTimeout = 5 * time.Minute
 	deleteTimeout = 10 * time.Minute
 	// callTimeout bounds the calls that wait for nothing: the retries of a handful
 	// of requests.
 	callTimeout = 2 * time.Minute
+	// clockSkew is by how much the API server's clock, which dates Machines, and this
+	// process's may differ.
+	clockSkew = 10 * time.Second
+	// sessionLifetime is how long a session is remembered that nobody asks for, and a
+	// warning that was given.
+	sessionLifetime = time.Hour
 )
 
 // Provider is the driver: machine-controller-manager's view of STACKIT. Every
@@ -42,22 +49,15 @@ type Provider struct {
 	actingSince func() time.Time
 
 	setup     sync.Once
-	ledger    *ledger
+	ledger    *ledger.Ledger
 	exhausted *exhaustion
-	boots     *boots
 	// began is when this process was called first.
 	began time.Time
-
-	mu          sync.Mutex
-	sessions    map[string]usedSession // the newest of each project
-	inventories map[inventoryKey]*usedInventory
-	warned      map[string]bool // classes and fields that were warned about
-}
-
-// usedSession is a session and when it was last asked for.
-type usedSession struct {
-	session *spi.Session
-	at      time.Time
+	// sessions are the newest of each project.
+	sessions    *recent.Map[string, *spi.Session]
+	inventories *recent.Map[inventoryKey, *inventory]
+	// warned are the classes and fields that were warned about.
+	warned *recent.Map[string, bool]
 }
 
 // inventoryKey tells inventories apart: one Secret must not wait for another's
@@ -66,15 +66,6 @@ type inventoryKey struct {
 	session *spi.Session
 	region  string
 }
-
-// usedInventory is an inventory and when it was last asked for.
-type usedInventory struct {
-	*inventory
-	at time.Time
-}
-
-// sessionLifetime is how long a session is remembered that nobody asks for.
-const sessionLifetime = time.Hour
 
 // Option changes a default of the Provider.
 type Option func(*Provider)
@@ -91,12 +82,10 @@ func WithStrictProviderSpec(strict bool) Option {
 	return func(p *Provider) { p.strictSpec = strict }
 }
 
-// WithActingSince tells the driver since when this process alone acts on the
-// machines (its start, or when it became the leader; zero if it does not know). It
-// is asked again and again: a process that was paused may have had a successor in
-// the meantime.
-// Without it that is the process's first driver call, which makes it wait without
-// need for the first machine of a new cluster.
+// WithActingSince tells the driver since when this process alone acts on the machines: its
+// start, or when it became the leader; zero if it does not know. Machines that are older
+// may be a predecessor's work. Without it that is the process's first driver call, which
+// makes it wait without need for the first machine of a new cluster.
 func WithActingSince(since func() time.Time) Option {
 	return func(p *Provider) { p.actingSince = since }
 }
@@ -115,8 +104,8 @@ func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Drive
 	return p
 }
 
-// begin readies the provider with its first call.
-func (p *Provider) begin() {
+// init readies the provider with its first call.
+func (p *Provider) init() {
 	p.setup.Do(func() {
 		if p.clock == nil {
 			p.clock = clock.RealClock{}
@@ -125,91 +114,55 @@ func (p *Provider) begin() {
 			settle := DefaultSettle
 			p.settle = &settle
 		}
-		p.ledger = newLedger(p.clock)
-		p.exhausted = newExhaustion(p.clock)
-		p.boots = newBoots(p.clock)
-		p.sessions = map[string]usedSession{}
-		p.inventories = map[inventoryKey]*usedInventory{}
-		p.warned = map[string]bool{}
+		p.ledger = ledger.New(p.clock, *p.settle)
+		p.exhausted = recent.New[classKey, exhausted](p.clock, exhaustedFor)
+		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
+		p.inventories = recent.New[inventoryKey, *inventory](p.clock, sessionLifetime)
+		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
 		p.began = p.clock.Now()
 	})
 }
 
-// acting is since when this process alone acts: what was made before may be the
-// work of a predecessor, of which nothing is known.
-func (p *Provider) acting() time.Time {
-	if p.actingSince != nil {
-		if since := p.actingSince(); !since.IsZero() {
-			return since
-		}
-	}
-	return p.began
-}
-
-// session returns the session of the credentials, and remembers it as the
-// project's newest.
+// session returns the session of the credentials, and remembers it as the project's
+// newest.
 func (p *Provider) session(credentials spi.Credentials) (*spi.Session, error) {
 	session, err := p.SPI.Session(credentials)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now()
-	p.sessions[credentials.ProjectID] = usedSession{session, now}
-	maps.DeleteFunc(p.sessions, func(_ string, other usedSession) bool { return now.Sub(other.at) > sessionLifetime })
+	p.sessions.Set(credentials.ProjectID, session)
 	return session, nil
 }
 
 // inventoryOf is what all calls of the session read through.
 func (p *Provider) inventoryOf(session *spi.Session, region string) *inventory {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key, now := inventoryKey{session, region}, p.clock.Now()
-	used, ok := p.inventories[key]
-	if !ok {
-		used = &usedInventory{inventory: newInventory(newStackitClient(session, region), p.clock)}
-		p.inventories[key] = used
+	found, _ := p.inventories.Get(inventoryKey{session, region}, func() (*inventory, error) {
+		return newInventory(session, region, p.clock), nil
+	})
+	return found
+}
+
+// inheritedUntil is when everything shows that a predecessor may have asked for on behalf
+// of a Machine that was created then; the zero time if none can have worked on it. The
+// orphan collector's Machines have no creation time: they name their server.
+func (p *Provider) inheritedUntil(created time.Time) time.Time {
+	since := p.began
+	if p.actingSince != nil {
+		if known := p.actingSince(); !known.IsZero() {
+			since = known
+		}
 	}
-	used.at = now
-	maps.DeleteFunc(p.inventories, func(_ inventoryKey, other *usedInventory) bool { return now.Sub(other.at) > sessionLifetime })
-	return used.inventory
-}
-
-// newestSession is the last one that was used for the project; nil if none was.
-func (p *Provider) newestSession(projectID string) *spi.Session {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.sessions[projectID].session
-}
-
-// predecessorsUntil is when everything shows that a predecessor may have asked for
-// on behalf of the Machine; zero if none can have worked on it.
-func (p *Provider) predecessorsUntil(machine *v1alpha1.Machine) time.Time {
-	// A creationTimestamp has whole seconds, rounded down: a Machine of the second
-	// in which this process began to act counts as older.
-	since := p.acting()
-	if created := machine.CreationTimestamp; created.IsZero() || !created.Time.Before(since) {
+	if created.IsZero() || !created.Before(since.Add(clockSkew)) {
 		return time.Time{}
 	}
 	return since.Add(*p.settle)
 }
 
-// maxWarned bounds how many warnings are remembered: classes come and go.
-const maxWarned = 1000
-
-// warnOnce says whether the warning was not given before, as far as is remembered.
-func (p *Provider) warnOnce(warning string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.warned[warning] {
-		return false
-	}
-	if len(p.warned) >= maxWarned {
-		clear(p.warned)
-	}
-	p.warned[warning] = true
-	return true
+// warnedFirst says whether the warning was not given before, as far as is remembered.
+func (p *Provider) warnedFirst(warning string) bool {
+	_, before := p.warned.Lookup(warning)
+	p.warned.Set(warning, true)
+	return !before
 }
 
 func newStackitClient(session *spi.Session, region string) StackitClient {

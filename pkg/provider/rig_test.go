@@ -6,8 +6,8 @@ package provider_test
 import (
 	"encoding/json"
 	"net/http"
-	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -15,10 +15,10 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -32,41 +32,45 @@ const (
 	clusterLabel   = "kubernetes.io/cluster"
 )
 
-// rig is the driver, over the real SDK and real HTTP, against the mock. All of
-// them live by one clock, which jumps ahead whenever somebody waits for it.
+// rig is the driver over the real SDK and the real net/http against the mock, with a
+// network in memory. A test makes it within a bubble (testing/synctest): there time
+// passes by itself while everybody waits, and <-time.After waits for as long as it says.
 type rig struct {
-	t       testing.TB
-	clock   *clocktesting.FakeClock
-	cloud   *iaasmock.Cloud
-	api     http.Handler
-	server  *httptest.Server
-	driver  driver.Driver
-	key     []byte
-	class   *v1alpha1.MachineClass
-	secret  *corev1.Secret
-	options []provider.Option
+	t         testing.TB
+	cloud     *iaasmock.Cloud
+	transport http.RoundTripper
+	driver    driver.Driver
+	class     *v1alpha1.MachineClass
+	secret    *corev1.Secret
+	options   []provider.Option
+	other     *spi.Session
 }
 
 func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	t.Helper()
-	clock := clocktesting.NewFakeClock(time.Now())
-	r := &rig{t: t, clock: clock}
-	r.runClock() // before the server, so that it runs on while that closes
-	cloud := iaasmock.New(append([]iaasmock.Option{
-		iaasmock.WithClock(clock), iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
-	}, options...)...)
-	api := watched(t, cloud)
-	server := httptest.NewServer(api)
-	t.Cleanup(server.Close)
-	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
+	if _, isTest := t.(*testing.T); isTest && !inBubble() {
+		t.Fatal("this test waits in real time: put it into a bubble")
 	}
-	r.cloud, r.api, r.server, r.key = cloud, api, server, key
-	r.options = []provider.Option{provider.WithClock(clock), provider.WithActingSince(func() time.Time { return clock.Now().Add(-time.Hour) })}
+	cloud := iaasmock.New(append([]iaasmock.Option{
+		iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
+	}, options...)...)
+	for projectID, key := range map[string][]byte{iaasmock.DefaultProjectID: keys().first, iaasmock.SecondProjectID: keys().secondProject} {
+		if err := cloud.RegisterServiceAccountKey(projectID, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := &rig{t: t, cloud: cloud, transport: serve(t, watched(t, cloud))}
+	began := time.Now()
+	r.options = []provider.Option{provider.WithActingSince(func() time.Time { return began.Add(-time.Hour) })}
 	r.restart()
 	r.makeInputs()
 	return r
+}
+
+// bubble runs a test of its own in virtual time: a row of a table.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // watched is the cloud with all its calls held against the API document, but for
@@ -103,7 +107,7 @@ func (r *rig) makeInputs() {
 	r.setSpec(nil)
 	r.secret = &corev1.Secret{Data: map[string][]byte{
 		"projectId":         []byte(iaasmock.DefaultProjectID),
-		"serviceAccountKey": r.key,
+		"serviceAccountKey": keys().first,
 		"region":            []byte(iaasmock.DefaultRegion),
 		"userData":          []byte("#cloud-config from the Secret"),
 	}}
@@ -111,40 +115,34 @@ func (r *rig) makeInputs() {
 
 // restart replaces the driver by a new one that knows nothing, as after a crash.
 func (r *rig) restart(options ...provider.Option) {
-	r.driver = provider.NewProvider(&spi.PluginSPIImpl{
-		Config: spi.Config{Endpoint: r.server.URL, TokenURL: r.server.URL + "/token"},
-		Clock:  r.clock,
-	}, append(r.options, options...)...)
+	r.driver = provider.NewProvider(r.sessions(), append(r.options, options...)...)
 }
 
-// runClock lets time pass while, and only while, somebody waits for it.
-func (r *rig) runClock() {
-	stop, stopped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(stopped)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(time.Millisecond):
-				if r.clock.HasWaiters() {
-					r.clock.Step(250 * time.Millisecond)
-				}
-			}
-		}
-	}()
-	r.t.Cleanup(func() {
-		// What is still under way when the server closes ends in its own time.
-		quiet := 0
-		r.eventually(func() bool {
-			if quiet++; r.clock.HasWaiters() {
-				quiet = 0
-			}
-			return quiet > 5
-		})
-		close(stop)
-		<-stopped
-	})
+// restartNow replaces the driver by one that leads from a second later on: a predecessor
+// may have worked on all Machines that there are.
+func (r *rig) restartNow() {
+	<-time.After(time.Second)
+	since := time.Now()
+	r.restart(provider.WithActingSince(func() time.Time { return since }))
+}
+
+// provider is the driver with the methods that the manager's interface does not have.
+func (r *rig) provider() *provider.Provider {
+	r.t.Helper()
+	p, ok := r.driver.(*provider.Provider)
+	if !ok {
+		r.t.Fatalf("NewProvider returns a %T", r.driver)
+	}
+	return p
+}
+
+// sessions are those of a new process, with the rate limit that the sidecar has.
+func (r *rig) sessions() *spi.PluginSPIImpl {
+	return &spi.PluginSPIImpl{
+		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
+		Limiter:   rate.NewLimiter(50, 100),
+		Transport: r.transport,
+	}
 }
 
 // setSpec sets the class's providerSpec: a small valid one, changed.
@@ -167,8 +165,22 @@ func (r *rig) setSpec(change func(spec map[string]any)) {
 	r.class.ProviderSpec = runtime.RawExtension{Raw: raw}
 }
 
+// machine is a Machine that was made now.
 func machine(name string) *v1alpha1.Machine {
-	return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"}}
+	return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "default", CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second)), // as the API server has it
+	}}
+}
+
+// orphan is what the orphan collector hands in.
+func orphan(name, serverID string) *v1alpha1.Machine {
+	return &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "default"},
+		Spec: v1alpha1.MachineSpec{ProviderID: providerIDOf(serverID)}}
+}
+
+// providerIDOf is the ProviderID that the driver gives to a server.
+func providerIDOf(serverID string) string {
+	return "stackit://" + iaasmock.DefaultProjectID + "/" + serverID
 }
 
 // deleted is the Machine once somebody deleted it.
@@ -198,6 +210,18 @@ func (r *rig) mustCreate(m *v1alpha1.Machine) *driver.CreateMachineResponse {
 	return response
 }
 
+// startCreate calls CreateMachine, and returns where its error will come.
+func (r *rig) startCreate(m *v1alpha1.Machine) <-chan error {
+	return start(func() error { _, err := r.create(m); return err })
+}
+
+// start calls call by itself, and returns where its error will come.
+func start(call func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() { done <- call() }()
+	return done
+}
+
 func (r *rig) initialize(m *v1alpha1.Machine) (*driver.InitializeMachineResponse, error) {
 	return r.driver.InitializeMachine(r.t.Context(), &driver.InitializeMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
 }
@@ -220,6 +244,9 @@ func (r *rig) list() map[string]string {
 	return response.MachineList
 }
 
+// someServerID is the ID of no server.
+const someServerID = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+
 // onlyServer returns the one server that exists.
 func (r *rig) onlyServer() iaasmock.Server {
 	r.t.Helper()
@@ -228,20 +255,6 @@ func (r *rig) onlyServer() iaasmock.Server {
 		r.t.Fatalf("the cloud has %d servers, want 1: %+v", len(servers), servers)
 	}
 	return servers[0]
-}
-
-// eventually waits for what another goroutine brings about.
-func (r *rig) eventually(condition func() bool) {
-	r.t.Helper()
-	ticker := time.NewTicker(time.Millisecond)
-	defer ticker.Stop()
-	for deadline := time.After(30 * time.Second); !condition(); {
-		select {
-		case <-ticker.C:
-		case <-deadline:
-			r.t.Fatal("did not come about")
-		}
-	}
 }
 
 // wantNothingLeft checks that nothing is left of what the driver made.
@@ -277,15 +290,22 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 // session is somebody else's client of the same project.
 func (r *rig) session() *spi.Session {
 	r.t.Helper()
-	var sessions spi.SessionProviderInterface = r.inMemorySessions()
-	if r.server != nil {
-		sessions = &spi.PluginSPIImpl{Config: spi.Config{Endpoint: r.server.URL, TokenURL: r.server.URL + "/token"}, Clock: r.clock}
+	if r.other == nil {
+		var err error
+		r.other, err = r.sessions().Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(keys().first)})
+		if err != nil {
+			r.t.Fatal(err)
+		}
 	}
-	session, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(r.key)})
-	if err != nil {
+	return r.other
+}
+
+// deleteByHand deletes a server by another's hand.
+func (r *rig) deleteByHand(serverID string) {
+	r.t.Helper()
+	if err := r.session().API.DeleteServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).Execute(); err != nil {
 		r.t.Fatal(err)
 	}
-	return session
 }
 
 // allow sets a NIC's allowed addresses by another's hand.
@@ -297,6 +317,62 @@ func (r *rig) allow(nicID string, addresses ...string) {
 	}
 	if _, err := r.session().API.UpdateNic(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion,
 		iaasmock.DefaultNetworkID, nicID).UpdateNicPayload(payload).Execute(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func nicOf(t *testing.T, r *rig, server iaasmock.Server) iaasmock.NIC {
+	t.Helper()
+	for _, nic := range r.cloud.NICs() {
+		if nic.ServerID == server.ID {
+			return nic
+		}
+	}
+	t.Fatalf("server %s has no NIC", server.ID)
+	return iaasmock.NIC{}
+}
+
+// makeServer makes a server as the driver would, but by another's hand.
+func (r *rig) makeServer(name string, change func(labels map[string]any)) string {
+	r.t.Helper()
+	labels := map[string]any{
+		provider.StackitMachineLabel: name, provider.StackitMachineClassLabel: r.class.Name, clusterLabel: "shoot-a",
+	}
+	if change != nil {
+		change(labels)
+	}
+	network, image, remove := iaasmock.DefaultNetworkID, iaasmock.DefaultImageID, true
+	size := int64(20)
+	server, err := r.session().API.CreateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+		CreateServerPayload(iaas.CreateServerPayload{
+			Name: name, MachineType: iaasmock.DefaultMachineType, Labels: labels,
+			BootVolume: &iaas.BootVolume{Size: &size, DeleteOnTermination: &remove, Source: &iaas.BootVolumeSource{Type: "image", Id: image}},
+			Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}},
+		}).Execute()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return server.GetId()
+}
+
+var randomNotFound = iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}
+
+// makeRunning makes a server that runs, as a predecessor may have left it, and returns
+// its ProviderID.
+func (r *rig) makeRunning(name string) string {
+	r.t.Helper()
+	id := r.makeServer(name, nil)
+	if err := r.cloud.SetServerStatus(id, iaasmock.StatusActive, ""); err != nil {
+		r.t.Fatal(err)
+	}
+	return providerIDOf(id)
+}
+
+// relabel changes a server's labels by another's hand; nil removes one.
+func (r *rig) relabel(serverID string, labels map[string]any) {
+	r.t.Helper()
+	if _, err := r.session().API.UpdateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
+		UpdateServerPayload(iaas.UpdateServerPayload{Labels: labels}).Execute(); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -93,8 +93,7 @@ func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) (
 	if err != nil {
 		return nil, apiError(callListServers, *response, err)
 	}
-	// An empty answer decodes without an error; it must not pass for "no servers".
-	if list == nil || list.Items == nil {
+	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
 		return nil, &APIError{Call: callListServers, Err: errNoList}
 	}
 	servers := make([]Server, 0, len(list.Items))
@@ -131,7 +130,7 @@ func nicsFromSDK(call apiCall, list *iaas.NICListResponse, response *http.Respon
 	if err != nil {
 		return nil, apiError(call, response, err)
 	}
-	if list == nil || list.Items == nil {
+	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
 		return nil, &APIError{Call: call, Err: errNoList}
 	}
 	nics := make([]NIC, 0, len(list.Items))
@@ -156,6 +155,13 @@ func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID
 	}
 	nic := nicFromSDK(updated)
 	return &nic, nil
+}
+
+// noList says that an answer has no "items". {"items":null} is an empty list, but an
+// empty answer decodes without an error, too, and must not pass for "no servers". The
+// SDK's decoder sets the additional properties only if it found "items".
+func noList(noItems bool, additionalProperties map[string]any) bool {
+	return noItems && additionalProperties == nil
 }
 
 // labelSelector in a stable order, with equality only: nothing else was seen to
@@ -199,7 +205,7 @@ func apiError(call apiCall, response *http.Response, err error) error {
 		Message *string `json:"msg"`
 	}
 	if json.Unmarshal(answer.Body, &body) == nil && body.Code != nil && body.Message != nil {
-		translated.Message = withoutStrayWords(*body.Message)
+		translated.Message = withoutMisleadingWords(*body.Message)
 	} else if quotaExceeded.Match(answer.Body) {
 		// Quota texts of the services behind the API pass its gateway as they are.
 		translated.Message = "quota exceeded"

@@ -45,8 +45,6 @@ type Server struct {
 	ErrorMessage string
 	Labels       map[string]string
 	CreatedAt    time.Time
-	// LaunchedAt is when the server was launched: zero before it runs.
-	LaunchedAt time.Time
 }
 
 // Server states that the driver tells apart; all others are waited for. The API
@@ -58,9 +56,8 @@ const (
 	statusDeleted  = "DELETED"
 )
 
-// leaving says that the server does not count any more for anything but a
-// deletion.
-func (s *Server) leaving() bool {
+// isDeleting says that the server does not exist any more but for a deletion.
+func (s *Server) isDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
 }
 

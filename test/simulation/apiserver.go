@@ -6,6 +6,7 @@ package simulation
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +18,8 @@ import (
 // that are based on an older one.
 type apiServer struct {
 	clock clock.Clock
+	// skew is by how much its clock is ahead of that of the manager.
+	skew time.Duration
 
 	mu       sync.Mutex
 	machines map[string]*record
@@ -26,15 +29,25 @@ type apiServer struct {
 // record is a Machine from its creation until its finalizer goes.
 type record struct {
 	versions []*v1alpha1.Machine
-	// seen is the newest version that the manager's cache has shown.
-	seen int
-	gone bool
-	// wake interrupts the manager's wait for the next reconcile.
-	wake chan struct{}
+	gone     bool
+	// observers are the caches of the processes that take care of it.
+	observers []*observer
 }
 
-func newAPIServer(clock clock.Clock) *apiServer {
-	return &apiServer{clock: clock, machines: map[string]*record{}}
+// observer is what the cache of a process shows of a Machine.
+type observer struct {
+	record *record
+	// seen is the newest version that it has shown.
+	seen int
+	// woken interrupts the manager's wait for the next reconcile.
+	woken chan struct{}
+}
+
+// snapshot is which version of each Machine there was at a time.
+type snapshot map[*record]int
+
+func newAPIServer(clock clock.Clock, skew time.Duration) *apiServer {
+	return &apiServer{clock: clock, skew: skew, machines: map[string]*record{}}
 }
 
 func (r *record) latest() *v1alpha1.Machine { return r.versions[len(r.versions)-1] }
@@ -50,13 +63,18 @@ func (a *apiServer) create(name, class string) (*record, bool) {
 	machine := &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: name, Namespace: "simulated", UID: types.UID(fmt.Sprintf("uid-%d", a.made)),
-			CreationTimestamp: metav1.NewTime(a.clock.Now().Truncate(1e9)), ResourceVersion: "1",
+			CreationTimestamp: a.now(), ResourceVersion: "1",
 		},
 		Spec: v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
 	}
-	created := &record{versions: []*v1alpha1.Machine{machine}, wake: make(chan struct{}, 1)}
+	created := &record{versions: []*v1alpha1.Machine{machine}}
 	a.machines[name] = created
 	return created, true
+}
+
+// now is the time that it writes down, in whole seconds.
+func (a *apiServer) now() metav1.Time {
+	return metav1.NewTime(a.clock.Now().Add(a.skew).Truncate(time.Second))
 }
 
 // update writes a change to the version that base is; false is a conflict.
@@ -84,11 +102,13 @@ func (a *apiServer) markDeleted(r *record) {
 	if r.gone || r.latest().DeletionTimestamp != nil {
 		return
 	}
-	now := metav1.NewTime(a.clock.Now().Truncate(1e9))
+	now := a.now()
 	a.write(r, func(m *v1alpha1.Machine) { m.DeletionTimestamp = &now })
-	select {
-	case r.wake <- struct{}{}:
-	default:
+	for _, o := range r.observers {
+		select {
+		case o.woken <- struct{}{}:
+		default:
+		}
 	}
 }
 
@@ -104,11 +124,17 @@ func (a *apiServer) finalize(r *record, base *v1alpha1.Machine) bool {
 	return true
 }
 
-// current returns the Machine of that name as it is; nil if there is none.
-func (a *apiServer) current(name string) *v1alpha1.Machine {
+// current returns the Machine of that name as it is, or was in the past if there is
+// one; nil if there is none.
+func (a *apiServer) current(name string, past snapshot) *v1alpha1.Machine {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if found, ok := a.machines[name]; ok {
+	for r, version := range past {
+		if m := r.versions[version]; m.Name == name {
+			return m
+		}
+	}
+	if found, ok := a.machines[name]; ok && past == nil {
 		return found.latest()
 	}
 	return nil
@@ -132,23 +158,42 @@ func (a *apiServer) latestOf(r *record) (*v1alpha1.Machine, bool) {
 	return r.latest(), !r.gone
 }
 
-// cached returns what the manager's cache shows: a version that may be back by
-// that many, but never older than one that it has shown before.
-func (a *apiServer) cached(r *record, back int) (*v1alpha1.Machine, bool) {
+// observe is what a process does that begins: it reads what there is.
+func (a *apiServer) observe(r *record) *observer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r.gone {
-		return nil, false
-	}
-	r.seen = max(r.seen, len(r.versions)-1-back)
-	return r.versions[r.seen], true
+	o := &observer{record: r, seen: len(r.versions) - 1, woken: make(chan struct{}, 1)}
+	r.observers = append(r.observers, o)
+	return o
 }
 
-// refresh is what a new process does: it reads everything.
-func (a *apiServer) refresh() {
+// cached returns what the cache of a process shows: a version that may be back by
+// that many, but never older than one that it has shown before. One that remembers
+// a past shows none that came later, and no Machine (nil) that was made later. It is
+// false once it shows that the Machine is gone.
+func (a *apiServer) cached(o *observer, back int, past snapshot) (*v1alpha1.Machine, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for _, r := range a.machines {
-		r.seen = len(r.versions) - 1
+	newest, exists := len(o.record.versions)-1, !o.record.gone
+	if past != nil {
+		if newest, exists = past[o.record]; !exists {
+			return nil, true
+		}
 	}
+	if !exists {
+		return nil, false
+	}
+	o.seen = max(o.seen, newest-back)
+	return o.record.versions[o.seen], true
+}
+
+// snapshot is what there is now.
+func (a *apiServer) snapshot() snapshot {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	present := snapshot{}
+	for _, r := range a.machines {
+		present[r] = len(r.versions) - 1
+	}
+	return present
 }

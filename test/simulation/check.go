@@ -82,7 +82,7 @@ func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
 	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != by.name {
 		w.violated("%s of %s by %s, which it does not belong to", c.operation, id, by.name)
 	}
-	m := by.api.current(who.machine)
+	m := by.api.current(who.machine, nil)
 	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive && serverOf(m.Spec.ProviderID) == id {
 		w.violated("%s runs for %s, which is to stay, and is deleted", id, who.machine)
 	}
@@ -120,10 +120,11 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	}
 }
 
-// joinable says whether the Machine's server is fit for use.
-func (w *world) joinable(m *v1alpha1.Machine, class *v1alpha1.MachineClass) bool {
+// nodeReady says whether the Machine's Node is Ready: its server runs, with or
+// without its allowed addresses.
+func (w *world) nodeReady(m *v1alpha1.Machine) bool {
 	server, exists := w.cloud.Server(serverOf(m.Spec.ProviderID))
-	return exists && server.Status == iaasmock.StatusActive && (class.Name != classA || w.initialized(server.ID))
+	return exists && server.Status == iaasmock.StatusActive
 }
 
 func (w *world) initialized(serverID string) bool {
@@ -154,8 +155,7 @@ func (w *world) settled() bool {
 	for _, c := range w.clusters {
 		for _, r := range c.api.all() {
 			m, exists := c.api.latestOf(r)
-			class, _ := c.inputs(m.Spec.Class.Name)
-			if exists && (m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || !w.joinable(m, class)) {
+			if exists && (m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || !w.nodeReady(m)) {
 				return false
 			}
 		}
@@ -163,8 +163,8 @@ func (w *world) settled() bool {
 	return true
 }
 
-// checkRest is made when all is at rest: each Machine has one server, and there is
-// nothing else of ours.
+// checkRest is made when all is at rest: each Machine has one server, which nobody
+// will look at any more and which lacks nothing, and there is nothing else of ours.
 func (w *world) checkRest(when string) {
 	w.foreign.check(w, false)
 	// A deletion that is stuck in the cloud is asked for again when the Machine goes.
@@ -177,6 +177,9 @@ func (w *world) checkRest(when string) {
 				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, c.name, ids, m.Spec.ProviderID)
 			}
 			delete(servers, who)
+			if m.Spec.Class.Name == classA && !w.initialized(serverOf(m.Spec.ProviderID)) {
+				w.violated("%s: %s of %s runs without its allowed addresses", when, m.Name, c.name)
+			}
 		}
 	}
 	for who, ids := range servers {

@@ -6,13 +6,10 @@ package simulation
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -29,29 +26,26 @@ const (
 	userData       = "#cloud-config of nobody but this server"
 )
 
-// cluster has a control plane, the manager and, unless it has just crashed, a
-// driver process.
+// cluster has a control plane and, unless it has just crashed, a process that leads.
 type cluster struct {
 	world *world
 	name  string
 	api   *apiServer
 	keys  [][]byte
 
-	mu         sync.Mutex
-	process    *process
-	generation int
-	key        []byte
-	diskSize   int
-	// collect asks for an orphan run.
-	collect chan struct{}
-	// collecting is held by an orphan run. It is no mutex: time does not pass in a
-	// bubble while somebody waits for one.
-	collecting chan struct{}
+	mu sync.Mutex
+	// leader is the process that leads; nil while none does.
+	leader *process
+	// processes are those that may live, started and restarts how many there were.
+	processes         []*process
+	started, restarts int
+	key               []byte
+	diskSize          int
 }
 
 func (w *world) newCluster(name string, keys [][]byte) *cluster {
-	c := &cluster{world: w, name: name, api: newAPIServer(w.clock), keys: keys, key: keys[0], diskSize: 20, collect: make(chan struct{}, 1), collecting: make(chan struct{}, 1)}
-	c.process = c.newProcess()
+	c := &cluster{world: w, name: name, api: newAPIServer(w.clock, w.plan.Skew), keys: keys, key: keys[0], diskSize: 20}
+	c.leader = c.newProcess()
 	return c
 }
 
@@ -80,7 +74,8 @@ func (c *cluster) inputs(class string) (*v1alpha1.MachineClass, *corev1.Secret) 
 		}}
 }
 
-// want makes a Machine, and the manager's care for it.
+// want makes a Machine, and the care for it of those that take themselves for the
+// leader.
 func (c *cluster) want(name, class string) {
 	record, made := c.api.create(name, class)
 	if !made {
@@ -90,7 +85,9 @@ func (c *cluster) want(name, class string) {
 	c.world.lives++
 	c.world.mu.Unlock()
 	c.world.log("%s %s is wanted, of %s", c.name, name, class)
-	c.world.spawn(func() { c.tend(record, name) })
+	for _, p := range c.living() {
+		p.tend(record)
+	}
 }
 
 // unwant deletes a Machine.
@@ -140,7 +137,7 @@ func (c *cluster) users(rng *rand.Rand, until time.Time) {
 	}
 }
 
-func machineName(i int) string { return "machine-" + "abcdefgh"[i:i+1] }
+func machineName(i int) string { return "machine-" + "abcdefghijklmnopqrstuvwxyz"[i:i+1] }
 
 func (c *cluster) find(name string) *record {
 	for _, r := range c.api.all() {
@@ -175,95 +172,4 @@ func (c *cluster) rotate(rng *rand.Rand) {
 	c.world.sleep(between(rng, 0, 40*time.Second))
 	second()
 	c.world.log("%s has rotated its key", c.name)
-}
-
-// collectSoon asks for an orphan run.
-func (c *cluster) collectSoon() {
-	select {
-	case c.collect <- struct{}{}:
-	default:
-	}
-}
-
-// collector makes orphan runs: when the process starts, when a Machine is gone, and
-// now and then.
-func (c *cluster) collector(rng *rand.Rand) {
-	for {
-		timer := c.world.clock.NewTimer(between(rng, time.Minute, 15*time.Minute))
-		select {
-		case <-c.world.ctx.Done():
-			timer.Stop()
-			return
-		case <-timer.C():
-		case <-c.collect:
-			timer.Stop()
-		}
-		c.collectOrphans()
-	}
-}
-
-// collectOrphans is checkMachineClasses of the manager's machine_safety.go. It says
-// whether it came to its end.
-func (c *cluster) collectOrphans() bool {
-	c.collecting <- struct{}{}
-	defer func() { <-c.collecting }()
-	p := c.running()
-	if p == nil {
-		return false
-	}
-	complete := true
-	for _, name := range []string{classA, classB} {
-		class, secret := c.inputs(name)
-		listed, err := p.driver.ListMachines(calledBy(p.ctx, "collector"), &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
-		if p.dead() {
-			return false
-		}
-		c.judge("ListMachines", name, err)
-		if err != nil {
-			return false // later classes have to wait, too
-		}
-		for _, id := range c.sorted(listed.MachineList) {
-			if !c.keeps(listed.MachineList[id], id) {
-				complete = c.deleteOrphan(p, class, secret, listed.MachineList[id], id) && complete
-			}
-		}
-	}
-	return complete
-}
-
-// sorted returns the ProviderIDs by the names in the trace: a map has no order.
-func (c *cluster) sorted(list map[string]string) []string {
-	var ids []string
-	for id := range list {
-		ids = append(ids, id)
-	}
-	order := func(id string) string { return list[id] + c.world.trace.name(serverOf(id)) }
-	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(order(a), order(b)) })
-	return ids
-}
-
-// keeps are the manager's rules for what is no orphan.
-func (c *cluster) keeps(machine, providerID string) bool {
-	m := c.api.current(machine)
-	if m == nil {
-		return false
-	}
-	phase := m.Status.CurrentStatus.Phase
-	return m.Spec.ProviderID == providerID || phase == "" || phase == v1alpha1.MachineCrashLoopBackOff
-}
-
-// deleteOrphan asks with nothing but name and ProviderID, as the manager does.
-func (c *cluster) deleteOrphan(p *process, class *v1alpha1.MachineClass, secret *corev1.Secret, name, id string) bool {
-	c.world.log("%s %s: %s is an orphan", c.name, name, id)
-	_, err := p.driver.DeleteMachine(calledBy(p.ctx, "collector"), &driver.DeleteMachineRequest{
-		Machine: &v1alpha1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "simulated"},
-			Spec:       v1alpha1.MachineSpec{ProviderID: id},
-		}, MachineClass: class, Secret: secret,
-	})
-	if p.dead() {
-		return false
-	}
-	c.judge("DeleteMachine", name, err)
-	return err == nil
 }

@@ -15,11 +15,13 @@
 // nothing goes wrong any more, at what there is:
 //
 //   - never two servers that could join for a Machine, as long as lists lag and
-//     requests are carried out late by less than the driver's settle; beyond that at
-//     most one server after one orphan run;
-//   - no Machine's running server is deleted that is to stay;
-//   - every Machine that is wanted runs and is initialized, every one that is not
-//     leaves no server, volume or NIC;
+//     requests are carried out late by less than the driver's settle, and the API
+//     server's clock is off by less than ten seconds; beyond that, and where lists are
+//     empty by mistake, at most one server after one orphan run;
+//   - no Machine's running server is deleted that is to stay, not even by a process
+//     that does not lead any more;
+//   - every Machine that is wanted runs, with its allowed addresses, every one that is
+//     not leaves no server, volume or NIC;
 //   - what is another's (or the other cluster's) stays as it is;
 //   - every error decodes, and has a code that what happened explains;
 //   - nothing that is logged or answered holds a secret.
@@ -27,20 +29,44 @@
 // Live is the life of one Machine with one disturbance: the tests go through all of
 // them, at every API call and driver answer.
 //
+// # Leaders that stand still
+//
+// Now and then the process that leads stands still, as with SIGSTOP, at any moment or
+// once a request was carried out: for less than its lease; for longer, and nobody
+// takes the lease; or until after another process has taken it, with a driver of its
+// own and the same Machines. Meanwhile nothing of it happens: its timers do not fire,
+// its requests do not leave, answers do not reach it. Then it goes on with what it was
+// doing. For some seconds its cache shows what was true before, orphan runs included.
+// With its lease it goes on as leader; without, it ends as late as client-go sees to
+// that (RenewDeadline and RetryPeriod later). What it writes to the API server until
+// then conflicts as usual. Its fence is the real one, with the manager's default lease;
+// plans in which no leader stands still have none.
+//
 // # What repeats itself
 //
 // Everything that is drawn depends on the seed and on what it is drawn for (for which
 // call, too: the end of a Retry-After lets several go at the same moment), not on what
 // else goes on, and hardly any two events have the same moment. What does have it is
 // ordered by Go's scheduler: calls that wait for the same list or the next read, or that
-// a crash ends together. Seeds with one cluster, one Machine and no crash go the same
+// a crash ends, or the end of a pause lets go on, together. Seeds with one cluster, one
+// Machine, no crash and no pause go the same
 // way, as a test checks for 20 of them, nearly all with two such clusters, too; of the
 // others about half do, more with GOMAXPROCS=1. A run that fails writes its trace to a
 // file, for the case that it does not again.
 //
 // # What is not covered
 //
-// Nodes (a Machine "joins" once its server runs and carries its allowed addresses),
-// drains, in-place updates, a change of the region, clocks that are wrong, two
-// processes that act at the same time, and the network below HTTP.
+//   - Nodes (a Machine's Node is Ready while its server runs), drains, in-place updates,
+//     a change of the region, and the network below HTTP.
+//   - Clocks: only that of the API server is off, by the same time in the whole run, and
+//     only in what it writes into Machines. No clock jumps, or runs fast or slowly.
+//   - Pauses: the clock of a process that stands still shows the time at which that
+//     began, until it goes on. Deadlines of contexts and the bucket of API calls go by
+//     the real time all the same, so that a call can come to its end in the driver
+//     meanwhile. It cannot send anything then: such a request is lost. A request that
+//     was checked but not yet written when the pause began is therefore never sent; a
+//     pause that stops all clocks with the process does not happen.
+//   - Leadership: a lease is always renewed in time while the process runs, so it is
+//     lost by a pause only. A process that has lost it never gets it back, and two
+//     never have the same identity.
 package simulation

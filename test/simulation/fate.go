@@ -4,6 +4,7 @@
 package simulation
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -15,6 +16,8 @@ type call struct {
 	// cluster whose process asks; operation of the API; subject is what it is
 	// about, in the trace's names.
 	cluster, operation, subject string
+	// process that asks.
+	process string
 	// caller is for whom the request is made; "" if for several, as a list is.
 	caller string
 	// repeat counts earlier requests of the same kind for this caller.
@@ -30,6 +33,8 @@ type upset struct {
 	// carried out all the same; 0 means never.
 	vanish bool
 	late   time.Duration
+	// pause of the process once the request is carried out.
+	pause stillness
 	// The process crashes before the request is sent, or once it is carried out.
 	// With late, what was "not sent" is carried out that much later.
 	crashBefore, crashAfter bool
@@ -80,9 +85,16 @@ func (o *odds) request(c call) upset {
 	case chance(rng, o.plan.Odds.Vanish):
 		u.vanish, u.late = true, late
 	case chance(rng, o.plan.Odds.Fault):
-		u.trouble = pick(rng, troublesOf(c.operation)...)
+		u.trouble = pick(rng, o.troubles(c.operation)...)
+	case chance(rng, o.plan.Odds.Pause):
+		u.pause = drawStillness(rng)
 	}
 	return u
+}
+
+// troubles are those of the operation that the plan has.
+func (o *odds) troubles(operation string) []*trouble {
+	return slices.DeleteFunc(troublesOf(operation), func(t *trouble) bool { return t.forgets && !o.plan.Forgetful })
 }
 
 func (o *odds) answer(a answer) mishap {

@@ -38,6 +38,9 @@ func DisturbancesOf(number int, operation string) []Disturbance {
 		{name: "crash once it is sent, carried out late", upset: upset{crashBefore: true, late: lateBy}},
 		{name: "crash after it", upset: upset{crashAfter: true}},
 		{name: "lost", upset: upset{vanish: true}},
+		{name: "pause after it", upset: upset{pause: stillness{length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}}},
+		{name: "pause after it, another leads", upset: upset{pause: stillness{
+			length: 50 * time.Second, takeover: leaseDuration, notice: renewDeadline + retryPeriod, fresh: 8 * time.Second}}},
 		{name: "lost, carried out late", upset: upset{vanish: true, late: lateBy}},
 	}
 	for _, t := range troublesOf(operation) {
@@ -89,12 +92,17 @@ func (*once) stale(string, string, int) int { return 0 }
 // Like Run it needs a bubble.
 func Live(lag time.Duration, d Disturbance) (Result, []string) {
 	plan := Plan{Seed: 1, Clusters: 1, ListLag: lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second}
+	if d.upset.pause.length > 0 {
+		plan.Pauses = 1
+	}
+	plan.Forgetful = d.upset.trouble != nil && d.upset.trouble.forgets
 	f := &once{Disturbance: d}
 	w := newWorld(&plan, f, simulationKeys())
 	w.disturbed = d.Request+d.Answer > 0
 	result := w.run(func() Result {
 		c := w.clusters[0]
 		w.spawn(c.machineSet)
+		w.sleep(15 * time.Second) // the Machine is not taken for a predecessor's work
 		c.want(machineName(0), classA)
 		w.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
 		result := w.rest()

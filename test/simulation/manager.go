@@ -24,7 +24,7 @@ const (
 )
 
 // reconcile is one pass of the manager over a Machine, as its machine.go and
-// machine_util.go (v0.62.1) have it, without Nodes.
+// machine_util.go (v0.62.1) have it. A Node is nothing but whether its server runs.
 type reconcile struct {
 	*cluster
 	process *process
@@ -37,16 +37,30 @@ type reconcile struct {
 	mishap mishap
 }
 
-// tend reconciles a Machine until it is gone.
-func (c *cluster) tend(r *record, name string) {
-	rng := random(c.world.plan.Seed, "tend", c.name, r.latest().UID)
-	for gap, count := between(rng, 0, time.Second), 0; c.pause(r, gap); count++ {
+// tend lets the process reconcile a Machine until it is gone, or the process.
+func (p *process) tend(r *record) {
+	p.mu.Lock()
+	known := p.tended[r]
+	p.tended[r] = true
+	p.mu.Unlock()
+	if !known {
+		p.cluster.world.spawn(func() { p.reconcile(r) })
+	}
+}
+
+// reconcile makes one pass after another.
+func (p *process) reconcile(r *record) {
+	c := p.cluster
+	first, _ := c.api.latestOf(r)
+	rng := random(c.world.plan.Seed, "tend", p.name, first.UID)
+	seen := c.api.observe(r)
+	for gap, count := between(rng, 0, time.Second), 0; p.wait(gap, seen.woken); count++ {
+		machine, exists := c.api.cached(seen, c.world.fate.stale(p.name, first.Name, count), p.remembers())
+		if !exists {
+			return
+		}
 		retry := time.Second
-		if p := c.running(); p != nil {
-			machine, exists := c.api.cached(r, c.world.fate.stale(c.name, name, count))
-			if !exists {
-				return
-			}
+		if machine != nil {
 			pass := &reconcile{cluster: c, process: p, record: r, machine: machine}
 			pass.class, pass.secret = c.inputs(machine.Spec.Class.Name)
 			retry = pass.run()
@@ -54,49 +68,37 @@ func (c *cluster) tend(r *record, name string) {
 				retry = min(retry, 2*time.Second) // the cache will show it
 			}
 		}
-		gap = c.untilNext(rng, retry)
+		gap = untilNext(rng, retry)
 	}
 }
 
 // untilNext is any time up to the retry period: events of other objects re-queue a
 // Machine whenever they like.
-func (*cluster) untilNext(rng *rand.Rand, retry time.Duration) time.Duration {
+func untilNext(rng *rand.Rand, retry time.Duration) time.Duration {
 	if rng.IntN(3) == 0 {
 		return between(rng, 0, min(retry, time.Second))
 	}
 	return between(rng, 0, retry)
 }
 
-// pause waits for the next reconcile; false once there will be none.
-func (c *cluster) pause(r *record, gap time.Duration) bool {
-	timer := c.world.clock.NewTimer(gap)
-	defer timer.Stop()
-	select {
-	case <-c.world.ctx.Done():
-		return false
-	case <-r.wake:
-		return true
-	case <-timer.C():
-		return true
-	}
-}
-
 func (r *reconcile) run() time.Duration {
-	if r.machine.DeletionTimestamp != nil {
-		return r.deletion()
-	}
 	phase := r.machine.Status.CurrentStatus.Phase
 	switch {
-	case r.machine.Spec.ProviderID == "" || phase == "" || phase == v1alpha1.MachineCrashLoopBackOff:
+	case r.machine.DeletionTimestamp != nil:
+		return r.deletion()
+	case r.labeled() && phase != "" && r.health():
+		return shortRetry
+	case !r.labeled() || phase == "" || phase == v1alpha1.MachineCrashLoopBackOff:
 		return r.creation()
 	case phase == v1alpha1.MachinePending || phase == v1alpha1.MachineUnknown:
-		return r.join()
-	case phase == v1alpha1.MachineRunning && !r.joinable():
-		r.setPhase(v1alpha1.MachineUnknown)
-		return shortRetry
+		return shortRetry // an event of its Node ends that
 	}
 	return longRetry
 }
+
+// labeled says that the Machine has its node label. It is written together with the
+// ProviderID, in updateLabels.
+func (r *reconcile) labeled() bool { return r.machine.Spec.ProviderID != "" }
 
 // creation is triggerCreationFlow.
 func (r *reconcile) creation() time.Duration {
@@ -182,87 +184,29 @@ const (
 )
 
 func (r *reconcile) tooLate() bool {
-	return r.world.clock.Since(r.machine.CreationTimestamp.Time) > creationTimeout
+	return r.process.clock.Since(r.machine.CreationTimestamp.Time) > creationTimeout
 }
 
-// join is what a Node brings about: the Machine runs, or fails in the end.
-func (r *reconcile) join() time.Duration {
-	phase := r.machine.Status.CurrentStatus
-	switch {
-	case r.joinable():
+// health is reconcileMachineHealth: what a Node brings about. It says whether that
+// was the whole pass. Whatever the phase is, a Ready Node makes the Machine Running:
+// a creation that has not come to its end is never gone on with then.
+func (r *reconcile) health() bool {
+	status := r.machine.Status.CurrentStatus
+	switch ready := r.nodeReady(); {
+	case ready && status.Phase != v1alpha1.MachineRunning:
 		r.setPhase(v1alpha1.MachineRunning)
-	case phase.Phase == v1alpha1.MachinePending && r.tooLate(),
-		phase.Phase == v1alpha1.MachineUnknown && r.world.clock.Since(phase.LastUpdateTime.Time) > healthTimeout:
+	case !ready && status.Phase == v1alpha1.MachineRunning:
+		r.setPhase(v1alpha1.MachineUnknown)
+	case status.Phase == v1alpha1.MachinePending && r.tooLate(),
+		status.Phase == v1alpha1.MachineUnknown && r.process.clock.Since(status.LastUpdateTime.Time) > healthTimeout:
 		r.setPhase(v1alpha1.MachineFailed)
-	}
-	return shortRetry
-}
-
-func (r *reconcile) joinable() bool { return r.world.joinable(r.machine, r.class) }
-
-// Stages of a deletion; the manager keeps them in the last operation's
-// description.
-const (
-	stageStatus    = machineutils.GetVMStatus
-	stageVM        = machineutils.InitiateVMDeletion
-	stageFinalizer = machineutils.InitiateFinalizerRemoval
-)
-
-// deletion is triggerDeletionFlow.
-func (r *reconcile) deletion() time.Duration {
-	switch stage := r.machine.Status.LastOperation.Description; stage {
-	case stageStatus:
-		return r.deletionStatus()
-	case stageVM:
-		return r.deleteVM()
-	case stageFinalizer:
-		if r.api.finalize(r.record, r.machine) {
-			r.world.log("%s %s is gone", r.name, r.machine.Name)
-			r.collectSoon()
-		}
-		return shortRetry
 	default:
-		r.update(func(m *v1alpha1.Machine) {
-			m.Status.LastOperation.Description = stageStatus
-			m.Status.CurrentStatus.Phase = v1alpha1.MachineTerminating
-		})
-		return shortRetry
+		return false
 	}
+	return true
 }
 
-func (r *reconcile) deletionStatus() time.Duration {
-	_, code, alive := drive(r, "GetMachineStatus", r.process.driver.GetMachineStatus,
-		&driver.GetMachineStatusRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
-	if !alive {
-		return 0
-	}
-	switch code {
-	case codes.OK, codes.NotFound, codes.Uninitialized, codes.Unimplemented:
-		r.update(func(m *v1alpha1.Machine) { m.Status.LastOperation.Description = stageVM })
-		return shortRetry
-	case codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable:
-		return shortRetry
-	default:
-		return mediumRetry
-	}
-}
-
-func (r *reconcile) deleteVM() time.Duration {
-	_, code, alive := drive(r, "DeleteMachine", r.process.driver.DeleteMachine,
-		&driver.DeleteMachineRequest{Machine: r.machine, MachineClass: r.class, Secret: r.secret})
-	if !alive {
-		return 0
-	}
-	switch code {
-	case codes.OK, codes.NotFound:
-		r.update(func(m *v1alpha1.Machine) { m.Status.LastOperation.Description = stageFinalizer })
-		return shortRetry
-	case codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable:
-		return shortRetry
-	default:
-		return longRetry
-	}
-}
+func (r *reconcile) nodeReady() bool { return r.world.nodeReady(r.machine) }
 
 func (r *reconcile) setPhase(phase v1alpha1.MachinePhase) {
 	if r.machine.Status.CurrentStatus.Phase == phase {
@@ -270,10 +214,10 @@ func (r *reconcile) setPhase(phase v1alpha1.MachinePhase) {
 	}
 	_, ok := r.update(func(m *v1alpha1.Machine) {
 		m.Status.CurrentStatus.Phase = phase
-		m.Status.CurrentStatus.LastUpdateTime.Time = r.world.clock.Now()
+		m.Status.CurrentStatus.LastUpdateTime.Time = r.process.clock.Now()
 	})
 	if ok {
-		r.world.log("%s %s is %s", r.name, r.machine.Name, phase)
+		r.world.log("%s %s is %s", r.process.name, r.machine.Name, phase)
 	}
 }
 
@@ -292,7 +236,7 @@ func (r *reconcile) update(change func(*v1alpha1.Machine)) (*v1alpha1.Machine, b
 		}
 	}
 	if !ok {
-		r.world.log("%s %s: a write fails", r.name, r.machine.Name)
+		r.world.log("%s %s: a write fails", r.process.name, r.machine.Name)
 	}
 	if befalls.crashAfter {
 		r.process.crash("after a write to " + r.machine.Name)
@@ -305,12 +249,12 @@ func (r *reconcile) update(change func(*v1alpha1.Machine)) (*v1alpha1.Machine, b
 func drive[Request, Response any](r *reconcile, method string,
 	f func(context.Context, *Request) (*Response, error), request *Request) (response *Response, code codes.Code, alive bool) {
 	name := r.machine.Name
-	r.world.log("%s %s %s begins", r.name, name, method)
+	r.world.log("%s %s %s begins", r.process.name, name, method)
 	response, err := f(calledBy(r.process.ctx, name+" "+method), request)
-	if r.process.dead() {
+	if !r.process.awake() {
 		return nil, codes.Unknown, false
 	}
-	code = r.judge(method, name, err)
+	code = r.process.judge(method, name, err)
 	if (code == codes.OK || code == codes.Uninitialized) && response == nil {
 		r.world.violated("%s of %s answers %s without a response", method, name, code)
 		response = new(Response)
@@ -324,18 +268,19 @@ func drive[Request, Response any](r *reconcile, method string,
 }
 
 // judge decodes an error as the manager does.
-func (c *cluster) judge(method, machine string, err error) codes.Code {
+func (p *process) judge(method, machine string, err error) codes.Code {
+	w := p.cluster.world
 	if err == nil {
-		c.world.log("%s %s %s ends", c.name, machine, method)
+		w.log("%s %s %s ends", p.name, machine, method)
 		return codes.OK
 	}
-	c.world.log("%s %s %s: %v", c.name, machine, method, err)
+	w.log("%s %s %s: %v", p.name, machine, method, err)
 	decoded, ok := status.FromError(err)
 	if !ok {
-		c.world.violated("the manager cannot decode the error of %s: %v", method, err)
+		w.violated("the manager cannot decode the error of %s: %v", method, err)
 		return codes.Unknown
 	}
-	c.world.checkCode(method, decoded.Code(), err)
+	w.checkCode(method, decoded.Code(), err)
 	return decoded.Code()
 }
 

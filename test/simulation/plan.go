@@ -34,6 +34,18 @@ type Plan struct {
 	// ServerLabels makes the cloud add labels of its own.
 	ServerLabels bool
 
+	// Replicas lets each list be of one of several ages up to ListLag.
+	Replicas bool
+	// NullLists shows empty lists as null.
+	NullLists bool
+	// Skew is by how much the API server's clock is ahead of all others; negative if
+	// it is behind.
+	Skew time.Duration
+	// Forgetful lets lists of servers be empty by mistake.
+	Forgetful bool
+	// Outage is when lists fail while everything else works.
+	Outage Outage
+
 	// Odds of what may go wrong with each request, driver answer or write.
 	Odds Odds
 	// Rotations of the service-account key.
@@ -42,12 +54,17 @@ type Plan struct {
 	Preset string
 	// Crashes at any moment, beside those around requests and answers.
 	Crashes int
+	// Pauses are how often the leader stands still at any moment, beside those after
+	// requests.
+	Pauses int
 }
 
 // Odds are probabilities.
 type Odds struct {
 	// Fault meets a request, a crash of the process comes around one.
 	Fault, CrashAtRequest float64
+	// Pause lets the leader stand still once a request was carried out.
+	Pause float64
 	// Vanish lets a request, or the answer, get lost; it may be carried out late.
 	Vanish float64
 	// CrashAtAnswer is around the answer of a driver call.
@@ -57,9 +74,25 @@ type Odds struct {
 	Stale, Conflict float64
 }
 
+// Outage is a time in which lists of servers fail.
+type Outage struct {
+	// Status is what they answer; 0 means that there is no outage.
+	Status int
+	// From the beginning of the run, For that long.
+	From, For time.Duration
+	// Wide spares lists that ask for a single Machine.
+	Wide bool
+}
+
+// skewPromised is the greatest skew at which the driver promises that there are
+// never two servers. It is a little less than what the driver spares, since the API
+// server's times are whole seconds.
+const skewPromised = 9 * time.Second
+
 // promised says whether the driver promises that there are never two servers.
 func (p *Plan) promised() bool {
-	return p.ListLag+p.Late < settle && !weather[p.Preset].doubles && !slices.Contains(unpromised, p.Preset)
+	return p.ListLag+p.Late < settle && p.Skew.Abs() <= skewPromised &&
+		!p.Forgetful && !weather[p.Preset].doubles && !weather[p.Preset].forgets && !slices.Contains(unpromised, p.Preset)
 }
 
 // unpromised are presets whose lists and reads lag together, or longer than settle.
@@ -67,8 +100,11 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
-	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Preset == ""
+	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Outage == (Outage{})
 }
+
+// standsStill says that a leader may stand still.
+func (p *Plan) standsStill() bool { return p.Pauses > 0 || p.Odds.Pause > 0 }
 
 // NewPlan draws a plan from a seed.
 func NewPlan(seed uint64) Plan {
@@ -82,6 +118,9 @@ func NewPlan(seed uint64) Plan {
 		Latency:      pick(rng, 5*time.Millisecond, 100*time.Millisecond, 2*time.Second),
 		ServerLabels: rng.IntN(3) == 0,
 	}
+	surroundings := random(seed, "surroundings")
+	plan.NullLists = surroundings.IntN(4) == 0
+	plan.Skew = pick(surroundings, 0, between(surroundings, -skewPromised, skewPromised))
 	if rng.IntN(12) == 0 {
 		return plan // nothing goes wrong
 	}
@@ -100,12 +139,31 @@ func NewPlan(seed uint64) Plan {
 	if rng.IntN(6) == 0 {
 		plan.Preset = pick(rng, iaasmock.Presets()...).Name
 	}
+	plan.spoilLists(surroundings)
+	if surroundings.IntN(12) == 0 {
+		plan.Skew = pick(surroundings, -25*time.Second, 25*time.Second)
+	}
+	if surroundings.IntN(3) == 0 {
+		plan.Pauses, plan.Odds.Pause = pick(surroundings, 1, 2, 4), pick(surroundings, 0, 0.01, 0.05)
+	}
 	return plan
 }
 
+// spoilLists draws what goes wrong with lists.
+func (p *Plan) spoilLists(rng *rand.Rand) {
+	p.Replicas = rng.IntN(3) == 0
+	p.Forgetful = p.Odds.Fault > 0 && rng.IntN(8) == 0
+	if rng.IntN(4) == 0 {
+		p.Outage = Outage{
+			Status: pick(rng, 500, 502, 503, 504), Wide: rng.IntN(2) == 0,
+			From: between(rng, 0, p.Turmoil/2), For: between(rng, 10*time.Second, p.Turmoil),
+		}
+	}
+}
+
 func (p *Plan) String() string {
-	return fmt.Sprintf("seed %d: %d clusters with %d machines, %s of turmoil, list lag %s, late %s, latency %s, boot %s, deletion %s, addresses after %s, odds %+v, %d rotations, %d crashes, preset %q",
-		p.Seed, p.Clusters, p.Machines, p.Turmoil, p.ListLag, p.Late, p.Latency, p.Boot, p.Deletion, p.AddressDelay, p.Odds, p.Rotations, p.Crashes, p.Preset)
+	type fields Plan // without this method
+	return fmt.Sprintf("seed %d: %+v", p.Seed, fields(*p))
 }
 
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

@@ -5,8 +5,11 @@ package simulation
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -58,10 +61,11 @@ func (w *world) run(story func() Result) Result {
 	w.spawned.Wait()
 	w.late.Wait()
 	for _, c := range w.clusters {
-		if p := c.running(); p != nil {
+		for _, p := range c.living() {
 			p.cancel()
 		}
 	}
+	w.fences.Wait()
 	_ = spi.Sleep(context.Background(), w.clock, echo)
 	w.checkSecrets()
 	result.Peak = w.checkCalls()
@@ -74,12 +78,12 @@ func (w *world) run(story func() Result) Result {
 func (w *world) turmoil(f *odds) {
 	until := w.clock.Now().Add(w.plan.Turmoil)
 	w.brew()
+	w.collects = true
 	for _, c := range w.clusters {
-		w.spawn(func() { c.collector(random(w.plan.Seed, "collector", c.name)) })
+		w.spawn(c.running().begin)
 		w.spawn(func() { c.users(random(w.plan.Seed, "users", c.name), until) })
 		w.spawn(func() { c.turns(until) })
 		w.spawn(c.machineSet)
-		c.collectSoon()
 	}
 	w.sleep(w.plan.Turmoil + time.Second)
 	f.over.Store(true)
@@ -87,7 +91,7 @@ func (w *world) turmoil(f *odds) {
 	w.log("nothing goes wrong any more")
 }
 
-// brew puts the plan's preset in force.
+// brew puts the plan's preset and its outage in force.
 func (w *world) brew() {
 	for _, preset := range iaasmock.Presets() {
 		if preset.Name == w.plan.Preset {
@@ -97,24 +101,47 @@ func (w *world) brew() {
 			w.met(&cause)
 		}
 	}
+	w.failLists(w.plan.Outage)
 }
 
-// turns are the crashes and key rotations of a cluster.
+// failLists lets lists of servers fail for a while.
+func (w *world) failLists(o Outage) {
+	if o.Status == 0 {
+		return
+	}
+	fault := gateway(o.Status, false)
+	if o.Status == http.StatusInternalServerError {
+		fault = apiAnswer(o.Status, "internal server error")
+	}
+	fault.Operation, fault.After, fault.Duration = opList, o.From, o.For
+	if o.Wide {
+		fault.Match = func(r *http.Request) bool {
+			return !strings.Contains(r.URL.Query().Get("label_selector"), provider.StackitMachineLabel+"=")
+		}
+	}
+	w.cloud.Inject(fault)
+}
+
+// turns are the crashes, key rotations and pauses of a cluster.
 func (c *cluster) turns(until time.Time) {
 	rng := random(c.world.plan.Seed, "turns", c.name)
-	total := c.world.plan.Crashes + c.world.plan.Rotations
+	plan := c.world.plan
+	total := plan.Crashes + plan.Rotations + plan.Pauses
 	for i := range total {
 		left := until.Sub(c.world.clock.Now()) - 40*time.Second
 		if left <= 0 || !c.world.sleep(between(rng, 0, left/time.Duration(total-i))) {
 			return
 		}
-		if i < c.world.plan.Crashes {
-			if p := c.running(); p != nil {
-				p.crash("at any moment")
-			}
-			continue
+		p := c.running()
+		switch {
+		case i >= plan.Crashes+plan.Pauses:
+			c.rotate(rng)
+		case p == nil:
+		case i >= plan.Crashes:
+			p.standStill(drawStillness(rng))
+		default:
+			p.crash("at any moment")
 		}
-		c.rotate(rng)
 	}
 }
 

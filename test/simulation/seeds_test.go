@@ -122,12 +122,14 @@ func report(t *testing.T, plan *Plan, result Result, again string) {
 }
 
 // TestASeedRepeatsItself compares the traces of two runs. Of one cluster with one
-// Machine and without crashes: where several wait for the same list or the next read,
-// or a crash ends all at once, which goes on first is the scheduler's choice.
+// Machine and without crashes and pauses: where several wait for the same list or the
+// next read, or a crash or the end of a pause concerns all at once, which goes on first is
+// the scheduler's choice.
 func TestASeedRepeatsItself(t *testing.T) {
 	for seed := range uint64(20) {
 		plan := NewPlan(seed + 1)
 		plan.Clusters, plan.Machines, plan.Crashes, plan.Odds.CrashAtAnswer, plan.Odds.CrashAtRequest = 1, 1, 0, 0, 0
+		plan.Pauses, plan.Odds.Pause = 0, 0
 		first, second := simulate(t, plan), simulate(t, plan)
 		if first.Trace != second.Trace {
 			t.Errorf("seed %d: %s", seed+1, firstDifference(first.Trace, second.Trace))

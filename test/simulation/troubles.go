@@ -26,6 +26,9 @@ type trouble struct {
 	spoils bool
 	// doubles says that the cloud itself makes second servers.
 	doubles bool
+	// forgets says that lists of servers are empty by mistake. Before a POST that
+	// makes a second server which nobody can foresee.
+	forgets bool
 }
 
 const (
@@ -35,6 +38,9 @@ const (
 	opGet    = "GetServer"
 	opDelete = "DeleteServer"
 	opPatch  = "UpdateNic"
+
+	opServerNICs = "ListServerNICs"
+	opNICs       = "ListNics"
 )
 
 // gateway is a fault whose answer is not the API's.
@@ -59,7 +65,7 @@ var troubles = []trouble{
 	{name: "504 after it was done", fault: gateway(504, true)},
 	{name: "408", fault: iaasmock.Fault{Status: 408}},
 	{name: "429 with Retry-After", fault: iaasmock.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}},
-	{name: "404 of a gateway", fault: gateway(404, false), operations: []string{opList, opGet, opDelete, "ListServerNICs", "ListNics", opPatch}},
+	{name: "404 of a gateway", fault: gateway(404, false), operations: []string{opList, opGet, opDelete, opServerNICs, opNICs, opPatch}},
 	{name: "silence before", fault: iaasmock.Fault{Delay: 10 * time.Minute}},
 	{name: "silence after it was done", fault: iaasmock.Fault{AnswerDelay: 10 * time.Minute}},
 	{name: "slow", fault: iaasmock.Fault{Delay: 5 * time.Second, AnswerDelay: 4 * time.Second}},
@@ -83,6 +89,9 @@ var troubles = []trouble{
 	{name: "deletion fails", fault: iaasmock.Fault{Operation: opDelete, FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"}, operations: []string{opDelete}},
 	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}, operations: []string{opDelete}},
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}},
+	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, operations: []string{opList}, forgets: true},
+	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}, operations: []string{opServerNICs}},
+	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, operations: []string{opNICs}},
 	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch}},
 
 	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
@@ -105,6 +114,7 @@ var weather = map[string]trouble{
 	"unauthorized":      {explains: []codes.Code{codes.Unauthenticated}},
 	"stuck-creating":    {spoils: true},
 	"duplicate-servers": {doubles: true},
+	"empty-lists":       {forgets: true},
 }
 
 // troublesOf are those that can meet the operation.

@@ -29,8 +29,21 @@ type wire struct {
 
 var errCrashed = errors.New("the process has crashed")
 
-// RoundTrip implements http.RoundTripper.
+// RoundTrip implements http.RoundTripper. An answer reaches a process only once it
+// does not stand still.
 func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+	if w.process.standing() {
+		w.process.awake()
+		return nil, errStoodStill
+	}
+	response, err := w.exchange(request)
+	if !w.process.awake() {
+		return nil, errCrashed
+	}
+	return response, err
+}
+
+func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	if w.process.dead() {
 		return nil, errCrashed
 	}
@@ -38,7 +51,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := w.world.describe(w.process.cluster.name, request)
+	c := w.world.describe(w.process, request)
 	u := w.world.fate.request(c)
 	if u.crashBefore || u.vanish {
 		return nil, w.lose(request, c, u)
@@ -47,6 +60,7 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	response, err := w.world.carryOut(request, c, u, w.process)
+	w.process.standStill(u.pause)
 	if u.crashAfter {
 		w.process.crash("after " + c.operation + " " + c.subject)
 	}
@@ -68,7 +82,7 @@ func (w *wire) lose(request *http.Request, c call, u upset) error {
 		w.process.crash("before " + c.operation + " " + c.subject)
 		return errCrashed
 	}
-	w.world.log("%s %s %s vanishes", c.cluster, c.operation, c.subject)
+	w.world.log("%s %s %s vanishes", c.process, c.operation, c.subject)
 	return io.ErrUnexpectedEOF
 }
 
@@ -104,8 +118,8 @@ func buffered(request *http.Request) (*http.Request, error) {
 }
 
 // describe names the request in words that are the same in every run of a seed.
-func (w *world) describe(cluster string, request *http.Request) call {
-	c := call{cluster: cluster, operation: operationOf(request), subject: request.URL.Query().Get("label_selector")}
+func (w *world) describe(by *process, request *http.Request) call {
+	c := call{cluster: by.cluster.name, process: by.name, operation: operationOf(request), subject: request.URL.Query().Get("label_selector")}
 	switch c.operation {
 	case opCreate:
 		var payload struct{ Name string }
@@ -113,7 +127,7 @@ func (w *world) describe(cluster string, request *http.Request) call {
 			_ = json.NewDecoder(body).Decode(&payload)
 		}
 		c.subject = payload.Name
-	case opGet, opDelete, "ListServerNICs":
+	case opGet, opDelete, opServerNICs:
 		c.subject = cmp.Or(w.trace.name(serverIDIn(request)), serverIDIn(request))
 	case opPatch:
 		c.subject = w.trace.name(w.serverOfNIC(lastSegment(request)))
@@ -149,9 +163,9 @@ func operationOf(request *http.Request) string {
 	case last == "servers":
 		return opList
 	case last == "nics" && segments[len(segments)-3] == "servers":
-		return "ListServerNICs"
+		return opServerNICs
 	case last == "nics":
-		return "ListNics"
+		return opNICs
 	case request.Method == http.MethodPatch:
 		return opPatch
 	case request.Method == http.MethodDelete:
@@ -217,7 +231,7 @@ func (w *world) carryOutLate(request *http.Request, c call, late time.Duration, 
 }
 
 func (c call) String() string {
-	text := fmt.Sprintf("%s   %s %s #%d", c.cluster, c.operation, c.subject, c.repeat)
+	text := fmt.Sprintf("%s   %s %s #%d", c.process, c.operation, c.subject, c.repeat)
 	if c.caller != "" {
 		text += " for " + c.caller
 	}

@@ -29,8 +29,12 @@ type world struct {
 	foreign  foreign
 	// disturbed says that something may go wrong.
 	disturbed bool
-	spawned   sync.WaitGroup
-	late      sync.WaitGroup
+	// collects says that processes make orphan runs on their own.
+	collects bool
+	// fences are those of all processes.
+	fences  sync.WaitGroup
+	spawned sync.WaitGroup
+	late    sync.WaitGroup
 
 	mu      sync.Mutex
 	calls   int
@@ -55,7 +59,15 @@ func newWorld(plan *Plan, f fate, keys [][]byte) *world {
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
 		iaasmock.WithBootDuration(plan.Boot), iaasmock.WithDeleteDuration(plan.Deletion),
-		iaasmock.WithSeed(plan.Seed), iaasmock.WithListLag(plan.ListLag), iaasmock.WithAddressDelay(plan.AddressDelay),
+		iaasmock.WithSeed(plan.Seed), iaasmock.WithAddressDelay(plan.AddressDelay),
+	}
+	if plan.Replicas {
+		options = append(options, iaasmock.WithListReplicas(0, plan.ListLag/3, plan.ListLag))
+	} else {
+		options = append(options, iaasmock.WithListLag(plan.ListLag))
+	}
+	if plan.NullLists {
+		options = append(options, iaasmock.WithNullLists())
 	}
 	if plan.ServerLabels {
 		options = append(options, iaasmock.WithServerLabels())

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package provider
+package providerid
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ const (
 	server  = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 )
 
-func TestParseProviderID(t *testing.T) {
+func TestParse(t *testing.T) {
 	for providerID, row := range map[string]struct{ want, says string }{
 		"stackit://" + project + "/" + server: {server, ""},
 		"stackit://" + server:                 {server, ""},
@@ -33,7 +33,7 @@ func TestParseProviderID(t *testing.T) {
 		"":                                                     {"", "not understood"},
 	} {
 		t.Run(providerID, func(t *testing.T) {
-			got, err := parseProviderID(providerID, project)
+			got, err := Parse(providerID, project)
 			if got != row.want || (err == nil) != (row.says == "") || err != nil && !strings.Contains(err.Error(), row.says) {
 				t.Errorf("got %q, %v; want %q, %q", got, err, row.want, row.says)
 			}
@@ -41,16 +41,16 @@ func TestParseProviderID(t *testing.T) {
 	}
 }
 
-func FuzzParseProviderID(f *testing.F) {
+func FuzzParse(f *testing.F) {
 	for _, seed := range []string{"stackit://" + project + "/" + server, "stackit://" + server, "openstack:///" + server, "openstack://r/" + server, "://", "stackit://"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, providerID string) {
-		id, err := parseProviderID(providerID, project)
+		id, err := Parse(providerID, project)
 		if err != nil {
 			return
 		}
-		again, err := parseProviderID(formatProviderID(project, id), project)
+		again, err := Parse(Format(project, id), project)
 		if err != nil || again != id {
 			t.Errorf("%q gives %q, which formats to something else: %q, %v", providerID, id, again, err)
 		}

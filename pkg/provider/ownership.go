@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 const (
 	// StackitProviderName is the scheme of the ProviderIDs and the provider's name
 	// in metrics.
-	StackitProviderName = "stackit"
+	StackitProviderName = providerid.Scheme
 	// StackitMachineLabel on a server holds its Machine's name.
 	StackitMachineLabel = "kubernetes.io/machine"
 	// StackitMachineClassLabel on a server holds its MachineClass's name.
@@ -24,53 +26,21 @@ const (
 	// clusterLabelSuffix ends the key of the label that names a cluster. Gardener
 	// renders one; its domain is configurable there.
 	clusterLabelSuffix = "/cluster"
-	openstackScheme    = "openstack"
 )
 
-// formatProviderID writes the form that machines of this provider have always
-// had. It must never change: the manager compares ProviderIDs as strings.
-func formatProviderID(projectID, serverID string) string {
-	return StackitProviderName + "://" + projectID + "/" + serverID
-}
-
-// parseProviderID returns the server's ID. Besides its own form it reads what
-// STACKIT's cloud controller manager writes to Nodes (stackit://<server>) and
-// what machines have that came from OpenStack (openstack:///<server> and
-// openstack://<region>/<server>). A form with a project must name projectID.
-func parseProviderID(providerID, projectID string) (serverID string, err error) {
-	scheme, rest, ok := strings.Cut(providerID, "://")
-	first, second, twoParts := strings.Cut(rest, "/")
-	switch {
-	case ok && scheme == StackitProviderName && !twoParts:
-		serverID = first
-	case ok && scheme == StackitProviderName:
-		serverID = second
-		if validation.IsUUID(first) && first != projectID {
-			return "", fmt.Errorf("providerID %q is of project %s, but the Secret's project is %s", providerID, first, projectID)
-		}
-		if first != projectID {
-			serverID = ""
-		}
-	case ok && scheme == openstackScheme && twoParts:
-		serverID = second
-	}
-	if !validation.IsUUID(serverID) {
-		return "", fmt.Errorf("providerID %q is not understood: must be %s", providerID, formatProviderID("<projectId>", "<serverId>"))
-	}
-	return serverID, nil
-}
-
-// identity is who a driver call acts for: what labels tell of a server.
+// identity is whom a driver call acts for: what labels tell of a server.
 type identity struct {
 	machine string
 	class   string
 	// cluster holds the providerSpec's cluster labels: as a rule one, or none.
 	cluster map[string]string
-	// clusterUnknown is set if the providerSpec's labels could not be read.
+	// clusterUnknown says that the providerSpec's cluster label cannot be read, or is
+	// none: then only the server that the request itself names may be touched, and a
+	// look-up by labels would prove nothing.
 	clusterUnknown bool
-	// nameless is set if machine, class or cluster name cannot be labels: no server
-	// can carry them.
-	nameless bool
+	// unlabelable says that the machine's or class's name cannot be a label: no server
+	// carries it.
+	unlabelable bool
 }
 
 // newIdentity takes the cluster labels from the providerSpec's labels.
@@ -112,10 +82,10 @@ func (i identity) machineSelector() map[string]string {
 
 // scope holds the labels by which the machine's servers are read together with
 // others: those of the cluster, without a cluster label those of the class. nil is
-// everything: servers of a name that cannot be a label are known by ID only.
+// everything: where no label is known, servers are known by ID only.
 func (i identity) scope() map[string]string {
 	switch {
-	case i.nameless:
+	case i.unlabelable, i.clusterUnknown:
 		return nil
 	case len(i.cluster) > 0:
 		return i.cluster
@@ -161,14 +131,14 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 	return "", false
 }
 
-// checkOwned returns an error unless the server is the machine's: only such a
-// server may be changed or deleted. byID says that the request's ProviderID named
-// this very server: then one without a machine label counts by its name (it came
-// from OpenStack).
+// checkOwned returns an error unless the server is the machine's: only such a server may
+// be changed or deleted. byID says that the request's ProviderID names this very server:
+// then one without a machine label counts by its name (it came from OpenStack).
 func (i identity) checkOwned(server *Server, byID bool) error {
-	// With an unreadable providerSpec nothing can contradict: then only the
-	// server that the request itself named may be touched.
-	if key, contradicts := i.contradiction(server); contradicts && (!i.clusterUnknown || !byID) {
+	if i.clusterUnknown && !byID {
+		return i.clusterUnknownError()
+	}
+	if key, contradicts := i.contradiction(server); contradicts && !i.clusterUnknown {
 		return notOurs(server, key, i.cluster[key])
 	}
 	label, labelled := server.Labels[StackitMachineLabel]
@@ -180,4 +150,10 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	default:
 		return notOurs(server, StackitMachineLabel, i.machine)
 	}
+}
+
+// clusterUnknownError is the answer to what only a look-up by labels could tell.
+func (i identity) clusterUnknownError() error {
+	return newError(codes.FailedPrecondition, fmt.Sprintf(
+		"the cluster label in the providerSpec of MachineClass %s cannot be used, so that the cluster's servers cannot be told from others: repair providerSpec.labels", i.class))
 }

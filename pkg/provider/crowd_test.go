@@ -1,0 +1,255 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// crowd is the rig with many machines, which workers take through the calls that
+// the manager makes. It lives in synctest's time.
+type crowd struct {
+	*rig
+	machines []*v1alpha1.Machine
+	workers  int
+
+	mu   sync.Mutex
+	took map[string]time.Duration
+}
+
+func newCrowd(t testing.TB, machines, workers int, options ...iaasmock.Option) *crowd {
+	t.Helper()
+	c := &crowd{rig: newRig(t, append([]iaasmock.Option{
+		iaasmock.WithBootDuration(12 * time.Second), iaasmock.WithBootSpread(3 * time.Second),
+		iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond),
+	}, options...)...), workers: workers, took: map[string]time.Duration{}}
+	for i := range machines {
+		c.machines = append(c.machines, machine(fmt.Sprintf("machine-%04d", i)))
+	}
+	return c
+}
+
+// each lets the workers run f for every machine.
+func (c *crowd) each(f func(*v1alpha1.Machine)) {
+	todo := make(chan *v1alpha1.Machine)
+	var workers sync.WaitGroup
+	for range c.workers {
+		workers.Go(func() {
+			for m := range todo {
+				f(m)
+			}
+		})
+	}
+	for _, m := range c.machines {
+		todo <- m
+	}
+	close(todo)
+	workers.Wait()
+}
+
+// bringUp is what the manager does until it waits for the node: the look-up, the
+// creation, the initialization, and the status once more.
+func (c *crowd) bringUp(m *v1alpha1.Machine) {
+	start := time.Now()
+	if _, err := c.status(m); err == nil {
+		c.t.Errorf("%s is there already", m.Name)
+	}
+	response := c.mustCreate(m)
+	m.Spec.ProviderID = response.ProviderID
+	if _, err := c.initialize(m); err != nil {
+		c.t.Errorf("InitializeMachine: %v", err)
+	}
+	c.mu.Lock()
+	c.took[m.Name] = time.Since(start)
+	c.mu.Unlock()
+	if _, err := c.status(m); err != nil {
+		c.t.Errorf("GetMachineStatus: %v", err)
+	}
+}
+
+// bringDown is what the manager does once the node is drained.
+func (c *crowd) bringDown(m *v1alpha1.Machine) {
+	m = c.deleted(m)
+	if _, err := c.driver.GetMachineStatus(c.t.Context(), &driver.GetMachineStatusRequest{Machine: m, MachineClass: c.class, Secret: c.secret}); err != nil {
+		if decoded, _ := status.FromError(err); decoded.Code() != codes.NotFound {
+			c.t.Errorf("GetMachineStatus: %v", err)
+		}
+	}
+	if err := c.delete(m); err != nil {
+		c.t.Errorf("DeleteMachine: %v", err)
+	}
+}
+
+// callsPerMachine counts from the last time it was called.
+func (c *crowd) callsPerMachine() float64 {
+	c.t.Helper()
+	total := 0
+	counts := c.cloud.CallCounts()
+	for _, count := range counts {
+		total += count
+	}
+	c.cloud.ResetCalls()
+	c.t.Logf("%d machines: %v", len(c.machines), counts)
+	return float64(total) / float64(len(c.machines))
+}
+
+// overBoot are the times from the first call to the initialized server, without
+// what the server itself took to boot, in the order of the machines.
+func (c *crowd) overBoot() []time.Duration {
+	boots := map[string]time.Duration{}
+	for _, server := range c.cloud.Servers() {
+		boots[server.Name] = server.LaunchedAt.Sub(server.CreatedAt)
+	}
+	var over []time.Duration
+	for _, m := range c.machines {
+		over = append(over, c.took[m.Name]-boots[m.Name])
+	}
+	return over
+}
+
+// setLater puts the server of that name into a state, after a while.
+func (c *crowd) setLater(after time.Duration, name, status, message string) {
+	time.AfterFunc(after, func() {
+		for _, server := range c.cloud.Servers() {
+			if server.Name == name {
+				if err := c.cloud.SetServerStatus(server.ID, status, message); err != nil {
+					c.t.Error(err)
+				}
+			}
+		}
+	})
+}
+
+// peakReads is the greatest number of lists and GETs that began within a second, but for
+// the last millisecond of it: rate limits round.
+func (c *crowd) peakReads() int { return c.peakReadsFrom(time.Time{}) }
+
+// peakReadsFrom is that of the reads that began then or later.
+func (c *crowd) peakReadsFrom(start time.Time) int {
+	var began []time.Time
+	for _, call := range c.cloud.Calls() {
+		if call.Method == http.MethodGet && !call.StartedAt.Before(start) {
+			began = append(began, call.StartedAt)
+		}
+	}
+	slices.SortFunc(began, time.Time.Compare)
+	peak, first := 0, 0
+	for last := range began {
+		for began[last].Sub(began[first]) >= time.Second-time.Millisecond {
+			first++
+		}
+		peak = max(peak, last-first+1)
+	}
+	return peak
+}
+
+// wantFewCalls checks the calls since it was last called, and returns how many a
+// machine needed.
+func (c *crowd) wantFewCalls(phase string, atMost float64) float64 {
+	c.t.Helper()
+	if peak := c.peakReads(); peak >= 10 {
+		c.t.Errorf("%s: %d reads within a second", phase, peak)
+	}
+	calls := c.callsPerMachine()
+	if calls > atMost {
+		c.t.Errorf("%s: %.2f calls a machine, want at most %.1f", phase, calls, atMost)
+	}
+	return calls
+}
+
+// figures are what a phase of many machines cost.
+type figures struct {
+	calls             float64
+	peak              int
+	took, median, p99 time.Duration
+}
+
+// upAndDown brings all machines up and down again.
+func (c *crowd) upAndDown(addresses []any) (up, down figures) {
+	c.t.Helper()
+	c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = addresses })
+	start := time.Now()
+	c.each(c.bringUp)
+	up = figures{took: time.Since(start), peak: c.peakReads()}
+	if got := len(c.cloud.Servers()); got != len(c.machines) {
+		c.t.Errorf("%d servers for %d machines", got, len(c.machines))
+	}
+	over := slices.Sorted(slices.Values(c.overBoot()))
+	up.median, up.p99 = over[len(over)/2], over[len(over)-1-len(over)/100]
+	up.calls = c.callsPerMachine()
+
+	other := c.keepOther()
+	start = time.Now()
+	c.each(c.bringDown)
+	down = figures{took: time.Since(start), peak: c.peakReads()}
+	down.calls = c.callsPerMachine()
+	c.bringDown(other)
+	c.wantNothingLeft()
+	return up, down
+}
+
+// keepOther makes a server that stays while the machines go, as those of other classes of
+// the cluster do: without one the list of the cluster is empty in the end, and each server
+// that goes last needs a GET.
+func (c *crowd) keepOther() *v1alpha1.Machine {
+	other := machine("stays-0001")
+	other.Spec.ProviderID = c.mustCreate(other).ProviderID
+	c.cloud.ResetCalls()
+	return other
+}
+
+// newCrowdToDelete has 200 machines and 50 workers, and a cloud that answers at once and
+// takes 8 s to delete a server.
+func newCrowdToDelete(t testing.TB) *crowd {
+	t.Helper()
+	return newCrowd(t, 200, 50, iaasmock.WithLatency(0, 0), iaasmock.WithDeleteDuration(8*time.Second))
+}
+
+// timeToDelete brings all machines up, and tells how long DeleteMachine takes for all.
+func (c *crowd) timeToDelete() time.Duration {
+	c.t.Helper()
+	c.each(c.bringUp)
+	<-time.After(time.Minute)
+	c.cloud.ResetCalls()
+	start := time.Now()
+	c.each(func(m *v1alpha1.Machine) {
+		if err := c.delete(c.deleted(m)); err != nil {
+			c.t.Errorf("DeleteMachine: %v", err)
+		}
+	})
+	return time.Since(start)
+}
+
+// serversByName counts the servers of each machine.
+func (c *crowd) serversByName() map[string]int {
+	count := map[string]int{}
+	for _, server := range c.cloud.Servers() {
+		count[server.Name]++
+	}
+	return count
+}
+
+// wantAllUpWithin creates all machines, and checks that none takes longer.
+func (c *crowd) wantAllUpWithin(atMost time.Duration) {
+	c.t.Helper()
+	c.each(func(m *v1alpha1.Machine) {
+		start := time.Now()
+		_, err := c.create(m)
+		if took := time.Since(start); err != nil || took > atMost {
+			c.t.Errorf("%s: %v after %s, want it up within %s", m.Name, err, took, atMost)
+		}
+	})
+}

@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import "time"
+
+// absence collects the signs that a server is gone, until they prove it. The API is
+// known for random 404s, and lists lag and may be empty by mistake: no sign is enough
+// by itself.
+//
+// A sign is a GET that answers 404 in the API's form, or a list that does not show the
+// server. Lists count from when they show every request for a server (certain), GETs
+// also once our DELETE was accepted. Two signs in a row, begun at least signsApart from
+// each other, are the proof: a GET and a list; or two GETs, as long as no list counts;
+// or two lists that show others, if a list showed the server DELETING after our DELETE.
+type absence struct {
+	// certain is from when on a list, or a GET, that does not show the server counts.
+	certain time.Time
+	// deleted is when our DELETE was accepted; the zero time before.
+	deleted time.Time
+	// deletingListed says that a list showed the server DELETING after that.
+	deletingListed bool
+	// last is the last sign; nil if the server was seen since.
+	last *sight
+}
+
+// wanted is how the next read should be made.
+type wanted int
+
+const (
+	byAny wanted = iota
+	byGet
+	byList
+)
+
+// wants returns what can make the last sign a proof.
+func (a *absence) wants(now time.Time) wanted {
+	switch {
+	case a.last == nil:
+		return byAny
+	case !a.last.listed && !now.Before(a.certain):
+		return byList
+	case a.last.listed && a.last.others && a.deletingListed:
+		return byAny
+	default:
+		return byGet
+	}
+}
+
+// add notes what a read shows, and returns true once the server is proved gone.
+func (a *absence) add(seen sight) (gone bool) {
+	if server := seen.server(); server != nil {
+		a.last = nil
+		a.deletingListed = a.deletingListed || seen.listed && server.isDeleting() && a.afterDelete(&seen)
+		return false
+	}
+	if seen.began.Before(a.certain) && (seen.listed || !a.afterDelete(&seen)) {
+		return false // it says nothing
+	}
+	if a.last != nil && seen.began.Sub(a.last.began) < signsApart {
+		return false
+	}
+	gone = a.last != nil && a.proves(a.last, &seen)
+	a.last = &seen
+	return gone
+}
+
+func (a *absence) afterDelete(seen *sight) bool {
+	return !a.deleted.IsZero() && !seen.began.Before(a.deleted)
+}
+
+// proves says whether two signs in a row are the proof.
+func (a *absence) proves(first, second *sight) bool {
+	switch {
+	case first.listed && second.listed:
+		return a.deletingListed && first.others && second.others
+	case !first.listed && !second.listed:
+		return second.began.Before(a.certain)
+	default:
+		return true
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestACallWithoutAContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		request := &driver.GetMachineStatusRequest{Machine: machine("m1"), MachineClass: r.class, Secret: r.secret}
+		_, err := r.driver.GetMachineStatus(nil, request) //nolint:staticcheck // what a careless caller does
+		wantCode(t, err, codes.NotFound)
+	})
+}
+
+type panickingSPI struct{}
+
+func (panickingSPI) Session(spi.Credentials) (*spi.Session, error) { panic("s3cr3t") }
+
+func TestAPanicIsAnErrorWithoutDetails(t *testing.T) {
+	for name, call := range map[string]func(*rig) error{
+		"CreateMachine":     func(r *rig) error { _, err := r.create(machine("m1")); return err },
+		"InitializeMachine": func(r *rig) error { _, err := r.initialize(machine("m1")); return err },
+		"GetMachineStatus":  func(r *rig) error { _, err := r.status(machine("m1")); return err },
+		"DeleteMachine":     func(r *rig) error { return r.delete(machine("m1")) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.driver = provider.NewProvider(panickingSPI{})
+			err := call(r)
+			wantCode(t, err, codes.Internal)
+			if strings.Contains(err.Error(), "s3cr3t") {
+				t.Errorf("%q shows what the panic said", err)
+			}
+		})
+	}
+}
+
+// Requests point into the manager's caches.
+func TestRequestsAreNotChanged(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+		m := machine("m1")
+		machineBefore, classBefore, secretBefore := m.DeepCopy(), r.class.DeepCopy(), r.secret.DeepCopy()
+		created := r.mustCreate(m)
+		if _, err := r.initialize(m); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.status(m); err != nil {
+			t.Fatal(err)
+		}
+		r.list()
+		if err := r.delete(m); err != nil {
+			t.Fatal(err)
+		}
+		gone := withID(r.deleted(m), created.ProviderID)
+		goneBefore := gone.DeepCopy()
+		if err := r.delete(gone); err != nil {
+			t.Fatal(err)
+		}
+		for name, diff := range map[string]string{
+			"Machine": cmp.Diff(machineBefore, m), "deleted Machine": cmp.Diff(goneBefore, gone),
+			"MachineClass": cmp.Diff(classBefore, r.class), "Secret": cmp.Diff(secretBefore, r.secret),
+		} {
+			if diff != "" {
+				t.Errorf("%s was changed (-before +after):\n%s", name, diff)
+			}
+		}
+	})
+}
+
+// logOf returns what is logged while run runs.
+func logOf(t *testing.T, run func()) string {
+	t.Helper()
+	var log bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&log) // klog writes under a lock
+	defer klog.LogToStderr(true)
+	run()
+	klog.Flush()
+	return log.String()
+}
+
+func TestEveryCallEndsWithOneLine(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		want  []string
+	}{
+		"success": {iaasmock.Fault{}, []string{`"GetMachineStatus"`, `outcome="OK"`, `machine="default/m1"`, `machineClass="class-a"`, "apiCalls=1", "duration="}},
+		"failure": {iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusForbidden, Header: http.Header{"X-Request-Id": {"req-4711"}}},
+			[]string{`outcome="PermissionDenied"`, `requestID="req-`, "not authorized"}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			created := r.mustCreate(machine("m1"))
+			if row.fault.Operation != "" {
+				r.cloud.Inject(row.fault)
+			}
+			log := logOf(t, func() { _, _ = r.status(withID(machine("m1"), created.ProviderID)) })
+			if lines := strings.Count(log, "outcome="); lines != 1 {
+				t.Errorf("%d lines about the outcome, want 1:\n%s", lines, log)
+			}
+			for _, want := range row.want {
+				if !strings.Contains(log, want) {
+					t.Errorf("%q is not in\n%s", want, log)
+				}
+			}
+		})
+	}
+}
+
+func TestAPanicLeavesItsStackInTheLog(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.driver = provider.NewProvider(panickingSPI{})
+		log := logOf(t, func() {
+			_, err := r.status(machine("m1"))
+			wantCode(t, err, codes.Internal)
+		})
+		if !strings.Contains(log, "panickingSPI") || !strings.Contains(log, "A driver call panicked") {
+			t.Errorf("no stack in\n%s", log)
+		}
+	})
+}

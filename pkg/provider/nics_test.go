@@ -1,0 +1,337 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// Once for the addresses, and once more is only needed if somebody else's may be there.
+func TestCreateMachineReadsTheNICsOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+		if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
+			t.Errorf("the addresses are %v, want one", created.Addresses)
+		}
+		counts := r.cloud.CallCounts()
+		if reads := counts["ListServerNICs"] + counts["ListNics"]; reads != 1 || counts["UpdateNic"] != 1 {
+			t.Errorf("the NICs were read %d times and changed %d times, want once", reads, counts["UpdateNic"])
+		}
+	})
+}
+
+func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
+	for name, row := range map[string]struct {
+		happens func(*rig, string) error
+		want    codes.Code
+	}{
+		"deleted": {func(r *rig, id string) error { return r.cloud.RemoveServer(id) }, codes.Aborted},
+		"failed": {func(r *rig, id string) error {
+			return r.cloud.SetServerStatus(id, iaasmock.StatusError, "No valid host was found.")
+		}, codes.ResourceExhausted},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithAddressDelay(24*time.Hour))
+			done := r.startCreate(machine("m1"))
+			<-time.After(time.Minute)
+			if err := row.happens(r, r.onlyServer().ID); err != nil {
+				t.Fatal(err)
+			}
+			wantCode(t, <-done, row.want)
+			r.wantNothingLeft()
+		})
+	}
+}
+
+func TestCreateMachineWaitsForTheSecondNIC(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigWithTwoNICs(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 2, Status: http.StatusOK,
+			Body: `{"items":[{"id":"` + secondNICID + `","networkId":"` + iaasmock.DefaultDualStackNetworkID + `","ipv4":"10.1.0.9"}]}`})
+		if created := r.mustCreate(machine("m1")); len(created.Addresses) != 3 { // one, and two of the dual-stack network
+			t.Errorf("addresses are %v, want those of both NICs", created.Addresses)
+		}
+		for _, nic := range r.cloud.NICs() {
+			if nic.ServerID != "" && len(nic.AllowedAddresses) != 1 {
+				t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
+			}
+		}
+	})
+}
+
+func TestAHangingReadOfNICsHoldsUpNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 5, 5, iaasmock.WithBootDuration(30*time.Second))
+		c.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, AnswerDelay: 25 * time.Second})
+		c.each(c.bringUp)
+		if over := slices.Sorted(slices.Values(c.overBoot())); over[3] > 12*time.Second {
+			t.Errorf("took %s over the boots of the servers, want only one to take long", over)
+		}
+	})
+}
+
+// The addresses were added to the class after the server was made.
+func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		created := r.mustCreate(machine("m1"))
+		r.setSpec(func(spec map[string]any) {
+			spec["allowedAddresses"] = []any{"100.64.0.0/12", "10.250.0.1", "fd00:abcd::1", "100.64.0.0/12"}
+		})
+		m := withID(machine("m1"), created.ProviderID)
+		status, err := r.status(m)
+		wantCode(t, err, codes.Uninitialized)
+		if status == nil || status.ProviderID != created.ProviderID || status.NodeName != "m1" {
+			t.Fatalf("Uninitialized comes with %+v, want a full response", status)
+		}
+		_, err = r.status(machine("m1")) // the manager would set the node label first
+		wantCode(t, err, codes.NotFound)
+
+		response, err := r.initialize(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := &driver.InitializeMachineResponse{ProviderID: created.ProviderID, NodeName: "m1", Addresses: created.Addresses}
+		if diff := cmp.Diff(want, response); diff != "" {
+			t.Errorf("response (-want +got):\n%s", diff)
+		}
+		nic := nicOf(t, r, r.onlyServer())
+		if diff := cmp.Diff([]string{"100.64.0.0/12", "10.250.0.1", "fd00:abcd::1/128"}, nic.AllowedAddresses); diff != "" {
+			t.Errorf("allowed addresses (-want +got):\n%s", diff)
+		}
+		_, err = r.status(m)
+		wantCode(t, err, codes.OK)
+
+		r.cloud.ResetCalls()
+		if _, err := r.initialize(m); err != nil {
+			t.Fatal(err)
+		}
+		if calls := r.cloud.CallCounts(); len(calls) != 0 {
+			t.Errorf("once more made %v, want no calls", calls)
+		}
+	})
+}
+
+func TestCreateMachineAddsAllowedAddresses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12", "10.250.0.1"} })
+		created := r.mustCreate(machine("m1"))
+		if nic := nicOf(t, r, r.onlyServer()); !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12", "10.250.0.1"}) {
+			t.Errorf("the NIC carries %v", nic.AllowedAddresses)
+		}
+		for _, m := range []string{"", created.ProviderID} {
+			_, err := r.status(withID(machine("m1"), m))
+			wantCode(t, err, codes.OK)
+		}
+	})
+}
+
+func TestWhatOthersAllowedIsKept(t *testing.T) {
+	for name, call := range map[string]func(*rig) error{
+		"CreateMachine": func(r *rig) error { _, err := r.create(machine("m1")); return err },
+		"InitializeMachine": func(r *rig) error {
+			created := r.mustCreate(machine("m1"))
+			r.allow(iaasmock.DefaultNICID, "192.168.7.0/24", "fd00::7/128")
+			r.restart()
+			_, err := r.initialize(withID(machine("m1"), created.ProviderID))
+			return err
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) {
+				spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
+				spec["allowedAddresses"] = []any{"100.64.0.0/12"}
+			})
+			r.allow(iaasmock.DefaultNICID, "192.168.7.0/24", "fd00::7/128")
+			if err := call(r); err != nil {
+				t.Fatal(err)
+			}
+			nic := nicOf(t, r, r.onlyServer())
+			if diff := cmp.Diff([]string{"192.168.7.0/24", "fd00::7/128", "100.64.0.0/12"}, nic.AllowedAddresses); diff != "" {
+				t.Errorf("allowed addresses (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestInitializeMachineWithoutAllowedAddressesMakesNoCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		created := r.mustCreate(machine("m1"))
+		r.cloud.ResetCalls()
+		for _, m := range []string{"", created.ProviderID} {
+			response, err := r.initialize(withID(machine("m1"), m))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.ProviderID != created.ProviderID || response.NodeName != "m1" {
+				t.Errorf("response is %+v", response)
+			}
+		}
+		if calls := r.cloud.CallCounts(); len(calls) != 0 {
+			t.Errorf("made %v, want no calls", calls)
+		}
+	})
+}
+
+func TestInitializeMachineWithoutAServerIsNeverNotFound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+		_, err := r.initialize(machine("m1"))
+		wantCode(t, err, codes.Unavailable)
+		_, err = r.initialize(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"))
+		wantCode(t, err, codes.Unavailable)
+	})
+}
+
+func TestNICsThatComeLateAreWaitedFor(t *testing.T) {
+	none := iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusOK, Body: `{"items":[]}`, Count: 2}
+	for name, call := range map[string]func(*rig) (addresses int, err error){
+		"by CreateMachine": func(r *rig) (int, error) {
+			r.cloud.Inject(none)
+			created, err := r.create(machine("m1"))
+			if err != nil {
+				return 0, err
+			}
+			return len(created.Addresses), nil
+		},
+		"by InitializeMachine": func(r *rig) (int, error) {
+			id := r.makeRunning("m1")
+			r.cloud.Inject(none)
+			initialized, err := r.initialize(withID(machine("m1"), id))
+			if err != nil {
+				return 0, err
+			}
+			return len(initialized.Addresses), nil
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithAddressDelay(bootDuration+20*time.Second))
+			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+			addresses, err := call(r)
+			if err != nil || addresses != 1 {
+				t.Errorf("%d addresses, %v: want the NIC's", addresses, err)
+			}
+			if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 1 {
+				t.Errorf("the NIC carries %v", nic.AllowedAddresses)
+			}
+		})
+	}
+}
+
+func TestInitializeMachineOfAServerWithSeveralNICs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRigWithTwoNICs(t)
+		created := r.mustCreate(machine("m1"))
+		if len(created.Addresses) != 3 { // one, and two of the dual-stack network
+			t.Errorf("addresses are %v, want those of both NICs", created.Addresses)
+		}
+		if again := r.mustCreate(machine("m1")); !cmp.Equal(created.Addresses, again.Addresses) {
+			t.Errorf("addresses are %v, and then %v", created.Addresses, again.Addresses)
+		}
+		if _, err := r.initialize(machine("m1")); err != nil {
+			t.Fatal(err)
+		}
+		for _, nic := range r.cloud.NICs() {
+			if nic.ServerID != "" && !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12"}) {
+				t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
+			}
+		}
+	})
+}
+
+func TestAnUpdateOfANICThatDidNothingIsDoubted(t *testing.T) {
+	for name, call := range map[string]func(r *rig, providerID string) error{
+		"by CreateMachine":     func(r *rig, _ string) error { _, err := r.create(machine("m1")); return err },
+		"by InitializeMachine": func(r *rig, id string) error { _, err := r.initialize(withID(machine("m1"), id)); return err },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+			id := r.makeRunning("m1")
+			nic := nicOf(t, r, r.onlyServer()).ID
+			r.cloud.Inject(iaasmock.Fault{Operation: "UpdateNic", Count: 1, Status: http.StatusOK,
+				Body: `{"id":"` + nic + `","networkId":"` + iaasmock.DefaultNetworkID + `","allowedAddresses":["10.9.9.9"]}`})
+			err := call(r, id)
+			wantCode(t, err, codes.Internal)
+			for _, want := range []string{nic, "100.64.0.0/12", "10.9.9.9"} {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%q does not name %s", err, want)
+				}
+			}
+			if err := call(r, id); err != nil {
+				t.Errorf("the next call: %v", err)
+			}
+		})
+	}
+}
+
+// Trying again would be refused again, and the user has to know.
+func TestARefusedUpdateOfANICEndsTheCall(t *testing.T) {
+	for status, want := range map[int]codes.Code{
+		http.StatusBadRequest: codes.InvalidArgument, http.StatusForbidden: codes.PermissionDenied,
+	} {
+		bubble(t, http.StatusText(status), func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+			r.cloud.Inject(iaasmock.Fault{Operation: "UpdateNic", Status: status})
+			start := time.Now()
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, want)
+			if took := time.Since(start); took > bootDuration+10*time.Second {
+				t.Errorf("ended after %s", took)
+			}
+		})
+	}
+}
+
+// Once the Machine has its node label, the manager does not see to an InitializeMachine
+// that failed any more: CreateMachine waits until the NIC API works again.
+func TestCreateMachineBridgesANICAPIThatIsOutOfOrder(t *testing.T) {
+	for name, operations := range map[string][]string{
+		"reads and updates": {"ListServerNICs", "ListNics", "UpdateNic"},
+		"updates":           {"UpdateNic"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+			for _, operation := range operations {
+				r.cloud.Inject(iaasmock.Fault{Operation: operation, Duration: time.Minute, Status: http.StatusServiceUnavailable})
+			}
+			if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
+				t.Errorf("the addresses are %v, want one", created.Addresses)
+			}
+			if nic := nicOf(t, r, r.onlyServer()); !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12"}) {
+				t.Errorf("the NIC carries %v", nic.AllowedAddresses)
+			}
+		})
+	}
+}
+
+func TestGetMachineStatusOfAServerWithoutAddressesIsNoSuccess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithAddressDelay(24*time.Hour))
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.DeadlineExceeded)
+		_, err = r.status(withID(machine("m1"), providerIDOf(r.onlyServer().ID)))
+		wantCode(t, err, codes.Unavailable)
+		_, err = r.status(machine("m1"))
+		wantCode(t, err, codes.NotFound)
+	})
+}

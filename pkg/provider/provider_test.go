@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestWaitUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		p := r.provider()
+		wait := func(of func(context.Context, string, string, string) error, id string) error {
+			return of(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id)
+		}
+		wantCode(t, wait(p.WaitUntilServerRunning, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"), codes.FailedPrecondition)
+		r.list() // opens a session
+		id := r.makeServer("m1", nil)
+		if err := wait(p.WaitUntilServerRunning, id); err != nil {
+			t.Fatal(err)
+		}
+		if r.onlyServer().Status != iaasmock.StatusActive {
+			t.Error("not running yet")
+		}
+		if err := r.delete(machine("m1")); err != nil {
+			t.Fatal(err)
+		}
+		if err := wait(p.WaitUntilServerDeleted, id); err != nil {
+			t.Fatal(err)
+		}
+		wantCode(t, wait(p.WaitUntilServerRunning, id), codes.NotFound)
+	})
+}
+
+func TestTwoClassesWithDifferentSecretsDoNotMix(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		first := r.mustCreate(machine("m1"))
+		r.class.Name = "class-b"
+		r.setSpec(func(spec map[string]any) {
+			spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
+		})
+		r.secret.Data["projectId"] = []byte(iaasmock.SecondProjectID)
+		r.secret.Data["serviceAccountKey"] = keys().secondProject
+		second := r.mustCreate(machine("m1"))
+		if len(r.cloud.Servers()) != 2 {
+			t.Fatalf("servers: %+v", r.cloud.Servers())
+		}
+		wantCode(t, r.delete(withID(r.deleted(machine("m1")), first.ProviderID)), codes.InvalidArgument)
+		if err := r.delete(withID(r.deleted(machine("m1")), second.ProviderID)); err != nil {
+			t.Fatal(err)
+		}
+		if left := r.onlyServer(); left.ProjectID != iaasmock.DefaultProjectID {
+			t.Errorf("the server in %s is left", left.ProjectID)
+		}
+	})
+}
+
+func TestARotatedKeyIsUsedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		created := r.mustCreate(machine("m1"))
+		if err := r.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, keys().rotated); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.status(withID(machine("m1"), created.ProviderID))
+		wantCode(t, err, codes.Unauthenticated)
+		r.secret.Data["serviceAccountKey"] = keys().rotated
+		again := r.mustCreate(machine("m1"))
+		if again.ProviderID != created.ProviderID {
+			t.Errorf("the machine got another server: %s", again.ProviderID)
+		}
+		if err := r.delete(withID(r.deleted(machine("m1")), created.ProviderID)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}

@@ -1,0 +1,53 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package providerid reads and writes the ProviderIDs of STACKIT servers.
+//
+// Two formats must never change. What Format writes stands in every Machine, and the
+// manager compares ProviderIDs as strings: a server that is listed by another string
+// counts as an orphan and is deleted. And cluster-autoscaler matches Machines to Nodes
+// by what follows the last slash: that must stay the server's ID.
+//
+// Parse reads more, because Machines have more: stackit://<server> is what STACKIT's
+// cloud controller manager writes to Nodes; openstack:///<server> and
+// openstack://<region>/<server> are of Machines that were made on OpenStack and taken
+// over.
+package providerid
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+const (
+	// Scheme begins the ProviderIDs that Format writes.
+	Scheme          = "stackit"
+	openstackScheme = "openstack"
+)
+
+// Format returns stackit://<projectID>/<serverID>.
+func Format(projectID, serverID string) string {
+	return Scheme + "://" + projectID + "/" + serverID
+}
+
+// Parse returns the server's ID. A ProviderID that names a project must name projectID.
+func Parse(providerID, projectID string) (serverID string, err error) {
+	scheme, rest, ok := strings.Cut(providerID, "://")
+	first, second, twoParts := strings.Cut(rest, "/")
+	switch {
+	case ok && scheme == Scheme && !twoParts:
+		serverID = first
+	case ok && scheme == Scheme && first == projectID:
+		serverID = second
+	case ok && scheme == Scheme && validation.IsUUID(first):
+		return "", fmt.Errorf("providerID %q is of project %s, but the Secret's project is %s", providerID, first, projectID)
+	case ok && scheme == openstackScheme && twoParts:
+		serverID = second
+	}
+	if !validation.IsUUID(serverID) {
+		return "", fmt.Errorf("providerID %q is not understood: must be %s", providerID, Format("<projectId>", "<serverId>"))
+	}
+	return serverID, nil
+}

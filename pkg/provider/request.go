@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// call is a driver call with its request decoded and checked.
+type call struct {
+	identity
+	clock clock.Clock
+	// serverID is the server that the request's ProviderID names; "" if it names none.
+	serverID  string
+	projectID string
+	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
+	// invalid or empty in part.
+	spec    *apis.ProviderSpec
+	rawSpec string
+
+	client    StackitClient
+	inventory *inventory
+	exhausted *exhaustion
+	// ledger is the process's, key the machine's place in it.
+	ledger *ledger.Ledger
+	key    ledger.Key
+	// inherited is when a look-up must begin so that it sees what a predecessor may have
+	// asked for; the zero time if none has worked on the machine.
+	inherited time.Time
+}
+
+// strictness of decoding a request.
+type strictness bool
+
+const (
+	// strict asks for a valid spec: the call is going to use it.
+	strict strictness = true
+	// lenient needs project, region and identity only: a machine whose class was broken
+	// after it was made must still be found and deleted.
+	lenient strictness = false
+)
+
+// newMachineCall decodes and checks the request of a call about a machine.
+func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
+	if machine == nil {
+		return nil, newError(codes.InvalidArgument, "the request has no Machine")
+	}
+	if machine.Name == "" {
+		return nil, newError(codes.InvalidArgument, "the request's Machine has no name")
+	}
+	c, err := p.newCall(machine, class, secret, mode)
+	if err != nil || machine.Spec.ProviderID == "" {
+		return c, err
+	}
+	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.projectID); err != nil {
+		return nil, newError(codes.InvalidArgument, fmt.Sprintf("machine %s: %v", machine.Name, err))
+	}
+	return c, nil
+}
+
+// newCall decodes and checks a request, and opens the session. machine is nil for a call
+// about a class. All that is wrong is told at once, with the paths of the fields.
+func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
+	if class == nil {
+		return nil, newError(codes.InvalidArgument, "the request has no MachineClass")
+	}
+	if secret == nil {
+		return nil, newError(codes.InvalidArgument, "the request has no Secret")
+	}
+	in := decodeInputs(machine, class, secret, p.strictSpec)
+	session, err := p.session(spi.Credentials{ProjectID: in.secret.ProjectID, ServiceAccountKey: in.secret.ServiceAccountKey})
+	if err := in.problems(mode, err); err != nil {
+		return nil, err
+	}
+	p.warn(in)
+	c := p.newSessionCall(session, in.spec.Region)
+	c.identity, c.spec, c.rawSpec = in.identity, in.spec, string(class.ProviderSpec.Raw)
+	c.key.Machine = in.identity.machine
+	if machine != nil {
+		c.inherited = p.inheritedUntil(machine.CreationTimestamp.Time)
+	}
+	return c, nil
+}
+
+// newSessionCall is a call that knows nothing but where to read.
+func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
+	inventory := p.inventoryOf(session, region)
+	return &call{
+		clock: p.clock, projectID: session.ProjectID, client: inventory.client, inventory: inventory,
+		exhausted: p.exhausted, ledger: p.ledger,
+		key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
+	}
+}
+
+// warn logs, once in a while, what is odd but not wrong.
+func (p *Provider) warn(in *inputs) {
+	class := in.identity.class
+	if problems := strings.Join(in.unknown, ", "); problems != "" && p.warnedFirst("fields "+class+problems) {
+		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
+			"machineClass", class, "problems", problems)
+	}
+	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.warnedFirst("cluster "+class) {
+		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): machines are told apart by machine and class name only",
+			"machineClass", class)
+	}
+}
+
+// noPostBefore returns when a look-up must begin so that it sees the result of every
+// POST for the machine: before, absence proves nothing. It is the zero time if nothing
+// is in doubt.
+func (c *call) noPostBefore() time.Time {
+	entry := c.ledger.Get(c.key)
+	if own := entry.NoPostBefore(); own.After(c.inherited) {
+		return own
+	}
+	return c.inherited
+}
+
+// inputs are a request's, decoded, with all that is wrong with them.
+type inputs struct {
+	identity identity
+	secret   *apis.Secret
+	// spec has its defaults set; what could not be decoded is not set.
+	spec *apis.ProviderSpec
+	// unknown names fields of the providerSpec that are ignored.
+	unknown []string
+	// needed are errors in what every call needs, others all the rest.
+	needed, others field.ErrorList
+}
+
+// decodeInputs decodes and checks a request's inputs. machine is nil for a call about a
+// class.
+func decodeInputs(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, refuseUnknown bool) *inputs {
+	in := &inputs{}
+	in.secret, in.needed = apis.DecodeSecret(secret.Data)
+	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.secret, apis.SecretPath), in.needed)...)
+	if class.Provider != "" && class.Provider != StackitProviderName {
+		in.needed = append(in.needed, field.NotSupported(field.NewPath("machineClass", "provider"), class.Provider, []string{StackitProviderName}))
+	}
+	labels := in.decodeSpec(class.ProviderSpec.Raw, refuseUnknown)
+	in.identify(machine, class.Name)
+	in.identity.clusterUnknown = !labels || len(validation.ValidateLabels(in.identity.cluster, nil)) > 0
+	return in
+}
+
+// decodeSpec says whether the spec's labels could be read.
+func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
+	var decoding field.ErrorList
+	in.spec, in.unknown, decoding = apis.DecodeProviderSpec(raw)
+	if in.spec == nil {
+		in.spec = &apis.ProviderSpec{}
+	}
+	network := validation.ValidateSecretNetwork(in.spec, in.secret, apis.SecretPath)
+	apis.SetDefaults(in.spec, in.secret)
+
+	region := apis.SpecPath.Child("region")
+	in.needed = append(in.needed, validation.ValidateRegion(in.spec.Region, region)...)
+	reported := append(slices.Clone(decoding), &field.Error{Field: region.String()})
+	if len(network) > 0 {
+		reported = append(reported, &field.Error{Field: apis.SpecPath.Child("networking").String()})
+	}
+	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
+	if refuseUnknown {
+		for _, problem := range in.unknown {
+			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem))
+		}
+	}
+	return !about(apis.SpecPath.Child("labels"), decoding)
+}
+
+// identify finds out whom the call acts for, and whether the names can be labels.
+func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
+	errs := validation.ValidateMachineClassName(class, field.NewPath("machineClass", "metadata", "name"))
+	name := ""
+	if machine != nil {
+		name = machine.Name
+		errs = append(errs, validation.ValidateMachineName(name, field.NewPath("machine", "metadata", "name"))...)
+	}
+	in.identity = newIdentity(name, class, in.spec.Labels)
+	in.identity.unlabelable = len(errs) > 0
+	in.others = append(in.others, errs...)
+}
+
+// problems is the error of a call that cannot be made with these inputs, nil if it can.
+// sessionErr is the session's, which knows what is wrong with the key. All that is wrong
+// is told at once, also what a lenient call could live with.
+func (in *inputs) problems(mode strictness, sessionErr error) error {
+	all := slices.Concat(in.needed, in.others)
+	var key *spi.CredentialsError
+	unusable := errors.As(sessionErr, &key)
+	if path := apis.SecretPath.Child(apis.SecretServiceAccountKey); unusable && !about(path, all) && len(all) > 0 {
+		all = append(all, field.Invalid(path, field.OmitValueType{}, key.Reason))
+	}
+	if len(in.needed) > 0 || len(all) > 0 && (mode == strict || unusable) {
+		return invalidError(all)
+	}
+	return sessionErr
+}
+
+// about says whether one of the errors is about the field, a part of it, or what it is a
+// part of.
+func about(path *field.Path, errs field.ErrorList) bool {
+	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
+}
+
+// unrelated drops those of found that are about a field, or a part of one, that reported
+// is about already.
+func unrelated(found, reported field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(found, func(err *field.Error) bool {
+		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
+			rest, within := strings.CutPrefix(err.Field, earlier.Field)
+			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+		})
+	})
+}

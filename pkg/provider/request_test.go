@@ -1,0 +1,216 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestCreateMachineFillsInFromTheSecret(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { delete(spec, "networking") })
+		r.secret.Data["region"] = []byte(iaasmock.DefaultAvailabilityZone)
+		r.secret.Data["networkId"] = []byte(iaasmock.DefaultNetworkID)
+		r.mustCreate(machine("m1"))
+		server := r.onlyServer()
+		if server.NetworkID != iaasmock.DefaultNetworkID || server.AvailabilityZone != iaasmock.DefaultAvailabilityZone ||
+			string(server.UserData) != "#cloud-config from the Secret" {
+			t.Errorf("network %q, zone %q, userData %q: want the Secret's", server.NetworkID, server.AvailabilityZone, server.UserData)
+		}
+	})
+}
+
+func TestDeleteMachineWithoutARegionSaysWhatToSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		delete(r.secret.Data, "region")
+		err := r.delete(r.deleted(machine("m1")))
+		wantCode(t, err, codes.InvalidArgument)
+		if !strings.Contains(err.Error(), "providerSpec.region") || !strings.Contains(err.Error(), "Secret") {
+			t.Errorf("%q does not say where to set the region", err)
+		}
+	})
+}
+
+// A name that cannot be a label: no server can carry it, and the Machine must go.
+func TestMachineWithANameThatIsTooLongSaysSoAndCanBeDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine(strings.Repeat("m", 64))
+		_, err := r.status(m)
+		wantCode(t, err, codes.NotFound)
+		_, err = r.create(m)
+		wantCode(t, err, codes.InvalidArgument)
+		if !strings.Contains(err.Error(), "machine.metadata.name") {
+			t.Errorf("%q does not name the field", err)
+		}
+		// Nor is there a reason to wait for what a predecessor may have asked for.
+		m.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Minute))
+		r.restart(provider.WithActingSince(time.Now))
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		if _, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class, Secret: r.secret}); err != nil {
+			t.Error(err)
+		}
+		if calls := r.cloud.CallCounts(); len(calls) != 0 {
+			t.Errorf("made %v, want no calls", calls)
+		}
+	})
+}
+
+func TestDeleteMachineWithAWrongDefaultNetwork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		response := r.mustCreate(machine("m1"))
+		r.secret.Data["networkId"] = []byte("my-network")
+		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+func TestWrongInputsNameEveryField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) {
+			spec["machineType"] = ""
+			spec["imageId"] = "no-uuid"
+			spec["networking"] = map[string]any{"networkId": 5}
+			spec["bootVolume"] = map[string]any{"size": 0}
+		})
+		r.secret.Data["projectId"] = []byte("my-project")
+		r.secret.Data["serviceAccountKey"] = []byte("{}")
+		delete(r.secret.Data, "region")
+		// The manager asks for the status first: that must tell as much.
+		_, statusErr := r.status(machine("m1"))
+		_, createErr := r.create(machine("m1"))
+		for name, err := range map[string]error{"GetMachineStatus": statusErr, "CreateMachine": createErr} {
+			wantCode(t, err, codes.InvalidArgument)
+			for _, field := range []string{"providerSpec.region", "providerSpec.machineType", "providerSpec.imageId", "providerSpec.networking",
+				"providerSpec.bootVolume.size", "secret.projectId", "secret.serviceAccountKey"} {
+				if !strings.Contains(err.Error(), field) {
+					t.Errorf("%s: %q does not name %s", name, err, field)
+				}
+			}
+		}
+		if calls := r.cloud.CallCounts(); len(calls) != 0 {
+			t.Errorf("made %v, want no calls", calls)
+		}
+	})
+}
+
+func TestMissingInputs(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *rig) error{
+		"CreateMachine(nil)":     func(ctx context.Context, r *rig) error { _, err := r.driver.CreateMachine(ctx, nil); return err },
+		"InitializeMachine(nil)": func(ctx context.Context, r *rig) error { _, err := r.driver.InitializeMachine(ctx, nil); return err },
+		"GetMachineStatus(nil)":  func(ctx context.Context, r *rig) error { _, err := r.driver.GetMachineStatus(ctx, nil); return err },
+		"DeleteMachine(nil)":     func(ctx context.Context, r *rig) error { _, err := r.driver.DeleteMachine(ctx, nil); return err },
+		"ListMachines(nil)":      func(ctx context.Context, r *rig) error { _, err := r.driver.ListMachines(ctx, nil); return err },
+		"no class":               func(_ context.Context, r *rig) error { r.class = nil; _, err := r.create(machine("m1")); return err },
+		"no Secret":              func(_ context.Context, r *rig) error { r.secret = nil; _, err := r.create(machine("m1")); return err },
+		"empty Secret": func(_ context.Context, r *rig) error {
+			r.secret = &corev1.Secret{}
+			_, err := r.create(machine("m1"))
+			return err
+		},
+		"no name": func(_ context.Context, r *rig) error { _, err := r.create(machine("")); return err },
+		"too long name": func(_ context.Context, r *rig) error {
+			_, err := r.create(machine(strings.Repeat("m", 64)))
+			return err
+		},
+	} {
+		bubble(t, name, func(t *testing.T) { wantCode(t, call(t.Context(), newRig(t)), codes.InvalidArgument) })
+	}
+}
+
+func TestAnotherProvidersClassIsRefused(t *testing.T) {
+	for name, call := range map[string]func(context.Context, *rig) error{
+		"CreateMachine":     func(_ context.Context, r *rig) error { _, err := r.create(machine("m1")); return err },
+		"InitializeMachine": func(_ context.Context, r *rig) error { _, err := r.initialize(machine("m1")); return err },
+		"GetMachineStatus":  func(_ context.Context, r *rig) error { _, err := r.status(machine("m1")); return err },
+		"DeleteMachine":     func(_ context.Context, r *rig) error { return r.delete(r.deleted(machine("m1"))) },
+		"ListMachines": func(ctx context.Context, r *rig) error {
+			_, err := r.driver.ListMachines(ctx, &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
+			return err
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.class.Provider = "openstack"
+			err := call(t.Context(), r)
+			wantCode(t, err, codes.InvalidArgument)
+			if !strings.Contains(err.Error(), "openstack") {
+				t.Errorf("%q does not name the provider", err)
+			}
+			if calls := r.cloud.CallCounts(); len(calls) != 0 {
+				t.Errorf("made %v, want no calls", calls)
+			}
+		})
+	}
+}
+
+func TestOurProvidersClassIsAccepted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.class.Provider = provider.StackitProviderName
+		r.mustCreate(machine("m1"))
+	})
+}
+
+func TestUnknownFieldsAreNamedInTheLogOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { spec["machinType"] = "c2i.2" })
+		m := machine("m1")
+		log := logOf(t, func() { r.mustCreate(m); r.mustCreate(m) })
+		if lines := strings.Count(log, "machinType"); lines != 1 {
+			t.Errorf("%d lines name the field, want 1:\n%s", lines, log)
+		}
+		if !strings.Contains(log, `machineClass="class-a"`) {
+			t.Errorf("the class is not named in\n%s", log)
+		}
+	})
+}
+
+func TestStrictModeRefusesUnknownFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		created := r.mustCreate(machine("m1"))
+		r.restart(provider.WithStrictProviderSpec(true))
+		r.setSpec(func(spec map[string]any) { spec["machinType"] = "c2i.2" })
+		r.cloud.ResetCalls()
+		_, createErr := r.create(machine("m2"))
+		_, initErr := r.initialize(withID(machine("m1"), created.ProviderID))
+		for name, err := range map[string]error{"CreateMachine": createErr, "InitializeMachine": initErr} {
+			wantCode(t, err, codes.InvalidArgument)
+			if !strings.Contains(err.Error(), "machinType") {
+				t.Errorf("%s: %q does not name the field", name, err)
+			}
+		}
+		if calls := r.cloud.CallCounts(); len(calls) != 0 {
+			t.Errorf("made %v, want no calls", calls)
+		}
+		// What is there already can still be found and deleted.
+		m := withID(machine("m1"), created.ProviderID)
+		_, err := r.status(m)
+		wantCode(t, err, codes.OK)
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"encoding/base64"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestCreateMachineSendsEveryField(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) {
+			delete(spec, "imageId")
+			spec["labels"] = map[string]any{clusterLabel: "shoot-a", "team": "a", provider.StackitMachineLabel: "not-overridable", "unset": nil}
+			spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
+			spec["securityGroups"] = []any{iaasmock.DefaultSecurityGroupName}
+			spec["userData"] = "#cloud-config from the class"
+			spec["bootVolume"] = map[string]any{"size": 25, "performanceClass": "storage_premium_perf4",
+				"source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}}
+			spec["volumes"] = []any{iaasmock.DefaultVolumeID}
+			spec["keypairName"] = iaasmock.DefaultKeypairName
+			spec["availabilityZone"] = iaasmock.DefaultAvailabilityZone
+			spec["affinityGroup"] = iaasmock.DefaultAffinityGroupID
+			spec["serviceAccountMails"] = []any{"worker@sa.stackit.cloud"}
+			spec["agent"] = map[string]any{"provisioned": false}
+			spec["metadata"] = map[string]any{"purpose": "test", "cost-center": 4711, "spot": false, "unset": nil}
+		})
+		r.mustCreate(machine("m1"))
+
+		got := r.onlyServer()
+		boot := *got.BootVolume
+		boot.ID = ""
+		if diff := cmp.Diff(iaasmock.BootVolume{Size: 25, PerformanceClass: "storage_premium_perf4", DeleteOnTermination: true,
+			SourceType: "image", SourceID: iaasmock.DefaultImageID}, boot); diff != "" {
+			t.Errorf("boot volume (-want +got):\n%s", diff)
+		}
+		no := false
+		want := iaasmock.Server{
+			Labels: map[string]string{clusterLabel: "shoot-a", "team": "a",
+				provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a"},
+			Metadata: map[string]string{"purpose": "test", "cost-center": "4711", "spot": "false"}, UserData: []byte("#cloud-config from the class"),
+			MachineType: iaasmock.DefaultMachineType, AvailabilityZone: iaasmock.DefaultAvailabilityZone,
+			AffinityGroup: iaasmock.DefaultAffinityGroupID, KeypairName: iaasmock.DefaultKeypairName,
+			SecurityGroups: []string{iaasmock.DefaultSecurityGroupID}, ServiceAccountMails: []string{"worker@sa.stackit.cloud"},
+			AgentProvisioned: &no, NICIDs: []string{iaasmock.DefaultNICID},
+			VolumeIDs: []string{got.BootVolume.ID, iaasmock.DefaultVolumeID},
+		}
+		seen := iaasmock.Server{
+			Labels: got.Labels, Metadata: got.Metadata, UserData: got.UserData, MachineType: got.MachineType,
+			AvailabilityZone: got.AvailabilityZone, AffinityGroup: got.AffinityGroup, KeypairName: got.KeypairName,
+			SecurityGroups: got.SecurityGroups, ServiceAccountMails: got.ServiceAccountMails,
+			AgentProvisioned: got.AgentProvisioned, NICIDs: got.NICIDs, VolumeIDs: got.VolumeIDs,
+		}
+		if diff := cmp.Diff(want, seen); diff != "" {
+			t.Errorf("server (-want +got):\n%s", diff)
+		}
+	})
+}
+
+func TestCreateMachineFromAnExistingVolumeKeepsIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) {
+			delete(spec, "imageId")
+			spec["bootVolume"] = map[string]any{"source": map[string]any{"type": "volume", "id": iaasmock.DefaultBootVolumeID}}
+		})
+		response := r.mustCreate(machine("m1"))
+		if r.onlyServer().BootVolume.DeleteOnTermination {
+			t.Error("the existing volume would be deleted with its server")
+		}
+		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
+			t.Fatal(err)
+		}
+		for _, volume := range r.cloud.Volumes() {
+			if volume.ID == iaasmock.DefaultBootVolumeID {
+				return
+			}
+		}
+		t.Error("the existing volume is gone")
+	})
+}
+
+func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
+	const userData = "password: s3cr3t\ntoken: abc123.0123456789abcdef"
+	for name, echo := range map[string]string{
+		"plain": strings.ReplaceAll(userData, "\n", `\n`), "base64": base64.StdEncoding.EncodeToString([]byte(userData)), "a part": "abc123.0123456789abcdef",
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.secret.Data["userData"] = []byte(userData)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"wrong userData: ` + echo + `"}`})
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, codes.InvalidArgument)
+			for _, secret := range []string{"s3cr3t", "abc123.0123456789abcdef", base64.StdEncoding.EncodeToString([]byte(userData))[:20]} {
+				if strings.Contains(err.Error(), secret) {
+					t.Errorf("%q shows userData", err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
+)
+
+// The numbers of polling. Those of a read itself are in package spi.
+const (
+	// firstPoll is from its POST to the first read of a new server: hardly any runs
+	// before, and most for which there is no host have failed by then.
+	firstPoll = 5 * time.Second
+	// The poll interval is a pollShare-th of the time since the POST, or since the wait
+	// began, but at least leastPoll and at most mostPoll.
+	pollShare = 10
+	leastPoll = time.Second
+	mostPoll  = 10 * time.Second
+	// signsApart is the least time between the two reads that prove a server gone.
+	signsApart = time.Second
+	// deletionPatience is how long a server may keep the state it had before its DELETE was
+	// accepted, until the deletion counts as failed.
+	deletionPatience = 15 * time.Second
+	// groupLifetime is how long a group of readers is kept that nobody asks.
+	groupLifetime = 10 * time.Minute
+)
+
+// readPolicy is how the callers of a scope share reads.
+var readPolicy = coalesce.Policy{
+	Singles:    4,
+	Window:     250 * time.Millisecond,
+	Patience:   5 * time.Second,
+	Backoff:    time.Second,
+	MaxBackoff: 30 * time.Second,
+	Timeout:    callTimeout,
+	Shared:     isEverybodys,
+}
+
+// isEverybodys says that an API call failed for a reason that holds for all others of the
+// session: refused credentials, or too many calls.
+func isEverybodys(err error) bool {
+	var api *APIError
+	return isRefused(err) || errors.As(err, &api) && api.StatusCode == http.StatusTooManyRequests
+}
+
+var (
+	// errGone says that a server is proved gone, and nothing else.
+	errGone = errors.New("the server is gone")
+	// errNoServer says that there is no server that this call can use.
+	errNoServer = errors.New("there is no server that can be used")
+)
+
+// find reads the servers that match the selector, which is of the call's scope: it checks
+// again on our side what was asked of the API, and knows those that are being deleted,
+// too.
+func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (sight, error) {
+	result := c.inventory.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, sight]{
+		NotBefore: notBefore,
+		Single: safely(func(ctx context.Context) (sight, error) {
+			servers, err := c.client.ListServers(ctx, selector)
+			return sight{servers: newServerList(servers).matching(selector)}, err
+		}),
+		Pick: func(list serverList, _ time.Time) (sight, bool) {
+			return sight{servers: list.matching(selector)}, true
+		},
+	})
+	result.Value.began = result.Began
+	return result.Value, result.Err
+}
+
+// findNamed finds the machine's servers by name, but for those that are proved gone.
+// Another cluster's are out of scope; where the cluster is unknown, "none" would be a
+// guess, and is an error.
+func (c *call) findNamed(ctx context.Context, notBefore time.Time) (sight, error) {
+	if c.unlabelable {
+		return sight{began: c.clock.Now()}, nil
+	}
+	if c.clusterUnknown {
+		return sight{}, c.clusterUnknownError()
+	}
+	found, err := c.find(ctx, c.machineSelector(), notBefore)
+	if err != nil {
+		return sight{}, err
+	}
+	entry := c.ledger.Get(c.key)
+	named := sight{began: found.began}
+	for _, server := range found.servers {
+		if c.checkOwned(&server, false) == nil && !entry.Gone(server.ID) {
+			named.servers = append(named.servers, server)
+		}
+	}
+	return named, nil
+}
+
+// lookUps look for servers of the machine, on the poll interval, until it is certain that
+// no POST has a result that they did not see.
+type lookUps struct {
+	*call
+	look       func(ctx context.Context, notBefore time.Time) (sight, error)
+	start, due time.Time
+	// waiting says that the wait has begun: a look-up that fails does not end it.
+	waiting bool
+}
+
+func (c *call) lookUps(look func(context.Context, time.Time) (sight, error), waiting bool) *lookUps {
+	return &lookUps{call: c, look: look, start: c.clock.Now(), waiting: waiting}
+}
+
+// next returns what the next look-up shows.
+func (l *lookUps) next(ctx context.Context) (sight, error) {
+	for {
+		found, err := l.look(ctx, l.due)
+		now := l.clock.Now()
+		l.due = now.Add(pollInterval(now.Sub(l.start)))
+		if settled := l.noPostBefore(); settled.After(now) && settled.Before(l.due) {
+			l.due = settled
+		}
+		if err == nil || !l.waiting {
+			l.waiting = true
+			return found, err
+		}
+		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", l.machine)
+		if err := endsWait(ctx, err, state); err != nil {
+			return sight{}, err
+		}
+	}
+}
+
+// certain says that a look-up could see the result of every POST that is open now.
+func (l *lookUps) certain(found sight) bool {
+	return l.unlabelable || !found.began.Before(l.noPostBefore())
+}
+
+// withoutDeleting parts the servers from those that are being deleted.
+func withoutDeleting(servers []Server) (staying, deleting []Server) {
+	for _, server := range servers {
+		if server.isDeleting() {
+			deleting = append(deleting, server)
+		} else {
+			staying = append(staying, server)
+		}
+	}
+	return staying, deleting
+}
+
+// poll reads one server again and again.
+type poll struct {
+	*call
+	id string
+	// since is the POST, or the begin of the wait: it makes the poll interval.
+	since time.Time
+	// due is when the next read is.
+	due time.Time
+	// absence are the signs that the server is gone.
+	absence absence
+	// deleting says that the server was asked to go: a list that does not show it is an
+	// answer.
+	deleting bool
+	// doubted asks for a GET: what the last list showed may be old.
+	doubted bool
+	// last is the server as it was seen last; nil before.
+	last *Server
+	// missing is what an ACTIVE server lacks, for the text of a late end.
+	missing string
+}
+
+func (c *call) poll(serverID string) *poll {
+	return &poll{call: c, id: serverID, since: c.clock.Now(), absence: absence{certain: c.noPostBefore()}}
+}
+
+// next makes the next read, and returns errGone with the one that proves the server
+// gone: it is noted in the ledger then.
+func (p *poll) next(ctx context.Context) (sight, error) {
+	result := p.group().Read(ctx, p.request())
+	seen := result.Value
+	seen.began = result.Began
+	p.due = seen.began.Add(pollInterval(p.clock.Since(p.since)))
+	p.doubted = false
+	if result.Err != nil {
+		return sight{}, result.Err
+	}
+	if server := seen.server(); server != nil {
+		p.last = server
+	}
+	if p.absence.add(seen) {
+		p.ledger.ServerGone(p.key, p.id)
+		return sight{}, errGone
+	}
+	if p.absence.last != nil {
+		p.due = p.absence.last.began.Add(signsApart)
+	}
+	return seen, nil
+}
+
+func pollInterval(age time.Duration) time.Duration {
+	return min(max(age/pollShare, leastPoll), mostPoll)
+}
+
+// inScope says whether lists of the call's scope show the server, as far as is known of
+// its labels.
+func (p *poll) inScope() bool {
+	return p.last != nil && matches(p.last, p.scope())
+}
+
+// group is the call's, unless the next read is a list and that would not show the server.
+func (p *poll) group() *serverGroup {
+	if p.inScope() || p.absence.wants(p.clock.Now()) != byList {
+		return p.inventory.serversOf(p.scope())
+	}
+	return p.inventory.serversOf(nil)
+}
+
+// request is the next read: what the absence wants to see, by the labels as they were
+// seen last.
+func (p *poll) request() coalesce.Request[serverList, sight] {
+	request := coalesce.Request[serverList, sight]{NotBefore: p.due, Single: safely(p.get)}
+	switch wants := p.absence.wants(p.clock.Now()); {
+	case wants == byGet || p.doubted:
+	case wants == byList:
+		request.Single = safely(p.list)
+		request.Pick = func(list serverList, _ time.Time) (sight, bool) { return list.of(p.id), true }
+	default:
+		absenceTells := p.deleting && p.inScope()
+		request.Pick = func(list serverList, began time.Time) (sight, bool) {
+			seen := list.of(p.id)
+			return seen, seen.server() != nil || absenceTells && !began.Before(p.absence.certain)
+		}
+	}
+	return request
+}
+
+func (p *poll) get(ctx context.Context) (sight, error) {
+	server, err := p.client.GetServer(ctx, p.id)
+	switch {
+	case isServerNotFound(err), err == nil && server.Status == statusDeleted:
+		return sight{}, nil
+	case err != nil:
+		return sight{}, err
+	default:
+		return sight{servers: []Server{*server}}, nil
+	}
+}
+
+func (p *poll) list(ctx context.Context) (sight, error) {
+	var selector map[string]string
+	if p.last != nil && matches(p.last, p.machineSelector()) {
+		selector = p.machineSelector()
+	}
+	servers, err := p.client.ListServers(ctx, selector)
+	return newServerList(servers).of(p.id), err
+}
+
+// ends returns the error that a failed read ends a wait with: errGone, refused
+// credentials, or the deadline of ctx, with the last state. It is nil for any other: a
+// failed read is not a failed machine, the wait goes on.
+func (p *poll) ends(ctx context.Context, err error) error {
+	if errors.Is(err, errGone) {
+		return errGone
+	}
+	return endsWait(ctx, err, p.state())
+}
+
+func endsWait(ctx context.Context, err error, state string) error {
+	switch {
+	case err == nil:
+		return nil
+	case isRefused(err):
+		return interruptedError(err)
+	case ctx.Err() != nil:
+		return lateError(ctx.Err(), state)
+	default:
+		klog.V(2).InfoS("An API call failed, will be tried again", "state", state, "err", err)
+		return nil
+	}
+}
+
+func (p *poll) state() string {
+	switch {
+	case p.last == nil:
+		return fmt.Sprintf("server %s is not read yet", p.id)
+	case p.missing != "":
+		return fmt.Sprintf("server %s is %s, but %s", p.id, p.last.Status, p.missing)
+	default:
+		return fmt.Sprintf("server %s is %s", p.id, p.last.Status)
+	}
+}
+
+// present reads the server until a read shows it, or proves it gone (errGone). The error
+// of the first read is the call's.
+func (c *call) present(ctx context.Context, serverID string) (*Server, error) {
+	p := c.poll(serverID)
+	if seen, err := p.next(ctx); err != nil || seen.server() != nil {
+		return seen.server(), err
+	}
+	return p.until(ctx, func(*Server) bool { return true })
+}
+
+// until reads the server until done says so, or it is proved gone (errGone).
+func (p *poll) until(ctx context.Context, done func(*Server) bool) (*Server, error) {
+	for {
+		seen, err := p.next(ctx)
+		if err := p.ends(ctx, err); err != nil {
+			return nil, err
+		}
+		if server := seen.server(); server != nil && done(server) {
+			return server, nil
+		}
+	}
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// collectSoon asks for an orphan run, as the end of a Machine does.
+func (c *cluster) collectSoon() {
+	for _, p := range c.living() {
+		p.collectSoon()
+	}
+}
+
+func (p *process) collectSoon() {
+	select {
+	case p.collect <- struct{}{}:
+	default:
+	}
+}
+
+// collector makes orphan runs: when the process starts, when a Machine is gone, and
+// now and then.
+func (p *process) collector(rng *rand.Rand) {
+	for p.wait(between(rng, time.Minute, 15*time.Minute), p.collect) {
+		p.collectOrphans()
+	}
+}
+
+// collectOrphans makes an orphan run, and says whether it came to its end.
+func (c *cluster) collectOrphans() bool {
+	p := c.running()
+	return p != nil && p.collectOrphans()
+}
+
+// collectOrphans is checkMachineClasses of the manager's machine_safety.go. It says
+// whether it came to its end.
+func (p *process) collectOrphans() bool {
+	p.collecting <- struct{}{}
+	defer func() { <-p.collecting }()
+	complete := true
+	for _, name := range []string{classA, classB} {
+		class, secret := p.cluster.inputs(name)
+		listed, err := p.driver.ListMachines(calledBy(p.ctx, "collector"), &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
+		if !p.awake() {
+			return false
+		}
+		p.judge("ListMachines", name, err)
+		if err != nil {
+			return false // later classes have to wait, too
+		}
+		for _, id := range p.cluster.sorted(listed.MachineList) {
+			if !p.keeps(listed.MachineList[id], id) {
+				complete = p.deleteOrphan(class, secret, listed.MachineList[id], id) && complete
+			}
+		}
+	}
+	return complete
+}
+
+// sorted returns the ProviderIDs by the names in the trace: a map has no order.
+func (c *cluster) sorted(list map[string]string) []string {
+	var ids []string
+	for id := range list {
+		ids = append(ids, id)
+	}
+	order := func(id string) string { return list[id] + c.world.trace.name(serverOf(id)) }
+	slices.SortFunc(ids, func(a, b string) int { return strings.Compare(order(a), order(b)) })
+	return ids
+}
+
+// keeps are the manager's rules for what is no orphan. It asks its cache, which must
+// have been filled once, but may be old.
+func (p *process) keeps(machine, providerID string) bool {
+	m := p.cluster.api.current(machine, p.remembers())
+	if m == nil {
+		return false
+	}
+	phase := m.Status.CurrentStatus.Phase
+	return m.Spec.ProviderID == providerID || phase == "" || phase == v1alpha1.MachineCrashLoopBackOff
+}
+
+// deleteOrphan asks with nothing but name and ProviderID, as the manager does.
+func (p *process) deleteOrphan(class *v1alpha1.MachineClass, secret *corev1.Secret, name, id string) bool {
+	p.cluster.world.log("%s %s: %s is an orphan", p.name, name, id)
+	_, err := p.driver.DeleteMachine(calledBy(p.ctx, "collector"), &driver.DeleteMachineRequest{
+		Machine: &v1alpha1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "simulated"},
+			Spec:       v1alpha1.MachineSpec{ProviderID: id},
+		}, MachineClass: class, Secret: secret,
+	})
+	if !p.awake() {
+		return false
+	}
+	p.judge("DeleteMachine", name, err)
+	return err == nil
+}

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestListsFailWhileReadsWork: who waits for a server needs no list, and who looks
+// for one none but that of its Machine.
+func TestListsFailWhileReadsWork(t *testing.T) {
+	const machines, soon = 20, time.Minute
+	for name, outage := range map[string]Outage{
+		"lists of many Machines fail":           {For: 6 * time.Minute, Wide: true},
+		"all lists fail once servers were made": {From: 3 * time.Second, For: 6 * time.Minute},
+	} {
+		for _, status := range []int{500, 502, 503, 504} {
+			t.Run(fmt.Sprintf("%s with %d", name, status), func(t *testing.T) {
+				t.Parallel()
+				goOn(t)
+				outage.Status = status
+				var result Result
+				synctest.Test(t, func(*testing.T) { result = Outlive(outage, machines) })
+				if len(result.Violations) > 0 || result.Healed > soon {
+					t.Errorf("all Machines ran after %s, want %s\n%s\n%s", result.Healed, soon, strings.Join(result.Violations, "\n"), result.Trace)
+				}
+			})
+		}
+	}
+}

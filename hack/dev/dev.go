@@ -19,11 +19,16 @@ var samples = []string{"secret.yaml", "machine-class.yaml", "machine-class-minim
 // lookEvery is how often the state is read and shown.
 const lookEvery = 300 * time.Millisecond
 
+// settle is how long the sidecar waits for what may still show: the mock's lists do not
+// lag unless they are told to, and nobody wants to wait half a minute for the first
+// Machines, which are as young as the sidecar.
+const settle = "--stackit-settle=5s"
+
 // start starts an environment that reports to the view. Its lines say what is
 // slow, which matters on the first run.
 func start(ctx context.Context, v *view, t timing) (*localenv.Env, error) {
 	return localenv.Start(ctx,
-		localenv.WithProgress(v.progress),
+		localenv.WithProgress(v.progress), localenv.WithSidecarArgs(settle),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(t.boot), iaasmock.WithDeleteDuration(t.remove)))
 }
 

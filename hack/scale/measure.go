@@ -23,9 +23,9 @@ const tellEvery = 15 * time.Second
 // collectEvery is often enough that the mock does not forget calls before.
 const collectEvery = time.Second
 
-// The sidecar has nothing to do for idleBefore until its memory is read, which takes
-// until what its start needed is given back, and then for idleFor: the most of that
-// time counts.
+// The sidecar has nothing to do for idleBefore until its memory is read (its start is over
+// then, and Machines made later are younger than its leadership by more than clocks may
+// differ), and then for idleFor: the most of that time counts.
 const (
 	idleBefore = 15 * time.Second
 	idleFor    = 15 * time.Second

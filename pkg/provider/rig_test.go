@@ -291,8 +291,10 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 func (r *rig) session() *spi.Session {
 	r.t.Helper()
 	if r.other == nil {
+		sessions := r.sessions()
+		sessions.Limiter = nil
 		var err error
-		r.other, err = r.sessions().Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(keys().first)})
+		r.other, err = sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(keys().first)})
 		if err != nil {
 			r.t.Fatal(err)
 		}

@@ -9,7 +9,7 @@ import "runtime/debug"
 // -ldflags "-X main.version=v1.2.3".
 var version string
 
-// buildVersion is the module's version, or the commit for a build from a checkout.
+// buildVersion is the module's version, which names the commit in a build from a checkout.
 func buildVersion() string {
 	if version != "" {
 		return version
@@ -20,11 +20,6 @@ func buildVersion() string {
 	}
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {
 		return info.Main.Version
-	}
-	for _, setting := range info.Settings {
-		if setting.Key == "vcs.revision" {
-			return setting.Value
-		}
 	}
 	return "devel"
 }

@@ -24,9 +24,6 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-
 	creation := &creation{call: c}
 	server, err := creation.ensureServer(ctx)
 	if err != nil {
@@ -46,9 +43,6 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, createTimeout)
-	defer cancel()
-
 	id, addresses, err := c.initialized(ctx)
 	if errors.Is(err, errGone) || errors.Is(err, errNoServer) {
 		return nil, newError(codes.Unavailable, fmt.Sprintf("machine %s has no server that can be initialized (any more)", c.machine))
@@ -66,16 +60,13 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-
 	find := c.namedByRequest
 	if c.serverID == "" {
 		find = c.readyByLedger
 	}
 	server, err := find(ctx)
 	if errors.Is(err, errNoServer) {
-		return nil, newError(codes.NotFound, fmt.Sprintf("there is no running server of machine %s", c.machine))
+		return nil, newError(codes.NotFound, fmt.Sprintf("machine %s has no server that runs, as far as is known", c.machine))
 	}
 	if err != nil {
 		return nil, err
@@ -88,7 +79,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 		return nil, err
 	}
 	c.ledger.Adopt(c.key, server.ID)
-	connected, err := c.readConnection(ctx, server.ID)
+	connected, _, err := c.readConnection(ctx, server.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -108,9 +99,6 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, deleteTimeout)
-	defer cancel()
-
 	// The orphan collector's Machines have no deletionTimestamp: they are about the server
 	// that they name and no other.
 	deleted := request.Machine.DeletionTimestamp != nil
@@ -135,9 +123,6 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	if c.unlabelable {
 		return &driver.ListMachinesResponse{MachineList: machines}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-
 	listed, err := c.find(ctx, c.classSelector(), time.Time{})
 	if err != nil {
 		return nil, err
@@ -177,7 +162,7 @@ func volumeID(spec *corev1.PersistentVolumeSpec) string {
 }
 
 func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	server, err := p.await(ctx, createTimeout, projectID, region, serverID, func(server *Server) bool {
+	server, err := p.await(ctx, projectID, region, serverID, func(server *Server) bool {
 		return server.Status == statusActive || server.Status == statusError
 	})
 	switch {
@@ -193,7 +178,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 }
 
 func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	_, err := p.await(ctx, deleteTimeout, projectID, region, serverID, func(*Server) bool { return false })
+	_, err := p.await(ctx, projectID, region, serverID, func(*Server) bool { return false })
 	if errors.Is(err, errGone) {
 		return nil
 	}
@@ -201,12 +186,10 @@ func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region
 }
 
 // await reads a server until done says so. It is for calls that come without a Secret.
-func (p *Provider) await(ctx context.Context, timeout time.Duration, projectID, region, serverID string, done func(*Server) bool) (*Server, error) {
+func (p *Provider) await(ctx context.Context, projectID, region, serverID string, done func(*Server) bool) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
 		return nil, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
 	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
 	return p.newSessionCall(session, region).poll(serverID).until(ctx, done)
 }

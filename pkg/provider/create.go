@@ -87,35 +87,29 @@ func (c *creation) hasTimeForPost(ctx context.Context) bool {
 // says that this call cannot use it: it is gone, being deleted, or failed (then it is
 // deleted).
 func (c *creation) usable(ctx context.Context, serverID string) (*poll, error) {
-	server, err := c.present(ctx, serverID)
+	p, err := c.present(ctx, serverID)
 	if errors.Is(err, errGone) {
 		return nil, errNoServer
 	}
-	if err != nil {
-		return nil, err
-	}
-	if err := c.checkOwned(server, false); err != nil {
-		return nil, err
+	if err == nil {
+		err = c.checkOwned(p.last, false)
 	}
 	switch {
-	case server.isDeleting():
+	case err != nil:
+		return nil, err
+	case p.last.isDeleting():
 		return nil, errNoServer
-	case server.Status == statusError:
-		if err := c.discard(ctx, []Server{*server}); err != nil {
-			return nil, err
-		}
-		return nil, errNoServer
+	case p.last.Status == statusError:
+		return nil, cmp.Or(c.discard(ctx, []Server{*p.last}), errNoServer)
 	}
 	c.ledger.Adopt(c.key, serverID)
-	adopted := c.poll(serverID)
-	adopted.last, adopted.due = server, adopted.since.Add(leastPoll)
-	return adopted, nil
+	return p, nil
 }
 
 // lookUp finds the machine's server by name; errNoServer says that there surely is none.
 func (c *creation) lookUp(ctx context.Context) (*poll, error) {
-	for looks := c.lookUps(c.findNamed, c.posts > 0); ; {
-		named, err := looks.next(ctx)
+	for search := c.search(c.findNamed, c.posts > 0); ; {
+		named, err := search.next(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -127,7 +121,7 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 				return kept, err
 			}
 		}
-		if looks.certain(named) {
+		if search.conclusive(named) {
 			return nil, errNoServer
 		}
 	}

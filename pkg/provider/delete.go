@@ -14,8 +14,8 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// deleteMachine deletes every server of the machine, and looks until all that may have
-// been asked for on its behalf would show; or only the server that the request names,
+// deleteMachine deletes every server of the machine, and repeats the look-up until
+// no POST can be unseen; or it deletes only the server that the request names,
 // which is all that may be touched where the cluster is unknown.
 func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 	if onlyNamed || c.clusterUnknown && c.serverID != "" {
@@ -25,15 +25,15 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 		}
 		return c.deleteServers(ctx, server)
 	}
-	for looks := c.lookUps(c.serversToDelete, false); ; {
-		found, err := looks.next(ctx)
+	for search := c.search(c.serversToDelete, false); ; {
+		found, err := search.next(ctx)
 		if err != nil {
 			return err
 		}
 		if err := c.deleteServers(ctx, found.servers); err != nil {
 			return err
 		}
-		if looks.certain(found) {
+		if search.conclusive(found) {
 			return nil
 		}
 	}
@@ -64,14 +64,14 @@ func (c *call) serversToDelete(ctx context.Context, notBefore time.Time) (sight,
 // ownServer reads a server and checks that it is the machine's; none if it is gone. byID
 // says that the request names it.
 func (c *call) ownServer(ctx context.Context, serverID string, byID bool) ([]Server, error) {
-	server, err := c.present(ctx, serverID)
+	p, err := c.present(ctx, serverID)
 	if errors.Is(err, errGone) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	return []Server{*server}, c.checkOwned(server, byID)
+	return []Server{*p.last}, c.checkOwned(p.last, byID)
 }
 
 // deleteServers deletes the servers, which were checked to be the machine's, and waits
@@ -83,7 +83,7 @@ func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 	for i := range servers {
 		r := c.newRemoval(&servers[i])
 		// A server that is being deleted may be stuck: asking again does no harm.
-		if err := r.request(ctx); err != nil && !servers[i].isDeleting() {
+		if err := r.sendDelete(ctx); err != nil && !servers[i].isDeleting() {
 			errs = append(errs, err)
 			continue
 		}
@@ -100,8 +100,6 @@ type removal struct {
 	*poll
 	// before is the server's state before its deletion.
 	before string
-	// requested is when the last DELETE was accepted; the zero time if none was.
-	requested time.Time
 	// requests counts the DELETEs that were accepted.
 	requests int
 	// wasDeleting says that the server was seen being deleted.
@@ -110,12 +108,12 @@ type removal struct {
 
 func (c *call) newRemoval(server *Server) *removal {
 	r := &removal{poll: c.poll(server.ID), before: server.Status, wasDeleting: server.isDeleting()}
-	r.last, r.deleting, r.due = server, true, r.since.Add(leastPoll)
+	r.last, r.due = server, r.since.Add(leastPoll)
 	return r
 }
 
-// request sends a DELETE. One that is answered 404 was not accepted, and is no proof.
-func (r *removal) request(ctx context.Context) error {
+// sendDelete asks the API for the deletion. One that is answered 404 was not accepted, and is no proof.
+func (r *removal) sendDelete(ctx context.Context) error {
 	err := r.client.DeleteServer(ctx, r.id)
 	switch {
 	case isServerNotFound(err):
@@ -125,15 +123,13 @@ func (r *removal) request(ctx context.Context) error {
 	}
 	klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
 	r.requests++
-	r.requested = r.clock.Now()
-	if r.absence.deleted.IsZero() {
-		r.absence.deleted = r.requested
-	}
+	r.absence.deleted = r.clock.Now()
 	return nil
 }
 
 // awaitGone waits until the server is proved gone, and returns nil only then. A deletion
 // that fails on the way is asked for once more; one that was not accepted, with each read.
+// (When it counts as failed: deletionPatience in servers.go. HTTP retries: pkg/spi.)
 func (r *removal) awaitGone(ctx context.Context) error {
 	for {
 		seen, err := r.next(ctx)
@@ -146,16 +142,16 @@ func (r *removal) awaitGone(ctx context.Context) error {
 		server := seen.server()
 		switch {
 		case r.requests == 0:
-			err = endsWait(ctx, r.request(ctx), r.state())
+			err = endsWait(ctx, r.sendDelete(ctx), r.state())
 		case server == nil || !r.stuck(server):
 			err = nil
 		case seen.listed: // it may be old
 			err, r.doubted, r.due = nil, true, time.Time{}
 		case r.requests > 1:
-			err = newError(codes.Aborted, fmt.Sprintf("server %s was asked to go twice but is %s, will be tried again: %s",
+			err = newError(codes.Aborted, fmt.Sprintf("two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
 				r.id, server.Status, server.reason()))
 		default:
-			err = r.request(ctx)
+			err = r.sendDelete(ctx)
 			if isRefused(err) {
 				err = interruptedError(err)
 			}
@@ -174,5 +170,5 @@ func (r *removal) stuck(server *Server) bool {
 		return false
 	}
 	failed := server.Status == statusError && (r.before != statusError || r.wasDeleting)
-	return failed || r.clock.Since(r.requested) > deletionPatience
+	return failed || r.clock.Since(r.absence.deleted) > deletionPatience
 }

@@ -10,10 +10,12 @@
 //   - instrument.go has the driver's methods, core.go their stories
 //   - request.go decodes and checks a request
 //   - create.go, delete.go, status.go and nics.go are what the stories do
-//   - ownership.go says which server is ours
-//   - servers.go reads servers, with every polling number; gone.go says what proves one
-//     gone
-//   - errors.go is the table from a failure to what the manager is told
+//   - ownership.go has the labels, and says which server is ours
+//   - servers.go finds, reads and awaits servers, with every polling number; gone.go says
+//     what proves one gone; inventory.go lets callers share the reads
+//   - errors.go is the table from a failed API call to what the manager is told; a text
+//     about a decision of the driver stands where it is decided
+//   - exhaustion.go remembers which classes ran out of quota or capacity
 //   - stackit_client.go is what the driver needs of the API, sdk_client.go how the SDK
 //     does it
 //

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -35,29 +36,18 @@ func newError(code codes.Code, text string) error {
 	return &Error{Code: code, Text: text}
 }
 
-// maxFields bounds the part of a text that names wrong fields, in bytes.
-const maxFields = maxText * 2 / 3
-
-// invalidError tells all errors; where they are too long for a text, the fields
-// and the first reason.
+// invalidError tells all errors; where they are too long for a text, the first one and the
+// fields of all.
 func invalidError(errs field.ErrorList) error {
-	full := errs.ToAggregate().Error()
-	if len(full) <= maxText {
-		return newError(codes.InvalidArgument, full)
-	}
-	names, left := "", len(errs)
-	for _, err := range errs {
-		if len(names)+len(err.Field) > maxFields {
-			break
+	text := errs.ToAggregate().Error()
+	if len(text) > maxText {
+		var fields []string
+		for _, err := range errs {
+			fields = append(fields, err.Field)
 		}
-		names += err.Field + ", "
-		left--
+		text = fmt.Sprintf("%d fields are wrong: %s. The first: %v", len(errs), strings.Join(fields, ", "), errs[0])
 	}
-	if left > 0 {
-		names += fmt.Sprintf("and %d more", left)
-	}
-	return newError(codes.InvalidArgument, fmt.Sprintf("%d fields are wrong: %s. The first: %v",
-		len(errs), strings.TrimSuffix(names, ", "), errs[0]))
+	return newError(codes.InvalidArgument, text)
 }
 
 // notOurs refuses to touch a server that does not carry want under the label.
@@ -129,21 +119,11 @@ type failure struct {
 }
 
 func (f *failure) status(codes ...int) bool {
-	for _, code := range codes {
-		if f.api != nil && f.api.StatusCode == code {
-			return true
-		}
-	}
-	return false
+	return f.api != nil && slices.Contains(codes, f.api.StatusCode)
 }
 
-func (f *failure) during(calls ...apiCall) bool {
-	for _, call := range calls {
-		if f.api != nil && f.api.Call == call {
-			return true
-		}
-	}
-	return false
+func (f *failure) during(call apiCall) bool {
+	return f.api != nil && f.api.Call == call
 }
 
 func (f *failure) clientError() bool {

@@ -9,15 +9,16 @@ import "time"
 // known for random 404s, and lists lag and may be empty by mistake: no sign is enough
 // by itself.
 //
-// A sign is a GET that answers 404 in the API's form, or a list that does not show the
-// server. Lists count from when they show every request for a server (certain), GETs
-// also once our DELETE was accepted. Two signs in a row, begun at least signsApart from
+// A sign is a GET that answers 404 in the API's form (isServerNotFound in errors.go), or a
+// list that does not show the server. A read counts if it began when lists show every POST
+// for a server (certain: noPostBefore in request.go), a GET also after our DELETE was
+// accepted. Two signs in a row, begun at least signsApart from
 // each other, are the proof: a GET and a list; or two GETs, as long as no list counts;
 // or two lists that show others, if a list showed the server DELETING after our DELETE.
 type absence struct {
 	// certain is from when on a list, or a GET, that does not show the server counts.
 	certain time.Time
-	// deleted is when our DELETE was accepted; the zero time before.
+	// deleted is when our last DELETE was accepted; the zero time before.
 	deleted time.Time
 	// deletingListed says that a list showed the server DELETING after that.
 	deletingListed bool

@@ -130,11 +130,7 @@ func anyValues(labels map[string]string) map[string]any {
 func stringValues(labels map[string]any) map[string]string {
 	converted := make(map[string]string, len(labels))
 	for key, value := range labels {
-		if text, ok := value.(string); ok {
-			converted[key] = text
-		} else {
-			converted[key] = fmt.Sprint(value)
-		}
+		converted[key] = fmt.Sprint(value)
 	}
 	return converted
 }

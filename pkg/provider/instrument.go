@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,38 +27,34 @@ var _ driver.Driver = (*Provider)(nil)
 // driver call needs: a guard against panics (the manager's process would end),
 // errors in the manager's form, one log line, and the manager's metrics.
 
-// CreateMachine makes the Machine's server, or adopts the one that is there, and
-// waits until it runs and its NICs have addresses. Codes: InvalidArgument,
+// CreateMachine makes the Machine's server, or adopts the one that is there, and waits
+// until it runs, its NICs have addresses and those of the spec carry the
+// allowedAddresses. Codes: InvalidArgument,
 // ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition,
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal.
 func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
-	if request == nil {
-		request = &driver.CreateMachineRequest{}
-	}
-	return observed(ctx, p, operation{"CreateMachine", request.Machine, request.MachineClass}, request, p.createMachine)
+	request = cmp.Or(request, &driver.CreateMachineRequest{})
+	return observed(ctx, p, operation{"CreateMachine", createTimeout, request.Machine, request.MachineClass}, request, p.createMachine)
 }
 
 // InitializeMachine lets the providerSpec's allowedAddresses pass the server's
-// NICs. Without allowedAddresses it makes no API call for a server it knows.
+// NICs, and waits for their addresses. It makes no API call for a server that this process
+// has seen complete.
 // Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition,
 // Unavailable, Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
-	if request == nil {
-		request = &driver.InitializeMachineRequest{}
-	}
-	return observed(ctx, p, operation{"InitializeMachine", request.Machine, request.MachineClass}, request, p.initializeMachine)
+	request = cmp.Or(request, &driver.InitializeMachineRequest{})
+	return observed(ctx, p, operation{"InitializeMachine", createTimeout, request.Machine, request.MachineClass}, request, p.initializeMachine)
 }
 
-// GetMachineStatus finds the Machine's server. NotFound means that there is none
-// for it (without a ProviderID: none that runs), Uninitialized that
+// GetMachineStatus reads the Machine's server. NotFound means that it is gone (without a
+// ProviderID: that this process knows of none that is ready), Uninitialized that
 // InitializeMachine has something to do; the response is complete then, too.
 // Other codes: InvalidArgument, Unauthenticated, PermissionDenied,
 // FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
-	if request == nil {
-		request = &driver.GetMachineStatusRequest{}
-	}
-	return observed(ctx, p, operation{"GetMachineStatus", request.Machine, request.MachineClass}, request, p.getMachineStatus)
+	request = cmp.Or(request, &driver.GetMachineStatusRequest{})
+	return observed(ctx, p, operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}, request, p.getMachineStatus)
 }
 
 // DeleteMachine deletes the Machine's server and waits until it is gone; a server
@@ -67,30 +64,24 @@ func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMach
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal; never
 // NotFound.
 func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
-	if request == nil {
-		request = &driver.DeleteMachineRequest{}
-	}
-	return observed(ctx, p, operation{"DeleteMachine", request.Machine, request.MachineClass}, request, p.deleteMachine)
+	request = cmp.Or(request, &driver.DeleteMachineRequest{})
+	return observed(ctx, p, operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}, request, p.deleteMachine)
 }
 
 // ListMachines returns the ProviderIDs and Machine names of the class's servers
 // within the cluster: those that carry both of the driver's labels. The manager
-// deletes what it does not know of them. Codes: InvalidArgument, Unauthenticated,
-// PermissionDenied, Unavailable, DeadlineExceeded, Internal.
+// deletes what it does not know of them. Codes: InvalidArgument, FailedPrecondition (the
+// cluster is unknown), Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
-	if request == nil {
-		request = &driver.ListMachinesRequest{}
-	}
-	return observed(ctx, p, operation{"ListMachines", nil, request.MachineClass}, request, p.listMachines)
+	request = cmp.Or(request, &driver.ListMachinesRequest{})
+	return observed(ctx, p, operation{"ListMachines", callTimeout, nil, request.MachineClass}, request, p.listMachines)
 }
 
 // GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes;
 // all others are skipped.
 func (p *Provider) GetVolumeIDs(ctx context.Context, request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
-	if request == nil {
-		request = &driver.GetVolumeIDsRequest{}
-	}
-	return observed(ctx, p, operation{"GetVolumeIDs", nil, nil}, request, p.getVolumeIDs)
+	request = cmp.Or(request, &driver.GetVolumeIDsRequest{})
+	return observed(ctx, p, operation{"GetVolumeIDs", callTimeout, nil, nil}, request, p.getVolumeIDs)
 }
 
 // GenerateMachineClassForMigration answers Unimplemented: there is no older
@@ -104,7 +95,7 @@ func (p *Provider) GenerateMachineClassForMigration(context.Context, *driver.Gen
 // without one, Internal or ResourceExhausted if the server ends in ERROR, NotFound
 // if it is gone, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	_, err := observed(ctx, p, operation{name: "WaitUntilServerRunning"}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	_, err := observed(ctx, p, operation{name: "WaitUntilServerRunning", timeout: createTimeout}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerRunning(ctx, projectID, region, serverID)
 	})
 	return err
@@ -114,15 +105,16 @@ func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region
 // session that this process opened for the project. Codes: FailedPrecondition
 // without one, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	_, err := observed(ctx, p, operation{name: "WaitUntilServerDeleted"}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	_, err := observed(ctx, p, operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerDeleted(ctx, projectID, region, serverID)
 	})
 	return err
 }
 
-// operation is what a call's log line says about its request.
+// operation is a driver call: its deadline, and what its log line says.
 type operation struct {
 	name    string
+	timeout time.Duration
 	machine *v1alpha1.Machine
 	class   *v1alpha1.MachineClass
 }
@@ -135,26 +127,28 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 		ctx = context.Background()
 	}
 	ctx, calls := spi.WithCallCount(ctx)
+	ctx, cancel := context.WithTimeout(ctx, op.timeout)
+	defer cancel()
 	start := p.clock.Now()
-	response, err := guarded(ctx, request, run)
-	op.report(err, p.clock.Since(start), calls.Load())
-	return response, managersError(err)
-}
-
-// managersError is the error in the form that the manager decodes.
-func managersError(err error) error {
-	if err == nil {
-		return nil
+	response, err := func() (response *Response, err error) {
+		defer recovered(&err)
+		return run(ctx, request)
+	}()
+	elapsed, code := p.clock.Since(start), codes.OK
+	var about []any
+	if err != nil {
+		var text string
+		var api *APIError
+		code, text = classify(err)
+		about = []any{"message", text}
+		if errors.As(err, &api) && api.RequestID != "" {
+			about = append(about, "requestID", api.RequestID)
+		}
+		err = status.Error(code, text) // the form that the manager decodes
 	}
-	code, text := classify(err)
-	return status.Error(code, text)
-}
-
-// guarded turns a panic into an error.
-func guarded[Request, Response any](ctx context.Context, request Request,
-	run func(context.Context, Request) (*Response, error)) (response *Response, err error) {
-	defer recovered(&err)
-	return run(ctx, request)
+	op.measure(code, elapsed)
+	op.log(code, elapsed, calls.Load(), about)
+	return response, err
 }
 
 // recovered, deferred, replaces err by that of a panic, whose stack goes to the log.
@@ -163,23 +157,6 @@ func recovered(err *error) {
 		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
 		*err = newError(codes.Internal, "the driver failed unexpectedly; its log has the details")
 	}
-}
-
-// report feeds the metrics and the log.
-func (o *operation) report(err error, elapsed time.Duration, calls int64) {
-	code := codes.OK
-	var about []any
-	if err != nil {
-		var text string
-		code, text = classify(err)
-		about = append(about, "message", text)
-	}
-	var api *APIError
-	if errors.As(err, &api) && api.RequestID != "" {
-		about = append(about, "requestID", api.RequestID)
-	}
-	o.measure(code, elapsed)
-	o.log(code, elapsed, calls, about)
 }
 
 func (o *operation) measure(code codes.Code, elapsed time.Duration) {

@@ -35,7 +35,7 @@ func newInventory(session *spi.Session, region string, clock clock.Clock) *inven
 		return spi.Sleep(ctx, clock, session.Reads.ReserveN(now, 1).DelayFrom(now))
 	}
 	return &inventory{
-		client: newStackitClient(session, region), clock: clock, policy: policy,
+		client: &sdkClient{api: session.API, projectID: session.ProjectID, region: region}, clock: clock, policy: policy,
 		servers: recent.New[string, *serverGroup](clock, groupLifetime),
 		nics:    recent.New[string, *nicGroup](clock, groupLifetime),
 	}
@@ -80,19 +80,19 @@ func safely[V any](read func(context.Context) (V, error)) func(context.Context) 
 	}
 }
 
-// serverList is a list of servers, made ready for many questions.
+// serverList is a list of servers, made ready for many requests.
 type serverList struct {
 	all       []Server
 	byID      map[string]int
-	byMachine map[string][]int
+	byMachine map[string][]Server
 }
 
 func newServerList(servers []Server) serverList {
-	list := serverList{all: servers, byID: make(map[string]int, len(servers)), byMachine: make(map[string][]int, len(servers))}
+	list := serverList{all: servers, byID: make(map[string]int, len(servers)), byMachine: make(map[string][]Server, len(servers))}
 	for i := range servers {
 		list.byID[servers[i].ID] = i
 		if machine, ok := servers[i].Labels[StackitMachineLabel]; ok {
-			list.byMachine[machine] = append(list.byMachine[machine], i)
+			list.byMachine[machine] = append(list.byMachine[machine], servers[i])
 		}
 	}
 	return list
@@ -100,18 +100,14 @@ func newServerList(servers []Server) serverList {
 
 // matching returns the servers that match the selector.
 func (l serverList) matching(selector map[string]string) []Server {
-	found := []Server{}
+	candidates := l.all
 	if machine, ok := selector[StackitMachineLabel]; ok {
-		for _, i := range l.byMachine[machine] {
-			if matches(&l.all[i], selector) {
-				found = append(found, l.all[i])
-			}
-		}
-		return found
+		candidates = l.byMachine[machine]
 	}
-	for i := range l.all {
-		if matches(&l.all[i], selector) {
-			found = append(found, l.all[i])
+	var found []Server
+	for i := range candidates {
+		if matches(&candidates[i], selector) {
+			found = append(found, candidates[i])
 		}
 	}
 	return found

@@ -90,24 +90,27 @@ func (c *call) knownConnection(serverID string) connection {
 // allowedAddresses, and says how far they are then. It makes no API call for a server
 // that this process has seen complete.
 func (c *call) connect(ctx context.Context, serverID string) (connection, error) {
+	known, nics, err := c.readConnection(ctx, serverID)
+	if selected := c.selectNICs(nics); err == nil && !known.complete() && len(selected) >= c.expectedNICs() {
+		for i := range selected {
+			if err := c.allowOnNIC(ctx, &selected[i]); err != nil {
+				return known, err
+			}
+		}
+		c.ledger.SawAllowed(c.key, serverID, c.wanted())
+		known.allowed = true
+	}
+	return known, err
+}
+
+// readConnection reads how far the NICs of the machine's server are, unless this process
+// has seen them complete.
+func (c *call) readConnection(ctx context.Context, serverID string) (connection, []NIC, error) {
 	if known := c.knownConnection(serverID); known.complete() {
-		return known, nil
+		return known, nil, nil
 	}
 	nics, err := c.readNICs(ctx, serverID)
-	if err != nil {
-		return c.knownConnection(serverID), err
-	}
-	selected := c.selectNICs(nics)
-	if len(selected) < c.expectedNICs() {
-		return c.knownConnection(serverID), nil
-	}
-	for i := range selected {
-		if err := c.allowOnNIC(ctx, &selected[i]); err != nil {
-			return c.knownConnection(serverID), err
-		}
-	}
-	c.ledger.SawAllowed(c.key, serverID, c.wanted())
-	return c.knownConnection(serverID), nil
+	return c.knownConnection(serverID), nics, err
 }
 
 // wanted is a fingerprint of the allowed addresses and where they belong.

@@ -21,7 +21,7 @@ const (
 	// shows in a list. The promise "never two servers for a machine" holds up to it.
 	DefaultSettle = 30 * time.Second
 
-	// createTimeout is CreateMachine's and InitializeMachine's.
+	// createTimeout is the deadline of CreateMachine and InitializeMachine.
 	createTimeout = 5 * time.Minute
 	deleteTimeout = 10 * time.Minute
 	// callTimeout bounds the calls that wait for nothing: the retries of a handful
@@ -51,8 +51,8 @@ type Provider struct {
 	setup     sync.Once
 	ledger    *ledger.Ledger
 	exhausted *exhaustion
-	// began is when this process was called first.
-	began time.Time
+	// firstCall is when this process was called first.
+	firstCall time.Time
 	// sessions are the newest of each project.
 	sessions    *recent.Map[string, *spi.Session]
 	inventories *recent.Map[inventoryKey, *inventory]
@@ -119,19 +119,8 @@ func (p *Provider) init() {
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.inventories = recent.New[inventoryKey, *inventory](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
-		p.began = p.clock.Now()
+		p.firstCall = p.clock.Now()
 	})
-}
-
-// session returns the session of the credentials, and remembers it as the project's
-// newest.
-func (p *Provider) session(credentials spi.Credentials) (*spi.Session, error) {
-	session, err := p.SPI.Session(credentials)
-	if err != nil {
-		return nil, err
-	}
-	p.sessions.Set(credentials.ProjectID, session)
-	return session, nil
 }
 
 // inventoryOf is what all calls of the session read through.
@@ -142,11 +131,11 @@ func (p *Provider) inventoryOf(session *spi.Session, region string) *inventory {
 	return found
 }
 
-// inheritedUntil is when everything shows that a predecessor may have asked for on behalf
-// of a Machine that was created then; the zero time if none can have worked on it. The
+// noPredecessorBefore returns when a predecessor's last POST must show in lists, for a
+// Machine that was created then; the zero time if no predecessor can have worked on it. The
 // orphan collector's Machines have no creation time: they name their server.
-func (p *Provider) inheritedUntil(created time.Time) time.Time {
-	since := p.began
+func (p *Provider) noPredecessorBefore(created time.Time) time.Time {
+	since := p.firstCall
 	if p.actingSince != nil {
 		if known := p.actingSince(); !known.IsZero() {
 			since = known
@@ -163,8 +152,4 @@ func (p *Provider) warnedFirst(warning string) bool {
 	_, before := p.warned.Lookup(warning)
 	p.warned.Set(warning, true)
 	return !before
-}
-
-func newStackitClient(session *spi.Session, region string) StackitClient {
-	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
 }

@@ -42,9 +42,9 @@ type call struct {
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger.Ledger
 	key    ledger.Key
-	// inherited is when a look-up must begin so that it sees what a predecessor may have
-	// asked for; the zero time if none has worked on the machine.
-	inherited time.Time
+	// noPredecessorBefore is when a look-up must begin so that it sees every POST of a
+	// predecessor; the zero time if none has worked on the machine.
+	noPredecessorBefore time.Time
 }
 
 // strictness of decoding a request.
@@ -86,16 +86,17 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 		return nil, newError(codes.InvalidArgument, "the request has no Secret")
 	}
 	in := decodeInputs(machine, class, secret, p.strictSpec)
-	session, err := p.session(spi.Credentials{ProjectID: in.secret.ProjectID, ServiceAccountKey: in.secret.ServiceAccountKey})
+	session, err := p.SPI.Session(spi.Credentials{ProjectID: in.secret.ProjectID, ServiceAccountKey: in.secret.ServiceAccountKey})
 	if err := in.problems(mode, err); err != nil {
 		return nil, err
 	}
+	p.sessions.Set(session.ProjectID, session)
 	p.warn(in)
 	c := p.newSessionCall(session, in.spec.Region)
 	c.identity, c.spec, c.rawSpec = in.identity, in.spec, string(class.ProviderSpec.Raw)
 	c.key.Machine = in.identity.machine
 	if machine != nil {
-		c.inherited = p.inheritedUntil(machine.CreationTimestamp.Time)
+		c.noPredecessorBefore = p.noPredecessorBefore(machine.CreationTimestamp.Time)
 	}
 	return c, nil
 }
@@ -128,10 +129,10 @@ func (p *Provider) warn(in *inputs) {
 // is in doubt.
 func (c *call) noPostBefore() time.Time {
 	entry := c.ledger.Get(c.key)
-	if own := entry.NoPostBefore(); own.After(c.inherited) {
+	if own := entry.NoPostBefore(); own.After(c.noPredecessorBefore) {
 		return own
 	}
-	return c.inherited
+	return c.noPredecessorBefore
 }
 
 // inputs are a request's, decoded, with all that is wrong with them.

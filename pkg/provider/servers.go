@@ -101,43 +101,43 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time) (sight, error
 	return named, nil
 }
 
-// lookUps look for servers of the machine, on the poll interval, until it is certain that
-// no POST has a result that they did not see.
-type lookUps struct {
+// search is a series of look-ups for the machine's servers, on the poll interval, until no
+// POST can have a result that it did not see.
+type search struct {
 	*call
-	look       func(ctx context.Context, notBefore time.Time) (sight, error)
+	lookUp     func(ctx context.Context, notBefore time.Time) (sight, error)
 	start, due time.Time
 	// waiting says that the wait has begun: a look-up that fails does not end it.
 	waiting bool
 }
 
-func (c *call) lookUps(look func(context.Context, time.Time) (sight, error), waiting bool) *lookUps {
-	return &lookUps{call: c, look: look, start: c.clock.Now(), waiting: waiting}
+func (c *call) search(lookUp func(context.Context, time.Time) (sight, error), waiting bool) *search {
+	return &search{call: c, lookUp: lookUp, start: c.clock.Now(), waiting: waiting}
 }
 
 // next returns what the next look-up shows.
-func (l *lookUps) next(ctx context.Context) (sight, error) {
+func (s *search) next(ctx context.Context) (sight, error) {
 	for {
-		found, err := l.look(ctx, l.due)
-		now := l.clock.Now()
-		l.due = now.Add(pollInterval(now.Sub(l.start)))
-		if settled := l.noPostBefore(); settled.After(now) && settled.Before(l.due) {
-			l.due = settled
+		found, err := s.lookUp(ctx, s.due)
+		now := s.clock.Now()
+		s.due = now.Add(pollInterval(now.Sub(s.start)))
+		if settled := s.noPostBefore(); settled.After(now) && settled.Before(s.due) {
+			s.due = settled
 		}
-		if err == nil || !l.waiting {
-			l.waiting = true
+		if err == nil || !s.waiting {
+			s.waiting = true
 			return found, err
 		}
-		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", l.machine)
+		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", s.machine)
 		if err := endsWait(ctx, err, state); err != nil {
 			return sight{}, err
 		}
 	}
 }
 
-// certain says that a look-up could see the result of every POST that is open now.
-func (l *lookUps) certain(found sight) bool {
-	return l.unlabelable || !found.began.Before(l.noPostBefore())
+// conclusive says that a look-up could see the result of every POST that is open now.
+func (s *search) conclusive(found sight) bool {
+	return s.unlabelable || !found.began.Before(s.noPostBefore())
 }
 
 // withoutDeleting parts the servers from those that are being deleted.
@@ -156,15 +156,12 @@ func withoutDeleting(servers []Server) (staying, deleting []Server) {
 type poll struct {
 	*call
 	id string
-	// since is the POST, or the begin of the wait: it makes the poll interval.
+	// since is the POST, or the start of the wait: the poll interval follows from it.
 	since time.Time
 	// due is when the next read is.
 	due time.Time
 	// absence are the signs that the server is gone.
 	absence absence
-	// deleting says that the server was asked to go: a list that does not show it is an
-	// answer.
-	deleting bool
 	// doubted asks for a GET: what the last list showed may be old.
 	doubted bool
 	// last is the server as it was seen last; nil before.
@@ -229,7 +226,8 @@ func (p *poll) request() coalesce.Request[serverList, sight] {
 		request.Single = safely(p.list)
 		request.Pick = func(list serverList, _ time.Time) (sight, bool) { return list.of(p.id), true }
 	default:
-		absenceTells := p.deleting && p.inScope()
+		// Of a server that is to go, a list that does not show it is an answer.
+		absenceTells := !p.absence.deleted.IsZero() && p.inScope()
 		request.Pick = func(list serverList, began time.Time) (sight, bool) {
 			seen := list.of(p.id)
 			return seen, seen.server() != nil || absenceTells && !began.Before(p.absence.certain)
@@ -294,14 +292,15 @@ func (p *poll) state() string {
 	}
 }
 
-// present reads the server until a read shows it, or proves it gone (errGone). The error
-// of the first read is the call's.
-func (c *call) present(ctx context.Context, serverID string) (*Server, error) {
+// present reads the server until a read shows it (the poll's last), or proves it gone
+// (errGone). The error of the first read is the call's.
+func (c *call) present(ctx context.Context, serverID string) (*poll, error) {
 	p := c.poll(serverID)
-	if seen, err := p.next(ctx); err != nil || seen.server() != nil {
-		return seen.server(), err
+	seen, err := p.next(ctx)
+	if err == nil && seen.server() == nil {
+		_, err = p.until(ctx, func(*Server) bool { return true })
 	}
-	return p.until(ctx, func(*Server) bool { return true })
+	return p, err
 }
 
 // until reads the server until done says so, or it is proved gone (errGone).

@@ -19,7 +19,7 @@ import (
 // region. Every error of it is an *APIError, or wraps one.
 type StackitClient interface {
 	// CreateServer asks for a server. An error with an unknown outcome
-	// (APIError.Unknown) may have made one.
+	// (outcomeUnknown in errors.go) may have made one.
 	CreateServer(ctx context.Context, server *ServerRequest) (*Server, error)
 	// GetServer reads one server.
 	GetServer(ctx context.Context, serverID string) (*Server, error)

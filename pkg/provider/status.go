@@ -58,19 +58,6 @@ func (c *call) namedByRequest(ctx context.Context) (*Server, error) {
 	}
 }
 
-// readConnection reads how far the NICs of the machine's server are, unless this
-// process knows that nothing is left to do.
-func (c *call) readConnection(ctx context.Context, serverID string) (connection, error) {
-	known := c.knownConnection(serverID)
-	if known.complete() {
-		return known, nil
-	}
-	if _, err := c.readNICs(ctx, serverID); err != nil {
-		return known, err
-	}
-	return c.knownConnection(serverID), nil
-}
-
 // initialized returns the machine's server once its NICs carry what they should, and
 // their addresses. It makes no API call for one that this process has seen so.
 func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.NodeAddress, err error) {
@@ -107,18 +94,16 @@ func (c *call) serverToInitialize(ctx context.Context) (*poll, error) {
 		}
 		id = staying[0].ID
 	}
-	server, err := c.present(ctx, id)
+	p, err := c.present(ctx, id)
 	if errors.Is(err, errGone) {
 		return nil, errNoServer
+	}
+	if err == nil {
+		err = c.checkOwned(p.last, id == c.serverID)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkOwned(server, id == c.serverID); err != nil {
-		return nil, err
-	}
 	c.ledger.Adopt(c.key, id)
-	p := c.poll(id)
-	p.last, p.due = server, p.since.Add(leastPoll)
 	return p, nil
 }

@@ -37,7 +37,8 @@ type Fence struct {
 
 // NewFence returns a Fence that begins to watch now; Run must tick from then on.
 // tolerated is the longest time between two ticks that is no pause, more than 500 ms;
-// hold is how long after a noted pause no attempt is sent.
+// hold is how long after a noted pause no attempt is sent. The sidecar's values are in
+// cmd/machine-controller/leading.go.
 func NewFence(clock clock.WithTicker, tolerated, hold time.Duration) *Fence {
 	return &Fence{clock: clock, tolerated: tolerated, hold: hold, ticked: clock.Now()}
 }

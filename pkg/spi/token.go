@@ -4,12 +4,9 @@
 package spi
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -143,9 +140,8 @@ func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
 			err = &TokenError{Err: fmt.Errorf("fetching an access token: unexpected failure (%T)", cause)}
 		}
 	}()
-	answer := &answerRecorder{next: t.next}
 	flow := &clients.KeyFlow{}
-	if err := flow.Init(t.flowConfig(answer)); err != nil {
+	if err := flow.Init(t.flowConfig(t.next)); err != nil {
 		return "", time.Time{}, &TokenError{Refused: true, Err: errors.New("the service-account key cannot be used")}
 	}
 	requested := t.clock.Now()
@@ -156,7 +152,7 @@ func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
 	if !isHeaderValue(token) {
 		return "", time.Time{}, &TokenError{Err: errors.New("the token endpoint answered without a usable access token")}
 	}
-	expires := expiry(token, answer.expiresIn, requested)
+	expires := expiry(token, requested)
 	if earliest := requested.Add(shortestLifetime); expires.Before(earliest) {
 		expires = earliest
 	}
@@ -185,16 +181,14 @@ func (t *tokenSource) failure(err error) error {
 		Err: fmt.Errorf("fetching an access token: the token endpoint answered with status %d", answer.StatusCode)}
 }
 
-// expiry of a token: its exp claim, else what the endpoint said, else a guess.
-func expiry(token string, expiresIn time.Duration, requested time.Time) time.Time {
+// expiry of a token: its exp claim, else a guess. If that is too late a 401 tells, and the
+// token is renewed.
+func expiry(token string, requested time.Time) time.Time {
 	parsed, _, err := jwt.NewParser().ParseUnverified(token, &jwt.RegisteredClaims{})
 	if err == nil {
 		if exp, err := parsed.Claims.GetExpirationTime(); err == nil && exp != nil {
 			return exp.Time
 		}
-	}
-	if expiresIn > 0 {
-		return requested.Add(expiresIn)
 	}
 	return requested.Add(unknownLifetime)
 }
@@ -202,30 +196,4 @@ func expiry(token string, expiresIn time.Duration, requested time.Time) time.Tim
 // isHeaderValue says whether the token can stand in a header.
 func isHeaderValue(token string) bool {
 	return token != "" && strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
-}
-
-// answerRecorder notes expires_in, which the key flow does not hand on.
-type answerRecorder struct {
-	next      http.RoundTripper
-	expiresIn time.Duration
-}
-
-// RoundTrip implements http.RoundTripper.
-func (r *answerRecorder) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := r.next.RoundTrip(request)
-	if err != nil {
-		return nil, err
-	}
-	body, err := io.ReadAll(response.Body) // in memory already: see whole
-	if err != nil {
-		return nil, err
-	}
-	response.Body = io.NopCloser(bytes.NewReader(body))
-	var answer struct {
-		ExpiresIn int `json:"expires_in"`
-	}
-	if json.Unmarshal(body, &answer) == nil {
-		r.expiresIn = time.Duration(answer.ExpiresIn) * time.Second
-	}
-	return response, nil
 }

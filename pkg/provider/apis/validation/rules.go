@@ -47,14 +47,15 @@ func optionalUUID(text string, path *field.Path) field.ErrorList {
 	return requiredUUID(text, path)
 }
 
-func uniqueUUIDs(list []string, path *field.Path) field.ErrorList {
+// unique checks the items of a list. The API: "Duplicate items in the list".
+func unique(list []string, path *field.Path, check func(string, *field.Path) field.ErrorList) field.ErrorList {
 	var errs field.ErrorList
 	for i, text := range list {
 		if slices.Contains(list[:i], text) {
 			errs = append(errs, field.Duplicate(path.Index(i), text))
 			continue
 		}
-		errs = append(errs, requiredUUID(text, path.Index(i))...)
+		errs = append(errs, check(text, path.Index(i))...)
 	}
 	return errs
 }

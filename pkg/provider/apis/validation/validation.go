@@ -6,7 +6,6 @@ package validation
 import (
 	"fmt"
 	"net/netip"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -22,9 +21,9 @@ func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.Error
 	errs = append(errs, ValidateLabels(spec.Labels, path.Child("labels"))...)
 	errs = append(errs, validateNetworking(spec.Networking, path.Child("networking"))...)
 	errs = append(errs, validateAllowedAddresses(spec.AllowedAddresses, path.Child("allowedAddresses"))...)
-	errs = append(errs, validateSecurityGroups(spec.SecurityGroups, path.Child("securityGroups"))...)
+	errs = append(errs, unique(spec.SecurityGroups, path.Child("securityGroups"), validateSecurityGroup)...)
 	errs = append(errs, validateBoot(spec, path)...)
-	errs = append(errs, uniqueUUIDs(spec.Volumes, path.Child("volumes"))...)
+	errs = append(errs, unique(spec.Volumes, path.Child("volumes"), requiredUUID)...)
 	errs = append(errs, validateKeypairName(spec.KeypairName, path.Child("keypairName"))...)
 	errs = append(errs, optionalUUID(spec.AffinityGroup, path.Child("affinityGroup"))...)
 	errs = append(errs, validateServiceAccountMails(spec.ServiceAccountMails, path.Child("serviceAccountMails"))...)
@@ -53,7 +52,7 @@ func validateNetworking(networking *apis.Networking, path *field.Path) field.Err
 		return field.ErrorList{field.Forbidden(path, "networkId and nicIds exclude each other: set one")}
 	}
 	errs := optionalUUID(networking.NetworkID, path.Child("networkId"))
-	return append(errs, uniqueUUIDs(networking.NICIDs, path.Child("nicIds"))...)
+	return append(errs, unique(networking.NICIDs, path.Child("nicIds"), requiredUUID)...)
 }
 
 func validateAllowedAddresses(addresses []string, path *field.Path) field.ErrorList {
@@ -74,17 +73,8 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
-func validateSecurityGroups(groups []string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
-	for i, group := range groups {
-		if slices.Contains(groups[:i], group) {
-			// The API: "Duplicate items in the list".
-			errs = append(errs, field.Duplicate(path.Index(i), group))
-			continue
-		}
-		errs = append(errs, requiredName(group, path.Index(i), "the name or UUID of a security group")...)
-	}
-	return errs
+func validateSecurityGroup(group string, path *field.Path) field.ErrorList {
+	return requiredName(group, path, "the name or UUID of a security group")
 }
 
 func validateKeypairName(name string, path *field.Path) field.ErrorList {

@@ -67,9 +67,7 @@ type Result[V any] struct {
 	Value V
 	// Began is when the read began.
 	Began time.Time
-	// Listed says that a list served the request.
-	Listed bool
-	Err    error
+	Err   error
 }
 
 // Group shares the reads of one scope. Its goroutine runs while somebody waits.
@@ -276,7 +274,7 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 		if w.asked.After(began) {
 			return false
 		}
-		result, served := Result[V]{Began: began, Listed: true, Err: err}, err != nil
+		result, served := Result[V]{Began: began, Err: err}, err != nil
 		if !served && w.Pick != nil {
 			result.Value, served = w.Pick(list, began)
 		}

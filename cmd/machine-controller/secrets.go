@@ -55,7 +55,7 @@ func dropModules(flags *pflag.FlagSet) {
 // (machinecontroller/userdata.go).
 var secret = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b` +
 	`|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*` +
-	`|-----BEGIN [A-Z ]*PRIVATE KEY-----`)
+	`|(?s:-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z))`)
 
 const redacted = "<redacted>"
 
@@ -88,6 +88,8 @@ func redact(args []any) []any {
 		switch value := arg.(type) {
 		case string:
 			text = value
+		case []byte:
+			text = string(value)
 		case error:
 			text = value.Error()
 		default:

@@ -153,3 +153,21 @@ func TestGenerateMachineClassForMigrationIsUnimplemented(t *testing.T) {
 		wantCode(t, err, codes.Unimplemented)
 	})
 }
+
+// A server that was seen, and goes while it is waited for.
+func TestWaitUntilServerDeletedSeesItGo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.list() // opens a session
+		id := r.makeServer("m1", nil)
+		<-time.After(20 * time.Second)
+		time.AfterFunc(3*time.Second, func() { r.deleteByHand(id) })
+		start := time.Now()
+		if err := r.provider().WaitUntilServerDeleted(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(start); took > 20*time.Second {
+			t.Errorf("noticed after %s", took)
+		}
+	})
+}

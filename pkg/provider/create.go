@@ -142,9 +142,10 @@ func (c *creation) retryStuckDeletions(ctx context.Context, deleting []Server) {
 	}
 }
 
-// keepOne keeps one of the machine's servers and deletes the others, which the manager's
-// orphan collector leaves alone while the machine is in creation. A list may lag: the
-// one to keep is read.
+// keepOne keeps the best of the machine's servers that can be used, and asks for the
+// deletion of the others, which the manager's orphan collector leaves alone while the
+// machine is in creation. Nobody waits for that: a duplicate that cannot be deleted must
+// not keep a machine from coming up. A list may lag: the one to keep is read first.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
 	slices.SortFunc(servers, func(a, b Server) int {
 		return cmp.Or(
@@ -152,16 +153,22 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error)
 			a.CreatedAt.Compare(b.CreatedAt),
 			cmp.Compare(a.ID, b.ID))
 	})
-	if rest := servers[1:]; len(rest) > 0 {
-		if err := c.discard(ctx, rest); err != nil {
+	for i := range servers {
+		kept, err := c.usable(ctx, servers[i].ID)
+		if errors.Is(err, errNoServer) {
+			continue
+		}
+		if err != nil {
 			return nil, err
 		}
-	}
-	kept, err := c.usable(ctx, servers[0].ID)
-	if err == nil {
 		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
+		for _, other := range servers[i+1:] {
+			err := c.client.DeleteServer(ctx, other.ID)
+			klog.InfoS("Deleting a second server of a machine", "machine", c.machine, "server", other.ID, "status", other.Status, "err", err)
+		}
+		return kept, nil
 	}
-	return kept, err
+	return nil, errNoServer
 }
 
 // rank of a server among several: the one that runs first, ERROR last.

@@ -280,3 +280,49 @@ func TestCreateMachineBridgesAnUnreliableAPI(t *testing.T) {
 		})
 	}
 }
+
+// A list may show a server that is gone: the one that runs is not deleted for it.
+func TestCreateMachineKeepsTheServerThatExists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(25*time.Second))
+		gone := r.makeServer("m1", nil)
+		<-time.After(5 * time.Second)
+		runs := r.makeServer("m1", nil)
+		<-time.After(time.Minute)
+		r.deleteByHand(gone)
+		<-time.After(10 * time.Second)
+		response := r.mustCreate(machine("m1"))
+		if left := r.onlyServer(); left.ID != runs || response.ProviderID != providerIDOf(runs) {
+			t.Errorf("%s is left and %s the answer, want %s", left.ID, response.ProviderID, runs)
+		}
+	})
+}
+
+func TestCreateMachineAdoptsBesideAServerThatCannotBeDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.makeRunning("m1")
+		running := r.onlyServer().ID
+		broken := r.makeServer("m1", nil)
+		if err := r.cloud.SetServerStatus(broken, iaasmock.StatusError, "broken"); err != nil {
+			t.Fatal(err)
+		}
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: broken, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
+		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(running) {
+			t.Errorf("the answer is %s, want %s", response.ProviderID, running)
+		}
+	})
+}
+
+// Capacity is capacity, whatever status it comes with.
+func TestCreateMachineWithoutAHostForTheRequest(t *testing.T) {
+	for _, status := range []int{400, 403, 409} {
+		bubble(t, fmt.Sprint(status), func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status,
+				Body: fmt.Sprintf(`{"code":%d,"msg":"No valid host was found."}`, status)})
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, codes.ResourceExhausted)
+		})
+	}
+}

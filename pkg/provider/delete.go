@@ -25,7 +25,15 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 		}
 		return c.deleteServers(ctx, server)
 	}
-	for search := c.search(c.serversToDelete, false); ; {
+	named := []string{c.serverID} // read once, whatever was proved before this call
+	toDelete := func(ctx context.Context, notBefore time.Time) (sight, error) {
+		found, err := c.serversToDelete(ctx, notBefore, named...)
+		if err == nil {
+			named = nil
+		}
+		return found, err
+	}
+	for search := c.search(toDelete, false); ; {
 		found, err := search.next(ctx)
 		if err != nil {
 			return err
@@ -39,17 +47,19 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 	}
 }
 
-// serversToDelete are the machine's servers by name, the one that the request names, and
-// the one that this process knows; each is checked to be the machine's. Those that are
-// being deleted are among them: they are waited for.
-func (c *call) serversToDelete(ctx context.Context, notBefore time.Time) (sight, error) {
+// serversToDelete are the machine's servers by name, those with the IDs, and the one that
+// this process knows; each is checked to be the machine's. Those that are being deleted are
+// among them: they are waited for.
+func (c *call) serversToDelete(ctx context.Context, notBefore time.Time, ids ...string) (sight, error) {
 	found, err := c.findNamed(ctx, notBefore) // as a rule it finds them all
 	if err != nil {
 		return sight{}, err
 	}
-	entry := c.ledger.Get(c.key)
-	for _, id := range []string{c.serverID, entry.ServerID} {
-		if id == "" || entry.Gone(id) || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
+	if known := c.ledger.Get(c.key).ServerID; !slices.Contains(ids, known) {
+		ids = append(ids, known)
+	}
+	for _, id := range ids {
+		if id == "" || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
 			continue
 		}
 		server, err := c.ownServer(ctx, id, id == c.serverID)
@@ -98,7 +108,9 @@ func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 // removal is the deletion of one server.
 type removal struct {
 	*poll
-	// before is the server's state before its deletion.
+	// notAccepted says that the last DELETE was answered 404.
+	notAccepted bool
+	// before is the server's state before the last DELETE.
 	before string
 	// requests counts the DELETEs that were accepted.
 	requests int
@@ -115,8 +127,9 @@ func (c *call) newRemoval(server *Server) *removal {
 // sendDelete asks the API for the deletion. One that is answered 404 was not accepted, and is no proof.
 func (r *removal) sendDelete(ctx context.Context) error {
 	err := r.client.DeleteServer(ctx, r.id)
+	r.notAccepted = isServerNotFound(err)
 	switch {
-	case isServerNotFound(err):
+	case r.notAccepted:
 		return nil
 	case err != nil:
 		return err
@@ -141,7 +154,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 		}
 		server := seen.server()
 		switch {
-		case r.requests == 0:
+		case r.notAccepted:
 			err = endsWait(ctx, r.sendDelete(ctx), r.state())
 		case server == nil || !r.stuck(server):
 			err = nil
@@ -151,6 +164,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 			err = newError(codes.Aborted, fmt.Sprintf("two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
 				r.id, server.Status, server.reason()))
 		default:
+			r.before, r.wasDeleting = server.Status, false
 			err = r.sendDelete(ctx)
 			if isRefused(err) {
 				err = interruptedError(err)
@@ -162,8 +176,8 @@ func (r *removal) awaitGone(ctx context.Context) error {
 	}
 }
 
-// stuck says whether the deletion has failed: the server is in ERROR, or is still as it
-// was before.
+// stuck says whether the deletion has failed: the server is in ERROR, or is not being
+// deleted yet when the patience is over.
 func (r *removal) stuck(server *Server) bool {
 	if server.isDeleting() {
 		r.wasDeleting = true

@@ -306,3 +306,65 @@ func TestCredentialsRefusedAtTheSecondDeleteEndTheWait(t *testing.T) {
 		r.wantNothingLeft()
 	})
 }
+
+// What was proved gone long ago, by mistake, is believed no more.
+func TestDeleteMachineDoubtsWhatWasGoneLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		response := r.mustCreate(machine("m1"))
+		<-time.After(2 * time.Minute)
+		m := withID(r.deleted(machine("m1")), response.ProviderID)
+		r.cloud.Inject(randomNotFound)
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true})
+		_, err := r.status(m)
+		wantCode(t, err, codes.NotFound)
+		<-time.After(40 * time.Minute)
+		if err := r.delete(m); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// Nor is a second DELETE failed because the state of before shows for a moment.
+func TestDeleteMachineHasPatienceWithItsSecondDELETE(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		response := r.mustCreate(machine("m1"))
+		id := r.onlyServer().ID
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
+		r.cloud.ResetCalls()
+		done := start(func() error { return r.delete(withID(r.deleted(machine("m1")), response.ProviderID)) })
+		for r.cloud.CallCounts()["DeleteServer"] < 2 {
+			<-time.After(50 * time.Millisecond)
+		}
+		body := fmt.Sprintf(`{"id":%q,"name":"m1","machineType":"t1.1","status":"ERROR","labels":{%q:"m1",%q:"class-a",%q:"shoot-a"}}`,
+			id, provider.StackitMachineLabel, provider.StackitMachineClassLabel, clusterLabel)
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 2, Status: http.StatusOK, Body: body})
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// A DELETE that is refused for a server that goes anyway is not sent with every read.
+func TestDeleteMachineOfABusyServerThatGoesAsksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithDeleteDuration(time.Minute))
+		r.makeRunning("m1")
+		id := r.onlyServer().ID
+		<-time.After(time.Minute)
+		r.deleteByHand(id)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict})
+		r.cloud.ResetCalls()
+		if err := r.delete(withID(r.deleted(machine("m1")), providerIDOf(id))); err != nil {
+			t.Fatal(err)
+		}
+		if asked := r.cloud.CallCounts()["DeleteServer"]; asked > 2 {
+			t.Errorf("%d DELETEs", asked)
+		}
+		r.wantNothingLeft()
+	})
+}

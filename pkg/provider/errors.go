@@ -45,7 +45,7 @@ func invalidError(errs field.ErrorList) error {
 		for _, err := range errs {
 			fields = append(fields, err.Field)
 		}
-		text = fmt.Sprintf("%d fields are wrong: %s. The first: %v", len(errs), strings.Join(fields, ", "), errs[0])
+		text = fmt.Sprintf("%d fields are wrong, the first: %v. All: %s", len(errs), errs[0], strings.Join(fields, ", "))
 	}
 	return newError(codes.InvalidArgument, text)
 }
@@ -96,7 +96,7 @@ func exhaustedText(message string) string {
 }
 
 var (
-	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed`)
+	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed|exceed.*quota`)
 	quotaOfCalls  = regexp.MustCompile(`(?i)\brate\b|requests`)
 	noHost        = regexp.MustCompile(`(?i)no valid host|not enough hosts`)
 	// aboutProject recognises a 404 about the project instead of the server.
@@ -146,6 +146,9 @@ func prefixed(prefix string) func(*failure) string {
 // Unavailable, Aborted and DeadlineExceeded come back after 5 s, ResourceExhausted
 // after a period of its own, all others after minutes.
 var rules = []rule{
+	{"no capacity", func(f *failure) bool {
+		return f.during(callCreateServer) && noHost.MatchString(f.api.Message)
+	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
 	{"quota exceeded", func(f *failure) bool {
 		return f.clientError() && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
 	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
@@ -161,7 +164,8 @@ var rules = []rule{
 	{"forbidden", func(f *failure) bool { return f.status(http.StatusForbidden) },
 		codes.PermissionDenied, prefixed("the service account is not authorized, check its permissions and that it belongs to the Secret's project")},
 	{"bad request", func(f *failure) bool {
-		return f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+		return (f.during(callCreateServer) || f.during(callUpdateNIC)) &&
+			f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
 	}, codes.InvalidArgument, prefixed("the API refused the request, check the providerSpec")},
 	{"referenced resource missing", func(f *failure) bool {
 		return f.during(callCreateServer) && f.status(http.StatusNotFound)

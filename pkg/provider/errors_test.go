@@ -38,6 +38,9 @@ func TestClassify(t *testing.T) {
 	}{
 		{"quota exceeded", api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
 		{"quota exceeded", api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
+		{"quota exceeded", api(callCreateServer, 400, "this exceeds the quota"), codes.ResourceExhausted, "Quota exceeded"},
+		{"no capacity", api(callCreateServer, 500, "No valid host was found"), codes.ResourceExhausted, "There are not enough hosts available"},
+		{"anything else of the API", api(callListServers, 400, "invalid label selector"), codes.Unavailable, "label selector"},
 		{"too many requests", api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
 		{"too many requests", api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
 		{"quota exceeded", api(callCreateServer, 429, "Quota exceeded for nics"), codes.ResourceExhausted, "Quota exceeded"},

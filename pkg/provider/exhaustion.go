@@ -12,7 +12,7 @@ import (
 )
 
 // exhaustedFor is how long a class that ran out of quota or capacity is answered
-// so again without asking the API: every event of a class makes the manager call
+// so again without a POST: every event of a class makes the manager call
 // for all of its machines, whatever its retry period.
 const exhaustedFor = time.Minute
 

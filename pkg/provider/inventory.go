@@ -31,6 +31,9 @@ type inventory struct {
 func newInventory(session *spi.Session, region string, clock clock.Clock) *inventory {
 	policy := readPolicy
 	policy.Turn = func(ctx context.Context) error {
+		if session.Reads == nil { // another SessionProviderInterface may have no limit
+			return nil
+		}
 		now := clock.Now()
 		return spi.Sleep(ctx, clock, session.Reads.ReserveN(now, 1).DelayFrom(now))
 	}

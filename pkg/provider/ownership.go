@@ -72,7 +72,8 @@ func (i identity) serverLabels(specLabels map[string]string) map[string]string {
 // machineSelector finds the machine's servers. Without a cluster label two
 // clusters may have a machine of one name: then the class must match too.
 func (i identity) machineSelector() map[string]string {
-	selector := maps.Clone(i.cluster)
+	selector := map[string]string{}
+	maps.Copy(selector, i.cluster)
 	selector[StackitMachineLabel] = i.machine
 	if len(i.cluster) == 0 {
 		selector[StackitMachineClassLabel] = i.class
@@ -96,7 +97,8 @@ func (i identity) scope() map[string]string {
 
 // classSelector finds the class's servers.
 func (i identity) classSelector() map[string]string {
-	selector := maps.Clone(i.cluster)
+	selector := map[string]string{}
+	maps.Copy(selector, i.cluster)
 	selector[StackitMachineClassLabel] = i.class
 	return selector
 }

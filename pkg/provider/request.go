@@ -106,7 +106,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	inventory := p.inventoryOf(session, region)
 	return &call{
 		clock: p.clock, projectID: session.ProjectID, client: inventory.client, inventory: inventory,
-		exhausted: p.exhausted, ledger: p.ledger,
+		exhausted: p.exhausted, ledger: p.ledger, identity: identity{unlabelable: true},
 		key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
 	}
 }

@@ -124,7 +124,8 @@ func (s *search) next(ctx context.Context) (sight, error) {
 		if settled := s.noPostBefore(); settled.After(now) && settled.Before(s.due) {
 			s.due = settled
 		}
-		if err == nil || !s.waiting {
+		var decided *Error
+		if err == nil || !s.waiting || errors.As(err, &decided) {
 			s.waiting = true
 			return found, err
 		}
@@ -162,7 +163,8 @@ type poll struct {
 	due time.Time
 	// absence are the signs that the server is gone.
 	absence absence
-	// doubted asks for a GET: what the last list showed may be old.
+	// doubted says that lists which show the server may be old, so that a GET must tell: the
+	// last one was answered 404, or a deletion seems to have failed.
 	doubted bool
 	// last is the server as it was seen last; nil before.
 	last *Server
@@ -177,20 +179,28 @@ func (c *call) poll(serverID string) *poll {
 // next makes the next read, and returns errGone with the one that proves the server
 // gone: it is noted in the ledger then.
 func (p *poll) next(ctx context.Context) (sight, error) {
-	result := p.group().Read(ctx, p.request())
+	wants := p.absence.wants(p.clock.Now())
+	if p.doubted && wants == byAny {
+		wants = byGet
+	}
+	result := p.group(wants).Read(ctx, p.request(wants))
 	seen := result.Value
 	seen.began = result.Began
 	p.due = seen.began.Add(pollInterval(p.clock.Since(p.since)))
-	p.doubted = false
 	if result.Err != nil {
 		return sight{}, result.Err
-	}
-	if server := seen.server(); server != nil {
-		p.last = server
 	}
 	if p.absence.add(seen) {
 		p.ledger.ServerGone(p.key, p.id)
 		return sight{}, errGone
+	}
+	if !seen.listed {
+		p.doubted = seen.server() == nil
+	} else if p.doubted {
+		seen.servers = nil
+	}
+	if server := seen.server(); server != nil {
+		p.last = server
 	}
 	if p.absence.last != nil {
 		p.due = p.absence.last.began.Add(signsApart)
@@ -209,8 +219,8 @@ func (p *poll) inScope() bool {
 }
 
 // group is the call's, unless the next read is a list and that would not show the server.
-func (p *poll) group() *serverGroup {
-	if p.inScope() || p.absence.wants(p.clock.Now()) != byList {
+func (p *poll) group(wants wanted) *serverGroup {
+	if p.inScope() || wants != byList {
 		return p.inventory.serversOf(p.scope())
 	}
 	return p.inventory.serversOf(nil)
@@ -218,11 +228,11 @@ func (p *poll) group() *serverGroup {
 
 // request is the next read: what the absence wants to see, by the labels as they were
 // seen last.
-func (p *poll) request() coalesce.Request[serverList, sight] {
+func (p *poll) request(wants wanted) coalesce.Request[serverList, sight] {
 	request := coalesce.Request[serverList, sight]{NotBefore: p.due, Single: safely(p.get)}
-	switch wants := p.absence.wants(p.clock.Now()); {
-	case wants == byGet || p.doubted:
-	case wants == byList:
+	switch wants {
+	case byGet:
+	case byList:
 		request.Single = safely(p.list)
 		request.Pick = func(list serverList, _ time.Time) (sight, bool) { return list.of(p.id), true }
 	default:

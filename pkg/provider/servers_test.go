@@ -374,3 +374,17 @@ func TestAListWithoutItems(t *testing.T) {
 		r.onlyServer()
 	})
 }
+
+// After a Retry-After all that it held back comes, but not at once.
+func TestReadsThatWereHeldBackTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCrowd(t, 60, 60, iaasmock.WithBootDuration(3*time.Minute))
+		time.AfterFunc(30*time.Second, func() {
+			c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"60"}}})
+		})
+		c.each(func(m *v1alpha1.Machine) { c.mustCreate(m) })
+		if peak := c.peakReads(); peak > 10 {
+			t.Errorf("%d reads within a second", peak)
+		}
+	})
+}

@@ -100,11 +100,12 @@ type retrying struct {
 func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
 	for attempt := 1; ; attempt++ {
-		if err := r.waitUntilAllowed(ctx); err != nil {
+		held, err := r.waitUntilAllowed(ctx)
+		if err != nil {
 			return nil, err
 		}
-		if attempt > 1 && request.Method == http.MethodGet {
-			if err := r.waitTurn(ctx); err != nil {
+		if (attempt > 1 || held) && request.Method == http.MethodGet {
+			if err := waitForRead(ctx, r.clock, r.reads); err != nil {
 				return nil, err
 			}
 		}
@@ -136,17 +137,27 @@ func (r *retrying) holdBack(response *http.Response) {
 	}
 }
 
-func (r *retrying) waitUntilAllowed(ctx context.Context) error {
-	r.mu.Lock()
-	wait := r.notBefore.Sub(r.clock.Now())
-	r.mu.Unlock()
-	return Sleep(ctx, r.clock, wait)
+// waitUntilAllowed waits for the end of every Retry-After, and says whether there was one:
+// then the request's turn among the reads is long over.
+func (r *retrying) waitUntilAllowed(ctx context.Context) (held bool, err error) {
+	for {
+		r.mu.Lock()
+		wait := r.notBefore.Sub(r.clock.Now())
+		r.mu.Unlock()
+		if wait <= 0 {
+			return held, ctx.Err()
+		}
+		held = true
+		if err := Sleep(ctx, r.clock, wait); err != nil {
+			return held, err
+		}
+	}
 }
 
-// waitTurn waits until one more read of the session may begin.
-func (r *retrying) waitTurn(ctx context.Context) error {
-	now := r.clock.Now()
-	return Sleep(ctx, r.clock, r.reads.ReserveN(now, 1).DelayFrom(now))
+// waitForRead waits until one more read of a session may begin.
+func waitForRead(ctx context.Context, clock clock.Clock, reads *rate.Limiter) error {
+	now := clock.Now()
+	return Sleep(ctx, clock, reads.ReserveN(now, 1).DelayFrom(now))
 }
 
 // rewound returns a copy of the request whose body starts at its beginning.

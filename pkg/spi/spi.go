@@ -154,7 +154,14 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	chain := attempt("")
 	limits := &limited{next: chain, limiter: s.Limiter, writers: s.writers}
 	if s.Fence != nil {
-		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: limits.waitTurn}
+		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {
+			if request.Method == http.MethodGet {
+				if err := waitForRead(request.Context(), s.Clock, reads); err != nil {
+					return err
+				}
+			}
+			return limits.waitTurn(request)
+		}}
 	}
 	chain = limits
 	if !s.Config.NoAuth {

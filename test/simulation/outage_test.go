@@ -23,9 +23,10 @@ func TestListsFailWhileReadsWork(t *testing.T) {
 			t.Run(fmt.Sprintf("%s with %d", name, status), func(t *testing.T) {
 				t.Parallel()
 				goOn(t)
-				outage.Status = status
+				failing := outage
+				failing.Status = status
 				var result Result
-				synctest.Test(t, func(*testing.T) { result = Outlive(outage, machines) })
+				synctest.Test(t, func(*testing.T) { result = Outlive(failing, machines) })
 				if len(result.Violations) > 0 || result.Healed > soon {
 					t.Errorf("all Machines ran after %s, want %s\n%s\n%s", result.Healed, soon, strings.Join(result.Violations, "\n"), result.Trace)
 				}

@@ -21,6 +21,7 @@ package coalesce
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -54,11 +55,10 @@ type Policy struct {
 type Request[L, V any] struct {
 	// NotBefore is when the request becomes due; the zero time is at once.
 	NotBefore time.Time
-	// Single reads the value by itself. It runs in a goroutine of its own and must not
-	// panic.
+	// Single reads the value by itself, in a goroutine of its own. It must not panic.
 	Single func(context.Context) (V, error)
-	// Pick finds the value in a list that began at that time, and returns false if the
-	// list does not tell it. Nil means that no list does.
+	// Pick finds the value in a list that began then, and returns false if the list does
+	// not tell it. Nil means that no list does.
 	Pick func(list L, began time.Time) (V, bool)
 }
 
@@ -80,8 +80,7 @@ type Group[L, V any] struct {
 	// waiting are the requests that were not served, in the order of their coming.
 	waiting []*waiter[L, V]
 	running bool
-	// changed wakes the goroutine.
-	changed chan struct{}
+	changed chan struct{} // wakes the goroutine
 	// listing is when the list began that holds up others; zero if none does.
 	listing time.Time
 	// nextList is when the next list may begin, failures how many failed in a row.
@@ -180,7 +179,7 @@ func (g *Group[L, V]) run() {
 	}
 }
 
-// begin starts the next read; none if that changed while the Group waited for its turn.
+// begin starts the next read; none if all changed while the Group waited for its turn.
 func (g *Group[L, V]) begin(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -195,9 +194,6 @@ func (g *Group[L, V]) begin(ctx context.Context) {
 	}
 }
 
-// forever is longer than any pause: only a change ends it.
-const forever = time.Duration(1<<63 - 1)
-
 // next decides what to read: all by a list, one request, or nothing for a pause.
 func (g *Group[L, V]) next(now time.Time) (list bool, single *waiter[L, V], pause time.Duration) {
 	if !g.listing.IsZero() {
@@ -206,16 +202,33 @@ func (g *Group[L, V]) next(now time.Time) (list bool, single *waiter[L, V], paus
 		}
 		g.listFailed(now)
 	}
-	pause = forever
-	var due []*waiter[L, V]
-	batch, underWay := 0, 0
+	due, batch, full, pause := g.survey(now)
+	if wait := g.nextList.Sub(now); batch > g.policy.Singles && wait > 0 {
+		pause = min(pause, wait)
+		if g.failures == 0 { // what the next list serves waits for it
+			due = slices.DeleteFunc(due, func(w *waiter[L, V]) bool { return !w.alone })
+		}
+	} else if batch > g.policy.Singles && (full || !due[0].alone) { // the longest waiting decides
+		return true, nil, 0
+	}
+	if len(due) == 0 || full {
+		return false, nil, pause
+	}
+	return false, due[0], 0
+}
+
+// survey returns the due requests, the longest waiting first, how many of them a list may
+// serve, whether no more single reads may begin, and how long that stays so.
+func (g *Group[L, V]) survey(now time.Time) (due []*waiter[L, V], batch int, full bool, pause time.Duration) {
+	pause = math.MaxInt64 // until something changes
+	underWay := 0
 	for _, w := range g.waiting {
 		switch wait := w.from.Sub(now); {
-		case wait > 0 && w.reading:
-			underWay++
-			pause = min(pause, wait)
 		case wait > 0:
 			pause = min(pause, wait)
+			if w.reading {
+				underWay++
+			}
 		case !w.reading:
 			due = append(due, w)
 			if !w.alone {
@@ -223,20 +236,8 @@ func (g *Group[L, V]) next(now time.Time) (list bool, single *waiter[L, V], paus
 			}
 		}
 	}
-	if batch > g.policy.Singles {
-		wait := g.nextList.Sub(now)
-		if wait <= 0 {
-			return true, nil, 0
-		}
-		pause = min(pause, wait)
-		if g.failures == 0 { // what the next list serves waits for it
-			due = slices.DeleteFunc(due, func(w *waiter[L, V]) bool { return !w.alone })
-		}
-	}
-	if len(due) == 0 || underWay >= g.policy.Singles {
-		return false, nil, pause
-	}
-	return false, slices.MinFunc(due, func(a, b *waiter[L, V]) int { return a.from.Compare(b.from) }), 0
+	slices.SortStableFunc(due, func(a, b *waiter[L, V]) int { return a.from.Compare(b.from) })
+	return due, batch, underWay >= g.policy.Singles, pause
 }
 
 func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {

@@ -449,3 +449,42 @@ func BenchmarkRead(b *testing.B) {
 		})
 	}
 }
+
+// Who needs a read of its own is not kept waiting by many who do not.
+func TestListsStarveNoSingleRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		limited := policy
+		limited.Turn = rate.NewLimiter(8, 1).Wait
+		s := newShelf(limited)
+		s.listTime = func(int) time.Duration { return 1200 * time.Millisecond }
+		stop := make(chan struct{})
+		var pollers, alone sync.WaitGroup
+		for id := range 20 {
+			pollers.Go(func() {
+				for due := time.Now(); ; {
+					select {
+					case <-stop:
+						return
+					default:
+					}
+					due = s.Read(t.Context(), s.request(id, due)).Began.Add(time.Second)
+				}
+			})
+		}
+		<-time.After(5 * time.Second)
+		asked := time.Now()
+		for id := range 30 {
+			alone.Go(func() {
+				request := s.request(100+id, time.Time{})
+				request.Pick = nil
+				s.Read(t.Context(), request)
+			})
+		}
+		alone.Wait()
+		if took := time.Since(asked); took > 10*time.Second {
+			t.Errorf("the last of 30 single reads came after %s", took)
+		}
+		close(stop)
+		pollers.Wait()
+	})
+}

@@ -108,9 +108,11 @@ func (l *Ledger) Get(key Key) Entry {
 		return Entry{settle: l.settle}
 	}
 	entry := *found
+	now := l.clock.Now()
 	entry.open, entry.gone = maps.Clone(found.open), maps.Clone(found.gone)
+	maps.DeleteFunc(entry.gone, func(_ string, at time.Time) bool { return now.Sub(at) > l.settle })
 	if entry.posting {
-		entry.open[""] = l.clock.Now() // it ends now at the earliest
+		entry.open[""] = now // it ends now at the earliest
 	}
 	return entry
 }

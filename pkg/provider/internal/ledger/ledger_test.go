@@ -178,7 +178,6 @@ func TestServersThatAreGoneAreKnownForSettle(t *testing.T) {
 		t.Errorf("%+v", entry)
 	}
 	pass(clock, time.Second)
-	l.Adopt(key, "s2")
 	if entry := l.Get(key); entry.Gone("s1") {
 		t.Errorf("%+v", entry)
 	}

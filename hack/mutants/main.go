@@ -109,7 +109,7 @@ func (m *mutant) overlay(dir string) (string, error) {
 func noticed(overlay string, seeds int) (string, error) {
 	for _, args := range [][]string{
 		{"./test/simulation", "-run", "Life|Preset|Seeds$|ListsFail", fmt.Sprintf("-seeds=%d", seeds), "-nth=7"},
-		{"./pkg/provider", "./pkg/spi"},
+		{"./pkg/provider/...", "./pkg/spi"},
 	} {
 		args = append([]string{"test", "-failfast", "-timeout=8m", "-overlay=" + overlay}, args...)
 		output, err := exec.CommandContext(context.Background(), "go", args...).CombinedOutput()

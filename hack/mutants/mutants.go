@@ -86,7 +86,7 @@ var mutants = []mutant{
 	{"one failing list stops nobody", []edit{{coalesce, "w.alone = w.alone || !w.from.After(now)", "w.alone = w.alone || w.from.IsZero()"}, {coalesce, "if g.failures == 0 {", "if g.failures >= 0 {"}}},
 	{"the next list waits longer after each that failed", []edit{{coalesce, "g.failures++\n", "g.failures = 1\n"}}},
 	{"no attempt is sent after a pause", []edit{{fence, "f.heldUntil = now.Add(f.hold)", "f.heldUntil = now"}}},
-	{"retries of reads are reads, too", []edit{{retry, "if (attempt > 1 || held) && request.Method == http.MethodGet {", "if attempt > maxAttempts {"}}},
+	{"retries of reads are reads, too", []edit{{retry, "if (attempt > 1 || held) && request.Method == http.MethodGet {", "if attempt > maxAttempts && held {"}}},
 	{"a tick hides no pause", []edit{{fence, "\tfor {\n\t\tf.held()\n", "\tfor {\n\t\tf.mu.Lock()\n\t\tf.ticked = f.clock.Now()\n\t\tf.mu.Unlock()\n"}}},
 	{"clocks may differ by ten seconds", []edit{{providers, "created.Before(since.Add(clockSkew))", "created.Before(since)"}}},
 	{"a read that hangs holds up nobody", []edit{{coalesce, "single.reading, single.from = true, now.Add(g.policy.Patience)", "single.reading, single.from = true, now.Add(time.Hour)"}}},

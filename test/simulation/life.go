@@ -5,6 +5,7 @@ package simulation
 
 import (
 	"fmt"
+	"sync"
 	"time"
 )
 
@@ -64,12 +65,16 @@ func DisturbancesOfAnswer(number int) []Disturbance {
 // once is the fate in which one thing goes wrong.
 type once struct {
 	Disturbance
+
+	mu sync.Mutex
 	// operations that were asked for, in order.
 	operations []string
 }
 
 func (o *once) request(c call) upset {
+	o.mu.Lock()
 	o.operations = append(o.operations, c.operation)
+	o.mu.Unlock()
 	u := upset{}
 	if c.number == o.Request {
 		u = o.upset

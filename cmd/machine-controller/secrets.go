@@ -15,8 +15,9 @@ import (
 // answers (client-go, transport/round_trippers.go): those of Secrets hold keys.
 const maxVerbosity = 7
 
-// keepSecrets keeps Secrets, keys and tokens out of the log, whatever --v says and
-// whoever logs.
+// keepSecrets keeps Secrets, keys and tokens out of the log, whatever --v says. (klog shows
+// its filter all arguments but the error of an ErrorS: what makes such errors keeps
+// secrets out of them itself.)
 func keepSecrets(flags *pflag.FlagSet) {
 	klog.SetLogFilter(redactor{})
 	capVerbosity(flags)

@@ -25,6 +25,8 @@ type Plan struct {
 	Machines int
 	// Turmoil is how long things go wrong, and users change their minds.
 	Turmoil time.Duration
+	// Collects says that processes make orphan runs on their own.
+	Collects bool
 
 	ListLag, AddressDelay, Boot, Deletion time.Duration
 	// Latency is the longest way of a request to the cloud, and of its answer back.
@@ -112,6 +114,7 @@ func NewPlan(seed uint64) Plan {
 	plan := Plan{
 		Seed: seed, Clusters: 1 + rng.IntN(2), Machines: 1 + rng.IntN(4),
 		Turmoil:      time.Duration(2+rng.IntN(8)) * time.Minute,
+		Collects:     true,
 		AddressDelay: pick(rng, 0, 0, 20*time.Second),
 		Boot:         pick(rng, 2*time.Second, 12*time.Second, 40*time.Second),
 		Deletion:     pick(rng, time.Second, 5*time.Second, 20*time.Second),

@@ -94,7 +94,7 @@ func (c *cluster) lead() {
 
 // begin lets the manager's controllers do their work.
 func (p *process) begin() {
-	if p.cluster.world.collects {
+	if p.cluster.world.plan.Collects {
 		p.collectSoon()
 		p.cluster.world.spawn(func() { p.collector(random(p.cluster.world.plan.Seed, "collector", p.name)) })
 	}

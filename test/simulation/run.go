@@ -78,7 +78,6 @@ func (w *world) run(story func() Result) Result {
 func (w *world) turmoil(f *odds) {
 	until := w.clock.Now().Add(w.plan.Turmoil)
 	w.brew()
-	w.collects = true
 	for _, c := range w.clusters {
 		w.spawn(c.running().begin)
 		w.spawn(func() { c.users(random(w.plan.Seed, "users", c.name), until) })

@@ -80,7 +80,7 @@ func TestEveryPreset(t *testing.T) {
 		t.Run(preset.Name, func(t *testing.T) {
 			t.Parallel()
 			goOn(t)
-			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, Turmoil: 5 * time.Minute, Boot: 10 * time.Second,
+			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, Turmoil: 5 * time.Minute, Collects: true, Boot: 10 * time.Second,
 				Deletion: 5 * time.Second, Latency: 50 * time.Millisecond, Preset: preset.Name}
 			report(t, &plan, simulate(t, plan), "-run 'TestEveryPreset/"+preset.Name+"$'")
 		})
@@ -122,14 +122,14 @@ func report(t *testing.T, plan *Plan, result Result, again string) {
 }
 
 // TestASeedRepeatsItself compares the traces of two runs. Of one cluster with one
-// Machine and without crashes and pauses: where several wait for the same list or the
-// next read, or a crash or the end of a pause concerns all at once, which goes on first is
-// the scheduler's choice.
+// Machine and without crashes, pauses and orphan runs: where several wait for the same
+// list, for the next read or for the end of a Retry-After, or a crash or the end of a
+// pause concerns all at once, which goes on first is the scheduler's choice.
 func TestASeedRepeatsItself(t *testing.T) {
 	for seed := range uint64(20) {
 		plan := NewPlan(seed + 1)
 		plan.Clusters, plan.Machines, plan.Crashes, plan.Odds.CrashAtAnswer, plan.Odds.CrashAtRequest = 1, 1, 0, 0, 0
-		plan.Pauses, plan.Odds.Pause = 0, 0
+		plan.Pauses, plan.Odds.Pause, plan.Collects = 0, 0, false
 		first, second := simulate(t, plan), simulate(t, plan)
 		if first.Trace != second.Trace {
 			t.Errorf("seed %d: %s", seed+1, firstDifference(first.Trace, second.Trace))

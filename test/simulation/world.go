@@ -29,8 +29,6 @@ type world struct {
 	foreign  foreign
 	// disturbed says that something may go wrong.
 	disturbed bool
-	// collects says that processes make orphan runs on their own.
-	collects bool
 	// fences are those of all processes.
 	fences  sync.WaitGroup
 	spawned sync.WaitGroup

@@ -32,6 +32,7 @@ func TestParse(t *testing.T) {
 		"another driver":       {[]string{"--driver", "aws"}, `--driver is "aws"`},
 		"more than all fail":   {[]string{"--faults", "1.5"}, "--faults is 1.5"},
 		"latencies reversed":   {[]string{"--latency-min", "1s"}, "--latency-max"},
+		"all are kept":         {[]string{"--machines", "3", "--keep", "3"}, "--keep"},
 		"no surge":             {[]string{"--surge", "0%"}, "--surge"},
 		"surge is a word":      {[]string{"--surge", "all"}, "--surge"},
 		"negative boot":        {[]string{"--boot", "-1s"}, "negative"},
@@ -99,7 +100,7 @@ func sample(driver string, took seconds) *result {
 		}
 	}
 	return &result{
-		Conditions:   conditions{Driver: driver, Machines: 10, Boot: 20, LatencyMin: 0.03, LatencyMax: 0.08, Faults: 0.01, Surge: "25%"},
+		Conditions:   conditions{Driver: driver, Machines: 10, Boot: 20, Join: 1, Keep: 2, LatencyMin: 0.03, LatencyMax: 0.08, Faults: 0.01, Surge: "25%"},
 		Computer:     computer{OS: "linux", CPUs: 2, Model: "A <fast> CPU"},
 		StartedAt:    begin,
 		Phases:       []phaseResult{phase("up"), phase("roll"), phase("down")},
@@ -123,7 +124,7 @@ func TestReport(t *testing.T) {
 	g.Expect(report(&out, sample("stackit", 30), sample("instant", 15))).To(Succeed())
 	text := strings.Join(strings.Fields(out.String()), " ")
 	for _, wanted := range []string{
-		"10 machines, driver stackit boot 20s, delete 0s, surge 25%, API latency 30 to 80 ms, 1% of calls answered 503 2 CPUs",
+		"10 machines, driver stackit boot 20s, join 1s, delete 0s, 2 kept, surge 25%, API latency 30 to 80 ms, 1% of calls answered 503 2 CPUs",
 		"up roll down", "time to all (s) 30.0 30.0 30.0", "times the floor 2.00 2.00 2.00",
 		"Machine to server, p50 / p99 (s) - - -", "ACTIVE to Running, p50 / p99 (s) 1.5 / 2.5",
 		"API calls a server 4.00", "ListServers 2.50", "ready after 0.25 s, 31 MiB resident when idle (9 of it anonymous), 88 MiB at most",
@@ -149,7 +150,7 @@ func TestFloorIsFound(t *testing.T) {
 	g.Expect(floor, err).To(BeNil(), "it does not fit")
 	o.floor = filepath.Join(folder, "instant-10.json")
 	_, err = o.readFloor(run, folder, quiet)
-	g.Expect(err).To(MatchError(ContainSubstring("it is of 10 machines, boot 20s")))
+	g.Expect(err).To(MatchError(ContainSubstring("it is of 10 machines, 2 kept, boot 20s")))
 }
 
 func TestPlotIsSVG(t *testing.T) {
@@ -208,9 +209,9 @@ func TestTicks(t *testing.T) {
 
 func TestPhasesEndWhenNothingIsTooMuch(t *testing.T) {
 	g := NewWithT(t)
-	all := phases(nil, 10, true)
+	all := phases(nil, 10, 0, true)
 	up, down := all[0], all[2]
-	for i, p := range phases(nil, 10, false) {
+	for i, p := range phases(nil, 10, 0, false) {
 		g.Expect(p.name).To(Equal([]string{"up", "down"}[i]))
 	}
 	g.Expect(up.done(counts{Machines: 10, Running: 9})).To(BeFalse())

@@ -43,8 +43,8 @@ type phase struct {
 	settled func(c counts, servers int) bool
 }
 
-// phases are those of a run of n machines, with a roll or without.
-func phases(d *deployment, n int, roll bool) []phase {
+// phases are those of a run of n machines, of which keep stay, with a roll or without.
+func phases(d *deployment, n, keep int, roll bool) []phase {
 	running := func(c counts) bool { return c.Running >= n }
 	exactly := func(c counts, servers int) bool { return c == counts{Machines: n, Running: n} && servers == n }
 	all := []phase{
@@ -58,9 +58,9 @@ func phases(d *deployment, n int, roll bool) []phase {
 		},
 		{
 			name: "down", class: secondClass,
-			begin:   func(ctx context.Context) error { return d.scale(ctx, 0) },
-			done:    func(c counts) bool { return c.Machines == 0 },
-			settled: func(c counts, servers int) bool { return c.Machines == 0 && servers == 0 },
+			begin:   func(ctx context.Context) error { return d.scale(ctx, keep) },
+			done:    func(c counts) bool { return c.Machines == keep },
+			settled: func(c counts, servers int) bool { return c.Machines == keep && servers == keep },
 		},
 	}
 	if !roll {
@@ -107,7 +107,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	// What was called until now belongs to no phase.
 	env.Cloud().ResetCalls()
 	o.spoil(env.Cloud())
-	for _, p := range phases(d, o.machines, o.roll) {
+	for _, p := range phases(d, o.machines, o.keep, o.roll) {
 		taken, err := m.take(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)

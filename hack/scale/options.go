@@ -26,7 +26,8 @@ const (
 type options struct {
 	machines               int
 	driver                 string
-	boot, remove           time.Duration
+	boot, join, remove     time.Duration
+	keep                   int
 	latencyMin, latencyMax time.Duration
 	faults                 float64
 	seed                   uint64
@@ -45,6 +46,8 @@ func parse(args []string) (options, error) {
 	flags.StringVar(&o.driver, "driver", driverStackit,
 		"stackit, or instant: a driver that answers at once, without latency, faults and allowedAddresses, as the floor")
 	flags.DurationVar(&o.boot, "boot", 20*time.Second, "time from CREATING to ACTIVE")
+	flags.DurationVar(&o.join, "join", time.Second, "time from ACTIVE to the server's Node; a real one needs longer")
+	flags.IntVar(&o.keep, "keep", 0, "how many machines stay when the others go")
 	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
 	flags.DurationVar(&o.latencyMin, "latency-min", 30*time.Millisecond, "least time an API call takes")
 	flags.DurationVar(&o.latencyMax, "latency-max", 80*time.Millisecond, "most time an API call takes")
@@ -74,15 +77,21 @@ func (o options) validate() error {
 	switch {
 	case o.machines < 1:
 		return fmt.Errorf("--machines is %d, must be at least 1", o.machines)
+	case o.keep < 0 || o.keep >= o.machines:
+		return fmt.Errorf("--keep is %d, must be from 0 to less than --machines", o.keep)
 	case o.driver != driverStackit && o.driver != driverInstant:
 		return fmt.Errorf("--driver is %q, must be %s or %s", o.driver, driverStackit, driverInstant)
-	case o.boot < 0 || o.remove < 0 || o.latencyMin < 0 || o.limit <= 0:
+	case o.boot < 0 || o.join < 0 || o.remove < 0 || o.latencyMin < 0 || o.limit <= 0:
 		return errors.New("times must not be negative, and the limit not 0")
 	case o.latencyMax < o.latencyMin:
 		return errors.New("--latency-max must not be less than --latency-min")
 	case !(o.faults >= 0 && o.faults < 1): // nor NaN
 		return fmt.Errorf("--faults is %v, must be from 0 to less than 1", o.faults)
 	}
+	return o.validateSurge()
+}
+
+func (o options) validateSurge() error {
 	surge := intstr.Parse(o.surge)
 	most, err := intstr.GetScaledValueFromIntOrPercent(&surge, 100, true)
 	if err != nil || most < 1 {
@@ -100,7 +109,7 @@ var (
 
 func (o options) conditions() conditions {
 	return conditions{
-		Driver: o.driver, Machines: o.machines, Boot: toSeconds(o.boot), Delete: toSeconds(o.remove),
+		Driver: o.driver, Machines: o.machines, Boot: toSeconds(o.boot), Join: toSeconds(o.join), Delete: toSeconds(o.remove), Keep: o.keep,
 		LatencyMin: toSeconds(o.latencyMin), LatencyMax: toSeconds(o.latencyMax), Faults: o.faults,
 		AllowedAddresses: len(o.allowedAddresses) > 0, Surge: o.surge,
 		SidecarArgs: append(append([]string(nil), sidecarArgs...), o.sidecarArgs...), ManagerArgs: managerArgs,
@@ -114,7 +123,7 @@ func (o options) environment(progress func(string)) []localenv.Option {
 		iaasmock.WithBootDuration(o.boot), iaasmock.WithDeleteDuration(o.remove), iaasmock.WithLatency(o.latencyMin, o.latencyMax),
 	}
 	env := []localenv.Option{
-		localenv.WithProgress(progress), localenv.WithSidecarArgs(c.SidecarArgs...), localenv.WithManagerArgs(c.ManagerArgs...),
+		localenv.WithProgress(progress), localenv.WithJoinDuration(o.join), localenv.WithSidecarArgs(c.SidecarArgs...), localenv.WithManagerArgs(c.ManagerArgs...),
 	}
 	if o.driver == driverInstant {
 		cloud = append(cloud, iaasmock.WithoutAuthentication())

@@ -20,7 +20,7 @@ func (c conditions) headline() string {
 
 // details says under which conditions.
 func (c conditions) details() string {
-	text := fmt.Sprintf("boot %gs, delete %gs, surge %s", c.Boot, c.Delete, c.Surge)
+	text := fmt.Sprintf("boot %gs, join %gs, delete %gs, %d kept, surge %s", c.Boot, c.Join, c.Delete, c.Keep, c.Surge)
 	if c.LatencyMax > 0 {
 		text += fmt.Sprintf(", API latency %g to %g ms", c.LatencyMin*1000, c.LatencyMax*1000)
 	}

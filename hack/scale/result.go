@@ -34,7 +34,9 @@ type conditions struct {
 	Driver           string  `json:"driver"`
 	Machines         int     `json:"machines"`
 	Boot             seconds `json:"boot"`
+	Join             seconds `json:"join"`
 	Delete           seconds `json:"delete"`
+	Keep             int     `json:"keep"`
 	LatencyMin       seconds `json:"latencyMin"`
 	LatencyMax       seconds `json:"latencyMax"`
 	Faults           float64 `json:"faults"`
@@ -150,8 +152,8 @@ func readResult(path string) (*result, error) {
 // checkFloor tells why a floor says nothing about a run.
 func (r *result) checkFloor(floor *result) error {
 	ours, theirs := r.Conditions, floor.Conditions
-	if ours.Machines != theirs.Machines || ours.Boot != theirs.Boot || ours.Surge != theirs.Surge {
-		return fmt.Errorf("it is of %d machines, boot %gs, surge %s", theirs.Machines, theirs.Boot, theirs.Surge)
+	if ours.Machines != theirs.Machines || ours.Boot != theirs.Boot || ours.Join != theirs.Join || ours.Keep != theirs.Keep || ours.Surge != theirs.Surge {
+		return fmt.Errorf("it is of %d machines, %d kept, boot %gs, join %gs, surge %s", theirs.Machines, theirs.Keep, theirs.Boot, theirs.Join, theirs.Surge)
 	}
 	return nil
 }

@@ -128,7 +128,7 @@ func BenchmarkManyMachines(b *testing.B) {
 			var up, down figures
 			for b.Loop() {
 				inVirtualTime(b, func(t *testing.T) {
-					up, down = newCrowd(t, 200, 50).upAndDown(row.addresses)
+					up, down = newFleet(t, 200, 50).upAndDown(row.addresses)
 				})
 			}
 			wantAtMost(b, up.calls, "calls/create", row.atMost)
@@ -148,7 +148,7 @@ func BenchmarkDeleteMany(b *testing.B) {
 	var took time.Duration
 	for b.Loop() {
 		inVirtualTime(b, func(t *testing.T) {
-			c := newCrowdToDelete(t)
+			c := newFleetToDelete(t)
 			c.keepOther()
 			took = c.timeToDelete()
 		})

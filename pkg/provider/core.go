@@ -24,14 +24,14 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	if err != nil {
 		return nil, err
 	}
-	creation := &creation{call: c}
-	server, err := creation.ensureServer(ctx)
+	create := &creation{call: c}
+	server, err := create.ensureServer(ctx)
 	if err != nil {
 		return nil, err
 	}
 	addresses, err := server.awaitReady(ctx)
 	if err != nil {
-		return nil, creation.failed(ctx, server, err)
+		return nil, create.failed(ctx, server, err)
 	}
 	return &driver.CreateMachineResponse{
 		ProviderID: providerid.Format(c.projectID, server.id), NodeName: c.machine, Addresses: addresses,

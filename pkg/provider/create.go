@@ -33,6 +33,9 @@ type creation struct {
 	// unknown.
 	posts int
 	lost  error
+	// waited says that the call has begun to wait: a failed look-up, or refused
+	// credentials, are then no answer any more.
+	waited bool
 	// retried says that stuck deletions were asked for again.
 	retried bool
 }
@@ -42,7 +45,7 @@ type creation struct {
 // the result of every earlier one; one whose outcome is unknown is repeated then.
 func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
 	if known := c.ledger.Get(c.key).ServerID; known != "" {
-		server, err := c.usable(ctx, known)
+		server, err := c.adopt(ctx, known)
 		if !errors.Is(err, errNoServer) {
 			return server, err
 		}
@@ -68,13 +71,13 @@ func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
 			p := c.poll(made.ID)
 			p.last, p.due = made, p.since.Add(firstPoll)
 			return p, nil
-		case isRefused(err) && c.posts > 1:
+		case isRefused(err) && c.waited:
 			return nil, interruptedError(err)
 		case !outcomeUnknown(err):
 			return nil, err
 		}
 		klog.InfoS("It is not known whether a server was made, looking for it", "machine", c.machine, "err", err)
-		c.lost = err
+		c.lost, c.waited = err, true
 	}
 }
 
@@ -83,10 +86,10 @@ func (c *creation) hasTimeForPost(ctx context.Context) bool {
 	return !ok || deadline.Sub(c.clock.Now()) >= timeForPost
 }
 
-// usable reads a server that was found, checks that it is ours, and adopts it. errNoServer
-// says that this call cannot use it: it is gone, being deleted, or failed (then it is
-// deleted).
-func (c *creation) usable(ctx context.Context, serverID string) (*poll, error) {
+// adopt reads a server that was found, checks that it is ours, and notes it as the
+// machine's. errNoServer says that this call cannot use it: it is gone, being deleted, or
+// failed (then it is deleted).
+func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	p, err := c.present(ctx, serverID)
 	if errors.Is(err, errGone) {
 		return nil, errNoServer
@@ -106,9 +109,9 @@ func (c *creation) usable(ctx context.Context, serverID string) (*poll, error) {
 	return p, nil
 }
 
-// lookUp finds the machine's server by name; errNoServer says that there surely is none.
+// lookUp finds the machine's server by name; errNoServer says that surely none can be used.
 func (c *creation) lookUp(ctx context.Context) (*poll, error) {
-	for search := c.search(c.findNamed, c.posts > 0); ; {
+	for search := c.search(c.findNamed, c.waited); ; {
 		named, err := search.next(ctx)
 		if err != nil {
 			return nil, err
@@ -124,6 +127,7 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 		if search.conclusive(named) {
 			return nil, errNoServer
 		}
+		c.waited = true
 	}
 }
 
@@ -154,7 +158,7 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error)
 			cmp.Compare(a.ID, b.ID))
 	})
 	for i := range servers {
-		kept, err := c.usable(ctx, servers[i].ID)
+		kept, err := c.adopt(ctx, servers[i].ID)
 		if errors.Is(err, errNoServer) {
 			continue
 		}
@@ -245,7 +249,7 @@ func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 			}
 		}
 		seen, err := p.next(ctx)
-		if err := p.ends(ctx, err); err != nil {
+		if err := endsWait(ctx, err, p.state()); err != nil {
 			return nil, err
 		}
 		server = seen.server()

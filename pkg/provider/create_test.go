@@ -166,7 +166,7 @@ func TestCreateMachineRemembersServersThatFoundNoHost(t *testing.T) {
 }
 
 // A failed server whose deletion is stuck would stay for as long as its machine lives.
-func TestCreateMachineUrgesADeletionThatIsStuck(t *testing.T) {
+func TestCreateMachineRetriesADeletionThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"})
@@ -188,7 +188,7 @@ func TestCreateMachineUrgesADeletionThatIsStuck(t *testing.T) {
 
 func TestAServerThatFailsWhileItBootsIsNoticedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 0, 0, iaasmock.WithBootDuration(2*time.Minute))
+		c := newFleet(t, 0, 0, iaasmock.WithBootDuration(2*time.Minute))
 		c.mustCreate(machine("first"))
 		c.setLater(30*time.Second, "second", iaasmock.StatusError, "No valid host was found.")
 		start := time.Now()
@@ -241,7 +241,7 @@ func TestCreateMachineAfterAFailedServerIsImmediate(t *testing.T) {
 func TestCreateMachineBridgesAnUnreliableAPI(t *testing.T) {
 	for seed := uint64(1); seed <= 3; seed++ {
 		bubble(t, fmt.Sprint("seed ", seed), func(t *testing.T) {
-			c := newCrowd(t, 40, 40, iaasmock.WithSeed(seed))
+			c := newFleet(t, 40, 40, iaasmock.WithSeed(seed))
 			var mu sync.Mutex
 			refused := map[string]int{}
 			network := c.transport

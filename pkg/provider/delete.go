@@ -25,15 +25,7 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 		}
 		return c.deleteServers(ctx, server)
 	}
-	named := []string{c.serverID} // read once, whatever was proved before this call
-	toDelete := func(ctx context.Context, notBefore time.Time) (sight, error) {
-		found, err := c.serversToDelete(ctx, notBefore, named...)
-		if err == nil {
-			named = nil
-		}
-		return found, err
-	}
-	for search := c.search(toDelete, false); ; {
+	for search := c.search(c.serversToDelete, false); ; {
 		found, err := search.next(ctx)
 		if err != nil {
 			return err
@@ -47,24 +39,22 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 	}
 }
 
-// serversToDelete are the machine's servers by name, those with the IDs, and the one that
-// this process knows; each is checked to be the machine's. Those that are being deleted are
-// among them: they are waited for.
-func (c *call) serversToDelete(ctx context.Context, notBefore time.Time, ids ...string) (sight, error) {
+// serversToDelete are the machine's servers by name, the one that the request names, and the
+// one that this process knows; each is checked to be the machine's. Those that are being
+// deleted are among them: they are waited for.
+func (c *call) serversToDelete(ctx context.Context, notBefore time.Time) (observation, error) {
 	found, err := c.findNamed(ctx, notBefore) // as a rule it finds them all
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
-	if known := c.ledger.Get(c.key).ServerID; !slices.Contains(ids, known) {
-		ids = append(ids, known)
-	}
-	for _, id := range ids {
-		if id == "" || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
+	entry := c.ledger.Get(c.key)
+	for _, id := range slices.Compact([]string{c.serverID, entry.ServerID}) {
+		if id == "" || entry.Gone(id) || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
 			continue
 		}
 		server, err := c.ownServer(ctx, id, id == c.serverID)
 		if err != nil {
-			return sight{}, err
+			return observation{}, err
 		}
 		found.servers = append(found.servers, server...)
 	}
@@ -108,8 +98,6 @@ func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 // removal is the deletion of one server.
 type removal struct {
 	*poll
-	// notAccepted says that the last DELETE was answered 404.
-	notAccepted bool
 	// before is the server's state before the last DELETE.
 	before string
 	// requests counts the DELETEs that were accepted.
@@ -124,14 +112,12 @@ func (c *call) newRemoval(server *Server) *removal {
 	return r
 }
 
-// sendDelete asks the API for the deletion. One that is answered 404 was not accepted, and is no proof.
+// sendDelete asks the API for the deletion. A DELETE that is answered 404 was not accepted:
+// it is no proof, and is sent again once a read shows the server.
 func (r *removal) sendDelete(ctx context.Context) error {
-	err := r.client.DeleteServer(ctx, r.id)
-	r.notAccepted = isServerNotFound(err)
-	switch {
-	case r.notAccepted:
+	if err := r.client.DeleteServer(ctx, r.id); isServerNotFound(err) {
 		return nil
-	case err != nil:
+	} else if err != nil {
 		return err
 	}
 	klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
@@ -141,12 +127,12 @@ func (r *removal) sendDelete(ctx context.Context) error {
 }
 
 // awaitGone waits until the server is proved gone, and returns nil only then. A deletion
-// that fails on the way is asked for once more; one that was not accepted, with each read.
-// (When it counts as failed: deletionPatience in servers.go. HTTP retries: pkg/spi.)
+// that fails on the way is asked for once more. (When it counts as failed:
+// deletionPatience in servers.go. HTTP retries: pkg/spi/retry.go.)
 func (r *removal) awaitGone(ctx context.Context) error {
 	for {
 		seen, err := r.next(ctx)
-		switch err := r.ends(ctx, err); {
+		switch err := endsWait(ctx, err, r.state()); {
 		case errors.Is(err, errGone):
 			return nil
 		case err != nil:
@@ -154,8 +140,6 @@ func (r *removal) awaitGone(ctx context.Context) error {
 		}
 		server := seen.server()
 		switch {
-		case r.notAccepted:
-			err = endsWait(ctx, r.sendDelete(ctx), r.state())
 		case server == nil || !r.stuck(server):
 			err = nil
 		case seen.listed: // it may be old
@@ -177,7 +161,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 }
 
 // stuck says whether the deletion has failed: the server is in ERROR, or is not being
-// deleted yet when the patience is over.
+// deleted yet when the patience is over (or no DELETE was accepted).
 func (r *removal) stuck(server *Server) bool {
 	if server.isDeleting() {
 		r.wasDeleting = true

@@ -12,7 +12,7 @@
 //   - create.go, delete.go, status.go and nics.go are what the stories do
 //   - ownership.go has the labels, and says which server is ours
 //   - servers.go finds, reads and awaits servers, with every polling number; gone.go says
-//     what proves one gone; inventory.go lets callers share the reads
+//     what proves one gone; readers.go lets callers share the reads
 //   - errors.go is the table from a failed API call to what the manager is told; a text
 //     about a decision of the driver stands where it is decided
 //   - exhaustion.go remembers which classes ran out of quota or capacity

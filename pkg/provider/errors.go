@@ -240,23 +240,16 @@ const maxText = 512
 
 // misleadingWords in the API's messages would make Gardener take an error for one of
 // another class, which its code is not.
-var misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
+var (
+	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
+	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
+		"unauthorized": "not authenticated", "internal server error": "error inside the API"}
+)
 
 // withoutMisleadingWords replaces them in a message of the API. The driver's own texts
 // have none, and the names in them must stay as they are.
 func withoutMisleadingWords(message string) string {
-	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
-		switch strings.ToLower(word) {
-		case "conflict":
-			return "clash"
-		case "notfound":
-			return "not found"
-		case "unauthorized":
-			return "not authenticated"
-		default:
-			return "error inside the API"
-		}
-	})
+	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string { return plainWords[strings.ToLower(word)] })
 }
 
 // sanitize makes a text fit for a Machine's status: one line, no brackets (the

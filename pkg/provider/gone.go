@@ -5,42 +5,42 @@ package provider
 
 import "time"
 
-// absence collects the signs that a server is gone, until they prove it. The API is
-// known for random 404s, and lists lag and may be empty by mistake: no sign is enough
-// by itself.
+// absence decides when a server counts as gone: it collects signs until they prove it.
+// The API is known for random 404s, and lists lag and may be empty by mistake: no sign is
+// enough by itself.
 //
 // A sign is a GET that answers 404 in the API's form (isServerNotFound in errors.go), or a
-// list that does not show the server. A read counts if it began when lists show every POST
-// for a server (certain: noPostBefore in request.go), a GET also after our DELETE was
-// accepted. Two signs in a row, begun at least signsApart from
-// each other, are the proof: a GET and a list; or two GETs, as long as no list counts;
-// or two lists that show others, if a list showed the server DELETING after our DELETE.
+// list that does not show the server. A read counts if it began after noPostBefore; a GET
+// also counts after our DELETE was accepted. The proof is two signs in a row, begun at
+// least signsApart from each other: a GET and a list; or two GETs, as long as no list
+// counts; or two lists that show others, if a list showed the server DELETING after our
+// DELETE.
 type absence struct {
-	// certain is from when on a list, or a GET, that does not show the server counts.
-	certain time.Time
+	// noPostBefore is when a read must begin to see the result of every POST.
+	noPostBefore time.Time
 	// deleted is when our last DELETE was accepted; the zero time before.
 	deleted time.Time
 	// deletingListed says that a list showed the server DELETING after that.
 	deletingListed bool
 	// last is the last sign; nil if the server was seen since.
-	last *sight
+	last *observation
 }
 
-// wanted is how the next read should be made.
-type wanted int
+// readKind is how a read is made.
+type readKind int
 
 const (
-	byAny wanted = iota
+	byAny readKind = iota
 	byGet
 	byList
 )
 
-// wants returns what can make the last sign a proof.
-func (a *absence) wants(now time.Time) wanted {
+// nextRead returns which read can make the last sign a proof.
+func (a *absence) nextRead(now time.Time) readKind {
 	switch {
 	case a.last == nil:
 		return byAny
-	case !a.last.listed && !now.Before(a.certain):
+	case !a.last.listed && !now.Before(a.noPostBefore):
 		return byList
 	case a.last.listed && a.last.others && a.deletingListed:
 		return byAny
@@ -50,13 +50,13 @@ func (a *absence) wants(now time.Time) wanted {
 }
 
 // add notes what a read shows, and returns true once the server is proved gone.
-func (a *absence) add(seen sight) (gone bool) {
+func (a *absence) add(seen observation) (gone bool) {
 	if server := seen.server(); server != nil {
 		a.last = nil
 		a.deletingListed = a.deletingListed || seen.listed && server.isDeleting() && a.afterDelete(&seen)
 		return false
 	}
-	if seen.began.Before(a.certain) && (seen.listed || !a.afterDelete(&seen)) {
+	if seen.began.Before(a.noPostBefore) && (seen.listed || !a.afterDelete(&seen)) {
 		return false // it says nothing
 	}
 	if a.last != nil && seen.began.Sub(a.last.began) < signsApart {
@@ -67,17 +67,17 @@ func (a *absence) add(seen sight) (gone bool) {
 	return gone
 }
 
-func (a *absence) afterDelete(seen *sight) bool {
+func (a *absence) afterDelete(seen *observation) bool {
 	return !a.deleted.IsZero() && !seen.began.Before(a.deleted)
 }
 
 // proves says whether two signs in a row are the proof.
-func (a *absence) proves(first, second *sight) bool {
+func (a *absence) proves(first, second *observation) bool {
 	switch {
 	case first.listed && second.listed:
 		return a.deletingListed && first.others && second.others
 	case !first.listed && !second.listed:
-		return second.began.Before(a.certain)
+		return second.began.Before(a.noPostBefore)
 	default:
 		return true
 	}

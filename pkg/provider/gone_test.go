@@ -12,15 +12,15 @@ import (
 // beginning.
 type read struct {
 	at float64
-	sight
+	observation
 }
 
-func gone(at float64) read { return read{at, sight{}} }
+func gone(at float64) read { return read{at, observation{}} }
 
-func listed(at float64, others bool) read { return read{at, sight{listed: true, others: others}} }
+func listed(at float64, others bool) read { return read{at, observation{listed: true, others: others}} }
 
 func shown(at float64, status string, list bool) read {
-	return read{at, sight{servers: []Server{{ID: "s", Status: status}}, listed: list, others: list}}
+	return read{at, observation{servers: []Server{{ID: "s", Status: status}}, listed: list, others: list}}
 }
 
 func TestWhatProvesAServerGone(t *testing.T) {
@@ -63,7 +63,7 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			begin := time.Unix(1e9, 0)
 			at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
-			a := absence{certain: at(row.certain)}
+			a := absence{noPostBefore: at(row.certain)}
 			if row.deleted > 0 {
 				a.deleted = at(row.deleted)
 			}
@@ -73,7 +73,7 @@ func TestWhatProvesAServerGone(t *testing.T) {
 					t.Fatalf("proved before read %d", i+1)
 				}
 				r.began = at(r.at)
-				got = a.add(r.sight)
+				got = a.add(r.observation)
 			}
 			if got != row.want {
 				t.Errorf("proved: %t, want %t", got, row.want)
@@ -88,17 +88,17 @@ func TestHowAServerIsReadThatMayBeGone(t *testing.T) {
 	later := begin.Add(time.Minute)
 	for name, row := range map[string]struct {
 		absence absence
-		want    wanted
+		want    readKind
 	}{
 		"no sign":                                {absence{}, byAny},
-		"after a GET":                            {absence{certain: begin, last: &sight{}}, byList},
-		"after a GET of a young server":          {absence{certain: later.Add(time.Second), last: &sight{}}, byGet},
-		"after a list":                           {absence{last: &sight{listed: true, others: true}}, byGet},
-		"after a list, once one showed DELETING": {absence{deletingListed: true, last: &sight{listed: true, others: true}}, byAny},
-		"after an empty list":                    {absence{deletingListed: true, last: &sight{listed: true}}, byGet},
+		"after a GET":                            {absence{noPostBefore: begin, last: &observation{}}, byList},
+		"after a GET of a young server":          {absence{noPostBefore: later.Add(time.Second), last: &observation{}}, byGet},
+		"after a list":                           {absence{last: &observation{listed: true, others: true}}, byGet},
+		"after a list, once one showed DELETING": {absence{deletingListed: true, last: &observation{listed: true, others: true}}, byAny},
+		"after an empty list":                    {absence{deletingListed: true, last: &observation{listed: true}}, byGet},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := row.absence.wants(later); got != row.want {
+			if got := row.absence.nextRead(later); got != row.want {
 				t.Errorf("got %d, want %d", got, row.want)
 			}
 		})

@@ -25,7 +25,7 @@ func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	if c.spec.Networking != nil {
 		networkID = c.spec.Networking.NetworkID
 	}
-	result := c.inventory.nicsOf(networkID).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
+	result := c.readers.nicsOf(networkID).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
 		Single: safely(func(ctx context.Context) ([]NIC, error) { return c.client.ListServerNICs(ctx, serverID) }),
 		Pick: func(byServer map[string][]NIC, _ time.Time) ([]NIC, bool) {
 			nics, shown := byServer[serverID]
@@ -35,24 +35,27 @@ func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	if result.Err != nil {
 		return nil, result.Err
 	}
-	if addresses, complete := c.addressesOf(result.Value); complete {
-		c.ledger.SawAddresses(c.key, serverID, addresses)
-	}
+	allowed := ""
 	if c.carryAll(result.Value) {
-		c.ledger.SawAllowed(c.key, serverID, c.wanted())
+		allowed = c.allowedFingerprint()
 	}
+	c.ledger.SawNICs(c.key, serverID, c.addressesOf(result.Value), allowed)
 	return result.Value, nil
 }
 
-// addressesOf returns the addresses of all NICs, and whether each NIC has one.
-func (c *call) addressesOf(nics []NIC) (addresses []string, complete bool) {
-	complete = len(nics) > 0 && len(nics) >= c.expectedNICs()
+// addressesOf returns the addresses of all NICs; nil unless each NIC has one.
+func (c *call) addressesOf(nics []NIC) (addresses []string) {
+	if len(nics) < c.expectedNICs() {
+		return nil
+	}
 	for i := range nics {
 		own := nics[i].addresses()
-		complete = complete && len(own) > 0
+		if len(own) == 0 {
+			return nil
+		}
 		addresses = append(addresses, own...)
 	}
-	return addresses, complete
+	return addresses
 }
 
 // connection is how far the NICs of a server are.
@@ -79,7 +82,8 @@ func (c *call) knownConnection(serverID string) connection {
 	if entry.ServerID != serverID {
 		return connection{}
 	}
-	known := connection{allowed: entry.Allowed == c.wanted()}
+	wanted := c.allowedFingerprint()
+	known := connection{allowed: wanted == "" || entry.Allowed == wanted}
 	for _, address := range entry.Addresses {
 		known.addresses = append(known.addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 	}
@@ -97,7 +101,7 @@ func (c *call) connect(ctx context.Context, serverID string) (connection, error)
 				return known, err
 			}
 		}
-		c.ledger.SawAllowed(c.key, serverID, c.wanted())
+		c.ledger.SawNICs(c.key, serverID, nil, c.allowedFingerprint())
 		known.allowed = true
 	}
 	return known, err
@@ -113,8 +117,9 @@ func (c *call) readConnection(ctx context.Context, serverID string) (connection,
 	return c.knownConnection(serverID), nics, err
 }
 
-// wanted is a fingerprint of the allowed addresses and where they belong.
-func (c *call) wanted() string {
+// allowedFingerprint tells one spec's allowed addresses, and where they belong, from
+// another's; "" if the spec has none.
+func (c *call) allowedFingerprint() string {
 	if len(c.spec.AllowedAddresses) == 0 {
 		return ""
 	}

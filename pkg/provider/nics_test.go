@@ -74,7 +74,7 @@ func TestCreateMachineWaitsForTheSecondNIC(t *testing.T) {
 
 func TestAHangingReadOfNICsHoldsUpNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 5, 5, iaasmock.WithBootDuration(30*time.Second))
+		c := newFleet(t, 5, 5, iaasmock.WithBootDuration(30*time.Second))
 		c.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, AnswerDelay: 25 * time.Second})
 		c.each(c.bringUp)
 		if over := slices.Sorted(slices.Values(c.overBoot())); over[3] > 12*time.Second {

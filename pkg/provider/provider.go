@@ -54,15 +54,15 @@ type Provider struct {
 	// firstCall is when this process was called first.
 	firstCall time.Time
 	// sessions are the newest of each project.
-	sessions    *recent.Map[string, *spi.Session]
-	inventories *recent.Map[inventoryKey, *inventory]
+	sessions *recent.Map[string, *spi.Session]
+	readers  *recent.Map[readersKey, *readers]
 	// warned are the classes and fields that were warned about.
 	warned *recent.Map[string, bool]
 }
 
-// inventoryKey tells inventories apart: one Secret must not wait for another's
+// readersKey tells readers apart: one Secret must not wait for another's
 // reads, nor see by its rights.
-type inventoryKey struct {
+type readersKey struct {
 	session *spi.Session
 	region  string
 }
@@ -117,16 +117,16 @@ func (p *Provider) init() {
 		p.ledger = ledger.New(p.clock, *p.settle)
 		p.exhausted = recent.New[classKey, exhausted](p.clock, exhaustedFor)
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
-		p.inventories = recent.New[inventoryKey, *inventory](p.clock, sessionLifetime)
+		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
 		p.firstCall = p.clock.Now()
 	})
 }
 
-// inventoryOf is what all calls of the session read through.
-func (p *Provider) inventoryOf(session *spi.Session, region string) *inventory {
-	found, _ := p.inventories.Get(inventoryKey{session, region}, func() (*inventory, error) {
-		return newInventory(session, region, p.clock), nil
+// readersOf returns the readers of the session's calls in the region.
+func (p *Provider) readersOf(session *spi.Session, region string) *readers {
+	found, _ := p.readers.Get(readersKey{session, region}, func() (*readers, error) {
+		return newReaders(session, region, p.clock), nil
 	})
 	return found
 }
@@ -147,8 +147,9 @@ func (p *Provider) noPredecessorBefore(created time.Time) time.Time {
 	return since.Add(*p.settle)
 }
 
-// warnedFirst says whether the warning was not given before, as far as is remembered.
-func (p *Provider) warnedFirst(warning string) bool {
+// noteWarning notes a warning, and says whether it was not given before, as far as is
+// remembered.
+func (p *Provider) noteWarning(warning string) bool {
 	_, before := p.warned.Lookup(warning)
 	p.warned.Set(warning, true)
 	return !before

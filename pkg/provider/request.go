@@ -37,7 +37,7 @@ type call struct {
 	rawSpec string
 
 	client    StackitClient
-	inventory *inventory
+	readers   *readers
 	exhausted *exhaustion
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger.Ledger
@@ -103,9 +103,9 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 
 // newSessionCall is a call that knows nothing but where to read.
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
-	inventory := p.inventoryOf(session, region)
+	readers := p.readersOf(session, region)
 	return &call{
-		clock: p.clock, projectID: session.ProjectID, client: inventory.client, inventory: inventory,
+		clock: p.clock, projectID: session.ProjectID, client: readers.client, readers: readers,
 		exhausted: p.exhausted, ledger: p.ledger, identity: identity{unlabelable: true},
 		key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
 	}
@@ -114,11 +114,11 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 // warn logs, once in a while, what is odd but not wrong.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
-	if problems := strings.Join(in.unknown, ", "); problems != "" && p.warnedFirst("fields "+class+problems) {
+	if problems := strings.Join(in.unknown, ", "); problems != "" && p.noteWarning("fields "+class+problems) {
 		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
 			"machineClass", class, "problems", problems)
 	}
-	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.warnedFirst("cluster "+class) {
+	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.noteWarning("cluster "+class) {
 		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): machines are told apart by machine and class name only",
 			"machineClass", class)
 	}

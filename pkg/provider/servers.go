@@ -15,9 +15,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
-// The numbers of polling. Those of a read itself are in package spi.
+// The numbers of polling. How many reads may begin in a second: readsPerSecond in
+// pkg/spi/spi.go. Retries of a read: pkg/spi/retry.go.
 const (
-	// firstPoll is from its POST to the first read of a new server: hardly any runs
+	// firstPoll is the time from a POST to the first read of its server: hardly any runs
 	// before, and most for which there is no host have failed by then.
 	firstPoll = 5 * time.Second
 	// The poll interval is a pollShare-th of the time since the POST, or since the wait
@@ -30,8 +31,8 @@ const (
 	// deletionPatience is how long a server may keep the state it had before its DELETE was
 	// accepted, until the deletion counts as failed.
 	deletionPatience = 15 * time.Second
-	// groupLifetime is how long a group of readers is kept that nobody asks.
-	groupLifetime = 10 * time.Minute
+	// readerLifetime is how long a scope's reader is kept without a read.
+	readerLifetime = 10 * time.Minute
 )
 
 // readPolicy is how the callers of a scope share reads.
@@ -62,15 +63,15 @@ var (
 // find reads the servers that match the selector, which is of the call's scope: it checks
 // again on our side what was asked of the API, and knows those that are being deleted,
 // too.
-func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (sight, error) {
-	result := c.inventory.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, sight]{
+func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (observation, error) {
+	result := c.readers.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, observation]{
 		NotBefore: notBefore,
-		Single: safely(func(ctx context.Context) (sight, error) {
+		Single: safely(func(ctx context.Context) (observation, error) {
 			servers, err := c.client.ListServers(ctx, selector)
-			return sight{servers: newServerList(servers).matching(selector)}, err
+			return observation{servers: newServerList(servers).matching(selector)}, err
 		}),
-		Pick: func(list serverList, _ time.Time) (sight, bool) {
-			return sight{servers: list.matching(selector)}, true
+		Pick: func(list serverList, _ time.Time) (observation, bool) {
+			return observation{servers: list.matching(selector)}, true
 		},
 	})
 	result.Value.began = result.Began
@@ -80,19 +81,19 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 // findNamed finds the machine's servers by name, but for those that are proved gone.
 // Another cluster's are out of scope; where the cluster is unknown, "none" would be a
 // guess, and is an error.
-func (c *call) findNamed(ctx context.Context, notBefore time.Time) (sight, error) {
+func (c *call) findNamed(ctx context.Context, notBefore time.Time) (observation, error) {
 	if c.unlabelable {
-		return sight{began: c.clock.Now()}, nil
+		return observation{began: c.clock.Now()}, nil
 	}
 	if c.clusterUnknown {
-		return sight{}, c.clusterUnknownError()
+		return observation{}, c.clusterUnknownError()
 	}
 	found, err := c.find(ctx, c.machineSelector(), notBefore)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	entry := c.ledger.Get(c.key)
-	named := sight{began: found.began}
+	named := observation{began: found.began}
 	for _, server := range found.servers {
 		if c.checkOwned(&server, false) == nil && !entry.Gone(server.ID) {
 			named.servers = append(named.servers, server)
@@ -105,18 +106,18 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time) (sight, error
 // POST can have a result that it did not see.
 type search struct {
 	*call
-	lookUp     func(ctx context.Context, notBefore time.Time) (sight, error)
+	lookUp     func(ctx context.Context, notBefore time.Time) (observation, error)
 	start, due time.Time
 	// waiting says that the wait has begun: a look-up that fails does not end it.
 	waiting bool
 }
 
-func (c *call) search(lookUp func(context.Context, time.Time) (sight, error), waiting bool) *search {
+func (c *call) search(lookUp func(context.Context, time.Time) (observation, error), waiting bool) *search {
 	return &search{call: c, lookUp: lookUp, start: c.clock.Now(), waiting: waiting}
 }
 
 // next returns what the next look-up shows.
-func (s *search) next(ctx context.Context) (sight, error) {
+func (s *search) next(ctx context.Context) (observation, error) {
 	for {
 		found, err := s.lookUp(ctx, s.due)
 		now := s.clock.Now()
@@ -131,13 +132,13 @@ func (s *search) next(ctx context.Context) (sight, error) {
 		}
 		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", s.machine)
 		if err := endsWait(ctx, err, state); err != nil {
-			return sight{}, err
+			return observation{}, err
 		}
 	}
 }
 
 // conclusive says that a look-up could see the result of every POST that is open now.
-func (s *search) conclusive(found sight) bool {
+func (s *search) conclusive(found observation) bool {
 	return s.unlabelable || !found.began.Before(s.noPostBefore())
 }
 
@@ -173,26 +174,26 @@ type poll struct {
 }
 
 func (c *call) poll(serverID string) *poll {
-	return &poll{call: c, id: serverID, since: c.clock.Now(), absence: absence{certain: c.noPostBefore()}}
+	return &poll{call: c, id: serverID, since: c.clock.Now(), absence: absence{noPostBefore: c.noPostBefore()}}
 }
 
 // next makes the next read, and returns errGone with the one that proves the server
 // gone: it is noted in the ledger then.
-func (p *poll) next(ctx context.Context) (sight, error) {
-	wants := p.absence.wants(p.clock.Now())
-	if p.doubted && wants == byAny {
-		wants = byGet
+func (p *poll) next(ctx context.Context) (observation, error) {
+	kind := p.absence.nextRead(p.clock.Now())
+	if p.doubted && kind == byAny {
+		kind = byGet
 	}
-	result := p.group(wants).Read(ctx, p.request(wants))
+	result := p.reader(kind).Read(ctx, p.request(kind))
 	seen := result.Value
 	seen.began = result.Began
 	p.due = seen.began.Add(pollInterval(p.clock.Since(p.since)))
 	if result.Err != nil {
-		return sight{}, result.Err
+		return observation{}, result.Err
 	}
 	if p.absence.add(seen) {
 		p.ledger.ServerGone(p.key, p.id)
-		return sight{}, errGone
+		return observation{}, errGone
 	}
 	if !seen.listed {
 		p.doubted = seen.server() == nil
@@ -218,47 +219,46 @@ func (p *poll) inScope() bool {
 	return p.last != nil && matches(p.last, p.scope())
 }
 
-// group is the call's, unless the next read is a list and that would not show the server.
-func (p *poll) group(wants wanted) *serverGroup {
-	if p.inScope() || wants != byList {
-		return p.inventory.serversOf(p.scope())
+// reader is the scope's, unless the read is a list and that would not show the server.
+func (p *poll) reader(kind readKind) *serverReader {
+	if p.inScope() || kind != byList {
+		return p.readers.serversOf(p.scope())
 	}
-	return p.inventory.serversOf(nil)
+	return p.readers.serversOf(nil)
 }
 
-// request is the next read: what the absence wants to see, by the labels as they were
-// seen last.
-func (p *poll) request(wants wanted) coalesce.Request[serverList, sight] {
-	request := coalesce.Request[serverList, sight]{NotBefore: p.due, Single: safely(p.get)}
-	switch wants {
+// request is the next read, by the labels as they were seen last.
+func (p *poll) request(kind readKind) coalesce.Request[serverList, observation] {
+	request := coalesce.Request[serverList, observation]{NotBefore: p.due, Single: safely(p.get)}
+	switch kind {
 	case byGet:
 	case byList:
 		request.Single = safely(p.list)
-		request.Pick = func(list serverList, _ time.Time) (sight, bool) { return list.of(p.id), true }
+		request.Pick = func(list serverList, _ time.Time) (observation, bool) { return list.of(p.id), true }
 	default:
 		// Of a server that is to go, a list that does not show it is an answer.
 		absenceTells := !p.absence.deleted.IsZero() && p.inScope()
-		request.Pick = func(list serverList, began time.Time) (sight, bool) {
+		request.Pick = func(list serverList, began time.Time) (observation, bool) {
 			seen := list.of(p.id)
-			return seen, seen.server() != nil || absenceTells && !began.Before(p.absence.certain)
+			return seen, seen.server() != nil || absenceTells && !began.Before(p.absence.noPostBefore)
 		}
 	}
 	return request
 }
 
-func (p *poll) get(ctx context.Context) (sight, error) {
+func (p *poll) get(ctx context.Context) (observation, error) {
 	server, err := p.client.GetServer(ctx, p.id)
 	switch {
 	case isServerNotFound(err), err == nil && server.Status == statusDeleted:
-		return sight{}, nil
+		return observation{}, nil
 	case err != nil:
-		return sight{}, err
+		return observation{}, err
 	default:
-		return sight{servers: []Server{*server}}, nil
+		return observation{servers: []Server{*server}}, nil
 	}
 }
 
-func (p *poll) list(ctx context.Context) (sight, error) {
+func (p *poll) list(ctx context.Context) (observation, error) {
 	var selector map[string]string
 	if p.last != nil && matches(p.last, p.machineSelector()) {
 		selector = p.machineSelector()
@@ -267,20 +267,13 @@ func (p *poll) list(ctx context.Context) (sight, error) {
 	return newServerList(servers).of(p.id), err
 }
 
-// ends returns the error that a failed read ends a wait with: errGone, refused
+// endsWait returns the error that a failed read ends a wait with: errGone, refused
 // credentials, or the deadline of ctx, with the last state. It is nil for any other: a
 // failed read is not a failed machine, the wait goes on.
-func (p *poll) ends(ctx context.Context, err error) error {
-	if errors.Is(err, errGone) {
-		return errGone
-	}
-	return endsWait(ctx, err, p.state())
-}
-
 func endsWait(ctx context.Context, err error, state string) error {
 	switch {
-	case err == nil:
-		return nil
+	case err == nil, errors.Is(err, errGone):
+		return err
 	case isRefused(err):
 		return interruptedError(err)
 	case ctx.Err() != nil:
@@ -317,7 +310,7 @@ func (c *call) present(ctx context.Context, serverID string) (*poll, error) {
 func (p *poll) until(ctx context.Context, done func(*Server) bool) (*Server, error) {
 	for {
 		seen, err := p.next(ctx)
-		if err := p.ends(ctx, err); err != nil {
+		if err := endsWait(ctx, err, p.state()); err != nil {
 			return nil, err
 		}
 		if server := seen.server(); server != nil && done(server) {

@@ -114,7 +114,7 @@ func TestManyMachinesNeedFewCalls(t *testing.T) {
 		"without":               {nil, 2.2},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			up, down := newCrowd(t, 200, 50).upAndDown(row.addresses)
+			up, down := newFleet(t, 200, 50).upAndDown(row.addresses)
 			if up.calls > row.atMost || down.calls > 1.4 {
 				t.Errorf("%.2f calls to create a machine, %.2f to delete it: want at most %.1f and %.1f", up.calls, down.calls, row.atMost, 1.4)
 			}
@@ -141,7 +141,7 @@ func TestManyDeletionsAreNoticedSoon(t *testing.T) {
 		"the whole cluster goes":      {true, 44 * time.Second, 1.6},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			c := newCrowdToDelete(t)
+			c := newFleetToDelete(t)
 			if !row.whole {
 				c.keepOther()
 			}
@@ -159,7 +159,7 @@ func TestManyDeletionsAreNoticedSoon(t *testing.T) {
 func TestReadsStayBoundedAtAnySize(t *testing.T) {
 	for _, size := range []int{100, 500} {
 		bubble(t, fmt.Sprint(size), func(t *testing.T) {
-			c := newCrowd(t, size, 500, iaasmock.WithBootDuration(20*time.Second))
+			c := newFleet(t, size, 500, iaasmock.WithBootDuration(20*time.Second))
 			c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 			c.each(c.bringUp)
 			c.wantFewCalls("up", 4.5)
@@ -173,7 +173,7 @@ func TestReadsStayBoundedAtAnySize(t *testing.T) {
 // 500 machines are waited for at once: one list a second serves them all.
 func TestManyWaitersReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 500, 500, iaasmock.WithBootDuration(45*time.Second), iaasmock.WithBootSpread(0))
+		c := newFleet(t, 500, 500, iaasmock.WithBootDuration(45*time.Second), iaasmock.WithBootSpread(0))
 		up := start(func() error { c.each(c.bringUp); return nil })
 		<-time.After(15 * time.Second)
 		c.cloud.ResetCalls()
@@ -196,7 +196,7 @@ func TestManyWaitersReadTogether(t *testing.T) {
 // A manager that gives up one machine must not slow down or stop the others.
 func TestAReaderThatLeavesDisturbsNoOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 20, 20)
+		c := newFleet(t, 20, 20)
 		ctx, cancel := context.WithCancel(t.Context())
 		var leaving sync.WaitGroup
 		for i := range 20 {
@@ -218,7 +218,7 @@ func TestAReaderThatLeavesDisturbsNoOther(t *testing.T) {
 // Machines that come one after another soon read together, too.
 func TestMachinesThatComeOneByOneShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 20, 20, iaasmock.WithBootDuration(20*time.Second))
+		c := newFleet(t, 20, 20, iaasmock.WithBootDuration(20*time.Second))
 		c.each(func(m *v1alpha1.Machine) {
 			<-time.After(time.Duration(slices.Index(c.machines, m)) * 250 * time.Millisecond)
 			c.bringUp(m)
@@ -230,7 +230,7 @@ func TestMachinesThatComeOneByOneShareReads(t *testing.T) {
 // Lists may lag: who is not in them yet is read by itself, within the same pace.
 func TestManyMachinesInLaggingLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 100, 100, iaasmock.WithListLag(20*time.Second), iaasmock.WithBootDuration(5*time.Second))
+		c := newFleet(t, 100, 100, iaasmock.WithListLag(20*time.Second), iaasmock.WithBootDuration(5*time.Second))
 		c.each(c.bringUp)
 		if got := len(c.cloud.Servers()); got != len(c.machines) {
 			t.Errorf("%d servers for %d machines", got, len(c.machines))
@@ -245,7 +245,7 @@ func TestManyMachinesInLaggingLists(t *testing.T) {
 // server runs.
 func TestAHangingListHoldsNobodyUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 10, 10)
+		c := newFleet(t, 10, 10)
 		time.AfterFunc(5*time.Second, func() {
 			c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Delay: 24 * time.Hour})
 		})
@@ -260,7 +260,7 @@ func TestAHangingListHoldsNobodyUp(t *testing.T) {
 // one server that it cannot decode.
 func TestAListThatFailsForAllFailsNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 10, 10)
+		c := newFleet(t, 10, 10)
 		for _, operation := range []string{"ListServers", "ListNics"} {
 			c.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusOK, Body: `{"items":[5]}`, Match: listsAll})
 		}
@@ -277,7 +277,7 @@ func TestAListThatFailsForAllFailsNobody(t *testing.T) {
 // Lists that still show a server as it was do not make its deletion count as failed.
 func TestManyDeletionsInLaggingListsAreAskedForOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 20, 20, iaasmock.WithListLag(25*time.Second))
+		c := newFleet(t, 20, 20, iaasmock.WithListLag(25*time.Second))
 		c.each(c.bringUp)
 		<-time.After(time.Minute)
 		c.cloud.ResetCalls()
@@ -295,7 +295,7 @@ func TestCreateMachineDoesWithoutLists(t *testing.T) {
 	for _, machines := range []int{10, 20} {
 		for _, status := range []int{500, 502, 503, 504} {
 			bubble(t, fmt.Sprintf("%d machines, %d", machines, status), func(t *testing.T) {
-				c := newCrowd(t, machines, machines)
+				c := newFleet(t, machines, machines)
 				c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 3 * time.Second, Status: status})
 				c.wantAllUpWithin(time.Minute)
 			})
@@ -305,7 +305,7 @@ func TestCreateMachineDoesWithoutLists(t *testing.T) {
 
 func TestLookUpsDoWithoutListsOfAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 20, 20)
+		c := newFleet(t, 20, 20)
 		c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable, Match: listsAll})
 		c.wantAllUpWithin(time.Minute)
 	})
@@ -320,7 +320,7 @@ func listsAll(r *http.Request) bool {
 // eight reads. All that is read counts, retries and failed lists included.
 func TestManyWaitersDoWithoutLists(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 500, 500, iaasmock.WithBootDuration(20*time.Second))
+		c := newFleet(t, 500, 500, iaasmock.WithBootDuration(20*time.Second))
 		const begin = 15 * time.Second // all servers are asked for by then
 		c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: begin, Duration: 5 * time.Minute, Status: http.StatusServiceUnavailable})
 		start := time.Now()
@@ -336,7 +336,7 @@ func TestHangingReadsHoldUpNoDeletions(t *testing.T) {
 	var without, with time.Duration
 	for hang, took := range map[bool]*time.Duration{false: &without, true: &with} {
 		synctest.Test(t, func(t *testing.T) {
-			c := newCrowd(t, 10, 10)
+			c := newFleet(t, 10, 10)
 			c.each(c.bringUp)
 			for i := range 4 {
 				name := fmt.Sprintf("hanging-%d", i)
@@ -378,7 +378,7 @@ func TestAListWithoutItems(t *testing.T) {
 // After a Retry-After all that it held back comes, but not at once.
 func TestReadsThatWereHeldBackTakeTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(t, 60, 60, iaasmock.WithBootDuration(3*time.Minute))
+		c := newFleet(t, 60, 60, iaasmock.WithBootDuration(3*time.Minute))
 		time.AfterFunc(30*time.Second, func() {
 			c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"60"}}})
 		})

@@ -19,7 +19,7 @@ type deadlined struct {
 }
 
 // RoundTrip implements http.RoundTripper. The answer it returns is in memory (see
-// whole): nobody reads on when the deadline's context is given up.
+// bodyReader): nobody reads on when the deadline's context is given up.
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(request.Context(), d.timeout)
 	defer cancel()

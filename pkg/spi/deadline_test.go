@@ -30,7 +30,7 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			link := &deadlined{next: &whole{next: transport}, timeout: 50 * time.Millisecond}
+			link := &deadlined{next: &bodyReader{next: transport}, timeout: 50 * time.Millisecond}
 			if response, err := link.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, %v, want the deadline", response, err)
 			}

@@ -49,7 +49,7 @@ func (f *Fence) Run(ctx context.Context) {
 	ticker := f.clock.NewTicker(tickInterval)
 	defer ticker.Stop()
 	for {
-		f.held()
+		f.tick()
 		select {
 		case <-ctx.Done():
 			return
@@ -58,10 +58,10 @@ func (f *Fence) Run(ctx context.Context) {
 	}
 }
 
-// held returns for how long no attempt may be sent; zero or less if one may. It also
-// ticks, and always notes a pause before that: whoever is the first to run after a
-// pause, Run or an attempt, finds the old tick.
-func (f *Fence) held() time.Duration {
+// tick notes that the process runs, and returns for how long no attempt may be sent: zero
+// or less if one may. It notes a pause first: whoever is the first to run after one, Run or
+// an attempt, finds the old tick.
+func (f *Fence) tick() (held time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.clock.Now()
@@ -85,7 +85,7 @@ type fenced struct {
 
 // RoundTrip implements http.RoundTripper.
 func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
-	for held := f.fence.held(); held > 0; held = f.fence.held() {
+	for held := f.fence.tick(); held > 0; held = f.fence.tick() {
 		if err := Sleep(request.Context(), f.fence.clock, held); err != nil {
 			return nil, fmt.Errorf("waiting after a pause of this process: %w", err)
 		}

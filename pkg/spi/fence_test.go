@@ -70,18 +70,18 @@ func TestFence(t *testing.T) {
 	}{
 		"at work":                                     {func(l life) { l.works(time.Minute) }, 0},
 		"a short stop":                                {func(l life) { l.works(time.Second); l.stand(tolerated) }, 0},
-		"two short stops":                             {func(l life) { l.stand(2 * time.Second); l.fence.held(); l.stand(2 * time.Second) }, 0},
+		"two short stops":                             {func(l life) { l.stand(2 * time.Second); l.fence.tick(); l.stand(2 * time.Second) }, 0},
 		"a pause":                                     {func(l life) { l.stand(tolerated + 1) }, hold},
 		"a pause, found by the ticker":                {func(l life) { l.stand(4 * time.Second); l.works(5 * time.Second) }, hold - 5*time.Second + tickInterval},
 		"a pause, long ago":                           {func(l life) { l.stand(4 * time.Second); l.works(hold + tickInterval) }, 0},
 		"another pause":                               {func(l life) { l.stand(4 * time.Second); l.works(10 * time.Second); l.stand(4 * time.Second) }, hold},
-		"a pause of more than the hold":               {func(l life) { l.stand(4 * time.Second); l.fence.held(); l.stand(2 * hold) }, hold},
-		"a short stop after a pause":                  {func(l life) { l.stand(4 * time.Second); l.fence.held(); l.stand(time.Second) }, hold - time.Second},
+		"a pause of more than the hold":               {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(2 * hold) }, hold},
+		"a short stop after a pause":                  {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(time.Second) }, hold - time.Second},
 		"the computer slept":                          {func(l life) { l.setWall(4 * time.Second) }, hold},
 		"the clock was set a little":                  {func(l life) { l.setWall(tolerated) }, 0},
 		"the clock was set back":                      {func(l life) { l.setWall(-time.Hour) }, 0},
 		"a pause, and the clock was set back":         {func(l life) { l.stand(4 * time.Second); l.setWall(-time.Hour) }, hold},
-		"the clock was set back while a pause counts": {func(l life) { l.stand(4 * time.Second); l.fence.held(); l.setWall(-time.Hour) }, hold},
+		"the clock was set back while a pause counts": {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.setWall(-time.Hour) }, hold},
 	} {
 		t.Run(name, func(t *testing.T) {
 			now := &jumpyClock{WithTicker: clocktesting.NewFakeClock(time.Now())}
@@ -89,11 +89,11 @@ func TestFence(t *testing.T) {
 			row.what(life{now, fence, func(d time.Duration) {
 				for ; d > 0; d -= tickInterval {
 					now.stand(tickInterval)
-					fence.held()
+					fence.tick()
 				}
 			}})
 			for range 2 { // what was noticed once stays
-				if got := max(0, fence.held()); got != row.held {
+				if got := max(0, fence.tick()); got != row.held {
 					t.Errorf("an attempt is held for %s, want %s", got, row.held)
 				}
 			}

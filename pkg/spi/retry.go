@@ -20,10 +20,9 @@ const (
 	// maxAttempts of a request, the first included. The manager calls again after
 	// 5 s, so a handful is enough to bridge a hiccup.
 	maxAttempts = 4
-	// firstBackoff doubles with every retry, up to maxBackoff; each is multiplied
-	// with a random factor between 0.5 and 1.5.
+	// firstBackoff doubles with every retry; each is multiplied with a random factor
+	// between 0.5 and 1.5.
 	firstBackoff = 250 * time.Millisecond
-	maxBackoff   = 4 * time.Second
 	// maxRetryAfter bounds what a Retry-After header can make the process wait.
 	maxRetryAfter = 60 * time.Second
 )
@@ -56,11 +55,7 @@ func isDialError(err error) bool {
 
 // backoff before the given retry (1 is the first); random is in 0 to 1.
 func backoff(retry int, random float64) time.Duration {
-	wait := firstBackoff << (retry - 1)
-	if wait > maxBackoff {
-		wait = maxBackoff
-	}
-	return time.Duration(float64(wait) * (0.5 + random))
+	return time.Duration(float64(firstBackoff<<(retry-1)) * (0.5 + random))
 }
 
 // retryAfter reads the header of a 429 or 503, in seconds or as a date; 0 without
@@ -105,7 +100,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		if (attempt > 1 || held) && request.Method == http.MethodGet {
-			if err := waitForRead(ctx, r.clock, r.reads); err != nil {
+			if err := WaitForRead(ctx, r.clock, r.reads); err != nil {
 				return nil, err
 			}
 		}
@@ -154,8 +149,12 @@ func (r *retrying) waitUntilAllowed(ctx context.Context) (held bool, err error) 
 	}
 }
 
-// waitForRead waits until one more read of a session may begin.
-func waitForRead(ctx context.Context, clock clock.Clock, reads *rate.Limiter) error {
+// WaitForRead waits until one more read of a session may begin: reads are Session.Reads,
+// nil for no limit. It fails only with the context's error.
+func WaitForRead(ctx context.Context, clock clock.Clock, reads *rate.Limiter) error {
+	if reads == nil {
+		return ctx.Err()
+	}
 	now := clock.Now()
 	return Sleep(ctx, clock, reads.ReserveN(now, 1).DelayFrom(now))
 }

@@ -59,14 +59,12 @@ func TestMayRetry(t *testing.T) {
 	}
 }
 
-func TestBackoffGrowsToItsBound(t *testing.T) {
-	last := time.Duration(0)
-	for retry := 1; retry < 20; retry++ {
+func TestBackoffDoubles(t *testing.T) {
+	for retry, middle := range map[int]time.Duration{1: 250 * time.Millisecond, 2: 500 * time.Millisecond, 3: time.Second} {
 		low, high := backoff(retry, 0), backoff(retry, 1)
-		if low < last/2 || high > maxBackoff*3/2 || low <= 0 || high < low {
-			t.Errorf("retry %d waits %s to %s after %s", retry, low, high, last)
+		if low != middle/2 || high != middle*3/2 {
+			t.Errorf("retry %d waits %s to %s, want half to one and a half times %s", retry, low, high, middle)
 		}
-		last = low
 	}
 }
 

@@ -38,9 +38,9 @@ type Session struct {
 	// Endpoint is the base URL of the API, for telling sessions apart.
 	Endpoint string
 	// Reads bounds how many reads of the API (GET requests, lists included) begin: 8 a
-	// second, no two at once. Who reads through API takes a turn before each read; the
-	// session itself takes one for each retry of a read. Its time is that of
-	// PluginSPIImpl.Clock.
+	// second, no two at once. Who reads through API takes a turn before each read
+	// (WaitForRead); the session itself takes one for each retry of a read. Its time is
+	// that of PluginSPIImpl.Clock. Nil means no limit.
 	Reads *rate.Limiter
 }
 
@@ -148,7 +148,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 // Requests for access tokens pass its inner end, an attempt.
 func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (http.RoundTripper, error) {
 	attempt := func(service string) http.RoundTripper {
-		metrics := &metered{next: &whole{next: s.Transport}, clock: s.Clock, service: service}
+		metrics := &metered{next: &bodyReader{next: s.Transport}, clock: s.Clock, service: service}
 		return &deadlined{next: metrics, timeout: attemptTimeout}
 	}
 	chain := attempt("")
@@ -156,7 +156,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	if s.Fence != nil {
 		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {
 			if request.Method == http.MethodGet {
-				if err := waitForRead(request.Context(), s.Clock, reads); err != nil {
+				if err := WaitForRead(request.Context(), s.Clock, reads); err != nil {
 					return err
 				}
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
 	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
+	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
 )
 
@@ -39,17 +40,10 @@ type tokenSource struct {
 	clock    clock.Clock
 	jitter   func() float64
 
+	fetches singleflight.Group
 	mu      sync.Mutex
 	token   string
 	expires time.Time
-	flight  *fetch
-}
-
-// fetch is one fetch of a token, shared by all who wait for it.
-type fetch struct {
-	done  chan struct{}
-	token string
-	err   error
 }
 
 // newTokenSource refuses a key that cannot work; requests for tokens go through next.
@@ -71,42 +65,39 @@ func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock cloc
 // get returns a valid token, and fetches one if there is none. Concurrent callers
 // share one fetch; a caller whose context ends leaves it to the others.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
-	flight, token := t.join()
-	if flight == nil {
+	if token := t.valid(); token != "" {
 		return token, nil
 	}
 	select {
 	case <-ctx.Done():
 		return "", ctx.Err()
-	case <-flight.done:
-		return flight.token, flight.err
+	case fetched := <-t.fetches.DoChan("", t.renew):
+		token, _ := fetched.Val.(string)
+		return token, fetched.Err
 	}
 }
 
-// join returns the valid token, or the fetch to wait for.
-func (t *tokenSource) join() (*fetch, string) {
+// valid returns the token that was fetched last; "" if there is none, or it expires.
+func (t *tokenSource) valid() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.token != "" && t.clock.Now().Before(t.expires.Add(-expiryLeeway)) {
-		return nil, t.token
+	if !t.clock.Now().Before(t.expires.Add(-expiryLeeway)) {
+		return ""
 	}
-	if t.flight == nil {
-		t.flight = &fetch{done: make(chan struct{})}
-		go t.run(t.flight)
-	}
-	return t.flight, ""
+	return t.token
 }
 
-func (t *tokenSource) run(flight *fetch) {
+func (t *tokenSource) renew() (any, error) {
+	if token := t.valid(); token != "" {
+		return token, nil // another fetch ended just before this one began
+	}
 	token, expires, err := t.fetchWithRetry()
-	t.mu.Lock()
-	defer t.mu.Unlock()
 	if err == nil {
+		t.mu.Lock()
+		defer t.mu.Unlock()
 		t.token, t.expires = token, expires
 	}
-	flight.token, flight.err = token, err
-	t.flight = nil
-	close(flight.done)
+	return token, err
 }
 
 // drop forgets the token, if it is still the one that was refused.

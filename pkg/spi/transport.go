@@ -5,6 +5,7 @@ package spi
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -34,14 +35,14 @@ func newTransport() *http.Transport {
 	})
 }
 
-// whole sends a request and reads the whole answer. Reading it here puts the body
+// bodyReader sends a request and reads the whole answer. Reading it here puts the body
 // under the attempt's deadline and into its metrics, and an answer that stops half-way
 // into the hands of the retry rules.
-type whole struct{ next http.RoundTripper }
+type bodyReader struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (w *whole) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, err := w.next.RoundTrip(request)
+func (b *bodyReader) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := b.next.RoundTrip(request)
 	if err != nil {
 		return nil, err
 	}
@@ -57,12 +58,8 @@ func readBody(response *http.Response) error {
 		body.Grow(int(size) + bytes.MinRead)
 	}
 	_, err := body.ReadFrom(io.LimitReader(response.Body, maxBody+1))
-	closeErr := response.Body.Close()
-	if err != nil {
+	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
-	}
-	if closeErr != nil {
-		return fmt.Errorf("closing the answer: %w", closeErr)
 	}
 	if body.Len() > maxBody {
 		return fmt.Errorf("the answer is larger than %d bytes", maxBody)

@@ -91,12 +91,12 @@ type Group[L, V any] struct {
 type waiter[L, V any] struct {
 	Request[L, V]
 	asked time.Time
-	// from is when the request becomes due or, if it is being read by itself, when that
-	// begins to hold up nobody.
-	from    time.Time
-	reading bool
-	alone   bool // no list serves the request
-	start   func(began time.Time)
+	due   time.Time
+	// holdsUntil is when the request's own read stops holding up others; zero unless it is
+	// being read singly.
+	holdsUntil time.Time
+	singly     bool // no list serves the request
+	start      func(began time.Time)
 	// result takes that of a single read and that of a list; the first one counts.
 	result chan Result[V]
 }
@@ -110,7 +110,7 @@ func New[L, V any](clock clock.Clock, policy Policy, list func(context.Context) 
 func (g *Group[L, V]) Read(ctx context.Context, request Request[L, V]) Result[V] {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := &waiter[L, V]{Request: request, alone: request.Pick == nil || g.list == nil, result: make(chan Result[V], 2)}
+	w := &waiter[L, V]{Request: request, singly: request.Pick == nil || g.list == nil, result: make(chan Result[V], 2)}
 	w.start = func(began time.Time) {
 		value, err := request.Single(ctx)
 		w.result <- Result[V]{Value: value, Began: began, Err: err}
@@ -129,8 +129,8 @@ func (g *Group[L, V]) join(w *waiter[L, V]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w.asked = g.clock.Now()
-	if w.from = w.NotBefore; w.from.Before(w.asked) {
-		w.from = w.asked
+	if w.due = w.NotBefore; w.due.Before(w.asked) {
+		w.due = w.asked
 	}
 	g.waiting = append(g.waiting, w)
 	if !g.running {
@@ -169,7 +169,7 @@ func (g *Group[L, V]) run() {
 		g.mu.Unlock()
 		if pause <= 0 {
 			_ = g.policy.Turn(ctx) // fails only with ctx
-			g.begin(ctx)
+			g.startNext(ctx)
 			continue
 		}
 		select {
@@ -179,8 +179,8 @@ func (g *Group[L, V]) run() {
 	}
 }
 
-// begin starts the next read; none if all changed while the Group waited for its turn.
-func (g *Group[L, V]) begin(ctx context.Context) {
+// startNext starts the next read; none if all changed while the Group waited for its turn.
+func (g *Group[L, V]) startNext(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	now := g.clock.Now()
@@ -189,7 +189,7 @@ func (g *Group[L, V]) begin(ctx context.Context) {
 		g.listing, g.nextList = now, now.Add(g.policy.Window)
 		go g.readList(ctx, now)
 	case single != nil:
-		single.reading, single.from = true, now.Add(g.policy.Patience)
+		single.holdsUntil = now.Add(g.policy.Patience)
 		go single.start(now)
 	}
 }
@@ -206,9 +206,9 @@ func (g *Group[L, V]) next(now time.Time) (list bool, single *waiter[L, V], paus
 	if wait := g.nextList.Sub(now); batch > g.policy.Singles && wait > 0 {
 		pause = min(pause, wait)
 		if g.failures == 0 { // what the next list serves waits for it
-			due = slices.DeleteFunc(due, func(w *waiter[L, V]) bool { return !w.alone })
+			due = slices.DeleteFunc(due, func(w *waiter[L, V]) bool { return !w.singly })
 		}
-	} else if batch > g.policy.Singles && (full || !due[0].alone) { // the longest waiting decides
+	} else if batch > g.policy.Singles && (full || !due[0].singly) { // the longest waiting decides
 		return true, nil, 0
 	}
 	if len(due) == 0 || full {
@@ -223,20 +223,21 @@ func (g *Group[L, V]) survey(now time.Time) (due []*waiter[L, V], batch int, ful
 	pause = math.MaxInt64 // until something changes
 	underWay := 0
 	for _, w := range g.waiting {
-		switch wait := w.from.Sub(now); {
-		case wait > 0:
-			pause = min(pause, wait)
-			if w.reading {
-				underWay++
-			}
-		case !w.reading:
+		switch {
+		case w.holdsUntil.After(now):
+			underWay++
+			pause = min(pause, w.holdsUntil.Sub(now))
+		case !w.holdsUntil.IsZero(): // it hangs
+		case w.due.After(now):
+			pause = min(pause, w.due.Sub(now))
+		default:
 			due = append(due, w)
-			if !w.alone {
+			if !w.singly {
 				batch++
 			}
 		}
 	}
-	slices.SortStableFunc(due, func(a, b *waiter[L, V]) int { return a.from.Compare(b.from) })
+	slices.SortStableFunc(due, func(a, b *waiter[L, V]) int { return a.due.Compare(b.due) })
 	return due, batch, underWay >= g.policy.Singles, pause
 }
 
@@ -281,8 +282,8 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 		}
 		if served {
 			w.result <- result
-		} else if !w.from.After(now) {
-			w.alone = true
+		} else if !w.due.After(now) {
+			w.singly = true
 		}
 		return served
 	})
@@ -291,7 +292,7 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 // listFailed lets the due requests be read by themselves, and puts off the next list.
 func (g *Group[L, V]) listFailed(now time.Time) {
 	for _, w := range g.waiting {
-		w.alone = w.alone || !w.from.After(now)
+		w.singly = w.singly || !w.due.After(now)
 	}
 	backoff := g.policy.Backoff << min(g.failures, 16) // more would overflow
 	g.listing, g.nextList = time.Time{}, now.Add(min(backoff, g.policy.MaxBackoff))

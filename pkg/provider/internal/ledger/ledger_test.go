@@ -117,7 +117,7 @@ func TestClaim(t *testing.T) {
 		want    bool
 	}{
 		"nothing since":                {func(*ledger.Ledger) {}, true},
-		"NICs were read since":         {func(l *ledger.Ledger) { l.SawAddresses(key, "s1", []string{"10.0.0.1"}) }, true},
+		"NICs were read since":         {func(l *ledger.Ledger) { l.SawNICs(key, "s1", []string{"10.0.0.1"}, "") }, true},
 		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }, false},
 		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Refused(key) }, false},
 		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.OutcomeUnknown(key) }, false},
@@ -146,8 +146,8 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, _ := newLedger()
 			l.Adopt(key, "s1")
-			l.SawAddresses(key, "s1", []string{"10.0.0.1"})
-			l.SawAllowed(key, "s1", "100.64.0.0/12")
+			l.SawNICs(key, "s1", []string{"10.0.0.1"}, "")
+			l.SawNICs(key, "s1", nil, "100.64.0.0/12")
 			l.Adopt(key, "s1") // again changes nothing
 			if entry := l.Get(key); len(entry.Addresses) != 1 || entry.Allowed == "" {
 				t.Fatalf("%+v", entry)
@@ -163,8 +163,7 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
 	l, _ := newLedger()
 	l.Adopt(key, "s1")
-	l.SawAddresses(key, "s2", []string{"10.0.0.2"})
-	l.SawAllowed(key, "s2", "100.64.0.0/12")
+	l.SawNICs(key, "s2", []string{"10.0.0.2"}, "100.64.0.0/12")
 	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
 		t.Errorf("%+v", entry)
 	}

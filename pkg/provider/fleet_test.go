@@ -19,9 +19,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// crowd is the rig with many machines, which workers take through the calls that
+// fleet is the rig with many machines, which workers take through the calls that
 // the manager makes. It lives in synctest's time.
-type crowd struct {
+type fleet struct {
 	*rig
 	machines []*v1alpha1.Machine
 	workers  int
@@ -30,9 +30,9 @@ type crowd struct {
 	took map[string]time.Duration
 }
 
-func newCrowd(t testing.TB, machines, workers int, options ...iaasmock.Option) *crowd {
+func newFleet(t testing.TB, machines, workers int, options ...iaasmock.Option) *fleet {
 	t.Helper()
-	c := &crowd{rig: newRig(t, append([]iaasmock.Option{
+	c := &fleet{rig: newRig(t, append([]iaasmock.Option{
 		iaasmock.WithBootDuration(12 * time.Second), iaasmock.WithBootSpread(3 * time.Second),
 		iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond),
 	}, options...)...), workers: workers, took: map[string]time.Duration{}}
@@ -43,7 +43,7 @@ func newCrowd(t testing.TB, machines, workers int, options ...iaasmock.Option) *
 }
 
 // each lets the workers run f for every machine.
-func (c *crowd) each(f func(*v1alpha1.Machine)) {
+func (c *fleet) each(f func(*v1alpha1.Machine)) {
 	todo := make(chan *v1alpha1.Machine)
 	var workers sync.WaitGroup
 	for range c.workers {
@@ -62,7 +62,7 @@ func (c *crowd) each(f func(*v1alpha1.Machine)) {
 
 // bringUp is what the manager does until it waits for the node: the look-up, the
 // creation, the initialization, and the status once more.
-func (c *crowd) bringUp(m *v1alpha1.Machine) {
+func (c *fleet) bringUp(m *v1alpha1.Machine) {
 	start := time.Now()
 	if _, err := c.status(m); err == nil {
 		c.t.Errorf("%s is there already", m.Name)
@@ -81,7 +81,7 @@ func (c *crowd) bringUp(m *v1alpha1.Machine) {
 }
 
 // bringDown is what the manager does once the node is drained.
-func (c *crowd) bringDown(m *v1alpha1.Machine) {
+func (c *fleet) bringDown(m *v1alpha1.Machine) {
 	m = c.deleted(m)
 	if _, err := c.driver.GetMachineStatus(c.t.Context(), &driver.GetMachineStatusRequest{Machine: m, MachineClass: c.class, Secret: c.secret}); err != nil {
 		if decoded, _ := status.FromError(err); decoded.Code() != codes.NotFound {
@@ -94,7 +94,7 @@ func (c *crowd) bringDown(m *v1alpha1.Machine) {
 }
 
 // callsPerMachine counts from the last time it was called.
-func (c *crowd) callsPerMachine() float64 {
+func (c *fleet) callsPerMachine() float64 {
 	c.t.Helper()
 	total := 0
 	counts := c.cloud.CallCounts()
@@ -108,7 +108,7 @@ func (c *crowd) callsPerMachine() float64 {
 
 // overBoot are the times from the first call to the initialized server, without
 // what the server itself took to boot, in the order of the machines.
-func (c *crowd) overBoot() []time.Duration {
+func (c *fleet) overBoot() []time.Duration {
 	boots := map[string]time.Duration{}
 	for _, server := range c.cloud.Servers() {
 		boots[server.Name] = server.LaunchedAt.Sub(server.CreatedAt)
@@ -121,7 +121,7 @@ func (c *crowd) overBoot() []time.Duration {
 }
 
 // setLater puts the server of that name into a state, after a while.
-func (c *crowd) setLater(after time.Duration, name, status, message string) {
+func (c *fleet) setLater(after time.Duration, name, status, message string) {
 	time.AfterFunc(after, func() {
 		for _, server := range c.cloud.Servers() {
 			if server.Name == name {
@@ -135,10 +135,10 @@ func (c *crowd) setLater(after time.Duration, name, status, message string) {
 
 // peakReads is the greatest number of lists and GETs that began within a second, but for
 // the last millisecond of it: rate limits round.
-func (c *crowd) peakReads() int { return c.peakReadsFrom(time.Time{}) }
+func (c *fleet) peakReads() int { return c.peakReadsFrom(time.Time{}) }
 
 // peakReadsFrom is that of the reads that began then or later.
-func (c *crowd) peakReadsFrom(start time.Time) int {
+func (c *fleet) peakReadsFrom(start time.Time) int {
 	var began []time.Time
 	for _, call := range c.cloud.Calls() {
 		if call.Method == http.MethodGet && !call.StartedAt.Before(start) {
@@ -158,7 +158,7 @@ func (c *crowd) peakReadsFrom(start time.Time) int {
 
 // wantFewCalls checks the calls since it was last called, and returns how many a
 // machine needed.
-func (c *crowd) wantFewCalls(phase string, atMost float64) float64 {
+func (c *fleet) wantFewCalls(phase string, atMost float64) float64 {
 	c.t.Helper()
 	if peak := c.peakReads(); peak >= 10 {
 		c.t.Errorf("%s: %d reads within a second", phase, peak)
@@ -178,7 +178,7 @@ type figures struct {
 }
 
 // upAndDown brings all machines up and down again.
-func (c *crowd) upAndDown(addresses []any) (up, down figures) {
+func (c *fleet) upAndDown(addresses []any) (up, down figures) {
 	c.t.Helper()
 	c.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = addresses })
 	start := time.Now()
@@ -204,22 +204,22 @@ func (c *crowd) upAndDown(addresses []any) (up, down figures) {
 // keepOther makes a server that stays while the machines go, as those of other classes of
 // the cluster do: without one the list of the cluster is empty in the end, and each server
 // that goes last needs a GET.
-func (c *crowd) keepOther() *v1alpha1.Machine {
+func (c *fleet) keepOther() *v1alpha1.Machine {
 	other := machine("stays-0001")
 	other.Spec.ProviderID = c.mustCreate(other).ProviderID
 	c.cloud.ResetCalls()
 	return other
 }
 
-// newCrowdToDelete has 200 machines and 50 workers, and a cloud that answers at once and
+// newFleetToDelete has 200 machines and 50 workers, and a cloud that answers at once and
 // takes 8 s to delete a server.
-func newCrowdToDelete(t testing.TB) *crowd {
+func newFleetToDelete(t testing.TB) *fleet {
 	t.Helper()
-	return newCrowd(t, 200, 50, iaasmock.WithLatency(0, 0), iaasmock.WithDeleteDuration(8*time.Second))
+	return newFleet(t, 200, 50, iaasmock.WithLatency(0, 0), iaasmock.WithDeleteDuration(8*time.Second))
 }
 
 // timeToDelete brings all machines up, and tells how long DeleteMachine takes for all.
-func (c *crowd) timeToDelete() time.Duration {
+func (c *fleet) timeToDelete() time.Duration {
 	c.t.Helper()
 	c.each(c.bringUp)
 	<-time.After(time.Minute)
@@ -234,7 +234,7 @@ func (c *crowd) timeToDelete() time.Duration {
 }
 
 // serversByName counts the servers of each machine.
-func (c *crowd) serversByName() map[string]int {
+func (c *fleet) serversByName() map[string]int {
 	count := map[string]int{}
 	for _, server := range c.cloud.Servers() {
 		count[server.Name]++
@@ -243,7 +243,7 @@ func (c *crowd) serversByName() map[string]int {
 }
 
 // wantAllUpWithin creates all machines, and checks that none takes longer.
-func (c *crowd) wantAllUpWithin(atMost time.Duration) {
+func (c *fleet) wantAllUpWithin(atMost time.Duration) {
 	c.t.Helper()
 	c.each(func(m *v1alpha1.Machine) {
 		start := time.Now()

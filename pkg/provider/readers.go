@@ -15,51 +15,46 @@ import (
 )
 
 type (
-	serverGroup = coalesce.Group[serverList, sight]
-	nicGroup    = coalesce.Group[map[string][]NIC, []NIC]
+	serverReader = coalesce.Group[serverList, observation]
+	nicReader    = coalesce.Group[map[string][]NIC, []NIC]
 )
 
-// inventory reads servers and NICs for all calls of a session and region together.
-type inventory struct {
+// readers read servers and NICs for all calls of a session and region: callers who want
+// to know of the same scope share reads (package coalesce).
+type readers struct {
 	client  StackitClient
 	clock   clock.Clock
 	policy  coalesce.Policy
-	servers *recent.Map[string, *serverGroup]
-	nics    *recent.Map[string, *nicGroup]
+	servers *recent.Map[string, *serverReader]
+	nics    *recent.Map[string, *nicReader]
 }
 
-func newInventory(session *spi.Session, region string, clock clock.Clock) *inventory {
+func newReaders(session *spi.Session, region string, clock clock.Clock) *readers {
 	policy := readPolicy
-	policy.Turn = func(ctx context.Context) error {
-		if session.Reads == nil { // another SessionProviderInterface may have no limit
-			return nil
-		}
-		now := clock.Now()
-		return spi.Sleep(ctx, clock, session.Reads.ReserveN(now, 1).DelayFrom(now))
-	}
-	return &inventory{
+	policy.Turn = func(ctx context.Context) error { return spi.WaitForRead(ctx, clock, session.Reads) }
+	return &readers{
 		client: &sdkClient{api: session.API, projectID: session.ProjectID, region: region}, clock: clock, policy: policy,
-		servers: recent.New[string, *serverGroup](clock, groupLifetime),
-		nics:    recent.New[string, *nicGroup](clock, groupLifetime),
+		servers: recent.New[string, *serverReader](clock, readerLifetime),
+		nics:    recent.New[string, *nicReader](clock, readerLifetime),
 	}
 }
 
-// serversOf is the group of those who read the servers that carry the labels.
-func (i *inventory) serversOf(scope map[string]string) *serverGroup {
-	group, _ := i.servers.Get(labelSelector(scope), func() (*serverGroup, error) {
-		return coalesce.New[serverList, sight](i.clock, i.policy, safely(func(ctx context.Context) (serverList, error) {
-			servers, err := i.client.ListServers(ctx, scope)
+// serversOf returns the reader of the servers that carry the labels.
+func (r *readers) serversOf(scope map[string]string) *serverReader {
+	reader, _ := r.servers.Get(labelSelector(scope), func() (*serverReader, error) {
+		return coalesce.New[serverList, observation](r.clock, r.policy, safely(func(ctx context.Context) (serverList, error) {
+			servers, err := r.client.ListServers(ctx, scope)
 			return newServerList(servers), err
 		})), nil
 	})
-	return group
+	return reader
 }
 
-// nicsOf is the group of those who read the NICs of the network; "" if it is not known:
-// then each server's are read by themselves.
-func (i *inventory) nicsOf(networkID string) *nicGroup {
+// nicsOf returns the reader of the network's NICs. A network that is not known ("") has
+// no list: the NICs of each server are read singly.
+func (r *readers) nicsOf(networkID string) *nicReader {
 	list := safely(func(ctx context.Context) (map[string][]NIC, error) {
-		nics, err := i.client.ListNetworkNICs(ctx, networkID)
+		nics, err := r.client.ListNetworkNICs(ctx, networkID)
 		byServer := make(map[string][]NIC, len(nics))
 		for _, nic := range nics {
 			byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
@@ -69,10 +64,10 @@ func (i *inventory) nicsOf(networkID string) *nicGroup {
 	if networkID == "" {
 		list = nil
 	}
-	group, _ := i.nics.Get(networkID, func() (*nicGroup, error) {
-		return coalesce.New[map[string][]NIC, []NIC](i.clock, i.policy, list), nil
+	reader, _ := r.nics.Get(networkID, func() (*nicReader, error) {
+		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policy, list), nil
 	})
-	return group
+	return reader
 }
 
 // safely guards a read, which runs in a goroutine of its own, against panics.
@@ -116,8 +111,8 @@ func (l serverList) matching(selector map[string]string) []Server {
 	return found
 }
 
-// sight is what one read shows.
-type sight struct {
+// observation is what one read of servers shows.
+type observation struct {
 	// servers that were asked for.
 	servers []Server
 	// others says that a list shows other servers.
@@ -129,7 +124,7 @@ type sight struct {
 }
 
 // server is the one that was asked for by its ID; nil if it is not shown.
-func (s *sight) server() *Server {
+func (s *observation) server() *Server {
 	if len(s.servers) == 0 {
 		return nil
 	}
@@ -137,8 +132,8 @@ func (s *sight) server() *Server {
 }
 
 // of returns what the list shows of a server. One that is DELETED is not there.
-func (l serverList) of(serverID string) sight {
-	seen := sight{others: len(l.all) > 0, listed: true}
+func (l serverList) of(serverID string) observation {
+	seen := observation{others: len(l.all) > 0, listed: true}
 	if at, shown := l.byID[serverID]; shown && l.all[at].Status != statusDeleted {
 		seen.servers = []Server{l.all[at]}
 	}

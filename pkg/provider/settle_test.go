@@ -367,6 +367,28 @@ func TestCredentialsRefusedWhileALookUpWaitsEndIt(t *testing.T) {
 	}
 }
 
+// Refused credentials that only the POST meets end the wait before it, too.
+func TestCredentialsRefusedAtThePOSTAfterAWaitEndIt(t *testing.T) {
+	for name, row := range map[string]struct {
+		predecessor bool
+		want        codes.Code
+	}{
+		"after a wait":      {true, codes.Unavailable},
+		"the call began so": {false, codes.Unauthenticated},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			if row.predecessor {
+				r.restartNow()
+			}
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
+			_, err := r.create(m)
+			wantCode(t, err, row.want)
+		})
+	}
+}
+
 // A Machine counts as younger than the process only with 10 s to spare.
 func TestCreateMachineWaitsOnlyForMachinesThatMayBeOlder(t *testing.T) {
 	for name, row := range map[string]struct {

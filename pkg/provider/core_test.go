@@ -26,33 +26,34 @@ func TestEveryCallEnds(t *testing.T) {
 		fault  iaasmock.Fault
 		call   func(*rig) error
 		within time.Duration
+		want   codes.Code
 	}{
 		"CreateMachine whose server never boots": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true},
-			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 5 * time.Minute},
+			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 5 * time.Minute, codes.DeadlineExceeded},
 		"CreateMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 5 * time.Minute},
+			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 5 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { _, err := r.initialize(withID(machine("m1"), r.makeRunning("m1"))); return err }, 5 * time.Minute},
+			func(r *rig) error { _, err := r.initialize(withID(machine("m1"), r.makeRunning("m1"))); return err }, 5 * time.Minute, codes.DeadlineExceeded},
 		"DeleteMachine whose server never goes": {iaasmock.Fault{Operation: "DeleteServer", NeverGone: true},
-			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute},
+			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
-			func(r *rig) error { _, err := r.status(withID(machine("m1"), providerIDOf(someServerID))); return err }, 2 * time.Minute},
+			func(r *rig) error { _, err := r.status(withID(machine("m1"), providerIDOf(someServerID))); return err }, 2 * time.Minute, codes.DeadlineExceeded},
 		"ListMachines of a silent API": {silent, func(r *rig) error {
 			_, err := r.driver.ListMachines(context.Background(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
 			return err
-		}, 2 * time.Minute},
+		}, 2 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine of a silent API": {silent,
 			func(r *rig) error {
 				_, err := r.initialize(withID(machine("m1"), providerIDOf(someServerID)))
 				return err
-			}, 5 * time.Minute},
+			}, 5 * time.Minute, codes.Unavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 			r.cloud.Inject(row.fault)
 			start := time.Now()
-			wantCode(t, row.call(r), codes.DeadlineExceeded)
+			wantCode(t, row.call(r), row.want)
 			if took := time.Since(start); took > row.within+30*time.Second {
 				t.Errorf("ended after %s, want %s", took, row.within)
 			}

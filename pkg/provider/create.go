@@ -230,7 +230,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	fault := faultyError(p.last)
 	c.noteExhausted(fault)
 	if err := c.discard(ctx, []Server{*p.last}); err != nil {
-		// The fault is what the user has to know; the next call tries again.
+		// The answer names the fault, not this error; the next call deletes again.
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
 	}
 	return fault
@@ -256,8 +256,8 @@ func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 	}
 }
 
-// makeReady does what is left to do for a server. It returns neither addresses nor an
-// error where the next read has to come first.
+// makeReady does the next step for a server that was just read. It returns neither
+// addresses nor an error if the server must be read again first.
 func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
 	p.missing = ""
 	switch {

@@ -5,20 +5,25 @@
 // servers of the STACKIT cloud.
 //
 // Three promises shape it: never two servers for a machine, never a leaked one, never a
-// touched one that is not ours. The files follow a call:
+// touched one that is not ours. What this process cannot know (a lost answer, a lagging
+// list, a predecessor's work) it waits out; it never guesses.
 //
-//   - instrument.go has the driver's methods, core.go their stories
-//   - request.go decodes and checks a request
-//   - create.go, delete.go, status.go and nics.go are what the stories do
-//   - ownership.go has the labels, and says which server is ours
-//   - servers.go finds, reads and awaits servers, with every polling number; gone.go says
-//     what proves one gone; readers.go lets callers share the reads
-//   - errors.go is the table from a failed API call to what the manager is told; a text
-//     about a decision of the driver stands where it is decided
-//   - exhaustion.go remembers which classes ran out of quota or capacity
-//   - stackit_client.go is what the driver needs of the API, sdk_client.go how the SDK
-//     does it
+// A call is a story in core.go; instrument.go wraps it, request.go decodes its request,
+// create.go, delete.go, status.go and nics.go have its steps. Package ledger remembers
+// what this process did for each machine. API calls are scarce: package coalesce lets
+// callers share reads, and readers.go has the scopes in which they do.
 //
-// Package ledger remembers what this process did for each machine, package coalesce lets
-// all calls read together: API calls are scarce.
+// Where to change
+//
+//   - a poll interval, or how long a deletion may take to begin: the numbers of servers.go
+//   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go
+//   - what counts as gone: gone.go
+//   - the retry of a deletion that failed: awaitGone in delete.go
+//   - a label, or which server is ours: ownership.go
+//   - the code or text for a failed API call: errors.go; a text about a decision of the
+//     driver stands where it is decided
+//   - deadlines, and the settle time: provider.go
+//   - for how long an exhausted class is not asked for again: exhaustion.go
+//   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
+//   - when a leader that stood still may go on: cmd/machine-controller/leading.go
 package provider

@@ -21,7 +21,7 @@ import (
 
 // Error is a failure whose code the driver itself decided.
 type Error struct {
-	// Code is what the manager is told; it decides what the manager does next.
+	// Code goes to the manager, and decides its next step.
 	Code codes.Code
 	// Text says what happened, to which server, and what to do.
 	Text string
@@ -103,7 +103,7 @@ var (
 	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
 )
 
-// rule is a row of the table: what was seen, and what the manager is told.
+// rule is a row of the table from failures to the manager's codes.
 type rule struct {
 	name    string
 	matches func(*failure) bool
@@ -111,7 +111,7 @@ type rule struct {
 	text    func(*failure) string
 }
 
-// failure is what the rules look at.
+// failure is an error as the rules see it.
 type failure struct {
 	err error
 	// api is the failed API call; nil if there was none.
@@ -235,7 +235,7 @@ func outcomeUnknown(err error) bool {
 	}
 }
 
-// maxText bounds what a Machine's status shows, in bytes.
+// maxText is the greatest length of an error's text in a Machine's status, in bytes.
 const maxText = 512
 
 // misleadingWords in the API's messages would make Gardener take an error for one of

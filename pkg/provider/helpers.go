@@ -12,7 +12,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// serverPayload converts a request. What the spec leaves open is not sent, so
+// serverPayload converts a request. Fields that the spec does not set are not sent, so
 // that the API's own defaults hold.
 func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 	spec := request.Spec
@@ -135,7 +135,7 @@ func stringValues(labels map[string]any) map[string]string {
 	return converted
 }
 
-// optional is nil for what is not set.
+// optional returns nil for an empty text: the field is not sent then.
 func optional(text string) *string {
 	if text == "" {
 		return nil

@@ -18,8 +18,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
-// readNICs reads the NICs of a server, together with those of others in its network, and
-// notes what they tell of the machine's server.
+// readNICs reads the NICs of a server, together with other servers' of its network, and
+// notes their addresses and allowed addresses in the ledger.
 func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	networkID := ""
 	if c.spec.Networking != nil {
@@ -58,7 +58,7 @@ func (c *call) addressesOf(nics []NIC) (addresses []string) {
 	return addresses
 }
 
-// connection is how far the NICs of a server are.
+// connection is the state of a server's NICs.
 type connection struct {
 	// addresses of the NICs; nil unless each of them has one.
 	addresses []corev1.NodeAddress
@@ -68,7 +68,7 @@ type connection struct {
 
 func (n connection) complete() bool { return len(n.addresses) > 0 && n.allowed }
 
-// missing is what a connection lacks, for texts.
+// missing says what a connection lacks, in words for a Machine's status.
 func (n connection) missing() string {
 	if !n.allowed {
 		return "its NICs do not carry all allowedAddresses"
@@ -76,7 +76,7 @@ func (n connection) missing() string {
 	return "not all of its NICs have an address"
 }
 
-// knownConnection is what this process has seen of the machine's server.
+// knownConnection returns the connection of the machine's server by the ledger.
 func (c *call) knownConnection(serverID string) connection {
 	entry := c.ledger.Get(c.key)
 	if entry.ServerID != serverID {
@@ -90,9 +90,9 @@ func (c *call) knownConnection(serverID string) connection {
 	return known
 }
 
-// connect adds to the NICs of the machine's server what they lack of the
-// allowedAddresses, and says how far they are then. It makes no API call for a server
-// that this process has seen complete.
+// connect adds the missing allowedAddresses to the NICs of the machine's server, and
+// returns the connection after that. It makes no API call if the ledger has a complete
+// one.
 func (c *call) connect(ctx context.Context, serverID string) (connection, error) {
 	known, nics, err := c.readConnection(ctx, serverID)
 	if selected := c.selectNICs(nics); err == nil && !known.complete() && len(selected) >= c.expectedNICs() {
@@ -107,8 +107,8 @@ func (c *call) connect(ctx context.Context, serverID string) (connection, error)
 	return known, err
 }
 
-// readConnection reads how far the NICs of the machine's server are, unless this process
-// has seen them complete.
+// readConnection reads the connection of the machine's server, unless the ledger has a
+// complete one.
 func (c *call) readConnection(ctx context.Context, serverID string) (connection, []NIC, error) {
 	if known := c.knownConnection(serverID); known.complete() {
 		return known, nil, nil
@@ -130,8 +130,8 @@ func (c *call) allowedFingerprint() string {
 	return networking + " " + strings.Join(c.spec.AllowedAddresses, ",")
 }
 
-// allowOnNIC adds what the NIC lacks, and checks that it is there then. The API
-// replaces the whole list, so what others put there is sent along.
+// allowOnNIC adds the missing allowedAddresses to a NIC, and checks that the answer has
+// them. The API replaces the whole list, so addresses that others added are sent along.
 func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 	missing := missingAddresses(nic.AllowedAddresses, c.spec.AllowedAddresses)
 	if len(missing) == 0 {
@@ -171,9 +171,6 @@ func (c *call) selectNICs(nics []NIC) []NIC {
 
 // carryAll says whether the NICs of the spec's networking carry the allowedAddresses.
 func (c *call) carryAll(nics []NIC) bool {
-	if len(c.spec.AllowedAddresses) == 0 {
-		return true
-	}
 	selected := c.selectNICs(nics)
 	for i := range selected {
 		if len(missingAddresses(selected[i].AllowedAddresses, c.spec.AllowedAddresses)) > 0 {

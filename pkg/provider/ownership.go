@@ -28,7 +28,8 @@ const (
 	clusterLabelSuffix = "/cluster"
 )
 
-// identity is whom a driver call acts for: what labels tell of a server.
+// identity names the machine, class and cluster of a driver call, as labels of a server
+// name them.
 type identity struct {
 	machine string
 	class   string
@@ -103,7 +104,8 @@ func (i identity) classSelector() map[string]string {
 	return selector
 }
 
-// matches re-checks on our side what a selector asked of the API.
+// matches says whether a server has the labels of a selector: lists are checked again on
+// our side.
 func matches(server *Server, selector map[string]string) bool {
 	for key, value := range selector {
 		if actual, ok := server.Labels[key]; !ok || actual != value {

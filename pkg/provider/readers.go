@@ -131,7 +131,7 @@ func (s *observation) server() *Server {
 	return &s.servers[0]
 }
 
-// of returns what the list shows of a server. One that is DELETED is not there.
+// of returns the list's observation of a server. A server in DELETED does not exist.
 func (l serverList) of(serverID string) observation {
 	seen := observation{others: len(l.all) > 0, listed: true}
 	if at, shown := l.byID[serverID]; shown && l.all[at].Status != statusDeleted {

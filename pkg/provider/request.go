@@ -111,7 +111,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	}
 }
 
-// warn logs, once in a while, what is odd but not wrong.
+// warn logs what is odd but not wrong in a class, each thing once an hour at most.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
 	if problems := strings.Join(in.unknown, ", "); problems != "" && p.noteWarning("fields "+class+problems) {
@@ -139,7 +139,7 @@ func (c *call) noPostBefore() time.Time {
 type inputs struct {
 	identity identity
 	secret   *apis.Secret
-	// spec has its defaults set; what could not be decoded is not set.
+	// spec has its defaults set. A field that could not be decoded is empty.
 	spec *apis.ProviderSpec
 	// unknown names fields of the providerSpec that are ignored.
 	unknown []string
@@ -187,7 +187,7 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	return !about(apis.SpecPath.Child("labels"), decoding)
 }
 
-// identify finds out whom the call acts for, and whether the names can be labels.
+// identify sets the identity, and checks that its names can be labels.
 func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 	errs := validation.ValidateMachineClassName(class, field.NewPath("machineClass", "metadata", "name"))
 	name := ""
@@ -200,9 +200,9 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 	in.others = append(in.others, errs...)
 }
 
-// problems is the error of a call that cannot be made with these inputs, nil if it can.
-// sessionErr is the session's, which knows what is wrong with the key. All that is wrong
-// is told at once, also what a lenient call could live with.
+// problems returns the error of a call that cannot be made with these inputs, nil if it can
+// be made. sessionErr is the error of opening the session, which checks the key. All errors
+// are told at once, also those that a lenient call alone would ignore.
 func (in *inputs) problems(mode strictness, sessionErr error) error {
 	all := slices.Concat(in.needed, in.others)
 	var key *spi.CredentialsError
@@ -216,8 +216,8 @@ func (in *inputs) problems(mode strictness, sessionErr error) error {
 	return sessionErr
 }
 
-// about says whether one of the errors is about the field, a part of it, or what it is a
-// part of.
+// about says whether one of the errors is about the field, a part of the field, or an
+// object that the field is in.
 func about(path *field.Path, errs field.ErrorList) bool {
 	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
 }

@@ -49,11 +49,11 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	return serverFromSDK(server), nil
 }
 
-// bootstrapToken is what the manager puts into userData.
+// bootstrapToken matches the tokens that the manager puts into userData.
 var bootstrapToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
 
-// withoutUserData keeps what was sent as userData out of an error, should the API
-// repeat it: the error goes into the Machine's status.
+// withoutUserData removes userData from an error, in case the API repeats it: the error
+// goes into the Machine's status.
 func withoutUserData(err error, userData string) error {
 	var api *APIError
 	if !errors.As(err, &api) {

@@ -60,9 +60,8 @@ var (
 	errNoServer = errors.New("there is no server that can be used")
 )
 
-// find reads the servers that match the selector, which is of the call's scope: it checks
-// again on our side what was asked of the API, and knows those that are being deleted,
-// too.
+// find reads the servers that match the selector, which lies in the call's scope. It
+// includes servers that are being deleted, and checks the API's selection again.
 func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (observation, error) {
 	result := c.readers.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, observation]{
 		NotBefore: notBefore,
@@ -78,9 +77,8 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 	return result.Value, result.Err
 }
 
-// findNamed finds the machine's servers by name, but for those that are proved gone.
-// Another cluster's are out of scope; where the cluster is unknown, "none" would be a
-// guess, and is an error.
+// findNamed finds the machine's servers by its label, without those that are proved gone.
+// If the cluster is unknown it returns an error: "none" would be a guess.
 func (c *call) findNamed(ctx context.Context, notBefore time.Time) (observation, error) {
 	if c.unlabelable {
 		return observation{began: c.clock.Now()}, nil
@@ -142,7 +140,7 @@ func (s *search) conclusive(found observation) bool {
 	return s.unlabelable || !found.began.Before(s.noPostBefore())
 }
 
-// withoutDeleting parts the servers from those that are being deleted.
+// withoutDeleting separates servers that stay from servers that are being deleted.
 func withoutDeleting(servers []Server) (staying, deleting []Server) {
 	for _, server := range servers {
 		if server.isDeleting() {
@@ -164,8 +162,8 @@ type poll struct {
 	due time.Time
 	// absence are the signs that the server is gone.
 	absence absence
-	// doubted says that lists which show the server may be old, so that a GET must tell: the
-	// last one was answered 404, or a deletion seems to have failed.
+	// doubted says that lists which show the server may be old, so that only a GET counts:
+	// the last GET was answered 404, or a deletion seems to have failed.
 	doubted bool
 	// last is the server as it was seen last; nil before.
 	last *Server

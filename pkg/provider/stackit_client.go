@@ -15,7 +15,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// StackitClient is what the driver needs of the IaaS API, for one project and
+// StackitClient has the calls of the IaaS API that the driver makes, for one project and
 // region. Every error of it is an *APIError, or wraps one.
 type StackitClient interface {
 	// CreateServer asks for a server. An error with an unknown outcome
@@ -30,7 +30,7 @@ type StackitClient interface {
 	DeleteServer(ctx context.Context, serverID string) error
 	// ListServerNICs reads the NICs of a server.
 	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
-	// ListNetworkNICs reads the NICs of a network, whatever they belong to.
+	// ListNetworkNICs reads all NICs of a network, also those of no server.
 	ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error)
 	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns
 	// the NIC as it is then.
@@ -112,7 +112,7 @@ const (
 
 // APIError is a failed call of the API.
 type APIError struct {
-	// Call is what was tried.
+	// Call names the API call.
 	Call apiCall
 	// StatusCode of the answer; 0 if there was none.
 	StatusCode int

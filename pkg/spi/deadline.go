@@ -5,6 +5,7 @@ package spi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 )
@@ -18,10 +19,15 @@ type deadlined struct {
 	timeout time.Duration
 }
 
-// RoundTrip implements http.RoundTripper. The answer it returns is in memory (see
-// bodyReader): nobody reads on when the deadline's context is given up.
+// RoundTrip implements http.RoundTripper. Its error is not context.DeadlineExceeded: that
+// is the caller's own deadline. The answer it returns is in memory (see bodyReader): nobody
+// reads on when the deadline's context is given up.
 func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(request.Context(), d.timeout)
 	defer cancel()
-	return d.next.RoundTrip(request.WithContext(ctx))
+	response, err := d.next.RoundTrip(request.WithContext(ctx))
+	if err != nil && ctx.Err() != nil && request.Context().Err() == nil {
+		return nil, fmt.Errorf("no whole answer within %s", d.timeout)
+	}
+	return response, err
 }

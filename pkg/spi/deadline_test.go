@@ -31,8 +31,13 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 				t.Fatal(err)
 			}
 			link := &deadlined{next: &bodyReader{next: transport}, timeout: 50 * time.Millisecond}
-			if response, err := link.RoundTrip(request); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("got %v, %v, want the deadline", response, err)
+			if response, err := link.RoundTrip(request); err == nil || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, %v, want an error that is not the caller's deadline", response, err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+			defer cancel()
+			if response, err := link.RoundTrip(request.WithContext(ctx)); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("got %v, %v, want the caller's deadline", response, err)
 			}
 		})
 	}
@@ -54,7 +59,7 @@ func TestEveryAttemptHasADeadlineOfItsOwn(t *testing.T) {
 		}
 		asked := time.Now()
 		err = list(t.Context(), session)
-		if took := time.Since(asked).Truncate(attemptTimeout); !errors.Is(err, context.DeadlineExceeded) || attempts != maxAttempts || took != maxAttempts*attemptTimeout {
+		if took := time.Since(asked).Truncate(attemptTimeout); err == nil || errors.Is(err, context.DeadlineExceeded) || attempts != maxAttempts || took != maxAttempts*attemptTimeout {
 			t.Errorf("%d attempts in %s end with %v, want %d of %s each", attempts, took, err, maxAttempts, attemptTimeout)
 		}
 	})

@@ -78,8 +78,8 @@ func (f *Fence) tick() (held time.Duration) {
 type fenced struct {
 	next  http.RoundTripper
 	fence *Fence
-	// waitTurn waits for the limits of API calls, and of reads. What the fence has held back
-	// queues there again: else all of it would be sent at once.
+	// waitTurn waits for the limits of API calls and of reads. Attempts that the fence has
+	// held back queue there again: they would otherwise all be sent at once.
 	waitTurn func(*http.Request) error
 }
 

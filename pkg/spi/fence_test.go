@@ -84,6 +84,7 @@ func TestFence(t *testing.T) {
 		"the clock was set back while a pause counts": {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.setWall(-time.Hour) }, hold},
 	} {
 		t.Run(name, func(t *testing.T) {
+			// Not in a bubble: its times have no monotonic reading.
 			now := &jumpyClock{WithTicker: clocktesting.NewFakeClock(time.Now())}
 			fence := NewFence(now, tolerated, hold)
 			row.what(life{now, fence, func(d time.Duration) {

@@ -23,7 +23,7 @@ const (
 	// firstBackoff doubles with every retry; each is multiplied with a random factor
 	// between 0.5 and 1.5.
 	firstBackoff = 250 * time.Millisecond
-	// maxRetryAfter bounds what a Retry-After header can make the process wait.
+	// maxRetryAfter is the longest wait that a Retry-After header can ask for.
 	maxRetryAfter = 60 * time.Second
 )
 

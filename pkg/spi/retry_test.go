@@ -17,7 +17,6 @@ import (
 	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -33,7 +32,7 @@ func TestMayRetry(t *testing.T) {
 		"not connected":       {0, dial, true, true},
 		"connection lost":     {0, reset, true, false},
 		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
-		"attempt's deadline":  {0, context.DeadlineExceeded, true, false},
+		"no answer in time":   {0, errors.New("no whole answer within 30s"), true, false},
 		"cancelled":           {0, context.Canceled, false, false},
 		"no access token":     {0, &TokenError{Err: dial}, false, false},
 		"success":             {200, nil, false, false},
@@ -140,36 +139,29 @@ func TestRequestsForServersAreRepeatedOnlyIfRefused(t *testing.T) {
 }
 
 func TestRetryAfterHoldsBackTheWholeSession(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Now())
-	r := newRig(t)
-	r.sessions.Clock = clock
-	session := r.session()
-	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"20"}}})
-	done := make(chan error, 2)
-	call := func() { done <- list(t.Context(), session) }
-	waitForWaiters := func(count int) {
-		for clock.Waiters() < count {
-			time.Sleep(time.Millisecond) //nolint:forbidigo // the fake clock tells nobody
+	synctest.Test(t, func(t *testing.T) {
+		r := newVirtualRig(t)
+		session := r.session()
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"20"}}})
+		began := time.Now()
+		done := make(chan error, 2)
+		call := func() { done <- list(t.Context(), session) }
+		go call()
+		<-time.After(6 * time.Second)
+		go call()
+		<-time.After(10 * time.Second)
+		if calls := r.cloud.CallCounts()["ListServers"]; calls != 1 {
+			t.Errorf("%d calls before the time, want 1", calls)
 		}
-	}
-	go call()
-	waitForWaiters(1) // the first call's own backoff
-	clock.Step(6 * time.Second)
-	waitForWaiters(1) // and the rest of what Retry-After asks for
-	go call()
-	waitForWaiters(2)
-	if calls := r.cloud.CallCounts()["ListServers"]; calls != 1 {
-		t.Errorf("%d calls before the time, want 1", calls)
-	}
-	clock.Step(20 * time.Second)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
-	waitForWaiters(1) // the other one takes its turn after it
-	clock.Step(time.Second)
-	if err := <-done; err != nil {
-		t.Error(err)
-	}
+		for range 2 { // the other one takes its turn after the first
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took < 20*time.Second || took > 22*time.Second {
+			t.Errorf("both calls ended after %s, want a little more than 20 s", took)
+		}
+	})
 }
 
 func TestAnAnswerThatStopsHalfWayIsReadAgain(t *testing.T) {

@@ -30,15 +30,35 @@ type rig struct {
 
 func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	t.Helper()
-	cloud := iaasmock.New(options...)
-	server := httptest.NewServer(conformance.Watch(t, cloud))
+	r := newVirtualRig(t, options...)
+	server := httptest.NewServer(conformance.Watch(t, r.cloud))
 	t.Cleanup(server.Close)
+	r.url = server.URL
+	r.sessions = &PluginSPIImpl{Config: Config{Endpoint: server.URL, TokenURL: server.URL + "/token"}}
+	return r
+}
+
+// newVirtualRig has no network between the session and the cloud: for tests in virtual
+// time, which stands still while a goroutine waits for a network.
+func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
+	t.Helper()
+	cloud := iaasmock.New(options...)
 	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	sessions := &PluginSPIImpl{Config: Config{Endpoint: server.URL, TokenURL: server.URL + "/token"}}
-	return &rig{t: t, cloud: cloud, url: server.URL, key: key, sessions: sessions}
+	sessions := &PluginSPIImpl{
+		Config: Config{Endpoint: "http://iaas.invalid", TokenURL: "http://iaas.invalid/token"},
+		Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
+			answer, received := httptest.NewRecorder(), request.Clone(request.Context())
+			if received.Body == nil {
+				received.Body = http.NoBody // as a server has it
+			}
+			cloud.ServeHTTP(answer, received)
+			return answer.Result(), nil
+		}),
+	}
+	return &rig{t: t, cloud: cloud, key: key, sessions: sessions}
 }
 
 func (r *rig) session() *Session {

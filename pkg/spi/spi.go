@@ -19,7 +19,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
-// Credentials are what a session is made from.
+// Credentials identify a session.
 type Credentials struct {
 	// ProjectID is the UUID of the project the session works in.
 	ProjectID string
@@ -102,7 +102,7 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	return s.sessions.Get(credentials, func() (*Session, error) { return s.newSession(credentials) })
 }
 
-// init sets what the zero value leaves open.
+// init sets the defaults of fields that are not set.
 func (s *PluginSPIImpl) init() {
 	if s.Transport == nil {
 		s.Transport = newTransport()
@@ -180,8 +180,8 @@ func refuseRedirects(*http.Request, []*http.Request) error {
 	return http.ErrUseLastResponse
 }
 
-// CredentialsError says that the credentials themselves cannot be used, whatever
-// the cloud would say: retrying without a change is useless.
+// CredentialsError says that the credentials cannot be used, without asking the cloud: a
+// retry without a change is useless.
 type CredentialsError struct{ Reason string }
 
 func (e *CredentialsError) Error() string { return e.Reason }

@@ -9,9 +9,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -33,21 +32,21 @@ func TestSessionsAreKeptPerCredentials(t *testing.T) {
 }
 
 func TestIdleSessionsAreDropped(t *testing.T) {
-	clock := clocktesting.NewFakeClock(time.Now())
-	r := newRig(t)
-	r.sessions.Clock = clock
-	first := r.session()
-	clock.Step(50 * time.Minute)
-	if r.session() != first {
-		t.Error("a session in use was dropped")
-	}
-	clock.Step(61 * time.Minute)
-	if _, err := r.sessions.Session(Credentials{ProjectID: iaasmock.SecondProjectID, ServiceAccountKey: string(r.key)}); err != nil {
-		t.Fatal(err)
-	}
-	if r.session() == first {
-		t.Error("an idle session was kept")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newVirtualRig(t)
+		first := r.session()
+		<-time.After(50 * time.Minute)
+		if r.session() != first {
+			t.Error("a session in use was dropped")
+		}
+		<-time.After(61 * time.Minute)
+		if _, err := r.sessions.Session(Credentials{ProjectID: iaasmock.SecondProjectID, ServiceAccountKey: string(r.key)}); err != nil {
+			t.Fatal(err)
+		}
+		if r.session() == first {
+			t.Error("an idle session was kept")
+		}
+	})
 }
 
 func TestConcurrentFirstUseBuildsOneSession(t *testing.T) {

@@ -8,9 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -78,19 +77,19 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 		"JWT without expiry": `{"access_token":"eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.","token_type":"Bearer"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			clock := clocktesting.NewFakeClock(time.Now())
-			r := newRig(t, iaasmock.WithoutAuthentication())
-			r.sessions.Clock = clock
-			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK, Body: token})
-			for _, wait := range []time.Duration{0, 5 * time.Second, time.Hour, 5 * time.Second} {
-				clock.Step(wait)
-				if err := list(t.Context(), r.session()); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				r := newVirtualRig(t, iaasmock.WithoutAuthentication())
+				r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK, Body: token})
+				for _, wait := range []time.Duration{0, 5 * time.Second, time.Hour, 5 * time.Second} {
+					<-time.After(wait)
+					if err := list(t.Context(), r.session()); err != nil {
+						t.Fatal(err)
+					}
 				}
-			}
-			if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
-				t.Errorf("%d tokens were fetched, want 2", tokens)
-			}
+				if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
+					t.Errorf("%d tokens were fetched, want 2", tokens)
+				}
+			})
 		})
 	}
 }

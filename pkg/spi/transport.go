@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// maxBody bounds what is read of an answer. A list of 5,000 servers has about
+	// maxBody is the largest answer that is read, in bytes. A list of 5,000 servers has about
 	// 5 MB.
 	maxBody = 64 << 20
 	// connections is how many are kept open to a host, for calls at a time.

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recent has a map that forgets what nobody has asked for lately.
+// Package recent has a map whose entries end when nobody asks for them.
 //
-// The driver keeps what it could make again: the session of a Secret, the reads of a
-// cluster, what it has warned about. Secrets are rotated and clusters deleted without
+// The driver keeps values that it could make again: the session of a Secret, the readers of
+// a cluster, the warnings it gave. Secrets are rotated and clusters deleted without
 // a word to the driver: a plain map would grow for ever, and hold old keys.
 //
 // There is no goroutine: each call sweeps the map, which is made for hundreds of

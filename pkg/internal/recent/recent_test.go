@@ -7,19 +7,15 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 )
 
 const lifetime = time.Hour
 
-func newMap() (*Map[string, int], *clocktesting.FakePassiveClock) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-	return New[string, int](clock, lifetime), clock
-}
-
-func step(clock *clocktesting.FakePassiveClock, by time.Duration) { clock.SetTime(clock.Now().Add(by)) }
+func newMap() *Map[string, int] { return New[string, int](clock.RealClock{}, lifetime) }
 
 func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
 	for name, ask := range map[string]func(*Map[string, int]) int{
@@ -37,18 +33,20 @@ func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, clock := newMap()
-			m.Set("a", 1)
-			for range 3 {
-				step(clock, lifetime)
-				if got := ask(m); got != 1 {
-					t.Fatalf("after its lifetime without a pause it is %d, want 1", got)
+			synctest.Test(t, func(t *testing.T) {
+				m := newMap()
+				m.Set("a", 1)
+				for range 3 {
+					<-time.After(lifetime)
+					if got := ask(m); got != 1 {
+						t.Fatalf("after its lifetime without a pause it is %d, want 1", got)
+					}
 				}
-			}
-			step(clock, lifetime+1)
-			if _, ok := m.Lookup("a"); ok {
-				t.Error("nobody asked for it during its lifetime, and it is still there")
-			}
+				<-time.After(lifetime + 1)
+				if _, ok := m.Lookup("a"); ok {
+					t.Error("nobody asked for it during its lifetime, and it is still there")
+				}
+			})
 		})
 	}
 }
@@ -60,19 +58,21 @@ func TestOtherEntriesAreSweptByEveryCall(t *testing.T) {
 		"Set":    func(m *Map[string, int]) { m.Set("b", 2) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			m, clock := newMap()
-			m.Set("a", 1)
-			step(clock, lifetime+1)
-			call(m)
-			if _, ok := m.entries["a"]; ok {
-				t.Error("an idle entry stays in memory")
-			}
+			synctest.Test(t, func(t *testing.T) {
+				m := newMap()
+				m.Set("a", 1)
+				<-time.After(lifetime + 1)
+				call(m)
+				if _, ok := m.entries["a"]; ok {
+					t.Error("an idle entry stays in memory")
+				}
+			})
 		})
 	}
 }
 
 func TestWhatCouldNotBeMadeIsNotKept(t *testing.T) {
-	m, _ := newMap()
+	m := newMap()
 	failure := errors.New("failure")
 	if _, err := m.Get("a", func() (int, error) { return 1, failure }); !errors.Is(err, failure) {
 		t.Errorf("the error is %v, want what create returned", err)
@@ -83,7 +83,7 @@ func TestWhatCouldNotBeMadeIsNotKept(t *testing.T) {
 }
 
 func TestConcurrentCallersShareOneValue(t *testing.T) {
-	m, _ := newMap()
+	m := newMap()
 	made := 0
 	var group sync.WaitGroup
 	for range 20 {

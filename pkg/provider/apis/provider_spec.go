@@ -3,8 +3,8 @@
 
 package apis
 
-// ProviderSpec is the JSON of MachineClass.providerSpec: what a server of this
-// class looks like. What is set here beats the class's Secret.
+// ProviderSpec is the JSON of MachineClass.providerSpec: it describes the servers of the
+// class. A field that is set here beats the class's Secret.
 type ProviderSpec struct {
 	// Region is the STACKIT region, e.g. "eu01". Required here or in the Secret.
 	// It must not change while machines of the class exist.
@@ -79,7 +79,8 @@ const (
 	SourceVolume   = "volume"
 )
 
-// BootVolumeSource is what a boot volume is made from, or the volume itself.
+// BootVolumeSource is the image or snapshot that a boot volume is made from, or an
+// existing volume.
 type BootVolumeSource struct {
 	// Type is "image", "snapshot" or "volume".
 	Type string `json:"type"`

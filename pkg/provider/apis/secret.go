@@ -23,7 +23,7 @@ const (
 	SecretNetworkID              = "networkId"
 )
 
-// Secret is what a MachineClass's Secret says, credentials and defaults.
+// Secret has the fields of a MachineClass's Secret: credentials and defaults.
 type Secret struct {
 	// ProjectID is the UUID of the STACKIT project.
 	ProjectID string

@@ -3,9 +3,9 @@
 
 // Package coalesce lets many callers share one read.
 //
-// A Group reads the things of one scope, such as the servers of a cluster. A caller
-// says what it wants to know (a Request) and not before when; the Group decides how it
-// is read, by the rules of its Policy:
+// A Group reads one scope, such as the servers of a cluster. A caller hands in a Request:
+// the value it wants to know, and the time before which it need not be read. The Group
+// decides how to read it, by the rules of its Policy:
 //
 //   - Nobody gets the result of a read that began before the request came.
 //   - A few due requests are read one by one, the longest waiting first. More of them
@@ -50,8 +50,7 @@ type Policy struct {
 	Turn func(context.Context) error
 }
 
-// Request is what a caller wants to know. L is what a list returns, V the value asked
-// for.
+// Request asks for one value of a scope. L is the type of a list, V that of the value.
 type Request[L, V any] struct {
 	// NotBefore is when the request becomes due; the zero time is at once.
 	NotBefore time.Time
@@ -154,7 +153,7 @@ func (g *Group[L, V]) signal() {
 	}
 }
 
-// run reads until nobody waits; what is under way then ends.
+// run reads until nobody waits, and cancels reads that are still under way then.
 func (g *Group[L, V]) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -268,8 +267,8 @@ func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
 	g.serveAll(list, began, err)
 }
 
-// serveAll serves what a list, or an error that is everybody's, can serve. Other due
-// requests are read by themselves.
+// serveAll answers the requests that a list, or an error that is everybody's, answers. Other
+// due requests are read singly.
 func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 	now := g.clock.Now()
 	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter[L, V]) bool {
@@ -289,7 +288,7 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 	})
 }
 
-// listFailed lets the due requests be read by themselves, and puts off the next list.
+// listFailed lets the due requests be read singly, and puts off the next list.
 func (g *Group[L, V]) listFailed(now time.Time) {
 	for _, w := range g.waiting {
 		w.singly = w.singly || !w.due.After(now)

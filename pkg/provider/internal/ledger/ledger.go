@@ -41,7 +41,7 @@ type Key struct {
 	Endpoint, ProjectID, Region, Machine string
 }
 
-// Entry is what this process knows of a machine because it did it, or saw it, itself.
+// Entry has the facts that this process knows of a machine at first hand.
 // It is a copy: the transitions of the Ledger change the original.
 type Entry struct {
 	// ServerID is the machine's server, once it is known and checked to be ours.
@@ -218,7 +218,7 @@ func (l *Ledger) sweep(now time.Time) {
 	maps.DeleteFunc(l.entries, func(_ Key, e *Entry) bool { return now.Sub(e.written) > lifetime })
 }
 
-// setServer makes the server the machine's; what was known of another's NICs is void.
+// setServer makes the server the machine's, and clears the facts about another one's NICs.
 func (e *Entry) setServer(serverID string) {
 	if e.ServerID != serverID {
 		e.ServerID, e.Addresses, e.Allowed = serverID, nil, ""

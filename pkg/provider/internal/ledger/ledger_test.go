@@ -6,9 +6,10 @@ package ledger_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 )
@@ -17,20 +18,15 @@ const settle = 30 * time.Second
 
 var key = ledger.Key{Endpoint: "https://iaas", ProjectID: "p", Region: "eu01", Machine: "m1"}
 
-func newLedger() (*ledger.Ledger, *clocktesting.FakePassiveClock) {
-	clock := clocktesting.NewFakePassiveClock(time.Unix(1e9, 0))
-	return ledger.New(clock, settle), clock
-}
-
-func pass(clock *clocktesting.FakePassiveClock, d time.Duration) { clock.SetTime(clock.Now().Add(d)) }
+func newLedger() *ledger.Ledger { return ledger.New(clock.RealClock{}, settle) }
 
 // post lets a POST begin, and end ten seconds later.
-func post(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock, end func(ledger.Key)) {
+func post(t *testing.T, l *ledger.Ledger, end func(ledger.Key)) {
 	t.Helper()
 	if !l.Claim(key, l.Get(key)) {
 		t.Fatal("the POST cannot be claimed")
 	}
-	pass(clock, 10*time.Second)
+	<-time.After(10 * time.Second)
 	end(key)
 }
 
@@ -40,73 +36,75 @@ func TestNoPostBefore(t *testing.T) {
 		return func(key ledger.Key) { l.Accepted(key, server) }
 	}
 	for name, row := range map[string]struct {
-		happens func(*testing.T, *ledger.Ledger, *clocktesting.FakePassiveClock)
+		happens func(*testing.T, *ledger.Ledger)
 		// after is how long after the beginning it is certain; 0 is at any time.
 		after time.Duration
 	}{
-		"nothing happened": {func(*testing.T, *ledger.Ledger, *clocktesting.FakePassiveClock) {}, 0},
-		"a POST is under way": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
+		"nothing happened": {func(*testing.T, *ledger.Ledger) {}, 0},
+		"a POST is under way": {func(t *testing.T, l *ledger.Ledger) {
 			if !l.Claim(key, l.Get(key)) {
 				t.Fatal("the POST cannot be claimed")
 			}
-			pass(clock, time.Minute)
+			<-time.After(time.Minute)
 		}, time.Minute + settle},
-		"it was refused": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.Refused)
+		"it was refused": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.Refused)
 		}, 0},
-		"it was accepted": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, accepted(l, "s1"))
+		"it was accepted": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, accepted(l, "s1"))
 		}, 10*time.Second + settle},
-		"its outcome is unknown": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
+		"its outcome is unknown": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
 		}, 10*time.Second + settle},
-		"it was accepted and the server is gone": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, accepted(l, "s1"))
+		"it was accepted and the server is gone": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, accepted(l, "s1"))
 			l.ServerGone(key, "s1")
 		}, 0},
-		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
+		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
 			l.Adopt(key, "s0")
 		}, 10*time.Second + settle},
-		"the server that was found is gone, but not what the POST made": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
+		"the server that was found is gone, but not what the POST made": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
 			l.Adopt(key, "s0")
 			l.ServerGone(key, "s0")
 		}, 10*time.Second + settle},
-		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
-			post(t, l, clock, accepted(l, "s2"))
+		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
+			post(t, l, accepted(l, "s2"))
 			l.ServerGone(key, "s2")
 		}, 10*time.Second + settle},
-		"of two unknown ones the last counts": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
-			post(t, l, clock, l.OutcomeUnknown)
+		"of two unknown ones the last counts": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
+			post(t, l, l.OutcomeUnknown)
 		}, 20*time.Second + settle},
-		"a refused one after an unknown one closes only itself": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
-			post(t, l, clock, l.Refused)
+		"a refused one after an unknown one closes only itself": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
+			post(t, l, l.Refused)
 		}, 10*time.Second + settle},
-		"the machine was deleted": {func(t *testing.T, l *ledger.Ledger, clock *clocktesting.FakePassiveClock) {
-			post(t, l, clock, l.OutcomeUnknown)
+		"the machine was deleted": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
 			l.Forget(key)
 		}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, clock := newLedger()
-			want := time.Time{}
-			if row.after > 0 {
-				want = clock.Now().Add(row.after)
-			}
-			row.happens(t, l, clock)
-			entry := l.Get(key)
-			if got := entry.NoPostBefore(); !got.Equal(want) {
-				t.Errorf("certain at %s, want %s", got, want)
-			}
-			// A look-up that began before may end after.
-			pass(clock, time.Minute)
-			if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.NoPostBefore().Equal(want) {
-				t.Errorf("a minute later it was certain at %s, want %s", entry.NoPostBefore(), want)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				l := newLedger()
+				want := time.Time{}
+				if row.after > 0 {
+					want = time.Now().Add(row.after)
+				}
+				row.happens(t, l)
+				entry := l.Get(key)
+				if got := entry.NoPostBefore(); !got.Equal(want) {
+					t.Errorf("certain at %s, want %s", got, want)
+				}
+				// A look-up that began before may end after.
+				<-time.After(time.Minute)
+				if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.NoPostBefore().Equal(want) {
+					t.Errorf("a minute later it was certain at %s, want %s", entry.NoPostBefore(), want)
+				}
+			})
 		})
 	}
 }
@@ -125,7 +123,7 @@ func TestClaim(t *testing.T) {
 		"the machine's server is gone": {func(l *ledger.Ledger) { l.ServerGone(key, "s1") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, _ := newLedger()
+			l := newLedger()
 			l.Adopt(key, "s1")
 			seen := l.Get(key)
 			row.happens(l)
@@ -144,7 +142,7 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 		"the machine's deleted": func(l *ledger.Ledger) { l.Forget(key) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l, _ := newLedger()
+			l := newLedger()
 			l.Adopt(key, "s1")
 			l.SawNICs(key, "s1", []string{"10.0.0.1"}, "")
 			l.SawNICs(key, "s1", nil, "100.64.0.0/12")
@@ -161,7 +159,7 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 }
 
 func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
-	l, _ := newLedger()
+	l := newLedger()
 	l.Adopt(key, "s1")
 	l.SawNICs(key, "s2", []string{"10.0.0.2"}, "100.64.0.0/12")
 	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
@@ -170,20 +168,22 @@ func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
 }
 
 func TestServersThatAreGoneAreKnownForSettle(t *testing.T) {
-	l, clock := newLedger()
-	l.ServerGone(key, "s1")
-	pass(clock, settle)
-	if entry := l.Get(key); !entry.Gone("s1") || entry.Gone("s2") {
-		t.Errorf("%+v", entry)
-	}
-	pass(clock, time.Second)
-	if entry := l.Get(key); entry.Gone("s1") {
-		t.Errorf("%+v", entry)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.ServerGone(key, "s1")
+		<-time.After(settle)
+		if entry := l.Get(key); !entry.Gone("s1") || entry.Gone("s2") {
+			t.Errorf("%+v", entry)
+		}
+		<-time.After(time.Second)
+		if entry := l.Get(key); entry.Gone("s1") {
+			t.Errorf("%+v", entry)
+		}
+	})
 }
 
 func TestAnEntryIsACopy(t *testing.T) {
-	l, _ := newLedger()
+	l := newLedger()
 	l.Adopt(key, "s1")
 	entry := l.Get(key)
 	entry.ServerID = "s2"
@@ -193,7 +193,7 @@ func TestAnEntryIsACopy(t *testing.T) {
 }
 
 func TestMachinesAreApart(t *testing.T) {
-	l, _ := newLedger()
+	l := newLedger()
 	l.Adopt(key, "s1")
 	for _, other := range []ledger.Key{
 		{Endpoint: "https://other", ProjectID: "p", Region: "eu01", Machine: "m1"},
@@ -208,18 +208,20 @@ func TestMachinesAreApart(t *testing.T) {
 }
 
 func TestEntriesThatNobodyWritesEnd(t *testing.T) {
-	l, clock := newLedger()
-	l.Adopt(key, "s1")
-	for i := range 13 {
-		pass(clock, 5*time.Minute)
-		l.Adopt(ledger.Key{Machine: fmt.Sprint(i)}, "s")
-		if entry := l.Get(key); i < 11 && entry.ServerID == "" {
-			t.Fatalf("forgotten after %d minutes", 5*(i+1))
+	synctest.Test(t, func(t *testing.T) {
+		l := newLedger()
+		l.Adopt(key, "s1")
+		for i := range 13 {
+			<-time.After(5 * time.Minute)
+			l.Adopt(ledger.Key{Machine: fmt.Sprint(i)}, "s")
+			if entry := l.Get(key); i < 11 && entry.ServerID == "" {
+				t.Fatalf("forgotten after %d minutes", 5*(i+1))
+			}
 		}
-	}
-	pass(clock, 10*time.Minute)
-	l.Adopt(ledger.Key{Machine: "last"}, "s")
-	if entry := l.Get(key); entry.ServerID != "" {
-		t.Errorf("%+v is kept", entry)
-	}
+		<-time.After(10 * time.Minute)
+		l.Adopt(ledger.Key{Machine: "last"}, "s")
+		if entry := l.Get(key); entry.ServerID != "" {
+			t.Errorf("%+v is kept", entry)
+		}
+	})
 }

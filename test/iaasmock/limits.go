@@ -8,6 +8,7 @@ import "net/http"
 // limitSettings are the options that make the cloud refuse, or run out of things.
 type limitSettings struct {
 	strictLabels  bool
+	oneBootDevice bool
 	wholePrefixes bool
 	quota         Quota
 	quotaCode     int
@@ -26,6 +27,14 @@ func defaultLimits() limitSettings {
 // on servers at least. Default: off.
 func WithStrictLabels() Option {
 	return func(s *settings) { s.limits.strictLabels = true }
+}
+
+// WithOneBootDevice refuses a server with an imageId and a bootVolume, with 400. Default:
+// off, the imageId is the boot volume's source unless that has one of its own. Whether the
+// real API refuses any of it is not known; a driver in production sends an imageId and a
+// bootVolume without a source.
+func WithOneBootDevice() Option {
+	return func(s *settings) { s.limits.oneBootDevice = true }
 }
 
 // WithNormalisedPrefixes makes NICs show allowedAddresses as whole prefixes:

@@ -10,16 +10,19 @@ const maxVolumeSize = 16000
 const sourceVolume = "volume"
 
 // resolveBoot decides what the server boots from: an image on the machine
-// type's own disk, or a volume.
+// type's own disk, or a volume. With both, the imageId is the boot volume's source
+// unless that has one of its own: a driver in production sends both so.
 func (o *serverOrder) resolveBoot() *apiError {
-	boot := o.payload.BootVolume
-	if o.payload.ImageID != "" {
-		if boot != nil {
-			return badRequest("imageId and bootVolume exclude each other")
-		}
-		_, err := o.cloud.imageOf(o.request, o.payload.ImageID)
-		o.server.ImageID = o.payload.ImageID
+	boot, imageID := o.payload.BootVolume, o.payload.ImageID
+	switch {
+	case imageID != "" && boot != nil && o.cloud.limits.oneBootDevice:
+		return badRequest("imageId and bootVolume exclude each other")
+	case imageID != "" && boot == nil:
+		_, err := o.cloud.imageOf(o.request, imageID)
+		o.server.ImageID = imageID
 		return err
+	case imageID != "" && boot.Source == nil:
+		boot.Source = &sourcePayload{Type: "image", ID: imageID}
 	}
 	if boot == nil || boot.Source == nil {
 		return badRequest("boot device is missing: either imageId or bootVolume.source is required")

@@ -64,6 +64,34 @@ func TestStrictLabels(t *testing.T) {
 	m.want(200, "PATCH", path, object{})
 }
 
+func TestImageBesideBootVolume(t *testing.T) {
+	other := object{"type": "image", "id": iaasmock.SecondImageID}
+	for _, row := range []struct {
+		name, image string
+		boot        object
+		source      string
+		strict      int
+	}{
+		{"the image is the source", iaasmock.DefaultImageID, object{"size": 20}, iaasmock.DefaultImageID, 400},
+		{"the volume's own source wins", iaasmock.DefaultImageID, object{"size": 20, "source": other}, iaasmock.SecondImageID, 400},
+		{"a source alone", "", object{"size": 20, "source": other}, iaasmock.SecondImageID, 201},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fields := object{"bootVolume": row.boot, "imageId": row.image}
+			if row.image == "" {
+				delete(fields, "imageId")
+			}
+			m := openMock(t)
+			made := m.want(201, "POST", inRegion+"/servers", serverBody(fields))
+			server, _ := m.cloud.Server(made["id"].(string))
+			if server.ImageID != "" || server.BootVolume == nil || server.BootVolume.SourceID != row.source {
+				t.Errorf("it boots from %+v (image %q), want a volume from %s", server.BootVolume, server.ImageID, row.source)
+			}
+			openMock(t, iaasmock.WithOneBootDevice()).want(row.strict, "POST", inRegion+"/servers", serverBody(fields))
+		})
+	}
+}
+
 func TestProject(t *testing.T) {
 	catalogue := iaasmock.DefaultCatalogue()
 	catalogue.Projects = append(catalogue.Projects, iaasmock.Project{ID: nothing})

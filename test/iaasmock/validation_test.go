@@ -102,7 +102,6 @@ func TestCreateServerRefusals(t *testing.T) {
 		{"boot volume too large", bootOf(16001, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
 		{"data volume as boot volume", bootOf(0, "volume", iaasmock.DefaultVolumeID), 400, "not bootable"},
 		{"nothing to boot from", object{"bootVolume": nil}, 400, "boot device is missing"},
-		{"two things to boot from", object{"imageId": iaasmock.DefaultImageID}, 400, "exclude each other"},
 		{"unknown ephemeral image", object{"imageId": nothing, "bootVolume": nil}, 404, "image not found"},
 		{"unknown network", object{"networking": object{"networkId": nothing}}, 404, "network not found"},
 		{"another project's network", object{"networking": object{"networkId": iaasmock.SecondProjectNetworkID}}, 404, "network not found"},

@@ -4,8 +4,8 @@
 package main
 
 import (
-	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -24,51 +24,44 @@ func TestCallsAreSummedUp(t *testing.T) {
 	for i, at := range after(0, 100, 200, 300, 1250, 5000) {
 		calls[i].StartedAt = at
 	}
-	NewWithT(t).Expect(summarize(calls, begin, 2)).To(Equal(callSummary{
-		Total: 5, PerServer: 2.5, Refused: 1, Tokens: 1,
-		ByOperation:   map[string]float64{"CreateServer": 1.5, "ListServers": 0.5, "GetServer": 0.5},
-		PeakPerSecond: 3, ReadsPeakPerSecond: 1, SteadyPerSecond: 0.5, ReadsSteadyPerSecond: 0.2,
-		PerSecond: []int{3, 1, 0, 0, 0, 1},
+	NewWithT(t).Expect(summarize(calls, 2)).To(Equal(callSummary{
+		Total: 5, PerServer: 2.5, Refused: 1,
+		ByOperation: map[string]float64{"CreateServer": 1.5, "ListServers": 0.5, "GetServer": 0.5},
+		Peak:        3, ReadsPeak: 1, Steady: 0.5, ReadsSteady: 0.2,
 	}))
 }
 
 func TestCallsOfAPhaseWithoutServers(t *testing.T) {
-	g := NewWithT(t)
-	s := summarize([]iaasmock.Call{{Operation: "ListServers", Method: "GET", StartedAt: begin}}, begin, 0)
-	g.Expect(s.Total).To(Equal(1))
-	g.Expect(s.PerServer).To(BeZero())
+	s := summarize([]iaasmock.Call{{Operation: "ListServers", Method: "GET", StartedAt: begin}}, 0)
+	NewWithT(t).Expect(s.Total).To(Equal(1))
 }
 
-// calls from one number to another, as the mock keeps them.
-func calls(from, to int) []iaasmock.Call {
-	var kept []iaasmock.Call
-	for i := from; i <= to; i++ {
-		kept = append(kept, iaasmock.Call{RequestID: fmt.Sprint(i)})
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// after returns times that many milliseconds after begin.
+func after(milliseconds ...int) []time.Time {
+	var times []time.Time
+	for _, ms := range milliseconds {
+		times = append(times, begin.Add(time.Duration(ms)*time.Millisecond))
 	}
-	return kept
+	return times
 }
 
-func TestCallLog(t *testing.T) {
+func TestPeak(t *testing.T) {
 	for name, row := range map[string]struct {
-		kept [][]iaasmock.Call
-		want []iaasmock.Call
-		lost bool
+		times []time.Time
+		want  int
 	}{
-		"nothing ever":               {[][]iaasmock.Call{nil, nil}, nil, false},
-		"each is taken once":         {[][]iaasmock.Call{nil, calls(1, 2), calls(1, 2), calls(1, 4)}, calls(1, 4), false},
-		"what was collected may go":  {[][]iaasmock.Call{calls(1, 3), calls(3, 5)}, calls(1, 5), false},
-		"what was not must not":      {[][]iaasmock.Call{calls(1, 3), calls(5, 6)}, append(calls(1, 3), calls(5, 6)...), true},
-		"the first look sees it all": {[][]iaasmock.Call{calls(1, 3)}, calls(1, 3), false},
+		"nothing":                            {nil, 0},
+		"one":                                {after(500), 1},
+		"all at once":                        {after(5, 5, 5), 3},
+		"across the border of a second":      {after(0, 900, 950, 1100, 1899, 3000), 4},
+		"a second apart is another window":   {after(0, 1000, 2000), 1},
+		"in the order of their answers":      {after(1100, 0, 950, 900), 3},
+		"the busiest window is not the last": {after(0, 1, 2, 5000, 6000), 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			var log callLog
-			for _, kept := range row.kept {
-				log.add(kept)
-			}
-			g.Expect(log.take()).To(Equal(row.want))
-			g.Expect(log.lost).To(Equal(row.lost))
-			g.Expect(log.take()).To(BeEmpty())
+			NewWithT(t).Expect(peak(row.times, time.Second)).To(Equal(row.want))
 		})
 	}
 }

@@ -32,7 +32,7 @@ type deployment struct {
 
 // newDeployment makes a deployment of no machines, with all it needs.
 func newDeployment(ctx context.Context, env *localenv.Env, o options) (*deployment, error) {
-	d := &deployment{env: env, object: deploymentObject(env.Namespace(), intstr.Parse(o.surge))}
+	d := &deployment{env: env, object: deploymentObject(env.Namespace())}
 	objects := []client.Object{secretObject(env)}
 	for class, machineType := range map[string]string{firstClass: iaasmock.DefaultMachineType, secondClass: "g2i.4"} {
 		object, err := classObject(env.Namespace(), class, machineType, o.allowedAddresses)
@@ -97,9 +97,9 @@ func classObject(namespace, name, machineType string, allowedAddresses []string)
 	}, err
 }
 
-func deploymentObject(namespace string, surge intstr.IntOrString) *v1alpha1.MachineDeployment {
+func deploymentObject(namespace string) *v1alpha1.MachineDeployment {
 	labels := map[string]string{"deployment": "scale"}
-	none := intstr.FromInt32(0)
+	surge, none := intstr.FromString("50%"), intstr.FromInt32(0)
 	return &v1alpha1.MachineDeployment{
 		ObjectMeta: metav1.ObjectMeta{Name: "scale", Namespace: namespace},
 		Spec: v1alpha1.MachineDeploymentSpec{

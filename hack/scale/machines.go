@@ -16,26 +16,16 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// counts says how many Machines there are, and how many of the class in question
-// are Running and not being deleted.
-type counts struct {
-	Machines int `json:"machines"`
-	Running  int `json:"running"`
-}
+// counts says how many Machines there are, and how many of the phase's class are Running
+// and not being deleted.
+type counts struct{ machines, running int }
 
-// change is what the counts became at a time.
-type change struct {
-	at time.Time
-	counts
-}
-
-// sighting is what was seen of a Machine by watching it. Its own timestamps have
-// whole seconds only.
+// sighting is what a watch showed of a Machine, whose own timestamps have whole seconds only.
 type sighting struct {
 	class string
 	// seen and running are when it was there first, and Running first.
 	seen, running time.Time
-	up            bool
+	exists, up    bool
 }
 
 // machines follows the Machines of a cluster by a watch: reading them again and
@@ -45,13 +35,11 @@ type machines struct {
 
 	mu    sync.Mutex
 	class string
-	// all are those that exist, gone those that did.
-	all, gone map[string]sighting
-	history   []change
+	all   map[string]sighting
 }
 
 func newMachines(now func() time.Time) *machines {
-	return &machines{now: now, all: map[string]sighting{}, gone: map[string]sighting{}}
+	return &machines{now: now, all: map[string]sighting{}}
 }
 
 // watch begins to follow the Machines of a namespace, until ctx ends.
@@ -63,9 +51,9 @@ func (m *machines) watch(ctx context.Context, config *rest.Config, namespace str
 	factory := externalversions.NewSharedInformerFactoryWithOptions(client, 0, externalversions.WithNamespace(namespace))
 	informer := factory.Machine().V1alpha1().Machines().Informer()
 	registration, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc:    func(object any) { m.observe(object, false) },
-		UpdateFunc: func(_, object any) { m.observe(object, false) },
-		DeleteFunc: func(object any) { m.observe(object, true) },
+		AddFunc:    func(object any) { m.observe(object, true) },
+		UpdateFunc: func(_, object any) { m.observe(object, true) },
+		DeleteFunc: func(object any) { m.observe(object, false) },
 	})
 	if err != nil {
 		return err
@@ -77,7 +65,7 @@ func (m *machines) watch(ctx context.Context, config *rest.Config, namespace str
 	return nil
 }
 
-func (m *machines) observe(object any, gone bool) {
+func (m *machines) observe(object any, exists bool) {
 	if last, missed := object.(cache.DeletedFinalStateUnknown); missed {
 		object = last.Obj
 	}
@@ -87,70 +75,42 @@ func (m *machines) observe(object any, gone bool) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := m.now()
-	s, known := m.all[machine.Name]
-	if !known {
-		s.seen = now
+	s := m.all[machine.Name]
+	if s.seen.IsZero() {
+		s.seen = m.now()
 	}
-	s.class = machine.Spec.Class.Name
-	s.up = machine.Status.CurrentStatus.Phase == v1alpha1.MachineRunning && machine.DeletionTimestamp == nil
+	s.class, s.exists = machine.Spec.Class.Name, exists
+	s.up = exists && machine.Status.CurrentStatus.Phase == v1alpha1.MachineRunning && machine.DeletionTimestamp == nil
 	if s.up && s.running.IsZero() {
-		s.running = now
+		s.running = m.now()
 	}
-	if gone {
-		delete(m.all, machine.Name)
-		m.gone[machine.Name] = s
-	} else {
-		m.all[machine.Name] = s
-	}
-	m.note(now)
+	m.all[machine.Name] = s
 }
 
-// begin starts a new history, counting Machines of this class as Running.
+// begin counts Machines of this class as Running from now on.
 func (m *machines) begin(class string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.class, m.history = class, nil
-	m.note(m.now())
+	m.class = class
 }
 
-// note adds to the history if the counts have changed. Call it with mu held.
-func (m *machines) note(now time.Time) {
-	c := counts{Machines: len(m.all)}
+func (m *machines) counts() (c counts) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	for _, s := range m.all {
+		if s.exists {
+			c.machines++
+		}
 		if s.up && s.class == m.class {
-			c.Running++
+			c.running++
 		}
 	}
-	if last := len(m.history) - 1; last < 0 || m.history[last].counts != c {
-		m.history = append(m.history, change{at: now, counts: c})
-	}
+	return c
 }
 
-// counts returns the present ones.
-func (m *machines) counts() counts {
+// sighting returns that of a Machine, also if it is gone; an empty one if there was none.
+func (m *machines) sighting(name string) sighting {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.history) == 0 {
-		return counts{}
-	}
-	return m.history[len(m.history)-1].counts
-}
-
-// since returns how the counts changed since begin.
-func (m *machines) since() []change {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return append([]change(nil), m.history...)
-}
-
-// sighting returns what was seen of a Machine, also if it is gone.
-func (m *machines) sighting(name string) (sighting, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if s, found := m.all[name]; found {
-		return s, true
-	}
-	s, found := m.gone[name]
-	return s, found
+	return m.all[name]
 }

@@ -34,42 +34,25 @@ func TestMachinesAreCounted(t *testing.T) {
 	m.begin("new")
 	for _, event := range []struct {
 		object any
-		gone   bool
+		exists bool
+		want   counts
 	}{
-		{machineObject("a", "new", v1alpha1.MachinePending), false},
-		{machineObject("b", "old", v1alpha1.MachineRunning), false},
-		{machineObject("a", "new", v1alpha1.MachineRunning), false},
-		{machineObject("a", "new", v1alpha1.MachineRunning), false}, // changes nothing
-		{deleting(machineObject("a", "new", v1alpha1.MachineRunning)), false},
-		{deleting(machineObject("a", "new", v1alpha1.MachineTerminating)), true},
-		{cache.DeletedFinalStateUnknown{Obj: machineObject("b", "old", v1alpha1.MachineRunning)}, true},
-		{"no machine", false},
+		{machineObject("a", "new", v1alpha1.MachinePending), true, counts{1, 0}},
+		{machineObject("b", "old", v1alpha1.MachineRunning), true, counts{2, 0}},
+		{machineObject("a", "new", v1alpha1.MachineRunning), true, counts{2, 1}},
+		{machineObject("a", "new", v1alpha1.MachineRunning), true, counts{2, 1}},
+		{deleting(machineObject("a", "new", v1alpha1.MachineRunning)), true, counts{2, 0}},
+		{deleting(machineObject("a", "new", v1alpha1.MachineTerminating)), false, counts{1, 0}},
+		{cache.DeletedFinalStateUnknown{Obj: machineObject("b", "old", v1alpha1.MachineRunning)}, false, counts{}},
+		{"no machine", true, counts{}},
 	} {
 		now = now.Add(time.Second)
-		m.observe(event.object, event.gone)
+		m.observe(event.object, event.exists)
+		g.Expect(m.counts()).To(Equal(event.want))
 	}
-	g.Expect(m.counts()).To(Equal(counts{}))
-	g.Expect(thin(m.since(), begin)).To(Equal([]moment{
-		{0, counts{}}, {1, counts{Machines: 1}}, {2, counts{Machines: 2}}, {3, counts{Machines: 2, Running: 1}},
-		{5, counts{Machines: 2}}, {6, counts{Machines: 1}}, {7, counts{}},
-	}))
-	a, found := m.sighting("a")
-	g.Expect(found).To(BeTrue())
+	a := m.sighting("a")
 	g.Expect([]time.Time{a.seen, a.running}).To(Equal(after(1000, 3000)))
-	_, found = m.sighting("never")
-	g.Expect(found).To(BeFalse())
-
-	m.begin("old")
-	g.Expect(m.since()).To(HaveLen(1))
-}
-
-func TestThinKeepsTheLastOfAHalfSecond(t *testing.T) {
-	var changes []change
-	for i, at := range after(0, 100, 499, 500, 2600) {
-		changes = append(changes, change{at: at, counts: counts{Machines: i}})
-	}
-	NewWithT(t).Expect(thin(changes, begin)).To(Equal([]moment{
-		{0.499, counts{Machines: 2}}, {0.5, counts{Machines: 3}}, {2.6, counts{Machines: 4}}}))
+	g.Expect(m.sighting("never")).To(BeZero())
 }
 
 func TestWaits(t *testing.T) {
@@ -81,7 +64,7 @@ func TestWaits(t *testing.T) {
 		"not running": {seen: at(1000)},
 		"not active":  {seen: at(1000), running: at(25000)},
 	}
-	find := func(name string) (sighting, bool) { s, found := seen[name]; return s, found }
+	find := func(name string) sighting { return seen[name] }
 	before, over := waits([]iaasmock.Server{
 		{Name: "good", CreatedAt: at(3000), LaunchedAt: at(23000)},
 		{Name: "earlier", CreatedAt: at(-5000), LaunchedAt: at(15000)},
@@ -89,6 +72,6 @@ func TestWaits(t *testing.T) {
 		{Name: "not active", CreatedAt: at(3000)},
 		{Name: "of nobody", CreatedAt: at(3000), LaunchedAt: at(23000)},
 	}, find, begin)
-	g.Expect(before).To(Equal(spread{1, 2, 2, 2}))
-	g.Expect(over).To(Equal(spread{1, 2, 2, 2}))
+	g.Expect(before).To(Equal(spread{1, 2, 2}))
+	g.Expect(over).To(Equal(spread{1, 2, 2}))
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -23,44 +22,39 @@ const (
 	driverInstant = "instant"
 )
 
+// An API call takes from leastLatency to mostLatency; none with the instant driver.
+const (
+	leastLatency = 30 * time.Millisecond
+	mostLatency  = 80 * time.Millisecond
+)
+
 type options struct {
-	machines               int
-	driver                 string
-	boot, join, remove     time.Duration
-	keep                   int
-	latencyMin, latencyMax time.Duration
-	faults                 float64
-	seed                   uint64
-	roll                   bool
-	surge                  string
-	allowedAddresses       []string
-	sidecarArgs            []string
-	limit                  time.Duration
-	out, floor             string
+	machines, keep     int
+	driver             string
+	boot, join, remove time.Duration
+	faults             float64
+	roll               bool
+	allowedAddresses   []string
+	sidecarArgs        []string
+	limit              time.Duration
 }
 
 func parse(args []string) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
 	flags.IntVar(&o.machines, "machines", 500, "how many machines")
+	flags.IntVar(&o.keep, "keep", 0, "how many machines stay when the others go")
 	flags.StringVar(&o.driver, "driver", driverStackit,
 		"stackit, or instant: a driver that answers at once, without latency, faults and allowedAddresses, as the floor")
 	flags.DurationVar(&o.boot, "boot", 20*time.Second, "time from CREATING to ACTIVE")
 	flags.DurationVar(&o.join, "join", time.Second, "time from ACTIVE to the server's Node; a real one needs longer")
-	flags.IntVar(&o.keep, "keep", 0, "how many machines stay when the others go")
 	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
-	flags.DurationVar(&o.latencyMin, "latency-min", 30*time.Millisecond, "least time an API call takes")
-	flags.DurationVar(&o.latencyMax, "latency-max", 80*time.Millisecond, "most time an API call takes")
 	flags.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
-	flags.Uint64Var(&o.seed, "seed", 1, "which calls those are")
 	flags.BoolVar(&o.roll, "roll", true, "roll to another class, too, which takes longest")
-	flags.StringVar(&o.surge, "surge", "50%", "how many machines more than wanted a roll may make, a number or a percentage")
 	flags.StringSliceVar(&o.allowedAddresses, "allowed-addresses", []string{"100.96.0.0/11"},
 		"allowedAddresses of the class; empty for none")
 	flags.StringArrayVar(&o.sidecarArgs, "sidecar-arg", nil, "one more flag of the machine-controller; may be repeated")
 	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "how long each of up, roll and down may take")
-	flags.StringVar(&o.out, "out", "", "folder for the results; default: bin/scale of the repository")
-	flags.StringVar(&o.floor, "floor", "", "JSON file of a run to compare with; default: that of the instant driver with as many machines")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -68,7 +62,7 @@ func parse(args []string) (options, error) {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
 	if o.driver == driverInstant {
-		o.latencyMin, o.latencyMax, o.faults, o.allowedAddresses = 0, 0, 0, nil
+		o.faults, o.allowedAddresses = 0, nil
 	}
 	return o, o.validate()
 }
@@ -81,21 +75,10 @@ func (o options) validate() error {
 		return fmt.Errorf("--keep is %d, must be from 0 to less than --machines", o.keep)
 	case o.driver != driverStackit && o.driver != driverInstant:
 		return fmt.Errorf("--driver is %q, must be %s or %s", o.driver, driverStackit, driverInstant)
-	case o.boot < 0 || o.join < 0 || o.remove < 0 || o.latencyMin < 0 || o.limit <= 0:
+	case o.boot < 0 || o.join < 0 || o.remove < 0 || o.limit <= 0:
 		return errors.New("times must not be negative, and the limit not 0")
-	case o.latencyMax < o.latencyMin:
-		return errors.New("--latency-max must not be less than --latency-min")
 	case !(o.faults >= 0 && o.faults < 1): // nor NaN
 		return fmt.Errorf("--faults is %v, must be from 0 to less than 1", o.faults)
-	}
-	return o.validateSurge()
-}
-
-func (o options) validateSurge() error {
-	surge := intstr.Parse(o.surge)
-	most, err := intstr.GetScaledValueFromIntOrPercent(&surge, 100, true)
-	if err != nil || most < 1 {
-		return fmt.Errorf("--surge is %q, must be a number or a percentage, more than 0", o.surge)
 	}
 	return nil
 }
@@ -109,35 +92,33 @@ var (
 
 func (o options) conditions() conditions {
 	return conditions{
-		Driver: o.driver, Machines: o.machines, Boot: toSeconds(o.boot), Join: toSeconds(o.join), Delete: toSeconds(o.remove), Keep: o.keep,
-		LatencyMin: toSeconds(o.latencyMin), LatencyMax: toSeconds(o.latencyMax), Faults: o.faults,
-		AllowedAddresses: len(o.allowedAddresses) > 0, Surge: o.surge,
-		SidecarArgs: append(append([]string(nil), sidecarArgs...), o.sidecarArgs...), ManagerArgs: managerArgs,
+		Driver: o.driver, Machines: o.machines, Keep: o.keep, Boot: o.boot.Seconds(), Join: o.join.Seconds(), Delete: o.remove.Seconds(),
+		Faults: o.faults, AllowedAddresses: len(o.allowedAddresses) > 0, SidecarArgs: o.sidecarArgs,
 	}
 }
 
 // environment returns how the local environment is made for this run.
 func (o options) environment(progress func(string)) []localenv.Option {
-	c := o.conditions()
-	cloud := []iaasmock.Option{
-		iaasmock.WithBootDuration(o.boot), iaasmock.WithDeleteDuration(o.remove), iaasmock.WithLatency(o.latencyMin, o.latencyMax),
-	}
+	cloud := []iaasmock.Option{iaasmock.WithBootDuration(o.boot), iaasmock.WithDeleteDuration(o.remove)}
 	env := []localenv.Option{
-		localenv.WithProgress(progress), localenv.WithJoinDuration(o.join), localenv.WithSidecarArgs(c.SidecarArgs...), localenv.WithManagerArgs(c.ManagerArgs...),
+		localenv.WithProgress(progress), localenv.WithJoinDuration(o.join),
+		localenv.WithSidecarArgs(append(sidecarArgs, o.sidecarArgs...)...), localenv.WithManagerArgs(managerArgs...),
 	}
 	if o.driver == driverInstant {
 		cloud = append(cloud, iaasmock.WithoutAuthentication())
 		env = append(env, localenv.WithSidecarPackage("./hack/scale/instant"))
+	} else {
+		cloud = append(cloud, iaasmock.WithLatency(leastLatency, mostLatency))
 	}
 	return append(env, localenv.WithCloudOptions(cloud...))
 }
 
-// spoil lets the cloud refuse the share of calls that was asked for.
+// spoil lets the cloud refuse the share of calls that was asked for, in each run the same.
 func (o options) spoil(cloud *iaasmock.Cloud) {
 	if o.faults == 0 {
 		return
 	}
-	dice := rand.New(rand.NewPCG(o.seed, o.seed)) //nolint:gosec // these dice may be guessed
+	dice := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // these dice may be guessed
 	cloud.Inject(iaasmock.Fault{
 		Status: http.StatusServiceUnavailable,
 		// The cloud asks for one call after the other.

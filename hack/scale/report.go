@@ -5,25 +5,13 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// headline says in a few words what was measured.
-func (c conditions) headline() string {
-	return fmt.Sprintf("%d machines, driver %s", c.Machines, c.Driver)
-}
-
-// details says under which conditions.
-func (c conditions) details() string {
-	text := fmt.Sprintf("boot %gs, join %gs, delete %gs, %d kept, surge %s", c.Boot, c.Join, c.Delete, c.Keep, c.Surge)
-	if c.LatencyMax > 0 {
-		text += fmt.Sprintf(", API latency %g to %g ms", c.LatencyMin*1000, c.LatencyMax*1000)
-	}
+func (c conditions) String() string {
+	text := fmt.Sprintf("%d machines, %d kept, boot %gs, join %gs, delete %gs", c.Machines, c.Keep, c.Boot, c.Join, c.Delete)
 	if c.Faults > 0 {
 		text += fmt.Sprintf(", %g%% of calls answered 503", c.Faults*100)
 	}
@@ -33,11 +21,8 @@ func (c conditions) details() string {
 	return text
 }
 
-// processor says what the run was made on.
-func (c computer) processor() string { return fmt.Sprintf("%d CPUs %s", c.CPUs, c.Model) }
-
-// report prints the figures of a run as a table, a phase a column.
-func report(out io.Writer, r, floor *result) error {
+// table has the figures of a run, a phase a column; floor is nil if there is none.
+func (r *result) table(floor *result) string {
 	var table strings.Builder
 	row := func(title string, cell func(phaseResult) string) {
 		_, _ = fmt.Fprintf(&table, "%-36s", title)
@@ -46,62 +31,52 @@ func report(out io.Writer, r, floor *result) error {
 		}
 		table.WriteString("\n")
 	}
+	_, _ = fmt.Fprintf(&table, "driver %s: %s\n%s\n\n", r.Conditions.Driver, r.Conditions, r.Computer)
 	row("", func(p phaseResult) string { return p.Name })
-	row("time to all (s)", func(p phaseResult) string { return tenths(p.Took) })
+	row("time to all (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Took) })
 	if floor != nil {
-		row("  of the floor (s)", func(p phaseResult) string { return floorTook(p, floor) })
-		row("  times the floor", func(p phaseResult) string { return timesFloor(p, floor) })
+		row("  of the floor (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", floor.took(p.Name)) })
+		row("  times the floor", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Took/floor.took(p.Name)) })
 	}
-	row("settled after (s)", func(p phaseResult) string { return tenths(p.Settled) })
+	row("settled after (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Settled) })
 	row("servers made", func(p phaseResult) string { return fmt.Sprint(p.ServersCreated) })
 	row("servers deleted", func(p phaseResult) string { return fmt.Sprint(p.ServersDeleted) })
-	row("Machine to server, p50 / p99 (s)", func(p phaseResult) string { return spreadCell(p.BeforeServer) })
-	row("ACTIVE to Running, p50 / p99 (s)", func(p phaseResult) string { return spreadCell(p.OverBoot) })
+	row("Machine to server, p50 / p99 (s)", func(p phaseResult) string { return p.BeforeServer.String() })
+	row("ACTIVE to Running, p50 / p99 (s)", func(p phaseResult) string { return p.OverBoot.String() })
 	row("API calls a server", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Calls.PerServer) })
-	for _, operation := range operations(r) {
+	for _, operation := range r.operations() {
 		row("  "+operation, func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Calls.ByOperation[operation]) })
 	}
 	row("calls refused with 503", func(p phaseResult) string { return fmt.Sprint(p.Calls.Refused) })
-	row("tokens fetched", func(p phaseResult) string { return fmt.Sprint(p.Calls.Tokens) })
 	row("calls a second, peak / over 10 s", func(p phaseResult) string {
-		return fmt.Sprintf("%d / %.1f", p.Calls.PeakPerSecond, p.Calls.SteadyPerSecond)
+		return fmt.Sprintf("%d / %.1f", p.Calls.Peak, p.Calls.Steady)
 	})
 	row("reads a second, peak / over 10 s", func(p phaseResult) string {
-		return fmt.Sprintf("%d / %.1f", p.Calls.ReadsPeakPerSecond, p.Calls.ReadsSteadyPerSecond)
+		return fmt.Sprintf("%d / %.1f", p.Calls.ReadsPeak, p.Calls.ReadsSteady)
 	})
-	for _, part := range append(partNames(), cloudPart, othersPart) {
-		row("CPU (s), "+part, func(p phaseResult) string { return tenths(p.CPU[part]) })
-	}
-	return say(out, "\n%s\n%s\n%s\n\n%s\n%s: ready after %.2f s, %.0f MiB resident when idle (%.0f of it anonymous), %.0f MiB at most\n",
-		r.Conditions.headline(), r.Conditions.details(), r.Computer.processor(), &table, localenv.PartSidecar, r.SidecarReady, r.SidecarIdle, r.SidecarIdleAnonymous, r.SidecarPeak)
+	return table.String()
 }
 
-func tenths(s seconds) string { return fmt.Sprintf("%.1f", s) }
-
-// spreadCell leaves out what nothing was measured of.
-func spreadCell(s spread) string {
+// String leaves out a spread of nothing.
+func (s spread) String() string {
 	if s.Count == 0 {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f / %.1f", s.P50, s.P99)
 }
 
-func floorTook(p phaseResult, floor *result) string {
-	if same := floor.phase(p.Name); same != nil {
-		return tenths(same.Took)
+// took returns how long the phase took; 0 if there is none of this name.
+func (r *result) took(name string) float64 {
+	for _, p := range r.Phases {
+		if p.Name == name {
+			return p.Took
+		}
 	}
-	return "-"
-}
-
-func timesFloor(p phaseResult, floor *result) string {
-	if same := floor.phase(p.Name); same != nil && same.Took > 0 {
-		return fmt.Sprintf("%.2f", p.Took/same.Took)
-	}
-	return "-"
+	return 0
 }
 
 // operations are all that were called, in alphabetical order.
-func operations(r *result) []string {
+func (r *result) operations() []string {
 	all := map[string]bool{}
 	for _, p := range r.Phases {
 		for operation := range p.Calls.ByOperation {
@@ -109,12 +84,4 @@ func operations(r *result) []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(all))
-}
-
-func partNames() []string {
-	var names []string
-	for _, part := range parts {
-		names = append(names, string(part))
-	}
-	return names
 }

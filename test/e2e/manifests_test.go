@@ -5,7 +5,9 @@ package e2e_test
 
 import (
 	"context"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -26,6 +28,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -43,6 +46,15 @@ var _ = Describe("The manifests", func() {
 		deployment := &v1alpha1.MachineDeployment{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: env.Namespace(), Name: "worker"}, deployment)).To(Succeed())
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 1))
+	})
+
+	It("on the README's front page make a machine", func(ctx SpecContext) {
+		c := newCluster(env)
+		for _, object := range frontPage() {
+			Expect(env.Apply(ctx, object)).To(Succeed())
+		}
+		c.createMachine(ctx, "front-page", "worker")
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(1))
 	})
 
 	It("under kubernetes/ are taken by the API server", func(ctx SpecContext) {
@@ -88,6 +100,22 @@ var _ = Describe("The manifests", func() {
 		}
 	})
 })
+
+// frontPage returns the manifests of README.md, with the mock's values.
+func frontPage() []*unstructured.Unstructured {
+	GinkgoHelper()
+	page, err := os.ReadFile(filepath.Join(root(), "README.md"))
+	Expect(err).NotTo(HaveOccurred())
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
+	Expect(block).NotTo(BeNil(), "README.md has no YAML")
+	text := strings.NewReplacer(
+		"<UUID of the project>", iaasmock.DefaultProjectID, "<UUID of an image>", iaasmock.DefaultImageID,
+		"<UUID of a network>", iaasmock.DefaultNetworkID, "<JSON of a service-account key>", string(env.ServiceAccountKey()),
+	).Replace(string(block[1]))
+	objects, err := localenv.ParseManifests([]byte(text))
+	Expect(err).NotTo(HaveOccurred())
+	return objects
+}
 
 // deployedUser is whom the Deployment's pod logs in as.
 const deployedUser = "system:serviceaccount:default:machine-controller-manager"

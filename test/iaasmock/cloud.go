@@ -10,6 +10,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
 // Cloud is one mocked STACKIT cloud. It is an http.Handler; make it with New.
@@ -18,8 +21,8 @@ import (
 // access. All methods may be used concurrently.
 type Cloud struct {
 	settings
-	tokens *tokenIssuer
-	faults faultBook
+	tokens *token.Issuer
+	faults fault.Book
 	calls  callLog
 	admin  http.Handler
 	// latencies, boots, ids and replicas are what calls draw from.
@@ -61,7 +64,7 @@ func New(opts ...Option) *Cloud {
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
-	c.tokens = newTokenIssuer(c.clock, c.tokenLifetime)
+	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
 	c.latencies, c.boots, c.ids = c.dice.lockedStream("latency"), c.dice.lockedStream("boot"), c.dice.lockedStream("ids")
 	c.replicas = c.dice.lockedStream("replicas")
 	c.ghostsStay = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
@@ -208,4 +211,30 @@ func macOf(id string) string {
 	_, _ = hash.Write([]byte(id))
 	sum := hash.Sum32()
 	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
+}
+
+// NewServiceAccountKey makes a service account with access to the project and
+// returns its key file as JSON, private key included. It names no token
+// endpoint: the client has to be told this cloud's /token.
+func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
+	if !c.hasProject(projectID) {
+		return nil, fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.NewKey(projectID)
+}
+
+// RegisterServiceAccountKey gives a key from another cloud's
+// NewServiceAccountKey access to the project in this one. Making a key takes long;
+// who makes many clouds, makes the keys once.
+func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) error {
+	if !c.hasProject(projectID) {
+		return fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.RegisterKey(projectID, keyJSON)
+}
+
+// RevokeServiceAccountKey makes a key from NewServiceAccountKey and every token
+// it got worthless.
+func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
+	return c.tokens.RevokeKey(keyJSON)
 }

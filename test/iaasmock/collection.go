@@ -3,7 +3,13 @@
 
 package iaasmock
 
-import "iter"
+import (
+	"iter"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
 
 // collection keeps things by ID in the order they came. Adding, finding and
 // removing take the same time however many there are.
@@ -99,4 +105,97 @@ func (c *collection[T]) all() []T {
 		items = append(items, item)
 	}
 	return items
+}
+
+// catalogued is what the catalogue has brought and calls change since.
+type catalogued struct {
+	images         collection[*Image]
+	securityGroups collection[*SecurityGroup]
+	keypairs       collection[*Keypair]
+	affinityGroups collection[*AffinityGroup]
+	// leaving are the networks that are being deleted.
+	leaving map[string]*network
+	// uploads are the images by the secrets in their uploadUrls.
+	uploads map[string]*Image
+}
+
+func newCatalogued() catalogued {
+	return catalogued{
+		images:         newCollection[*Image](),
+		securityGroups: newCollection[*SecurityGroup](),
+		keypairs:       newCollection[*Keypair](),
+		affinityGroups: newCollection[*AffinityGroup](),
+		leaving:        map[string]*network{},
+		uploads:        map[string]*Image{},
+	}
+}
+
+func (c *Cloud) seedCatalogued() {
+	now := c.clock.Now()
+	for _, image := range c.catalogue.Images {
+		if image.Status == "" {
+			image.Status = ImageAvailable
+		}
+		image.CreatedAt, image.UpdatedAt = now, now
+		c.images.put(image.ID, &image)
+	}
+	for _, group := range c.catalogue.SecurityGroups {
+		group.CreatedAt, group.UpdatedAt = now, now
+		group.Rules = slices.Clone(group.Rules)
+		c.securityGroups.put(group.ID, &group)
+	}
+	for _, keypair := range c.catalogue.Keypairs {
+		keypair.CreatedAt, keypair.UpdatedAt = now, now
+		c.keypairs.put(keypair.Name, &keypair)
+	}
+	for _, group := range c.catalogue.AffinityGroups {
+		c.affinityGroups.put(group.ID, &group)
+	}
+}
+
+// covers says whether something of this project and region is in the request's.
+func (r *request) covers(project, region string) bool {
+	return project == r.project() && region == r.region()
+}
+
+// find returns the first item that fits.
+func find[T any](items []T, fits func(T) bool) (T, bool) {
+	if i := slices.IndexFunc(items, fits); i >= 0 {
+		return items[i], true
+	}
+	var none T
+	return none, false
+}
+
+// snapshotOf finds a snapshot in the request's project and region.
+func (c *Cloud) snapshotOf(r *request, id string) (Snapshot, *apiError) {
+	snapshot, ok := find(c.catalogue.Snapshots, func(s Snapshot) bool { return s.ID == id && r.covers(s.ProjectID, s.Region) })
+	if !ok {
+		return Snapshot{}, notFound("snapshot")
+	}
+	return snapshot, nil
+}
+
+// listed lists what show says the request may see and label_selector picks.
+func listed[T any](c *Cloud, r *request, from *collection[T], show func(T, time.Time) (view any, itsLabels map[string]string, visible bool)) (result any, err *apiError) {
+	c.locked(func(now time.Time) {
+		result, err = listCatalogue(r, from.all(), func(item T) (any, map[string]string, bool) { return show(item, now) })
+	})
+	return result, err
+}
+
+// listCatalogue is listed for what nothing changes.
+func listCatalogue[T any](r *request, all []T, show func(T) (view any, itsLabels map[string]string, visible bool)) (any, *apiError) {
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	views := []any{}
+	for _, item := range all {
+		view, itsLabels, visible := show(item)
+		if visible && selector.Matches(labels.Set(itsLabels)) {
+			views = append(views, view)
+		}
+	}
+	return items(views), nil
 }

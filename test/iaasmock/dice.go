@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // dice are where all that is random in a cloud comes from, except for secrets.
@@ -36,7 +38,7 @@ func (d dice) lockedStream(purpose string) *lockedStream {
 func (s *lockedStream) spread(span time.Duration, distribution string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return spread(s.rng, span, distribution)
+	return fault.Spread(s.rng, span, distribution)
 }
 
 // number is one of 0 to below.
@@ -57,23 +59,6 @@ func (s *lockedStream) uuid() string {
 	}
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id.String()
-}
-
-// spread draws a time from 0 to span.
-func spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
-	if span <= 0 {
-		return 0
-	}
-	var part float64
-	switch distribution {
-	case DelayNormal:
-		part = 0.5 + rng.NormFloat64()/6
-	case DelayLongTail:
-		part = rng.ExpFloat64() / 10
-	default:
-		part = rng.Float64()
-	}
-	return time.Duration(min(max(part, 0), 1) * float64(span))
 }
 
 // Seed returns what WithSeed was given, or the seed chosen instead of it: with it

@@ -23,10 +23,10 @@
 // Quotas count (WithQuota), machine types run out (WithCapacity), and both can be
 // changed while the cloud runs (SetQuota, SetCapacity).
 //
-// Fault is all that can go wrong, Presets are the usual cases, WithSeed makes what
-// is random happen again.
-//
-// A browser sees at / what there is and can break it.
+// Package fault has all that can go wrong and the usual cases of it (Presets); WithSeed makes
+// what is random happen again. Package console is the page at /, which shows what there is
+// and can break it. The rules of requests are in internal/schema, keys and tokens in
+// internal/token; the resources and their handlers are here, under one lock.
 //
 // What a fresh cloud holds is in DefaultCatalogue; calls can change it. Package
 // conformance holds what a test and the mock say to each other against the

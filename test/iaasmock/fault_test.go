@@ -6,6 +6,7 @@ package iaasmock_test
 import (
 	"errors"
 	"net/http"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -198,5 +199,61 @@ func TestAnswerDelayHoldsBackOnlyTheAnswer(t *testing.T) {
 	m.clock.Step(time.Second)
 	if err := <-answered; err != nil {
 		t.Error(err)
+	}
+}
+
+// The example says what happens when; here it does.
+func TestExampleScenario(t *testing.T) {
+	text, err := os.ReadFile("testdata/scenario.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	faults, err := iaasmock.ParseScenario(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := hastyMock(t, iaasmock.WithSeed(1))
+	for _, fault := range faults {
+		m.cloud.Inject(fault)
+	}
+	began := m.clock.Now()
+	for i := range 4 {
+		id := m.create(object{"labels": object{"pool": "canary"}})
+		m.clock.Step(boot)
+		want := "ERROR"
+		if i == 3 {
+			want = "ACTIVE"
+		}
+		if got := m.server(id).Status; got != want {
+			t.Errorf("server %d is %s, want %s", i, got, want)
+		}
+	}
+	at := func(since time.Duration) { m.clock.SetTime(began.Add(since)) }
+	at(2*time.Minute + 10*time.Second)
+	if took := m.delayOf("GET", inRegion+"/networks"); took < 2*time.Second {
+		t.Errorf("in the brown-out a call takes %s", took)
+	}
+	at(4*time.Minute + 10*time.Second)
+	if took, status := m.delayOf("GET", inRegion+"/networks"), m.status("POST", "/token", nil); took != 0 || status != 503 {
+		t.Errorf("after the brown-out a call takes %s; the token endpoint answers %d", took, status)
+	}
+	at(5*time.Minute + 10*time.Second)
+	limited := 0
+	for range 40 {
+		if m.status("GET", inRegion+"/networks", nil) == 429 {
+			limited++
+		}
+	}
+	if limited < 10 || limited > 30 {
+		t.Errorf("%d of 40 calls are limited, want about half", limited)
+	}
+	at(10*time.Minute + time.Second)
+	if got := m.status("GET", inRegion+"/networks", nil); got != 0 {
+		t.Errorf("while nobody listens a call is answered with %d", got)
+	}
+	at(10*time.Minute + 11*time.Second)
+	m.list("/networks")
+	if left := m.cloud.Faults(); len(left) != 1 || left[0].Name != "random-404" {
+		t.Errorf("left over: %+v", left)
 	}
 }

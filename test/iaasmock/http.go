@@ -13,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // maxBody bounds a request's body. The API documents no limit.
@@ -29,7 +32,7 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "ok\n")
 	case strings.HasPrefix(r.URL.Path, adminPrefix):
 		c.admin.ServeHTTP(w, r)
-	case r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, consolePrefix):
+	case r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, console.Prefix):
 		serveConsole(w, r)
 	case strings.HasPrefix(r.URL.Path, uploadPath):
 		c.serveUpload(w, r)
@@ -48,10 +51,10 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if miss == nil {
 		miss = unread
 	}
-	met := c.faults.take(c.faultCall(route, vars, r, body))
+	met := c.faults.Take(c.faultCall(route, vars, r, body))
 
 	reply := answer{drop: true}
-	if c.wait(r.Context(), c.latency()+met.delay) {
+	if c.wait(r.Context(), c.latency()+met.TotalDelay) {
 		reply = c.reply(route, miss, &met.Fault, c.newRequest(r, vars, body, met.Fault))
 		if !c.holdBack(r.Context(), &met) {
 			reply = answer{drop: true}
@@ -60,7 +63,7 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 
 	call := Call{
 		Operation: route.operation, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
-		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: met.faults,
+		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: met.Faults,
 		Replaced: reply.replaced,
 	}
 	if !reply.drop {
@@ -81,11 +84,11 @@ func (c *Cloud) reply(route route, miss *apiError, fault *Fault, req *request) a
 		return answer{drop: true}
 	}
 	var reply answer
-	if !fault.replacesAnswer() || fault.Executed {
+	if !fault.ReplacesAnswer() || fault.Executed {
 		reply = c.execute(route, miss, req)
 	}
-	if fault.replacesAnswer() {
-		reply = fault.answer()
+	if fault.ReplacesAnswer() {
+		reply = faultAnswer(fault)
 		reply.replaced = true
 	}
 	reply.header = fault.Header
@@ -99,12 +102,12 @@ func (c *Cloud) newRequest(r *http.Request, vars map[string]string, body []byte,
 }
 
 // holdBack is false if the client left before it was to get its answer.
-func (c *Cloud) holdBack(ctx context.Context, met *incident) bool {
+func (c *Cloud) holdBack(ctx context.Context, met *fault.Incident) bool {
 	if met.NeverAnswers {
 		<-ctx.Done()
 		return false
 	}
-	return c.wait(ctx, met.answerDelay)
+	return c.wait(ctx, met.TotalAnswerDelay)
 }
 
 // execute is the call itself, without any fault.
@@ -134,7 +137,7 @@ func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 
 // admit checks the token, then the path's project and region.
 func (c *Cloud) admit(req *request) *apiError {
-	key, known := c.tokens.authenticate(req.Request)
+	keyProject, known := c.tokens.Authenticate(req.Request)
 	if c.authenticate && !known {
 		return unauthorized()
 	}
@@ -146,7 +149,7 @@ func (c *Cloud) admit(req *request) *apiError {
 		if !known {
 			return notFound("project")
 		}
-		if c.authenticate && key.projectID != id {
+		if c.authenticate && keyProject != id {
 			return forbidden()
 		}
 		// The same string everywhere compares without reading it: lists compare

@@ -90,8 +90,8 @@ func (l *listener) state() (inner net.Listener, changed <-chan struct{}, err err
 // watch follows the faults until Close.
 func (l *listener) watch() {
 	for {
-		changed := l.cloud.faults.changes()
-		refusing, next := l.cloud.faults.refusal(l.cloud.clock.Now())
+		changed := l.cloud.faults.Changes()
+		refusing, next := l.cloud.faults.Refusal(l.cloud.clock.Now())
 		l.turn(!refusing)
 		if !l.sleep(next, changed) {
 			l.turn(false)

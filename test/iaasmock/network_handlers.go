@@ -6,6 +6,8 @@ package iaasmock
 import (
 	"slices"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 // networkPayload is the body of CreateNetwork and PartialUpdateNetwork.
@@ -87,7 +89,7 @@ func (c *Cloud) getNetwork(r *request) (view any, err *apiError) {
 
 func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 	var payload networkPayload
-	if err := r.decode("CreateNetworkPayload", schemaCreateNetwork, &payload); err != nil {
+	if err := r.decode("CreateNetworkPayload", schema.CreateNetwork, &payload); err != nil {
 		return nil, err
 	}
 	c.locked(func(now time.Time) {
@@ -115,7 +117,7 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 
 func (c *Cloud) updateNetwork(r *request) (any, *apiError) {
 	var payload networkPayload
-	if err := r.decode("PartialUpdateNetworkPayload", schemaUpdateNetwork, &payload); err != nil {
+	if err := r.decode("PartialUpdateNetworkPayload", schema.UpdateNetwork, &payload); err != nil {
 		return nil, err
 	}
 	return nil, c.withNetwork(r, func(n *network, now time.Time) *apiError {

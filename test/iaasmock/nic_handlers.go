@@ -6,9 +6,12 @@ package iaasmock
 import (
 	"errors"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 // nicPayload is the body of CreateNic and UpdateNic.
@@ -148,7 +151,7 @@ func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
 
 func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 	var payload nicPayload
-	if err := r.decode("CreateNicPayload", schemaCreateNIC, &payload); err != nil {
+	if err := r.decode("CreateNicPayload", schema.CreateNIC, &payload); err != nil {
 		return nil, err
 	}
 	c.locked(func(now time.Time) {
@@ -190,7 +193,7 @@ func addressError(err error) *apiError {
 
 func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 	var payload nicPayload
-	if err := r.decode("UpdateNicPayload", schemaUpdateNIC, &payload); err != nil {
+	if err := r.decode("UpdateNicPayload", schema.UpdateNIC, &payload); err != nil {
 		return nil, err
 	}
 	err = c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
@@ -243,4 +246,29 @@ func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 		return nil
 	})
 	return nil, err
+}
+
+// prefixes are allowedAddresses as the API shows them.
+func (c *Cloud) prefixes(sent []string) []string {
+	if !c.limits.wholePrefixes {
+		return sent
+	}
+	whole := make([]string, 0, len(sent))
+	for _, address := range sent {
+		whole = append(whole, wholePrefix(address))
+	}
+	return whole
+}
+
+// wholePrefix has no bits behind its length. What is no prefix stays as it is:
+// the document's patterns let more pass than there are prefixes.
+func wholePrefix(address string) string {
+	if prefix, err := netip.ParsePrefix(address); err == nil {
+		return prefix.Masked().String()
+	}
+	addr, err := netip.ParseAddr(address)
+	if err != nil {
+		return address
+	}
+	return netip.PrefixFrom(addr, addr.BitLen()).String()
 }

@@ -4,9 +4,13 @@
 package iaasmock_test
 
 import (
+	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // TestEveryOperation has each operation succeed once. With the API document at
@@ -135,4 +139,14 @@ func walkTypes(m *mock) {
 	m.list("/machine-types?filter=vcpus%3E2")
 	m.want(200, "GET", inRegion+"/machine-types/"+iaasmock.DefaultMachineType, nil)
 	m.want(200, "GET", "/v2/regions/eu01/availability-zones", nil)
+}
+
+// Package fault cannot see the routes, but names their operations.
+func TestFaultsMayNameEveryOperation(t *testing.T) {
+	routed := iaasmock.Operations()
+	routed = slices.DeleteFunc(routed, func(operation string) bool { return operation == fault.OperationToken })
+	slices.Sort(routed)
+	if diff := cmp.Diff(slices.Compact(routed), fault.Operations); diff != "" {
+		t.Errorf("fault.Operations (-routes +list):\n%s", diff)
+	}
 }

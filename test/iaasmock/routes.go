@@ -4,10 +4,13 @@
 package iaasmock
 
 import (
+	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
 // unknownOperation is how calls are counted that no route fits.
@@ -153,9 +156,106 @@ func (e *tableEntry) vars(segments []string) map[string]string {
 }
 
 func (c *Cloud) issueToken(r *request) (any, *apiError) {
-	response, err := c.tokens.exchange(r.body, &r.fault)
-	if err != nil {
-		return nil, err
+	response, err := c.tokens.Exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
+	var refusal *token.Refusal
+	if errors.As(err, &refusal) {
+		return nil, newError(refusal.Status, "%s", refusal.Reason)
 	}
 	return response, nil
+}
+
+const onServer = inRegion + "/servers/{serverId}"
+
+// computeRoutes change servers that exist, what is attached to them, volumes and
+// public IPs, and tell what a project is and may.
+var computeRoutes = []route{
+	{"RescueServer", "POST", onServer + "/rescue", 202, false, (*Cloud).rescueServer},
+	{"UnrescueServer", "POST", onServer + "/unrescue", 202, false, (*Cloud).unrescueServer},
+	{"ResizeServer", "POST", onServer + "/resize", 202, false, (*Cloud).resizeServer},
+	{"GetServerConsole", "GET", onServer + "/console", 200, false, (*Cloud).getServerConsole},
+	{"GetServerLog", "GET", onServer + "/log", 200, false, (*Cloud).getServerLog},
+
+	{"GetAttachedVolume", "GET", onServer + "/volume-attachments/{volumeId}", 200, false, (*Cloud).getAttachedVolume},
+	{"AddVolumeToServer", "PUT", onServer + "/volume-attachments/{volumeId}", 202, false, (*Cloud).addVolumeToServer},
+	{"UpdateAttachedVolume", "PATCH", onServer + "/volume-attachments/{volumeId}", 200, false, (*Cloud).updateAttachedVolume},
+	{"RemoveVolumeFromServer", "DELETE", onServer + "/volume-attachments/{volumeId}", 204, false, (*Cloud).removeVolumeFromServer},
+	{"AddNicToServer", "PUT", onServer + "/nics/{nicId}", 202, false, (*Cloud).addNICToServer},
+	{"RemoveNicFromServer", "DELETE", onServer + "/nics/{nicId}", 204, false, (*Cloud).removeNICFromServer},
+	{"AddNetworkToServer", "POST", onServer + "/networks/{networkId}", 202, false, (*Cloud).addNetworkToServer},
+	{"RemoveNetworkFromServer", "DELETE", onServer + "/networks/{networkId}", 204, false, (*Cloud).removeNetworkFromServer},
+	{"AddSecurityGroupToServer", "PUT", onServer + "/security-groups/{securityGroupId}", 202, false, (*Cloud).addSecurityGroupToServer},
+	{"RemoveSecurityGroupFromServer", "DELETE", onServer + "/security-groups/{securityGroupId}", 204, false, (*Cloud).removeSecurityGroupFromServer},
+	{"AddPublicIpToServer", "PUT", onServer + "/public-ips/{publicIpId}", 202, false, (*Cloud).addPublicIPToServer},
+	{"RemovePublicIpFromServer", "DELETE", onServer + "/public-ips/{publicIpId}", 204, false, (*Cloud).removePublicIPFromServer},
+	{"ListServerServiceAccounts", "GET", onServer + "/service-accounts", 200, false, (*Cloud).listServerServiceAccounts},
+	{"AddServiceAccountToServer", "PUT", onServer + "/service-accounts/{serviceAccountMail}", 201, false, (*Cloud).addServiceAccountToServer},
+	{"RemoveServiceAccountFromServer", "DELETE", onServer + "/service-accounts/{serviceAccountMail}", 200, false, (*Cloud).removeServiceAccountFromServer},
+
+	{"UpdateVolume", "PATCH", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).updateVolume},
+	{"ResizeVolume", "POST", inRegion + "/volumes/{volumeId}/resize", 202, false, (*Cloud).resizeVolume},
+	{"ListVolumePerformanceClasses", "GET", inRegion + "/volume-performance-classes", 200, false, (*Cloud).listPerformanceClasses},
+	{"GetVolumePerformanceClass", "GET", inRegion + "/volume-performance-classes/{volumePerformanceClass}", 200, false, (*Cloud).getPerformanceClass},
+
+	{"ListPublicIPs", "GET", inRegion + "/public-ips", 200, false, (*Cloud).listPublicIPs},
+	{"CreatePublicIP", "POST", inRegion + "/public-ips", 201, false, (*Cloud).createPublicIP},
+	{"GetPublicIP", "GET", inRegion + "/public-ips/{publicIpId}", 200, false, (*Cloud).getPublicIP},
+	{"UpdatePublicIP", "PATCH", inRegion + "/public-ips/{publicIpId}", 200, false, (*Cloud).updatePublicIP},
+	{"DeletePublicIP", "DELETE", inRegion + "/public-ips/{publicIpId}", 204, false, (*Cloud).deletePublicIP},
+
+	{"ListPublicIPRanges", "GET", "/v2/networks/public-ip-ranges", 200, false, (*Cloud).listPublicIPRanges},
+
+	{"ListQuotas", "GET", inRegion + "/quotas", 200, false, (*Cloud).listQuotas},
+	{"GetProjectRequest", "GET", inRegion + "/requests/{requestId}", 200, false, (*Cloud).getProjectRequest},
+	{"GetProjectDetails", "GET", "/v2/projects/{projectId}", 200, false, (*Cloud).getProjectDetails},
+	{"GetProject", "GET", "/resource-manager/v2/projects/{projectId}", 200, false, (*Cloud).getResourceManagerProject},
+}
+
+const (
+	ofNetwork       = inRegion + "/networks/{networkId}"
+	ofSecurityGroup = inRegion + "/security-groups/{securityGroupId}"
+	ofRule          = ofSecurityGroup + "/rules/{securityGroupRuleId}"
+	ofImage         = inRegion + "/images/{imageId}"
+	ofAffinityGroup = inRegion + "/affinity-groups/{affinityGroupId}"
+	ofKeypair       = "/v2/keypairs/{keypairName}"
+)
+
+// catalogueRoutes are those of what the catalogue seeds, but for volumes and
+// NICs.
+var catalogueRoutes = []route{
+	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
+	{"CreateNetwork", "POST", inRegion + "/networks", 202, false, (*Cloud).createNetwork},
+	{"GetNetwork", "GET", ofNetwork, 200, false, (*Cloud).getNetwork},
+	{"PartialUpdateNetwork", "PATCH", ofNetwork, 202, false, (*Cloud).updateNetwork},
+	{"DeleteNetwork", "DELETE", ofNetwork, 202, false, (*Cloud).deleteNetwork},
+
+	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},
+	{"CreateSecurityGroup", "POST", inRegion + "/security-groups", 201, false, (*Cloud).createSecurityGroup},
+	{"GetSecurityGroup", "GET", ofSecurityGroup, 200, false, (*Cloud).getSecurityGroup},
+	{"UpdateSecurityGroup", "PATCH", ofSecurityGroup, 200, false, (*Cloud).updateSecurityGroup},
+	{"DeleteSecurityGroup", "DELETE", ofSecurityGroup, 204, false, (*Cloud).deleteSecurityGroup},
+	{"ListSecurityGroupRules", "GET", ofSecurityGroup + "/rules", 200, false, (*Cloud).listSecurityGroupRules},
+	{"CreateSecurityGroupRule", "POST", ofSecurityGroup + "/rules", 201, false, (*Cloud).createSecurityGroupRule},
+	{"GetSecurityGroupRule", "GET", ofRule, 200, false, (*Cloud).getSecurityGroupRule},
+	{"DeleteSecurityGroupRule", "DELETE", ofRule, 204, false, (*Cloud).deleteSecurityGroupRule},
+
+	{"ListImages", "GET", inRegion + "/images", 200, false, (*Cloud).listImages},
+	{"CreateImage", "POST", inRegion + "/images", 201, false, (*Cloud).createImage},
+	{"GetImage", "GET", ofImage, 200, false, (*Cloud).getImage},
+	{"UpdateImage", "PATCH", ofImage, 200, false, (*Cloud).updateImage},
+	{"DeleteImage", "DELETE", ofImage, 204, false, (*Cloud).deleteImage},
+
+	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
+	{"CreateAffinityGroup", "POST", inRegion + "/affinity-groups", 201, false, (*Cloud).createAffinityGroup},
+	{"GetAffinityGroup", "GET", ofAffinityGroup, 200, false, (*Cloud).getAffinityGroup},
+	{"DeleteAffinityGroup", "DELETE", ofAffinityGroup, 204, false, (*Cloud).deleteAffinityGroup},
+
+	{"ListKeyPairs", "GET", "/v2/keypairs", 200, false, (*Cloud).listKeypairs},
+	{"CreateKeyPair", "POST", "/v2/keypairs", 201, false, (*Cloud).createKeypair},
+	{"GetKeyPair", "GET", ofKeypair, 200, false, (*Cloud).getKeypair},
+	{"UpdateKeyPair", "PATCH", ofKeypair, 200, false, (*Cloud).updateKeypair},
+	{"DeleteKeyPair", "DELETE", ofKeypair, 204, false, (*Cloud).deleteKeypair},
+
+	{"ListMachineTypes", "GET", inRegion + "/machine-types", 200, false, (*Cloud).listMachineTypes},
+	{"GetMachineType", "GET", inRegion + "/machine-types/{machineType}", 200, false, (*Cloud).getMachineType},
+	{"ListAvailabilityZones", "GET", "/v2/regions/{region}/availability-zones", 200, false, (*Cloud).listAvailabilityZones},
 }

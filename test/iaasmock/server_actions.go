@@ -4,8 +4,13 @@
 package iaasmock
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 // action is something done to a server that takes time and changes its state.
@@ -56,4 +61,128 @@ func (c *Cloud) begin(r *request, s *server, now time.Time, a action) {
 		end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
 	}
 	s.turn(now, a.during, "", end)
+}
+
+func (c *Cloud) unrescueServer(r *request) (any, *apiError) { return nil, c.act(r, actionUnrescue) }
+
+// rescueServer boots the server from an image; its own disks are kept and come
+// back with unrescue.
+func (c *Cloud) rescueServer(r *request) (any, *apiError) {
+	var payload struct {
+		Image string `json:"image"`
+	}
+	if err := r.decode("RescueServerPayload", schema.RescueServer, &payload); err != nil {
+		return nil, err
+	}
+	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
+		if _, err := c.imageOf(r, payload.Image); err != nil {
+			return err
+		}
+		if !slices.Contains(actionRescue.from, s.stateAt(now).status) {
+			return conflict()
+		}
+		c.begin(r, s, now, actionRescue)
+		return nil
+	})
+}
+
+// resizeServer shows the new machine type from the start and ends in the state
+// it began in. Without room for it, the server stays as it was; OpenStack also
+// finds that out only on the way.
+func (c *Cloud) resizeServer(r *request) (any, *apiError) {
+	var payload struct {
+		MachineType string `json:"machineType"`
+	}
+	if err := r.decode("ResizeServerPayload", schema.ResizeServer, &payload); err != nil {
+		return nil, err
+	}
+	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
+		wanted, ok := c.findMachineType(payload.MachineType)
+		if !ok || wanted.Name == s.MachineType {
+			return badRequest("machine type is not valid")
+		}
+		status := s.stateAt(now).status
+		if status != StatusActive && status != StatusInactive {
+			return conflict()
+		}
+		before, _ := c.findMachineType(s.MachineType)
+		more := quotaOrder{vcpus: wanted.VCPUs - before.VCPUs, ram: wanted.RAM - before.RAM}
+		if err := c.allowServer(s.ProjectID, s.Region, more); err != nil {
+			return err
+		}
+		if c.hasRoom(wanted.Name, s.AvailabilityZone, s) {
+			s.MachineType = wanted.Name
+		}
+		c.begin(r, s, now, action{during: StatusResizing, end: status})
+		return nil
+	})
+}
+
+// defaultLogLength is in lines, as documented.
+const defaultLogLength = 2000
+
+// getServerConsole gives a new URL each time. It leads nowhere: names in
+// .invalid cannot exist.
+func (c *Cloud) getServerConsole(r *request) (view any, err *apiError) {
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		if s.stateAt(now).powerStatus != powerRunning {
+			return badRequest("Instance %s is not ready", s.ID)
+		}
+		view = struct {
+			URL string `json:"url"`
+		}{"https://console.invalid/vnc_auto.html?token=" + c.newID()}
+		return nil
+	})
+	return view, err
+}
+
+// getServerLog tells what the server has been through, a line each.
+func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
+	length, err := r.logLength()
+	if err != nil {
+		return nil, err
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		lines := s.log(now)
+		if length > 0 && len(lines) > length {
+			lines = lines[len(lines)-length:]
+		}
+		view = struct {
+			Output string `json:"output"`
+		}{strings.Join(lines, "\n")}
+		return nil
+	})
+	return view, err
+}
+
+// log shows seconds since the server was created, as a kernel does since boot.
+func (s *server) log(now time.Time) []string {
+	line := func(at time.Time, text string) string {
+		return fmt.Sprintf("[%12.6f] %s: %s", at.Sub(s.CreatedAt).Seconds(), s.Name, text)
+	}
+	lines := []string{line(s.CreatedAt, StatusCreating)}
+	for _, o := range s.life[:s.reached(now)] {
+		text := o.status
+		if o.message != "" {
+			text += ": " + o.message
+		}
+		lines = append(lines, line(o.at, text))
+	}
+	return lines
+}
+
+// logLength reads length; 0 asks for everything.
+func (r *request) logLength() (int, *apiError) {
+	text := r.URL.Query().Get("length")
+	if text == "" {
+		return defaultLogLength, nil
+	}
+	length, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, badRequest("parameter %q in query has an error: value %s: an invalid integer: invalid syntax", "length", text)
+	}
+	if length < 0 {
+		return 0, badRequest("parameter %q in query has an error: number must be at least 0", "length")
+	}
+	return length, nil
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 // serverPayload is the body of CreateServer.
@@ -48,7 +50,7 @@ type sourcePayload struct {
 func (c *Cloud) createServer(r *request) (any, *apiError) {
 	var payload serverPayload
 	// The service names this schema otherwise than the document does.
-	if err := r.decode("v2CreateServer", schemaCreateServer, &payload); err != nil {
+	if err := r.decode("v2CreateServer", schema.CreateServer, &payload); err != nil {
 		return nil, err
 	}
 	var view any

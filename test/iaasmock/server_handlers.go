@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 func (c *Cloud) listServers(r *request) (any, *apiError) {
@@ -88,7 +90,7 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 		Labels   map[string]any `json:"labels"`
 		Metadata map[string]any `json:"metadata"`
 	}
-	if err := r.decode("UpdateServerPayload", schemaUpdateServer, &payload); err != nil {
+	if err := r.decode("UpdateServerPayload", schema.UpdateServer, &payload); err != nil {
 		return nil, err
 	}
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {

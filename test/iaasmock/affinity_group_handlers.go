@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
+)
+
+// affinityPolicies are those that the document names.
+var affinityPolicies = []string{"hard-affinity", "hard-anti-affinity", "soft-affinity", "soft-anti-affinity"}
+
+type affinityGroupView struct {
+	ID      string   `json:"id"`
+	Name    string   `json:"name"`
+	Policy  string   `json:"policy"`
+	Members []string `json:"members"`
+}
+
+func (c *Cloud) showAffinityGroup(g *AffinityGroup) affinityGroupView {
+	view := affinityGroupView{ID: g.ID, Name: g.Name, Policy: g.Policy, Members: []string{}}
+	for _, s := range c.servers.all() {
+		if s.AffinityGroup == g.ID {
+			view.Members = append(view.Members, s.ID)
+		}
+	}
+	return view
+}
+
+// findAffinityGroup finds a group in the request's project and region.
+func (c *Cloud) findAffinityGroup(r *request, id string) (*AffinityGroup, bool) {
+	group, ok := c.affinityGroups.get(id)
+	return group, ok && r.covers(group.ProjectID, group.Region)
+}
+
+// withAffinityGroup runs f on the group that the path names.
+func (c *Cloud) withAffinityGroup(r *request, f func(*AffinityGroup)) (err *apiError) {
+	c.locked(func(time.Time) {
+		group, ok := c.findAffinityGroup(r, r.vars["affinityGroupId"])
+		if !ok {
+			err = notFound("affinity group")
+			return
+		}
+		f(group)
+	})
+	return err
+}
+
+func (c *Cloud) listAffinityGroups(r *request) (any, *apiError) {
+	views := []affinityGroupView{}
+	c.locked(func(time.Time) {
+		for _, g := range c.affinityGroups.all() {
+			if r.covers(g.ProjectID, g.Region) {
+				views = append(views, c.showAffinityGroup(g))
+			}
+		}
+	})
+	return items(views), nil
+}
+
+func (c *Cloud) getAffinityGroup(r *request) (view any, err *apiError) {
+	err = c.withAffinityGroup(r, func(g *AffinityGroup) { view = c.showAffinityGroup(g) })
+	return view, err
+}
+
+func (c *Cloud) createAffinityGroup(r *request) (view any, err *apiError) {
+	var payload struct {
+		Name   string `json:"name"`
+		Policy string `json:"policy"`
+	}
+	if err := r.decode("CreateAffinityGroupPayload", schema.CreateAffinityGroup, &payload); err != nil {
+		return nil, err
+	}
+	if !slices.Contains(affinityPolicies, payload.Policy) {
+		return nil, newError(http.StatusBadRequest, "The affinity group policy is not supported")
+	}
+	c.locked(func(time.Time) {
+		group := &AffinityGroup{
+			ID: c.ids.uuid(), ProjectID: r.project(), Region: r.region(), Name: payload.Name, Policy: payload.Policy,
+		}
+		c.affinityGroups.put(group.ID, group)
+		view = c.showAffinityGroup(group)
+	})
+	return view, nil
+}
+
+// deleteAffinityGroup is taken with members, too: the document has no conflict
+// there. They belong to no group then.
+func (c *Cloud) deleteAffinityGroup(r *request) (any, *apiError) {
+	return nil, c.withAffinityGroup(r, func(g *AffinityGroup) {
+		for _, s := range c.servers.all() {
+			if s.AffinityGroup == g.ID {
+				s.AffinityGroup = ""
+			}
+		}
+		c.affinityGroups.remove(g.ID)
+	})
+}

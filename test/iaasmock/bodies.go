@@ -1,0 +1,83 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"mime"
+	"slices"
+	"strings"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
+)
+
+// decode checks the body against the schema, known to the API by this name, and
+// reads it into payload.
+func (r *request) decode(name string, s *schema.Schema, payload any) *apiError {
+	contentType := r.Header.Get("Content-Type")
+	if len(bytes.TrimSpace(r.body)) == 0 {
+		return badBody("value is required but missing")
+	}
+	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != jsonContentType {
+		return badBody("header Content-Type has unexpected value %q", contentType)
+	}
+	var value any
+	decoder := json.NewDecoder(bytes.NewReader(r.body))
+	decoder.UseNumber()
+	if err := decoder.Decode(&value); err != nil {
+		return badBody("failed to decode request body: %v", err)
+	}
+	if err := s.Check(value); err != nil {
+		return badBody("doesn't match schema #/components/schemas/%s: %v", name, err)
+	}
+	if r.strictLabels {
+		if err := checkLabelRules(value); err != nil {
+			return err
+		}
+	}
+	if err := json.Unmarshal(r.body[:decoder.InputOffset()], payload); err != nil {
+		return badBody("failed to decode request body: %v", err)
+	}
+	return nil
+}
+
+// decodeOptional is decode for a body that may be left out.
+func (r *request) decodeOptional(name string, s *schema.Schema, payload any) *apiError {
+	if len(r.body) == 0 {
+		return nil
+	}
+	return r.decode(name, s, payload)
+}
+
+func badBody(format string, args ...any) *apiError {
+	return badRequest("request body has an error: %s", fmt.Sprintf(format, args...))
+}
+
+// checkPathVars checks the parameters of a path as the document declares them.
+func checkPathVars(vars map[string]string) *apiError {
+	for _, name := range slices.Sorted(maps.Keys(vars)) {
+		var s *schema.Schema
+		switch {
+		case name == "keypairName":
+			s = schema.KeyPairName
+		case name == "serviceAccountMail":
+			s = schema.Mail
+		case name == "machineType", name == "volumePerformanceClass":
+			s = schema.GenericName
+		case name == "requestId":
+			s = schema.RequestID
+		case strings.HasSuffix(name, "Id"):
+			s = schema.UUID
+		default:
+			continue
+		}
+		if err := s.Check(vars[name]); err != nil {
+			return badRequest("parameter %q in path has an error: %v", name, err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Active is a fault that was injected and is not over.
+type Active struct {
+	// ID names it, see Book.Remove. No other fault of the Book gets it.
+	ID string
+	Fault
+	// Hits is how many calls it has hit.
+	Hits int
+	// Remaining is how many it will still hit; 0 if Count is.
+	Remaining int
+	// StartsAt is when it begins; zero if it began with Inject.
+	StartsAt time.Time
+	// EndsAt is when it is over; zero if Duration is 0.
+	EndsAt time.Time
+}
+
+// Book holds the faults that are in force. Every call passes through Take exactly once. It
+// is safe for concurrent use.
+type Book struct {
+	mu      sync.Mutex
+	entries []*entry
+	added   int
+	// changed is closed when a fault is added or taken away, if somebody asked.
+	changed chan struct{}
+}
+
+type entry struct {
+	fault         Fault
+	id            string
+	startsAt      time.Time
+	endsAt        time.Time // zero: no end
+	hits          int
+	onlyDelays    bool
+	labelSelector labels.Selector
+	// rng is its own: which of the calls that fit it hits does not depend on
+	// what else happens.
+	rng *rand.Rand
+}
+
+// Add takes a valid fault in. Its dice are a stream of random numbers of its own.
+func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
+	selector, _ := labels.Parse(f.LabelSelector) // validated
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.added++
+	added := &entry{
+		fault: f, id: fmt.Sprintf("f%d", b.added), startsAt: now.Add(f.After),
+		onlyDelays: !f.hasEffect(), labelSelector: selector, rng: stream(fmt.Sprintf("fault %d", b.added)),
+	}
+	if f.Duration > 0 {
+		added.endsAt = added.startsAt.Add(f.Duration)
+	}
+	b.entries = append(b.entries, added)
+	b.announce()
+	return added.view()
+}
+
+// Remove takes a fault away; false if there is none with this ID, or no more.
+func (b *Book) Remove(id string) bool {
+	return b.remove(func(e *entry) bool { return e.id == id }) > 0
+}
+
+// Clear takes all faults away.
+func (b *Book) Clear() {
+	b.remove(func(*entry) bool { return true })
+}
+
+func (b *Book) remove(these func(*entry) bool) (removed int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	before := len(b.entries)
+	b.entries = slices.DeleteFunc(b.entries, these)
+	if removed = before - len(b.entries); removed > 0 {
+		b.announce()
+	}
+	return removed
+}
+
+// Active returns the faults that are in force or have yet to begin, in the order they were
+// added.
+func (b *Book) Active(now time.Time) []Active {
+	b.remove(func(e *entry) bool { return e.over(now) })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	views := make([]Active, 0, len(b.entries))
+	for _, entry := range b.entries {
+		views = append(views, entry.view())
+	}
+	return views
+}
+
+// Incident is the sum of the faults that hit a call: the zero Fault if none does.
+type Incident struct {
+	Fault
+	// TotalDelay and TotalAnswerDelay are those of all faults that hit the call.
+	TotalDelay, TotalAnswerDelay time.Duration
+	// Faults are the IDs of the faults that hit it.
+	Faults []string
+}
+
+// Take decides which faults hit this call, and counts them.
+func (b *Book) Take(call *Call) Incident {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var met Incident
+	decided := false
+	for _, entry := range b.entries {
+		if decided && !entry.onlyDelays || !entry.hit(call) {
+			continue
+		}
+		met.Faults = append(met.Faults, entry.id)
+		met.TotalDelay += entry.delay()
+		met.TotalAnswerDelay += entry.fault.AnswerDelay
+		if !entry.onlyDelays {
+			met.Fault, decided = entry.fault, true
+		}
+	}
+	b.entries = slices.DeleteFunc(b.entries, func(e *entry) bool { return e.over(call.Now) })
+	return met
+}
+
+// hit decides whether the fault hits this call, and counts it if so.
+func (e *entry) hit(call *Call) bool {
+	if call.Now.Before(e.startsAt) || e.over(call.Now) || !e.fits(call) {
+		return false
+	}
+	if p := e.fault.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {
+		return false
+	}
+	e.hits++
+	return true
+}
+
+func (e *entry) over(now time.Time) bool {
+	usedUp := e.fault.Count > 0 && e.hits >= e.fault.Count
+	return usedUp || !e.endsAt.IsZero() && !now.Before(e.endsAt)
+}
+
+func (e *entry) delay() time.Duration {
+	f := &e.fault
+	return f.Delay + Spread(e.rng, f.DelayMax-f.Delay, f.DelayDistribution)
+}
+
+func (e *entry) view() Active {
+	view := Active{ID: e.id, Fault: e.fault, Hits: e.hits, EndsAt: e.endsAt}
+	view.Header = e.fault.Header.Clone()
+	if e.fault.Count > 0 {
+		view.Remaining = e.fault.Count - e.hits
+	}
+	if e.fault.After > 0 {
+		view.StartsAt = e.startsAt
+	}
+	return view
+}
+
+// Spread draws a time from 0 to span.
+func Spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
+	if span <= 0 {
+		return 0
+	}
+	var part float64
+	switch distribution {
+	case DelayNormal:
+		part = 0.5 + rng.NormFloat64()/6
+	case DelayLongTail:
+		part = rng.ExpFloat64() / 10
+	default:
+		part = rng.Float64()
+	}
+	return time.Duration(min(max(part, 0), 1) * float64(span))
+}

@@ -1,0 +1,43 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Call is a call of the API as faults see it.
+type Call struct {
+	// Operation is the operationId of the API document, or one of this package's.
+	Operation string
+	Request   *http.Request
+	// Now is when it began.
+	Now time.Time
+	// Subject returns the server that the call is about, if there is one. It is asked only
+	// if a fault selects servers.
+	Subject func() (Subject, bool)
+}
+
+// Subject is a server that a call is about.
+type Subject struct {
+	// ID is empty for a server that is to be made.
+	ID, Name string
+	Labels   labels.Set
+}
+
+// fits tells whether the fault is for this call.
+func (e *entry) fits(call *Call) bool {
+	f := &e.fault
+	if !f.has(call.Operation) || f.Match != nil && !f.Match(call.Request) {
+		return false
+	}
+	if f.Server == "" && f.LabelSelector == "" {
+		return true
+	}
+	s, ok := call.Subject()
+	return ok && (f.Server == "" || f.Server == s.Name || f.Server == s.ID) && e.labelSelector.Matches(s.Labels)
+}

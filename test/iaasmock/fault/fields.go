@@ -1,0 +1,204 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// fieldRole is what a field of Fault is good for.
+type fieldRole int
+
+const (
+	selects fieldRole = iota // says for which calls
+	delays                   // takes time, and nothing else
+	acts                     // does something to the call
+)
+
+// faultField is a field of Fault as people write it.
+type faultField struct {
+	name string
+	role fieldRole
+	// at points to it: *string, *int, *float64, *bool, *time.Duration or
+	// *http.Header.
+	at func(*Fault) any
+	// only are the operations that know what to do with it; none: all.
+	only []string
+}
+
+// endingOperations lead a server to a state.
+var endingOperations = []string{
+	operationCreate, "DeleteServer", "StartServer", "StopServer", "DeallocateServer", "RebootServer",
+	"RescueServer", "UnrescueServer", "ResizeServer",
+}
+
+// listOperations answer with a list of things.
+var listOperations = []string{
+	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListServerServiceAccounts", "ListProjectNICs", "ListNics",
+	"ListVolumes", "ListNetworks", "ListSecurityGroups", "ListSecurityGroupRules", "ListPublicIPs", "ListPublicIPRanges",
+	"ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
+	"ListVolumePerformanceClasses",
+}
+
+// faultFields are all fields of Fault but Match, which cannot be written.
+var faultFields = []faultField{
+	{name: "name", at: func(f *Fault) any { return &f.Name }},
+	{name: "operation", at: func(f *Fault) any { return &f.Operation }},
+	{name: "server", at: func(f *Fault) any { return &f.Server }},
+	{name: "labelSelector", at: func(f *Fault) any { return &f.LabelSelector }},
+	{name: "probability", at: func(f *Fault) any { return &f.Probability }},
+	{name: "count", at: func(f *Fault) any { return &f.Count }},
+	{name: "after", at: func(f *Fault) any { return &f.After }},
+	{name: "duration", at: func(f *Fault) any { return &f.Duration }},
+
+	{name: "delay", role: delays, at: func(f *Fault) any { return &f.Delay }},
+	{name: "delayMax", role: delays, at: func(f *Fault) any { return &f.DelayMax }},
+	{name: "delayDistribution", role: delays, at: func(f *Fault) any { return &f.DelayDistribution }},
+	{name: "answerDelay", role: delays, at: func(f *Fault) any { return &f.AnswerDelay }},
+
+	{name: "status", role: acts, at: func(f *Fault) any { return &f.Status }},
+	{name: "body", role: acts, at: func(f *Fault) any { return &f.Body }},
+	{name: "contentType", role: acts, at: func(f *Fault) any { return &f.ContentType }},
+	{name: "header", role: acts, at: func(f *Fault) any { return &f.Header }},
+	{name: "executed", role: acts, at: func(f *Fault) any { return &f.Executed }},
+	{name: "dropBefore", role: acts, at: func(f *Fault) any { return &f.DropBefore }},
+	{name: "dropAfter", role: acts, at: func(f *Fault) any { return &f.DropAfter }},
+	{name: "neverAnswers", role: acts, at: func(f *Fault) any { return &f.NeverAnswers }},
+	{name: "halfAnswer", role: acts, at: func(f *Fault) any { return &f.HalfAnswer }},
+	{name: "refuseConnections", role: acts, at: func(f *Fault) any { return &f.RefuseConnections }, only: []string{""}},
+
+	{name: "finalStatus", role: acts, at: func(f *Fault) any { return &f.FinalStatus }, only: endingOperations},
+	{name: "errorMessage", role: acts, at: func(f *Fault) any { return &f.ErrorMessage }, only: endingOperations},
+	{name: "neverBoots", role: acts, at: func(f *Fault) any { return &f.NeverBoots }, only: []string{operationCreate}},
+	{name: "neverGone", role: acts, at: func(f *Fault) any { return &f.NeverGone }, only: []string{"DeleteServer"}},
+	{name: "duplicate", role: acts, at: func(f *Fault) any { return &f.Duplicate }, only: []string{operationCreate}},
+	{name: "stale", role: acts, at: func(f *Fault) any { return &f.Stale }, only: []string{"ListServers", "GetServer"}},
+	{name: "emptyList", role: acts, at: func(f *Fault) any { return &f.EmptyList }, only: listOperations},
+	{name: "tokenWithoutExpiry", role: acts, at: func(f *Fault) any { return &f.TokenWithoutExpiry }, only: []string{OperationToken}},
+	{name: "tokenSkew", role: acts, at: func(f *Fault) any { return &f.TokenSkew }, only: []string{OperationToken}},
+}
+
+func findFaultField(name string) (faultField, error) {
+	var names []string
+	for _, field := range faultFields {
+		if field.name == name {
+			return field, nil
+		}
+		names = append(names, field.name)
+	}
+	return faultField{}, fmt.Errorf("%s: there is no such field; there are preset, %s", name, strings.Join(names, ", "))
+}
+
+// set tells whether the fault has a value there.
+func (field faultField) set(f *Fault) bool {
+	return !reflect.ValueOf(field.at(f)).Elem().IsZero()
+}
+
+// hasEffect: the fault does more than to delay.
+func (f *Fault) hasEffect() bool {
+	return slices.ContainsFunc(faultFields, func(field faultField) bool { return field.role == acts && field.set(f) })
+}
+
+// doesNothing: it would hit calls and nobody would notice.
+func (f *Fault) doesNothing() bool {
+	return !slices.ContainsFunc(faultFields, func(field faultField) bool { return field.role != selects && field.set(f) })
+}
+
+// setText sets the field from how people write it in a flag.
+func (field faultField) setText(f *Fault, text string) error {
+	var err error
+	switch at := field.at(f).(type) {
+	case *string:
+		*at = text
+	case *int:
+		*at, err = strconv.Atoi(text)
+	case *float64:
+		*at, err = strconv.ParseFloat(text, 64)
+	case *bool:
+		*at, err = strconv.ParseBool(text)
+	case *time.Duration:
+		*at, err = time.ParseDuration(text)
+	case *http.Header:
+		name, value, ok := strings.Cut(text, ":")
+		if !ok {
+			return field.malformed(text)
+		}
+		if *at == nil {
+			*at = http.Header{}
+		}
+		at.Add(strings.TrimSpace(name), strings.TrimSpace(value))
+	}
+	if err != nil {
+		return field.malformed(text)
+	}
+	return nil
+}
+
+// setJSON sets the field from JSON.
+func (field faultField) setJSON(f *Fault, raw json.RawMessage) error {
+	if isNull(raw) {
+		reflect.ValueOf(field.at(f)).Elem().SetZero()
+		return nil
+	}
+	switch at := field.at(f).(type) {
+	case *time.Duration:
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return field.malformed(string(raw))
+		}
+		return field.setText(f, text)
+	case *http.Header:
+		var header http.Header
+		if err := json.Unmarshal(raw, &header); err != nil {
+			return field.malformed(string(raw))
+		}
+		*at = http.Header{}
+		for name, values := range header {
+			for _, value := range values {
+				at.Add(name, value)
+			}
+		}
+	default:
+		if err := json.Unmarshal(raw, at); err != nil {
+			return field.malformed(string(raw))
+		}
+	}
+	return nil
+}
+
+func isNull(raw json.RawMessage) bool { return string(raw) == "null" }
+
+func (field faultField) malformed(text string) error {
+	wanted := ""
+	switch field.at(&Fault{}).(type) {
+	case *string:
+		wanted = "a text"
+	case *int:
+		wanted = "a whole number"
+	case *float64:
+		wanted = "a number"
+	case *bool:
+		wanted = "true or false"
+	case *time.Duration:
+		wanted = `a duration such as "1m30s"`
+	case *http.Header:
+		wanted = `{"Retry-After":["5"]} in JSON and header=Retry-After:5 in a flag`
+	}
+	return fmt.Errorf("%s: %s is not right; it takes %s", field.name, text, wanted)
+}
+
+// valueJSON is the field's value as JSON shows it.
+func (field faultField) valueJSON(f *Fault) any {
+	if d, ok := field.at(f).(*time.Duration); ok {
+		return d.String()
+	}
+	return field.at(f)
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+)
+
+func TestParse(t *testing.T) {
+	capacity := fault.Fault{
+		Name: "no-capacity", Operation: "CreateServer", FinalStatus: "ERROR",
+		ErrorMessage: "No valid host was found. There are not enough hosts available.",
+	}
+	three := capacity
+	three.Count, three.Server = 3, "m1"
+	for _, row := range []struct {
+		text string
+		want fault.Fault
+	}{
+		{"no-capacity", capacity},
+		{"no-capacity,count=3,server=m1", three},
+		{" no-capacity, count=3 ,server=m1", three},
+		{`{"preset":"no-capacity","count":3,"server":"m1"}`, three},
+		{"operation=ListServers,status=503,probability=0.1,duration=1m", fault.Fault{
+			Operation: "ListServers", Status: 503, Probability: 0.1, Duration: time.Minute}},
+		{`dropAfter=true,"labelSelector=a=b,c in (d,e)"`, fault.Fault{DropAfter: true, LabelSelector: "a=b,c in (d,e)"}},
+		{`{"preset":"brown-out","duration":null,"delayDistribution":null,"probability":null}`, fault.Fault{
+			Name: "brown-out", Delay: 2 * time.Second, DelayMax: 20 * time.Second}},
+		{"status=429,header=retry-after: 5,header=X-A:b", fault.Fault{
+			Status: 429, Header: http.Header{"Retry-After": {"5"}, "X-A": {"b"}}}},
+	} {
+		got, err := fault.Parse(row.text)
+		if diff := cmp.Diff(row.want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", row.text, err, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"":                              "is not a fault such as no-capacity,count=3",
+		"no-capacities":                 `preset: there is no "no-capacities"; there are no-capacity,`,
+		"slow,fast":                     "fast: a field needs a value, as in count=3",
+		"slow,cuont=3":                  "cuont: there is no such field",
+		"slow,count=many":               "count: many is not right; it takes a whole number",
+		"slow,probability=0":            "probability: 0 would hit nothing",
+		"slow,probability=NaN":          "probability: NaN is not right",
+		"slow,duration=5":               `duration: 5 is not right; it takes a duration such as "1m30s"`,
+		"duplicate=maybe":               "duplicate: maybe is not right; it takes true or false",
+		"status=429,header=Retry":       "header: Retry is not right; it takes",
+		`{"Z":1,"preset":"slow","A":1}`: "A: there is no such field",
+		"count=3":                       "the fault does nothing",
+		`{"count":3}`:                   "the fault does nothing",
+		`slow,"count=3`:                 "is not a fault such as",
+	} {
+		if _, err := fault.Parse(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+func TestParseScenario(t *testing.T) {
+	const written = `[{"preset":"slow","after":"1m","name":"later"}, {"status":503,"count":2}]`
+	const asYAML = "- preset: slow\n  after: 1m\n  name: later\n# then\n- {status: 503, count: 2}\n"
+	want := []fault.Fault{
+		{Name: "later", After: time.Minute, Operation: "IaaS", Delay: 500 * time.Millisecond, DelayMax: 3 * time.Second},
+		{Status: 503, Count: 2},
+	}
+	for _, text := range []string{written, asYAML} {
+		got, err := fault.ParseScenario([]byte(text))
+		if diff := cmp.Diff(want, got); diff != "" || err != nil {
+			t.Errorf("%s: %v (-want +got):\n%s", text, err, diff)
+		}
+	}
+	for text, want := range map[string]string{
+		"preset: slow":                   "a scenario is a list of faults",
+		"- preset: slow\n- count: 3":     "step 2: the fault does nothing",
+		"- slow":                         `step 1: a fault is a JSON object such as`,
+		"- preset: slow\n  after: 10":    `step 1: after: 10 is not right; it takes a duration`,
+		"- {preset: slow, preset: slow}": "a scenario is a list of faults",
+		"\t":                             "a scenario is a list of faults",
+	} {
+		if _, err := fault.ParseScenario([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// Every field can be written, under its own name.
+func TestEveryFieldOfAFaultIsInJSON(t *testing.T) {
+	kind := reflect.TypeFor[fault.Fault]()
+	for i := range kind.NumField() {
+		field := kind.Field(i)
+		if field.Name == "Match" {
+			continue
+		}
+		var f fault.Fault
+		switch value := reflect.ValueOf(&f).Elem().Field(i); value.Interface().(type) {
+		case string:
+			value.SetString("x")
+		case bool:
+			value.SetBool(true)
+		case int, time.Duration:
+			value.SetInt(1)
+		case float64:
+			value.SetFloat(1)
+		case http.Header:
+			value.Set(reflect.ValueOf(http.Header{"A": {"b"}}))
+		default:
+			t.Fatalf("%s has a type that this test does not know", field.Name)
+		}
+		encoded, err := json.Marshal(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var shown map[string]any
+		if err := json.Unmarshal(encoded, &shown); err != nil {
+			t.Fatal(err)
+		}
+		name := strings.ToLower(field.Name[:1]) + field.Name[1:]
+		if _, ok := shown[name]; !ok || len(shown) != 1 {
+			t.Errorf("%s is shown as %s, want %s", field.Name, encoded, name)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Preset is a fault that is often wanted.
+type Preset struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Fault       Fault  `json:"fault"`
+}
+
+// Presets returns the faults that are often wanted. Each hits every call that
+// fits until it is removed or, where it has a Duration, that is over: set Count,
+// Probability, Duration, Server or LabelSelector to make less of it.
+func Presets() []Preset {
+	all := slices.Concat(serverPresets(), answerPresets(), connectionPresets(), tokenPresets(), delayPresets())
+	for i := range all {
+		all[i].Fault.Name = all[i].Name
+	}
+	return all
+}
+
+func presetFault(name string) (Fault, error) {
+	var names []string
+	for _, preset := range Presets() {
+		if preset.Name == name {
+			return preset.Fault, nil
+		}
+		names = append(names, preset.Name)
+	}
+	return Fault{}, fmt.Errorf("preset: there is no %q; there are %s", name, strings.Join(names, ", "))
+}
+
+func serverPresets() []Preset {
+	const create = operationCreate
+	return []Preset{
+		{"no-capacity", "New servers end in ERROR: no host has room for them.", Fault{
+			Operation: create, FinalStatus: statusError,
+			ErrorMessage: "No valid host was found. There are not enough hosts available."}},
+		{"quota-exceeded", "CreateServer is refused: the project's quota is used up.", Fault{
+			Operation: create, Status: http.StatusForbidden,
+			Body: `{"code":403,"msg":"Quota exceeded for cores: Requested 2, but already used 20 of 20 cores"}`}},
+		{"boot-error", "New servers end in ERROR: they cannot be built.", Fault{
+			Operation: create, FinalStatus: statusError,
+			ErrorMessage: "Build of instance aborted: Failed to allocate the network(s), not rescheduling."}},
+		{"stuck-creating", "New servers stay CREATING.", Fault{Operation: create, NeverBoots: true}},
+		{"stuck-deleting", "Deleted servers stay DELETING until they are deleted again.", Fault{
+			Operation: "DeleteServer", NeverGone: true}},
+		{"delete-error", "Deleted servers end in ERROR.", Fault{
+			Operation: "DeleteServer", FinalStatus: statusError, ErrorMessage: "Failed to detach the volume."}},
+		{"duplicate-servers", "One CreateServer makes two servers and tells of one.", Fault{Operation: create, Duplicate: true}},
+		{"stale-lists", "Lists show the servers of 30 seconds ago.", Fault{Operation: "ListServers", Stale: 30 * time.Second}},
+		{"empty-lists", "Lists of servers are empty by mistake.", Fault{Operation: "ListServers", EmptyList: true}},
+		{"stale-reads", "GetServer shows the server of 10 seconds ago.", Fault{Operation: "GetServer", Stale: 10 * time.Second}},
+	}
+}
+
+func answerPresets() []Preset {
+	const html = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>\n"
+	answer := func(status int) Fault { return Fault{Operation: OperationIaaS, Status: status} }
+	limited := answer(http.StatusTooManyRequests)
+	limited.Header = http.Header{"Retry-After": {"5"}}
+	return []Preset{
+		{"bad-request", "CreateServer answers 400.", Fault{Operation: operationCreate, Status: http.StatusBadRequest,
+			Body: `{"code":400,"msg":"machine type is not valid"}`}},
+		{"unauthorized", "Calls answer 401.", answer(http.StatusUnauthorized)},
+		{"forbidden", "Calls answer 403.", answer(http.StatusForbidden)},
+		{"random-404", "One GetServer in ten answers 404 although the server is there.", Fault{
+			Operation: "GetServer", Probability: 0.1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}},
+		{"project-404", "Calls answer 404: there is no such project.", Fault{
+			Operation: OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`}},
+		{"conflict", "DeleteServer answers 409.", Fault{Operation: "DeleteServer", Status: http.StatusConflict}},
+		{"too-large", "CreateServer answers 413.", Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
+		{"rate-limited", "Calls answer 429.", answer(http.StatusTooManyRequests)},
+		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", limited},
+		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
+			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
+		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", Fault{
+			Operation: OperationIaaS, Status: http.StatusBadGateway, ContentType: "text/html", Body: html}},
+		{"unavailable", "Calls answer 503.", answer(http.StatusServiceUnavailable)},
+		{"lists-unavailable", "Lists of servers answer 503; everything else works.", Fault{
+			Operation: "ListServers", Status: http.StatusServiceUnavailable}},
+		{"gateway-timeout", "CreateServer makes the server and answers 504.", Fault{
+			Operation: operationCreate, Status: http.StatusGatewayTimeout, Executed: true,
+			ContentType: "text/plain", Body: "upstream request timeout"}},
+	}
+}
+
+func connectionPresets() []Preset {
+	return []Preset{
+		{"lost-answers", "CreateServer makes the server; the connection is reset before the answer.", Fault{
+			Operation: operationCreate, DropAfter: true}},
+		{"reset-before", "Connections are reset before anything is done.", Fault{Operation: OperationIaaS, DropBefore: true}},
+		{"hanging", "Calls are carried out and never answered.", Fault{Operation: OperationIaaS, NeverAnswers: true}},
+		{"half-answers", "Answers stop half-way.", Fault{Operation: OperationIaaS, HalfAnswer: true}},
+		{"connection-refused", "Nobody listens for 10 seconds.", Fault{RefuseConnections: true, Duration: 10 * time.Second}},
+	}
+}
+
+func tokenPresets() []Preset {
+	const token = OperationToken
+	return []Preset{
+		{"token-down", "The token endpoint answers 503.", Fault{
+			Operation: token, Status: http.StatusServiceUnavailable, ContentType: "text/plain", Body: "no healthy upstream"}},
+		{"token-404", "The token endpoint answers 404.", Fault{
+			Operation: token, Status: http.StatusNotFound, ContentType: "text/plain", Body: "404 page not found\n"}},
+		{"token-slow", "The token endpoint takes 10 seconds.", Fault{Operation: token, Delay: 10 * time.Second}},
+		{"token-without-exp", "Access tokens do not say when they expire.", Fault{Operation: token, TokenWithoutExpiry: true}},
+		{"token-skew", "The cloud's clock is two hours behind: by the client's, every token has expired.", Fault{
+			Operation: token, TokenSkew: -2 * time.Hour}},
+	}
+}
+
+func delayPresets() []Preset {
+	return []Preset{
+		{"brown-out", "For one minute every call takes 2 to 20 seconds.", Fault{
+			Delay: 2 * time.Second, DelayMax: 20 * time.Second, DelayDistribution: DelayLongTail, Duration: time.Minute}},
+		{"slow", "Calls take 0.5 to 3 seconds.", Fault{
+			Operation: OperationIaaS, Delay: 500 * time.Millisecond, DelayMax: 3 * time.Second}},
+	}
+}

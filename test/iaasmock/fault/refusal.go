@@ -1,0 +1,44 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import "time"
+
+// Changes returns a channel that is closed at the next change of which faults there are.
+func (b *Book) Changes() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.changed == nil {
+		b.changed = make(chan struct{})
+	}
+	return b.changed
+}
+
+// announce is called with the lock held.
+func (b *Book) announce() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
+	}
+}
+
+// Refusal says whether connections are refused now, and when to look again; zero
+// if only a change of faults can change that.
+func (b *Book) Refusal(now time.Time) (refusing bool, next time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, entry := range b.entries {
+		if !entry.fault.RefuseConnections || entry.over(now) {
+			continue
+		}
+		turn := entry.startsAt
+		if !now.Before(entry.startsAt) {
+			refusing, turn = true, entry.endsAt
+		}
+		if !turn.IsZero() && (next.IsZero() || turn.Before(next)) {
+			next = turn
+		}
+	}
+	return refusing, next
+}

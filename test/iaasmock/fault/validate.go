@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// Validate says what is wrong with the fault: the first field, by its name in
+// JSON, and what is right.
+func (f Fault) Validate() error {
+	for _, check := range []func() error{f.validateSelection, f.validateDelay, f.validateAnswer, f.validateOperation} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// validateWritten is stricter: what somebody wrote was meant to do something.
+func (f *Fault) validateWritten(probability bool) error {
+	if probability && f.Probability == 0 {
+		return errors.New("probability: 0 would hit nothing; it takes more than 0 up to 1")
+	}
+	if err := f.Validate(); err != nil {
+		return err
+	}
+	if f.doesNothing() {
+		return errors.New(`the fault does nothing; say what happens, as in "status":503, or name a preset`)
+	}
+	if f.RefuseConnections && f.Duration == 0 {
+		return errors.New("duration: refuseConnections needs one, as nobody could take it away otherwise")
+	}
+	return nil
+}
+
+func (f *Fault) validateSelection() error {
+	if f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability) {
+		return fmt.Errorf("probability: %v is not right; it takes more than 0 up to 1", f.Probability)
+	}
+	if f.Count < 0 {
+		return fmt.Errorf("count: %d is negative; it takes how many calls are hit, 0 for all", f.Count)
+	}
+	if _, err := labels.Parse(f.LabelSelector); err != nil {
+		return fmt.Errorf(`labelSelector: %w; it takes one such as "app=a,tier in (b,c)"`, err)
+	}
+	return nil
+}
+
+func (f *Fault) validateDelay() error {
+	for _, field := range faultFields {
+		d, ok := field.at(f).(*time.Duration)
+		if ok && *d < 0 && d != &f.TokenSkew {
+			return fmt.Errorf("%s: %s is negative; it takes 0 or more", field.name, d)
+		}
+	}
+	if f.DelayMax > 0 && f.DelayMax < f.Delay {
+		return fmt.Errorf("delayMax: %s is less than the delay of %s", f.DelayMax, f.Delay)
+	}
+	distributions := []string{"", DelayUniform, DelayNormal, DelayLongTail}
+	if !slices.Contains(distributions, f.DelayDistribution) {
+		return fmt.Errorf("delayDistribution: there is no %q; there are %s", f.DelayDistribution, strings.Join(distributions[1:], ", "))
+	}
+	return nil
+}
+
+func (f *Fault) validateAnswer() error {
+	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
+		return fmt.Errorf("status: %d is no final HTTP status; it takes 200 to 599", f.Status)
+	}
+	if f.Status == 0 && (f.Body != "" || f.ContentType != "" || f.Executed) {
+		return errors.New("status: it is missing; body, contentType and executed belong to one")
+	}
+	if f.ErrorMessage != "" && f.FinalStatus == "" {
+		return errors.New("finalStatus: it is missing; errorMessage belongs to one, usually ERROR")
+	}
+	for name, values := range f.Header {
+		if name == "" || strings.ContainsAny(name+strings.Join(values, ""), "\r\n") {
+			return fmt.Errorf("header: %q is not a header", name)
+		}
+	}
+	return nil
+}
+
+func (f *Fault) validateOperation() error {
+	known := append([]string{OperationIaaS, OperationToken, OperationUnknown}, Operations...)
+	slices.Sort(known)
+	if f.Operation != "" && !slices.Contains(known, f.Operation) {
+		return fmt.Errorf("operation: there is no %q; there are %s", f.Operation, strings.Join(slices.Compact(known), ", "))
+	}
+	for _, field := range faultFields {
+		if field.only == nil || !field.set(f) || slices.Contains(field.only, f.Operation) {
+			continue
+		}
+		if f.RefuseConnections {
+			return errors.New("operation: refuseConnections is about no operation; leave it out")
+		}
+		return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(field.only, " or "))
+	}
+	if f.RefuseConnections && (f.Match != nil || f.Server != "" || f.LabelSelector != "" || f.Probability > 0 || f.Count > 0) {
+		return errors.New("refuseConnections: it is about no call; leave out server, labelSelector, probability and count")
+	}
+	return nil
+}

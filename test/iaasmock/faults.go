@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+)
+
+// What can go wrong is in package fault; its names are here, too, for those who import no
+// more than the mock.
+type (
+	// Fault is something that goes wrong; see package fault.
+	Fault = fault.Fault
+	// ActiveFault is a fault that was injected and is not over.
+	ActiveFault = fault.Active
+	// Preset is a fault that is often wanted.
+	Preset = fault.Preset
+)
+
+// Names of package fault.
+const (
+	OperationIaaS = fault.OperationIaaS
+	DelayUniform  = fault.DelayUniform
+	DelayNormal   = fault.DelayNormal
+	DelayLongTail = fault.DelayLongTail
+)
+
+// Presets returns the faults that are often wanted.
+func Presets() []Preset { return fault.Presets() }
+
+// ParseFault reads a fault as it is written in a flag; see fault.Parse.
+func ParseFault(text string) (Fault, error) { return fault.Parse(text) }
+
+// ParseScenario reads a list of faults in JSON or YAML; see fault.ParseScenario.
+func ParseScenario(text []byte) ([]Fault, error) { return fault.ParseScenario(text) }
+
+// Inject adds a fault and returns what takes it away again. Calls it already
+// hit are not undone. It panics on a fault that Validate refuses.
+func (c *Cloud) Inject(f Fault) (remove func()) {
+	id := c.inject(f).ID
+	return func() { c.RemoveFault(id) }
+}
+
+// Faults returns the faults that are in force or have yet to begin, in the
+// order they were injected.
+func (c *Cloud) Faults() []ActiveFault {
+	return c.faults.Active(c.clock.Now())
+}
+
+// RemoveFault takes a fault away; false if there is none with this ID, or no more.
+func (c *Cloud) RemoveFault(id string) bool {
+	return c.faults.Remove(id)
+}
+
+// ClearFaults takes all faults away.
+func (c *Cloud) ClearFaults() {
+	c.faults.Clear()
+}
+
+func (c *Cloud) inject(f Fault) ActiveFault {
+	if err := f.Validate(); err != nil {
+		panic("iaasmock: " + err.Error())
+	}
+	f.Header = f.Header.Clone()
+	if f.Stale > 0 {
+		c.keepGhosts(f.Stale)
+	}
+	return c.faults.Add(f, c.clock.Now(), c.dice.stream)
+}
+
+// faultAnswer is the answer that a fault with a Status gives.
+func faultAnswer(f *Fault) answer {
+	if f.Body == "" && f.ContentType == "" {
+		return errorAnswer(newError(f.Status, "%s", http.StatusText(f.Status)))
+	}
+	contentType := f.ContentType
+	if contentType == "" {
+		contentType = jsonContentType
+	}
+	return answer{status: f.Status, contentType: contentType, body: []byte(f.Body)}
+}
+
+func (c *Cloud) faultCall(route route, vars map[string]string, r *http.Request, body []byte) *fault.Call {
+	return &fault.Call{
+		Operation: route.operation, Request: r, Now: c.clock.Now(),
+		Subject: sync.OnceValues(func() (fault.Subject, bool) {
+			if route.operation == createServerOperation {
+				return orderedSubject(body)
+			}
+			return c.existingSubject(vars)
+		}),
+	}
+}
+
+// orderedSubject is the server that CreateServer asks for. The body has not been
+// checked yet: what does not look like a server is none.
+func orderedSubject(body []byte) (fault.Subject, bool) {
+	var order struct {
+		Name   string         `json:"name"`
+		Labels map[string]any `json:"labels"`
+	}
+	if err := json.Unmarshal(body, &order); err != nil {
+		return fault.Subject{}, false
+	}
+	s := fault.Subject{Name: order.Name, Labels: labels.Set{}}
+	for key, value := range order.Labels {
+		if text, ok := value.(string); ok {
+			s.Labels[key] = text
+		}
+	}
+	return s, true
+}
+
+func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok bool) {
+	id := vars["serverId"]
+	c.locked(func(time.Time) {
+		if nic, known := c.nics.get(vars["nicId"]); id == "" && known {
+			id = nic.ServerID
+		}
+		var s *server
+		if s, ok = c.servers.get(id); ok {
+			found = fault.Subject{ID: s.ID, Name: s.Name, Labels: s.Labels}
+		}
+	})
+	return found, ok
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+)
+
+// limits are a minimum and a maximum, both allowed.
+type limits struct{ min, max float64 }
+
+// checkNumber checks a number against any kind of schema. The service reads all
+// of them as float64.
+func (s *Schema) checkNumber(number json.Number) *Violation {
+	value, err := number.Float64()
+	switch {
+	case err != nil:
+		return &Violation{reason: err.Error(), bare: true}
+	case s.kind != "integer":
+		return violation("value must be %s", withArticle(s.kind))
+	case value != math.Trunc(value):
+		return violation("value must be an integer")
+	case value < math.MinInt64 || value > math.MaxInt64:
+		return &Violation{bare: true, reason: fmt.Sprintf(`integer doesn't match the format "int64": value should be between %d and %d`,
+			int64(math.MinInt64), int64(math.MaxInt64))}
+	case s.limits != nil && value < s.limits.min:
+		return violation("number must be at least %g", s.limits.min)
+	case s.limits != nil && value > s.limits.max:
+		return violation("number must be at most %g", s.limits.max)
+	}
+	return nil
+}
+
+func withArticle(kind string) string {
+	if kind == "array" || kind == "object" {
+		return "an " + kind
+	}
+	return "a " + kind
+}

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package token is the mock's token endpoint: it knows service-account keys, exchanges signed
+// assertions for access tokens, and tells whose request carries one.
+package token
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"github.com/google/uuid"
+	"k8s.io/utils/clock"
+)
+
+const jwtBearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+// Issuer knows the service-account keys and the tokens they got. It is safe for concurrent
+// use.
+type Issuer struct {
+	clock    clock.PassiveClock
+	lifetime time.Duration
+	// secret signs access tokens; another cloud's tokens are worthless here.
+	secret []byte
+
+	mu   sync.RWMutex
+	keys map[string]registered
+}
+
+// NewIssuer returns an Issuer whose tokens live that long.
+func NewIssuer(c clock.PassiveClock, lifetime time.Duration) *Issuer {
+	secret := make([]byte, 32)
+	_, _ = rand.Read(secret) // never fails, by its documentation
+	return &Issuer{clock: c, lifetime: lifetime, secret: secret, keys: map[string]registered{}}
+}
+
+func (i *Issuer) add(key registered) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys[key.kid] = key
+}
+
+func (i *Issuer) key(kid string) (registered, bool) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	key, ok := i.keys[kid]
+	return key, ok
+}
+
+// Response is an answer of the token endpoint. The refresh token stays
+// empty: clients that see one go on with another grant.
+type Response struct {
+	AccessToken  string `json:"access_token"`
+	ExpiresIn    int    `json:"expires_in"`
+	RefreshToken string `json:"refresh_token"`
+	Scope        string `json:"scope"`
+	TokenType    string `json:"token_type"`
+}
+
+// accessClaims are those of a STACKIT access token that clients look at.
+type accessClaims struct {
+	jwt.RegisteredClaims
+	Email     string `json:"email"`
+	ProjectID string `json:"stackit/project/project.id"`
+	KeyID     string `json:"kid"`
+	// ValidUntil is when the token really ends, in Unix seconds.
+	ValidUntil int64 `json:"validUntil"`
+}
+
+// Flaw is what may be wrong with a token that is issued.
+type Flaw struct {
+	// Skew is by how much the issuer's clock is ahead of the client's.
+	Skew time.Duration
+	// WithoutExpiry leaves out when the token expires.
+	WithoutExpiry bool
+}
+
+// Refusal is the error of a request that gets no token.
+type Refusal struct {
+	// Status is the HTTP status code to answer.
+	Status int
+	Reason string
+}
+
+func (r *Refusal) Error() string { return r.Reason }
+
+// Exchange turns the form of a token request into an access token. The error is a *Refusal.
+func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return Response{}, &Refusal{http.StatusBadRequest, "invalid form"}
+	}
+	if grant := form.Get("grant_type"); grant != jwtBearerGrant {
+		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", grant)}
+	}
+	key, err := i.verifyAssertion(form.Get("assertion"), flaw.Skew)
+	if err != nil {
+		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
+	}
+	token, err := i.issue(key, flaw)
+	if err != nil {
+		return Response{}, &Refusal{http.StatusInternalServerError, "sign the token: " + err.Error()}
+	}
+	return Response{AccessToken: token, ExpiresIn: int(i.lifetime.Seconds()), TokenType: "Bearer"}, nil
+}
+
+func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (registered, error) {
+	var key registered
+	var claims jwt.RegisteredClaims
+	_, err := jwt.ParseWithClaims(assertion, &claims, func(token *jwt.Token) (any, error) {
+		kid, _ := token.Header["kid"].(string)
+		var ok bool
+		if key, ok = i.key(kid); !ok {
+			// Clients look for these words.
+			return nil, fmt.Errorf("Key with kid %s was not found", kid) //nolint:staticcheck // the service's own text
+		}
+		return key.public, nil
+	},
+		jwt.WithValidMethods([]string{jwt.SigningMethodRS512.Alg()}),
+		jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return i.clock.Now().Add(skew) }))
+	if err != nil {
+		return registered{}, err
+	}
+	if claims.Issuer != key.email || claims.Subject != key.subject {
+		return registered{}, errors.New("iss or sub does not belong to the key")
+	}
+	return key, nil
+}
+
+func (i *Issuer) issue(key registered, flaw Flaw) (string, error) {
+	now := i.clock.Now()
+	end, dated := now.Add(i.lifetime), now.Add(flaw.Skew)
+	claims := accessClaims{
+		RegisteredClaims: jwt.RegisteredClaims{
+			Subject:   key.subject,
+			IssuedAt:  jwt.NewNumericDate(dated),
+			ExpiresAt: jwt.NewNumericDate(dated.Add(i.lifetime)),
+			ID:        uuid.NewString(),
+		},
+		Email: key.email, ProjectID: key.projectID, KeyID: key.kid, ValidUntil: end.Unix(),
+	}
+	if flaw.WithoutExpiry {
+		claims.ExpiresAt = nil
+	}
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.secret)
+}
+
+// Authenticate returns the project of the key behind a request's bearer token. What the
+// token says of its expiry is for clients: a Flaw may have made it wrong.
+func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	var claims accessClaims
+	_, err := jwt.ParseWithClaims(token, &claims, func(*jwt.Token) (any, error) { return i.secret, nil },
+		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
+	if err != nil || !i.clock.Now().Before(time.Unix(claims.ValidUntil, 0)) {
+		return "", false
+	}
+	key, ok := i.key(claims.KeyID)
+	return key.projectID, ok
+}

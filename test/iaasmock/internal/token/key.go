@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package token
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+const keyAudience = "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud"
+
+// keyFile is the file that a user downloads from STACKIT.
+type keyFile struct {
+	ID           string         `json:"id"`
+	PublicKey    string         `json:"publicKey"`
+	CreatedAt    time.Time      `json:"createdAt"`
+	KeyType      string         `json:"keyType"`
+	KeyOrigin    string         `json:"keyOrigin"`
+	KeyAlgorithm string         `json:"keyAlgorithm"`
+	Active       bool           `json:"active"`
+	Credentials  keyCredentials `json:"credentials"`
+}
+
+type keyCredentials struct {
+	KID        string `json:"kid"`
+	Issuer     string `json:"iss"`
+	Subject    string `json:"sub"`
+	Audience   string `json:"aud"`
+	PrivateKey string `json:"privateKey"`
+}
+
+// registered is a key as the issuer knows it.
+type registered struct {
+	kid, email, subject, projectID string
+	public                         *rsa.PublicKey
+}
+
+// NewKey makes a service account with access to the project and returns its key file as
+// JSON, private key included.
+func (i *Issuer) NewKey(projectID string) ([]byte, error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return nil, fmt.Errorf("generate the key: %w", err)
+	}
+	publicPEM, privatePEM, err := encodeKeyPair(private)
+	if err != nil {
+		return nil, err
+	}
+	key := registered{
+		kid:       uuid.NewString(),
+		email:     "mock-" + uuid.NewString()[:8] + "@sa.stackit.cloud",
+		subject:   uuid.NewString(),
+		projectID: projectID,
+		public:    &private.PublicKey,
+	}
+	file, err := json.MarshalIndent(keyFile{
+		ID:           key.kid,
+		PublicKey:    publicPEM,
+		CreatedAt:    i.clock.Now().UTC(),
+		KeyType:      "USER_MANAGED",
+		KeyOrigin:    "GENERATED",
+		KeyAlgorithm: "RSA_2048",
+		Active:       true,
+		Credentials: keyCredentials{
+			KID: key.kid, Issuer: key.email, Subject: key.subject,
+			Audience: keyAudience, PrivateKey: privatePEM,
+		},
+	}, "", "  ")
+	if err != nil {
+		return nil, fmt.Errorf("encode the key: %w", err)
+	}
+	i.add(key)
+	return file, nil
+}
+
+// RegisterKey gives the key of another issuer's NewKey access to the project.
+func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
+	var file keyFile
+	if err := json.Unmarshal(keyJSON, &file); err != nil {
+		return fmt.Errorf("decode the key: %w", err)
+	}
+	block, _ := pem.Decode([]byte(file.PublicKey))
+	if block == nil {
+		return errors.New("the key has no public key in PEM form")
+	}
+	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+	if err != nil {
+		return fmt.Errorf("parse the public key: %w", err)
+	}
+	public, ok := parsed.(*rsa.PublicKey)
+	if !ok {
+		return fmt.Errorf("the public key is a %T, not an RSA key", parsed)
+	}
+	i.add(registered{
+		kid: file.Credentials.KID, email: file.Credentials.Issuer, subject: file.Credentials.Subject,
+		projectID: projectID, public: public,
+	})
+	return nil
+}
+
+// RevokeKey makes a key and every token it got worthless.
+func (i *Issuer) RevokeKey(keyJSON []byte) error {
+	var file keyFile
+	if err := json.Unmarshal(keyJSON, &file); err != nil {
+		return fmt.Errorf("decode the key: %w", err)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if _, known := i.keys[file.Credentials.KID]; !known {
+		return errors.New("the key is not registered with this cloud")
+	}
+	delete(i.keys, file.Credentials.KID)
+	return nil
+}
+
+func encodeKeyPair(private *rsa.PrivateKey) (publicPEM, privatePEM string, err error) {
+	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	if err != nil {
+		return "", "", fmt.Errorf("encode the public key: %w", err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		return "", "", fmt.Errorf("encode the private key: %w", err)
+	}
+	publicPEM = string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: public}))
+	privatePEM = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
+	return publicPEM, privatePEM, nil
+}

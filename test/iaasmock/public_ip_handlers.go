@@ -1,0 +1,243 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
+)
+
+// publicPrefix is where public IPs come from: reserved for tests of networks
+// (RFC 2544), so that none of them can be anybody's.
+const publicPrefix = "198.18.0.0/15"
+
+// PublicIP is an address that can be moved between NICs.
+type PublicIP struct {
+	ID        string `json:"id"`
+	ProjectID string `json:"projectId"`
+	Region    string `json:"region"`
+	// IP is an IPv4 address. A seeded public IP may leave it empty to be given
+	// one; otherwise it has to be in 198.18.0.0/15.
+	IP string `json:"ip"`
+	// NICID is empty while it leads nowhere.
+	NICID  string            `json:"nicId,omitempty"`
+	Labels map[string]string `json:"labels,omitempty"`
+}
+
+// publicIPView is a public IP as the API shows it. networkInterface is left out
+// while it leads nowhere: the document allows null, but the stackit CLI breaks on
+// it, and it works with the cloud.
+type publicIPView struct {
+	ID               string            `json:"id"`
+	IP               string            `json:"ip"`
+	NetworkInterface string            `json:"networkInterface,omitempty"`
+	Labels           map[string]string `json:"labels"`
+}
+
+func showPublicIP(p *PublicIP) publicIPView {
+	return publicIPView{ID: p.ID, IP: p.IP, NetworkInterface: p.NICID, Labels: orEmptyMap(p.Labels)}
+}
+
+// PublicIPs returns the public IPs that exist now, the catalogue's included.
+func (c *Cloud) PublicIPs() []PublicIP {
+	var found []PublicIP
+	c.locked(func(time.Time) {
+		for p := range c.publicIPs.each() {
+			copied := *p
+			copied.Labels = orEmptyMap(p.Labels)
+			found = append(found, copied)
+		}
+	})
+	return found
+}
+
+// publicIPPayload is the body of CreatePublicIP and UpdatePublicIP.
+type publicIPPayload struct {
+	NetworkInterface nullableText   `json:"networkInterface"`
+	Labels           map[string]any `json:"labels"`
+}
+
+// nullableText tells null, which sets free, from a field that is left out.
+type nullableText struct {
+	set   bool
+	value string
+}
+
+// UnmarshalJSON is called for null, too, but not for a field left out.
+func (n *nullableText) UnmarshalJSON(raw []byte) error {
+	n.set = true
+	if bytes.Equal(raw, []byte("null")) {
+		return nil
+	}
+	return json.Unmarshal(raw, &n.value)
+}
+
+func (c *Cloud) seedPublicIP(seeded PublicIP) error {
+	seeded.Labels = orEmptyMap(seeded.Labels)
+	ip, err := c.publicPool.take(seeded.IP)
+	if err != nil {
+		return err
+	}
+	seeded.IP = ip
+	nicID := seeded.NICID
+	seeded.NICID = ""
+	c.publicIPs.put(seeded.ID, &seeded)
+	if nicID == "" {
+		return nil
+	}
+	nic, ok := c.nics.get(nicID)
+	if !ok {
+		return notFound("network interface")
+	}
+	associate(&seeded, nic)
+	return nil
+}
+
+// publicIPOf finds a public IP in the request's project and region.
+func (c *Cloud) publicIPOf(r *request, id string) (*PublicIP, *apiError) {
+	ip, ok := c.publicIPs.get(id)
+	if !ok || !r.covers(ip.ProjectID, ip.Region) {
+		return nil, notFound("public ip")
+	}
+	return ip, nil
+}
+
+func (c *Cloud) listPublicIPs(r *request) (any, *apiError) {
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	views := []publicIPView{}
+	c.locked(func(time.Time) {
+		for p := range c.publicIPs.each() {
+			if r.covers(p.ProjectID, p.Region) && selector.Matches(labels.Set(p.Labels)) {
+				views = append(views, showPublicIP(p))
+			}
+		}
+	})
+	return items(views), nil
+}
+
+type publicRangeView struct {
+	CIDR   string `json:"cidr"`
+	Region string `json:"region"`
+}
+
+// listPublicIPRanges shows the one range for every region.
+func (c *Cloud) listPublicIPRanges(*request) (any, *apiError) {
+	var views []publicRangeView
+	for _, region := range slices.Sorted(maps.Keys(c.catalogue.Regions)) {
+		views = append(views, publicRangeView{CIDR: publicPrefix, Region: region})
+	}
+	return items(views), nil
+}
+
+func (c *Cloud) getPublicIP(r *request) (view any, err *apiError) {
+	err = c.withPublicIP(r, func(p *PublicIP) *apiError {
+		view = showPublicIP(p)
+		return nil
+	})
+	return view, err
+}
+
+func (c *Cloud) withPublicIP(r *request, f func(p *PublicIP) *apiError) *apiError {
+	var err *apiError
+	c.locked(func(time.Time) {
+		var ip *PublicIP
+		if ip, err = c.publicIPOf(r, r.vars["publicIpId"]); err == nil {
+			err = f(ip)
+		}
+	})
+	return err
+}
+
+func (c *Cloud) createPublicIP(r *request) (view any, err *apiError) {
+	var payload publicIPPayload
+	if err := r.decode("CreatePublicIPPayload", schema.PublicIP, &payload); err != nil {
+		return nil, err
+	}
+	c.locked(func(time.Time) {
+		if err = c.allowPublicIP(r.project(), r.region()); err != nil {
+			return
+		}
+		ip := &PublicIP{ID: c.newID(), ProjectID: r.project(), Region: r.region()}
+		if err = c.changePublicIP(r, ip, payload); err != nil {
+			return
+		}
+		address, failed := c.publicPool.take("")
+		if failed != nil {
+			c.dissociate(ip)
+			err = newError(http.StatusTooManyRequests, "No more IP addresses available")
+			return
+		}
+		ip.IP = address
+		if nic, ok := c.nics.get(ip.NICID); ok {
+			nic.PublicIP = address
+		}
+		c.publicIPs.put(ip.ID, ip)
+		c.totals.PublicIPsCreated++
+		view = showPublicIP(ip)
+	})
+	return view, err
+}
+
+// updatePublicIP moves an IP that leads elsewhere.
+func (c *Cloud) updatePublicIP(r *request) (view any, err *apiError) {
+	var payload publicIPPayload
+	if err := r.decode("UpdatePublicIPPayload", schema.PublicIP, &payload); err != nil {
+		return nil, err
+	}
+	err = c.withPublicIP(r, func(p *PublicIP) *apiError {
+		if err := c.changePublicIP(r, p, payload); err != nil {
+			return err
+		}
+		view = showPublicIP(p)
+		return nil
+	})
+	return view, err
+}
+
+// changePublicIP applies what the payload has. On error nothing is changed.
+func (c *Cloud) changePublicIP(r *request, p *PublicIP, payload publicIPPayload) *apiError {
+	changed, err := mergeLabels(p.Labels, payload.Labels)
+	if err != nil {
+		return err
+	}
+	if wanted := payload.NetworkInterface; wanted.set && wanted.value != p.NICID {
+		var target *nic
+		if wanted.value != "" {
+			if target, err = c.nicOf(r, wanted.value); err != nil {
+				return err
+			}
+			if target.publicIPID != "" {
+				return badRequest("network interface %s has a public IP already", target.ID)
+			}
+		}
+		c.dissociate(p)
+		if target != nil {
+			associate(p, target)
+		}
+	}
+	p.Labels = changed
+	return nil
+}
+
+// deletePublicIP is taken for an IP in use: the document has no 409 for it.
+func (c *Cloud) deletePublicIP(r *request) (any, *apiError) {
+	return nil, c.withPublicIP(r, func(p *PublicIP) *apiError {
+		c.dissociate(p)
+		c.publicPool.release(p.IP)
+		c.publicIPs.remove(p.ID)
+		c.totals.PublicIPsDeleted++
+		return nil
+	})
+}

@@ -157,14 +157,21 @@ type AffinityGroup struct {
 	Policy string
 }
 
-// Snapshot is something a boot volume can be made from.
+// Snapshot is the state of a volume at one time, which boot volumes can be made from.
 type Snapshot struct {
 	ID        string
 	ProjectID string
 	Region    string
-	Name      string
+	// VolumeID is the volume's, which may be gone.
+	VolumeID         string
+	Name             string
+	Description      string
+	AvailabilityZone string
 	// Size is that of its volume, in GB.
-	Size int64
+	Size      int64
+	Labels    map[string]string
+	CreatedAt time.Time
+	UpdatedAt time.Time
 }
 
 // DefaultCatalogue is what a Cloud has unless WithCatalogue says otherwise: the
@@ -200,6 +207,7 @@ func DefaultCatalogue() Catalogue {
 		}},
 		Snapshots: []Snapshot{{
 			ID: DefaultSnapshotID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "golden", Size: 20,
+			VolumeID: DefaultBootVolumeID, AvailabilityZone: DefaultAvailabilityZone,
 		}},
 		Volumes: []Volume{
 			{

@@ -113,6 +113,7 @@ type catalogued struct {
 	securityGroups collection[*SecurityGroup]
 	keypairs       collection[*Keypair]
 	affinityGroups collection[*AffinityGroup]
+	snapshots      collection[*Snapshot]
 	// leaving are the networks that are being deleted.
 	leaving map[string]*network
 	// uploads are the images by the secrets in their uploadUrls.
@@ -125,6 +126,7 @@ func newCatalogued() catalogued {
 		securityGroups: newCollection[*SecurityGroup](),
 		keypairs:       newCollection[*Keypair](),
 		affinityGroups: newCollection[*AffinityGroup](),
+		snapshots:      newCollection[*Snapshot](),
 		leaving:        map[string]*network{},
 		uploads:        map[string]*Image{},
 	}
@@ -151,6 +153,10 @@ func (c *Cloud) seedCatalogued() {
 	for _, group := range c.catalogue.AffinityGroups {
 		c.affinityGroups.put(group.ID, &group)
 	}
+	for _, snapshot := range c.catalogue.Snapshots {
+		snapshot.CreatedAt, snapshot.UpdatedAt = now, now
+		c.snapshots.put(snapshot.ID, &snapshot)
+	}
 }
 
 // covers says whether something of this project and region is in the request's.
@@ -165,15 +171,6 @@ func find[T any](items []T, fits func(T) bool) (T, bool) {
 	}
 	var none T
 	return none, false
-}
-
-// snapshotOf finds a snapshot in the request's project and region.
-func (c *Cloud) snapshotOf(r *request, id string) (Snapshot, *apiError) {
-	snapshot, ok := find(c.catalogue.Snapshots, func(s Snapshot) bool { return s.ID == id && r.covers(s.ProjectID, s.Region) })
-	if !ok {
-		return Snapshot{}, notFound("snapshot")
-	}
-	return snapshot, nil
 }
 
 // listed lists what show says the request may see and label_selector picks.

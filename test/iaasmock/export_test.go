@@ -11,3 +11,12 @@ func Operations() []string {
 	}
 	return operations
 }
+
+// Paths are those of the operations, as the API document writes them.
+func Paths() map[string]string {
+	paths := map[string]string{}
+	for _, r := range routes {
+		paths[r.operation] = r.path
+	}
+	return paths
+}

@@ -19,7 +19,7 @@ func TestEveryOperation(t *testing.T) {
 	m := newMock(t)
 	m.login(iaasmock.DefaultProjectID)
 	for _, walk := range []func(*mock){
-		walkServers, walkNICs, walkVolumes, walkNetworks, walkSecurityGroups, walkImages, walkAffinityGroups, walkKeypairs, walkTypes,
+		walkServers, walkNICs, walkVolumes, walkNetworks, walkSecurityGroups, walkImages, walkAffinityGroups, walkSnapshots, walkKeypairs, walkTypes,
 		walkServerChanges, walkVolumeChanges, walkProject,
 	} {
 		walk(m)
@@ -125,6 +125,16 @@ func walkAffinityGroups(m *mock) {
 	m.want(200, "GET", path, nil)
 	m.list("/affinity-groups")
 	m.want(204, "DELETE", path, nil)
+}
+
+func walkSnapshots(m *mock) {
+	path := m.made(201, inRegion+"/snapshots", object{"volumeId": iaasmock.DefaultVolumeID, "name": "a", "labels": object{"a": "b"}})
+	m.want(200, "PATCH", path, object{"name": "b", "description": "text", "labels": object{"a": nil, "c": "d"}})
+	snapshot := m.want(200, "GET", path, nil)
+	m.list("/snapshots?label_selector=c")
+	m.want(201, "POST", inRegion+"/servers", serverBody(object{"bootVolume": object{"size": 20, "source": object{"type": "snapshot", "id": snapshot["id"]}}}))
+	m.want(204, "DELETE", path, nil)
+	m.want(404, "GET", path, nil)
 }
 
 func walkKeypairs(m *mock) {

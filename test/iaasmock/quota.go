@@ -199,7 +199,7 @@ func (c *Cloud) usage(project, region string) Quota {
 			used.Gigabytes += v.Size
 		}
 	}
-	for _, s := range c.catalogue.Snapshots {
+	for s := range c.snapshots.each() {
 		if in(s.ProjectID, s.Region) {
 			used.Snapshots++
 			used.Gigabytes += s.Size

@@ -216,6 +216,7 @@ const (
 	ofRule          = ofSecurityGroup + "/rules/{securityGroupRuleId}"
 	ofImage         = inRegion + "/images/{imageId}"
 	ofAffinityGroup = inRegion + "/affinity-groups/{affinityGroupId}"
+	ofSnapshot      = inRegion + "/snapshots/{snapshotId}"
 	ofKeypair       = "/v2/keypairs/{keypairName}"
 )
 
@@ -243,6 +244,12 @@ var catalogueRoutes = []route{
 	{"GetImage", "GET", ofImage, 200, false, (*Cloud).getImage},
 	{"UpdateImage", "PATCH", ofImage, 200, false, (*Cloud).updateImage},
 	{"DeleteImage", "DELETE", ofImage, 204, false, (*Cloud).deleteImage},
+
+	{"ListSnapshotsInProject", "GET", inRegion + "/snapshots", 200, false, (*Cloud).listSnapshots},
+	{"CreateSnapshot", "POST", inRegion + "/snapshots", 201, false, (*Cloud).createSnapshot},
+	{"GetSnapshot", "GET", ofSnapshot, 200, false, (*Cloud).getSnapshot},
+	{"UpdateSnapshot", "PATCH", ofSnapshot, 200, false, (*Cloud).updateSnapshot},
+	{"DeleteSnapshot", "DELETE", ofSnapshot, 204, false, (*Cloud).deleteSnapshot},
 
 	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
 	{"CreateAffinityGroup", "POST", inRegion + "/affinity-groups", 201, false, (*Cloud).createAffinityGroup},

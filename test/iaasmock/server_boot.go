@@ -83,7 +83,10 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (int64, *apiError) {
 		return image.MinDiskSize, err
 	case "snapshot":
 		snapshot, err := c.snapshotOf(r, id)
-		return snapshot.Size, err
+		if err != nil {
+			return 0, err
+		}
+		return snapshot.Size, nil
 	case sourceVolume:
 		volume, err := c.volumeOf(r, id)
 		if err != nil {

@@ -44,7 +44,7 @@ var endingOperations = []string{
 var listOperations = []string{
 	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListServerServiceAccounts", "ListProjectNICs", "ListNics",
 	"ListVolumes", "ListNetworks", "ListSecurityGroups", "ListSecurityGroupRules", "ListPublicIPs", "ListPublicIPRanges",
-	"ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
+	"ListImages", "ListSnapshotsInProject", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
 	"ListVolumePerformanceClasses",
 }
 

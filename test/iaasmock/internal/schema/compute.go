@@ -39,6 +39,15 @@ var (
 		"labels": Object, "name": GenericName,
 	}}
 
+	CreateSnapshot = &Schema{kind: "object", required: []string{"volumeId"}, properties: map[string]*Schema{
+		"availabilityZone": ReadOnly, "createdAt": ReadOnly, "description": Description, "id": ReadOnly, "labels": Object,
+		"name": GenericName, "size": ReadOnly, "status": ReadOnly, "updatedAt": ReadOnly, "volumeId": UUID,
+	}}
+
+	UpdateSnapshot = &Schema{kind: "object", properties: map[string]*Schema{
+		"description": Description, "labels": Object, "name": GenericName,
+	}}
+
 	PublicIP = &Schema{kind: "object", properties: map[string]*Schema{
 		"id": ReadOnly, "ip": ReadOnly, "labels": Object,
 		"networkInterface": {allOf: []*Schema{UUID}, nullable: true},

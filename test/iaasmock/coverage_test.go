@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"encoding/json"
+	goflag "flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
+)
+
+var update = goflag.Bool("update", false, "write the list of operations into README.md")
+
+const (
+	coverageBegin = "<!-- what it covers: go test ./test/iaasmock -run Readme -update -->\n"
+	coverageEnd   = "<!-- end -->\n"
+)
+
+// resource is what a path is about, for readers.
+func resource(path string) string {
+	_, rest, inRegion := strings.Cut(path, "{region}/")
+	if !inRegion {
+		rest = strings.TrimPrefix(strings.TrimPrefix(path, "/v2/"), "/")
+	}
+	segments := strings.Split(rest, "/")
+	if len(segments) > 3 && segments[0] == "servers" {
+		return "servers and " + segments[2]
+	}
+	return segments[0]
+}
+
+// coverage is a table of the operations by resource.
+func coverage(paths map[string]string) string {
+	rows := map[string][]string{}
+	for operation, path := range paths {
+		rows[resource(path)] = append(rows[resource(path)], "`"+operation+"`")
+	}
+	table := "| about | operations |\n|---|---|\n"
+	for _, about := range slices.Sorted(maps.Keys(rows)) {
+		table += fmt.Sprintf("| %s | %s |\n", about, strings.Join(slices.Sorted(slices.Values(rows[about])), ", "))
+	}
+	return table
+}
+
+func TestReadmeListsTheOperations(t *testing.T) {
+	content, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(content), coverageBegin)
+	written, after, ended := strings.Cut(rest, coverageEnd)
+	if !begun || !ended {
+		t.Fatal("README.md has no place for the list of operations")
+	}
+	want := coverage(iaasmock.Paths())
+	if *update {
+		text := before + coverageBegin + want + coverageEnd + after
+		if err := os.WriteFile("README.md", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	} else if written != want {
+		t.Errorf("README.md lists\n%s\nwant\n%s", written, want)
+	}
+}
+
+// The operations of the API document that README.md does not list are named as left out.
+func TestReadmeSaysWhatIsLeftOut(t *testing.T) {
+	path := os.Getenv(conformance.Variable)
+	if path == "" {
+		t.Skipf("%s does not name the API document", conformance.Variable)
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(content, &document); err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, leftOut, _ := strings.Cut(string(readme), "What it leaves out: ")
+	leftOut, _, _ = strings.Cut(leftOut, "\n")
+	operations := iaasmock.Operations()
+	for path, methods := range document.Paths {
+		for method, raw := range methods {
+			var declared struct{ OperationID string }
+			if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, strings.ToUpper(method)) {
+				continue
+			}
+			if err := json.Unmarshal(raw, &declared); err != nil {
+				t.Fatalf("%s %s: %v", method, path, err)
+			}
+			named := strings.Contains(leftOut, "`"+declared.OperationID+"`")
+			if routed := slices.Contains(operations, declared.OperationID); routed == named {
+				t.Errorf("%s: routed %t, named as left out %t", declared.OperationID, routed, named)
+			}
+		}
+	}
+}

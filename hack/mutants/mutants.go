@@ -64,7 +64,7 @@ var mutants = []mutant{
 	{"a deletion is never given up silently", []edit{{deletion, "case server == nil || !r.stuck(server):", "case server == nil || !r.stuck(server) || r.requests > 1:"}}},
 	{"what a list shows of a stuck deletion may be old", []edit{{deletion, "case seen.listed: // it may be old", "case false:"}}},
 	{"servers in ERROR are deleted", []edit{{create, "if err := c.discard(ctx, []Server{*p.last}); err != nil {", "if p.last.Status == \"\" {"}}},
-	{"servers in ERROR are not adopted", []edit{{create, "case p.last.Status == statusError:\n\t\treturn nil, cmp.Or(", "case p.last.Status == \"\":\n\t\treturn nil, cmp.Or("}}},
+	{"servers in ERROR are not adopted", []edit{{create, "case p.last.Status == statusError:\n\t\tc.waited = true", "case p.last.Status == \"\":\n\t\tc.waited = true"}}},
 	{"second servers are deleted", []edit{{create, "for _, other := range servers[i+1:] {", "for _, other := range servers[len(servers):] {"}}},
 	{"a stuck deletion is asked for again", []edit{{create, "c.retried = true", "c.retried, deleting = true, nil"}}},
 	{"allowed addresses are added, not replaced", []edit{{nics, "append(slices.Clone(nic.AllowedAddresses), missing...)", "missing"}}},
@@ -104,6 +104,8 @@ var mutants = []mutant{
 	{"servers that are gone are ignored in lists", []edit{{servers, "&& !entry.Gone(server.ID) {", "&& !entry.Gone(\"\") {"}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, err)\n\t\t\tcontinue", "return err"}}},
 	{"refused credentials end a wait with Unavailable", []edit{{servers, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},
-	{"refused at the POST after a wait, too", []edit{{create, "case isRefused(err) && c.waited:", "case isRefused(err) && c.posts > 1:"}}},
+	{"what was proved gone before is read once more", []edit{{deletion, "named := []string{c.serverID} //", "var named []string //"}}},
+	{"a DELETE that was not accepted is sent again", []edit{{deletion, "case r.notAccepted:\n\t\t\terr = endsWait", "case r.notAccepted && r.id == \"\":\n\t\t\terr = endsWait"}}},
+	{"refused at the POST after a wait, too", []edit{{create, "if code, _ := classify(err); code == codes.Unauthenticated {", "if code, _ := classify(err); c.posts > 1 && code == codes.Unauthenticated {"}}},
 	{"refused at the second DELETE, too", []edit{{deletion, "if isRefused(err) {\n\t\t\t\terr = interruptedError(err)", "if isRefused(err) && r.id == \"\" {\n\t\t\t\terr = interruptedError(err)"}}},
 }

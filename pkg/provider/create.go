@@ -44,6 +44,17 @@ type creation struct {
 // look-up finds, or a new one. A POST is sent only after a look-up that could have seen
 // the result of every earlier one; one whose outcome is unknown is repeated then.
 func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
+	server, err := c.findOrMake(ctx)
+	if err == nil || !c.waited {
+		return server, err
+	}
+	if code, _ := classify(err); code == codes.Unauthenticated {
+		err = interruptedError(err)
+	}
+	return nil, err
+}
+
+func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 	if known := c.ledger.Get(c.key).ServerID; known != "" {
 		server, err := c.adopt(ctx, known)
 		if !errors.Is(err, errNoServer) {
@@ -71,8 +82,6 @@ func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
 			p := c.poll(made.ID)
 			p.last, p.due = made, p.since.Add(firstPoll)
 			return p, nil
-		case isRefused(err) && c.waited:
-			return nil, interruptedError(err)
 		case !outcomeUnknown(err):
 			return nil, err
 		}
@@ -103,6 +112,7 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	case p.last.isDeleting():
 		return nil, errNoServer
 	case p.last.Status == statusError:
+		c.waited = true
 		return nil, cmp.Or(c.discard(ctx, []Server{*p.last}), errNoServer)
 	}
 	c.ledger.Adopt(c.key, serverID)

@@ -25,7 +25,15 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 		}
 		return c.deleteServers(ctx, server)
 	}
-	for search := c.search(c.serversToDelete, false); ; {
+	named := []string{c.serverID} // read once, whatever was proved before this call
+	toDelete := func(ctx context.Context, notBefore time.Time) (observation, error) {
+		found, err := c.serversToDelete(ctx, notBefore, named...)
+		if err == nil {
+			named = nil
+		}
+		return found, err
+	}
+	for search := c.search(toDelete, false); ; {
 		found, err := search.next(ctx)
 		if err != nil {
 			return err
@@ -39,17 +47,19 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 	}
 }
 
-// serversToDelete are the machine's servers by name, the one that the request names, and the
-// one that this process knows; each is checked to be the machine's. Those that are being
-// deleted are among them: they are waited for.
-func (c *call) serversToDelete(ctx context.Context, notBefore time.Time) (observation, error) {
+// serversToDelete are the machine's servers by name, those with the IDs, and the one that
+// this process knows; each is checked to be the machine's. Servers that are being deleted
+// are among them: they are waited for.
+func (c *call) serversToDelete(ctx context.Context, notBefore time.Time, ids ...string) (observation, error) {
 	found, err := c.findNamed(ctx, notBefore) // as a rule it finds them all
 	if err != nil {
 		return observation{}, err
 	}
-	entry := c.ledger.Get(c.key)
-	for _, id := range slices.Compact([]string{c.serverID, entry.ServerID}) {
-		if id == "" || entry.Gone(id) || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
+	if known := c.ledger.Get(c.key).ServerID; !slices.Contains(ids, known) {
+		ids = append(ids, known)
+	}
+	for _, id := range ids {
+		if id == "" || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
 			continue
 		}
 		server, err := c.ownServer(ctx, id, id == c.serverID)
@@ -98,6 +108,8 @@ func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 // removal is the deletion of one server.
 type removal struct {
 	*poll
+	// notAccepted says that the last DELETE was answered 404.
+	notAccepted bool
 	// before is the server's state before the last DELETE.
 	before string
 	// requests counts the DELETEs that were accepted.
@@ -112,12 +124,15 @@ func (c *call) newRemoval(server *Server) *removal {
 	return r
 }
 
-// sendDelete asks the API for the deletion. A DELETE that is answered 404 was not accepted:
-// it is no proof, and is sent again once a read shows the server.
+// sendDelete asks the API for the deletion. A DELETE that is answered 404 was not accepted,
+// and is no proof.
 func (r *removal) sendDelete(ctx context.Context) error {
-	if err := r.client.DeleteServer(ctx, r.id); isServerNotFound(err) {
+	err := r.client.DeleteServer(ctx, r.id)
+	r.notAccepted = isServerNotFound(err)
+	switch {
+	case r.notAccepted:
 		return nil
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
@@ -127,8 +142,9 @@ func (r *removal) sendDelete(ctx context.Context) error {
 }
 
 // awaitGone waits until the server is proved gone, and returns nil only then. A deletion
-// that fails on the way is asked for once more. (When it counts as failed:
-// deletionPatience in servers.go. HTTP retries: pkg/spi/retry.go.)
+// that fails on the way is asked for once more; one that was not accepted, with each read.
+// (When it counts as failed: deletionPatience in servers.go. HTTP retries:
+// pkg/spi/retry.go.)
 func (r *removal) awaitGone(ctx context.Context) error {
 	for {
 		seen, err := r.next(ctx)
@@ -140,6 +156,8 @@ func (r *removal) awaitGone(ctx context.Context) error {
 		}
 		server := seen.server()
 		switch {
+		case r.notAccepted:
+			err = endsWait(ctx, r.sendDelete(ctx), r.state())
 		case server == nil || !r.stuck(server):
 			err = nil
 		case seen.listed: // it may be old
@@ -161,7 +179,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 }
 
 // stuck says whether the deletion has failed: the server is in ERROR, or is not being
-// deleted yet when the patience is over (or no DELETE was accepted).
+// deleted yet when the patience is over.
 func (r *removal) stuck(server *Server) bool {
 	if server.isDeleting() {
 		r.wasDeleting = true

@@ -307,23 +307,58 @@ func TestCredentialsRefusedAtTheSecondDeleteEndTheWait(t *testing.T) {
 	})
 }
 
-// What was proved gone long ago, by mistake, is believed no more.
-func TestDeleteMachineDoubtsWhatWasGoneLongAgo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		response := r.mustCreate(machine("m1"))
-		<-time.After(2 * time.Minute)
-		m := withID(r.deleted(machine("m1")), response.ProviderID)
-		r.cloud.Inject(randomNotFound)
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true})
-		_, err := r.status(m)
-		wantCode(t, err, codes.NotFound)
-		<-time.After(40 * time.Minute)
-		if err := r.delete(m); err != nil {
-			t.Fatal(err)
-		}
-		r.wantNothingLeft()
-	})
+// A server that was proved gone before the call, by mistake, is looked at once more.
+func TestDeleteMachineDoubtsWhatWasGoneBefore(t *testing.T) {
+	for name, since := range map[string]time.Duration{"a moment ago": 10 * time.Second, "long ago": 40 * time.Minute} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			response := r.mustCreate(machine("m1"))
+			<-time.After(2 * time.Minute)
+			m := withID(r.deleted(machine("m1")), response.ProviderID)
+			r.cloud.Inject(randomNotFound)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true})
+			_, err := r.status(m)
+			wantCode(t, err, codes.NotFound)
+			<-time.After(since)
+			if err := r.delete(m); err != nil {
+				t.Fatal(err)
+			}
+			r.wantNothingLeft()
+		})
+	}
+}
+
+// A DELETE that is answered 404 by chance is sent again, whatever the server's state, and
+// whatever the next answer is.
+func TestDeleteMachineRepeatsADeleteThatWasNotAccepted(t *testing.T) {
+	notFound := iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}
+	for name, before := range map[string]func(*rig){
+		"a server that runs": func(r *rig) { r.cloud.Inject(notFound) },
+		"a deletion that hangs": func(r *rig) {
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
+			r.deleteByHand(r.onlyServer().ID)
+			r.cloud.Inject(notFound)
+		},
+		"a conflict after it": func(r *rig) {
+			r.cloud.Inject(notFound)
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusConflict})
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			response := r.mustCreate(machine("m1"))
+			<-time.After(2 * time.Minute)
+			before(r)
+			began := time.Now()
+			if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
+				t.Fatal(err)
+			}
+			r.wantNothingLeft()
+			if took := time.Since(began); took > 30*time.Second {
+				t.Errorf("the deletion took %s", took)
+			}
+		})
+	}
 }
 
 // Nor is a second DELETE failed because the state of before shows for a moment.

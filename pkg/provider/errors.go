@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -243,13 +244,15 @@ const maxText = 512
 var (
 	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
 	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
-		"unauthorized": "not authenticated", "internal server error": "error inside the API"}
+		"unauthorized": "not authenticated"}
 )
 
 // withoutMisleadingWords replaces them in a message of the API. The driver's own texts
 // have none, and the names in them must stay as they are.
 func withoutMisleadingWords(message string) string {
-	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string { return plainWords[strings.ToLower(word)] })
+	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
+		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")
+	})
 }
 
 // sanitize makes a text fit for a Machine's status: one line, no brackets (the

@@ -35,11 +35,12 @@ func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	if result.Err != nil {
 		return nil, result.Err
 	}
-	allowed := ""
-	if c.carryAll(result.Value) {
-		allowed = c.allowedFingerprint()
+	if addresses := c.addressesOf(result.Value); addresses != nil {
+		c.ledger.SawAddresses(c.key, serverID, addresses)
 	}
-	c.ledger.SawNICs(c.key, serverID, c.addressesOf(result.Value), allowed)
+	if c.carryAll(result.Value) {
+		c.ledger.SawAllowed(c.key, serverID, c.allowedFingerprint())
+	}
 	return result.Value, nil
 }
 
@@ -82,8 +83,7 @@ func (c *call) knownConnection(serverID string) connection {
 	if entry.ServerID != serverID {
 		return connection{}
 	}
-	wanted := c.allowedFingerprint()
-	known := connection{allowed: wanted == "" || entry.Allowed == wanted}
+	known := connection{allowed: entry.Allowed == c.allowedFingerprint()}
 	for _, address := range entry.Addresses {
 		known.addresses = append(known.addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
 	}
@@ -101,7 +101,7 @@ func (c *call) connect(ctx context.Context, serverID string) (connection, error)
 				return known, err
 			}
 		}
-		c.ledger.SawNICs(c.key, serverID, nil, c.allowedFingerprint())
+		c.ledger.SawAllowed(c.key, serverID, c.allowedFingerprint())
 		known.allowed = true
 	}
 	return known, err
@@ -171,6 +171,9 @@ func (c *call) selectNICs(nics []NIC) []NIC {
 
 // carryAll says whether the NICs of the spec's networking carry the allowedAddresses.
 func (c *call) carryAll(nics []NIC) bool {
+	if len(c.spec.AllowedAddresses) == 0 {
+		return true
+	}
 	selected := c.selectNICs(nics)
 	for i := range selected {
 		if len(missingAddresses(selected[i].AllowedAddresses, c.spec.AllowedAddresses)) > 0 {

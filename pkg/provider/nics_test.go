@@ -335,3 +335,20 @@ func TestGetMachineStatusOfAServerWithoutAddressesIsNoSuccess(t *testing.T) {
 		wantCode(t, err, codes.NotFound)
 	})
 }
+
+// What the NICs were once seen to carry is not believed of a class that was changed meanwhile.
+func TestAllowedAddressesThatCameBackAreLookedAtAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		allowed := func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} }
+		r.setSpec(allowed)
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		r.setSpec(nil)
+		r.allow(nicOf(t, r, r.onlyServer()).ID, "192.168.0.0/16") // somebody else's
+		_, err := r.status(m)
+		wantCode(t, err, codes.OK)
+		r.setSpec(allowed)
+		_, err = r.status(m)
+		wantCode(t, err, codes.Uninitialized)
+	})
+}

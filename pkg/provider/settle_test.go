@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"net/http"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -14,19 +15,33 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// The read of another machine makes both wait for one list, which says "none" to
-// both.
-func TestTwoCallsAtATimeMakeOneServer(t *testing.T) {
+// yieldingClock lets others run whenever somebody asks how long ago something was: as
+// checkExhausted does where a class is exhausted, between a look-up and the claim of a POST.
+type yieldingClock struct{ clock.RealClock }
+
+func (c yieldingClock) Since(t time.Time) time.Duration {
+	for range 100 {
+		runtime.Gosched()
+	}
+	return c.RealClock.Since(t)
+}
+
+// One list says "none" to all; nothing but the claim stands between their POSTs.
+func TestCallsAtATimeMakeOneServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithLatency(50*time.Millisecond, 50*time.Millisecond))
-		errs := make([]error, 2)
+		r.restart(provider.WithClock(yieldingClock{}))
+		r.exhaustAnotherClass(t)
+		r.cloud.ResetCalls()
+		errs := make([]error, 8) // more than are read singly
 		var calls sync.WaitGroup
-		calls.Go(func() { _, _ = r.status(machine("m2")) })
+		calls.Go(func() { _, _ = r.status(withID(machine("m2"), providerIDOf(someServerID))) }) // the next read waits for its turn
 		synctest.Wait()
 		for i := range errs {
 			calls.Go(func() { _, errs[i] = r.create(machine("m1")) })
@@ -42,6 +57,16 @@ func TestTwoCallsAtATimeMakeOneServer(t *testing.T) {
 			}
 		}
 	})
+}
+
+// exhaustAnotherClass lets the creation of another class's machine be refused for its quota.
+func (r *rig) exhaustAnotherClass(t *testing.T) {
+	t.Helper()
+	defer func(name string) { r.class.Name = name }(r.class.Name)
+	r.class.Name = "class-b"
+	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: `{"code":403,"msg":"Quota exceeded for cores"}`})
+	_, err := r.create(machine("m3"))
+	wantCode(t, err, codes.ResourceExhausted)
 }
 
 // The first request is under way for longer than what was sent takes to show.
@@ -387,6 +412,19 @@ func TestCredentialsRefusedAtThePOSTAfterAWaitEndIt(t *testing.T) {
 			wantCode(t, err, row.want)
 		})
 	}
+}
+
+// So do they after the wait for a failed server's deletion.
+func TestCredentialsRefusedAtThePOSTAfterADeletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithDeleteDuration(time.Minute))
+		if err := r.cloud.SetServerStatus(r.makeServer("m1", nil), iaasmock.StatusError, ""); err != nil {
+			t.Fatal(err)
+		}
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.Unavailable)
+	})
 }
 
 // A Machine counts as younger than the process only with 10 s to spare.

@@ -169,20 +169,20 @@ func (l *Ledger) ServerGone(key Key, serverID string) {
 	})
 }
 
-// SawNICs notes what was read of the NICs of the machine's server: their addresses, nil if
-// not all NICs have one, and the fingerprint of the allowed addresses that they carry, "" if
-// they do not. It takes nothing back, and does nothing if the machine has another server by
-// now.
-func (l *Ledger) SawNICs(key Key, serverID string, addresses []string, allowed string) {
+// SawAddresses notes the addresses of the NICs of the machine's server.
+func (l *Ledger) SawAddresses(key Key, serverID string, addresses []string) {
 	l.change(key, func(e *Entry, _ time.Time) {
-		if e.ServerID != serverID {
-			return
-		}
-		if addresses != nil {
+		if e.ServerID == serverID {
 			e.Addresses = addresses
 		}
-		if allowed != "" {
-			e.Allowed = allowed
+	})
+}
+
+// SawAllowed notes which allowed addresses the NICs of the machine's server carry.
+func (l *Ledger) SawAllowed(key Key, serverID, fingerprint string) {
+	l.change(key, func(e *Entry, _ time.Time) {
+		if e.ServerID == serverID {
+			e.Allowed = fingerprint
 		}
 	})
 }

@@ -115,7 +115,7 @@ func TestClaim(t *testing.T) {
 		want    bool
 	}{
 		"nothing since":                {func(*ledger.Ledger) {}, true},
-		"NICs were read since":         {func(l *ledger.Ledger) { l.SawNICs(key, "s1", []string{"10.0.0.1"}, "") }, true},
+		"NICs were read since":         {func(l *ledger.Ledger) { l.SawAddresses(key, "s1", []string{"10.0.0.1"}) }, true},
 		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }, false},
 		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Refused(key) }, false},
 		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.OutcomeUnknown(key) }, false},
@@ -134,6 +134,14 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+func TestAPOSTUnderWayCannotBeClaimed(t *testing.T) {
+	l := newLedger()
+	l.Claim(key, l.Get(key))
+	if l.Claim(key, l.Get(key)) {
+		t.Error("a second POST is claimed while the first is under way")
+	}
+}
+
 func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 	for name, happens := range map[string]func(*ledger.Ledger){
 		"it is gone":            func(l *ledger.Ledger) { l.ServerGone(key, "s1") },
@@ -144,8 +152,8 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
 			l.Adopt(key, "s1")
-			l.SawNICs(key, "s1", []string{"10.0.0.1"}, "")
-			l.SawNICs(key, "s1", nil, "100.64.0.0/12")
+			l.SawAddresses(key, "s1", []string{"10.0.0.1"})
+			l.SawAllowed(key, "s1", "100.64.0.0/12")
 			l.Adopt(key, "s1") // again changes nothing
 			if entry := l.Get(key); len(entry.Addresses) != 1 || entry.Allowed == "" {
 				t.Fatalf("%+v", entry)
@@ -161,7 +169,8 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
 	l := newLedger()
 	l.Adopt(key, "s1")
-	l.SawNICs(key, "s2", []string{"10.0.0.2"}, "100.64.0.0/12")
+	l.SawAddresses(key, "s2", []string{"10.0.0.2"})
+	l.SawAllowed(key, "s2", "100.64.0.0/12")
 	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
 		t.Errorf("%+v", entry)
 	}

@@ -90,7 +90,7 @@ var mutants = []mutant{
 	{"a tick hides no pause", []edit{{fence, "\tfor {\n\t\tf.tick()\n", "\tfor {\n\t\tf.mu.Lock()\n\t\tf.ticked = f.clock.Now()\n\t\tf.mu.Unlock()\n"}}},
 	{"clocks may differ by ten seconds", []edit{{providers, "created.Before(since.Add(clockSkew))", "created.Before(since)"}}},
 	{"a read that hangs holds up nobody", []edit{{coalesce, "single.holdsUntil = now.Add(g.policy.Patience)", "single.holdsUntil = now.Add(time.Hour)"}}},
-	{"CreateMachine sees to the allowed addresses", []edit{{create, "connected, err := p.connect(ctx, p.id)", "connected, err := p.connect(ctx, p.id)\n\tconnected.allowed = true"}}},
+	{"CreateMachine sees to the allowed addresses", []edit{{create, "connected, err := p.connect(ctx, p.id)", "connected, _, err := p.readConnection(ctx, p.id)\n\tconnected.allowed = true"}}},
 	{"status without addresses is not OK", []edit{{core, "case !connected.complete():", "case false:"}}},
 	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
 	{"an invalid cluster label hides no server", []edit{{request, "in.identity.clusterUnknown = !labels || len(validation.ValidateLabels(in.identity.cluster, nil)) > 0", "in.identity.clusterUnknown = !labels"}}},

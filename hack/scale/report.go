@@ -36,7 +36,12 @@ func (r *result) table(floor *result) string {
 	row("time to all (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Took) })
 	if floor != nil {
 		row("  of the floor (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", floor.took(p.Name)) })
-		row("  times the floor", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Took/floor.took(p.Name)) })
+		row("  times the floor", func(p phaseResult) string {
+			if floor.took(p.Name) == 0 {
+				return "-" // it did not roll
+			}
+			return fmt.Sprintf("%.2f", p.Took/floor.took(p.Name))
+		})
 	}
 	row("settled after (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Settled) })
 	row("servers made", func(p phaseResult) string { return fmt.Sprint(p.ServersCreated) })

@@ -5,11 +5,12 @@
 // servers of the STACKIT cloud.
 //
 // Three promises shape it: never two servers for a machine, never a leaked one, never a
-// touched one that is not ours. What this process cannot know (a lost answer, a lagging
+// change to one that is not ours. What this process cannot know (a lost answer, a lagging
 // list, a predecessor's work) it waits out; it never guesses.
 //
-// A call is a story in core.go; instrument.go wraps it, request.go decodes its request,
-// create.go, delete.go, status.go and nics.go have its steps. Package ledger remembers
+// core.go has one function for each driver method; instrument.go adds deadline, log line and
+// metrics, request.go decodes the request; create.go, delete.go, status.go and nics.go have
+// the steps. Package ledger remembers
 // what this process did for each machine. API calls are scarce: package coalesce lets
 // callers share reads, and readers.go has the scopes in which they do.
 //

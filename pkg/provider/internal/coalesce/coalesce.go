@@ -4,15 +4,15 @@
 // Package coalesce lets many callers share one read.
 //
 // A Group reads one scope, such as the servers of a cluster. A caller hands in a Request:
-// the value it wants to know, and the time before which it need not be read. The Group
-// decides how to read it, by the rules of its Policy:
+// the value to read, and the earliest time to read it. The Group decides how to read it, by
+// the rules of its Policy:
 //
 //   - Nobody gets the result of a read that began before the request came.
 //   - A few due requests are read one by one, the longest waiting first. More of them
 //     are served by one list, which serves every other request that it can, too. A due
 //     request that a list cannot serve is read by itself.
-//   - Nothing begins while a list is under way, and only few single reads at a time. A
-//     read that takes long holds up nobody any more, but still serves who waits for it.
+//   - No read begins while a list is in flight, and few single reads are in flight at a
+//     time. A slow read soon no longer holds up others; its result is still used.
 //   - After a failed list its due requests are read one by one.
 //
 // The package knows nothing of STACKIT.
@@ -31,8 +31,8 @@ import (
 
 // Policy says how a Group reads.
 type Policy struct {
-	// Singles is up to how many due requests are read one by one, and how many single
-	// reads may be under way.
+	// Singles is the greatest number of due requests that are read one by one: above it one
+	// list serves them. It also limits the single reads in flight.
 	Singles int
 	// Window is the least time between the beginnings of two lists.
 	Window time.Duration
@@ -43,7 +43,7 @@ type Policy struct {
 	Backoff, MaxBackoff time.Duration
 	// Timeout is the deadline of a list, which belongs to no caller.
 	Timeout time.Duration
-	// Shared says whether a list's error is everybody's: then it ends all requests.
+	// Shared says whether a list's error holds for all requests: then it ends them all.
 	Shared func(error) bool
 	// Turn waits until a read may begin. What to read is decided after it: requests that
 	// come meanwhile make the next read a list.
@@ -56,8 +56,8 @@ type Request[L, V any] struct {
 	NotBefore time.Time
 	// Single reads the value by itself, in a goroutine of its own. It must not panic.
 	Single func(context.Context) (V, error)
-	// Pick finds the value in a list that began then, and returns false if the list does
-	// not tell it. Nil means that no list does.
+	// Pick finds the value in a list that began then, and returns false if the list does not
+	// show it. Nil means that no list can serve the request.
 	Pick func(list L, began time.Time) (V, bool)
 }
 

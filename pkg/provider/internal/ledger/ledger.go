@@ -15,13 +15,13 @@
 //	      └─▶ OutcomeUnknown  nobody knows
 //
 // It is open until it is refused, or until the server that its answer named is proved
-// gone (ServerGone). Adopt does not close it: the server that was found may be an
-// earlier one's. While a POST is open, a look-up that does not show its server proves
+// gone (ServerGone). Adopt does not close it: the adopted server may come from an earlier
+// POST. While a POST is open, a look-up that does not show its server proves
 // nothing until settle has passed since its end: see Entry.NoPostBefore.
 //
 // An entry ends with the deletion of its machine (Forget), or when nobody has written it
-// for an hour. A restart of the process loses all of them; the driver then waits for
-// settle with every machine that is older.
+// for an hour. A restart of the process loses all of them; for machines that are
+// older the driver then waits settle before it trusts an empty look-up.
 package ledger
 
 import (
@@ -56,8 +56,8 @@ type Entry struct {
 	// claims counts the POSTs, posting says that one is under way.
 	claims  int
 	posting bool
-	// open is when the POSTs ended that are open, by the server that the answer named. The
-	// last one whose outcome is unknown stands under "".
+	// open maps a server to the end of the POST whose answer named it, while that POST is
+	// open. The last POST with unknown outcome stands under "".
 	open map[string]time.Time
 	// gone is when servers were proved gone.
 	gone map[string]time.Time

@@ -16,8 +16,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// counts says how many Machines there are, and how many of the phase's class are Running
-// and not being deleted.
+// counts are how many Machines there are, and how many of one class are Running and not
+// being deleted.
 type counts struct{ machines, running int }
 
 // sighting is what a watch showed of a Machine, whose own timestamps have whole seconds only.
@@ -32,10 +32,8 @@ type sighting struct {
 // again would take from the control plane what is to be measured.
 type machines struct {
 	now func() time.Time
-
-	mu    sync.Mutex
-	class string
-	all   map[string]sighting
+	mu  sync.Mutex
+	all map[string]sighting
 }
 
 func newMachines(now func() time.Time) *machines {
@@ -87,21 +85,14 @@ func (m *machines) observe(object any, exists bool) {
 	m.all[machine.Name] = s
 }
 
-// begin counts Machines of this class as Running from now on.
-func (m *machines) begin(class string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.class = class
-}
-
-func (m *machines) counts() (c counts) {
+func (m *machines) counts(class string) (c counts) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.all {
 		if s.exists {
 			c.machines++
 		}
-		if s.up && s.class == m.class {
+		if s.up && s.class == class {
 			c.running++
 		}
 	}

@@ -31,7 +31,6 @@ func TestMachinesAreCounted(t *testing.T) {
 	g := NewWithT(t)
 	now := begin
 	m := newMachines(func() time.Time { return now })
-	m.begin("new")
 	for _, event := range []struct {
 		object any
 		exists bool
@@ -48,7 +47,7 @@ func TestMachinesAreCounted(t *testing.T) {
 	} {
 		now = now.Add(time.Second)
 		m.observe(event.object, event.exists)
-		g.Expect(m.counts()).To(Equal(event.want))
+		g.Expect(m.counts("new")).To(Equal(event.want))
 	}
 	a := m.sighting("a")
 	g.Expect([]time.Time{a.seen, a.running}).To(Equal(after(1000, 3000)))

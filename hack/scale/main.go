@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -47,28 +46,21 @@ func run(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	file := func(driver string) string {
-		return filepath.Join(root, "bin", "scale", fmt.Sprintf("%s-%d.json", driver, o.machines))
+		return filepath.Join(root, "bin", "scale", fmt.Sprintf("%s-%d.json", driver, o.Machines))
 	}
 	r, err := measure(ctx, o, progress)
 	if err != nil {
 		return err
 	}
-	if err := r.write(file(o.driver)); err != nil {
+	if err := r.write(file(o.Driver)); err != nil {
 		return err
 	}
-	floor, err := readResult(file(driverInstant))
-	if err == nil {
-		err = r.checkFloor(floor)
+	var floor *result
+	if o.Driver != driverInstant {
+		if floor, err = readFloor(file(driverInstant), r.Conditions); err != nil {
+			progress(fmt.Sprintf("no floor to compare with (make scale DRIVER=instant N=%d): %v", o.Machines, err))
+		}
 	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		progress(fmt.Sprintf("no floor to compare with: make scale DRIVER=instant N=%d", o.machines))
-	case err != nil:
-		progress(fmt.Sprintf("the floor is left out: %v", err))
-	}
-	if err != nil || o.driver == driverInstant {
-		floor = nil
-	}
-	_, err = fmt.Fprintf(out, "\n%s\nWritten: %s\n", r.table(floor), file(o.driver))
+	_, err = fmt.Fprintf(out, "\n%s\nWritten: %s\n", r.table(floor), file(o.Driver))
 	return err
 }

@@ -4,16 +4,14 @@
 package main
 
 import (
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestParse(t *testing.T) {
@@ -28,7 +26,6 @@ func TestParse(t *testing.T) {
 		"another driver":       {[]string{"--driver", "aws"}, `--driver is "aws"`},
 		"more than all fail":   {[]string{"--faults", "1.5"}, "--faults is 1.5"},
 		"negative boot":        {[]string{"--boot", "-1s"}, "negative"},
-		"no limit":             {[]string{"--limit", "0s"}, "negative"},
 		"an argument too much": {[]string{"now"}, "unexpected argument"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -36,36 +33,12 @@ func TestParse(t *testing.T) {
 			o, err := parse(row.args)
 			if row.want == "" {
 				g.Expect(err).NotTo(HaveOccurred())
-				if o.driver == driverInstant {
-					g.Expect([]any{o.faults, o.allowedAddresses}).To(HaveEach(BeZero()))
+				if o.Driver == driverInstant {
+					g.Expect([]any{o.Faults, o.AllowedAddresses}).To(HaveEach(BeZero()))
 				}
 				return
 			}
 			g.Expect(err).To(MatchError(ContainSubstring(row.want)))
-		})
-	}
-}
-
-func TestCloudRefusesTheShareAskedFor(t *testing.T) {
-	for name, row := range map[string]struct {
-		faults    float64
-		low, high int
-	}{
-		"none": {0, 0, 0},
-		"some": {0.2, 150, 250},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cloud := iaasmock.New(iaasmock.WithoutAuthentication())
-			options{faults: row.faults}.spoil(cloud)
-			refused := 0
-			for range 1000 {
-				answer := httptest.NewRecorder()
-				cloud.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/v2/keypairs", nil))
-				if answer.Code == http.StatusServiceUnavailable {
-					refused++
-				}
-			}
-			NewWithT(t).Expect(refused).To(And(BeNumerically(">=", row.low), BeNumerically("<=", row.high)))
 		})
 	}
 }
@@ -76,12 +49,15 @@ func sample(driver string, took float64) *result {
 		return phaseResult{
 			Name: name, Took: took, Settled: took + 1, ServersCreated: 11, ServersDeleted: 1,
 			OverBoot: spread{10, 1.5, 2.5},
-			Calls:    callSummary{Total: 44, PerServer: 4, ByOperation: map[string]float64{"ListServers": 2.5}, Peak: 7},
+			Calls:    callSummary{Total: 44, PerServer: 4, ByOperation: map[string]float64{"ListServers": 2.5}},
 		}
 	}
 	return &result{
-		Conditions: conditions{Driver: driver, Machines: 10, Keep: 2, Boot: 20, Join: 1, Faults: 0.01},
-		Computer:   "2 CPUs of a kind", StartedAt: begin,
+		Conditions: options{
+			Driver: driver, Machines: 10, Keep: 2, Faults: 0.01,
+			Boot: metav1.Duration{Duration: 20 * time.Second}, Join: metav1.Duration{Duration: time.Second},
+		},
+		CPUs: 2, StartedAt: begin,
 		Phases: []phaseResult{phase("up"), phase("roll"), phase("down")},
 	}
 }
@@ -99,7 +75,7 @@ func TestResultSurvivesItsFile(t *testing.T) {
 func TestTable(t *testing.T) {
 	text := strings.Join(strings.Fields(sample("stackit", 30).table(sample("instant", 15))), " ")
 	for _, wanted := range []string{
-		"driver stackit: 10 machines, 2 kept, boot 20s, join 1s, delete 0s, 1% of calls answered 503 2 CPUs of a kind",
+		"driver stackit: 10 machines, 2 kept, boot 20s, join 1s, delete 0s, 1% of calls answered 503 2 CPUs",
 		"up roll down", "time to all (s) 30.0 30.0 30.0", "times the floor 2.00 2.00 2.00",
 		"Machine to server, p50 / p99 (s) - - -", "ACTIVE to Running, p50 / p99 (s) 1.5 / 2.5",
 		"API calls a server 4.00", "ListServers 2.50",
@@ -111,17 +87,22 @@ func TestTable(t *testing.T) {
 
 func TestAFloorOfOtherConditionsSaysNothing(t *testing.T) {
 	g := NewWithT(t)
-	run := sample("stackit", 30)
-	g.Expect(run.checkFloor(sample("instant", 15))).To(Succeed())
-	run.Conditions.Boot = 5
-	g.Expect(run.checkFloor(sample("instant", 15))).To(MatchError(ContainSubstring("it is of 10 machines, 2 kept, boot 20s")))
+	path := filepath.Join(t.TempDir(), "floor.json")
+	_, err := readFloor(path, options{})
+	g.Expect(err).To(MatchError(os.ErrNotExist))
+	g.Expect(sample("instant", 15).write(path)).To(Succeed())
+	conditions := sample("stackit", 30).Conditions
+	g.Expect(readFloor(path, conditions)).To(Equal(sample("instant", 15)))
+	conditions.Boot.Duration = 5
+	_, err = readFloor(path, conditions)
+	g.Expect(err).To(MatchError(ContainSubstring("it is of 10 machines, 2 kept, boot 20s")))
 }
 
 func TestPhasesEndWhenNothingIsTooMuch(t *testing.T) {
 	g := NewWithT(t)
-	all := phases(nil, 10, 2, true)
+	all := phases(10, 2, true)
 	up, down := all[0], all[2]
-	for i, p := range phases(nil, 10, 2, false) {
+	for i, p := range phases(10, 2, false) {
 		g.Expect(p.name).To(Equal([]string{"up", "down"}[i]))
 	}
 	g.Expect(up.done(counts{10, 9})).To(BeFalse())

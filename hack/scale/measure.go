@@ -6,6 +6,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"runtime"
 	"slices"
 	"time"
 
@@ -18,6 +20,8 @@ const (
 	lookInterval = 50 * time.Millisecond
 	// tellInterval is how often a person hears how far it is.
 	tellInterval = 15 * time.Second
+	// limit is how long a phase may take.
+	limit = 30 * time.Minute
 	// warmUp lets the sidecar's start end. Machines that are made after it are younger than
 	// its leadership by more than clocks may differ.
 	warmUp = 15 * time.Second
@@ -28,31 +32,35 @@ type phase struct {
 	name string
 	// class is the one whose Running machines count.
 	class string
-	begin func(context.Context) error
-	// done says that the goal is reached, settled that nothing else is left, with so
-	// many servers.
-	done    func(counts) bool
-	settled func(c counts, servers int) bool
+	// change of the MachineDeployment's spec.
+	change string
+	// goal is how many machines and servers there are in the end. done says that the
+	// machines asked for are Running, or no others are left.
+	goal int
+	done func(counts) bool
+}
+
+// settled says that nothing is left but the goal.
+func (p phase) settled(c counts, servers int) bool {
+	return p.done(c) && c.machines == p.goal && servers == p.goal
 }
 
 // phases are those of a run of n machines, of which keep stay, with a roll or without.
-func phases(d *deployment, n, keep int, roll bool) []phase {
+func phases(n, keep int, roll bool) []phase {
 	running := func(c counts) bool { return c.running >= n }
-	exactly := func(c counts, servers int) bool { return c == counts{machines: n, running: n} && servers == n }
 	all := []phase{
 		{
-			name: "up", class: firstClass, done: running, settled: exactly,
-			begin: func(ctx context.Context) error { return d.scale(ctx, n) },
+			name: "up", class: firstClass, goal: n, done: running,
+			change: fmt.Sprintf(`{"replicas":%d}`, n),
 		},
 		{
-			name: "roll", class: secondClass, done: running, settled: exactly,
-			begin: func(ctx context.Context) error { return d.roll(ctx, secondClass) },
+			name: "roll", class: secondClass, goal: n, done: running,
+			change: fmt.Sprintf(`{"template":{"spec":{"class":{"name":%q}}}}`, secondClass),
 		},
 		{
-			name: "down", class: secondClass,
-			begin:   func(ctx context.Context) error { return d.scale(ctx, keep) },
-			done:    func(c counts) bool { return c.machines == keep },
-			settled: func(c counts, servers int) bool { return c.machines == keep && servers == keep },
+			name: "down", class: secondClass, goal: keep,
+			done:   func(c counts) bool { return c.machines == keep },
+			change: fmt.Sprintf(`{"replicas":%d}`, keep),
 		},
 	}
 	if !roll {
@@ -71,7 +79,7 @@ type measurement struct {
 
 // measure takes all phases.
 func measure(ctx context.Context, o options, progress func(string)) (*result, error) {
-	r := &result{Conditions: o.conditions(), Computer: thisComputer(), StartedAt: time.Now().UTC()}
+	r := &result{Conditions: o, CPUs: runtime.NumCPU(), StartedAt: time.Now().UTC()}
 	env, err := localenv.Start(ctx, o.environment(progress)...)
 	if err != nil {
 		return nil, err
@@ -83,8 +91,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	if err := m.machines.watch(ctx, env.RESTConfig(), env.Namespace()); err != nil {
 		return nil, err
 	}
-	d, err := newDeployment(ctx, env, o)
-	if err != nil {
+	if err := createMachines(ctx, env, o.AllowedAddresses); err != nil {
 		return nil, err
 	}
 	select {
@@ -92,8 +99,10 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	o.spoil(env.Cloud())
-	for _, p := range phases(d, o.machines, o.keep, o.roll) {
+	if o.Faults > 0 {
+		env.Cloud().Inject(iaasmock.Fault{Status: http.StatusServiceUnavailable, Probability: o.Faults})
+	}
+	for _, p := range phases(o.Machines, o.Keep, o.roll) {
 		taken, err := m.take(ctx, p)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
@@ -109,10 +118,9 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	cloud := m.env.Cloud()
 	history := cloud.History()
 	cloud.ResetCalls()
-	m.progress(fmt.Sprintf("%s: %d machines", p.name, m.options.machines))
-	m.machines.begin(p.class)
+	m.progress(fmt.Sprintf("%s: %d machines", p.name, m.options.Machines))
 	start := time.Now()
-	if err := p.begin(ctx); err != nil {
+	if err := patchDeployment(ctx, m.env, p.change); err != nil {
 		return nil, err
 	}
 	done, settled, err := m.await(ctx, p)
@@ -120,8 +128,12 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 		return nil, err
 	}
 	now, calls := cloud.History(), cloud.Calls()
-	if len(calls) >= rememberedCalls {
-		return nil, fmt.Errorf("more than %d API calls, which is all that the mock remembers: the figures would be wrong", rememberedCalls)
+	made := 0
+	for _, count := range cloud.CallCounts() {
+		made += count
+	}
+	if made > len(calls) {
+		return nil, fmt.Errorf("the mock remembers only %d of %d API calls: the figures would be wrong", len(calls), made)
 	}
 	r := &phaseResult{
 		Name: p.name, Took: done.Sub(start).Seconds(), Settled: settled.Sub(start).Seconds(),
@@ -136,13 +148,13 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 
 // await returns when the phase was done and when it had settled.
 func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
-	limit := time.NewTimer(m.options.limit)
-	defer limit.Stop()
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not settled after %s", limit))
+	defer cancel()
 	look, tell := time.NewTicker(lookInterval), time.NewTicker(tellInterval)
 	defer look.Stop()
 	defer tell.Stop()
 	for {
-		c := m.machines.counts()
+		c := m.machines.counts(p.class)
 		select {
 		case <-look.C:
 			if done.IsZero() && p.done(c) {
@@ -157,8 +169,6 @@ func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Ti
 			return done, settled, context.Cause(ctx)
 		case <-m.env.Done():
 			return done, settled, m.env.Err()
-		case <-limit.C:
-			return done, settled, fmt.Errorf("not settled after %s: %+v, %d servers", m.options.limit, c, len(m.env.Cloud().Servers()))
 		}
 	}
 }

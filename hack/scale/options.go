@@ -6,11 +6,10 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -22,63 +21,60 @@ const (
 	driverInstant = "instant"
 )
 
-// An API call takes from leastLatency to mostLatency; none with the instant driver.
-const (
-	leastLatency = 30 * time.Millisecond
-	mostLatency  = 80 * time.Millisecond
-)
-
+// options are the conditions of a run, as they are written to its file, and how to run it.
 type options struct {
-	machines, keep     int
-	driver             string
-	boot, join, remove time.Duration
-	faults             float64
-	roll               bool
-	allowedAddresses   []string
-	sidecarArgs        []string
-	limit              time.Duration
+	Driver           string          `json:"driver"`
+	Machines         int             `json:"machines"`
+	Keep             int             `json:"keep"`
+	Boot             metav1.Duration `json:"boot"`
+	Join             metav1.Duration `json:"join"`
+	Delete           metav1.Duration `json:"delete"`
+	Faults           float64         `json:"faults"`
+	AllowedAddresses []string        `json:"allowedAddresses,omitempty"`
+	SidecarArgs      []string        `json:"sidecarArgs,omitempty"`
+
+	roll bool
 }
 
 func parse(args []string) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
-	flags.IntVar(&o.machines, "machines", 500, "how many machines")
-	flags.IntVar(&o.keep, "keep", 0, "how many machines stay when the others go")
-	flags.StringVar(&o.driver, "driver", driverStackit,
+	flags.IntVar(&o.Machines, "machines", 500, "how many machines")
+	flags.IntVar(&o.Keep, "keep", 0, "how many machines stay when the others go")
+	flags.StringVar(&o.Driver, "driver", driverStackit,
 		"stackit, or instant: a driver that answers at once, without latency, faults and allowedAddresses, as the floor")
-	flags.DurationVar(&o.boot, "boot", 20*time.Second, "time from CREATING to ACTIVE")
-	flags.DurationVar(&o.join, "join", time.Second, "time from ACTIVE to the server's Node; a real one needs longer")
-	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
-	flags.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
+	flags.DurationVar(&o.Boot.Duration, "boot", 20*time.Second, "time from CREATING to ACTIVE")
+	flags.DurationVar(&o.Join.Duration, "join", time.Second, "time from ACTIVE to the server's Node; a real one needs longer")
+	flags.DurationVar(&o.Delete.Duration, "delete", 5*time.Second, "time from DELETING to gone")
+	flags.Float64Var(&o.Faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
 	flags.BoolVar(&o.roll, "roll", true, "roll to another class, too, which takes longest")
-	flags.StringSliceVar(&o.allowedAddresses, "allowed-addresses", []string{"100.96.0.0/11"},
+	flags.StringSliceVar(&o.AllowedAddresses, "allowed-addresses", []string{"100.96.0.0/11"},
 		"allowedAddresses of the class; empty for none")
-	flags.StringArrayVar(&o.sidecarArgs, "sidecar-arg", nil, "one more flag of the machine-controller; may be repeated")
-	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "how long each of up, roll and down may take")
+	flags.StringArrayVar(&o.SidecarArgs, "sidecar-arg", nil, "one more flag of the machine-controller; may be repeated")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if o.driver == driverInstant {
-		o.faults, o.allowedAddresses = 0, nil
+	if o.Driver == driverInstant {
+		o.Faults, o.AllowedAddresses = 0, nil
 	}
 	return o, o.validate()
 }
 
 func (o options) validate() error {
 	switch {
-	case o.machines < 1:
-		return fmt.Errorf("--machines is %d, must be at least 1", o.machines)
-	case o.keep < 0 || o.keep >= o.machines:
-		return fmt.Errorf("--keep is %d, must be from 0 to less than --machines", o.keep)
-	case o.driver != driverStackit && o.driver != driverInstant:
-		return fmt.Errorf("--driver is %q, must be %s or %s", o.driver, driverStackit, driverInstant)
-	case o.boot < 0 || o.join < 0 || o.remove < 0 || o.limit <= 0:
-		return errors.New("times must not be negative, and the limit not 0")
-	case !(o.faults >= 0 && o.faults < 1): // nor NaN
-		return fmt.Errorf("--faults is %v, must be from 0 to less than 1", o.faults)
+	case o.Machines < 1:
+		return fmt.Errorf("--machines is %d, must be at least 1", o.Machines)
+	case o.Keep < 0 || o.Keep >= o.Machines:
+		return fmt.Errorf("--keep is %d, must be from 0 to less than --machines", o.Keep)
+	case o.Driver != driverStackit && o.Driver != driverInstant:
+		return fmt.Errorf("--driver is %q, must be %s or %s", o.Driver, driverStackit, driverInstant)
+	case o.Boot.Duration < 0 || o.Join.Duration < 0 || o.Delete.Duration < 0:
+		return errors.New("--boot, --join and --delete must not be negative")
+	case !(o.Faults >= 0 && o.Faults < 1): // nor NaN
+		return fmt.Errorf("--faults is %v, must be from 0 to less than 1", o.Faults)
 	}
 	return nil
 }
@@ -90,38 +86,18 @@ var (
 	managerArgs = []string{"--kube-api-qps=150", "--kube-api-burst=200", "--concurrent-syncs=30"}
 )
 
-func (o options) conditions() conditions {
-	return conditions{
-		Driver: o.driver, Machines: o.machines, Keep: o.keep, Boot: o.boot.Seconds(), Join: o.join.Seconds(), Delete: o.remove.Seconds(),
-		Faults: o.faults, AllowedAddresses: len(o.allowedAddresses) > 0, SidecarArgs: o.sidecarArgs,
-	}
-}
-
 // environment returns how the local environment is made for this run.
 func (o options) environment(progress func(string)) []localenv.Option {
-	cloud := []iaasmock.Option{iaasmock.WithBootDuration(o.boot), iaasmock.WithDeleteDuration(o.remove)}
+	cloud := []iaasmock.Option{iaasmock.WithSeed(1), iaasmock.WithBootDuration(o.Boot.Duration), iaasmock.WithDeleteDuration(o.Delete.Duration)}
 	env := []localenv.Option{
-		localenv.WithProgress(progress), localenv.WithJoinDuration(o.join),
-		localenv.WithSidecarArgs(append(sidecarArgs, o.sidecarArgs...)...), localenv.WithManagerArgs(managerArgs...),
+		localenv.WithProgress(progress), localenv.WithJoinDuration(o.Join.Duration),
+		localenv.WithSidecarArgs(append(sidecarArgs, o.SidecarArgs...)...), localenv.WithManagerArgs(managerArgs...),
 	}
-	if o.driver == driverInstant {
+	if o.Driver == driverInstant {
 		cloud = append(cloud, iaasmock.WithoutAuthentication())
 		env = append(env, localenv.WithSidecarPackage("./hack/scale/instant"))
 	} else {
-		cloud = append(cloud, iaasmock.WithLatency(leastLatency, mostLatency))
+		cloud = append(cloud, iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond))
 	}
 	return append(env, localenv.WithCloudOptions(cloud...))
-}
-
-// spoil lets the cloud refuse the share of calls that was asked for, in each run the same.
-func (o options) spoil(cloud *iaasmock.Cloud) {
-	if o.faults == 0 {
-		return
-	}
-	dice := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // these dice may be guessed
-	cloud.Inject(iaasmock.Fault{
-		Status: http.StatusServiceUnavailable,
-		// The cloud asks for one call after the other.
-		Match: func(*http.Request) bool { return dice.Float64() < o.faults },
-	})
 }

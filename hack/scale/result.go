@@ -9,31 +9,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 	"time"
 )
 
 // result is a whole run, as it is written to a file. Times are in seconds.
 type result struct {
-	Conditions conditions    `json:"conditions"`
-	Computer   string        `json:"computer"`
+	Conditions options       `json:"conditions"`
+	CPUs       int           `json:"cpus"`
 	StartedAt  time.Time     `json:"startedAt"`
 	Phases     []phaseResult `json:"phases"`
-}
-
-// conditions of a run; two that are compared share all but the driver and its circumstances.
-type conditions struct {
-	Driver           string   `json:"driver"`
-	Machines         int      `json:"machines"`
-	Keep             int      `json:"keep"`
-	Boot             float64  `json:"boot"`
-	Join             float64  `json:"join"`
-	Delete           float64  `json:"delete"`
-	Faults           float64  `json:"faults"`
-	AllowedAddresses bool     `json:"allowedAddresses"`
-	SidecarArgs      []string `json:"sidecarArgs,omitempty"`
 }
 
 // phaseResult is one of up, roll and down.
@@ -74,19 +59,6 @@ func percentile(sorted []float64, p float64) float64 {
 	return sorted[max(int(math.Ceil(p/100*float64(len(sorted)))), 1)-1]
 }
 
-// thisComputer names the processors, by the file in which Linux describes them.
-func thisComputer() string {
-	model := runtime.GOARCH
-	content, _ := os.ReadFile("/proc/cpuinfo")
-	for line := range strings.Lines(string(content)) {
-		if name, value, _ := strings.Cut(line, ":"); strings.TrimSpace(name) == "model name" {
-			model = strings.TrimSpace(value)
-			break
-		}
-	}
-	return fmt.Sprintf("%d CPUs %s", runtime.NumCPU(), model)
-}
-
 func (r *result) write(path string) error {
 	content, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
@@ -110,11 +82,16 @@ func readResult(path string) (*result, error) {
 	return r, nil
 }
 
-// checkFloor returns an error if a floor says nothing about the run.
-func (r *result) checkFloor(floor *result) error {
-	ours, theirs := r.Conditions, floor.Conditions
-	if ours.Machines != theirs.Machines || ours.Keep != theirs.Keep || ours.Boot != theirs.Boot || ours.Join != theirs.Join {
-		return fmt.Errorf("it is of %s", theirs)
+// readFloor reads the result of the instant driver. It is an error if that says nothing
+// about a run with these conditions.
+func readFloor(path string, ours options) (*result, error) {
+	floor, err := readResult(path)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	theirs := floor.Conditions
+	if ours.Machines != theirs.Machines || ours.Keep != theirs.Keep || ours.Boot != theirs.Boot || ours.Join != theirs.Join {
+		return nil, fmt.Errorf("it is of %s", theirs)
+	}
+	return floor, nil
 }

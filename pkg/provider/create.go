@@ -40,9 +40,8 @@ type creation struct {
 	retried bool
 }
 
-// ensureServer returns the machine's server: the one this process knows, one that a
-// look-up finds, or a new one. A POST is sent only after a look-up that could have seen
-// the result of every earlier one; one whose outcome is unknown is repeated then.
+// ensureServer is findOrMake; refused credentials that end a wait are Unavailable, so that
+// the manager comes back with the Secret as it is then.
 func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
 	server, err := c.findOrMake(ctx)
 	if err == nil || !c.waited {
@@ -54,6 +53,9 @@ func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
 	return nil, err
 }
 
+// findOrMake returns the machine's server: the one this process knows, one that a look-up
+// finds, or a new one. A POST is sent only after a look-up that could have seen the result
+// of every earlier one; one whose outcome is unknown is repeated then.
 func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 	if known := c.ledger.Get(c.key).ServerID; known != "" {
 		server, err := c.adopt(ctx, known)

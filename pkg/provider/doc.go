@@ -10,9 +10,9 @@
 //
 // core.go has one function for each driver method; instrument.go adds deadline, log line and
 // metrics, request.go decodes the request; create.go, delete.go, status.go and nics.go have
-// the steps. Package ledger remembers
-// what this process did for each machine. API calls are scarce: package coalesce lets
-// callers share reads, and readers.go has the scopes in which they do.
+// the steps. Package ledger remembers what this process did for each machine. API calls are
+// scarce: package coalesce lets callers share reads, and readers.go has the scopes in which
+// they do.
 //
 // Where to change
 //

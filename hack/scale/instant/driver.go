@@ -4,11 +4,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -16,6 +12,9 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"github.com/stackitcloud/stackit-sdk-go/core/config"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"k8s.io/utils/ptr"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -23,47 +22,59 @@ import (
 // instantDriver makes and deletes servers with one call each and remembers them;
 // everything else it answers from memory.
 type instantDriver struct {
-	servers string
-	client  *http.Client
-
-	mu       sync.Mutex
-	machines map[string]machine
+	api iaas.DefaultAPI
+	// machines are the servers made, by the names of their Machines.
+	machines sync.Map
 }
 
-// machine is what the driver made for a Machine, by whose name it is kept.
-type machine struct {
-	serverID, class string
-}
+// machine is the server of a Machine.
+type machine struct{ name, serverID, class string }
 
-var _ driver.Driver = (*instantDriver)(nil)
+func (m machine) providerID() string {
+	return "stackit://" + iaasmock.DefaultProjectID + "/" + m.serverID
+}
 
 // newInstantDriver returns a driver for the default project and region of the
 // mock at this URL.
-func newInstantDriver(endpoint string) *instantDriver {
-	return &instantDriver{
-		servers: endpoint + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/servers",
-		// Hundreds of machines are made at a time; their connections are kept.
-		client:   &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}},
-		machines: map[string]machine{},
+func newInstantDriver(endpoint string) (*instantDriver, error) {
+	// Hundreds of machines are made at a time; their connections are kept.
+	client := &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 1000}}
+	api, err := iaas.NewAPIClient(config.WithHTTPClient(client), config.WithEndpoint(endpoint), config.WithoutAuthentication())
+	if err != nil {
+		return nil, err
 	}
+	return &instantDriver{api: api.DefaultAPI}, nil
 }
-
-func providerID(m machine) string { return "stackit://" + iaasmock.DefaultProjectID + "/" + m.serverID }
 
 // CreateMachine makes a server unless this process has made it, and does not wait
 // for it to boot.
 func (d *instantDriver) CreateMachine(ctx context.Context, req *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
-	name, class := req.Machine.Name, req.MachineClass.Name
-	made, found := d.machine(name)
+	made, found := d.machine(req.Machine.Name)
 	if !found {
-		id, err := d.post(ctx, name, class)
+		server, err := d.api.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
+			CreateServerPayload(payload(req.Machine.Name, req.MachineClass.Name)).Execute()
 		if err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
-		made = machine{serverID: id, class: class}
-		d.remember(name, made)
+		made = machine{name: req.Machine.Name, serverID: server.GetId(), class: req.MachineClass.Name}
+		d.machines.Store(made.name, made)
 	}
-	return &driver.CreateMachineResponse{ProviderID: providerID(made), NodeName: name}, nil
+	return &driver.CreateMachineResponse{ProviderID: made.providerID(), NodeName: made.name}, nil
+}
+
+func payload(name, class string) iaas.CreateServerPayload {
+	return iaas.CreateServerPayload{
+		Name:        name,
+		MachineType: iaasmock.DefaultMachineType,
+		Labels:      map[string]any{"kubernetes.io/machine": name, "kubernetes.io/machineclass": class},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: ptr.To(iaasmock.DefaultNetworkID)},
+		},
+		BootVolume: &iaas.BootVolume{
+			Size: ptr.To[int64](20), DeleteOnTermination: ptr.To(true),
+			Source: &iaas.BootVolumeSource{Type: "image", Id: iaasmock.DefaultImageID},
+		},
+	}
 }
 
 // InitializeMachine has nothing to do.
@@ -74,10 +85,10 @@ func (d *instantDriver) InitializeMachine(context.Context, *driver.InitializeMac
 // DeleteMachine deletes the server and does not wait until it is gone.
 func (d *instantDriver) DeleteMachine(ctx context.Context, req *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
 	if made, found := d.machine(req.Machine.Name); found {
-		if err := d.call(ctx, http.MethodDelete, d.servers+"/"+made.serverID, nil, http.StatusNoContent, nil); err != nil {
+		if err := d.api.DeleteServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, made.serverID).Execute(); err != nil {
 			return nil, status.Error(codes.Unavailable, err.Error())
 		}
-		d.forget(req.Machine.Name)
+		d.machines.Delete(made.name)
 	}
 	return &driver.DeleteMachineResponse{}, nil
 }
@@ -88,17 +99,15 @@ func (d *instantDriver) GetMachineStatus(_ context.Context, req *driver.GetMachi
 	if !found {
 		return nil, status.Error(codes.NotFound, "no server was made for "+req.Machine.Name)
 	}
-	return &driver.GetMachineStatusResponse{ProviderID: providerID(made), NodeName: req.Machine.Name}, nil
+	return &driver.GetMachineStatusResponse{ProviderID: made.providerID(), NodeName: made.name}, nil
 }
 
 // ListMachines returns what was made of the class and not deleted.
 func (d *instantDriver) ListMachines(_ context.Context, req *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	list := map[string]string{}
-	for name, made := range d.machines {
-		if made.class == req.MachineClass.Name {
-			list[providerID(made)] = name
+	for _, value := range d.machines.Range {
+		if made, _ := value.(machine); made.class == req.MachineClass.Name {
+			list[made.providerID()] = made.name
 		}
 	}
 	return &driver.ListMachinesResponse{MachineList: list}, nil
@@ -110,63 +119,7 @@ func (d *instantDriver) GetVolumeIDs(context.Context, *driver.GetVolumeIDsReques
 }
 
 func (d *instantDriver) machine(name string) (machine, bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	made, found := d.machines[name]
+	value, found := d.machines.Load(name)
+	made, _ := value.(machine)
 	return made, found
-}
-
-func (d *instantDriver) remember(name string, made machine) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.machines[name] = made
-}
-
-func (d *instantDriver) forget(name string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.machines, name)
-}
-
-// post makes a server and returns its ID.
-func (d *instantDriver) post(ctx context.Context, name, class string) (string, error) {
-	body, err := json.Marshal(map[string]any{
-		"name":        name,
-		"machineType": iaasmock.DefaultMachineType,
-		"labels":      map[string]string{"kubernetes.io/machine": name, "kubernetes.io/machineclass": class},
-		"networking":  map[string]string{"networkId": iaasmock.DefaultNetworkID},
-		"bootVolume": map[string]any{"size": 20, "deleteOnTermination": true,
-			"source": map[string]string{"type": "image", "id": iaasmock.DefaultImageID}},
-	})
-	if err != nil {
-		return "", err
-	}
-	var server struct{ ID string }
-	err = d.call(ctx, http.MethodPost, d.servers, body, http.StatusCreated, &server)
-	return server.ID, err
-}
-
-// call expects an answer with the status want, and decodes it if into is given.
-func (d *instantDriver) call(ctx context.Context, method, url string, body []byte, want int, into any) error {
-	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := d.client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode != want {
-		return fmt.Errorf("%s %s: %s: %s", method, url, response.Status, answer)
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, into)
 }

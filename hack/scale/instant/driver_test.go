@@ -24,13 +24,14 @@ func TestMachineIsThereAtOnceAndForgottenWhenDeleted(t *testing.T) {
 	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(time.Hour), iaasmock.WithDeleteDuration(time.Hour))
 	api := httptest.NewServer(cloud)
 	defer api.Close()
-	d := newInstantDriver(api.URL)
+	d, err := newInstantDriver(api.URL)
+	g.Expect(err).NotTo(HaveOccurred())
 	ctx := context.Background()
 	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1"}}
 	class := &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "class"}}
 	other := &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "other"}}
 
-	_, err := d.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{Machine: m})
+	_, err = d.GetMachineStatus(ctx, &driver.GetMachineStatusRequest{Machine: m})
 	answered, _ := status.FromError(err)
 	g.Expect(answered.Code()).To(Equal(codes.NotFound))
 
@@ -62,7 +63,9 @@ func TestRefusalIsUnavailable(t *testing.T) {
 	api := httptest.NewServer(cloud)
 	defer api.Close()
 	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1"}}
-	_, err := newInstantDriver(api.URL).CreateMachine(t.Context(), &driver.CreateMachineRequest{Machine: m, MachineClass: &v1alpha1.MachineClass{}})
+	d, err := newInstantDriver(api.URL)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = d.CreateMachine(t.Context(), &driver.CreateMachineRequest{Machine: m, MachineClass: &v1alpha1.MachineClass{}})
 	answered, _ := status.FromError(err)
 	g.Expect(answered.Code()).To(Equal(codes.Unavailable))
 }

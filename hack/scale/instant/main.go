@@ -28,6 +28,10 @@ func main() {
 	flag.InitFlags()
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	klog.ErrorS(app.Run(server, newInstantDriver(os.Getenv("STACKIT_IAAS_ENDPOINT"))), "Could not start")
+	d, err := newInstantDriver(os.Getenv("STACKIT_IAAS_ENDPOINT"))
+	if err == nil {
+		err = app.Run(server, d)
+	}
+	klog.ErrorS(err, "Could not start")
 	klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 }

@@ -59,7 +59,8 @@ type Networking struct {
 
 // BootVolume is the disk a server boots from.
 type BootVolume struct {
-	// Size in gigabytes. Default: the API's, for the source.
+	// Size in gigabytes. Default: none, or that of a source of type volume. The API refuses
+	// a disk from an image without one.
 	Size *int64 `json:"size,omitempty"`
 	// PerformanceClass, e.g. "storage_premium_perf4". Default: the API's.
 	PerformanceClass string `json:"performanceClass,omitempty"`

@@ -17,7 +17,8 @@ import (
 
 // actingSince returns a function that tells since when this process alone acts on
 // the machines: since its start without leader election, else since it leads
-// (zero before). Machines made after that cannot have been a predecessor's.
+// (zero before). A predecessor cannot have worked on Machines made after that, but for the
+// difference of clocks (clockSkew in pkg/provider).
 func actingSince(election options.LeaderElectionConfiguration) func() time.Time {
 	l := &leadership{}
 	if election.LeaderElect {

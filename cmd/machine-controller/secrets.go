@@ -48,7 +48,7 @@ func dropModules(flags *pflag.FlagSet) {
 	if err := flags.Set("vmodule", ""); err != nil {
 		klog.FlushAndExit(klog.ExitFlushTimeout, 1)
 	}
-	klog.InfoS("The flag --vmodule is ignored: beyond a verbosity the Kubernetes client prints Secrets")
+	klog.InfoS("The flag --vmodule is ignored: above verbosity 7 the Kubernetes client prints Secrets")
 }
 
 // secret matches bootstrap tokens, JSON web tokens and private keys. The manager's

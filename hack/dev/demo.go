@@ -125,7 +125,7 @@ func (t *tour) take(ctx context.Context, step step) error {
 			t.view.progress(fmt.Sprintf("done after %s", took.Round(100*time.Millisecond)))
 			t.times = append(t.times, stepTime{title: step.title, took: took, limit: step.limit})
 			if took > step.limit {
-				return fmt.Errorf("late: reached after %s, later than %s", took, step.limit)
+				return fmt.Errorf("too slow: took %s, limit %s", took, step.limit)
 			}
 			return nil
 		}

@@ -54,7 +54,7 @@ func TestTour(t *testing.T) {
 		"all well": {state: empty, steps: oneStep(time.Minute, nil)},
 		"a step is never reached": {state: empty, steps: oneStep(time.Millisecond, errors.New("2 of 3 up")),
 			want: "up: late: not reached after 1ms: 2 of 3 up"},
-		"a step is reached too late": {state: empty, steps: oneStep(time.Nanosecond, nil), want: "up: late: reached after"},
+		"a step is reached too late": {state: empty, steps: oneStep(time.Nanosecond, nil), want: "up: too slow: took"},
 		"a part dies": {state: empty, steps: oneStep(time.Minute, errors.New("2 of 3 up")), want: "up: etcd: exited",
 			change: func(_ *tour, env *fakeEnvironment) { env.err = failed; close(env.done) }},
 		"a machine is left": {state: stateOf([]machinev1alpha1.Machine{machine("worker-a", "", "", 0)}, nil), want: "left over: machine worker-a"},

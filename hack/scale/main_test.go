@@ -95,7 +95,7 @@ func TestAFloorOfOtherConditionsSaysNothing(t *testing.T) {
 	g.Expect(readFloor(path, conditions)).To(Equal(sample("instant", 15)))
 	conditions.Boot.Duration = 5
 	_, err = readFloor(path, conditions)
-	g.Expect(err).To(MatchError(ContainSubstring("it is of 10 machines, 2 kept, boot 20s")))
+	g.Expect(err).To(MatchError(ContainSubstring("it was measured with 10 machines, 2 kept, boot 20s")))
 }
 
 func TestPhasesEndWhenNothingIsTooMuch(t *testing.T) {

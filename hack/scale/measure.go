@@ -107,7 +107,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
-		progress(fmt.Sprintf("%s: done after %.1fs, settled after %.1fs", p.name, taken.Took, taken.Settled))
+		progress(fmt.Sprintf("%s: done after %.1fs, nothing left over after %.1fs", p.name, taken.Took, taken.Settled))
 		r.Phases = append(r.Phases, *taken)
 	}
 	return r, nil
@@ -148,7 +148,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 
 // await returns when the phase was done and when it had settled.
 func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Time, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not settled after %s", limit))
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not done, or something left over, after %s", limit))
 	defer cancel()
 	look, tell := time.NewTicker(lookInterval), time.NewTicker(tellInterval)
 	defer look.Stop()

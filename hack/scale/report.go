@@ -40,7 +40,7 @@ func (r *result) table(floor *result) string {
 		row("  of the floor (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", floor.took(p.Name)) })
 		row("  times the floor", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Took/floor.took(p.Name)) })
 	}
-	row("settled after (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Settled) })
+	row("nothing left over after (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Settled) })
 	row("servers made", func(p phaseResult) string { return fmt.Sprint(p.ServersCreated) })
 	row("servers deleted", func(p phaseResult) string { return fmt.Sprint(p.ServersDeleted) })
 	row("Machine to server, p50 / p99 (s)", func(p phaseResult) string { return p.BeforeServer.String() })

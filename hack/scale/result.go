@@ -91,7 +91,7 @@ func readFloor(path string, ours options) (*result, error) {
 	}
 	theirs := floor.Conditions
 	if ours.Machines != theirs.Machines || ours.Keep != theirs.Keep || ours.Boot != theirs.Boot || ours.Join != theirs.Join {
-		return nil, fmt.Errorf("it is of %s", theirs)
+		return nil, fmt.Errorf("it was measured with %s", theirs)
 	}
 	return floor, nil
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// The methods here are the stories behind the exported ones, which instrument.go
-// documents and wraps.
+// The methods here implement the exported ones, which instrument.go documents and wraps.
 
 func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, strict)
@@ -45,7 +44,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 	}
 	id, addresses, err := c.initialized(ctx)
 	if errors.Is(err, errGone) || errors.Is(err, errNoServer) {
-		return nil, newError(codes.Unavailable, fmt.Sprintf("machine %s has no server that can be initialized (any more)", c.machine))
+		return nil, newError(codes.Unavailable, fmt.Sprintf("machine %s has no server to initialize", c.machine))
 	}
 	if err != nil {
 		return nil, err
@@ -66,7 +65,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	}
 	server, err := find(ctx)
 	if errors.Is(err, errNoServer) {
-		return nil, newError(codes.NotFound, fmt.Sprintf("machine %s has no server that runs, as far as is known", c.machine))
+		return nil, newError(codes.NotFound, fmt.Sprintf("no running server of machine %s is known", c.machine))
 	}
 	if err != nil {
 		return nil, err

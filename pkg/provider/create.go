@@ -87,7 +87,7 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 		case !outcomeUnknown(err):
 			return nil, err
 		}
-		klog.InfoS("It is not known whether a server was made, looking for it", "machine", c.machine, "err", err)
+		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", err)
 		c.lost, c.waited = err, true
 	}
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package provider is the driver that makes machine-controller-manager's Machines
-// servers of the STACKIT cloud.
+// Package provider is the driver of machine-controller-manager for STACKIT: it creates,
+// finds and deletes one server for each Machine.
 //
 // Three promises shape it: never two servers for a machine, never a leaked one, never a
 // change to one that is not ours. What this process cannot know (a lost answer, a lagging

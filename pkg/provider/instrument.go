@@ -23,11 +23,11 @@ import (
 
 var _ driver.Driver = (*Provider)(nil)
 
-// Each exported method wraps the story of the same name in core.go with what every
-// driver call needs: a guard against panics (the manager's process would end),
+// Each exported method wraps the one of the same name in core.go with what every driver
+// call needs: a guard against panics (the manager's process would end),
 // errors in the manager's form, one log line, and the manager's metrics.
 
-// CreateMachine makes the Machine's server, or adopts the one that is there, and waits
+// CreateMachine makes the Machine's server, or takes the one that is there, and waits
 // until it runs, its NICs have addresses and those of the spec carry the
 // allowedAddresses. Codes: InvalidArgument,
 // ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition,

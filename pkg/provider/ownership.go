@@ -35,8 +35,8 @@ type identity struct {
 	class   string
 	// cluster holds the providerSpec's cluster labels: as a rule one, or none.
 	cluster map[string]string
-	// clusterUnknown says that the providerSpec's cluster label cannot be read, or is
-	// none: then only the server that the request itself names may be touched, and a
+	// clusterUnknown says that the providerSpec's cluster label cannot be decoded, or is no
+	// valid label (a providerSpec without one is fine): then only the server that the request itself names may be touched, and a
 	// look-up by labels would prove nothing.
 	clusterUnknown bool
 	// unlabelable says that the machine's or class's name cannot be a label: no server

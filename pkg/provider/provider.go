@@ -82,9 +82,9 @@ func WithStrictProviderSpec(strict bool) Option {
 	return func(p *Provider) { p.strictSpec = strict }
 }
 
-// WithActingSince tells the driver since when this process alone acts on the machines: its
-// start, or when it became the leader; zero if it does not know. Machines that are older
-// may be a predecessor's work. Without it that is the process's first driver call, which
+// WithActingSince sets a function that returns when this process became the only one that
+// acts on the machines: its start, or its leadership; zero if unknown. Machines that are
+// older may be a predecessor's work. Without it that is the process's first driver call, which
 // makes it wait without need for the first machine of a new cluster.
 func WithActingSince(since func() time.Time) Option {
 	return func(p *Provider) { p.actingSince = since }

@@ -125,7 +125,7 @@ func (p *Provider) warn(in *inputs) {
 }
 
 // noPostBefore returns when a look-up must begin so that it sees the result of every
-// POST for the machine: before, absence proves nothing. It is the zero time if nothing
+// POST for the machine. One that begins earlier proves nothing if it finds no server. It is the zero time if nothing
 // is in doubt.
 func (c *call) noPostBefore() time.Time {
 	entry := c.ledger.Get(c.key)

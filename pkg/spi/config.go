@@ -62,7 +62,7 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 		}
 	}
 	if config.NoAuth && config.Endpoint == "" {
-		return Config{}, fmt.Errorf("%s=true is for a local mock: it needs %s too", EnvNoAuth, EnvAPIEndpoint)
+		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too", EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
 	return config, nil
 }

@@ -27,7 +27,7 @@ func (d *deadlined) RoundTrip(request *http.Request) (*http.Response, error) {
 	defer cancel()
 	response, err := d.next.RoundTrip(request.WithContext(ctx))
 	if err != nil && ctx.Err() != nil && request.Context().Err() == nil {
-		return nil, fmt.Errorf("no whole answer within %s", d.timeout)
+		return nil, fmt.Errorf("no complete answer within %s", d.timeout)
 	}
 	return response, err
 }

@@ -11,7 +11,7 @@
 //	          its turn comes among the session's reads
 //	auth      adds the access token (token.go), and renews it once on a 401
 //	limits    one bucket for all sessions of the process; reads go before writes
-//	fence     holds everything back after a pause in which another may have led
+//	fence     holds API calls back after a pause in which another sidecar may have led
 //	deadline  an attempt ends after 30 s, to the end of its body
 //	metrics   counts, times and logs every attempt
 //	transport sends it, and reads the whole answer

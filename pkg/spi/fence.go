@@ -17,9 +17,9 @@ import (
 // tickInterval is how often a Fence notes that the process runs.
 const tickInterval = 500 * time.Millisecond
 
-// Fence holds back the API calls of a leader that stood still for so long that it may
-// have lost its lease (SIGSTOP, a stalled node). When such a process goes on it still
-// takes itself for the leader, and acts on a cache that a successor's work is not in.
+// Fence holds API calls back after this process was paused for so long that it may have
+// lost its lease (SIGSTOP, a stalled node). When it goes on it still takes itself for the
+// leader, and its cache may lack what the next leader did.
 // One Fence serves all sessions of a process.
 type Fence struct {
 	clock clock.WithTicker
@@ -67,7 +67,7 @@ func (f *Fence) tick() (held time.Duration) {
 	now := f.clock.Now()
 	// By the wall clock, too: the monotonic one stands still while a computer sleeps.
 	if stood := max(now.Sub(f.ticked), now.Round(0).Sub(f.ticked.Round(0))); stood > f.tolerated {
-		klog.InfoS("This process stood still, and another one may have led meanwhile: no API call is sent for a while", "stood", stood, "held", f.hold)
+		klog.InfoS("This process was paused, another sidecar may have become the leader: API calls are held back", "stood", stood, "held", f.hold)
 		f.heldUntil = now.Add(f.hold)
 	}
 	f.ticked = now

@@ -32,7 +32,7 @@ func TestMayRetry(t *testing.T) {
 		"not connected":       {0, dial, true, true},
 		"connection lost":     {0, reset, true, false},
 		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
-		"no answer in time":   {0, errors.New("no whole answer within 30s"), true, false},
+		"no answer in time":   {0, errors.New("no complete answer within 30s"), true, false},
 		"cancelled":           {0, context.Canceled, false, false},
 		"no access token":     {0, &TokenError{Err: dial}, false, false},
 		"success":             {200, nil, false, false},

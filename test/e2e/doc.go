@@ -6,9 +6,9 @@
 // mock cloud and Nodes, and leave nothing behind. Each spec ends with a look at
 // what the cloud still holds.
 //
-// One spec is chaos: Machines are wanted and not wanted at random while the cloud
+// One spec is chaos: Machines are created and deleted at random while the cloud
 // misbehaves and processes are killed. E2E_CHAOS_DURATION (2m) is for how long, and
 // E2E_CHAOS_SEED, which each run prints, repeats the choices of a run:
 //
-//	E2E_CHAOS_DURATION=15m go test ./test/e2e -v -count=1 -timeout 1h -args -ginkgo.focus=Chaos
+//	E2E_CHAOS_DURATION=15m make test-e2e FOCUS=Chaos
 package e2e

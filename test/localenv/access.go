@@ -54,8 +54,8 @@ func (e *Env) CloudEnvironment() []string {
 	}
 }
 
-// ManagerPath returns the program of machine-controller-manager, built, for who
-// starts one of their own.
+// ManagerPath returns the path of the built machine-controller-manager, for a test that
+// starts one of its own.
 func (e *Env) ManagerPath() string { return e.programs.manager }
 
 // ManagerCRDs returns the folder of machine-controller-manager's custom resource

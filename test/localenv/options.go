@@ -58,8 +58,8 @@ func WithCloudOptions(opts ...iaasmock.Option) Option {
 	return func(s *settings) { s.cloudOptions = append(s.cloudOptions, opts...) }
 }
 
-// WithCloudMiddleware serves what wrap makes of the environment's cloud, such as
-// a handler that looks at every call. The last one wins.
+// WithCloudMiddleware wraps the HTTP handler of the environment's mock, such as in one
+// that looks at every call. The last one wins.
 func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 	return func(s *settings) { s.cloudHandler = wrap }
 }

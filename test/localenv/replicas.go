@@ -123,8 +123,8 @@ func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 	return func() { p.signal(syscall.SIGCONT) }, true
 }
 
-// Leader returns the number of the replica that holds the lease, also when that has
-// ended since; 0 if none ever held it.
+// Leader returns the number of the replica that the lease names, even if that has ended;
+// 0 if there is no lease.
 func (e *Env) Leader(ctx context.Context) (int, error) {
 	var lease coordinationv1.Lease
 	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.settings.namespace, Name: string(PartSidecar)}, &lease)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package simulation lets the real driver (with its HTTP chain, its token flow and
-// the SDK) work against the mock of the cloud, in one process and in the virtual
-// time of testing/synctest, where an hour takes milliseconds. A model of
+// Package simulation runs the real driver (with its HTTP chain, its token flow and the
+// SDK) against the mock of the cloud, in one process and in the virtual time of
+// testing/synctest, where an hour takes milliseconds. A model of
 // machine-controller-manager makes the calls: Machines with versions and a cache
 // that may lag, writes that may fail, the flows of creation and deletion, retry
 // periods as the longest gap, orphan runs with the manager's rules.
@@ -26,8 +26,8 @@
 //   - every error decodes, and has a code that what happened explains;
 //   - nothing that is logged or answered holds a secret.
 //
-// Live is the life of one Machine with one disturbance: the tests go through all of
-// them, at every API call and driver answer.
+// Live runs one Machine from its creation to its deletion with one disturbance: the tests go
+// through all of them, at every API call and driver answer.
 //
 // # Leaders that stand still
 //
@@ -44,15 +44,12 @@
 //
 // # What repeats itself
 //
-// Everything that is drawn depends on the seed and on what it is drawn for (for which
-// call, too: the end of a Retry-After lets several go at the same moment), not on what
-// else goes on, and hardly any two events have the same moment. What does have it is
-// ordered by Go's scheduler: calls that wait for the same list or the next read, or that
-// a crash ends, or the end of a pause lets go on, together. Seeds with one cluster, one
-// Machine, no crash and no pause go the same
-// way, as a test checks for 20 of them, nearly all with two such clusters, too; of the
-// others about half do, more with GOMAXPROCS=1. A run that fails writes its trace to a
-// file, for the case that it does not again.
+// A seed fixes all random choices, each by what it is drawn for and not by what else goes
+// on. Events at the same virtual time run in the order of Go's scheduler, so a seed can run
+// differently: calls that wait for the same list, that one crash ends, or that go on after
+// one pause. Seeds with one cluster, one Machine, no crash and no pause repeat themselves,
+// as a test checks for 20 of them; of the others about half do, more with GOMAXPROCS=1. A
+// run that fails writes its trace to a file.
 //
 // # What is not covered
 //

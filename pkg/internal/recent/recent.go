@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package recent has a map whose entries end when nobody asks for them.
+// Package recent has a map that drops an entry when nobody has asked for it during its
+// lifetime.
 //
 // The driver keeps values that it could make again: the session of a Secret, the readers of
 // a cluster, the warnings it gave. Secrets are rotated and clusters deleted without

@@ -12,7 +12,8 @@
 //     are served by one list, which serves every other request that it can, too. A due
 //     request that a list cannot serve is read by itself.
 //   - No read begins while a list is in flight, and few single reads are in flight at a
-//     time. A slow read soon no longer holds up others; its result is still used.
+//     time. After Policy.Patience a slow read delays others no more; its result is still
+//     used.
 //   - After a failed list its due requests are read one by one.
 //
 // The package knows nothing of STACKIT.

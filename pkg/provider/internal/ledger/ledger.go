@@ -66,7 +66,8 @@ type Entry struct {
 }
 
 // NoPostBefore returns when a look-up must begin so that it sees the result of every
-// open POST: before, absence proves nothing. It is the zero time if none is open.
+// open POST. One that begins earlier proves nothing if it finds no server. It is the zero
+// time if none is open.
 func (e *Entry) NoPostBefore() time.Time {
 	var certain time.Time
 	for _, ended := range e.open {
@@ -77,7 +78,8 @@ func (e *Entry) NoPostBefore() time.Time {
 	return certain
 }
 
-// Gone says that the server was proved gone, so lately that lists may still show it.
+// Gone reports whether the server was proved gone at most one settle time ago: lists may
+// still show it.
 func (e *Entry) Gone(serverID string) bool {
 	_, gone := e.gone[serverID]
 	return gone
@@ -152,7 +154,7 @@ func (l *Ledger) OutcomeUnknown(key Key) {
 	})
 }
 
-// Adopt makes a server that was found, and checked to be ours, the machine's.
+// Adopt records a server that was found, and checked to be ours, as the machine's.
 func (l *Ledger) Adopt(key Key, serverID string) {
 	l.change(key, func(e *Entry, _ time.Time) { e.setServer(serverID) })
 }

@@ -17,7 +17,7 @@ dev *args:
 demo *args:
     @make demo "$@"
 
-# The sidecar, with CONTROL_KUBECONFIG=… TARGET_KUBECONFIG=… CONTROL_NAMESPACE=…
+# The sidecar: beside `just dev SIDECAR=none`, or for the clusters that are named.
 start *args:
     @make start "$@"
 
@@ -28,6 +28,10 @@ mock *args:
 # Build the sidecar.
 build *args:
     @make build "$@"
+
+# What to run while you edit.
+check *args:
+    @make check "$@"
 
 # All tests.
 test *args:

@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Needs Go and make, nothing else; works with the GNU make 3.81 that macOS has.
+# Needs Go and make, and ps for test-integration; uses a C compiler, Chromium and just if
+# they are there. Works with the GNU make 3.81 that macOS has.
 # Everything built lands in bin/, which git ignores.
 
 SHELL := /bin/sh
@@ -26,9 +27,10 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 GO_DIRS := $(wildcard cmd pkg test hack)
 MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
 
-# What needs a control plane counts as end-to-end, the rest as unit tests.
-E2E_PKGS  := ./test/e2e/... ./test/localenv/...
-SUITE_PKG := ./test/integration/controller
+# What needs a control plane is none of the unit tests.
+E2E_PKG      := ./test/e2e
+LOCALENV_PKG := ./test/localenv
+SUITE_PKG    := ./test/integration/controller
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
 	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller)(/|$$)')
 
@@ -41,10 +43,10 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: dev
-dev: ## Local environment with the samples applied and a live table, until Ctrl-C.
+dev: ## Local environment with the samples applied and a live table; SIDECAR=none without ours.
 	@echo "Building $(BIN)/dev"
 	@$(GO) build -o $(BIN)/dev ./hack/dev
-	@exec $(BIN)/dev dev $(ARGS)
+	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
 .PHONY: demo
 demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
@@ -58,15 +60,21 @@ mock: ## The mock of the IaaS API alone: make mock ARGS="--boot 2s".
 	@$(GO) build -o $(BIN)/iaasmock ./test/iaasmock/cmd/iaasmock
 	@exec $(BIN)/iaasmock $(ARGS)
 
-# --control-kubeconfig comes first: the integration suite of
-# machine-controller-manager finds the process by how its command line begins.
+# With one of the three variables, the sidecar works for these clusters. Without, it joins
+# the environment of `make dev SIDECAR=none`, which has left this file.
+# --control-kubeconfig comes first: the integration suite of machine-controller-manager
+# finds the process by how its command line begins.
 LEADER_ELECT ?= false
+CLUSTERS      = $(CONTROL_KUBECONFIG)$(TARGET_KUBECONFIG)$(CONTROL_NAMESPACE)
+JOIN         := $(BIN)/dev.sh
+SIDECAR_PATH  = $(if $(DLV),$(BIN)/dlv exec $(DLVFLAGS) $(BIN)/machine-controller-debug --,$(BIN)/machine-controller)
 
 .PHONY: start
-start: start-inputs build ## The sidecar, with CONTROL_KUBECONFIG, TARGET_KUBECONFIG and CONTROL_NAMESPACE.
-	@exec $(BIN)/machine-controller --control-kubeconfig="$(CONTROL_KUBECONFIG)" \
+start: $(if $(CLUSTERS),start-inputs,start-join) $(if $(DLV),build-debug,build) ## The sidecar, for make dev SIDECAR=none or the clusters named; DLV=1 debugs it.
+	@$(if $(CLUSTERS),set -- --control-kubeconfig="$(CONTROL_KUBECONFIG)" \
 		--target-kubeconfig="$(TARGET_KUBECONFIG)" --namespace="$(CONTROL_NAMESPACE)" \
-		--leader-elect=$(LEADER_ELECT) --v=3 $(ARGS)
+		--leader-elect=$(LEADER_ELECT) --v=3,. $(JOIN)); \
+	exec $(SIDECAR_PATH) "$$@" $(ARGS)
 
 need = $(if $($(1)),,$(error $(1) is not set: $(2)))
 
@@ -75,6 +83,15 @@ start-inputs:
 	@$(call need,CONTROL_KUBECONFIG,the file that reaches the cluster with the Machines)
 	@$(call need,TARGET_KUBECONFIG,the file that reaches the cluster the machines join; "none" without one)
 	@$(call need,CONTROL_NAMESPACE,the namespace of the Machines in the control cluster)
+
+.PHONY: start-join
+start-join:
+	@test -f $(JOIN) && . $(JOIN) && kill -0 $$pid 2>/dev/null || { \
+		echo "There is no environment: run 'make dev SIDECAR=none' in another terminal," \
+			"or set CONTROL_KUBECONFIG, TARGET_KUBECONFIG and CONTROL_NAMESPACE." >&2; exit 2; }; \
+	test $$sidecar = none || { \
+		echo "The environment of 'make dev' has a sidecar of its own, and two would disturb each other:" \
+			"run 'make dev SIDECAR=none' instead." >&2; exit 2; }
 
 .PHONY: stackit
 stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmock/README.md shows it.
@@ -85,21 +102,34 @@ stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmoc
 build: ## Build the sidecar: bin/machine-controller, static and trimmed.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/machine-controller ./cmd/machine-controller
 
+# With what a debugger needs, and nothing optimised away.
+.PHONY: build-debug
+build-debug: $(BIN)/dlv
+	CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
+
+# What needs a control plane mostly waits, so it runs side by side.
 .PHONY: test
-test: test-unit test-e2e test-integration ## All tests: test-unit, test-e2e and test-integration.
+test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integration.
+	@$(MAKE) -j3 test-e2e test-localenv test-integration
 
+# The race detector makes tests ten times as slow, so it runs them in short mode: what is
+# large there is small. LARGE_PKGS, which have such tests, run once more in full without it.
+LARGE_PKGS := ./pkg/provider ./test/simulation ./test/load
 .PHONY: test-unit
-test-unit: race-note ## Tests that need no control plane, with the race detector.
-	@$(unit_pkgs); $(GO) test $(RACE) -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+test-unit: race-note ## Tests that need no control plane: short with the race detector, then in full.
+	@$(unit_pkgs); $(GO) test $(RACE) -short -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+	@$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
 
-# One package after the other: each starts control planes, and their waits are
-# limited. Not with -p 1, which would also build on one core. With -v, so that the
-# seed and the result of the chaos show.
+# Specs mostly wait for the manager's fixed steps: four processes keep two cores busy.
+PROCS ?= 4
 .PHONY: test-e2e
-test-e2e: race-note ## End-to-end tests on a local environment; the first run builds it.
-	@pkgs=$$($(GO) list $(E2E_PKGS)) || exit 1; failed=; for pkg in $$pkgs; do \
-		$(GO) test $(RACE) -v -shuffle=on -count=1 -timeout 60m $(TESTFLAGS) $$pkg || failed="$$failed $$pkg"; \
-	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+test-e2e: $(BIN)/ginkgo race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
+	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --timeout=60m \
+		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
+
+.PHONY: test-localenv
+test-localenv: race-note ## Tests of the local environment itself.
+	$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $(LOCALENV_PKG)
 
 # Without the race detector: what runs in the test's process is MCM's.
 .PHONY: test-integration
@@ -110,7 +140,6 @@ test-integration: ## MCM's own integration suite on a local environment, about 3
 race-note:
 	@$(if $(RACE),:,echo "No C compiler found: testing without the race detector.")
 
-# With the race detector, in test-unit, there is time for a few seeds only.
 SEEDS ?= 2000
 .PHONY: simulate
 simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
@@ -124,7 +153,7 @@ soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (0: until stopped)
 	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants
-mutants: ## Break the driver's rules one by one: each time a test must fail. Takes long.
+mutants: ## Break the driver's rules one by one: each time a test must fail. 30 minutes.
 	@$(GO) run ./hack/mutants $(ARGS)
 
 # Compared with hack/bench/baseline.txt, whose head names the machine it was taken
@@ -168,6 +197,10 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 	done
 
 ##@ Check
+
+.PHONY: check
+check: lint tidy ## What to run while you edit: lint, tidy, and the unit tests in short mode.
+	@$(unit_pkgs); $(GO) test -short $(TESTFLAGS) $$pkgs
 
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
@@ -224,13 +257,21 @@ vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities; needs its datab
 clean: ## Remove everything built.
 	rm -rf $(BIN) coverage.*
 
-# Pinned tools, rebuilt when their module changes.
+# Pinned tools, rebuilt when their module changes. Ginkgo's is that of its library.
+$(BIN)/ginkgo: go.mod
+	$(GO) build -o $@ github.com/onsi/ginkgo/v2/ginkgo
+	@touch $@
+
 $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
 	$(GO) build -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 	$(GO) build -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
+	@touch $@
+
+$(BIN)/dlv: hack/tools/delve/go.mod hack/tools/delve/go.sum
+	$(GO) build -C hack/tools/delve -o "$(CURDIR)/$@" github.com/go-delve/delve/cmd/dlv
 	@touch $@
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum

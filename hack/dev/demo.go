@@ -50,9 +50,9 @@ type stepTime struct {
 }
 
 // demo takes the tour. It fails if a step is late or anything is left at the end.
-func demo(ctx context.Context, v *view, t timing) error {
+func demo(ctx context.Context, v *view, chosen choice) error {
 	begin := time.Now()
-	env, err := start(ctx, v, t)
+	env, err := start(ctx, v, chosen)
 	if err != nil {
 		return causeOf(ctx, err)
 	}

@@ -26,10 +26,15 @@ const settle = "--stackit-settle=5s"
 
 // start starts an environment that reports to the view. Its lines say what is
 // slow, which matters on the first run.
-func start(ctx context.Context, v *view, t timing) (*localenv.Env, error) {
-	return localenv.Start(ctx,
+func start(ctx context.Context, v *view, chosen choice) (*localenv.Env, error) {
+	options := []localenv.Option{
 		localenv.WithProgress(v.progress), localenv.WithSidecarArgs(settle),
-		localenv.WithCloudOptions(iaasmock.WithBootDuration(t.boot), iaasmock.WithDeleteDuration(t.remove)))
+		localenv.WithCloudOptions(iaasmock.WithBootDuration(chosen.boot), iaasmock.WithDeleteDuration(chosen.remove)),
+	}
+	if chosen.sidecar == noSidecar {
+		options = append(options, localenv.WithoutSidecar())
+	}
+	return localenv.Start(ctx, options...)
 }
 
 func applySamples(ctx context.Context, env *localenv.Env) error {
@@ -46,11 +51,11 @@ func applySamples(ctx context.Context, env *localenv.Env) error {
 }
 
 // dev runs the samples until somebody asks it to end, which is success.
-func dev(ctx context.Context, v *view, t timing) error {
-	env, err := start(ctx, v, t)
+func dev(ctx context.Context, v *view, chosen choice) error {
+	env, err := start(ctx, v, chosen)
 	if err == nil {
 		defer stop(env, v)
-		err = stay(ctx, env, v)
+		err = stay(ctx, env, v, chosen.sidecar)
 	}
 	if err = causeOf(ctx, err); errors.Is(err, errInterrupted) {
 		return nil
@@ -58,12 +63,20 @@ func dev(ctx context.Context, v *view, t timing) error {
 	return err
 }
 
-func stay(ctx context.Context, env *localenv.Env, v *view) error {
+func stay(ctx context.Context, env *localenv.Env, v *view, sidecar string) error {
 	v.progress("applying samples/")
 	if err := applySamples(ctx, env); err != nil {
 		return err
 	}
+	leave, err := leaveJoinFile(env, sidecar)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), env.CloudURL())
+	if sidecar == noSidecar {
+		v.say(withoutSidecar)
+	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
@@ -98,6 +111,12 @@ Try:
   curl -s %s/admin/state
 
 Ctrl-C stops everything.`
+
+const withoutSidecar = `
+There is no sidecar: Machines wait. Start the one in the working tree, as often as you
+change it:
+
+  make start           # its flags go into ARGS; DLV=1 runs it under delve`
 
 // stop ends the environment and says so: it takes a few seconds.
 func stop(env *localenv.Env, v *view) {

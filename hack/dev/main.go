@@ -22,10 +22,12 @@ import (
 )
 
 const usage = `Usage:
-  go run ./hack/dev dev  [--boot 5s] [--delete 3s]   start, apply samples/, stay until Ctrl-C
+  go run ./hack/dev dev  [--boot 5s] [--delete 3s] [--sidecar own]
+                                                     start, apply samples/, stay until Ctrl-C
   go run ./hack/dev demo [--boot 2s] [--delete 1s]   3 machines up, 5, another class, down to 0
 
 --boot is how long a server takes to become ACTIVE, --delete how long to be gone.
+--sidecar none leaves the sidecar to you: make start.
 `
 
 // errInterrupted is why a command ends when somebody asked it to.
@@ -42,19 +44,26 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 		_, _ = fmt.Fprint(stderr, usage)
 		return 2
 	}
-	command, timing := pick(args[0])
+	command, choice := pick(args[0])
 	if command == nil {
 		_, _ = fmt.Fprint(stderr, usage)
 		return 2
 	}
 	flags := pflag.NewFlagSet(args[0], pflag.ContinueOnError)
 	flags.Usage = func() { _, _ = fmt.Fprint(stderr, usage) }
-	flags.DurationVar(&timing.boot, "boot", timing.boot, "")
-	flags.DurationVar(&timing.remove, "delete", timing.remove, "")
+	flags.DurationVar(&choice.boot, "boot", choice.boot, "")
+	flags.DurationVar(&choice.remove, "delete", choice.remove, "")
+	if args[0] == "dev" {
+		flags.StringVar(&choice.sidecar, "sidecar", choice.sidecar, "")
+	}
 	if err := flags.Parse(args[1:]); errors.Is(err, pflag.ErrHelp) {
 		return 0
 	} else if err != nil {
 		_, _ = fmt.Fprintf(stderr, "%v\n%s", err, usage)
+		return 2
+	}
+	if choice.sidecar != ownSidecar && choice.sidecar != noSidecar {
+		_, _ = fmt.Fprintf(stderr, "--sidecar is %q, must be %s or %s\n", choice.sidecar, ownSidecar, noSidecar)
 		return 2
 	}
 	ctx, end := untilInterrupted()
@@ -62,7 +71,7 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	// A reader that has gone (make demo | head) is to end us as Ctrl-C does, not
 	// where we stand: the signal would leave folders behind.
 	signal.Ignore(syscall.SIGPIPE)
-	err := command(ctx, newView(stdout, end), timing)
+	err := command(ctx, newView(stdout, end), choice)
 	switch {
 	case err == nil:
 		return 0
@@ -75,21 +84,28 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	}
 }
 
-// timing is how long the mock takes for things.
-type timing struct {
+// choice is what a command's flags choose: how long the mock takes to boot a server and to
+// remove it, and who starts the sidecar.
+type choice struct {
 	boot, remove time.Duration
+	sidecar      string
 }
 
-// pick returns the command of this name with its usual timing, nil if there is
-// none.
-func pick(name string) (func(context.Context, *view, timing) error, timing) {
+// The environment has a sidecar of its own, or none.
+const (
+	ownSidecar = "own"
+	noSidecar  = "none"
+)
+
+// pick returns the command of this name with its defaults, nil if there is none.
+func pick(name string) (func(context.Context, *view, choice) error, choice) {
 	switch name {
 	case "dev":
-		return dev, timing{boot: 5 * time.Second, remove: 3 * time.Second}
+		return dev, choice{boot: 5 * time.Second, remove: 3 * time.Second, sidecar: ownSidecar}
 	case "demo":
-		return demo, timing{boot: 2 * time.Second, remove: time.Second}
+		return demo, choice{boot: 2 * time.Second, remove: time.Second, sidecar: ownSidecar}
 	default:
-		return nil, timing{}
+		return nil, choice{}
 	}
 }
 

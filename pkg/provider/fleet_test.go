@@ -30,6 +30,15 @@ type fleet struct {
 	took map[string]time.Duration
 }
 
+// many is how many machines a test with many of them has: a fourth in short mode. The race
+// detector makes the full size take minutes.
+func many(machines int) int {
+	if testing.Short() {
+		return machines / 4
+	}
+	return machines
+}
+
 func newFleet(t testing.TB, machines, workers int, options ...iaasmock.Option) *fleet {
 	t.Helper()
 	c := &fleet{rig: newRig(t, append([]iaasmock.Option{
@@ -215,7 +224,7 @@ func (c *fleet) keepOther() *v1alpha1.Machine {
 // takes 8 s to delete a server.
 func newFleetToDelete(t testing.TB) *fleet {
 	t.Helper()
-	return newFleet(t, 200, 50, iaasmock.WithLatency(0, 0), iaasmock.WithDeleteDuration(8*time.Second))
+	return newFleet(t, many(200), many(50), iaasmock.WithLatency(0, 0), iaasmock.WithDeleteDuration(8*time.Second))
 }
 
 // timeToDelete brings all machines up, and tells how long DeleteMachine takes for all.

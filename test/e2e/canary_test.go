@@ -18,6 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -40,7 +41,7 @@ type canaries struct {
 
 // watchSecrets collects the bootstrap tokens that pass through the cloud, and
 // looks for canaries when the suite ends.
-func watchSecrets(env *localenv.Env) {
+func watchSecrets(env *localenv.Env, suite conformance.TB) {
 	c := &canaries{env: env, tokens: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -52,10 +53,10 @@ func watchSecrets(env *localenv.Env) {
 			c.collect()
 		}
 	}()
-	DeferCleanup(func(ctx SpecContext) {
+	suite.Cleanup(func() {
 		cancel()
 		<-done
-		c.expectSilence(ctx)
+		c.expectSilence(context.Background())
 	})
 }
 

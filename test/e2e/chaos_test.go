@@ -35,7 +35,7 @@ const (
 	healTimeout = 12 * time.Minute
 )
 
-var _ = Describe("Chaos", func() {
+var _ = Describe("Chaos", longest, func() {
 	It("ends with the Machines that are wanted, one server each, and nothing else", func(ctx SpecContext) {
 		duration, seed := chaosSettings()
 		AddReportEntry(fmt.Sprintf("%s=%d %s=%s", chaosSeedVariable, seed, chaosDurationVariable, duration), ReportEntryVisibilityAlways)

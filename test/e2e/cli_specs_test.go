@@ -22,9 +22,9 @@ const cliTimeout = 8 * time.Minute
 
 var _ = Describe("The stackit CLI", func() {
 	It("shows the server of a Machine", func(ctx SpecContext) {
-		stackit := newCLI(ctx, env.CloudURL())
-		stackit.authenticate(ctx, env.ServiceAccountKey())
-		c := newCluster(env)
+		c := sharedCluster(ctx)
+		stackit := newCLI(ctx, c.env.CloudURL())
+		stackit.authenticate(ctx, c.env.ServiceAccountKey())
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
 		c.createMachine(ctx, "seen-by-cli", "small")

@@ -16,7 +16,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = Describe("The console of the mock", func() {
+var _ = Describe("The console of the mock", long, func() {
 	// healTimeout allows for the time in which the sidecar takes a class for
 	// exhausted without asking.
 	const healTimeout = time.Minute + upTimeout

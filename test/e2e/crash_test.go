@@ -80,7 +80,7 @@ func (c *cluster) restartSidecar(ctx context.Context) {
 	Expect(c.env.StartSidecar(ctx)).To(Succeed())
 }
 
-var _ = Describe("When the sidecar is killed", func() {
+var _ = Describe("When the sidecar is killed", long, func() {
 	const count = 5
 	var c *cluster
 	var verify func()
@@ -141,7 +141,7 @@ var _ = Describe("When the sidecar is killed", func() {
 	})
 })
 
-var _ = Describe("When the service-account key is rotated", func() {
+var _ = Describe("When the service-account key is rotated", long, func() {
 	It("while machines are being created, nothing fails", func(ctx SpecContext) {
 		const count = 5
 		c := newCluster(startEnvironment(ctx, localenv.WithCloudOptions(
@@ -165,7 +165,7 @@ var _ = Describe("When the service-account key is rotated", func() {
 	})
 })
 
-var _ = Describe("When lists lag behind for longer than servers boot", func() {
+var _ = Describe("When lists lag behind for longer than servers boot", longest, func() {
 	It("200 machines get one server each", func(ctx SpecContext) {
 		const count = 200
 		c := newCluster(startEnvironment(ctx,

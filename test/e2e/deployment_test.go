@@ -10,9 +10,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-var _ = Describe("A MachineDeployment", func() {
+var _ = Describe("A MachineDeployment", long, func() {
 	It("comes up, is scaled up and down, and rolls to another MachineClass", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "before", specWith(nil))
 		c.createClass(ctx, "after", specWith(providerSpec{"machineType": "g2i.4"}))
@@ -20,7 +20,7 @@ var _ = Describe("A MachineDeployment", func() {
 			GinkgoHelper()
 			Eventually(ctx, c.running).WithTimeout(upTimeout + downTimeout).WithPolling(poll).Should(HaveLen(count))
 			Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(count), "Machines that are going")
-			Expect(env.Cloud().Servers()).To(And(HaveLen(count),
+			Expect(c.env.Cloud().Servers()).To(And(HaveLen(count),
 				HaveEach(And(HaveField("Status", iaasmock.StatusActive), HaveField("MachineType", machineType)))))
 		}
 
@@ -38,7 +38,7 @@ var _ = Describe("A MachineDeployment", func() {
 
 		By("rolling to another class")
 		change(ctx, c, deployment, func() { deployment.Spec.Template.Spec.Class.Name = "after" })
-		Eventually(env.Cloud().Servers).WithTimeout(upTimeout + downTimeout).WithPolling(poll).
+		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout + downTimeout).WithPolling(poll).
 			Should(HaveEach(HaveField("MachineType", "g2i.4")))
 		expectMachines(2, "g2i.4")
 	})

@@ -13,9 +13,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-var _ = Describe("Wrong input", func() {
+var _ = Describe("Wrong input", long, func() {
 	It("in the providerSpec is told field by field, and heals at once when the class is fixed", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		class := c.createClass(ctx, "wrong", providerSpec{
 			"imageId":          "ubuntu",
@@ -30,14 +30,14 @@ var _ = Describe("Wrong input", func() {
 			HaveField("Status.LastOperation.Description", And(
 				ContainSubstring("providerSpec.machineType"), ContainSubstring("providerSpec.imageId"), ContainSubstring("providerSpec.bootVolume"),
 				ContainSubstring("providerSpec.allowedAddresses"), ContainSubstring("providerSpec.volumes")))))
-		Expect(env.Cloud().Servers()).To(BeEmpty())
+		Expect(c.env.Cloud().Servers()).To(BeEmpty())
 
 		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
 		Eventually(ctx, c.machine("misconfigured")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
 	})
 
 	It("in the Secret is told field by field, and heals within 3 minutes when the Secret is fixed", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		secret := c.createSecret(ctx, func(data map[string][]byte) {
 			data["projectId"] = []byte("my-project")
 			data["networkId"] = []byte("my-network")
@@ -49,12 +49,12 @@ var _ = Describe("Wrong input", func() {
 			havePhase(v1alpha1.MachineCrashLoopBackOff),
 			HaveField("Status.LastOperation.Description", And(
 				ContainSubstring("secret.projectId"), ContainSubstring("secret.networkId"), ContainSubstring("secret.serviceAccountKey")))))
-		Expect(env.Cloud().Servers()).To(BeEmpty())
+		Expect(c.env.Cloud().Servers()).To(BeEmpty())
 
 		change(ctx, c, secret, func() {
 			secret.Data["projectId"] = []byte(iaasmock.DefaultProjectID)
 			secret.Data["networkId"] = []byte(iaasmock.DefaultNetworkID)
-			secret.Data["serviceAccountKey"] = env.ServiceAccountKey()
+			secret.Data["serviceAccountKey"] = c.env.ServiceAccountKey()
 		})
 		Eventually(ctx, c.machine("locked-out")).WithTimeout(3*time.Minute + upTimeout).WithPolling(poll).
 			Should(havePhase(v1alpha1.MachineRunning))

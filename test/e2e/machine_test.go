@@ -22,7 +22,7 @@ func havePhase(phase v1alpha1.MachinePhase) OmegaMatcher {
 
 var _ = Describe("A Machine", func() {
 	It("becomes a server and a Node, and is gone without a trace", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		machine := c.createMachine(ctx, "single", "small")
@@ -43,11 +43,11 @@ var _ = Describe("A Machine", func() {
 	})
 
 	It("is deleted while its server is still being created", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		machine := c.createMachine(ctx, "short-lived", "small")
-		Eventually(env.Cloud().Servers).WithPolling(poll / 10).WithTimeout(upTimeout).
+		Eventually(c.env.Cloud().Servers).WithPolling(poll / 10).WithTimeout(upTimeout).
 			Should(ConsistOf(HaveField("Status", iaasmock.StatusCreating)))
 		Expect(c.Delete(ctx, machine)).To(Succeed())
 		// The manager comes back to a deletion that met a running creation after 3
@@ -57,7 +57,7 @@ var _ = Describe("A Machine", func() {
 	})
 
 	It("gets its server with every field of the providerSpec", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "full", providerSpec{
 			"region":              iaasmock.DefaultRegion,
@@ -102,7 +102,7 @@ var _ = Describe("A Machine", func() {
 	})
 
 	It("boots with the Secret's userData, its placeholders replaced, in the Secret's network", func(ctx SpecContext) {
-		c := newCluster(env)
+		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "addresses", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
 		c.createMachine(ctx, "with-user-data", "addresses")

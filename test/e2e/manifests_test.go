@@ -34,8 +34,8 @@ import (
 
 var _ = Describe("The manifests", func() {
 	It("under samples/ are valid, are taken by the API server, and make machines", func(ctx SpecContext) {
-		c := newCluster(env)
-		Expect(env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
+		c := sharedCluster(ctx)
+		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
 
 		var classes v1alpha1.MachineClassList
 		Expect(c.List(ctx, &classes)).To(Succeed())
@@ -44,26 +44,27 @@ var _ = Describe("The manifests", func() {
 			expectValid(ctx, c, &class)
 		}
 		deployment := &v1alpha1.MachineDeployment{}
-		Expect(c.Get(ctx, client.ObjectKey{Namespace: env.Namespace(), Name: "worker"}, deployment)).To(Succeed())
+		Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: "worker"}, deployment)).To(Succeed())
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 1))
 	})
 
 	It("on the README's front page make a machine", func(ctx SpecContext) {
-		c := newCluster(env)
-		for _, object := range frontPage() {
-			Expect(env.Apply(ctx, object)).To(Succeed())
+		c := sharedCluster(ctx)
+		for _, object := range frontPage(c.env.ServiceAccountKey()) {
+			Expect(c.env.Apply(ctx, object)).To(Succeed())
 		}
 		c.createMachine(ctx, "front-page", "worker")
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(1))
 	})
 
 	It("under kubernetes/ are taken by the API server", func(ctx SpecContext) {
+		c := sharedCluster(ctx)
 		for _, folder := range []string{"kubernetes", "kubernetes/control", "kubernetes/target"} {
 			By(folder)
 			objects := render(folder)
 			for _, object := range objects {
-				Expect(env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
-				DeferCleanup(deleteObject, object)
+				Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+				DeferCleanup(c.deleteObject, object)
 			}
 		}
 	})
@@ -101,8 +102,8 @@ var _ = Describe("The manifests", func() {
 	})
 })
 
-// frontPage returns the manifests of README.md, with the mock's values.
-func frontPage() []*unstructured.Unstructured {
+// frontPage returns the manifests of README.md, with the mock's values and this key.
+func frontPage(key []byte) []*unstructured.Unstructured {
 	GinkgoHelper()
 	page, err := os.ReadFile(filepath.Join(root(), "README.md"))
 	Expect(err).NotTo(HaveOccurred())
@@ -110,7 +111,7 @@ func frontPage() []*unstructured.Unstructured {
 	Expect(block).NotTo(BeNil(), "README.md has no YAML")
 	text := strings.NewReplacer(
 		"<UUID of the project>", iaasmock.DefaultProjectID, "<UUID of an image>", iaasmock.DefaultImageID,
-		"<UUID of a network>", iaasmock.DefaultNetworkID, "<JSON of a service-account key>", string(env.ServiceAccountKey()),
+		"<UUID of a network>", iaasmock.DefaultNetworkID, "<JSON of a service-account key>", string(key),
 	).Replace(string(block[1]))
 	objects, err := localenv.ParseManifests([]byte(text))
 	Expect(err).NotTo(HaveOccurred())
@@ -196,11 +197,11 @@ func (c *cluster) createPodOn(ctx context.Context, node string) *corev1.Pod {
 	return pod
 }
 
-func deleteObject(ctx SpecContext, object *unstructured.Unstructured) {
+func (c *cluster) deleteObject(ctx SpecContext, object *unstructured.Unstructured) {
 	if object.GetNamespace() == "" && object.GetKind() == "Namespace" {
 		return // nothing here would ever finish its deletion
 	}
-	Expect(client.IgnoreNotFound(env.Client().Delete(ctx, object))).To(Succeed())
+	Expect(client.IgnoreNotFound(c.env.Client().Delete(ctx, object))).To(Succeed())
 }
 
 func root() string {

@@ -4,17 +4,20 @@
 package e2e_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -36,39 +39,84 @@ const (
 	poll        = 250 * time.Millisecond
 )
 
-// env is shared by the specs that need nothing special.
-var env *localenv.Env
+// Specs that take minutes begin first, so that no process is left with one at the end.
+const (
+	longest = SpecPriority(2)
+	long    = SpecPriority(1)
+)
 
 func TestE2E(t *testing.T) {
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "End to end")
 }
 
-var _ = BeforeSuite(func(ctx SpecContext) {
-	env = startEnvironment(ctx, localenv.WithSidecarArgs("--v=10"))
-	watchSecrets(env)
-}, NodeTimeout(12*time.Minute))
+// shared is the environment of the specs that need nothing special: one in each of
+// Ginkgo's processes, from the first spec that asks for it to the end of the suite.
+var shared struct {
+	env  *localenv.Env
+	ends suiteEnds
+}
 
-// startEnvironment starts a local environment that stops with the current node's
-// scope: the suite's, or a spec's.
+var _ = AfterSuite(func() { shared.ends.run() })
+
+// suiteEnds is a conformance.TB whose cleanups run when the suite ends.
+type suiteEnds []func()
+
+func (*suiteEnds) Helper() {}
+
+func (s *suiteEnds) Cleanup(end func()) { *s = append(*s, end) }
+
+func (*suiteEnds) Errorf(format string, args ...any) { Fail(fmt.Sprintf(format, args...)) }
+
+// run runs all of them, also after one that fails.
+func (s *suiteEnds) run() {
+	for _, end := range *s {
+		defer end()
+	}
+}
+
+// sharedCluster is newCluster in the shared environment.
+func sharedCluster(ctx context.Context) *cluster {
+	GinkgoHelper()
+	if shared.env == nil {
+		shared.env = startUntil(ctx, &shared.ends, localenv.WithSidecarArgs("--v=10"))
+		watchSecrets(shared.env, &shared.ends)
+	}
+	return newCluster(shared.env)
+}
+
+// startEnvironment starts a local environment for one spec.
 func startEnvironment(ctx context.Context, options ...localenv.Option) *localenv.Env {
+	GinkgoHelper()
+	return startUntil(ctx, GinkgoT(), options...)
+}
+
+// startUntil starts a local environment that stops with t.
+func startUntil(ctx context.Context, t conformance.TB, options ...localenv.Option) *localenv.Env {
 	GinkgoHelper()
 	started, err := localenv.Start(ctx, append([]localenv.Option{
 		localenv.WithProgressWriter(GinkgoWriter),
-		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(GinkgoT(), cloud) }),
+		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(t, cloud) }),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration)),
 	}, options...)...)
 	Expect(err).NotTo(HaveOccurred())
-	DeferCleanup(func() {
+	t.Cleanup(func() {
 		err := started.Err()
-		if CurrentSpecReport().Failed() {
-			showLogs(started)
-		}
 		started.Stop()
 		Expect(err).NotTo(HaveOccurred(), "a part of the environment ended by itself")
 	})
 	return started
 }
+
+// The slowest specs are those to make shorter first.
+var _ = ReportAfterSuite("slowest specs", func(report Report) {
+	specs := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)
+	slices.SortFunc(specs, func(a, b SpecReport) int { return cmp.Compare(b.RunTime, a.RunTime) })
+	fmt.Println("\nThe slowest specs:")
+	for _, spec := range specs[:min(len(specs), 10)] {
+		fmt.Printf("%8s  %s\n", spec.RunTime.Round(time.Second), spec.FullText())
+	}
+})
 
 // controllerLogs returns what the controllers have logged, those that the
 // environment has.
@@ -86,11 +134,12 @@ func controllerLogs(env *localenv.Env) map[localenv.Part]string {
 	return logs
 }
 
-// showLogs hands on what the controllers logged when a spec fails.
-func showLogs(env *localenv.Env) {
+// showLogs hands on what the controllers have logged since the spec began.
+func (c *cluster) showLogs() {
 	GinkgoHelper()
-	for part, logs := range controllerLogs(env) {
+	for part, logs := range controllerLogs(c.env) {
 		const most = 20000
+		logs = logs[c.logged[part]:]
 		if len(logs) > most {
 			logs = logs[len(logs)-most:]
 		}
@@ -102,22 +151,27 @@ func showLogs(env *localenv.Env) {
 type cluster struct {
 	env *localenv.Env
 	client.Client
-	// attachments are the NICs and volumes of the cloud before the spec.
+	// attachments are the NICs and volumes of the cloud before the spec, logged is how much
+	// the controllers had logged.
 	attachments map[string]string
+	logged      map[localenv.Part]int
 }
 
 // newCluster returns the environment for one spec. When the spec ends, its
 // Machines are deleted, and the cloud must not hold anything of ours.
 func newCluster(env *localenv.Env) *cluster {
 	GinkgoHelper()
-	c := &cluster{env: env, Client: env.Client(), attachments: attachments(env.Cloud())}
+	c := &cluster{env: env, Client: env.Client(), attachments: attachments(env.Cloud()), logged: map[localenv.Part]int{}}
+	for part, logs := range controllerLogs(env) {
+		c.logged[part] = len(logs)
+	}
 	DeferCleanup(c.deleteEverything, NodeTimeout(5*time.Minute))
 	return c
 }
 
 func (c *cluster) deleteEverything(ctx SpecContext) {
 	if CurrentSpecReport().Failed() {
-		showLogs(c.env)
+		c.showLogs()
 	}
 	c.expectNoSecrets(ctx)
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -29,7 +30,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-var duration = flag.Duration("load", time.Minute, "how long to keep the driver busy")
+var duration = flag.Duration("load", 0, "how long to keep the driver busy; 0 means 1 minute, with -short 10 seconds")
 
 // workers take a Machine each through its life.
 const workers = 60
@@ -39,10 +40,17 @@ const reconciles = 50
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if *duration == 0 {
+		*duration = time.Minute
+		if testing.Short() {
+			*duration = 10 * time.Second
+		}
+	}
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)
 	_ = flags.Set("logtostderr", "false")
 	_ = flags.Set("stderrthreshold", "FATAL")
+	klog.SetOutput(io.Discard) // or it makes files in the temporary folder
 	os.Exit(m.Run())
 }
 

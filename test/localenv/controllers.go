@@ -47,9 +47,18 @@ func (e *Env) StartManager(ctx context.Context) error {
 // answers on /healthz. Start has done so already; it is for use after
 // KillSidecar.
 func (e *Env) StartSidecar(ctx context.Context) error {
-	return e.startController(ctx, PartSidecar, e.programs.sidecar, e.sidecarEnvironment(),
-		// The rates Gardener sets.
-		append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...))
+	return e.startController(ctx, PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), e.sidecarArgs())
+}
+
+// SidecarCommand returns the flags and the variables ("NAME=value") with which another
+// machine-controller works in this environment: those of its own, but for the port.
+func (e *Env) SidecarCommand() (args, variables []string) {
+	return append(e.controllerArgs(), e.sidecarArgs()...), append(e.CloudEnvironment(), e.settings.sidecarEnv...)
+}
+
+// sidecarArgs are the rates Gardener sets, and what the settings add.
+func (e *Env) sidecarArgs() []string {
+	return append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...)
 }
 
 // KillManager ends machine-controller-manager with SIGKILL and returns when it
@@ -76,7 +85,8 @@ func (e *Env) controllerService(part Part, path string, env, extra []string) ser
 		part:  part,
 		ports: 1,
 		command: func(ports []int) command {
-			return command{path: path, env: env, args: append(e.controllerArgs(ports[0]), extra...)}
+			args := append(e.controllerArgs(), "--port="+strconv.Itoa(ports[0]))
+			return command{path: path, env: env, args: append(args, extra...)}
 		},
 		ready: func(ctx context.Context, ports []int) error {
 			return httpOK(ctx, e.probe, controllerURL(ports[0])+"/healthz", "")
@@ -86,7 +96,7 @@ func (e *Env) controllerService(part Part, path string, env, extra []string) ser
 
 // controllerArgs are the flags both controllers have. The manager's integration
 // suite finds processes by their first flag, hence the order.
-func (e *Env) controllerArgs(port int) []string {
+func (e *Env) controllerArgs() []string {
 	control := e.controllerKubeconfig()
 	target := control
 	if e.settings.targetless {
@@ -97,7 +107,6 @@ func (e *Env) controllerArgs(port int) []string {
 		"--target-kubeconfig=" + target,
 		"--namespace=" + e.settings.namespace,
 		"--address=127.0.0.1",
-		"--port=" + strconv.Itoa(port),
 		// There is one of each, and a restarted one must not wait for a lease.
 		"--leader-elect=false",
 		"--v=2",

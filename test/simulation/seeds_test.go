@@ -19,17 +19,29 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "run this seed only; with -v, show what happened")
-	seeds   = flag.Int("seeds", defaultSeeds, "how many seeds to run")
-	nth     = flag.Int("nth", defaultNth, "run every n-th life of those in which one thing goes wrong")
+	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 500, with -short 20")
+	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means all, with -short every 40th")
 	soak    = flag.Bool("soak", false, "run seeds from the clock until something is found, or -timeout")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	setDefault(seeds, 500, 20)
+	setDefault(nth, 1, 40)
 	ListenToLogs()
 	simulationKeys() // outside of any bubble
 	secrets()
 	os.Exit(m.Run())
+}
+
+// setDefault sets a flag that was not given.
+func setDefault(value *int, full, short int) {
+	if *value == 0 && testing.Short() {
+		*value = short
+	}
+	if *value == 0 {
+		*value = full
+	}
 }
 
 var someFailed atomic.Bool

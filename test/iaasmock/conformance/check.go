@@ -78,7 +78,7 @@ func (x exchange) checkRequest(input *openapi3filter.RequestValidationInput) err
 	x.request.Body = io.NopCloser(bytes.NewReader(x.requestBody))
 	refused := openapi3filter.ValidateRequest(context.Background(), input)
 	if refused == nil {
-		return nil
+		return x.checkFittingRequest()
 	}
 	message := serviceNames.Replace(firstLine(refused))
 	switch {
@@ -86,6 +86,16 @@ func (x exchange) checkRequest(input *openapi3filter.RequestValidationInput) err
 		return x.deviation("accepted, but the document says: %s", message)
 	case x.status == http.StatusBadRequest && x.message() != message:
 		return x.deviation("refused with\n\t%s\n\tbut the service says\n\t%s", x.message(), message)
+	}
+	return nil
+}
+
+// checkFittingRequest: what fits the document may be refused, but not by its schemas.
+func (x exchange) checkFittingRequest() error {
+	for _, words := range []string{"request body has an error: doesn't match schema", "parameter "} {
+		if strings.HasPrefix(x.message(), words) {
+			return x.deviation("refused in the words for what does not fit the document, but it fits")
+		}
 	}
 	return nil
 }

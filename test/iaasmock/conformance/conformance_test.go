@@ -73,6 +73,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"a bad request refused", "POST", servers, `{"machineType":"c2i.2"}`, 400, refusal, ""},
 		{"a bad request refused in other words", "POST", servers, "{}", 400, `{"code":400,"msg":"no"}`, "but the service says"},
 		{"a good request refused", "POST", servers, goodBody, 400, `{"code":400,"msg":"machine type is not valid"}`, ""},
+		{"a good request refused by the schema", "POST", servers, goodBody, 400, refusal, "but it fits"},
 		{"an operation there is not", "GET", "/v2/elsewhere", "", 200, "{}", "the document says"},
 		{"no operation", "GET", "/v2/elsewhere", "", 404, "{}", ""},
 		{"a method there is not", "PUT", servers, "", 405, "{}", ""},

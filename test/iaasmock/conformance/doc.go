@@ -15,7 +15,8 @@
 //   - a request that was answered with success fits the document; one that fits
 //     may be refused all the same, since the cloud knows more than its document;
 //   - a request that was refused with 400, and that the document refuses, was
-//     refused in the words of kin-openapi, which are the service's;
+//     refused in the words of kin-openapi, which are the service's; one that fits
+//     was not refused in such words;
 //   - the answer has a documented status, and a body as documented for it, down
 //     to no property that is not documented;
 //   - the call is counted under the document's operationId.

@@ -51,7 +51,7 @@ func TestAddressesAreUniqueAndComeBack(t *testing.T) {
 }
 
 func TestChosenAddresses(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	nics := inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
 	chosen := m.want(201, "POST", nics, object{"ipv4": "10.0.7.7"})
 	if chosen["ipv4"] != "10.0.7.7" {

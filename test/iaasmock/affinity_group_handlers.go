@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"net/http"
 	"slices"
 	"time"
 
@@ -76,7 +75,9 @@ func (c *Cloud) createAffinityGroup(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	if !slices.Contains(affinityPolicies, payload.Policy) {
-		return nil, newError(http.StatusBadRequest, "The affinity group policy is not supported")
+		// Source: the document: possible values of AffinityGroupPolicy; the words are in the
+		// tests of the BOSH CPI for STACKIT.
+		return nil, badRequest("The affinity group policy is not supported")
 	}
 	c.locked(func(time.Time) {
 		group := &AffinityGroup{

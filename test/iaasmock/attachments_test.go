@@ -165,7 +165,7 @@ func TestVolumeChanges(t *testing.T) {
 }
 
 func TestPerformanceClasses(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	if got := m.list("/volume-performance-classes"); len(got) != 5 {
 		t.Errorf("listed %v", got)
 	}

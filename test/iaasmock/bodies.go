@@ -40,6 +40,8 @@ func (r *request) decode(name string, s *schema.Schema, payload any) *apiError {
 		}
 	}
 	if err := json.Unmarshal(r.body[:decoder.InputOffset()], payload); err != nil {
+		// Source: the document: its generator's tags show that the service decodes bodies into
+		// Go types; so a number may be too large for one, or text may be no base64.
 		return badBody("failed to decode request body: %v", err)
 	}
 	return nil
@@ -53,6 +55,10 @@ func (r *request) decodeOptional(name string, s *schema.Schema, payload any) *ap
 	return r.decode(name, s, payload)
 }
 
+// badBody is the answer to a body that the document's schema does not allow.
+//
+// Source: the document's schemas, in kin-openapi's words, which are the service's: see
+// terraform-provider-stackit issue 1501.
 func badBody(format string, args ...any) *apiError {
 	return badRequest("request body has an error: %s", fmt.Sprintf(format, args...))
 }
@@ -76,6 +82,7 @@ func checkPathVars(vars map[string]string) *apiError {
 			continue
 		}
 		if err := s.Check(vars[name]); err != nil {
+			// Source: the document: the parameter's schema; the words are kin-openapi's.
 			return badRequest("parameter %q in path has an error: %v", name, err)
 		}
 	}

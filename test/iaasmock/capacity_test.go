@@ -70,7 +70,7 @@ func TestCapacityComesBack(t *testing.T) {
 }
 
 func TestResize(t *testing.T) {
-	m := openMock(t, iaasmock.WithCapacity("m2i.8", "", 0))
+	m := strictMock(t, iaasmock.WithCapacity("m2i.8", "", 0))
 	id, server := m.running(nil)
 	for _, wanted := range []string{"c2i.2", "c2i.3"} {
 		if got := m.want(400, "POST", server+"/resize", object{"machineType": wanted})["msg"]; got != "machine type is not valid" {

@@ -127,8 +127,7 @@ type SecurityGroupRule struct {
 	Ports *[2]int64
 	// ICMP are type and code; nil for all.
 	ICMP *[2]int64
-	// IPRange and RemoteSecurityGroupID say who is at the other end: at most one
-	// of them is set.
+	// IPRange and RemoteSecurityGroupID say who is at the other end.
 	IPRange               string
 	RemoteSecurityGroupID string
 	CreatedAt             time.Time
@@ -163,7 +162,9 @@ type Snapshot struct {
 	ProjectID string
 	Region    string
 	// VolumeID is the volume's, which may be gone.
-	VolumeID         string
+	VolumeID string
+	// Status is SnapshotAvailable or SnapshotError; empty means available.
+	Status           string
 	Name             string
 	Description      string
 	AvailabilityZone string

@@ -18,7 +18,7 @@ import (
 )
 
 func TestKeypairs(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	made := m.want(201, "POST", "/v2/keypairs", object{"name": "mine", "publicKey": sshKey, "labels": object{"a": "b"}})
 	// As ssh-keygen -l -E md5 prints it.
 	if made["fingerprint"] != "27:c6:3f:84:be:6f:a4:5e:eb:f9:4d:6e:bd:c8:bb:48" || made["publicKey"] != sshKey {
@@ -50,7 +50,7 @@ func TestKeypairs(t *testing.T) {
 }
 
 func TestImagesWaitForTheirContent(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	answer := m.want(201, "POST", inRegion+"/images", object{"name": "mine", "diskFormat": "qcow2", "minDiskSize": 15})
 	id, upload := answer["id"].(string), answer["uploadUrl"].(string)
 	path := inRegion + "/images/" + id
@@ -101,7 +101,7 @@ func TestImagesWaitForTheirContent(t *testing.T) {
 }
 
 func TestImageChanges(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	path := m.made(201, inRegion+"/images", object{"name": "mine", "diskFormat": "raw", "protected": true, "config": object{"uefi": true, "eufi": true}})
 	if answer := m.want(403, "DELETE", path, nil); !strings.Contains(answer["msg"].(string), "protected") {
 		t.Errorf("a protected image: %v", answer)
@@ -125,7 +125,7 @@ func TestImageChanges(t *testing.T) {
 }
 
 func TestAffinityGroups(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	if answer := m.want(400, "POST", inRegion+"/affinity-groups", object{"name": "a", "policy": "affinity"}); answer["msg"] != "The affinity group policy is not supported" {
 		t.Errorf("a policy there is not: %v", answer)
 	}

@@ -92,4 +92,11 @@ const (
 const (
 	VolumeAvailable = "AVAILABLE"
 	VolumeAttached  = "ATTACHED"
+	VolumeError     = "ERROR"
+)
+
+// Snapshot states.
+const (
+	SnapshotAvailable = "AVAILABLE"
+	SnapshotError     = "ERROR"
 )

@@ -79,6 +79,7 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 // faultAnswer is the answer that a fault with a Status gives.
 func faultAnswer(f *Fault) answer {
 	if f.Body == "" && f.ContentType == "" {
+		// Source: whoever has injected the fault wants it.
 		return errorAnswer(newError(f.Status, "%s", http.StatusText(f.Status)))
 	}
 	contentType := f.ContentType

@@ -186,9 +186,11 @@ func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 func readBody(r *http.Request) ([]byte, *apiError) {
 	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
 	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		// Source: none; the mock does not have the memory for it.
 		return nil, newError(http.StatusRequestEntityTooLarge, "Request Entity Too Large")
 	}
 	if err != nil {
+		// Source: none; the client has broken off, there is nothing to accept.
 		return nil, badRequest("request body has an error: %v", err)
 	}
 	return body, nil

@@ -78,23 +78,16 @@ func (r *request) sees(i *Image) bool {
 	return (i.ProjectID == "" || i.ProjectID == r.project()) && (i.Region == "" || i.Region == r.region())
 }
 
-// imageOf finds an image to make a disk from.
-func (c *Cloud) imageOf(r *request, id string) (Image, *apiError) {
+func (c *Cloud) findImage(r *request, id string) (*Image, bool) {
 	image, ok := c.images.get(id)
-	if !ok || !r.sees(image) {
-		return Image{}, notFound("image")
-	}
-	if image.Status != ImageAvailable {
-		return Image{}, badRequest("Image %s is not active.", id)
-	}
-	return *image, nil
+	return image, ok && r.sees(image)
 }
 
 // withImage runs f on the image that the path names.
 func (c *Cloud) withImage(r *request, f func(i *Image, now time.Time) *apiError) (err *apiError) {
 	c.locked(func(now time.Time) {
-		image, ok := c.images.get(r.vars["imageId"])
-		if !ok || !r.sees(image) {
+		image, ok := c.findImage(r, r.vars["imageId"])
+		if !ok {
 			err = notFound("image")
 			return
 		}
@@ -106,7 +99,7 @@ func (c *Cloud) withImage(r *request, f func(i *Image, now time.Time) *apiError)
 // withOwnImage is withImage for what only the owner may do.
 func (c *Cloud) withOwnImage(r *request, f func(i *Image, now time.Time) *apiError) *apiError {
 	return c.withImage(r, func(i *Image, now time.Time) *apiError {
-		if i.ProjectID != r.project() {
+		if i.ProjectID != r.project() { // by the document, it has to be inside the project
 			return forbidden()
 		}
 		return f(i, now)
@@ -140,7 +133,7 @@ func (c *Cloud) createImage(r *request) (view any, err *apiError) {
 	}
 	c.locked(func(now time.Time) {
 		image := &Image{ID: c.ids.uuid(), ProjectID: r.project(), Region: r.region(), Status: ImageCreating, CreatedAt: now}
-		if err = image.change(payload, now); err != nil {
+		if err = c.changeImage(image, payload, now); err != nil {
 			return
 		}
 		secret := c.ids.uuid()
@@ -157,7 +150,7 @@ func (c *Cloud) updateImage(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	err = c.withOwnImage(r, func(i *Image, now time.Time) *apiError {
-		if err := i.change(payload, now); err != nil {
+		if err := c.changeImage(i, payload, now); err != nil {
 			return err
 		}
 		view = showImage(i)
@@ -166,19 +159,22 @@ func (c *Cloud) updateImage(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// change applies what the payload has. On error nothing is changed.
-func (i *Image) change(payload imagePayload, now time.Time) *apiError {
+// changeImage applies what the payload has. On error nothing is changed.
+func (c *Cloud) changeImage(i *Image, payload imagePayload, now time.Time) *apiError {
 	labels, err := mergeLabels(i.Labels, payload.Labels)
 	if err != nil {
 		return err
 	}
 	for _, size := range []*int64{payload.MinDiskSize, payload.MinRAM} {
 		if size != nil && *size < 0 {
-			return badRequest("minDiskSize and minRam must not be negative")
+			if err := c.unconfirmed(badRequest("minDiskSize and minRam must not be negative")); err != nil {
+				return err
+			}
 		}
 	}
 	if payload.DiskFormat != nil {
 		if !slices.Contains(diskFormats, *payload.DiskFormat) {
+			// Source: the document: possible values of DiskFormat.
 			return badRequest("disk format %q is not supported", *payload.DiskFormat)
 		}
 		i.DiskFormat = *payload.DiskFormat
@@ -208,7 +204,8 @@ func set[T any](field, value *T) {
 func (c *Cloud) deleteImage(r *request) (any, *apiError) {
 	return nil, c.withOwnImage(r, func(i *Image, _ time.Time) *apiError {
 		if i.Protected {
-			return newError(403, "Image %s is protected and cannot be deleted.", i.ID)
+			// Source: the document: ImageProtected's description; the 403 is the mock's choice.
+			return newError(http.StatusForbidden, "Image %s is protected and cannot be deleted.", i.ID)
 		}
 		c.images.remove(i.ID)
 		for secret, image := range c.uploads {
@@ -240,16 +237,19 @@ func (c *Cloud) serveUpload(w http.ResponseWriter, r *http.Request) {
 	known := false
 	c.locked(func(time.Time) { _, known = c.uploads[secret] })
 	if !known {
+		// Source: RFC 9110, 15.5.5: the address leads to nothing, or no more.
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
 	if r.Method != http.MethodPut {
+		// Source: RFC 9110, 15.5.6.
 		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
 	sum := sha512.New()
 	size, err := io.Copy(sum, r.Body)
 	if err != nil {
+		// Source: none; the client has broken off, there is nothing to accept.
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"bytes"
 	"crypto/md5" //nolint:gosec // fingerprints of SSH keys are MD5
 	"encoding/base64"
 	"encoding/binary"
@@ -69,9 +70,11 @@ func (c *Cloud) createKeypair(r *request) (view any, err *apiError) {
 	if err := r.decode("CreateKeyPairPayload", schema.CreateKeypair, &payload); err != nil {
 		return nil, err
 	}
-	sum, ok := fingerprint(payload.PublicKey)
-	if !ok {
-		return nil, badRequest("Keypair data is invalid: failed to generate fingerprint")
+	sum, valid := fingerprint(payload.PublicKey)
+	if !valid {
+		if err := c.unconfirmed(badRequest("Keypair data is invalid: failed to generate fingerprint")); err != nil {
+			return nil, err
+		}
 	}
 	labels, err := mergeLabels(nil, payload.Labels)
 	if err != nil {
@@ -82,6 +85,7 @@ func (c *Cloud) createKeypair(r *request) (view any, err *apiError) {
 	}
 	c.locked(func(now time.Time) {
 		if _, taken := c.keypairs.get(payload.Name); taken {
+			// Source: the document: CreateKeyPair's description; 409 of CreateKeyPair.
 			err = conflict()
 			return
 		}
@@ -121,26 +125,18 @@ func (c *Cloud) deleteKeypair(r *request) (any, *apiError) {
 	})
 }
 
-// fingerprint is the MD5 of an authorized_keys line's key. It is false if the
+// fingerprint is the MD5 of an authorized_keys line's key. It is not valid if the
 // key is not of the type that the line names.
-func fingerprint(line string) (string, bool) {
-	fields := strings.Fields(line)
-	if len(fields) < 2 {
-		return "", false
-	}
+func fingerprint(line string) (text string, valid bool) {
+	fields := append(strings.Fields(line), "", "")
+	kind := fields[0]
 	key, err := base64.StdEncoding.DecodeString(fields[1])
-	if err != nil || len(key) < 4 {
-		return "", false
-	}
-	// A key begins with its type, after four bytes of the type's length.
-	length, rest := int(binary.BigEndian.Uint32(key)), key[4:]
-	if length > len(rest) || string(rest[:length]) != fields[0] {
-		return "", false
-	}
 	sum := md5.Sum(key) //nolint:gosec // as above
 	pairs := make([]string, len(sum))
 	for i, b := range sum {
 		pairs[i] = hex.EncodeToString([]byte{b})
 	}
-	return strings.Join(pairs, ":"), true
+	// A key begins with its type, after four bytes of the type's length.
+	begin := binary.BigEndian.AppendUint32(nil, uint32(len(kind))) //nolint:gosec // a few letters
+	return strings.Join(pairs, ":"), err == nil && bytes.HasPrefix(key, append(begin, kind...))
 }

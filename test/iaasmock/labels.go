@@ -26,9 +26,11 @@ const (
 func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
 	for _, key := range slices.Sorted(maps.Keys(change)) {
 		if key == "" || utf8.RuneCountInString(key) > maxLabelLength {
+			// Source: the document: Labels' description.
 			return nil, badRequest("label key %q must have between 1 and %d characters", key, maxLabelLength)
 		}
 		if strings.HasPrefix(key, reservedLabelPrefix) {
+			// Source: the document: Labels' description.
 			return nil, badRequest("label key %q uses the reserved prefix %q", key, reservedLabelPrefix)
 		}
 	}
@@ -39,6 +41,7 @@ func mergeLabels(current map[string]string, change map[string]any) (map[string]s
 func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
 	for _, key := range slices.Sorted(maps.Keys(change)) {
 		if key == "" || utf8.RuneCountInString(key) > maxMetadataLength {
+			// Source: the document: Metadata's description.
 			return nil, badRequest("metadata key %q must have between 1 and %d characters", key, maxMetadataLength)
 		}
 	}
@@ -56,10 +59,12 @@ func mergeStrings(current map[string]string, change map[string]any, what string,
 			delete(merged, key)
 		case string:
 			if utf8.RuneCountInString(value) > maxLength {
+				// Source: the document: Labels' and Metadata's descriptions.
 				return nil, badRequest("%s %q: the value must not exceed %d characters", what, key, maxLength)
 			}
 			merged[key] = value
 		default:
+			// Source: the document: Labels' and Metadata's descriptions have a pattern for values.
 			return nil, badRequest("%s %q: the value must be a string", what, key)
 		}
 	}
@@ -67,10 +72,12 @@ func mergeStrings(current map[string]string, change map[string]any, what string,
 }
 
 // selector reads label_selector. Every form clients are known to send is in the
-// grammar of Kubernetes.
+// grammar of Kubernetes, and what they saw refused is not.
 func (r *request) selector() (labels.Selector, *apiError) {
 	selector, err := labels.Parse(r.URL.Query().Get("label_selector"))
 	if err != nil {
+		// Source: pull request 88 of the public STACKIT provider for machine-controller-manager
+		// saw the words for a comma at the end, which are those of Kubernetes.
 		return nil, badRequest("invalid label_selector: %v", err)
 	}
 	return selector, nil
@@ -83,16 +90,18 @@ var (
 	labelValueRule = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])*$`)
 )
 
-// checkLabelRules looks at the labels of a decoded body. A null value takes a
-// label away, so that only its key counts.
+// checkLabelRules looks at the labels of a decoded body, if WithStrictLabels. A null
+// value takes a label away, so that only its key counts.
 func checkLabelRules(body any) *apiError {
 	object, _ := body.(map[string]any)
 	labels, _ := object["labels"].(map[string]any)
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if !obeys(key, labelKeyRule) {
+			// Source: the document: Labels' description.
 			return badRequest("label key %q does not match %s", key, labelKeyRule)
 		}
 		if value, isText := labels[key].(string); isText && !obeys(value, labelValueRule) {
+			// Source: the document: Labels' description.
 			return badRequest("label %q: the value %q does not match %s", key, value, labelValueRule)
 		}
 	}

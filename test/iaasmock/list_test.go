@@ -171,7 +171,7 @@ func TestServerLabelsOption(t *testing.T) {
 }
 
 func TestUpdates(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	id := m.create(object{"labels": object{"a": "1", "b": "2"}})
 	m.clock.Step(boot + time.Second)
 	m.want(200, "PATCH", inRegion+"/servers/"+id, object{"name": "renamed", "labels": object{"a": nil, "c": "3"}, "metadata": object{"m": "1"}})

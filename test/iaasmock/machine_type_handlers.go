@@ -60,11 +60,13 @@ func machineTypeFilter(condition string) (func(MachineType) (bool, *apiError), *
 	}
 	program, err := expr.Compile(condition, expr.Env(filterFields{}), expr.AsBool())
 	if err != nil {
+		// Source: the document: filter is an expression of expr-lang.
 		return nil, badRequest("invalid filter: %v", err)
 	}
 	return func(t MachineType) (bool, *apiError) {
 		result, err := expr.Run(program, filterFields{Disk: t.Disk, ExtraSpecs: t.ExtraSpecs, Name: t.Name, RAM: t.RAM, VCPUs: t.VCPUs})
 		if err != nil {
+			// Source: the document: filter is an expression of expr-lang.
 			return false, badRequest("invalid filter: %v", err)
 		}
 		ok, _ := result.(bool)

@@ -13,6 +13,13 @@ import (
 // errNoAddress is what a full network answers with.
 var errNoAddress = errors.New("no free address")
 
+// addressInUse is the error of an address that another NIC has.
+type addressInUse string
+
+func (a addressInUse) Error() string {
+	return fmt.Sprintf("IP address %s is already in use", string(a))
+}
+
 // nic is a NIC and when its addresses show.
 type nic struct {
 	NIC
@@ -52,6 +59,17 @@ func newNetwork(n Network, now time.Time) (*network, error) {
 		return nil, fmt.Errorf("network %s: %w", n.ID, err)
 	}
 	return &network{Network: n, v4: v4, v6: v6}, nil
+}
+
+// foreign is an address that the NIC asks for and the network does not have.
+func (n *network) foreign(nic *NIC) string {
+	switch {
+	case !n.v4.has(nic.IPv4):
+		return nic.IPv4
+	case !n.v6.has(nic.IPv6):
+		return nic.IPv6
+	}
+	return ""
 }
 
 // assign gives the NIC the addresses it asks for, or any, and a MAC.
@@ -107,16 +125,23 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	return &addressPool{prefix: parsed, gateway: parsed.Addr().Next(), first: first, last: last, next: first, used: map[netip.Addr]bool{}}, nil
 }
 
-// take reserves the wanted address, or the next free one if none is wanted.
-// An address just given back is not used again at once.
-func (p *addressPool) take(wanted string) (string, error) {
-	if p == nil {
-		if wanted != "" {
-			return "", newError(400, "IP address %s is not valid for the network", wanted)
-		}
-		return "", nil
+// has is true for "", too.
+func (p *addressPool) has(address string) bool {
+	if address == "" {
+		return true
 	}
-	if wanted != "" {
+	addr, err := netip.ParseAddr(address)
+	return p != nil && err == nil && addr.Compare(p.first) >= 0 && addr.Compare(p.last) <= 0
+}
+
+// take reserves the wanted address, or the next free one if none is wanted.
+// An address just given back is not used again at once. An address of
+// another prefix is not reserved.
+func (p *addressPool) take(wanted string) (string, error) {
+	switch {
+	case p == nil || !p.has(wanted):
+		return wanted, nil
+	case wanted != "":
 		return p.takeThis(wanted)
 	}
 	for start, addr := p.next, p.next; ; {
@@ -137,11 +162,11 @@ func (p *addressPool) take(wanted string) (string, error) {
 
 func (p *addressPool) takeThis(wanted string) (string, error) {
 	addr, err := netip.ParseAddr(wanted)
-	if err != nil || addr.Compare(p.first) < 0 || addr.Compare(p.last) > 0 {
-		return "", newError(400, "IP address %s is not valid for the network", wanted)
+	if err != nil {
+		return "", err
 	}
 	if p.used[addr] {
-		return "", newError(409, "IP address %s is already in use", wanted)
+		return "", addressInUse(wanted)
 	}
 	p.used[addr] = true
 	return addr.String(), nil

@@ -4,8 +4,8 @@
 package iaasmock
 
 import (
-	"net/http"
 	"net/netip"
+	"strings"
 	"time"
 )
 
@@ -50,8 +50,10 @@ type networkFamilyPayload struct {
 	VPCRangeID  string       `json:"vpcNetworkRangeId"`
 }
 
-// gatewayIn is the gateway asked for, else the one that is there.
-func (p *networkFamilyPayload) gatewayIn(pool *addressPool) (netip.Addr, *apiError) {
+func (p *networkFamilyPayload) inVPCRange() bool { return p != nil && p.VPCRangeID != "" }
+
+// gatewayIn is the gateway asked for, wherever that is, else the one that is there.
+func (c *Cloud) gatewayIn(pool *addressPool, p *networkFamilyPayload) (netip.Addr, *apiError) {
 	if p == nil || pool == nil {
 		return pool.currentGateway(), nil
 	}
@@ -61,12 +63,12 @@ func (p *networkFamilyPayload) gatewayIn(pool *addressPool) (netip.Addr, *apiErr
 	if p.Gateway.value == "" {
 		return netip.Addr{}, nil
 	}
-	address, err := netip.ParseAddr(p.Gateway.value)
-	if err != nil || !pool.prefix.Contains(address) {
-		return netip.Addr{}, badRequest("gateway %s is not in %s", p.Gateway.value, pool.prefix)
-	}
-	if address != pool.gateway && pool.used[address] {
-		return netip.Addr{}, newError(http.StatusBadRequest, "IP address %s is already in use", address)
+	address, err := netip.ParseAddr(strings.TrimSpace(p.Gateway.value))
+	switch {
+	case err != nil || !pool.prefix.Contains(address):
+		return address, c.unconfirmed(badRequest("gateway %s is not in %s", p.Gateway.value, pool.prefix))
+	case address != pool.gateway && pool.used[address]:
+		return address, c.unconfirmed(badRequest("IP address %s is already in use", address))
 	}
 	return address, nil
 }
@@ -131,20 +133,18 @@ func (p *networkFamilyPayload) choose(taken []netip.Prefix, area string, length 
 	if p == nil {
 		return "", nil
 	}
-	if p.VPCRangeID != "" {
-		return "", notFound("VPC network range") // there are none in the mock
-	}
 	if p.Prefix == "" {
 		if p.PrefixLength > 0 {
 			length = p.PrefixLength
 		}
 		return freePrefix(taken, netip.MustParsePrefix(area), length)
 	}
-	wanted, err := netip.ParsePrefix(p.Prefix)
-	if err != nil {
-		return "", badRequest("prefix %s is not valid", p.Prefix)
+	wanted, _ := netip.ParsePrefix(p.Prefix)
+	if !wanted.IsValid() {
+		return p.Prefix, nil // newNetwork says why
 	}
 	if overlapping(taken, wanted) != nil {
+		// Source: the document: 409 of CreateNetwork; that prefixes must not overlap is the mock's choice.
 		return "", conflict()
 	}
 	return wanted.Masked().String(), nil
@@ -154,6 +154,7 @@ func (p *networkFamilyPayload) choose(taken []netip.Prefix, area string, length 
 // taken.
 func freePrefix(taken []netip.Prefix, area netip.Prefix, length int) (string, *apiError) {
 	if length < area.Bits() {
+		// Source: the document: 409 of CreateNetwork.
 		return "", conflict()
 	}
 	candidate := netip.PrefixFrom(area.Addr(), length)
@@ -169,6 +170,7 @@ func freePrefix(taken []netip.Prefix, area netip.Prefix, length int) (string, *a
 		}
 		candidate = netip.PrefixFrom(end.Next(), length)
 	}
+	// Source: the document: 409 of CreateNetwork.
 	return "", conflict()
 }
 

@@ -66,7 +66,7 @@ func showFamily(p *addressPool, nameservers []string) *networkFamilyView {
 func (c *Cloud) withNetwork(r *request, f func(n *network, now time.Time) *apiError) (err *apiError) {
 	c.locked(func(now time.Time) {
 		var network *network
-		if network, err = c.networkOf(r, r.vars["networkId"]); err == nil {
+		if network, err = c.networkOf(r); err == nil {
 			err = f(network, now)
 		}
 	})
@@ -92,6 +92,9 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 	if err := r.decode("CreateNetworkPayload", schema.CreateNetwork, &payload); err != nil {
 		return nil, err
 	}
+	if err := c.checkReferences(payload); err != nil {
+		return nil, err
+	}
 	c.locked(func(now time.Time) {
 		if err = c.allowNetwork(r.project(), r.region()); err != nil {
 			return
@@ -102,10 +105,11 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 		}
 		made, failed := newNetwork(wanted, now)
 		if failed != nil {
+			// Source: none; nothing can be in a network of this prefix.
 			err = badRequest("%v", failed)
 			return
 		}
-		if err = made.update(payload, now); err != nil {
+		if err = c.changeNetwork(made, payload, now); err != nil {
 			return
 		}
 		made.begin("CREATING", now.Add(c.networkDelay))
@@ -120,8 +124,11 @@ func (c *Cloud) updateNetwork(r *request) (any, *apiError) {
 	if err := r.decode("PartialUpdateNetworkPayload", schema.UpdateNetwork, &payload); err != nil {
 		return nil, err
 	}
+	if err := c.checkReferences(payload); err != nil {
+		return nil, err
+	}
 	return nil, c.withNetwork(r, func(n *network, now time.Time) *apiError {
-		if err := n.update(payload, now); err != nil {
+		if err := c.changeNetwork(n, payload, now); err != nil {
 			return err
 		}
 		n.begin("UPDATING", now.Add(c.networkDelay))
@@ -129,24 +136,31 @@ func (c *Cloud) updateNetwork(r *request) (any, *apiError) {
 	})
 }
 
-// update applies what the payload has, except prefixes. On error nothing is
+// checkReferences looks at what the mock has none of: a network works without them.
+func (c *Cloud) checkReferences(payload networkPayload) *apiError {
+	switch {
+	case payload.RoutingTableID != "":
+		return c.unconfirmed(noSuch("routing table"))
+	case payload.VPCID != "":
+		return c.unconfirmed(noSuch("VPC"))
+	case payload.IPv4.inVPCRange() || payload.IPv6.inVPCRange():
+		return c.unconfirmed(noSuch("VPC network range"))
+	}
+	return nil
+}
+
+// changeNetwork applies what the payload has, except prefixes. On error nothing is
 // changed.
-func (n *network) update(payload networkPayload, now time.Time) *apiError {
-	if payload.RoutingTableID != "" {
-		return notFound("routing table") // there are none in the mock
-	}
-	if payload.VPCID != "" {
-		return notFound("VPC") // nor these
-	}
+func (c *Cloud) changeNetwork(n *network, payload networkPayload, now time.Time) *apiError {
 	labels, err := mergeLabels(n.Labels, payload.Labels)
 	if err != nil {
 		return err
 	}
-	gateway4, err := payload.IPv4.gatewayIn(n.v4)
+	gateway4, err := c.gatewayIn(n.v4, payload.IPv4)
 	if err != nil {
 		return err
 	}
-	gateway6, err := payload.IPv6.gatewayIn(n.v6)
+	gateway6, err := c.gatewayIn(n.v6, payload.IPv6)
 	if err != nil {
 		return err
 	}
@@ -170,6 +184,7 @@ func (n *network) update(payload networkPayload, now time.Time) *apiError {
 func (c *Cloud) deleteNetwork(r *request) (any, *apiError) {
 	return nil, c.withNetwork(r, func(n *network, now time.Time) *apiError {
 		if slices.ContainsFunc(c.nics.all(), func(nic *nic) bool { return nic.NetworkID == n.ID }) {
+			// Source: the document: DeleteNetwork's description; 409 of DeleteNetwork.
 			return conflict()
 		}
 		if n.change != networkDeleting {

@@ -84,7 +84,7 @@ func TestNetworksOfALength(t *testing.T) {
 }
 
 func TestNetworkUpdates(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	path := networks + "/" + iaasmock.DefaultDualStackNetworkID
 	m.clock.Step(time.Minute)
 	m.want(202, "PATCH", path, object{
@@ -126,7 +126,7 @@ func TestNetworkUpdates(t *testing.T) {
 }
 
 func TestNetworksTakeTime(t *testing.T) {
-	m := openMock(t, iaasmock.WithNetworkDuration(time.Second))
+	m := strictMock(t, iaasmock.WithNetworkDuration(time.Second))
 	path := m.made(202, networks, object{"name": "a"})
 	status := func(want string) {
 		t.Helper()

@@ -62,19 +62,31 @@ func (c *Cloud) showNIC(n *nic, now time.Time) nicView {
 	return view
 }
 
-// nicOf finds a NIC in the request's project and region.
-func (c *Cloud) nicOf(r *request, id string) (*nic, *apiError) {
+// findNIC finds a NIC in the request's project and region.
+func (c *Cloud) findNIC(r *request, id string) (*nic, bool) {
 	nic, ok := c.nics.get(id)
-	if !ok || nic.ProjectID != r.project() || nic.Region != r.region() {
+	return nic, ok && r.covers(nic.ProjectID, nic.Region)
+}
+
+// nicOf is the NIC that the path names.
+func (c *Cloud) nicOf(r *request) (*nic, *apiError) {
+	nic, ok := c.findNIC(r, r.vars["nicId"])
+	if !ok {
 		return nil, notFound("network interface")
 	}
 	return nic, nil
 }
 
-// networkOf finds a network in the request's project and region.
-func (c *Cloud) networkOf(r *request, id string) (*network, *apiError) {
+// findNetwork finds a network in the request's project and region.
+func (c *Cloud) findNetwork(r *request, id string) (*network, bool) {
 	network, ok := c.networks.get(id)
-	if !ok || network.ProjectID != r.project() || network.Region != r.region() {
+	return network, ok && r.covers(network.ProjectID, network.Region)
+}
+
+// networkOf is the network that the path names.
+func (c *Cloud) networkOf(r *request) (*network, *apiError) {
+	network, ok := c.findNetwork(r, r.vars["networkId"])
+	if !ok {
 		return nil, notFound("network")
 	}
 	return network, nil
@@ -85,11 +97,11 @@ func (c *Cloud) withNetworkNIC(r *request, f func(n *network, nic *nic, now time
 	var err *apiError
 	c.locked(func(now time.Time) {
 		var network *network
-		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
+		if network, err = c.networkOf(r); err != nil {
 			return
 		}
 		var nic *nic
-		if nic, err = c.nicOf(r, r.vars["nicId"]); err != nil {
+		if nic, err = c.nicOf(r); err != nil {
 			return
 		}
 		if nic.NetworkID != network.ID {
@@ -107,7 +119,7 @@ func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
 
 func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
 	var err *apiError
-	c.locked(func(time.Time) { _, err = c.networkOf(r, r.vars["networkId"]) })
+	c.locked(func(time.Time) { _, err = c.networkOf(r) })
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +146,7 @@ func (c *Cloud) listNICs(r *request, want func(*nic) bool) (any, *apiError) {
 func (c *Cloud) getProjectNIC(r *request) (view any, err *apiError) {
 	c.locked(func(now time.Time) {
 		var nic *nic
-		if nic, err = c.nicOf(r, r.vars["nicId"]); err == nil {
+		if nic, err = c.nicOf(r); err == nil {
 			view = c.showNIC(nic, now)
 		}
 	})
@@ -156,10 +168,11 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 	}
 	c.locked(func(now time.Time) {
 		var network *network
-		if network, err = c.networkOf(r, r.vars["networkId"]); err != nil {
+		if network, err = c.networkOf(r); err != nil {
 			return
 		}
 		if network.change == networkDeleting {
+			// Source: the document: 409 of CreateNic.
 			err = conflict()
 			return
 		}
@@ -173,6 +186,11 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		if err = c.changeNIC(r, nic, payload); err != nil {
 			return
 		}
+		if address := network.foreign(&nic.NIC); address != "" {
+			if err = c.unconfirmed(badRequest("IP address %s is not valid for the network", address)); err != nil {
+				return
+			}
+		}
 		if failed := network.assign(&nic.NIC); failed != nil {
 			err = addressError(failed)
 			return
@@ -185,10 +203,12 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 }
 
 func addressError(err error) *apiError {
-	if refused := (*apiError)(nil); errors.As(err, &refused) {
-		return refused
+	if used := addressInUse(""); errors.As(err, &used) {
+		// Source: the document: 409 of CreateNic.
+		return newError(http.StatusConflict, "%v", used)
 	}
-	return newError(409, "No more IP addresses available on the network")
+	// Source: none; there is no address left to give.
+	return newError(http.StatusConflict, "No more IP addresses available on the network")
 }
 
 func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
@@ -216,7 +236,9 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	if groups := payload.SecurityGroups; groups != nil {
 		for _, id := range *groups {
 			if group, ok := c.findSecurityGroup(r, id); !ok || group.ID != id {
-				return notFound("security group")
+				if err := c.unconfirmed(noSuch("security group")); err != nil {
+					return err
+				}
 			}
 		}
 		nic.SecurityGroups = *groups
@@ -237,10 +259,14 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	return nil
 }
 
+// deleteNIC also takes the NIC away from its server: the document has no conflict there.
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
-	err := c.withNetworkNIC(r, func(_ *network, nic *nic, _ time.Time) *apiError {
-		if nic.ServerID != "" {
-			return conflict()
+	err := c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
+		if s, attached := c.servers.get(nic.ServerID); attached {
+			if err := c.unconfirmed(conflict()); err != nil {
+				return err
+			}
+			s.NICIDs, s.UpdatedAt = withoutItem(s.NICIDs, nic.ID), now
 		}
 		c.removeNIC(nic)
 		return nil

@@ -151,7 +151,7 @@ func WithSeed(seed uint64) Option {
 // limitSettings are the options that make the cloud refuse, or run out of things.
 type limitSettings struct {
 	strictLabels  bool
-	oneBootDevice bool
+	unconfirmed   bool
 	wholePrefixes bool
 	quota         Quota
 	quotaCode     int
@@ -172,12 +172,12 @@ func WithStrictLabels() Option {
 	return func(s *settings) { s.limits.strictLabels = true }
 }
 
-// WithOneBootDevice refuses a server with an imageId and a bootVolume, with 400. Default:
-// off, the imageId is the boot volume's source unless that has one of its own. Whether the
-// real API refuses any of it is not known; a driver in production sends an imageId and a
-// bootVolume without a source.
-func WithOneBootDevice() Option {
-	return func(s *settings) { s.limits.oneBootDevice = true }
+// WithUnconfirmedRefusals refuses what the real API may refuse, too, but is not known to:
+// such as a server in a network that does not exist. README.md lists these refusals.
+// Default: off, such calls are accepted; a server that cannot be built as it was ordered
+// ends in ERROR.
+func WithUnconfirmedRefusals() Option {
+	return func(s *settings) { s.limits.unconfirmed = true }
 }
 
 // WithNormalisedPrefixes makes NICs show allowedAddresses as whole prefixes:

@@ -6,6 +6,7 @@ package iaasmock
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -83,6 +84,9 @@ func (n *nullableText) UnmarshalJSON(raw []byte) error {
 
 func (c *Cloud) seedPublicIP(seeded PublicIP) error {
 	seeded.Labels = orEmptyMap(seeded.Labels)
+	if !c.publicPool.has(seeded.IP) {
+		return fmt.Errorf("%s is not in %s", seeded.IP, publicPrefix)
+	}
 	ip, err := c.publicPool.take(seeded.IP)
 	if err != nil {
 		return err
@@ -96,15 +100,15 @@ func (c *Cloud) seedPublicIP(seeded PublicIP) error {
 	}
 	nic, ok := c.nics.get(nicID)
 	if !ok {
-		return notFound("network interface")
+		return fmt.Errorf("no NIC %s", nicID)
 	}
 	associate(&seeded, nic)
 	return nil
 }
 
-// publicIPOf finds a public IP in the request's project and region.
-func (c *Cloud) publicIPOf(r *request, id string) (*PublicIP, *apiError) {
-	ip, ok := c.publicIPs.get(id)
+// publicIPOf is the public IP that the path names.
+func (c *Cloud) publicIPOf(r *request) (*PublicIP, *apiError) {
+	ip, ok := c.publicIPs.get(r.vars["publicIpId"])
 	if !ok || !r.covers(ip.ProjectID, ip.Region) {
 		return nil, notFound("public ip")
 	}
@@ -153,7 +157,7 @@ func (c *Cloud) withPublicIP(r *request, f func(p *PublicIP) *apiError) *apiErro
 	var err *apiError
 	c.locked(func(time.Time) {
 		var ip *PublicIP
-		if ip, err = c.publicIPOf(r, r.vars["publicIpId"]); err == nil {
+		if ip, err = c.publicIPOf(r); err == nil {
 			err = f(ip)
 		}
 	})
@@ -169,19 +173,16 @@ func (c *Cloud) createPublicIP(r *request) (view any, err *apiError) {
 		if err = c.allowPublicIP(r.project(), r.region()); err != nil {
 			return
 		}
-		ip := &PublicIP{ID: c.newID(), ProjectID: r.project(), Region: r.region()}
-		if err = c.changePublicIP(r, ip, payload); err != nil {
-			return
-		}
 		address, failed := c.publicPool.take("")
 		if failed != nil {
-			c.dissociate(ip)
+			// Source: none; there is no address left to give.
 			err = newError(http.StatusTooManyRequests, "No more IP addresses available")
 			return
 		}
-		ip.IP = address
-		if nic, ok := c.nics.get(ip.NICID); ok {
-			nic.PublicIP = address
+		ip := &PublicIP{ID: c.newID(), ProjectID: r.project(), Region: r.region(), IP: address}
+		if err = c.changePublicIP(r, ip, payload); err != nil {
+			c.publicPool.release(address)
+			return
 		}
 		c.publicIPs.put(ip.ID, ip)
 		c.totals.PublicIPsCreated++
@@ -213,22 +214,34 @@ func (c *Cloud) changePublicIP(r *request, p *PublicIP, payload publicIPPayload)
 		return err
 	}
 	if wanted := payload.NetworkInterface; wanted.set && wanted.value != p.NICID {
-		var target *nic
-		if wanted.value != "" {
-			if target, err = c.nicOf(r, wanted.value); err != nil {
-				return err
-			}
-			if target.publicIPID != "" {
-				return badRequest("network interface %s has a public IP already", target.ID)
-			}
+		target, err := c.publicIPTarget(r, wanted.value)
+		if err != nil {
+			return err
 		}
 		c.dissociate(p)
 		if target != nil {
+			c.freePublicIP(target)
 			associate(p, target)
 		}
 	}
 	p.Labels = changed
 	return nil
+}
+
+// publicIPTarget is where a public IP is to lead; nil for nowhere, also where there is no
+// such NIC. The NIC's public IP so far has to make room.
+func (c *Cloud) publicIPTarget(r *request, id string) (*nic, *apiError) {
+	if id == "" {
+		return nil, nil
+	}
+	target, ok := c.findNIC(r, id)
+	switch {
+	case !ok:
+		return nil, c.unconfirmed(noSuch("network interface"))
+	case target.publicIPID != "":
+		return target, c.unconfirmed(badRequest("network interface %s has a public IP already", id))
+	}
+	return target, nil
 }
 
 // deletePublicIP is taken for an IP in use: the document has no 409 for it.

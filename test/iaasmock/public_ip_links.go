@@ -8,12 +8,13 @@ import "time"
 // addPublicIPToServer takes the server's first NIC that has none.
 func (c *Cloud) addPublicIPToServer(r *request) (any, *apiError) {
 	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
-		ip, err := c.publicIPOf(r, r.vars["publicIpId"])
+		ip, err := c.publicIPOf(r)
 		if err != nil {
 			return err
 		}
 		status := s.stateAt(now).status
 		if ip.NICID != "" || status == StatusCreating || status == StatusDeleting || status == StatusError {
+			// Source: the document: 409 of AddPublicIpToServer; the states are the mock's choice.
 			return conflict()
 		}
 		for _, id := range s.NICIDs {
@@ -22,13 +23,14 @@ func (c *Cloud) addPublicIPToServer(r *request) (any, *apiError) {
 				return nil
 			}
 		}
+		// Source: the document: 409 of AddPublicIpToServer.
 		return conflict()
 	})
 }
 
 func (c *Cloud) removePublicIPFromServer(r *request) (any, *apiError) {
 	return nil, c.withServer(r, func(s *server, _ time.Time) *apiError {
-		ip, err := c.publicIPOf(r, r.vars["publicIpId"])
+		ip, err := c.publicIPOf(r)
 		if err != nil {
 			return err
 		}

@@ -27,7 +27,7 @@ func (m *mock) wantLeadsTo(id, nicID string) {
 }
 
 func TestPublicIPs(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	id, ip := m.newPublicIP(object{"labels": object{"a": "b"}})
 	second, secondIP := m.newPublicIP(object{"networkInterface": iaasmock.DefaultNICID})
 	if !strings.HasPrefix(ip, "198.18.") || ip == secondIP {

@@ -110,6 +110,8 @@ func (c *Cloud) allowServer(project, region string, order quotaOrder) *apiError 
 	if exceeded == nil {
 		return nil
 	}
+	// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
+	// a quota exceeded is an error of the create call; code and words are WithQuotaRefusal's.
 	return newError(c.limits.quotaCode, "%s", fillQuotaText(c.limits.quotaText, exceeded))
 }
 
@@ -127,11 +129,11 @@ func fillQuotaText(text string, exceeded []demand) string {
 	).Replace(text)
 }
 
-// allowVolume answers with the 413 that the document has for CreateVolume, in
-// OpenStack's words.
+// allowVolume answers in OpenStack's words.
 func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
 	used, most := c.usage(project, region).Volumes, c.quotaOf(project).Volumes
 	if used+1 > most {
+		// Source: the document: a quota has a limit; 413 of CreateVolume.
 		return newError(http.StatusRequestEntityTooLarge,
 			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most)
 	}
@@ -144,6 +146,8 @@ func (c *Cloud) allowGigabytes(code int, project, region string, gigabytes int64
 	if used+gigabytes <= most {
 		return nil
 	}
+	// Source: the document: a quota has a limit; 413 of CreateVolume and CreateSnapshot, 409
+	// of ResizeVolume.
 	return newError(code, "VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
 		"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most, used)
 }
@@ -162,6 +166,8 @@ func (c *Cloud) allowPublicIP(project, region string) *apiError {
 // allowOne refuses one more, in OpenStack's words.
 func allowOne(code int, name string, used, most int64) *apiError {
 	if used+1 > most {
+		// Source: the document: a quota has a limit; where the operation has no 409, 413 or 429,
+		// the 403 is the mock's choice.
 		return newError(code, "Quota exceeded for resources: ['%s'].", name)
 	}
 	return nil

@@ -103,7 +103,7 @@ type Volume struct {
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	AvailabilityZone string `json:"availabilityZone"`
 	Bootable         bool   `json:"bootable"`
-	// Status is VolumeAvailable or VolumeAttached.
+	// Status is VolumeAvailable, VolumeAttached or VolumeError.
 	Status string `json:"status"`
 	// ServerID is empty while the volume is attached to nothing.
 	ServerID string `json:"serverId,omitempty"`

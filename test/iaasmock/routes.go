@@ -113,12 +113,16 @@ func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 			if candidate.method == r.Method {
 				return candidate.route, candidate.vars(segments), nil
 			}
+			// Source: kin-openapi's router, whose words are the service's.
 			miss = newError(http.StatusMethodNotAllowed, "method not allowed")
 		}
 	}
 	return route{operation: unknownOperation}, nil, miss
 }
 
+// notFoundRoute is the answer to a path that the mock does not know.
+//
+// Source: kin-openapi's router, whose words are the service's.
 func notFoundRoute() *apiError {
 	return newError(http.StatusNotFound, "no matching operation was found")
 }
@@ -159,6 +163,7 @@ func (c *Cloud) issueToken(r *request) (any, *apiError) {
 	response, err := c.tokens.Exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
 	var refusal *token.Refusal
 	if errors.As(err, &refusal) {
+		// Source: package token has one beside each.
 		return nil, newError(refusal.Status, "%s", refusal.Reason)
 	}
 	return response, nil

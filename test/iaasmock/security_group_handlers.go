@@ -142,6 +142,7 @@ func (c *Cloud) deleteSecurityGroup(r *request) (any, *apiError) {
 	return nil, c.withSecurityGroup(r, func(g *SecurityGroup, _ time.Time) *apiError {
 		for _, nic := range c.nics.all() {
 			if slices.Contains(nic.SecurityGroups, g.ID) {
+				// Source: the document: 409 of DeleteSecurityGroup.
 				return conflict()
 			}
 		}

@@ -122,14 +122,16 @@ func (c *Cloud) createSecurityGroupRule(r *request) (view any, err *apiError) {
 	if err := r.decode("CreateSecurityGroupRulePayload", schema.CreateSecurityGroupRule, &payload); err != nil {
 		return nil, err
 	}
-	rule, err := payload.rule()
+	rule, err := c.orderedRule(payload)
 	if err != nil {
 		return nil, err
 	}
 	err = c.withSecurityGroup(r, func(g *SecurityGroup, now time.Time) *apiError {
 		if id := payload.RemoteSecurityGroupID; id != "" {
 			if remote, ok := c.findSecurityGroup(r, id); !ok || remote.ID != id {
-				return notFound("security group")
+				if err := c.unconfirmed(noSuch("security group")); err != nil {
+					return err
+				}
 			}
 		}
 		if err := c.allowSecurityGroupRule(r.project(), r.region()); err != nil {
@@ -143,29 +145,31 @@ func (c *Cloud) createSecurityGroupRule(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// rule is what the payload asks for, if that makes sense. The document states
+// orderedRule is what the payload asks for, if that makes sense. The document states
 // which values there are, but not as a rule that its schema checks.
-func (p securityGroupRulePayload) rule() (SecurityGroupRule, *apiError) {
+func (c *Cloud) orderedRule(p securityGroupRulePayload) (SecurityGroupRule, *apiError) {
 	rule := SecurityGroupRule{
 		Description: p.Description, Direction: p.Direction, Ethertype: p.Ethertype,
 		IPRange: p.IPRange, RemoteSecurityGroupID: p.RemoteSecurityGroupID,
 	}
 	protocol, ok := protocolNumber(p.Protocol)
 	rule.Protocol = protocol
+	switch {
+	case !slices.Contains([]string{directionIngress, directionEgress}, p.Direction):
+		// Source: the document: possible values of BaseSecurityGroupRule's direction.
+		return rule, badRequest("direction %q is not supported", p.Direction)
+	case !slices.Contains([]string{ethertypeIPv4, ethertypeIPv6}, p.Ethertype):
+		// Source: the document: possible values of BaseSecurityGroupRule's ethertype.
+		return rule, badRequest("ethertype %q is not supported", p.Ethertype)
+	case !ok:
+		// Source: the document: possible values of ProtocolName.
+		return rule, badRequest("protocol %s is not supported", p.Protocol)
+	}
 	if err := p.checkDetails(protocol); err != nil {
 		return rule, err
 	}
-	switch {
-	case !slices.Contains([]string{directionIngress, directionEgress}, p.Direction):
-		return rule, badRequest("direction %q is not supported", p.Direction)
-	case !slices.Contains([]string{ethertypeIPv4, ethertypeIPv6}, p.Ethertype):
-		return rule, badRequest("ethertype %q is not supported", p.Ethertype)
-	case !ok:
-		return rule, badRequest("protocol %s is not supported", p.Protocol)
-	case p.IPRange != "" && p.RemoteSecurityGroupID != "":
-		return rule, badRequest("ipRange and remoteSecurityGroupId exclude each other")
-	case !fitsEthertype(p.IPRange, p.Ethertype):
-		return rule, badRequest("ipRange %s is not an %s range", p.IPRange, p.Ethertype)
+	if err := c.checkEnds(p, protocol); err != nil {
+		return rule, err
 	}
 	if p.PortRange != nil {
 		rule.Ports = &[2]int64{p.PortRange.Min, p.PortRange.Max}
@@ -179,12 +183,25 @@ func (p securityGroupRulePayload) rule() (SecurityGroupRule, *apiError) {
 // checkDetails checks what only some protocols have.
 func (p securityGroupRulePayload) checkDetails(protocol *int64) *apiError {
 	switch {
-	case p.PortRange != nil && (protocol == nil || !hasPorts(*protocol)):
-		return badRequest("portRange needs a protocol with ports")
 	case p.PortRange != nil && p.PortRange.Min > p.PortRange.Max:
+		// Source: the document: descriptions of PortRange's min and max.
 		return badRequest("portRange: min must not be greater than max")
 	case p.ICMPParameters != nil && (protocol == nil || !isICMP(*protocol)):
+		// Source: the document: descriptions of ICMPParameters' type and code.
 		return badRequest("icmpParameters need protocol icmp or ipv6-icmp")
+	}
+	return nil
+}
+
+// checkEnds looks at what the rule says of the two ends of the traffic.
+func (c *Cloud) checkEnds(p securityGroupRulePayload, protocol *int64) *apiError {
+	switch {
+	case p.PortRange != nil && (protocol == nil || !hasPorts(*protocol)):
+		return c.unconfirmed(badRequest("portRange needs a protocol with ports"))
+	case p.IPRange != "" && p.RemoteSecurityGroupID != "":
+		return c.unconfirmed(badRequest("ipRange and remoteSecurityGroupId exclude each other"))
+	case !fitsEthertype(p.IPRange, p.Ethertype):
+		return c.unconfirmed(badRequest("ipRange %s is not an %s range", p.IPRange, p.Ethertype))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func TestSecurityGroupRules(t *testing.T) {
 }
 
 func TestSecurityGroupRuleRefusals(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	path := securityGroups + "/" + iaasmock.DefaultSecurityGroupID + "/rules"
 	for _, row := range []struct {
 		name    string

@@ -20,6 +20,8 @@ type action struct {
 	from []string
 	// during and end are the states on the way and after it.
 	during, end string
+	// message is the server's errorMessage after it.
+	message string
 }
 
 var (
@@ -39,6 +41,7 @@ func (c *Cloud) deallocateServer(r *request) (any, *apiError) { return nil, c.ac
 // names these two, soft being the default.
 func (c *Cloud) rebootServer(r *request) (any, *apiError) {
 	if kind := r.URL.Query().Get("action"); !slices.Contains([]string{"", "soft", "hard"}, kind) {
+		// Source: the document: possible values of RebootServer's action.
 		return nil, badRequest("reboot action %q is not supported", kind)
 	}
 	return nil, c.act(r, actionReboot)
@@ -47,6 +50,7 @@ func (c *Cloud) rebootServer(r *request) (any, *apiError) {
 func (c *Cloud) act(r *request, a action) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
 		if !slices.Contains(a.from, s.stateAt(now).status) {
+			// Source: the document: 409 of StartServer and the other actions; the states are the mock's choice.
 			return conflict()
 		}
 		c.begin(r, s, now, a)
@@ -56,7 +60,7 @@ func (c *Cloud) act(r *request, a action) *apiError {
 
 // begin puts the server on its way.
 func (c *Cloud) begin(r *request, s *server, now time.Time, a action) {
-	end := outcome{at: now.Add(c.actionDuration), status: a.end}
+	end := outcome{at: now.Add(c.actionDuration), status: a.end, message: a.message}
 	if r.fault.FinalStatus != "" {
 		end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
 	}
@@ -66,7 +70,7 @@ func (c *Cloud) begin(r *request, s *server, now time.Time, a action) {
 func (c *Cloud) unrescueServer(r *request) (any, *apiError) { return nil, c.act(r, actionUnrescue) }
 
 // rescueServer boots the server from an image; its own disks are kept and come
-// back with unrescue.
+// back with unrescue. Without such an image the server ends in ERROR.
 func (c *Cloud) rescueServer(r *request) (any, *apiError) {
 	var payload struct {
 		Image string `json:"image"`
@@ -75,13 +79,19 @@ func (c *Cloud) rescueServer(r *request) (any, *apiError) {
 		return nil, err
 	}
 	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
-		if _, err := c.imageOf(r, payload.Image); err != nil {
+		rescue := actionRescue
+		_, problem, err := c.sourceSize(r, sourceImage, payload.Image)
+		if err != nil {
 			return err
 		}
-		if !slices.Contains(actionRescue.from, s.stateAt(now).status) {
+		if problem != "" {
+			rescue.end, rescue.message = StatusError, problem
+		}
+		if !slices.Contains(rescue.from, s.stateAt(now).status) {
+			// Source: the document: 409 of RescueServer; the states are the mock's choice.
 			return conflict()
 		}
-		c.begin(r, s, now, actionRescue)
+		c.begin(r, s, now, rescue)
 		return nil
 	})
 }
@@ -98,11 +108,18 @@ func (c *Cloud) resizeServer(r *request) (any, *apiError) {
 	}
 	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
 		wanted, ok := c.findMachineType(payload.MachineType)
-		if !ok || wanted.Name == s.MachineType {
+		if !ok {
+			// Source: clients of STACKIT have seen a 400 with these words.
 			return badRequest("machine type is not valid")
+		}
+		if wanted.Name == s.MachineType {
+			if err := c.unconfirmed(badRequest("machine type is not valid")); err != nil {
+				return err
+			}
 		}
 		status := s.stateAt(now).status
 		if status != StatusActive && status != StatusInactive {
+			// Source: the document: 409 of ResizeServer; the states are the mock's choice.
 			return conflict()
 		}
 		before, _ := c.findMachineType(s.MachineType)
@@ -126,7 +143,9 @@ const defaultLogLength = 2000
 func (c *Cloud) getServerConsole(r *request) (view any, err *apiError) {
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
 		if s.stateAt(now).powerStatus != powerRunning {
-			return badRequest("Instance %s is not ready", s.ID)
+			if err := c.unconfirmed(badRequest("Instance %s is not ready", s.ID)); err != nil {
+				return err
+			}
 		}
 		view = struct {
 			URL string `json:"url"`
@@ -179,9 +198,11 @@ func (r *request) logLength() (int, *apiError) {
 	}
 	length, err := strconv.Atoi(text)
 	if err != nil {
+		// Source: the document: length is an integer; the words are kin-openapi's.
 		return 0, badRequest("parameter %q in query has an error: value %s: an invalid integer: invalid syntax", "length", text)
 	}
 	if length < 0 {
+		// Source: the document: minimum of length; the words are kin-openapi's.
 		return 0, badRequest("parameter %q in query has an error: number must be at least 0", "length")
 	}
 	return length, nil

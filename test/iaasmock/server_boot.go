@@ -3,97 +3,138 @@
 
 package iaasmock
 
+import "fmt"
+
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
-// sourceVolume is the source type of a server that boots from an existing volume.
-const sourceVolume = "volume"
+// What a volume can be made from. The document has backups, too, but the mock does not.
+const (
+	sourceImage    = "image"
+	sourceSnapshot = "snapshot"
+	// sourceVolume is also how a server boots from an existing volume.
+	sourceVolume = "volume"
+	sourceBackup = "backup"
+)
+
+// volumeSources are those that the document names for CreateVolume.
+var volumeSources = []string{sourceImage, sourceVolume, sourceSnapshot, sourceBackup}
 
 // resolveBoot decides what the server boots from: an image on the machine
 // type's own disk, or a volume. With both, the imageId is the boot volume's source
 // unless that has one of its own: a driver in production sends both so.
 func (o *serverOrder) resolveBoot() *apiError {
 	boot, imageID := o.payload.BootVolume, o.payload.ImageID
-	switch {
-	case imageID != "" && boot != nil && o.cloud.limits.oneBootDevice:
-		return badRequest("imageId and bootVolume exclude each other")
-	case imageID != "" && boot == nil:
-		_, err := o.cloud.imageOf(o.request, imageID)
+	if imageID != "" && boot == nil {
 		o.server.ImageID = imageID
+		_, problem, err := o.cloud.sourceSize(o.request, sourceImage, imageID)
+		if problem != "" {
+			o.fail(problem)
+		}
 		return err
-	case imageID != "" && boot.Source == nil:
-		boot.Source = &sourcePayload{Type: "image", ID: imageID}
+	}
+	if imageID != "" {
+		if err := o.cloud.unconfirmed(badRequest("imageId and bootVolume exclude each other")); err != nil {
+			return err
+		}
+		if boot.Source == nil {
+			boot.Source = &sourcePayload{Type: sourceImage, ID: imageID}
+		}
 	}
 	if boot == nil || boot.Source == nil {
-		return badRequest("boot device is missing: either imageId or bootVolume.source is required")
+		return o.cannot("boot device is missing.",
+			badRequest("boot device is missing: either imageId or bootVolume.source is required"))
 	}
-	o.server.BootVolume = &BootVolume{
-		Size: boot.Size, PerformanceClass: boot.PerformanceClass, DeleteOnTermination: boot.DeleteOnTermination,
-		SourceType: boot.Source.Type, SourceID: boot.Source.ID,
+	switch boot.Source.Type {
+	case sourceVolume:
+		return o.bootFromVolume(boot)
+	case sourceImage, sourceSnapshot:
+		return o.bootFromNewVolume(boot)
+	default:
+		// Source: the document: possible values of BootVolumeSourceTypes; that there are
+		// snapshots as well is from the public STACKIT provider for machine-controller-manager.
+		return badRequest("source type %q is not supported", boot.Source.Type)
 	}
-	if boot.Source.Type == sourceVolume {
-		return o.bootFromVolume(boot.Source.ID)
-	}
-	return o.bootFromNewVolume()
 }
 
-func (o *serverOrder) bootFromVolume(id string) *apiError {
-	volume, err := o.cloud.volumeOf(o.request, id)
-	if err != nil {
-		return err
+func (o *serverOrder) bootFromVolume(boot *bootVolumePayload) *apiError {
+	id := boot.Source.ID
+	volume, ok := o.cloud.findVolume(o.request, id)
+	switch {
+	case !ok:
+		return o.cannot("volume "+id+" not found.", noSuch("volume"))
+	case volume.Status != VolumeAvailable:
+		return o.cannot("volume "+id+" is not available.", conflict())
+	case !volume.Bootable:
+		return o.cannot("Block Device "+id+" is not bootable.", badRequest("Block Device %s is not bootable.", id))
 	}
-	if volume.ServerID != "" {
-		return conflict()
+	o.boot = volume
+	o.server.BootVolume = &BootVolume{
+		ID: id, Size: volume.Size, PerformanceClass: volume.PerformanceClass,
+		DeleteOnTermination: boot.DeleteOnTermination, SourceType: sourceVolume, SourceID: id,
 	}
-	if !volume.Bootable {
-		return badRequest("Block Device %s is not bootable.", id)
-	}
-	o.boot, o.server.BootVolume.ID = volume, id
-	o.server.BootVolume.Size, o.server.BootVolume.PerformanceClass = volume.Size, volume.PerformanceClass
 	return nil
 }
 
-func (o *serverOrder) bootFromNewVolume() *apiError {
-	boot := o.server.BootVolume
+func (o *serverOrder) bootFromNewVolume(boot *bootVolumePayload) *apiError {
+	if boot.Size < 1 || boot.Size > maxVolumeSize {
+		// Source: clients of STACKIT have seen a 400 with these words; the document:
+		// CreateVolumePayload's description has the largest size.
+		return badRequest("boot device size is not valid or missing")
+	}
 	if err := o.cloud.checkPerformanceClass(boot.PerformanceClass); err != nil {
 		return err
 	}
-	minimum, err := o.cloud.sourceSize(o.request, boot.SourceType, boot.SourceID)
-	if err != nil {
+	minimum, problem, err := o.cloud.sourceSize(o.request, boot.Source.Type, boot.Source.ID)
+	switch {
+	case err != nil:
 		return err
+	case problem != "":
+		o.fail(problem)
+		return nil
+	case boot.Size < minimum:
+		return o.cannot(fmt.Sprintf("a volume of %d GB is too small for its source.", boot.Size),
+			badRequest("boot device size is not valid or missing"))
 	}
-	if boot.Size < max(minimum, 1) || boot.Size > maxVolumeSize {
-		return badRequest("boot device size is not valid or missing")
-	}
-	boot.ID, o.bootIsNew = o.cloud.newID(), true
+	o.bootIsNew = true
 	o.boot = &Volume{
-		ID: boot.ID, ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
+		ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
 		Size: boot.Size, PerformanceClass: boot.PerformanceClass,
-		SourceType: boot.SourceType, SourceID: boot.SourceID, MadeByServer: true,
+		SourceType: boot.Source.Type, SourceID: boot.Source.ID, MadeByServer: true,
+	}
+	o.server.BootVolume = &BootVolume{
+		ID: o.boot.ID, Size: boot.Size, PerformanceClass: boot.PerformanceClass,
+		DeleteOnTermination: boot.DeleteOnTermination, SourceType: boot.Source.Type, SourceID: boot.Source.ID,
 	}
 	return nil
 }
 
 // sourceSize finds what a volume is to be made from, and the size in GB that
-// the volume has to have at least.
-func (c *Cloud) sourceSize(r *request, kind, id string) (int64, *apiError) {
+// the volume has to have at least; problem is why nothing can be made from it.
+func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string, err *apiError) {
+	var found bool
 	switch kind {
-	case "image":
-		image, err := c.imageOf(r, id)
-		return image.MinDiskSize, err
-	case "snapshot":
-		snapshot, err := c.snapshotOf(r, id)
-		if err != nil {
-			return 0, err
+	case sourceImage:
+		var image *Image
+		if image, found = c.findImage(r, id); found && image.Status != ImageAvailable {
+			return 0, "Image " + id + " is not active.", c.unconfirmed(badRequest("Image %s is not active.", id))
 		}
-		return snapshot.Size, nil
+		if found {
+			size = image.MinDiskSize
+		}
+	case sourceSnapshot:
+		var snapshot *Snapshot
+		if snapshot, found = c.findSnapshot(r, id); found {
+			size = snapshot.Size
+		}
 	case sourceVolume:
-		volume, err := c.volumeOf(r, id)
-		if err != nil {
-			return 0, err
+		var volume *Volume
+		if volume, found = c.findVolume(r, id); found {
+			size = volume.Size
 		}
-		return volume.Size, nil
-	default:
-		return 0, badRequest("source type %q is not supported", kind)
 	}
+	if !found {
+		return 0, kind + " " + id + " not found.", c.unconfirmed(noSuch(kind))
+	}
+	return size, "", nil
 }

@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -70,7 +71,8 @@ func (c *Cloud) createServer(r *request) (any, *apiError) {
 }
 
 // serverOrder is a CreateServer on its way: resolve finds everything it names
-// and may refuse it, place carries it out and cannot fail.
+// and may refuse it, place carries it out and cannot fail. What it may not have it
+// does not get: failure says so then, and the server ends in ERROR.
 type serverOrder struct {
 	cloud   *Cloud
 	request *request
@@ -84,6 +86,7 @@ type serverOrder struct {
 	volumes []*Volume
 
 	bootIsNew bool
+	failure   string
 }
 
 func (o *serverOrder) resolve() *apiError {
@@ -120,75 +123,94 @@ func (o *serverOrder) resolveLabels() (err *apiError) {
 
 func (o *serverOrder) resolveCatalogue() *apiError {
 	if _, ok := o.cloud.findMachineType(o.payload.MachineType); !ok {
+		// Source: clients of STACKIT have seen a 400 with these words.
 		return badRequest("machine type is not valid")
 	}
-	if o.payload.KeypairName != "" {
-		if _, ok := o.cloud.findKeypair(o.payload.KeypairName); !ok {
-			return notFound("keypair")
+	if name := o.payload.KeypairName; name != "" {
+		if _, ok := o.cloud.findKeypair(name); !ok {
+			if err := o.cloud.unconfirmed(noSuch("keypair")); err != nil {
+				return err
+			}
 		}
 	}
-	if o.payload.AffinityGroup != "" {
-		if _, ok := o.cloud.findAffinityGroup(o.request, o.payload.AffinityGroup); !ok {
-			return notFound("affinity group")
+	if id := o.payload.AffinityGroup; id != "" {
+		if _, ok := o.cloud.findAffinityGroup(o.request, id); !ok {
+			return o.cloud.unconfirmed(noSuch("affinity group"))
 		}
 	}
 	return nil
 }
 
+// resolveSecurityGroups leaves out groups that there are not.
 func (o *serverOrder) resolveSecurityGroups() *apiError {
-	if id, twice := firstDuplicate(o.payload.SecurityGroups); twice {
-		return duplicateItem(id)
+	groups, err := o.cloud.once(o.payload.SecurityGroups)
+	if err != nil {
+		return err
 	}
-	for _, nameOrID := range o.payload.SecurityGroups {
+	for _, nameOrID := range groups {
 		group, ok := o.cloud.findSecurityGroup(o.request, nameOrID)
 		if !ok {
-			return badRequest("Security group %s not found for project %s.", nameOrID, o.server.ProjectID)
+			if err := o.cloud.unconfirmed(badRequest("Security group %s not found for project %s.", nameOrID, o.server.ProjectID)); err != nil {
+				return err
+			}
+			continue
 		}
 		o.server.SecurityGroups = append(o.server.SecurityGroups, group.ID)
 	}
 	return nil
 }
 
+// noNetwork is why a server without its network ends in ERROR.
+const noNetwork = "Failed to allocate the network(s), not rescheduling."
+
 func (o *serverOrder) resolveNetworking() *apiError {
 	if id := o.payload.Networking.NetworkID; id != "" {
-		network, err := o.cloud.networkOf(o.request, id)
-		if err == nil && network.change == networkDeleting {
-			err = conflict()
+		o.server.NetworkID = id
+		network, ok := o.cloud.findNetwork(o.request, id)
+		switch {
+		case !ok:
+			return o.cannot(noNetwork, noSuch("network"))
+		case network.change == networkDeleting:
+			return o.cannot(noNetwork, conflict())
 		}
-		o.network, o.server.NetworkID = network, id
-		return err
+		o.network = network
+		return nil
 	}
-	if id, twice := firstDuplicate(o.payload.Networking.NICIDs); twice {
-		return duplicateItem(id)
-	}
-	for _, id := range o.payload.Networking.NICIDs {
-		nic, err := o.cloud.nicOf(o.request, id)
+	ids, err := o.cloud.once(o.payload.Networking.NICIDs)
+	for _, id := range ids {
+		nic, ok := o.cloud.findNIC(o.request, id)
+		switch {
+		case !ok:
+			err = o.cannot(noNetwork, noSuch("network interface"))
+		case nic.ServerID != "":
+			err = o.cannot(noNetwork, conflict())
+		default:
+			o.nics = append(o.nics, nic)
+		}
 		if err != nil {
-			return err
+			break
 		}
-		if nic.ServerID != "" {
-			return conflict()
-		}
-		o.nics = append(o.nics, nic)
 	}
-	return nil
+	return err
 }
 
 func (o *serverOrder) resolveVolumes() *apiError {
-	if id, twice := firstDuplicate(o.payload.Volumes); twice {
-		return duplicateItem(id)
-	}
-	for _, id := range o.payload.Volumes {
-		volume, err := o.cloud.volumeOf(o.request, id)
+	ids, err := o.cloud.once(o.payload.Volumes)
+	for _, id := range ids {
+		volume, ok := o.cloud.findVolume(o.request, id)
+		switch {
+		case !ok:
+			err = o.cannot("volume "+id+" not found.", noSuch("volume"))
+		case volume.Status != VolumeAvailable || volume == o.boot:
+			err = o.cannot("volume "+id+" is not available.", conflict())
+		default:
+			o.volumes = append(o.volumes, volume)
+		}
 		if err != nil {
-			return err
+			break
 		}
-		if volume.ServerID != "" || volume == o.boot {
-			return conflict()
-		}
-		o.volumes = append(o.volumes, volume)
 	}
-	return nil
+	return err
 }
 
 // resolveZone: a zone not asked for is the existing boot volume's, otherwise the
@@ -196,15 +218,8 @@ func (o *serverOrder) resolveVolumes() *apiError {
 func (o *serverOrder) resolveZone() *apiError {
 	zones := o.cloud.catalogue.Regions[o.server.Region]
 	zone := o.payload.AvailabilityZone
-	if zone != "" && !slices.Contains(zones, zone) {
-		return badRequest("The requested availability zone is not available")
-	}
-	if o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" {
-		if zone != "" && zone != o.boot.AvailabilityZone {
-			return badRequest("The requested availability zone %s does not match the availability zone %s of the boot volume",
-				zone, o.boot.AvailabilityZone)
-		}
-		zone = o.boot.AvailabilityZone
+	if o.boot != nil && !o.bootIsNew {
+		zone = cmp.Or(zone, o.boot.AvailabilityZone)
 	}
 	if zone == "" {
 		zone = o.server.Region + "-m"
@@ -213,91 +228,50 @@ func (o *serverOrder) resolveZone() *apiError {
 		}
 	}
 	o.server.AvailabilityZone = zone
-	return nil
+	return o.checkZone(zone, zones)
 }
 
-// repeat carries the same order out again, if that is still possible.
-func (o *serverOrder) repeat() {
-	again := &serverOrder{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
-	if again.resolve() == nil {
-		again.place()
+// checkZone: where the server cannot be, there is no host for it.
+func (o *serverOrder) checkZone(zone string, zones []string) (err *apiError) {
+	switch {
+	case o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone):
+		err = o.cloud.unconfirmed(badRequest("The requested availability zone is not available"))
+	case o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" && zone != o.boot.AvailabilityZone:
+		err = o.cloud.unconfirmed(badRequest("The requested availability zone %s does not match the availability zone %s of the boot volume",
+			zone, o.boot.AvailabilityZone))
+	default:
+		return nil
 	}
+	o.failure = cmp.Or(o.failure, noHost)
+	return err
 }
 
-func (o *serverOrder) place() *server {
-	c, fault := o.cloud, o.request.fault
-	boot := outcome{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
-	if fault.FinalStatus != "" {
-		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
-	}
-	hostless := !c.hasRoom(o.server.MachineType, o.server.AvailabilityZone, nil)
-	if hostless {
-		boot.status, boot.message = StatusError, noHost
-	}
-	if err := o.placeNICs(); err != nil {
-		boot.status = StatusError
-		boot.message = fmt.Sprintf("Build of instance %s aborted: Failed to allocate the network(s), not rescheduling.", o.server.ID)
-	}
-	if fault.NeverBoots {
-		boot = outcome{}
-	}
-	o.placeVolumes()
-	c.totals.ServersCreated++
-	placed := &server{Server: o.server, number: c.totals.ServersCreated, hostless: hostless}
-	placed.lead(boot)
-	c.servers.put(placed.ID, placed)
-	return placed
+// cannot is for what the order names and may not have.
+func (o *serverOrder) cannot(reason string, refusal *apiError) *apiError {
+	o.fail(reason)
+	return o.cloud.unconfirmed(refusal)
 }
 
-func (o *serverOrder) placeNICs() error {
-	if o.network != nil {
-		nic := &nic{
-			NIC: NIC{
-				ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region,
-				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
-			},
-			addressedAt: o.now.Add(o.cloud.addressDelay),
-		}
-		if err := o.network.assign(&nic.NIC); err != nil {
-			return err
-		}
-		o.cloud.nics.put(nic.ID, nic)
-		o.cloud.totals.NICsCreated++
-		o.nics = append(o.nics, nic)
-	}
-	for _, nic := range o.nics {
-		nic.ServerID = o.server.ID
-		o.server.NICIDs = append(o.server.NICIDs, nic.ID)
-	}
-	return nil
-}
-
-func (o *serverOrder) placeVolumes() {
-	if o.boot != nil {
-		if o.bootIsNew {
-			o.boot.AvailabilityZone, o.boot.CreatedAt = o.server.AvailabilityZone, o.now
-			o.cloud.volumes.put(o.boot.ID, o.boot)
-			o.cloud.totals.VolumesCreated++
-		}
-		o.volumes = slices.Insert(o.volumes, 0, o.boot)
-	}
-	for _, volume := range o.volumes {
-		volume.ServerID, volume.Status, volume.UpdatedAt = o.server.ID, VolumeAttached, o.now
-		o.server.VolumeIDs = append(o.server.VolumeIDs, volume.ID)
-	}
+// fail lets the server end in ERROR; of several reasons the first one counts.
+func (o *serverOrder) fail(reason string) {
+	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
 }
 
 func duplicateItem(id string) *apiError {
 	return badRequest("Duplicate items in the list: '%s'", id)
 }
 
-func firstDuplicate(ids []string) (string, bool) {
-	seen := make(map[string]bool, len(ids))
+// once is the list with each item once.
+func (c *Cloud) once(ids []string) ([]string, *apiError) {
+	seen, kept := make(map[string]bool, len(ids)), make([]string, 0, len(ids))
 	for _, id := range ids {
 		if seen[id] {
-			return id, true
+			if err := c.unconfirmed(duplicateItem(id)); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		seen[id] = true
+		seen[id], kept = true, append(kept, id)
 	}
-	return "", false
+	return kept, nil
 }

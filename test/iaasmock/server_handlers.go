@@ -149,6 +149,7 @@ func (r *request) flag(name string) (bool, *apiError) {
 	}
 	value, err := strconv.ParseBool(text)
 	if err != nil {
+		// Source: the document: these parameters are booleans; the words are kin-openapi's.
 		return false, badRequest("parameter %q in query has an error: value %s: an invalid boolean: invalid syntax", name, text)
 	}
 	return value, nil

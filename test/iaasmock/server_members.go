@@ -10,7 +10,10 @@ import (
 )
 
 // noPorts is what the service says about a server whose NICs are not there yet,
-// or no more: the text is OpenStack's.
+// or no more.
+//
+// Source: seen by cluster-api-provider-stackit while the server is CREATING; the words are
+// OpenStack's.
 func noPorts(s *server) *apiError {
 	return newError(http.StatusNotFound, "instance_id %s could not be found as device id on any ports", s.ID)
 }
@@ -36,6 +39,7 @@ func (c *Cloud) addSecurityGroupToServer(r *request) (any, *apiError) {
 	return nil, c.withServerAndGroup(r, func(s *server, nics []*nic, group string, now time.Time) *apiError {
 		for _, nic := range nics {
 			if slices.Contains(nic.SecurityGroups, group) {
+				// Source: seen by cluster-api-provider-stackit.
 				return duplicateItem(group)
 			}
 		}
@@ -47,6 +51,7 @@ func (c *Cloud) addSecurityGroupToServer(r *request) (any, *apiError) {
 	})
 }
 
+// removeSecurityGroupFromServer changes nothing for a group that the server does not have.
 func (c *Cloud) removeSecurityGroupFromServer(r *request) (any, *apiError) {
 	return nil, c.withServerAndGroup(r, func(s *server, nics []*nic, group string, now time.Time) *apiError {
 		found := false
@@ -55,7 +60,9 @@ func (c *Cloud) removeSecurityGroupFromServer(r *request) (any, *apiError) {
 			nic.SecurityGroups = withoutItem(nic.SecurityGroups, group)
 		}
 		if !found {
-			return notFound("security group")
+			if err := c.unconfirmed(noSuch("security group")); err != nil {
+				return err
+			}
 		}
 		s.SecurityGroups, s.UpdatedAt = withoutItem(s.SecurityGroups, group), now
 		return nil
@@ -89,6 +96,7 @@ func (c *Cloud) addServiceAccountToServer(r *request) (any, *apiError) {
 	mail := r.vars["serviceAccountMail"]
 	return c.changeServiceAccounts(r, func(mails []string) ([]string, *apiError) {
 		if len(mails) > 0 && !slices.Contains(mails, mail) {
+			// Source: the document: 409 of AddServiceAccountToServer; ServiceAccountMailList's largest length.
 			return nil, conflict()
 		}
 		return []string{mail}, nil
@@ -108,6 +116,7 @@ func (c *Cloud) removeServiceAccountFromServer(r *request) (any, *apiError) {
 func (c *Cloud) changeServiceAccounts(r *request, change func([]string) ([]string, *apiError)) (view any, err *apiError) {
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
 		if s.stateAt(now).status == StatusDeleting {
+			// Source: the document: 409 of AddServiceAccountToServer and RemoveServiceAccountFromServer.
 			return conflict()
 		}
 		mails, err := change(s.ServiceAccountMails)
@@ -125,12 +134,14 @@ func (c *Cloud) changeServiceAccounts(r *request, change func([]string) ([]strin
 // no host to plug them into.
 var rewirable = []string{StatusActive, StatusInactive}
 
-// withRewirable is withServer for changes of its NICs. In other states it answers
-// as the document allows, with a 409 for AddNicToServer only.
+// withRewirable is withServer for changes of its NICs, where the document has a conflict
+// for AddNicToServer only.
 func (c *Cloud) withRewirable(r *request, f func(s *server, now time.Time) *apiError) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
 		if status := s.stateAt(now).status; !slices.Contains(rewirable, status) {
-			return badRequest("server is in status %s", status)
+			if err := c.unconfirmed(badRequest("server is in status %s", status)); err != nil {
+				return err
+			}
 		}
 		return f(s, now)
 	})
@@ -138,11 +149,12 @@ func (c *Cloud) withRewirable(r *request, f func(s *server, now time.Time) *apiE
 
 func (c *Cloud) addNICToServer(r *request) (any, *apiError) {
 	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
-		nic, err := c.nicOf(r, r.vars["nicId"])
+		nic, err := c.nicOf(r)
 		if err != nil {
 			return err
 		}
 		if nic.ServerID != "" || !slices.Contains(rewirable, s.stateAt(now).status) {
+			// Source: the document: 409 of AddNicToServer; the states are the mock's choice.
 			return conflict()
 		}
 		s.plug(nic, now)
@@ -159,7 +171,7 @@ func (s *server) plug(n *nic, now time.Time) {
 // RemoveNetworkFromServer is documented to delete. Its public IP stays with it.
 func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
 	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
-		nic, err := c.nicOf(r, r.vars["nicId"])
+		nic, err := c.nicOf(r)
 		if err != nil {
 			return err
 		}
@@ -176,7 +188,7 @@ func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
 // gets the server's security groups.
 func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
-		network, err := c.networkOf(r, r.vars["networkId"])
+		network, err := c.networkOf(r)
 		if err != nil {
 			return err
 		}
@@ -188,6 +200,7 @@ func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 			SecurityGroups: s.SecurityGroups, MadeByServer: true,
 		}}
 		if network.assign(&nic.NIC) != nil {
+			// Source: none; there is no address left to give.
 			return badRequest("No more IP addresses available on the network")
 		}
 		c.nics.put(nic.ID, nic)
@@ -200,7 +213,7 @@ func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 // removeNetworkFromServer deletes the NICs that it detaches.
 func (c *Cloud) removeNetworkFromServer(r *request) (any, *apiError) {
 	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
-		network, err := c.networkOf(r, r.vars["networkId"])
+		network, err := c.networkOf(r)
 		if err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func TestNetworksComeAndGo(t *testing.T) {
 }
 
 func TestRewiringIsRefused(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	id := m.create(nil)
 	server := inRegion + "/servers/" + id
 	for _, status := range []string{"CREATING", "DELETING", "DEALLOCATED", "ERROR", "RESCUE"} {
@@ -103,7 +103,7 @@ func TestFullNetworkRefusesANIC(t *testing.T) {
 }
 
 func TestSecurityGroupsOfAServer(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	id := m.create(object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}})
 	server := inRegion + "/servers/" + id
 	path := server + "/security-groups/" + iaasmock.DefaultSecurityGroupID

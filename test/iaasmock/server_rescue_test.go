@@ -11,7 +11,7 @@ import (
 )
 
 func TestRescue(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	id, server := m.running(nil)
 	image := object{"image": iaasmock.DefaultImageID}
 	m.want(409, "POST", server+"/unrescue", nil)
@@ -40,7 +40,7 @@ func TestRescue(t *testing.T) {
 }
 
 func TestConsole(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	id, server := m.running(nil)
 	first := m.want(200, "GET", server+"/console", nil)["url"].(string)
 	second := m.want(200, "GET", server+"/console", nil)["url"].(string)

@@ -61,6 +61,12 @@ func openMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	return newMock(t, append(opts, iaasmock.WithoutAuthentication())...)
 }
 
+// strictMock also refuses what no source confirms.
+func strictMock(t *testing.T, opts ...iaasmock.Option) *mock {
+	t.Helper()
+	return openMock(t, append(opts, iaasmock.WithUnconfirmedRefusals())...)
+}
+
 type object = map[string]any
 
 // do sends body, raw if it is a string, and returns what came back.

@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"cmp"
 	"net/http"
 	"time"
 
@@ -26,27 +27,26 @@ type snapshotView struct {
 
 func showSnapshot(s *Snapshot) snapshotView {
 	return snapshotView{
-		ID: s.ID, Name: s.Name, Description: s.Description, Status: "AVAILABLE", Size: s.Size, VolumeID: s.VolumeID,
+		ID: s.ID, Name: s.Name, Description: s.Description, Status: cmp.Or(s.Status, SnapshotAvailable), Size: s.Size, VolumeID: s.VolumeID,
 		AvailabilityZone: s.AvailabilityZone, Labels: orEmptyMap(s.Labels), CreatedAt: s.CreatedAt.UTC(), UpdatedAt: s.UpdatedAt.UTC(),
 	}
 }
 
-// snapshotOf finds a snapshot in the request's project and region.
-func (c *Cloud) snapshotOf(r *request, id string) (*Snapshot, *apiError) {
+// findSnapshot finds a snapshot in the request's project and region.
+func (c *Cloud) findSnapshot(r *request, id string) (*Snapshot, bool) {
 	snapshot, ok := c.snapshots.get(id)
-	if !ok || !r.covers(snapshot.ProjectID, snapshot.Region) {
-		return nil, notFound("snapshot")
-	}
-	return snapshot, nil
+	return snapshot, ok && r.covers(snapshot.ProjectID, snapshot.Region)
 }
 
 // withSnapshot runs f on the snapshot that the path names.
 func (c *Cloud) withSnapshot(r *request, f func(s *Snapshot, now time.Time) *apiError) (err *apiError) {
 	c.locked(func(now time.Time) {
-		var snapshot *Snapshot
-		if snapshot, err = c.snapshotOf(r, r.vars["snapshotId"]); err == nil {
-			err = f(snapshot, now)
+		snapshot, ok := c.findSnapshot(r, r.vars["snapshotId"])
+		if !ok {
+			err = notFound("snapshot")
+			return
 		}
+		err = f(snapshot, now)
 	})
 	return err
 }
@@ -65,7 +65,8 @@ func (c *Cloud) getSnapshot(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// createSnapshot makes a snapshot that is AVAILABLE at once, of a volume that may be attached.
+// createSnapshot makes a snapshot that is AVAILABLE at once, of a volume that may be
+// attached. Without such a volume it ends in ERROR.
 func (c *Cloud) createSnapshot(r *request) (view any, err *apiError) {
 	var payload struct {
 		VolumeID    string         `json:"volumeId"`
@@ -81,15 +82,19 @@ func (c *Cloud) createSnapshot(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	c.locked(func(now time.Time) {
-		var volume *Volume
-		if volume, err = c.volumeOf(r, payload.VolumeID); err != nil {
-			return
+		status := SnapshotAvailable
+		volume, ok := c.findVolume(r, payload.VolumeID)
+		if !ok {
+			if err = c.unconfirmed(noSuch("volume")); err != nil {
+				return
+			}
+			volume, status = &Volume{ID: payload.VolumeID}, SnapshotError
 		}
 		if err = c.allowSnapshot(r.project(), r.region(), volume.Size); err != nil {
 			return
 		}
 		snapshot := &Snapshot{
-			ID: c.newID(), ProjectID: r.project(), Region: r.region(), VolumeID: volume.ID, Name: payload.Name,
+			ID: c.newID(), ProjectID: r.project(), Region: r.region(), VolumeID: volume.ID, Name: payload.Name, Status: status,
 			Description: payload.Description, Size: volume.Size, AvailabilityZone: volume.AvailabilityZone, Labels: labels,
 			CreatedAt: now, UpdatedAt: now,
 		}
@@ -134,11 +139,11 @@ func (c *Cloud) deleteSnapshot(r *request) (any, *apiError) {
 	})
 }
 
-// allowSnapshot answers with the 413 that the document has for CreateSnapshot, in
-// OpenStack's words.
+// allowSnapshot answers in OpenStack's words.
 func (c *Cloud) allowSnapshot(project, region string, gigabytes int64) *apiError {
 	used, most := c.usage(project, region).Snapshots, c.quotaOf(project).Snapshots
 	if used+1 > most {
+		// Source: the document: a quota has a limit; 413 of CreateSnapshot.
 		return newError(http.StatusRequestEntityTooLarge,
 			"SnapshotLimitExceeded: Maximum number of snapshots allowed (%d) exceeded for quota 'snapshots'.", most)
 	}

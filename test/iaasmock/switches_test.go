@@ -87,7 +87,7 @@ func TestImageBesideBootVolume(t *testing.T) {
 			if server.ImageID != "" || server.BootVolume == nil || server.BootVolume.SourceID != row.source {
 				t.Errorf("it boots from %+v (image %q), want a volume from %s", server.BootVolume, server.ImageID, row.source)
 			}
-			openMock(t, iaasmock.WithOneBootDevice()).want(row.strict, "POST", inRegion+"/servers", serverBody(fields))
+			strictMock(t).want(row.strict, "POST", inRegion+"/servers", serverBody(fields))
 		})
 	}
 }

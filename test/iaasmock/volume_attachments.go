@@ -85,11 +85,12 @@ func (c *Cloud) addVolumeToServer(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
-		volume, err := c.volumeOf(r, r.vars["volumeId"])
+		volume, err := c.volumeOf(r)
 		if err != nil {
 			return err
 		}
 		if !slices.Contains(pluggable, s.stateAt(now).status) || volume.Status != VolumeAvailable {
+			// Source: the document: 409 of AddVolumeToServer; the states are the mock's choice.
 			return conflict()
 		}
 		volume.ServerID, volume.Status, volume.UpdatedAt = s.ID, VolumeAttached, now
@@ -131,6 +132,7 @@ func (s *server) keepOrDelete(v *Volume, deleteOnTermination bool) {
 func (c *Cloud) removeVolumeFromServer(r *request) (any, *apiError) {
 	return nil, c.withAttachment(r, func(s *server, v *Volume, now time.Time) *apiError {
 		if !slices.Contains(pluggable, s.stateAt(now).status) || s.isBootVolume(v.ID) {
+			// Source: the document: 409 of RemoveVolumeFromServer; the states are the mock's choice.
 			return conflict()
 		}
 		v.free(now)

@@ -49,15 +49,17 @@ func (c *Cloud) findPerformanceClass(name string) (PerformanceClass, bool) {
 	return PerformanceClass{}, false
 }
 
-// checkPerformanceClass takes any name in a catalogue that lists none.
+// checkPerformanceClass takes any name in a catalogue that lists none. A class that there
+// is not does not hinder: the cloud was seen to take another one instead, without a word
+// (terraform-provider-stackit issue 1004).
 func (c *Cloud) checkPerformanceClass(name string) *apiError {
 	if name == "" || len(c.catalogue.PerformanceClasses) == 0 {
 		return nil
 	}
-	if _, ok := c.findPerformanceClass(name); !ok {
-		return notFound("volume performance class")
+	if _, ok := c.findPerformanceClass(name); ok {
+		return nil
 	}
-	return nil
+	return c.unconfirmed(noSuch("volume performance class"))
 }
 
 func (c *Cloud) listPerformanceClasses(r *request) (any, *apiError) {

@@ -45,10 +45,16 @@ func showVolume(v Volume) volumeView {
 	return view
 }
 
-// volumeOf finds a volume in the request's project and region.
-func (c *Cloud) volumeOf(r *request, id string) (*Volume, *apiError) {
+// findVolume finds a volume in the request's project and region.
+func (c *Cloud) findVolume(r *request, id string) (*Volume, bool) {
 	volume, ok := c.volumes.get(id)
-	if !ok || volume.ProjectID != r.project() || volume.Region != r.region() {
+	return volume, ok && r.covers(volume.ProjectID, volume.Region)
+}
+
+// volumeOf is the volume that the path names.
+func (c *Cloud) volumeOf(r *request) (*Volume, *apiError) {
+	volume, ok := c.findVolume(r, r.vars["volumeId"])
+	if !ok {
 		return nil, notFound("volume")
 	}
 	return volume, nil
@@ -74,14 +80,15 @@ func (c *Cloud) listVolumes(r *request) (any, *apiError) {
 func (c *Cloud) getVolume(r *request) (view any, err *apiError) {
 	c.locked(func(time.Time) {
 		var volume *Volume
-		if volume, err = c.volumeOf(r, r.vars["volumeId"]); err == nil {
+		if volume, err = c.volumeOf(r); err == nil {
 			view = showVolume(*volume)
 		}
 	})
 	return view, err
 }
 
-// createVolume makes a volume that is AVAILABLE at once.
+// createVolume makes a volume that is AVAILABLE at once, or in ERROR if it cannot be as
+// it was ordered.
 func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name             string         `json:"name"`
@@ -103,14 +110,18 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	if err := c.checkPerformanceClass(payload.PerformanceClass); err != nil {
 		return nil, err
 	}
+	status := VolumeAvailable
 	if !slices.Contains(c.catalogue.Regions[r.region()], payload.AvailabilityZone) {
-		return nil, badRequest("The requested availability zone is not available")
+		if err := c.unconfirmed(badRequest("The requested availability zone is not available")); err != nil {
+			return nil, err
+		}
+		status = VolumeError
 	}
 	c.locked(func(now time.Time) {
 		volume := &Volume{
 			ID: c.newID(), ProjectID: r.project(), Region: r.region(), Name: payload.Name,
 			Description: payload.Description, Size: payload.Size, PerformanceClass: payload.PerformanceClass, AvailabilityZone: payload.AvailabilityZone,
-			Bootable: payload.Bootable, Status: VolumeAvailable, Labels: volumeLabels, CreatedAt: now, UpdatedAt: now,
+			Bootable: payload.Bootable, Status: status, Labels: volumeLabels, CreatedAt: now, UpdatedAt: now,
 		}
 		if err = c.fillVolume(r, volume, payload.Source); err != nil {
 			return
@@ -127,20 +138,33 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 
 // fillVolume applies the source, whose size is the default for all but images.
 func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *apiError {
-	minimum := int64(1)
-	if source != nil {
-		size, err := c.sourceSize(r, source.Type, source.ID)
-		if err != nil {
-			return err
-		}
-		minimum = max(size, 1)
-		volume.SourceType, volume.SourceID, volume.Bootable = source.Type, source.ID, true
-		if volume.Size == 0 && source.Type != "image" {
-			volume.Size = size
-		}
-	}
-	if volume.Size < minimum || volume.Size > maxVolumeSize {
+	sizeless := source != nil && source.Type != sourceImage
+	if volume.Size < 0 || volume.Size == 0 && !sizeless || volume.Size > maxVolumeSize {
+		// Source: the document: CreateVolume's description says when a size is required,
+		// CreateVolumePayload's how large it may be.
 		return badRequest("volume size is not valid or missing")
+	}
+	if source == nil {
+		return nil
+	}
+	if !slices.Contains(volumeSources, source.Type) {
+		// Source: the document: possible values of VolumeSourceTypes.
+		return badRequest("source type %q is not supported", source.Type)
+	}
+	size, problem, err := c.sourceSize(r, source.Type, source.ID)
+	if err != nil {
+		return err
+	}
+	volume.SourceType, volume.SourceID, volume.Bootable = source.Type, source.ID, true
+	if volume.Size == 0 {
+		volume.Size = size
+	}
+	if problem != "" {
+		volume.Status = VolumeError
+	}
+	if volume.Size < size {
+		volume.Status = VolumeError
+		return c.unconfirmed(badRequest("volume size is not valid or missing"))
 	}
 	return nil
 }
@@ -151,10 +175,11 @@ func (c *Cloud) deleteVolume(r *request) (_ any, err *apiError) {
 	}
 	c.locked(func(time.Time) {
 		var volume *Volume
-		if volume, err = c.volumeOf(r, r.vars["volumeId"]); err != nil {
+		if volume, err = c.volumeOf(r); err != nil {
 			return
 		}
 		if volume.ServerID != "" {
+			// Source: the document: DeleteVolume's description; 409 of DeleteVolume.
 			err = conflict()
 			return
 		}
@@ -214,6 +239,7 @@ func (c *Cloud) resizeVolume(r *request) (any, *apiError) {
 	}
 	return nil, c.withVolume(r, func(v *Volume, now time.Time) *apiError {
 		if payload.Size <= v.Size || payload.Size > maxVolumeSize {
+			// Source: the document: ResizeVolume's description, CreateVolumePayload's for the largest.
 			return badRequest("volume size is not valid or missing: it must be more than %d and at most %d", v.Size, maxVolumeSize)
 		}
 		if err := c.allowGigabytes(http.StatusConflict, v.ProjectID, v.Region, payload.Size-v.Size); err != nil {
@@ -229,7 +255,7 @@ func (c *Cloud) withVolume(r *request, f func(v *Volume, now time.Time) *apiErro
 	var err *apiError
 	c.locked(func(now time.Time) {
 		var volume *Volume
-		if volume, err = c.volumeOf(r, r.vars["volumeId"]); err == nil {
+		if volume, err = c.volumeOf(r); err == nil {
 			err = f(volume, now)
 		}
 	})

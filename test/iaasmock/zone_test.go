@@ -10,7 +10,7 @@ import (
 )
 
 func TestZoneOfAServer(t *testing.T) {
-	m := openMock(t)
+	m := strictMock(t)
 	inZone := func(zone string) string {
 		return m.want(201, "POST", inRegion+"/volumes",
 			object{"availabilityZone": zone, "bootable": true, "size": 20})["id"].(string)

@@ -95,13 +95,18 @@ func (r *Refusal) Error() string { return r.Reason }
 func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, error) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
+		// Source: RFC 6749, 5.2: invalid_request.
 		return Response{}, &Refusal{http.StatusBadRequest, "invalid form"}
 	}
 	if grant := form.Get("grant_type"); grant != jwtBearerGrant {
+		// Source: RFC 6749, 5.2: unsupported_grant_type.
 		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", grant)}
 	}
 	key, err := i.verifyAssertion(form.Get("assertion"), flaw.Skew)
 	if err != nil {
+		// Source: RFC 7523, 3: an assertion has to be valid. The STACKIT SDK's
+		// core/clients/key_flow.go looks for the words about an unknown key. The 401 is the
+		// mock's choice.
 		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
 	}
 	token, err := i.issue(key, flaw)

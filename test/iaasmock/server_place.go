@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"cmp"
+	"slices"
+)
+
+// repeat carries the same order out again, if that is still possible.
+func (o *serverOrder) repeat() {
+	again := &serverOrder{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
+	if again.resolve() == nil && again.failure == "" {
+		again.place()
+	}
+}
+
+func (o *serverOrder) place() *server {
+	c, fault := o.cloud, o.request.fault
+	boot := outcome{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
+	if fault.FinalStatus != "" {
+		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
+	}
+	if !c.hasRoom(o.server.MachineType, o.server.AvailabilityZone, nil) {
+		o.failure = cmp.Or(o.failure, noHost)
+	}
+	hostless := o.failure != ""
+	if o.placeNICs() != nil {
+		o.fail(noNetwork)
+	}
+	if o.failure != "" {
+		boot.status, boot.message = StatusError, o.failure
+	}
+	if fault.NeverBoots {
+		boot = outcome{}
+	}
+	o.placeVolumes()
+	c.totals.ServersCreated++
+	placed := &server{Server: o.server, number: c.totals.ServersCreated, hostless: hostless}
+	placed.lead(boot)
+	c.servers.put(placed.ID, placed)
+	return placed
+}
+
+func (o *serverOrder) placeNICs() error {
+	if o.network != nil {
+		nic := &nic{
+			NIC: NIC{
+				ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region,
+				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
+			},
+			addressedAt: o.now.Add(o.cloud.addressDelay),
+		}
+		if err := o.network.assign(&nic.NIC); err != nil {
+			return err
+		}
+		o.cloud.nics.put(nic.ID, nic)
+		o.cloud.totals.NICsCreated++
+		o.nics = append(o.nics, nic)
+	}
+	for _, nic := range o.nics {
+		nic.ServerID = o.server.ID
+		o.server.NICIDs = append(o.server.NICIDs, nic.ID)
+	}
+	return nil
+}
+
+func (o *serverOrder) placeVolumes() {
+	if o.boot != nil {
+		if o.bootIsNew {
+			o.boot.AvailabilityZone, o.boot.CreatedAt = o.server.AvailabilityZone, o.now
+			o.cloud.volumes.put(o.boot.ID, o.boot)
+			o.cloud.totals.VolumesCreated++
+		}
+		o.volumes = slices.Insert(o.volumes, 0, o.boot)
+	}
+	for _, volume := range o.volumes {
+		volume.ServerID, volume.Status, volume.UpdatedAt = o.server.ID, VolumeAttached, o.now
+		o.server.VolumeIDs = append(o.server.VolumeIDs, volume.ID)
+	}
+}

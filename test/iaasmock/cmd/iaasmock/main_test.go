@@ -124,6 +124,24 @@ func TestListsFromTheCommandLine(t *testing.T) {
 	}
 }
 
+func TestUnconfirmedRefusalsFromTheCommandLine(t *testing.T) {
+	for _, row := range []struct {
+		flags []string
+		want  int
+	}{{nil, http.StatusCreated}, {[]string{"--unconfirmed-refusals"}, http.StatusNotFound}} {
+		url, _, _ := start(t, append(row.flags, "--no-auth")...)
+		ips := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/public-ips"
+		response, err := http.Post(ips, "application/json", strings.NewReader(`{"networkInterface":"`+iaasmock.DefaultNetworkID+`"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != row.want {
+			t.Errorf("a public IP to a NIC that there is not, with %v: %s, want %d", row.flags, response.Status, row.want)
+		}
+	}
+}
+
 func TestFaultsFromTheCommandLine(t *testing.T) {
 	step := filepath.Join(t.TempDir(), "scenario.json")
 	if err := os.WriteFile(step, []byte(`[{"preset":"token-down","after":"1h"}]`), 0o600); err != nil {

@@ -22,7 +22,7 @@ type options struct {
 	listLag, addressDelay, token time.Duration
 	listReplicas                 []time.Duration
 	noAuth, serverLabels         bool
-	nullLists                    bool
+	nullLists, unconfirmed       bool
 	keyFile                      string
 	seed                         *uint64 // nil: any
 	faults                       []iaasmock.Fault
@@ -46,6 +46,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
 	flags.BoolVar(&o.serverLabels, "server-labels", false, "label new servers as STACKIT does on its own")
 	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
+	flags.BoolVar(&o.unconfirmed, "unconfirmed-refusals", false, "also refuse what the cloud is not known to refuse")
 	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
 	flags.StringArrayVar(&faults, "fault", nil, "what goes wrong, such as no-capacity,count=3,server=m1; may be given several times")
@@ -132,6 +133,9 @@ func (o *options) cloudOptions() []iaasmock.Option {
 	}
 	if o.nullLists {
 		opts = append(opts, iaasmock.WithNullLists())
+	}
+	if o.unconfirmed {
+		opts = append(opts, iaasmock.WithUnconfirmedRefusals())
 	}
 	if o.seed != nil {
 		opts = append(opts, iaasmock.WithSeed(*o.seed))

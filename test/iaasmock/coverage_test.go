@@ -18,11 +18,11 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
-var update = goflag.Bool("update", false, "write the list of operations into README.md")
+var update = goflag.Bool("update", false, "write the generated tables into README.md")
 
 const (
 	coverageBegin = "<!-- what it covers: go test ./test/iaasmock -run Readme -update -->\n"
-	coverageEnd   = "<!-- end -->\n"
+	generatedEnd  = "<!-- end -->\n"
 )
 
 // resource is what a path is about, for readers.
@@ -52,18 +52,23 @@ func coverage(paths map[string]string) string {
 }
 
 func TestReadmeListsTheOperations(t *testing.T) {
+	checkReadme(t, coverageBegin, coverage(iaasmock.Paths()))
+}
+
+// checkReadme holds the part of README.md that begins there against what it should be.
+func checkReadme(t *testing.T, begin, want string) {
+	t.Helper()
 	content, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, rest, begun := strings.Cut(string(content), coverageBegin)
-	written, after, ended := strings.Cut(rest, coverageEnd)
+	before, rest, begun := strings.Cut(string(content), begin)
+	written, after, ended := strings.Cut(rest, generatedEnd)
 	if !begun || !ended {
-		t.Fatal("README.md has no place for the list of operations")
+		t.Fatalf("README.md has no place for %s", begin)
 	}
-	want := coverage(iaasmock.Paths())
 	if *update {
-		text := before + coverageBegin + want + coverageEnd + after
+		text := before + begin + want + generatedEnd + after
 		if err := os.WriteFile("README.md", []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -72,8 +77,15 @@ func TestReadmeListsTheOperations(t *testing.T) {
 	}
 }
 
-// The operations of the API document that README.md does not list are named as left out.
-func TestReadmeSaysWhatIsLeftOut(t *testing.T) {
+// declared is an operation of the API document.
+type declared struct {
+	OperationID string
+	Responses   map[string]any
+}
+
+// declaredOperations skips the test where the API document is not at hand.
+func declaredOperations(t *testing.T) map[string]declared {
+	t.Helper()
 	path := os.Getenv(conformance.Variable)
 	if path == "" {
 		t.Skipf("%s does not name the API document", conformance.Variable)
@@ -88,6 +100,25 @@ func TestReadmeSaysWhatIsLeftOut(t *testing.T) {
 	if err := json.Unmarshal(content, &document); err != nil {
 		t.Fatal(err)
 	}
+	found := map[string]declared{}
+	for path, methods := range document.Paths {
+		for method, raw := range methods {
+			var operation declared
+			if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, strings.ToUpper(method)) {
+				continue
+			}
+			if err := json.Unmarshal(raw, &operation); err != nil {
+				t.Fatalf("%s %s: %v", method, path, err)
+			}
+			found[operation.OperationID] = operation
+		}
+	}
+	return found
+}
+
+// The operations of the API document that README.md does not list are named as left out.
+func TestReadmeSaysWhatIsLeftOut(t *testing.T) {
+	all := declaredOperations(t)
 	readme, err := os.ReadFile("README.md")
 	if err != nil {
 		t.Fatal(err)
@@ -95,19 +126,10 @@ func TestReadmeSaysWhatIsLeftOut(t *testing.T) {
 	_, leftOut, _ := strings.Cut(string(readme), "What it leaves out: ")
 	leftOut, _, _ = strings.Cut(leftOut, "\n")
 	operations := iaasmock.Operations()
-	for path, methods := range document.Paths {
-		for method, raw := range methods {
-			var declared struct{ OperationID string }
-			if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, strings.ToUpper(method)) {
-				continue
-			}
-			if err := json.Unmarshal(raw, &declared); err != nil {
-				t.Fatalf("%s %s: %v", method, path, err)
-			}
-			named := strings.Contains(leftOut, "`"+declared.OperationID+"`")
-			if routed := slices.Contains(operations, declared.OperationID); routed == named {
-				t.Errorf("%s: routed %t, named as left out %t", declared.OperationID, routed, named)
-			}
+	for id := range all {
+		named := strings.Contains(leftOut, "`"+id+"`")
+		if routed := slices.Contains(operations, id); routed == named {
+			t.Errorf("%s: routed %t, named as left out %t", id, routed, named)
 		}
 	}
 }

@@ -7,7 +7,8 @@
 // Servers live as in the cloud (CREATING, ACTIVE, DELETING, gone), take
 // addresses from their network, and leave behind what the cloud leaves behind.
 // Requests are checked against the rules of the official API document and
-// refused in the service's words. Nothing runs in the background: the state
+// refused in the service's words; beyond them only what the cloud is known to
+// refuse is (but see WithUnconfirmedRefusals). Nothing runs in the background: the state
 // and what goes wrong follow from the clock, which may be a fake one.
 //
 //	cloud := iaasmock.New(iaasmock.WithBootDuration(2 * time.Second))

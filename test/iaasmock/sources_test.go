@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// refusing is how often the mock refuses what it cannot carry out, though no source has it.
+const refusing = 7
+
+// The mock refuses only what the cloud is known to refuse. Each 4xx has a comment that names
+// its source: above the statement, or on the helper that makes this one refusal. One without
+// a source goes through Cloud.unconfirmed, directly or in a function that hands it on. The
+// mock's own pages, admin.go and console_*.go, are nothing that the cloud has.
+func TestEveryRefusalHasASource(t *testing.T) {
+	none := 0
+	for _, r := range findRefusals(t) {
+		switch {
+		case r.unconfirmed:
+		case r.source == "":
+			t.Errorf("%s: a refusal without a source (\"// Source: …\"), and not through unconfirmed", r.position)
+		case strings.HasPrefix(r.source, "none;"):
+			none++
+		}
+	}
+	if none != refusing {
+		t.Errorf("%d refusals have \"Source: none\", want %d: these are for what cannot be carried out at all", none, refusing)
+	}
+}
+
+var documented = regexp.MustCompile(`(\d{3}) of (\w+)(?: and ([A-Z]\w+))?`)
+
+// A status that a source names is one that the API document has for the operation.
+func TestSourcesAreInTheDocument(t *testing.T) {
+	operations, checked := declaredOperations(t), 0
+	for _, r := range findRefusals(t) {
+		for _, found := range documented.FindAllStringSubmatch(strings.ReplaceAll(r.source, "\n", " "), -1) {
+			for _, operation := range slices.DeleteFunc(found[2:], func(name string) bool { return name == "" }) {
+				checked++
+				if _, ok := operations[operation].Responses[found[1]]; !ok {
+					t.Errorf("%s: the document has no %s of %s", r.position, found[1], operation)
+				}
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d looked up", checked)
+	}
+}
+
+const refusalsBegin = "<!-- what it is told to refuse: go test ./test/iaasmock -run Readme -update -->\n"
+
+func TestReadmeListsTheUnconfirmedRefusals(t *testing.T) {
+	places := map[string][]string{}
+	for _, r := range findRefusals(t) {
+		if row := fmt.Sprintf("| %d | %s |", r.status, r.message); r.unconfirmed && !slices.Contains(places[row], r.function) {
+			places[row] = append(places[row], r.function)
+		}
+	}
+	table := "| status | message | function |\n|---|---|---|\n"
+	for _, row := range slices.Sorted(maps.Keys(places)) {
+		table += fmt.Sprintf("%s `%s` |\n", row, strings.Join(slices.Sorted(slices.Values(places[row])), "`, `"))
+	}
+	checkReadme(t, refusalsBegin, table)
+}

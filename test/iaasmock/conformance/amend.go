@@ -12,7 +12,8 @@ import (
 )
 
 // undocumented are the answers that the document leaves out: 409 for what is in
-// use, and beyond that what each line says.
+// use, which the mock gives only WithUnconfirmedRefusals, and beyond that what
+// each line says.
 var undocumented = map[string][]int{
 	// Quotas are known to be refused here, but not how.
 	"CreateServer": {http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests},

@@ -113,11 +113,14 @@ test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integr
 	@$(MAKE) -j3 test-e2e test-localenv test-integration
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
-# large there is small. LARGE_PKGS, which have such tests, run once more in full without it.
+# large there is small. LARGE_PKGS, which have such tests, run in full without it.
 LARGE_PKGS := ./pkg/provider ./test/simulation ./test/load
-.PHONY: test-unit
-test-unit: race-note ## Tests that need no control plane: short with the race detector, then in full.
+.PHONY: test-unit test-short test-full
+test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
+	@$(MAKE) -j2 test-short test-full
+test-short:
 	@$(unit_pkgs); $(GO) test $(RACE) -short -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+test-full:
 	@$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
 
 # Specs mostly wait for the manager's fixed steps: four processes keep two cores busy.

@@ -59,10 +59,13 @@ func TestFiveThousandServers(t *testing.T) {
 	if err := json.Unmarshal(call(t, cloud, http.MethodGet, poolList, "").Body.Bytes(), &found); err != nil || len(found.Items) != perPool {
 		t.Fatalf("found %d, %v", len(found.Items), err)
 	}
+	if raceDetector {
+		return // times mean nothing
+	}
 	const limit = 5 * time.Millisecond
 	took := quickest(limit, func() { call(t, cloud, http.MethodGet, poolList, "") })
 	t.Logf("a list of %d takes %s", perPool, took)
-	if took > limit && !raceDetector {
+	if took > limit {
 		t.Errorf("a list of %d takes %s", perPool, took)
 	}
 }

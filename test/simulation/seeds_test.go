@@ -19,14 +19,14 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "run this seed only; with -v, show what happened")
-	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 500, with -short 20")
+	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 150, with -short 20")
 	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means all, with -short every 40th")
 	soak    = flag.Bool("soak", false, "run seeds from the clock until something is found, or -timeout")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	setDefault(seeds, 500, 20)
+	setDefault(seeds, 150, 20)
 	setDefault(nth, 1, 40)
 	ListenToLogs()
 	simulationKeys() // outside of any bubble
@@ -94,6 +94,9 @@ func TestEveryPreset(t *testing.T) {
 			goOn(t)
 			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, Turmoil: 5 * time.Minute, Collects: true, Boot: 10 * time.Second,
 				Deletion: 5 * time.Second, Latency: 50 * time.Millisecond, Preset: preset.Name}
+			if testing.Short() {
+				plan.Clusters, plan.Machines, plan.Turmoil = 1, 2, time.Minute
+			}
 			report(t, &plan, simulate(t, plan), "-run 'TestEveryPreset/"+preset.Name+"$'")
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -67,43 +68,88 @@ func (b builder) bin(elements ...string) string {
 	return filepath.Join(append([]string{b.root, "bin"}, elements...)...)
 }
 
-// controller builds a package of the main module's graph as bin/localenv/name.
-func (b builder) controller(ctx context.Context, name, pkg string) (string, error) {
-	return b.program(ctx, name, b.root, pkg)
+// mainPackage is a package to build, and what the program is called in
+// bin/localenv.
+type mainPackage struct{ name, path string }
+
+// executable is what "go build -o folder" calls the program.
+func (p mainPackage) executable() string { return path.Base(p.path) }
+
+// controllers builds two packages of the main module's graph and returns where
+// they are: with one go command, since they share most of what is compiled.
+func (b builder) controllers(ctx context.Context, manager, sidecar string) (managerPath, sidecarPath string, err error) {
+	managerName, sidecarName := path.Base(manager), path.Base(sidecar)
+	err = b.build(ctx, b.root, mainPackage{managerName, manager}, mainPackage{sidecarName, sidecar})
+	return b.bin("localenv", managerName), b.bin("localenv", sidecarName), err
 }
 
-// program builds pkg, seen from the module in dir, as bin/localenv/name. It is
-// fast when nothing has changed: the present program is copied aside first, and
+// tool builds pkg, pinned by the nested module hack/tools/name, and returns where
+// it is.
+func (b builder) tool(ctx context.Context, name, pkg string) (string, error) {
+	dir := filepath.Join(b.root, "hack", "tools", name)
+	return b.bin("localenv", name), b.build(ctx, dir, mainPackage{name, pkg})
+}
+
+// build builds programs, seen from the module in dir, into bin/localenv. It is
+// fast when nothing has changed: the present programs are copied aside first, and
 // the go command leaves a copy that is up to date alone instead of linking it
-// again. The rename at the end never disturbs somebody who runs the old one.
-func (b builder) program(ctx context.Context, name, dir, pkg string) (string, error) {
-	final := b.bin("localenv", name)
-	err := withFileLock(ctx, b.bin("localenv", name+".lock"), b.waitingFor(name), func() error {
-		next := final + ".next"
-		defer func() { _ = os.Remove(next) }()
-		if err := copyFile(final, next); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		b.progress("building %s", name)
-		if err := b.goBuild(ctx, dir, "-ldflags", stripped, "-o", next, pkg); err != nil {
-			return err
-		}
-		return os.Rename(next, final)
+// again. The renames at the end never disturb somebody who runs the old ones.
+func (b builder) build(ctx context.Context, dir string, packages ...mainPackage) error {
+	names := make([]string, len(packages))
+	for i, p := range packages {
+		names[i] = p.name
+	}
+	what := strings.Join(names, " and ")
+	lock := b.bin("localenv", "build.lock")
+	err := withFileLock(ctx, lock, b.waitingFor(what), func() error {
+		b.progress("building %s", what)
+		return b.buildLocked(ctx, dir, packages)
 	})
 	if err != nil {
-		return "", &PartError{Part: PartBuild, Err: fmt.Errorf("building %s: %w", name, err)}
+		return &PartError{Part: PartBuild, Err: fmt.Errorf("building %s: %w", what, err)}
 	}
-	return final, nil
+	return nil
 }
 
-// waitingFor reports that another process is building a thing.
+func (b builder) buildLocked(ctx context.Context, dir string, packages []mainPackage) error {
+	next := b.bin("localenv", "next")
+	// A process that was killed may have left one.
+	if err := os.RemoveAll(next); err != nil {
+		return err
+	}
+	if err := os.Mkdir(next, 0o750); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(next) }()
+	args := []string{"-ldflags", stripped, "-o", next}
+	for _, p := range packages {
+		present := b.bin("localenv", p.name)
+		if err := copyFile(present, filepath.Join(next, p.executable())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		args = append(args, p.path)
+	}
+	if err := b.goBuild(ctx, dir, args...); err != nil {
+		return err
+	}
+	for _, p := range packages {
+		if err := os.Rename(filepath.Join(next, p.executable()), b.bin("localenv", p.name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waitingFor reports that another process is at work, and what comes after it.
 func (b builder) waitingFor(what string) func() {
-	return func() { b.progress("waiting for another process that builds %s", what) }
+	return func() { b.progress("waiting for another process before getting %s", what) }
 }
 
-// goBuild runs "go build" in dir.
+// goBuild runs "go build" in dir. Its flags are those of a plain "go build", so
+// that it shares what is compiled with hack/dev and with tests: the go command
+// keeps packages compiled with -trimpath or another CGO_ENABLED apart.
 func (b builder) goBuild(ctx context.Context, dir string, args ...string) error {
-	_, err := b.goCommand(ctx, dir, append([]string{"build", "-trimpath"}, args...)...)
+	_, err := b.goCommand(ctx, dir, append([]string{"build"}, args...)...)
 	return err
 }
 
@@ -116,22 +162,28 @@ func (b builder) goCommand(ctx context.Context, dir string, args ...string) (str
 		return "", err
 	}
 	defer func() { _ = folder.remove() }()
-	tmp := folder.path
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+tmp, "GOTMPDIR="+tmp)
+	cmd.Env = append(os.Environ(), "GOWORK=off", "TMPDIR="+folder.path, "GOTMPDIR="+folder.path)
+	return output(ctx, cmd)
+}
+
+// output runs cmd, made with ctx, and returns what it prints. When ctx ends, cmd
+// ends with all its children.
+func output(ctx context.Context, cmd *exec.Cmd) (string, error) {
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	// Compilers and linkers are children of the go command and must end with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 10 * time.Second
-	err = cmd.Run()
+	err := cmd.Run()
 	if ctx.Err() != nil {
 		return "", context.Cause(ctx)
 	}
 	if err != nil {
-		return "", fmt.Errorf("go %s: %w\n%s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		command := filepath.Base(cmd.Path) + " " + strings.Join(cmd.Args[1:], " ")
+		return "", fmt.Errorf("%s: %w\n%s", command, err, strings.TrimSpace(stderr.String()))
 	}
 	return strings.TrimSpace(stdout.String()), nil
 }

@@ -5,8 +5,11 @@ package localenv
 
 import (
 	"context"
+	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -64,30 +67,66 @@ func TestIsOurModule(t *testing.T) {
 	}
 }
 
+// newModule makes a module whose packages are main packages.
+func newModule(t *testing.T, dir, path string, mains map[string]string) {
+	t.Helper()
+	files := map[string]string{"go.mod": "module " + path + "\n\ngo 1.26\n"}
+	for pkg, body := range mains {
+		files[filepath.Join(pkg, "main.go")] = "package main\n\nfunc main() { " + body + " }\n"
+	}
+	writeFiles(t, dir, files)
+}
+
+func writeFiles(t *testing.T, dir string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o750), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestBuildFailureShowsTheCompiler(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
-	g.Expect(os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/broken\n\ngo 1.26\n"), 0o600)).To(Succeed())
-	g.Expect(os.WriteFile(filepath.Join(root, "main.go"), []byte("package main\n\nfunc main() { undefined() }\n"), 0o600)).To(Succeed())
+	newModule(t, root, "example.com/x", map[string]string{"good": "", "broken": "undefined()"})
 	b := builder{root: root, progress: func(string, ...any) {}}
-	_, err := b.controller(t.Context(), "broken", ".")
-	g.Expect(err).To(MatchError(And(HavePrefix("build: building broken:"), ContainSubstring("undefined: undefined"))))
-	g.Expect(filepath.Join(root, "bin", "localenv", "broken.next")).NotTo(BeAnExistingFile())
+	_, _, err := b.controllers(t.Context(), "./good", "./broken")
+	g.Expect(err).To(MatchError(And(HavePrefix("build: building good and broken:"), ContainSubstring("undefined: undefined"))))
+	g.Expect(filepath.Glob(filepath.Join(root, "bin", "localenv", "*"))).To(ConsistOf(HaveSuffix("build.lock")))
 }
 
-func TestControllerIsBuiltAndKeptUpToDate(t *testing.T) {
+func TestControllersAreBuiltAndKeptUpToDate(t *testing.T) {
 	g := NewWithT(t)
 	root := t.TempDir()
 	b := builder{root: root, progress: func(string, ...any) {}}
-	g.Expect(os.WriteFile(filepath.Join(root, "go.mod"), []byte("module example.com/hello\n\ngo 1.26\n"), 0o600)).To(Succeed())
 	for _, text := range []string{"one", "two", "two"} {
-		source := "package main\n\nfunc main() { println(\"" + text + "\") }\n"
-		g.Expect(os.WriteFile(filepath.Join(root, "main.go"), []byte(source), 0o600)).To(Succeed())
-		path, err := b.controller(t.Context(), "hello", ".")
+		newModule(t, root, "example.com/x", map[string]string{"manager": `println("manager")`, "sidecar": `println("` + text + `")`})
+		manager, sidecar, err := b.controllers(t.Context(), "example.com/x/manager", "./sidecar")
 		g.Expect(err).NotTo(HaveOccurred())
-		p, err := spawn(PartSidecar, command{path: path}, filepath.Join(t.TempDir(), "log"))
-		g.Expect(err).NotTo(HaveOccurred())
-		<-p.exited
-		g.Expect(p.output()).To(Equal(text + "\n"))
+		g.Expect(says(t, manager)).To(Equal("manager"))
+		g.Expect(says(t, sidecar)).To(Equal(text))
 	}
+}
+
+func TestToolHasItsOwnName(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	b := builder{root: root, progress: func(string, ...any) {}}
+	newModule(t, filepath.Join(root, "hack", "tools", "hello"), "example.com/x", map[string]string{"hello-cli": `println("hello")`})
+	path, err := b.tool(t.Context(), "hello", "example.com/x/hello-cli")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(path).To(Equal(filepath.Join(root, "bin", "localenv", "hello")))
+	g.Expect(says(t, path)).To(Equal("hello"))
+}
+
+// says returns what a program prints.
+func says(t *testing.T, path string) string {
+	t.Helper()
+	out, err := exec.Command(path).CombinedOutput()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path"
 	"path/filepath"
 	"sync"
 	"time"
@@ -160,10 +159,8 @@ func (e *Env) build(ctx context.Context) error {
 	if e.programs.assets, err = b.controlPlane(ctx); err != nil {
 		return err
 	}
-	if e.programs.manager, err = b.controller(ctx, string(PartManager), mcmModulePath+"/cmd/machine-controller-manager"); err != nil {
-		return err
-	}
-	if e.programs.sidecar, err = b.controller(ctx, path.Base(e.settings.sidecarPackage), e.settings.sidecarPackage); err != nil {
+	e.programs.manager, e.programs.sidecar, err = b.controllers(ctx, mcmModulePath+"/cmd/machine-controller-manager", e.settings.sidecarPackage)
+	if err != nil {
 		return err
 	}
 	mcm, err := b.moduleFolder(ctx, mcmModulePath)

@@ -6,7 +6,6 @@ package localenv
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 )
 
 // BuildTool builds the program pkg, pinned by the nested module hack/tools/name,
@@ -19,5 +18,5 @@ func BuildTool(ctx context.Context, name, pkg string, progress func(line string)
 		return "", &PartError{Part: PartBuild, Err: err}
 	}
 	b := builder{root: root, progress: func(format string, args ...any) { progress(fmt.Sprintf(format, args...)) }}
-	return b.program(ctx, name, filepath.Join(root, "hack", "tools", name), pkg)
+	return b.tool(ctx, name, pkg)
 }

@@ -48,6 +48,7 @@ dev: ## Local environment with the samples applied and a live table; SIDECAR=non
 	@$(GO) build -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
+# The first run downloads or builds the control plane: go doc ./test/localenv.
 .PHONY: demo
 demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
 	@echo "Building $(BIN)/dev"
@@ -256,8 +257,10 @@ vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities; needs its datab
 	   echo "The Go vulnerability database must be reachable; VULNDB=<url> names a mirror." >&2 ;; \
 	esac; exit $$code
 
+# A download that was killed may have left a read-only folder.
 .PHONY: clean
 clean: ## Remove everything built.
+	@test ! -d $(BIN) || chmod -R u+w $(BIN)
 	rm -rf $(BIN) coverage.*
 
 # Pinned tools, rebuilt when their module changes. Ginkgo's is that of its library.

@@ -145,6 +145,28 @@ func (b builder) waitingFor(what string) func() {
 	return func() { b.progress("waiting for another process before getting %s", what) }
 }
 
+// keepReporting says what is going on, and for how long, until the returned function
+// is called.
+func (b builder) keepReporting(every time.Duration, what func() string) (stop func()) {
+	done := make(chan struct{})
+	reported := make(chan struct{})
+	start := time.Now()
+	go func() {
+		defer close(reported)
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				b.progress("%s (%s)", what(), time.Since(start).Round(time.Second))
+			}
+		}
+	}()
+	return func() { close(done); <-reported }
+}
+
 // goBuild runs "go build" in dir. Its flags are those of a plain "go build", so
 // that it shares what is compiled with hack/dev and with tests: the go command
 // keeps packages compiled with -trimpath or another CGO_ENABLED apart.

@@ -17,12 +17,25 @@
 //	}
 //	// env.Client() talks to the API server, env.Cloud() shows what the cloud holds.
 //
-// One API server is both control and target cluster. kube-apiserver and etcd
-// come from the folder KUBEBUILDER_ASSETS names; without it they are built once
-// from the pinned module hack/tools/controlplane into the ignored folder bin/.
-// They are started here rather than by controller-runtime's envtest, which
-// neither reports the death of a process nor takes its processes down when the
-// test binary is killed.
+// One API server is both control and target cluster. It and etcd are started here
+// rather than by controller-runtime's envtest, which neither reports the death of a
+// process nor takes its processes down when the test binary is killed.
+//
+// # Where kube-apiserver and etcd come from
+//
+// The first of these that there is:
+//
+//   - The folder that KUBEBUILDER_ASSETS names.
+//   - The ignored folder bin/, which an earlier start has filled.
+//   - A download by setup-envtest (pinned by hack/tools/setup-envtest), if its index
+//     answers within 3 s and names the archive with the SHA512 that is pinned here.
+//   - The build from source of the pinned module hack/tools/controlplane, about 5
+//     minutes on 2 cores. LOCALENV_BUILD=source keeps from downloading.
+//
+// A line of progress says what is downloaded and from where, or why it is not.
+// LOCALENV_ENVTEST_INDEX names the index of a mirror. Its archives must have the
+// pinned checksums; LOCALENV_ENVTEST_SHA512 is the checksum of one that the mirror has
+// packed itself.
 //
 // Only Go is needed. Linux and macOS are supported, with one difference: where
 // the process that uses this package is killed (SIGKILL, a panic, the timeout of

@@ -390,6 +390,18 @@ func TestLeftoversDoNotPassAsComplete(t *testing.T) {
 	g.Expect(r.left(t)).To(ConsistOf(a.folder()))
 }
 
+// Root may remove it in any case; everybody else needs write permission first.
+func TestReadOnlyFolderIsRemoved(t *testing.T) {
+	g := NewWithT(t)
+	dir := filepath.Join(t.TempDir(), "next")
+	version := filepath.Join(dir, "k8s", "version")
+	writeFiles(t, version, map[string]string{"etcd": "half"})
+	g.Expect(os.Chmod(version, 0o555)).To(Succeed())
+	g.Expect(removeAll(dir)).To(Succeed())
+	g.Expect(dir).NotTo(BeAnExistingFile())
+	g.Expect(removeAll(dir)).To(Succeed(), "where there is none")
+}
+
 func TestDownloadThatIsCancelled(t *testing.T) {
 	for _, step := range []string{"index", "archive"} {
 		t.Run(step, func(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	neturl "net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,6 +125,9 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
+		if repeatsURL := (*neturl.Error)(nil); errors.As(err, &repeatsURL) {
+			err = repeatsURL.Err
+		}
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()

@@ -252,7 +252,7 @@ func TestControlPlaneIsBuiltWhereItCannotBeDownloaded(t *testing.T) {
 	}{
 		"no index": {
 			prepare: func(_ *testing.T, o *origin, _ *archive, _ *repository) { o.Close() },
-			why:     "connection refused",
+			why:     "index.yaml: dial tcp",
 		},
 		"an index that is not there": {
 			prepare: func(_ *testing.T, o *origin, _ *archive, _ *repository) { o.index = http.NotFound },

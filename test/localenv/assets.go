@@ -66,7 +66,7 @@ func (b builder) controlPlane(ctx context.Context) (assets, error) {
 		err = fmt.Errorf("%s=%s: only %q is known", buildVariable, build, fromSource)
 	}
 	if err != nil {
-		return assets{}, &PartError{Part: PartBuild, Err: fmt.Errorf("getting the control plane: %w", err)}
+		return assets{}, &PartError{Part: PartBuild, Err: err}
 	}
 	return found, nil
 }
@@ -101,7 +101,7 @@ func (b builder) ownControlPlane(ctx context.Context, a *archive) (assets, error
 		return b.install(built, func(next string) (string, error) { return next, b.buildControlPlane(ctx, next) })
 	})
 	if err != nil {
-		return assets{}, err
+		return assets{}, fmt.Errorf("making the control plane: %w", err)
 	}
 	found, _ := firstComplete(folders)
 	return found, nil

@@ -439,7 +439,7 @@ func TestVariablesSayWhereTheControlPlaneComesFrom(t *testing.T) {
 		"LOCALENV_BUILD":              {build: fromSource, want: "built", asked: []string{}},
 		"KUBEBUILDER_ASSETS":          {assets: true, want: "given", asked: []string{}},
 		"both":                        {assets: true, build: fromSource, want: "given", asked: []string{}},
-		"a LOCALENV_BUILD of no kind": {build: "sauce", want: `build: getting the control plane: LOCALENV_BUILD=sauce: only "source" is known`, asked: []string{}},
+		"a LOCALENV_BUILD of no kind": {build: "sauce", want: `build: LOCALENV_BUILD=sauce: only "source" is known`, asked: []string{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

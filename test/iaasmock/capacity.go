@@ -9,8 +9,8 @@ import "maps"
 // answer for that: it shows only in the server, later.
 const noHost = "No valid host was found. There are not enough hosts available."
 
-// place says where capacity is counted; "" is any.
-type place struct {
+// capacityKey says where capacity is counted; "" is any.
+type capacityKey struct {
 	machineType, zone string
 }
 
@@ -22,9 +22,9 @@ func WithCapacity(machineType, zone string, n int) Option {
 	return func(s *settings) {
 		s.limits.capacity = maps.Clone(s.limits.capacity)
 		if s.limits.capacity == nil {
-			s.limits.capacity = map[place]int{}
+			s.limits.capacity = map[capacityKey]int{}
 		}
-		s.limits.capacity[place{machineType, zone}] = n
+		s.limits.capacity[capacityKey{machineType, zone}] = n
 	}
 }
 
@@ -36,17 +36,17 @@ func (c *Cloud) SetCapacity(machineType, zone string, n int) {
 	defer c.mu.Unlock()
 	limits := maps.Clone(c.limits.capacity)
 	if limits == nil {
-		limits = map[place]int{}
+		limits = map[capacityKey]int{}
 	}
-	limits[place{machineType, zone}] = n
+	limits[capacityKey{machineType, zone}] = n
 	if n < 0 {
-		delete(limits, place{machineType, zone})
+		delete(limits, capacityKey{machineType, zone})
 	}
 	c.limits.capacity = limits
 }
 
 // covers says whether a limit for p counts servers of this type and zone.
-func (p place) covers(machineType, zone string) bool {
+func (p capacityKey) covers(machineType, zone string) bool {
 	return (p.machineType == "" || p.machineType == machineType) && (p.zone == "" || p.zone == zone)
 }
 
@@ -54,17 +54,17 @@ func (p place) covers(machineType, zone string) bool {
 // while it is stopped or deallocated. except is not counted.
 func (c *Cloud) hasRoom(machineType, zone string, except *server) bool {
 	for limited, n := range c.limits.capacity {
-		if limited.covers(machineType, zone) && c.placed(limited, except) >= n {
+		if limited.covers(machineType, zone) && c.countServers(limited, except) >= n {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Cloud) placed(where place, except *server) int {
+func (c *Cloud) countServers(where capacityKey, except *server) int {
 	count := 0
 	for s := range c.servers.each() {
-		if s != except && !s.hostless && where.covers(s.MachineType, s.AvailabilityZone) {
+		if s != except && !s.withoutCapacity && where.covers(s.MachineType, s.AvailabilityZone) {
 			count++
 		}
 	}

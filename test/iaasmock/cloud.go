@@ -36,15 +36,15 @@ type Cloud struct {
 	volumes  collection[*Volume]
 	networks collection[*network]
 	totals   Totals
-	surroundings
-	catalogued
+	projectResources
+	catalogueResources
 	// deleting are the servers that settle has to look at: those that were ever
 	// asked to go.
 	deleting map[string]*server
-	// ghosts are gone servers that lagging lists still show.
-	ghosts []*server
-	// ghostsStay is how long they do.
-	ghostsStay time.Duration
+	// goneServers are gone servers that lagging lists still show.
+	goneServers []*server
+	// keepGoneFor is how long they do.
+	keepGoneFor time.Duration
 }
 
 // New makes a cloud holding its catalogue. It panics on a catalogue that
@@ -58,24 +58,24 @@ func New(opts ...Option) *Cloud {
 		networks: newCollection[*network](),
 		deleting: map[string]*server{},
 
-		surroundings: newSurroundings(),
-		catalogued:   newCatalogued(),
+		projectResources:   newProjectResources(),
+		catalogueResources: newCatalogueResources(),
 	}
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
 	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
-	c.latencies, c.boots, c.ids = c.dice.lockedStream("latency"), c.dice.lockedStream("boot"), c.dice.lockedStream("ids")
-	c.replicas = c.dice.lockedStream("replicas")
-	c.ghostsStay = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
+	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
+	c.replicas = c.random.lockedStream("replicas")
+	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
 	c.admin = c.adminHandler()
-	if err := c.seed(); err != nil {
+	if err := c.loadCatalogue(); err != nil {
 		panic("iaasmock: catalogue: " + err.Error())
 	}
 	return c
 }
 
-func (c *Cloud) seed() error {
+func (c *Cloud) loadCatalogue() error {
 	for _, n := range c.catalogue.Networks {
 		made, err := newNetwork(n, c.clock.Now())
 		if err != nil {
@@ -83,8 +83,8 @@ func (c *Cloud) seed() error {
 		}
 		c.networks.put(n.ID, made)
 	}
-	for _, seeded := range c.catalogue.NICs {
-		nic := &nic{NIC: seeded.clone()}
+	for _, original := range c.catalogue.NICs {
+		nic := &nic{NIC: original.clone()}
 		network, ok := c.networks.get(nic.NetworkID)
 		if !ok {
 			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
@@ -97,17 +97,17 @@ func (c *Cloud) seed() error {
 		}
 		c.nics.put(nic.ID, nic)
 	}
-	c.seedCatalogued()
+	c.loadImagesAndGroups()
 	now := c.clock.Now()
-	for _, seeded := range c.catalogue.Volumes {
-		volume := seeded.clone()
+	for _, original := range c.catalogue.Volumes {
+		volume := original.clone()
 		if volume.Status == "" {
 			volume.Status = VolumeAvailable
 		}
 		volume.CreatedAt, volume.UpdatedAt = now, now
 		c.volumes.put(volume.ID, &volume)
 	}
-	return c.seedSurroundings()
+	return c.loadProjectResources()
 }
 
 // locked runs f on the state as it is now.
@@ -115,27 +115,27 @@ func (c *Cloud) locked(f func(now time.Time)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.clock.Now()
-	c.settle(now)
+	c.applyEndedDeletions(now)
 	f(now)
 }
 
-// settle carries out what time has brought: only the end of a deletion changes
+// applyEndedDeletions carries out what time has brought: only the end of a deletion changes
 // anything beyond the server itself.
-func (c *Cloud) settle(now time.Time) {
+func (c *Cloud) applyEndedDeletions(now time.Time) {
 	for _, s := range c.deleting {
 		if !s.goneAt.IsZero() && !now.Before(s.goneAt) {
 			c.remove(s, s.goneAt)
 		}
 	}
-	c.settleNetworks(now)
-	kept := c.ghosts[:0]
-	for _, ghost := range c.ghosts {
-		if now.Before(ghost.removedAt.Add(c.ghostsStay)) {
-			kept = append(kept, ghost)
+	c.removeDeletedNetworks(now)
+	kept := c.goneServers[:0]
+	for _, s := range c.goneServers {
+		if now.Before(s.removedAt.Add(c.keepGoneFor)) {
+			kept = append(kept, s)
 		}
 	}
-	clear(c.ghosts[len(kept):])
-	c.ghosts = kept
+	clear(c.goneServers[len(kept):])
+	c.goneServers = kept
 }
 
 // remove takes a server away and what goes with it: NICs made for it and, with
@@ -156,8 +156,8 @@ func (c *Cloud) remove(s *server, at time.Time) {
 	delete(c.deleting, s.ID)
 	c.servers.remove(s.ID)
 	c.totals.ServersDeleted++
-	if c.ghostsStay > 0 {
-		c.ghosts = append(c.ghosts, s)
+	if c.keepGoneFor > 0 {
+		c.goneServers = append(c.goneServers, s)
 	}
 }
 
@@ -184,7 +184,7 @@ func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
 		c.removeVolume(volume)
 		return
 	}
-	volume.free(at)
+	volume.detach(at)
 }
 
 func (c *Cloud) removeVolume(volume *Volume) {

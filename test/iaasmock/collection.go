@@ -25,8 +25,8 @@ type slot[T any] struct {
 	item T
 }
 
-// fewSlots are never worth closing the holes in.
-const fewSlots = 32
+// minCompactSlots are never worth closing the holes in.
+const minCompactSlots = 32
 
 func newCollection[T any]() collection[T] {
 	return collection[T]{slotOf: map[string]int{}}
@@ -56,7 +56,7 @@ func (c *collection[T]) remove(id string) {
 	}
 	delete(c.slotOf, id)
 	c.slots[i] = slot[T]{}
-	if len(c.slots) > max(fewSlots, 2*len(c.slotOf)) {
+	if len(c.slots) > max(minCompactSlots, 2*len(c.slotOf)) {
 		c.closeHoles()
 	}
 }
@@ -107,32 +107,32 @@ func (c *collection[T]) all() []T {
 	return items
 }
 
-// catalogued is what the catalogue has brought and calls change since.
-type catalogued struct {
+// catalogueResources is what the catalogue has brought and calls change since.
+type catalogueResources struct {
 	images         collection[*Image]
 	securityGroups collection[*SecurityGroup]
 	keypairs       collection[*Keypair]
 	affinityGroups collection[*AffinityGroup]
 	snapshots      collection[*Snapshot]
-	// leaving are the networks that are being deleted.
-	leaving map[string]*network
+	// deletingNetworks are the networks that are being deleted.
+	deletingNetworks map[string]*network
 	// uploads are the images by the secrets in their uploadUrls.
 	uploads map[string]*Image
 }
 
-func newCatalogued() catalogued {
-	return catalogued{
-		images:         newCollection[*Image](),
-		securityGroups: newCollection[*SecurityGroup](),
-		keypairs:       newCollection[*Keypair](),
-		affinityGroups: newCollection[*AffinityGroup](),
-		snapshots:      newCollection[*Snapshot](),
-		leaving:        map[string]*network{},
-		uploads:        map[string]*Image{},
+func newCatalogueResources() catalogueResources {
+	return catalogueResources{
+		images:           newCollection[*Image](),
+		securityGroups:   newCollection[*SecurityGroup](),
+		keypairs:         newCollection[*Keypair](),
+		affinityGroups:   newCollection[*AffinityGroup](),
+		snapshots:        newCollection[*Snapshot](),
+		deletingNetworks: map[string]*network{},
+		uploads:          map[string]*Image{},
 	}
 }
 
-func (c *Cloud) seedCatalogued() {
+func (c *Cloud) loadImagesAndGroups() {
 	now := c.clock.Now()
 	for _, image := range c.catalogue.Images {
 		if image.Status == "" {

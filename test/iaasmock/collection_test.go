@@ -38,7 +38,7 @@ func TestCollectionAgainstAModel(t *testing.T) {
 	for _, id := range model {
 		items.remove(id)
 	}
-	if len(items.slots) > fewSlots || len(items.all()) > 0 {
+	if len(items.slots) > minCompactSlots || len(items.all()) > 0 {
 		t.Errorf("empty, it has %d slots and %v", len(items.slots), items.all())
 	}
 }

@@ -24,7 +24,7 @@ func TestManyClients(t *testing.T) {
 		wg.Go(func() {
 			for round := range rounds {
 				name := fmt.Sprintf("c%d-r%d", client, round)
-				if err := m.oneLife(name); err != nil {
+				if err := m.serverCycle(name); err != nil {
 					t.Errorf("%s: %v", name, err)
 					return
 				}
@@ -39,7 +39,7 @@ func TestManyClients(t *testing.T) {
 			running = false
 		default:
 			m.clock.Step(100 * time.Millisecond)
-			m.look()
+			m.readState()
 		}
 	}
 	m.clock.Step(time.Minute)
@@ -57,8 +57,8 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// oneLife is what one client does with one server.
-func (m *mock) oneLife(name string) error {
+// serverCycle is what one client does with one server.
+func (m *mock) serverCycle(name string) error {
 	response, body, err := m.try("POST", inRegion+"/servers", serverBody(object{"name": name, "labels": object{"name": name}}))
 	if err != nil || response.StatusCode != 201 {
 		return fmt.Errorf("create: %s %w", body, err)
@@ -83,8 +83,8 @@ func (m *mock) oneLife(name string) error {
 	return nil
 }
 
-// look uses everything that inspects.
-func (m *mock) look() {
+// readState uses everything that inspects.
+func (m *mock) readState() {
 	for _, server := range m.cloud.Servers() {
 		server.Labels["seen"] = "yes" // a copy
 	}

@@ -92,7 +92,7 @@ func (c *Cloud) serverDetails(id string) (details serverDetails, ok bool) {
 // timeline is the server's life in order, with what lies ahead.
 func (s *server) timeline(now time.Time) []milestone {
 	line := []milestone{{At: s.CreatedAt, Status: StatusCreating}}
-	for _, o := range s.life {
+	for _, o := range s.transitions {
 		line = append(line, milestone{At: o.at, Status: o.status, ErrorMessage: o.message, Ahead: o.at.After(now)})
 	}
 	if !s.goneAt.IsZero() {

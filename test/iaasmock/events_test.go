@@ -75,8 +75,8 @@ func (l *listener) event(name string) object {
 	return content
 }
 
-// tick lets the streams look once more.
-func (m *mock) tick(d time.Duration) {
+// stepStream lets the streams look once more.
+func (m *mock) stepStream(d time.Duration) {
 	m.t.Helper()
 	m.awaitStream()
 	m.clock.Step(d)
@@ -130,7 +130,7 @@ func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
 
 	m.awaitStream()
 	m.create(object{"name": "second"})
-	m.tick(time.Second)
+	m.stepStream(time.Second)
 	change := l.event("change")
 	if got := statuses(change); got != "second CREATING" {
 		t.Errorf("told of %s, want the new server alone", got)
@@ -143,13 +143,13 @@ func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
 		t.Errorf("counters %v", counters)
 	}
 
-	m.tick(boot - time.Second)
+	m.stepStream(boot - time.Second)
 	if got := statuses(l.event("change")); got != "first ACTIVE, second ACTIVE" {
 		t.Errorf("told of %s, want what time has brought", got)
 	}
 	m.awaitStream()
 	m.want(200, "PATCH", inRegion+"/servers/"+first, object{"labels": object{"x/cluster": "two"}})
-	m.tick(500 * time.Millisecond)
+	m.stepStream(500 * time.Millisecond)
 	if row := l.event("change")["servers"].([]any)[0].(object); row["labels"].(object)["x/cluster"] != "two" {
 		t.Errorf("row %v", row)
 	}
@@ -157,7 +157,7 @@ func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
 	if err := m.cloud.RemoveServer(first); err != nil {
 		t.Fatal(err)
 	}
-	m.tick(500 * time.Millisecond)
+	m.stepStream(500 * time.Millisecond)
 	change = l.event("change")
 	if gone := change["gone"].([]any); len(gone) != 1 || gone[0] != first {
 		t.Errorf("gone %v", gone)
@@ -172,13 +172,13 @@ func TestEventsTellOfFaults(t *testing.T) {
 	}
 	m.awaitStream()
 	remove := m.cloud.Inject(iaasmock.Fault{Name: "odd", Operation: "ListServers", Status: 500, Count: 3})
-	m.tick(500 * time.Millisecond)
+	m.stepStream(500 * time.Millisecond)
 	if faults := l.event("change")["faults"].([]any); len(faults) != 1 || faults[0].(object)["name"] != "odd" || faults[0].(object)["hits"] != 0.0 {
 		t.Errorf("faults %v", faults)
 	}
 	m.awaitStream()
 	m.want(500, "GET", inRegion+"/servers", nil)
-	m.tick(500 * time.Millisecond)
+	m.stepStream(500 * time.Millisecond)
 	change := l.event("change")
 	if faults := change["faults"].([]any); faults[0].(object)["hits"] != 1.0 || faults[0].(object)["remaining"] != 2.0 {
 		t.Errorf("faults %v", faults)
@@ -188,7 +188,7 @@ func TestEventsTellOfFaults(t *testing.T) {
 	}
 	m.awaitStream()
 	remove()
-	m.tick(500 * time.Millisecond)
+	m.stepStream(500 * time.Millisecond)
 	if faults := l.event("change")["faults"].([]any); len(faults) > 0 {
 		t.Errorf("faults %v", faults)
 	}
@@ -201,9 +201,9 @@ func TestEventsAreSilentWhileNothingChanges(t *testing.T) {
 		t.Errorf("snapshot of nothing: %v", snapshot)
 	}
 	for range 29 {
-		m.tick(500 * time.Millisecond)
+		m.stepStream(500 * time.Millisecond)
 	}
-	m.tick(500 * time.Millisecond) // 15 s of silence
+	m.stepStream(500 * time.Millisecond) // 15 s of silence
 	if block := l.block(); len(block) != 1 || !strings.HasPrefix(block[0], ":") {
 		t.Errorf("got %v, want a heartbeat", block)
 	}

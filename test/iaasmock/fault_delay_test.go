@@ -22,7 +22,7 @@ func TestDelaysAreSpread(t *testing.T) {
 		iaasmock.DelayLongTail: {1700 * time.Millisecond, 2400 * time.Millisecond},
 	} {
 		t.Run(distribution, func(t *testing.T) {
-			m := hastyMock(t, iaasmock.WithSeed(7))
+			m := instantMock(t, iaasmock.WithSeed(7))
 			m.cloud.Inject(iaasmock.Fault{Delay: time.Second, DelayMax: 11 * time.Second, DelayDistribution: distribution})
 			sum := time.Duration(0)
 			for range calls {
@@ -40,7 +40,7 @@ func TestDelaysAreSpread(t *testing.T) {
 }
 
 func TestBrownOutPassesBy(t *testing.T) {
-	m := hastyMock(t)
+	m := instantMock(t)
 	m.inject("brown-out", nil)
 	m.inject("slow", nil)
 	m.inject("token-slow", nil)
@@ -59,20 +59,20 @@ func TestBrownOutPassesBy(t *testing.T) {
 	}
 }
 
-// hastyClock lets no one wait: whoever begins to makes the time go by.
-type hastyClock struct{ *clocktesting.FakeClock }
+// instantClock lets no one wait: whoever begins to makes the time go by.
+type instantClock struct{ *clocktesting.FakeClock }
 
-func (c hastyClock) NewTimer(d time.Duration) clock.Timer {
+func (c instantClock) NewTimer(d time.Duration) clock.Timer {
 	timer := c.FakeClock.NewTimer(d)
 	c.Step(d)
 	return timer
 }
 
-// hastyMock is for one call at a time.
-func hastyMock(t *testing.T, opts ...iaasmock.Option) *mock {
+// instantMock is for one call at a time.
+func instantMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	t.Helper()
 	clock := clocktesting.NewFakeClock(time.Now())
-	m := openMock(t, append(opts, iaasmock.WithClock(hastyClock{clock}))...)
+	m := openMock(t, append(opts, iaasmock.WithClock(instantClock{clock}))...)
 	m.clock = clock
 	return m
 }

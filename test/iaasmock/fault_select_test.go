@@ -145,7 +145,7 @@ func TestFaultsThatAreOnlyLikely(t *testing.T) {
 }
 
 func TestSeveralFaults(t *testing.T) {
-	m := hastyMock(t)
+	m := instantMock(t)
 	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: 500})
 	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Delay: time.Second})
 	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 2, Status: 503})

@@ -212,7 +212,7 @@ func TestExampleScenario(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := hastyMock(t, iaasmock.WithSeed(1))
+	m := instantMock(t, iaasmock.WithSeed(1))
 	for _, fault := range faults {
 		m.cloud.Inject(fault)
 	}

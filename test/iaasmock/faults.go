@@ -71,9 +71,9 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 	}
 	f.Header = f.Header.Clone()
 	if f.Stale > 0 {
-		c.keepGhosts(f.Stale)
+		c.extendKeepGone(f.Stale)
 	}
-	return c.faults.Add(f, c.clock.Now(), c.dice.stream)
+	return c.faults.Add(f, c.clock.Now(), c.random.stream)
 }
 
 // faultAnswer is the answer that a fault with a Status gives.

@@ -51,19 +51,19 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if miss == nil {
 		miss = unread
 	}
-	met := c.faults.Take(c.faultCall(route, vars, r, body))
+	incident := c.faults.Take(c.faultCall(route, vars, r, body))
 
 	reply := answer{drop: true}
-	if c.wait(r.Context(), c.latency()+met.TotalDelay) {
-		reply = c.reply(route, miss, &met.Fault, c.newRequest(r, vars, body, met.Fault))
-		if !c.holdBack(r.Context(), &met) {
+	if c.wait(r.Context(), c.latency()+incident.TotalDelay) {
+		reply = c.reply(route, miss, &incident.Fault, c.newRequest(r, vars, body, incident.Fault))
+		if !c.waitBeforeAnswer(r.Context(), &incident) {
 			reply = answer{drop: true}
 		}
 	}
 
 	call := Call{
 		Operation: route.operation, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
-		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: met.Faults,
+		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: incident.Faults,
 		Replaced: reply.replaced,
 	}
 	if !reply.drop {
@@ -101,13 +101,13 @@ func (c *Cloud) newRequest(r *http.Request, vars map[string]string, body []byte,
 	return &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.limits.strictLabels}
 }
 
-// holdBack is false if the client left before it was to get its answer.
-func (c *Cloud) holdBack(ctx context.Context, met *fault.Incident) bool {
-	if met.NeverAnswers {
+// waitBeforeAnswer is false if the client left before it was to get its answer.
+func (c *Cloud) waitBeforeAnswer(ctx context.Context, incident *fault.Incident) bool {
+	if incident.NeverAnswers {
 		<-ctx.Done()
 		return false
 	}
-	return c.wait(ctx, met.TotalAnswerDelay)
+	return c.wait(ctx, incident.TotalAnswerDelay)
 }
 
 // execute is the call itself, without any fault.

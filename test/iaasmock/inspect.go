@@ -71,7 +71,7 @@ func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	err := fmt.Errorf("no server %s", id)
 	c.locked(func(now time.Time) {
 		if s, ok := c.servers.get(id); ok {
-			s.turn(now, status, errorMessage, outcome{})
+			s.setState(now, status, errorMessage, transition{})
 			err = nil
 		}
 	})

@@ -92,9 +92,9 @@ func (l *listener) watch() {
 	for {
 		changed := l.cloud.faults.Changes()
 		refusing, next := l.cloud.faults.Refusal(l.cloud.clock.Now())
-		l.turn(!refusing)
+		l.setOpen(!refusing)
 		if !l.sleep(next, changed) {
-			l.turn(false)
+			l.setOpen(false)
 			return
 		}
 	}
@@ -121,7 +121,7 @@ func (l *listener) sleep(until time.Time, changed <-chan struct{}) bool {
 	return true
 }
 
-func (l *listener) turn(open bool) {
+func (l *listener) setOpen(open bool) {
 	inner, _, err := l.state()
 	switch {
 	case err != nil || open == (inner != nil):

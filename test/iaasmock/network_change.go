@@ -20,8 +20,8 @@ const (
 	areaIPv6, defaultIPv6Length = "fd80::/48", 64
 )
 
-// begin lets a change be under way.
-func (n *network) begin(change string, end time.Time) { n.change, n.changedAt = change, end }
+// startChange lets a change be under way.
+func (n *network) startChange(change string, end time.Time) { n.change, n.changedAt = change, end }
 
 func (n *network) statusAt(now time.Time) string {
 	if n.change == networkDeleting || now.Before(n.changedAt) {
@@ -30,12 +30,12 @@ func (n *network) statusAt(now time.Time) string {
 	return networkCreated
 }
 
-// settleNetworks takes away the networks whose deletion has ended.
-func (c *Cloud) settleNetworks(now time.Time) {
-	for id, n := range c.leaving {
+// removeDeletedNetworks takes away the networks whose deletion has ended.
+func (c *Cloud) removeDeletedNetworks(now time.Time) {
+	for id, n := range c.deletingNetworks {
 		if !now.Before(n.changedAt) {
 			c.networks.remove(id)
-			delete(c.leaving, id)
+			delete(c.deletingNetworks, id)
 		}
 	}
 }

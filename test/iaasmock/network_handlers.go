@@ -112,7 +112,7 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 		if err = c.changeNetwork(made, payload, now); err != nil {
 			return
 		}
-		made.begin("CREATING", now.Add(c.networkDelay))
+		made.startChange("CREATING", now.Add(c.networkDelay))
 		c.networks.put(made.ID, made)
 		view = showNetwork(made, now)
 	})
@@ -131,7 +131,7 @@ func (c *Cloud) updateNetwork(r *request) (any, *apiError) {
 		if err := c.changeNetwork(n, payload, now); err != nil {
 			return err
 		}
-		n.begin("UPDATING", now.Add(c.networkDelay))
+		n.startChange("UPDATING", now.Add(c.networkDelay))
 		return nil
 	})
 }
@@ -188,10 +188,10 @@ func (c *Cloud) deleteNetwork(r *request) (any, *apiError) {
 			return conflict()
 		}
 		if n.change != networkDeleting {
-			n.begin(networkDeleting, now.Add(c.networkDelay))
-			c.leaving[n.ID] = n
+			n.startChange(networkDeleting, now.Add(c.networkDelay))
+			c.deletingNetworks[n.ID] = n
 		}
-		c.settleNetworks(now)
+		c.removeDeletedNetworks(now)
 		return nil
 	})
 }

@@ -32,7 +32,7 @@ type settings struct {
 	serverLabels   bool
 	nullLists      bool
 	limits         limitSettings
-	dice           dice
+	random         randomSource
 }
 
 func defaultSettings() settings {
@@ -45,7 +45,7 @@ func defaultSettings() settings {
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
 		limits:         defaultLimits(),
-		dice:           dice{seed: rand.Uint64()},
+		random:         randomSource{seed: rand.Uint64()},
 	}
 }
 
@@ -145,7 +145,7 @@ func WithServerLabels() Option {
 // faults and the same IDs again. Keys and tokens differ all the same. Default: a
 // random seed, see Seed.
 func WithSeed(seed uint64) Option {
-	return func(s *settings) { s.dice = dice{seed: seed} }
+	return func(s *settings) { s.random = randomSource{seed: seed} }
 }
 
 // limitSettings are the options that make the cloud refuse, or run out of things.
@@ -157,7 +157,7 @@ type limitSettings struct {
 	quotaCode     int
 	quotaText     string
 	// capacity is replaced, never written to.
-	capacity map[place]int
+	capacity map[capacityKey]int
 }
 
 func defaultLimits() limitSettings {

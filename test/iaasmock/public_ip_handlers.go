@@ -82,19 +82,19 @@ func (n *nullableText) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(raw, &n.value)
 }
 
-func (c *Cloud) seedPublicIP(seeded PublicIP) error {
-	seeded.Labels = orEmptyMap(seeded.Labels)
-	if !c.publicPool.has(seeded.IP) {
-		return fmt.Errorf("%s is not in %s", seeded.IP, publicPrefix)
+func (c *Cloud) loadPublicIP(p PublicIP) error {
+	p.Labels = orEmptyMap(p.Labels)
+	if !c.publicPool.has(p.IP) {
+		return fmt.Errorf("%s is not in %s", p.IP, publicPrefix)
 	}
-	ip, err := c.publicPool.take(seeded.IP)
+	ip, err := c.publicPool.take(p.IP)
 	if err != nil {
 		return err
 	}
-	seeded.IP = ip
-	nicID := seeded.NICID
-	seeded.NICID = ""
-	c.publicIPs.put(seeded.ID, &seeded)
+	p.IP = ip
+	nicID := p.NICID
+	p.NICID = ""
+	c.publicIPs.put(p.ID, &p)
 	if nicID == "" {
 		return nil
 	}
@@ -102,7 +102,7 @@ func (c *Cloud) seedPublicIP(seeded PublicIP) error {
 	if !ok {
 		return fmt.Errorf("no NIC %s", nicID)
 	}
-	associate(&seeded, nic)
+	associate(&p, nic)
 	return nil
 }
 

@@ -87,21 +87,21 @@ type demand struct {
 
 func (d demand) exceeds() bool { return d.wanted > 0 && d.used+d.wanted > d.most }
 
-// quotaOrder is what a new server needs, or what a larger one needs more.
-type quotaOrder struct {
+// quotaNeed is what a new server needs, or what a larger one needs more.
+type quotaNeed struct {
 	vcpus, ram, nics, volumes, gigabytes int64
 }
 
 // allowServer refuses what would exceed quotas, naming all of them.
-func (c *Cloud) allowServer(project, region string, order quotaOrder) *apiError {
+func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
 	used, most := c.usage(project, region), c.quotaOf(project)
 	var exceeded []demand
 	for _, d := range []demand{
-		{"cores", order.vcpus, used.VCPUs, most.VCPUs},
-		{"ram", order.ram, used.RAM, most.RAM},
-		{"ports", order.nics, used.NICs, most.NICs},
-		{"volumes", order.volumes, used.Volumes, most.Volumes},
-		{"gigabytes", order.gigabytes, used.Gigabytes, most.Gigabytes},
+		{"cores", need.vcpus, used.VCPUs, most.VCPUs},
+		{"ram", need.ram, used.RAM, most.RAM},
+		{"ports", need.nics, used.NICs, most.NICs},
+		{"volumes", need.volumes, used.Volumes, most.Volumes},
+		{"gigabytes", need.gigabytes, used.Gigabytes, most.Gigabytes},
 	} {
 		if d.exceeds() {
 			exceeded = append(exceeded, d)
@@ -175,16 +175,16 @@ func allowOne(code int, name string, used, most int64) *apiError {
 
 // resolveQuota counts what is to be made: the disk of an existing volume and
 // NICs handed in are counted already.
-func (o *serverOrder) resolveQuota() *apiError {
+func (o *serverCreation) resolveQuota() *apiError {
 	machineType, _ := o.cloud.findMachineType(o.server.MachineType)
-	order := quotaOrder{vcpus: machineType.VCPUs, ram: machineType.RAM}
+	need := quotaNeed{vcpus: machineType.VCPUs, ram: machineType.RAM}
 	if o.network != nil {
-		order.nics = 1
+		need.nics = 1
 	}
 	if o.bootIsNew {
-		order.volumes, order.gigabytes = 1, o.boot.Size
+		need.volumes, need.gigabytes = 1, o.boot.Size
 	}
-	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, order)
+	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, need)
 }
 
 // usage counts what the project has in the region, by the same names as its

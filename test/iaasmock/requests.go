@@ -42,13 +42,13 @@ type change struct {
 	resourceType, resource, do string
 }
 
-// requestBook remembers the last changes by the ID of their request.
-type requestBook struct {
+// changeLog remembers the last changes by the ID of their request.
+type changeLog struct {
 	changes collection[change]
 }
 
 // add is called under the cloud's lock.
-func (b *requestBook) add(id string, made change) {
+func (b *changeLog) add(id string, made change) {
 	b.changes.put(id, made)
 	if b.changes.count() <= keptRequests {
 		return
@@ -127,7 +127,7 @@ func (c *Cloud) progress(made change, now time.Time) string {
 		if !slices.Contains(serverActions, made.operation) {
 			return made.do + "D"
 		}
-		return outcomeOf(there && s.reached(now) < len(s.life), st.status == StatusError, made.do)
+		return outcomeOf(there && s.countReached(now) < len(s.transitions), st.status == StatusError, made.do)
 	}
 }
 

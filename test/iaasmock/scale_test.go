@@ -84,17 +84,17 @@ func quickest(enough time.Duration, f func()) time.Duration {
 	return best
 }
 
-// crowd is many clients of one cloud, over HTTP.
-type crowd struct {
+// httpClients is many clients of one cloud, over HTTP.
+type httpClients struct {
 	cloud  *iaasmock.Cloud
 	clock  *clocktesting.FakeClock
 	client *http.Client
 	url    string
 }
 
-func newCrowd(t *testing.T, size int) *crowd {
+func newHTTPClients(t *testing.T, size int) *httpClients {
 	t.Helper()
-	c := &crowd{clock: clocktesting.NewFakeClock(time.Now())}
+	c := &httpClients{clock: clocktesting.NewFakeClock(time.Now())}
 	c.cloud = iaasmock.New(iaasmock.WithClock(c.clock), iaasmock.WithoutAuthentication())
 	api := httptest.NewServer(c.cloud)
 	t.Cleanup(api.Close)
@@ -104,7 +104,7 @@ func newCrowd(t *testing.T, size int) *crowd {
 	return c
 }
 
-func (c *crowd) do(t *testing.T, method, path string, body any, answer any) error {
+func (c *httpClients) do(t *testing.T, method, path string, body any, answer any) error {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return err
@@ -129,8 +129,8 @@ func (c *crowd) do(t *testing.T, method, path string, body any, answer any) erro
 	return json.Unmarshal(raw, answer)
 }
 
-// life makes a server, changes what can be changed on it and deletes it.
-func (c *crowd) life(t *testing.T, name string) error {
+// serverCycle makes a server, changes what can be changed on it and deletes it.
+func (c *httpClients) serverCycle(t *testing.T, name string) error {
 	var server struct{ ID string }
 	var volume, ip struct{ ID string }
 	for _, make := range []struct {
@@ -172,13 +172,13 @@ func (c *crowd) life(t *testing.T, name string) error {
 	return nil
 }
 
-// generation lets every client live one life at the same time.
-func (c *crowd) generation(t *testing.T, size int) {
+// round lets every client live one life at the same time.
+func (c *httpClients) round(t *testing.T, size int) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for i := range size {
 		wg.Go(func() {
-			if err := c.life(t, fmt.Sprintf("client%d", i)); err != nil {
+			if err := c.serverCycle(t, fmt.Sprintf("client%d", i)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -189,8 +189,8 @@ func (c *crowd) generation(t *testing.T, size int) {
 
 func TestFiveHundredClients(t *testing.T) {
 	const clients = 500
-	c := newCrowd(t, clients)
-	c.generation(t, clients)
+	c := newHTTPClients(t, clients)
+	c.round(t, clients)
 	if servers, nics, volumes, ips := len(c.cloud.Servers()), len(c.cloud.NICs()), len(c.cloud.Volumes()), len(c.cloud.PublicIPs()); servers != 0 || nics != 1 || volumes != 2 || ips != 0 {
 		t.Errorf("left are %d servers, %d NICs, %d volumes, %d public IPs", servers, nics, volumes, ips)
 	}
@@ -199,29 +199,29 @@ func TestFiveHundredClients(t *testing.T) {
 	}
 }
 
-// TestChurnLeavesNothingBehind lets generations of servers come and go and
+// TestChurnLeavesNothingBehind lets rounds of servers come and go and
 // compares what is in use after each.
 func TestChurnLeavesNothingBehind(t *testing.T) {
-	const clients, generations = 25, 20
-	c := newCrowd(t, clients)
+	const clients, rounds = 25, 20
+	c := newHTTPClients(t, clients)
 	settled := func() (memory uint64, goroutines int) {
 		c.client.CloseIdleConnections()
 		c.cloud.ResetCalls()
 		return heap(), runtime.NumGoroutine()
 	}
-	c.generation(t, clients) // connections, pools and the like are made
-	for range 5000 {         // as many requests as it remembers
+	c.round(t, clients) // connections, pools and the like are made
+	for range 5000 {    // as many requests as it remembers
 		call(t, c.cloud, http.MethodPatch, "/volumes/"+iaasmock.DefaultVolumeID, "{}")
 	}
 	memory, goroutines := settled()
-	for range generations {
-		c.generation(t, clients)
+	for range rounds {
+		c.round(t, clients)
 	}
 	after, running := settled()
 	grown := int64(after) - int64(memory)
-	t.Logf("%d servers later: %d KiB more, %d goroutines, %d before", clients*generations, grown>>10, running, goroutines)
+	t.Logf("%d servers later: %d KiB more, %d goroutines, %d before", clients*rounds, grown>>10, running, goroutines)
 	// One server with all that belongs to it takes some 5 KiB.
-	if grown > clients*generations*(2<<10) {
+	if grown > clients*rounds*(2<<10) {
 		t.Errorf("%d bytes more are in use", grown)
 	}
 	if running > goroutines+2*clients { // connections that are just closing

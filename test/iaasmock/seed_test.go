@@ -14,22 +14,22 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// afternoon is what 60 calls meet in a mock where much is random.
-func afternoon(t *testing.T, seed uint64, between func(m *mock)) []string {
+// randomRun is what 60 calls meet in a mock where much is random.
+func randomRun(t *testing.T, seed uint64, between func(m *mock)) []string {
 	t.Helper()
-	m := hastyMock(t, iaasmock.WithSeed(seed), iaasmock.WithLatency(0, time.Second), iaasmock.WithBootSpread(2*time.Minute))
+	m := instantMock(t, iaasmock.WithSeed(seed), iaasmock.WithLatency(0, time.Second), iaasmock.WithBootSpread(2*time.Minute))
 	if got := m.cloud.Seed(); got != seed {
 		t.Errorf("the seed is %d, want %d", got, seed)
 	}
 	m.inject("unavailable", object{"operation": "ListServers", "probability": 0.5})
 	m.inject("no-capacity", object{"probability": 0.5})
 	m.inject("brown-out", object{"operation": "CreateServer", "probability": 0.5, "duration": "24h"})
-	var met []string
+	var results []string
 	for range 30 {
 		if between != nil {
 			between(m)
 		}
-		met = append(met, fmt.Sprintf("%s lists %d", m.delayOf("GET", inRegion+"/servers"), m.cloud.Calls()[len(m.cloud.Calls())-1].Status))
+		results = append(results, fmt.Sprintf("%s lists %d", m.delayOf("GET", inRegion+"/servers"), m.cloud.Calls()[len(m.cloud.Calls())-1].Status))
 		_, raw, err := m.try("POST", inRegion+"/servers", serverBody(nil))
 		if err != nil {
 			t.Fatal(err)
@@ -41,13 +41,13 @@ func afternoon(t *testing.T, seed uint64, between func(m *mock)) []string {
 		m.clock.Step(time.Minute)
 		server := m.server(made.ID)
 		call := m.cloud.Calls()[len(m.cloud.Calls())-1]
-		met = append(met, fmt.Sprint(call.Duration, call.RequestID, server.Status, server.ID, server.NICIDs, m.cloud.NICs()[1].MAC, server.VolumeIDs))
+		results = append(results, fmt.Sprint(call.Duration, call.RequestID, server.Status, server.ID, server.NICIDs, m.cloud.NICs()[1].MAC, server.VolumeIDs))
 	}
-	return met
+	return results
 }
 
-func TestTheSameSeedMakesTheSameAfternoon(t *testing.T) {
-	first, second, third := afternoon(t, 42, nil), afternoon(t, 42, nil), afternoon(t, 43, nil)
+func TestSameSeedRepeatsARun(t *testing.T) {
+	first, second, third := randomRun(t, 42, nil), randomRun(t, 42, nil), randomRun(t, 43, nil)
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("the same seed does otherwise (-first +second):\n%s", diff)
 	}

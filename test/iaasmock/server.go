@@ -12,23 +12,23 @@ import (
 // that, so that time can be looked up, also in the past.
 type server struct {
 	Server
-	// life are the states after the first CREATING, in order of time: those it
+	// transitions are the states after the first CREATING, in order of time: those it
 	// has reached and those it is on its way to.
-	life []outcome
+	transitions []transition
 	// goneAt is when a deletion in progress ends; zero if it does not.
 	goneAt time.Time
 	// number counts servers in order of creation.
 	number int
-	// hostless servers found no room and take none.
-	hostless bool
+	// withoutCapacity servers found no room and take none.
+	withoutCapacity bool
 	// removedAt and lastNICs are set when it is gone.
 	removedAt time.Time
 	lastNICs  []*nic
 }
 
-// outcome is a state reached at a time; a zero time is never reached. An empty
+// transition is a state reached at a time; a zero time is never reached. An empty
 // status stands for being gone.
-type outcome struct {
+type transition struct {
 	at      time.Time
 	status  string
 	message string
@@ -43,7 +43,7 @@ type state struct {
 // stateAt is the state at t, which may lie in the past.
 func (s *server) stateAt(t time.Time) state {
 	st := state{status: StatusCreating, powerStatus: powerStopped, updatedAt: s.UpdatedAt}
-	for _, o := range s.life {
+	for _, o := range s.transitions {
 		if o.at.After(t) {
 			break
 		}
@@ -56,42 +56,42 @@ func (s *server) stateAt(t time.Time) state {
 	return st
 }
 
-// turn puts the server into a state now and sets what that leads to. What it was
+// setState puts the server into a state now and sets what that leads to. What it was
 // on its way to is given up; what it has been stays.
-func (s *server) turn(now time.Time, status, message string, end outcome) {
-	s.life = append(s.life[:s.reached(now)], outcome{at: now, status: status, message: message})
-	s.lead(end)
+func (s *server) setState(now time.Time, status, message string, end transition) {
+	s.transitions = append(s.transitions[:s.countReached(now)], transition{at: now, status: status, message: message})
+	s.schedule(end)
 }
 
-// lead sets what the present state ends in.
-func (s *server) lead(end outcome) {
+// schedule sets what the present state ends in.
+func (s *server) schedule(end transition) {
 	s.goneAt = time.Time{}
 	switch {
 	case end.at.IsZero():
 	case end.status == "":
 		s.goneAt = end.at
 	default:
-		s.life = append(s.life, end)
+		s.transitions = append(s.transitions, end)
 	}
 }
 
-// reached counts the states of its life that are not ahead.
-func (s *server) reached(now time.Time) int {
-	ahead := func(o outcome) bool { return o.at.After(now) }
-	if i := slices.IndexFunc(s.life, ahead); i >= 0 {
+// countReached counts the states of its life that are not ahead.
+func (s *server) countReached(now time.Time) int {
+	ahead := func(o transition) bool { return o.at.After(now) }
+	if i := slices.IndexFunc(s.transitions, ahead); i >= 0 {
 		return i
 	}
-	return len(s.life)
+	return len(s.transitions)
 }
 
 // startDeletion begins to delete, again if an earlier attempt is stuck or has
 // failed. One that is on its way to an end goes on unchanged.
-func (s *server) startDeletion(now time.Time, end outcome) {
-	underWay := !s.goneAt.IsZero() || s.reached(now) < len(s.life)
+func (s *server) startDeletion(now time.Time, end transition) {
+	underWay := !s.goneAt.IsZero() || s.countReached(now) < len(s.transitions)
 	if s.stateAt(now).status == StatusDeleting && underWay {
 		return
 	}
-	s.turn(now, StatusDeleting, "", end)
+	s.setState(now, StatusDeleting, "", end)
 }
 
 // viewAt is a copy with everything as of t.

@@ -53,18 +53,18 @@ func (c *Cloud) act(r *request, a action) *apiError {
 			// Source: the document: 409 of StartServer and the other actions; the states are the mock's choice.
 			return conflict()
 		}
-		c.begin(r, s, now, a)
+		c.startAction(r, s, now, a)
 		return nil
 	})
 }
 
-// begin puts the server on its way.
-func (c *Cloud) begin(r *request, s *server, now time.Time, a action) {
-	end := outcome{at: now.Add(c.actionDuration), status: a.end, message: a.message}
+// startAction puts the server on its way.
+func (c *Cloud) startAction(r *request, s *server, now time.Time, a action) {
+	end := transition{at: now.Add(c.actionDuration), status: a.end, message: a.message}
 	if r.fault.FinalStatus != "" {
 		end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
 	}
-	s.turn(now, a.during, "", end)
+	s.setState(now, a.during, "", end)
 }
 
 func (c *Cloud) unrescueServer(r *request) (any, *apiError) { return nil, c.act(r, actionUnrescue) }
@@ -91,7 +91,7 @@ func (c *Cloud) rescueServer(r *request) (any, *apiError) {
 			// Source: the document: 409 of RescueServer; the states are the mock's choice.
 			return conflict()
 		}
-		c.begin(r, s, now, rescue)
+		c.startAction(r, s, now, rescue)
 		return nil
 	})
 }
@@ -123,14 +123,14 @@ func (c *Cloud) resizeServer(r *request) (any, *apiError) {
 			return conflict()
 		}
 		before, _ := c.findMachineType(s.MachineType)
-		more := quotaOrder{vcpus: wanted.VCPUs - before.VCPUs, ram: wanted.RAM - before.RAM}
+		more := quotaNeed{vcpus: wanted.VCPUs - before.VCPUs, ram: wanted.RAM - before.RAM}
 		if err := c.allowServer(s.ProjectID, s.Region, more); err != nil {
 			return err
 		}
 		if c.hasRoom(wanted.Name, s.AvailabilityZone, s) {
 			s.MachineType = wanted.Name
 		}
-		c.begin(r, s, now, action{during: StatusResizing, end: status})
+		c.startAction(r, s, now, action{during: StatusResizing, end: status})
 		return nil
 	})
 }
@@ -180,7 +180,7 @@ func (s *server) log(now time.Time) []string {
 		return fmt.Sprintf("[%12.6f] %s: %s", at.Sub(s.CreatedAt).Seconds(), s.Name, text)
 	}
 	lines := []string{line(s.CreatedAt, StatusCreating)}
-	for _, o := range s.life[:s.reached(now)] {
+	for _, o := range s.transitions[:s.countReached(now)] {
 		text := o.status
 		if o.message != "" {
 			text += ": " + o.message

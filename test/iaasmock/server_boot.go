@@ -23,7 +23,7 @@ var volumeSources = []string{sourceImage, sourceVolume, sourceSnapshot, sourceBa
 // resolveBoot decides what the server boots from: an image on the machine
 // type's own disk, or a volume. With both, the imageId is the boot volume's source
 // unless that has one of its own: a driver in production sends both so.
-func (o *serverOrder) resolveBoot() *apiError {
+func (o *serverCreation) resolveBoot() *apiError {
 	boot, imageID := o.payload.BootVolume, o.payload.ImageID
 	if imageID != "" && boot == nil {
 		o.server.ImageID = imageID
@@ -57,7 +57,7 @@ func (o *serverOrder) resolveBoot() *apiError {
 	}
 }
 
-func (o *serverOrder) bootFromVolume(boot *bootVolumePayload) *apiError {
+func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) *apiError {
 	id := boot.Source.ID
 	volume, ok := o.cloud.findVolume(o.request, id)
 	switch {
@@ -76,7 +76,7 @@ func (o *serverOrder) bootFromVolume(boot *bootVolumePayload) *apiError {
 	return nil
 }
 
-func (o *serverOrder) bootFromNewVolume(boot *bootVolumePayload) *apiError {
+func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 	if boot.Size < 1 || boot.Size > maxVolumeSize {
 		// Source: clients of STACKIT have seen a 400 with these words; the document:
 		// CreateVolumePayload's description has the largest size.

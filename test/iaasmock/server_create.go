@@ -57,23 +57,23 @@ func (c *Cloud) createServer(r *request) (any, *apiError) {
 	var view any
 	var err *apiError
 	c.locked(func(now time.Time) {
-		order := &serverOrder{cloud: c, request: r, payload: payload, now: now}
-		if err = order.resolve(); err != nil {
+		creation := &serverCreation{cloud: c, request: r, payload: payload, now: now}
+		if err = creation.resolve(); err != nil {
 			return
 		}
-		s := order.place()
+		s := creation.create()
 		view = c.showServer(s, now, false)
 		if r.fault.Duplicate {
-			order.repeat()
+			creation.repeat()
 		}
 	})
 	return view, err
 }
 
-// serverOrder is a CreateServer on its way: resolve finds everything it names
+// serverCreation is a CreateServer on its way: resolve finds everything it names
 // and may refuse it, place carries it out and cannot fail. What it may not have it
 // does not get: failure says so then, and the server ends in ERROR.
-type serverOrder struct {
+type serverCreation struct {
 	cloud   *Cloud
 	request *request
 	payload serverPayload
@@ -89,7 +89,7 @@ type serverOrder struct {
 	failure   string
 }
 
-func (o *serverOrder) resolve() *apiError {
+func (o *serverCreation) resolve() *apiError {
 	o.server = Server{
 		ID: o.cloud.newID(), ProjectID: o.request.project(), Region: o.request.region(),
 		Name: o.payload.Name, MachineType: o.payload.MachineType, AffinityGroup: o.payload.AffinityGroup,
@@ -108,7 +108,7 @@ func (o *serverOrder) resolve() *apiError {
 	return nil
 }
 
-func (o *serverOrder) resolveLabels() (err *apiError) {
+func (o *serverCreation) resolveLabels() (err *apiError) {
 	if o.server.Labels, err = mergeLabels(nil, o.payload.Labels); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (o *serverOrder) resolveLabels() (err *apiError) {
 	return err
 }
 
-func (o *serverOrder) resolveCatalogue() *apiError {
+func (o *serverCreation) resolveCatalogue() *apiError {
 	if _, ok := o.cloud.findMachineType(o.payload.MachineType); !ok {
 		// Source: clients of STACKIT have seen a 400 with these words.
 		return badRequest("machine type is not valid")
@@ -142,7 +142,7 @@ func (o *serverOrder) resolveCatalogue() *apiError {
 }
 
 // resolveSecurityGroups leaves out groups that there are not.
-func (o *serverOrder) resolveSecurityGroups() *apiError {
+func (o *serverCreation) resolveSecurityGroups() *apiError {
 	groups, err := o.cloud.once(o.payload.SecurityGroups)
 	if err != nil {
 		return err
@@ -163,7 +163,7 @@ func (o *serverOrder) resolveSecurityGroups() *apiError {
 // noNetwork is why a server without its network ends in ERROR.
 const noNetwork = "Failed to allocate the network(s), not rescheduling."
 
-func (o *serverOrder) resolveNetworking() *apiError {
+func (o *serverCreation) resolveNetworking() *apiError {
 	if id := o.payload.Networking.NetworkID; id != "" {
 		o.server.NetworkID = id
 		network, ok := o.cloud.findNetwork(o.request, id)
@@ -194,7 +194,7 @@ func (o *serverOrder) resolveNetworking() *apiError {
 	return err
 }
 
-func (o *serverOrder) resolveVolumes() *apiError {
+func (o *serverCreation) resolveVolumes() *apiError {
 	ids, err := o.cloud.once(o.payload.Volumes)
 	for _, id := range ids {
 		volume, ok := o.cloud.findVolume(o.request, id)
@@ -215,7 +215,7 @@ func (o *serverOrder) resolveVolumes() *apiError {
 
 // resolveZone: a zone not asked for is the existing boot volume's, otherwise the
 // metro zone.
-func (o *serverOrder) resolveZone() *apiError {
+func (o *serverCreation) resolveZone() *apiError {
 	zones := o.cloud.catalogue.Regions[o.server.Region]
 	zone := o.payload.AvailabilityZone
 	if o.boot != nil && !o.bootIsNew {
@@ -232,7 +232,7 @@ func (o *serverOrder) resolveZone() *apiError {
 }
 
 // checkZone: where the server cannot be, there is no host for it.
-func (o *serverOrder) checkZone(zone string, zones []string) (err *apiError) {
+func (o *serverCreation) checkZone(zone string, zones []string) (err *apiError) {
 	switch {
 	case o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone):
 		err = o.cloud.unconfirmed(badRequest("The requested availability zone is not available"))
@@ -246,14 +246,14 @@ func (o *serverOrder) checkZone(zone string, zones []string) (err *apiError) {
 	return err
 }
 
-// cannot is for what the order names and may not have.
-func (o *serverOrder) cannot(reason string, refusal *apiError) *apiError {
+// cannot is for what the creation names and may not have.
+func (o *serverCreation) cannot(reason string, refusal *apiError) *apiError {
 	o.fail(reason)
 	return o.cloud.unconfirmed(refusal)
 }
 
 // fail lets the server end in ERROR; of several reasons the first one counts.
-func (o *serverOrder) fail(reason string) {
+func (o *serverCreation) fail(reason string) {
 	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
 }
 

@@ -45,9 +45,9 @@ func (c *Cloud) serversAt(t time.Time, wanted func(*server) bool) []*server {
 			servers = append(servers, s)
 		}
 	}
-	for _, ghost := range c.ghosts {
-		if t.Before(ghost.removedAt) && !ghost.CreatedAt.After(t) && wanted(ghost) {
-			servers = append(servers, ghost)
+	for _, s := range c.goneServers {
+		if t.Before(s.removedAt) && !s.CreatedAt.After(t) && wanted(s) {
+			servers = append(servers, s)
 		}
 	}
 	slices.SortFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
@@ -115,9 +115,9 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 // deleteServer is taken in every state, as far as is known.
 func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
-		end := outcome{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
+		end := transition{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
 		if r.fault.NeverGone {
-			end = outcome{}
+			end = transition{}
 		}
 		s.startDeletion(now, end)
 		c.deleting[s.ID] = s

@@ -18,9 +18,9 @@ func noPorts(s *server) *apiError {
 	return newError(http.StatusNotFound, "instance_id %s could not be found as device id on any ports", s.ID)
 }
 
-// wired are the server's NICs; a server in creation or deletion has none that
+// nicsForGroups are the server's NICs; a server in creation or deletion has none that
 // security groups could be changed on.
-func (c *Cloud) wired(s *server, now time.Time) ([]*nic, *apiError) {
+func (c *Cloud) nicsForGroups(s *server, now time.Time) ([]*nic, *apiError) {
 	var nics []*nic
 	for _, id := range s.NICIDs {
 		if nic, ok := c.nics.get(id); ok {
@@ -75,7 +75,7 @@ func (c *Cloud) withServerAndGroup(r *request, f func(s *server, nics []*nic, gr
 		if !ok {
 			return notFound("security group")
 		}
-		nics, err := c.wired(s, now)
+		nics, err := c.nicsForGroups(s, now)
 		if err != nil {
 			return err
 		}
@@ -130,15 +130,15 @@ func (c *Cloud) changeServiceAccounts(r *request, change func([]string) ([]strin
 	return view, err
 }
 
-// rewirable are the states in which NICs come and go; a deallocated server has
+// nicStates are the states in which NICs come and go; a deallocated server has
 // no host to plug them into.
-var rewirable = []string{StatusActive, StatusInactive}
+var nicStates = []string{StatusActive, StatusInactive}
 
-// withRewirable is withServer for changes of its NICs, where the document has a conflict
+// withNICState is withServer for changes of its NICs, where the document has a conflict
 // for AddNicToServer only.
-func (c *Cloud) withRewirable(r *request, f func(s *server, now time.Time) *apiError) *apiError {
+func (c *Cloud) withNICState(r *request, f func(s *server, now time.Time) *apiError) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
-		if status := s.stateAt(now).status; !slices.Contains(rewirable, status) {
+		if status := s.stateAt(now).status; !slices.Contains(nicStates, status) {
 			if err := c.unconfirmed(badRequest("server is in status %s", status)); err != nil {
 				return err
 			}
@@ -153,16 +153,16 @@ func (c *Cloud) addNICToServer(r *request) (any, *apiError) {
 		if err != nil {
 			return err
 		}
-		if nic.ServerID != "" || !slices.Contains(rewirable, s.stateAt(now).status) {
+		if nic.ServerID != "" || !slices.Contains(nicStates, s.stateAt(now).status) {
 			// Source: the document: 409 of AddNicToServer; the states are the mock's choice.
 			return conflict()
 		}
-		s.plug(nic, now)
+		s.attachNIC(nic, now)
 		return nil
 	})
 }
 
-func (s *server) plug(n *nic, now time.Time) {
+func (s *server) attachNIC(n *nic, now time.Time) {
 	n.ServerID = s.ID
 	s.NICIDs, s.UpdatedAt = withItem(s.NICIDs, n.ID), now
 }
@@ -170,7 +170,7 @@ func (s *server) plug(n *nic, now time.Time) {
 // removeNICFromServer keeps the NIC, also one that was made for the server: only
 // RemoveNetworkFromServer is documented to delete. Its public IP stays with it.
 func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
-	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
+	return nil, c.withNICState(r, func(s *server, now time.Time) *apiError {
 		nic, err := c.nicOf(r)
 		if err != nil {
 			return err
@@ -187,7 +187,7 @@ func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
 // addNetworkToServer makes a NIC in the network that goes with the server. It
 // gets the server's security groups.
 func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
-	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
+	return nil, c.withNICState(r, func(s *server, now time.Time) *apiError {
 		network, err := c.networkOf(r)
 		if err != nil {
 			return err
@@ -205,14 +205,14 @@ func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 		}
 		c.nics.put(nic.ID, nic)
 		c.totals.NICsCreated++
-		s.plug(nic, now)
+		s.attachNIC(nic, now)
 		return nil
 	})
 }
 
 // removeNetworkFromServer deletes the NICs that it detaches.
 func (c *Cloud) removeNetworkFromServer(r *request) (any, *apiError) {
-	return nil, c.withRewirable(r, func(s *server, now time.Time) *apiError {
+	return nil, c.withNICState(r, func(s *server, now time.Time) *apiError {
 		network, err := c.networkOf(r)
 		if err != nil {
 			return err

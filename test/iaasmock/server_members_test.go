@@ -74,7 +74,7 @@ func TestNetworksComeAndGo(t *testing.T) {
 	}
 }
 
-func TestRewiringIsRefused(t *testing.T) {
+func TestNICChangesAreRefused(t *testing.T) {
 	m := strictMock(t)
 	id := m.create(nil)
 	server := inRegion + "/servers/" + id

@@ -129,9 +129,9 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
 	return views
 }
 
-// keepGhosts makes servers that go from now on visible to a look that far back.
-func (c *Cloud) keepGhosts(back time.Duration) {
-	c.locked(func(time.Time) { c.ghostsStay = max(c.ghostsStay, back) })
+// extendKeepGone makes servers that go from now on visible to a look that far back.
+func (c *Cloud) extendKeepGone(back time.Duration) {
+	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
 }
 
 // staleServer shows the server in the path as it was at t.

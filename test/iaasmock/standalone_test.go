@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// isRoom says that a file is of a package that the root is made of.
-func isRoom(path string) bool {
+// isSubpackage says that a file is of a package that the root is made of.
+func isSubpackage(path string) bool {
 	for _, room := range []string{"fault", "console", "internal"} {
 		if strings.HasPrefix(path, room+string(filepath.Separator)) {
 			return true
@@ -47,7 +47,7 @@ func TestStandsAlone(t *testing.T) {
 			if strings.HasPrefix(imported, module) && !inside {
 				t.Errorf("%s imports %s", path, imported)
 			}
-			if imported == own && isRoom(path) {
+			if imported == own && isSubpackage(path) {
 				t.Errorf("%s imports the root, which imports it", path)
 			}
 		}

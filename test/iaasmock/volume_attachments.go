@@ -21,9 +21,9 @@ type attachmentView struct {
 	DeleteOnTermination bool   `json:"deleteOnTermination"`
 }
 
-// pluggable are the states in which devices come and go. The document says only
+// volumeStates are the states in which devices come and go. The document says only
 // that there is a 409; which states fit is the mock's choice.
-var pluggable = []string{StatusActive, StatusInactive, StatusDeallocated}
+var volumeStates = []string{StatusActive, StatusInactive, StatusDeallocated}
 
 func (s *server) isBootVolume(id string) bool {
 	return s.BootVolume != nil && s.BootVolume.ID == id
@@ -89,7 +89,7 @@ func (c *Cloud) addVolumeToServer(r *request) (view any, err *apiError) {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(pluggable, s.stateAt(now).status) || volume.Status != VolumeAvailable {
+		if !slices.Contains(volumeStates, s.stateAt(now).status) || volume.Status != VolumeAvailable {
 			// Source: the document: 409 of AddVolumeToServer; the states are the mock's choice.
 			return conflict()
 		}
@@ -131,18 +131,18 @@ func (s *server) keepOrDelete(v *Volume, deleteOnTermination bool) {
 // removeVolumeFromServer never takes the boot volume away, as in OpenStack.
 func (c *Cloud) removeVolumeFromServer(r *request) (any, *apiError) {
 	return nil, c.withAttachment(r, func(s *server, v *Volume, now time.Time) *apiError {
-		if !slices.Contains(pluggable, s.stateAt(now).status) || s.isBootVolume(v.ID) {
+		if !slices.Contains(volumeStates, s.stateAt(now).status) || s.isBootVolume(v.ID) {
 			// Source: the document: 409 of RemoveVolumeFromServer; the states are the mock's choice.
 			return conflict()
 		}
-		v.free(now)
+		v.detach(now)
 		s.VolumeIDs, s.UpdatedAt = withoutItem(s.VolumeIDs, v.ID), now
 		return nil
 	})
 }
 
-// free is the volume after it was attached.
-func (v *Volume) free(now time.Time) {
+// detach is the volume after it was attached.
+func (v *Volume) detach(now time.Time) {
 	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
 }
 

@@ -3,13 +3,13 @@
 
 import { ask, attempt } from './ask.js';
 import { byId, el, setText, showStatus, statusMark } from './dom.js';
-import { ago, clockTime, cloudNow, lapse } from './format.js';
+import { clockTime, cloudNow, lapse, shortDuration } from './format.js';
 import { focusServer, markOpen, serverById } from './servers.js';
 
 let openId;
 let shown = ''; // what the body was made from
-let latest = 0; // the last reading asked for
-let ahead = []; // nodes that count down, with their time
+let latest = 0; // the last request asked for
+let scheduled = []; // nodes that count down, with their time
 
 const path = (id) => `admin/servers/${encodeURIComponent(id)}`;
 
@@ -66,7 +66,7 @@ function close() {
 export async function refreshDetails() {
   if (!openId) return;
   const id = openId;
-  const reading = ++latest;
+  const request = ++latest;
   if (!serverById(id)) {
     showGone();
     return;
@@ -75,10 +75,10 @@ export async function refreshDetails() {
   try {
     details = await ask('GET', path(id));
   } catch (failure) {
-    if (failure.status === 404 && id === openId && reading === latest) showGone();
+    if (failure.status === 404 && id === openId && request === latest) showGone();
     return;
   }
-  if (id !== openId || reading !== latest) return;
+  if (id !== openId || request !== latest) return;
   showHead(details);
   const text = JSON.stringify(details);
   if (text === shown) return;
@@ -107,7 +107,7 @@ function enable(there, status) {
 }
 
 function showBody(d) {
-  ahead = [];
+  scheduled = [];
   const boot = d.bootVolume;
   byId('details-body').replaceChildren(
     d.errorMessage ? el('p', { className: 'failure', textContent: d.errorMessage }) : '',
@@ -150,7 +150,7 @@ function timeline(milestones) {
   return el('ol', { className: 'timeline' }, ...milestones.map((m, i) => {
     const at = new Date(m.at);
     const when = el('span', { className: 'quiet' });
-    if (m.ahead) ahead.push([when, at.getTime()]);
+    if (m.ahead) scheduled.push([when, at.getTime()]);
     else if (i > 0) when.textContent = `after ${lapse(at - new Date(milestones[i - 1].at))}`;
     const mark = statusMark(m.status);
     const node = el('li', {}, el('time', { textContent: clockTime(at), dateTime: m.at }), mark, when,
@@ -161,5 +161,5 @@ function timeline(milestones) {
 }
 
 function countDown() {
-  for (const [node, at] of ahead) setText(node, `expected in ${ago(Math.max(at - cloudNow(), 0))}`);
+  for (const [node, at] of scheduled) setText(node, `expected in ${shortDuration(Math.max(at - cloudNow(), 0))}`);
 }

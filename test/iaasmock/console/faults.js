@@ -3,7 +3,7 @@
 
 import { ask, attempt } from './ask.js';
 import { byId, el, setText } from './dom.js';
-import { ago, cloudNow, number, plural } from './format.js';
+import { cloudNow, number, plural, shortDuration } from './format.js';
 
 const active = new Map(); // by fault ID
 const presets = new Map(); // by name
@@ -96,21 +96,21 @@ function remove(id) {
 
 function showTime({ times, startsAt, endsAt }) {
   const now = cloudNow();
-  if (startsAt > now) setText(times, `begins in ${ago(startsAt - now)}`);
-  else setText(times, endsAt ? `ends in ${ago(endsAt - now)}` : '');
+  if (startsAt > now) setText(times, `begins in ${shortDuration(startsAt - now)}`);
+  else setText(times, endsAt ? `ends in ${shortDuration(endsAt - now)}` : '');
 }
 
 function showTimes() {
   for (const entry of active.values()) showTime(entry);
 }
 
-// What is told elsewhere, or is too long to tell.
-const told = new Set(['id', 'name', 'hits', 'remaining', 'startsAt', 'endsAt', 'count', 'after', 'duration', 'body', 'contentType']);
+// What is omitted elsewhere, or is too long to tell.
+const omitted = new Set(['id', 'name', 'hits', 'remaining', 'startsAt', 'endsAt', 'count', 'after', 'duration', 'body', 'contentType']);
 
 /** effectOf tells what a fault does: in its preset's words, else by its fields. */
 function effectOf(fault) {
   const preset = presets.get(fault.name);
-  const own = Object.entries(fault).filter(([name, value]) => !told.has(name) && !same(value, preset?.fault[name]))
+  const own = Object.entries(fault).filter(([name, value]) => !omitted.has(name) && !same(value, preset?.fault[name]))
     .map(([name, value]) => (value === true ? name : `${name} ${typeof value === 'object' ? JSON.stringify(value) : value}`));
   return [preset?.description, ...own].filter(Boolean).join(' ');
 }

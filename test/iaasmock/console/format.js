@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-/** ago is a duration in milliseconds, short. */
-export function ago(ms) {
+/** shortDuration is a duration in milliseconds, short. */
+export function shortDuration(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s < 60) return `${s}s`;
   if (s < 3600) return `${Math.floor(s / 60)}m ${String(s % 60).padStart(2, '0')}s`;
@@ -11,7 +11,7 @@ export function ago(ms) {
 }
 
 /** lapse is a duration in milliseconds, exact where it is short. */
-export const lapse = (ms) => (ms < 10000 ? `${(ms / 1000).toFixed(1)}s` : ago(ms));
+export const lapse = (ms) => (ms < 10000 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms));
 
 /** took is a duration in nanoseconds, as Go counts. */
 export function took(ns) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 import { byId, el, setData, setText, showStatus, statusMark } from './dom.js';
-import { ago, cloudNow, number } from './format.js';
+import { cloudNow, number, shortDuration } from './format.js';
 
 // What servers are grouped by, below their project. A key that begins with * fits
 // every label with that end. ?group=<keys> or the field changes it.
@@ -185,7 +185,7 @@ function updateRow(row, server) {
   setText(cells.type, server.machineType);
   setText(cells.zone, server.availabilityZone);
   setText(cells.address, server.address ?? '–');
-  setText(cells.age, ago(cloudNow() - server.createdAt));
+  setText(cells.age, shortDuration(cloudNow() - server.createdAt));
   setData(row.button, 'name', server.name);
   setData(row.button, 'status', server.status);
   row.text = [server.name, server.id, server.address, server.machineType, server.availabilityZone,
@@ -276,7 +276,7 @@ function showCount() {
 
 function showAges() {
   const now = cloudNow();
-  for (const row of rows.values()) setText(row.cells.age, ago(now - row.server.createdAt));
+  for (const row of rows.values()) setText(row.cells.age, shortDuration(now - row.server.createdAt));
 }
 
 function moveBetweenRows(event) {

@@ -116,21 +116,21 @@ type Incident struct {
 func (b *Book) Take(call *Call) Incident {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var met Incident
+	var incident Incident
 	decided := false
 	for _, entry := range b.entries {
 		if decided && !entry.onlyDelays || !entry.hit(call) {
 			continue
 		}
-		met.Faults = append(met.Faults, entry.id)
-		met.TotalDelay += entry.delay()
-		met.TotalAnswerDelay += entry.fault.AnswerDelay
+		incident.Faults = append(incident.Faults, entry.id)
+		incident.TotalDelay += entry.delay()
+		incident.TotalAnswerDelay += entry.fault.AnswerDelay
 		if !entry.onlyDelays {
-			met.Fault, decided = entry.fault, true
+			incident.Fault, decided = entry.fault, true
 		}
 	}
 	b.entries = slices.DeleteFunc(b.entries, func(e *entry) bool { return e.over(call.Now) })
-	return met
+	return incident
 }
 
 // hit decides whether the fault hits this call, and counts it if so.

@@ -8,36 +8,36 @@ import (
 	"time"
 )
 
-// surroundings is what there is around servers, their NICs and volumes. The
+// projectResources is what there is around servers, their NICs and volumes. The
 // cloud's lock guards it, too.
-type surroundings struct {
+type projectResources struct {
 	publicIPs collection[*PublicIP]
 	// publicPool is where public IPs come from.
 	publicPool *addressPool
 	// quotas are those that projects have of their own.
 	quotas map[string]Quota
 	// requests are the calls that changed something.
-	requests requestBook
+	requests changeLog
 	// startedAt is when the projects were made.
 	startedAt time.Time
 }
 
-func newSurroundings() surroundings {
-	return surroundings{
+func newProjectResources() projectResources {
+	return projectResources{
 		publicIPs: newCollection[*PublicIP](),
 		quotas:    map[string]Quota{},
-		requests:  requestBook{changes: newCollection[change]()},
+		requests:  changeLog{changes: newCollection[change]()},
 	}
 }
 
-func (c *Cloud) seedSurroundings() (err error) {
+func (c *Cloud) loadProjectResources() (err error) {
 	c.startedAt = c.clock.Now()
 	if c.publicPool, err = newAddressPool(publicPrefix); err != nil {
 		return err
 	}
-	for _, seeded := range c.catalogue.PublicIPs {
-		if err := c.seedPublicIP(seeded); err != nil {
-			return fmt.Errorf("public IP %s: %w", seeded.ID, err)
+	for _, publicIP := range c.catalogue.PublicIPs {
+		if err := c.loadPublicIP(publicIP); err != nil {
+			return fmt.Errorf("public IP %s: %w", publicIP.ID, err)
 		}
 	}
 	for _, project := range c.catalogue.Projects {

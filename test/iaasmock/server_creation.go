@@ -9,41 +9,41 @@ import (
 )
 
 // repeat carries the same order out again, if that is still possible.
-func (o *serverOrder) repeat() {
-	again := &serverOrder{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
+func (o *serverCreation) repeat() {
+	again := &serverCreation{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
 	if again.resolve() == nil && again.failure == "" {
-		again.place()
+		again.create()
 	}
 }
 
-func (o *serverOrder) place() *server {
+func (o *serverCreation) create() *server {
 	c, fault := o.cloud, o.request.fault
-	boot := outcome{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
+	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}
 	if !c.hasRoom(o.server.MachineType, o.server.AvailabilityZone, nil) {
 		o.failure = cmp.Or(o.failure, noHost)
 	}
-	hostless := o.failure != ""
-	if o.placeNICs() != nil {
+	withoutCapacity := o.failure != ""
+	if o.addNICs() != nil {
 		o.fail(noNetwork)
 	}
 	if o.failure != "" {
 		boot.status, boot.message = StatusError, o.failure
 	}
 	if fault.NeverBoots {
-		boot = outcome{}
+		boot = transition{}
 	}
-	o.placeVolumes()
+	o.addVolumes()
 	c.totals.ServersCreated++
-	placed := &server{Server: o.server, number: c.totals.ServersCreated, hostless: hostless}
-	placed.lead(boot)
-	c.servers.put(placed.ID, placed)
-	return placed
+	created := &server{Server: o.server, number: c.totals.ServersCreated, withoutCapacity: withoutCapacity}
+	created.schedule(boot)
+	c.servers.put(created.ID, created)
+	return created
 }
 
-func (o *serverOrder) placeNICs() error {
+func (o *serverCreation) addNICs() error {
 	if o.network != nil {
 		nic := &nic{
 			NIC: NIC{
@@ -66,7 +66,7 @@ func (o *serverOrder) placeNICs() error {
 	return nil
 }
 
-func (o *serverOrder) placeVolumes() {
+func (o *serverCreation) addVolumes() {
 	if o.boot != nil {
 		if o.bootIsNew {
 			o.boot.AvailabilityZone, o.boot.CreatedAt = o.server.AvailabilityZone, o.now

@@ -14,12 +14,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// dice are where all that is random in a cloud comes from, except for secrets.
+// randomSource are where all that is random in a cloud comes from, except for secrets.
 // Each purpose has a stream of its own: how often one is drawn from does not
 // change the others.
-type dice struct{ seed uint64 }
+type randomSource struct{ seed uint64 }
 
-func (d dice) stream(purpose string) *rand.Rand {
+func (d randomSource) stream(purpose string) *rand.Rand {
 	hash := fnv.New64a()
 	_, _ = hash.Write([]byte(purpose))
 	return rand.New(rand.NewPCG(d.seed, hash.Sum64()))
@@ -31,7 +31,7 @@ type lockedStream struct {
 	rng *rand.Rand
 }
 
-func (d dice) lockedStream(purpose string) *lockedStream {
+func (d randomSource) lockedStream(purpose string) *lockedStream {
 	return &lockedStream{rng: d.stream(purpose)}
 }
 
@@ -63,4 +63,4 @@ func (s *lockedStream) uuid() string {
 
 // Seed returns what WithSeed was given, or the seed chosen instead of it: with it
 // the same sequence of calls meets the same behaviour again.
-func (c *Cloud) Seed() uint64 { return c.dice.seed }
+func (c *Cloud) Seed() uint64 { return c.random.seed }

@@ -4,23 +4,17 @@
 package iaasmock
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// unknownOperation is how calls are counted that no route fits.
-const unknownOperation = "Unknown"
-
-// The operations that have a meaning beyond the route.
-const (
-	tokenOperation        = "Token"
-	createServerOperation = "CreateServer"
-)
+// createServerOperation is the one operation of the API that has a meaning beyond its route.
+const createServerOperation = "CreateServer"
 
 // route is one operation of the API document.
 type route struct {
@@ -54,7 +48,7 @@ var routes = slices.Concat(basicRoutes, computeRoutes, catalogueRoutes)
 
 // basicRoutes are for servers, their NICs and volumes, and what those refer to.
 var basicRoutes = []route{
-	{tokenOperation, "POST", "/token", 200, true, (*Cloud).issueToken},
+	{fault.OperationToken, "POST", "/token", 200, true, (*Cloud).issueToken},
 
 	{"ListServers", "GET", inRegion + "/servers", 200, false, (*Cloud).listServers},
 	{createServerOperation, "POST", inRegion + "/servers", 201, false, (*Cloud).createServer},
@@ -117,7 +111,7 @@ func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 			miss = newError(http.StatusMethodNotAllowed, "method not allowed")
 		}
 	}
-	return route{operation: unknownOperation}, nil, miss
+	return route{operation: fault.OperationUnknown}, nil, miss
 }
 
 // notFoundRoute is the answer to a path that the mock does not know.
@@ -160,9 +154,8 @@ func (e *tableEntry) vars(segments []string) map[string]string {
 }
 
 func (c *Cloud) issueToken(r *request) (any, *apiError) {
-	response, err := c.tokens.Exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
-	var refusal *token.Refusal
-	if errors.As(err, &refusal) {
+	response, refusal := c.tokens.Exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
+	if refusal != nil {
 		// Source: package token has one beside each.
 		return nil, newError(refusal.Status, "%s", refusal.Reason)
 	}

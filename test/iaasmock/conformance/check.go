@@ -15,6 +15,8 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // exchange is a call that is over.
@@ -27,9 +29,6 @@ type exchange struct {
 	header    http.Header
 	body      []byte
 }
-
-// unknown is how an iaasmock.Cloud counts calls that it does not implement.
-const unknown = "Unknown"
 
 // serviceNames are the names of schemas by which the service calls them where
 // they differ from the document's.
@@ -46,7 +45,7 @@ func (d *Document) check(x exchange) error {
 		}
 		return nil
 	}
-	if x.operation == unknown && x.status == http.StatusNotFound {
+	if x.operation == fault.OperationUnknown && x.status == http.StatusNotFound {
 		return nil
 	}
 	answer, err := input(d.answers, x.request)

@@ -82,17 +82,15 @@ type Flaw struct {
 	WithoutExpiry bool
 }
 
-// Refusal is the error of a request that gets no token.
+// Refusal is the answer to a request that gets no token.
 type Refusal struct {
-	// Status is the HTTP status code to answer.
+	// Status is the HTTP status code of the answer.
 	Status int
 	Reason string
 }
 
-func (r *Refusal) Error() string { return r.Reason }
-
-// Exchange turns the form of a token request into an access token. The error is a *Refusal.
-func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, error) {
+// Exchange turns the form of a token request into an access token, or says why not.
+func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		// Source: RFC 6749, 5.2: invalid_request.

@@ -64,30 +64,30 @@ func TestAdminSaysWhatIsWrong(t *testing.T) {
 		{"no JSON", "count=3", `a fault is a JSON object such as {"preset":"no-capacity","count":1}, not count=3`},
 		{"null", "null", "a fault is a JSON object"},
 		{"trailing text", `{"status":503} {}`, "a fault is a JSON object"},
-		{"unknown field", object{"preset": "slow", "cuont": 3}, "cuont: there is no such field; there are preset, name, operation,"},
-		{"no case folding", object{"Status": 503}, "Status: there is no such field"},
-		{"unknown preset", object{"preset": "no-capacities"}, `preset: there is no "no-capacities"; there are no-capacity, quota-exceeded,`},
-		{"preset of another type", object{"preset": 3}, "preset: 3 is not right; it takes a text"},
-		{"unknown operation", object{"operation": "MakeServer", "status": 503}, `operation: there is no "MakeServer"; there are `},
-		{"a number as duration", object{"status": 503, "duration": 5}, `duration: 5 is not right; it takes a duration such as "1m30s"`},
-		{"a duration without unit", object{"delay": "5"}, `delay: 5 is not right; it takes a duration`},
-		{"a negative duration", object{"delay": "-5s"}, "delay: -5s is negative"},
-		{"a text as count", object{"status": 503, "count": "3"}, `count: "3" is not right; it takes a whole number`},
-		{"a negative count", object{"status": 503, "count": -3}, "count: -3 is negative"},
-		{"probability above one", object{"status": 503, "probability": 10}, "probability: 10 is not right; it takes more than 0 up to 1"},
+		{"unknown field", object{"preset": "slow", "cuont": 3}, "cuont: unknown field; known: preset, name, operation,"},
+		{"no case folding", object{"Status": 503}, "Status: unknown field"},
+		{"unknown preset", object{"preset": "no-capacities"}, `preset: unknown "no-capacities"; known: no-capacity, quota-exceeded,`},
+		{"preset of another type", object{"preset": 3}, "preset: invalid 3; want a text"},
+		{"unknown operation", object{"operation": "MakeServer", "status": 503}, `operation: unknown "MakeServer"; known: `},
+		{"a number as duration", object{"status": 503, "duration": 5}, `duration: invalid 5; want a duration such as "1m30s"`},
+		{"a duration without unit", object{"delay": "5"}, `delay: invalid 5; want a duration`},
+		{"a negative duration", object{"delay": "-5s"}, "delay: invalid -5s"},
+		{"a text as count", object{"status": 503, "count": "3"}, `count: invalid "3"; want a whole number`},
+		{"a negative count", object{"status": 503, "count": -3}, "count: invalid -3"},
+		{"probability above one", object{"status": 503, "probability": 10}, "probability: invalid 10; want more than 0 up to 1"},
 		{"probability zero", object{"status": 503, "probability": 0}, "probability: 0 would hit nothing"},
 		{"label selector", object{"status": 503, "labelSelector": "a in b"}, "labelSelector: "},
-		{"status", object{"status": 99}, "status: 99 is no final HTTP status; it takes 200 to 599"},
-		{"body without status", object{"body": "x"}, "status: it is missing"},
-		{"message without status", object{"operation": "CreateServer", "errorMessage": "x"}, "finalStatus: it is missing"},
-		{"header", object{"status": 429, "header": "Retry-After: 5"}, `header: "Retry-After: 5" is not right; it takes {"Retry-After":["5"]}`},
+		{"status", object{"status": 99}, "status: invalid 99; want 200 to 599"},
+		{"body without status", object{"body": "x"}, "body, contentType and executed need a status"},
+		{"message without status", object{"operation": "CreateServer", "errorMessage": "x"}, "errorMessage needs a finalStatus"},
+		{"header", object{"status": 429, "header": "Retry-After: 5"}, `header: invalid "Retry-After: 5"; want {"Retry-After":["5"]}`},
 		{"delays reversed", object{"delay": "2s", "delayMax": "1s"}, "delayMax: 1s is less than the delay of 2s"},
-		{"distribution", object{"delayMax": "1s", "delayDistribution": "gauss"}, `delayDistribution: there is no "gauss"; there are uniform, normal, longtail`},
+		{"distribution", object{"delayMax": "1s", "delayDistribution": "gauss"}, `delayDistribution: unknown "gauss"; known: uniform, normal, longtail`},
 		{"another operation's effect", object{"operation": "ListServers", "neverBoots": true}, "operation: neverBoots needs CreateServer"},
 		{"nothing", object{"operation": "ListServers", "count": 3}, "the fault does nothing"},
 		{"refusing for ever", object{"refuseConnections": true}, "duration: refuseConnections needs one"},
-		{"refusing one operation", object{"refuseConnections": true, "operation": "Token", "duration": "1s"}, "operation: refuseConnections is about no operation"},
-		{"refusing some", object{"refuseConnections": true, "count": 3, "duration": "1s"}, "refuseConnections: it is about no call"},
+		{"refusing one operation", object{"refuseConnections": true, "operation": "Token", "duration": "1s"}, "operation: refuseConnections takes none"},
+		{"refusing some", object{"refuseConnections": true, "count": 3, "duration": "1s"}, "refuseConnections: leave out server"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			answer := m.want(400, "POST", "/admin/faults", row.body)
@@ -198,7 +198,7 @@ func TestReadmeNamesThePresets(t *testing.T) {
 	}
 }
 
-// Faults come and go while calls meet them and people look.
+// Faults are added and removed while calls are made and faults are listed.
 func TestFaultsFromManySides(t *testing.T) {
 	m := openMock(t)
 	var wg sync.WaitGroup

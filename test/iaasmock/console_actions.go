@@ -15,12 +15,12 @@ import (
 
 const defaultCallLimit = 100
 
-// statusForm is how states look. The API document lists some; SetServerStatus
-// takes any.
+// statusForm is the form of states. The API document lists some; SetServerStatus accepts
+// any.
 var statusForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,62}$`)
 
-// serverDetails is what GET /admin/servers/{id} shows: everything but the
-// content of the user data, which holds credentials.
+// serverDetails is the answer of GET /admin/servers/{id}: everything but the content of
+// the user data, which may hold credentials.
 type serverDetails struct {
 	Server
 	// UserDataSize is in bytes, decoded.
@@ -30,16 +30,16 @@ type serverDetails struct {
 	Timeline     []milestone `json:"timeline"`
 }
 
-// milestone is a state of a server and when it began, or will begin.
+// milestone is a state of a server and the time when it began, or will begin.
 type milestone struct {
 	At           time.Time `json:"at"`
 	Status       string    `json:"status"`
 	ErrorMessage string    `json:"errorMessage,omitempty"`
-	// Ahead: as things stand it will come to this.
+	// Ahead is true for a scheduled state not yet reached.
 	Ahead bool `json:"ahead,omitempty"`
 }
 
-// gone ends a timeline: no state of the API says it.
+// gone is the last entry of a deleted server's timeline. The API has no such state.
 const gone = "GONE"
 
 // serveCalls answers with the last calls, the newest first.
@@ -48,7 +48,7 @@ func (c *Cloud) serveCalls(w http.ResponseWriter, r *http.Request) {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		var err error
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > keptCalls {
-			refuse(w, badRequest("limit: %q is not right; it takes a number from 1 to %d", text, keptCalls))
+			refuse(w, badRequest("limit: invalid %q; want a number from 1 to %d", text, keptCalls))
 			return
 		}
 	}
@@ -89,7 +89,7 @@ func (c *Cloud) serverDetails(id string) (details serverDetails, ok bool) {
 	return details, ok
 }
 
-// timeline is the server's life in order, with what lies ahead.
+// timeline returns the server's states in order, scheduled ones included.
 func (s *server) timeline(now time.Time) []milestone {
 	line := []milestone{{At: s.CreatedAt, Status: StatusCreating}}
 	for _, o := range s.transitions {
@@ -112,7 +112,7 @@ func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !statusForm.MatchString(wanted.Status) {
-		refuse(w, badRequest("status: %q is not right; it takes a state such as %s", wanted.Status, StatusError))
+		refuse(w, badRequest("status: invalid %q; want a state such as %s", wanted.Status, StatusError))
 		return
 	}
 	if c.SetServerStatus(r.PathValue("id"), wanted.Status, wanted.ErrorMessage) != nil {
@@ -122,8 +122,7 @@ func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// serveStop stops a server as somebody else would: by StopServer's rules, but
-// past the faults and uncounted.
+// serveStop does what StopServer does, without faults and without counting a call.
 func (c *Cloud) serveStop(w http.ResponseWriter, r *http.Request) {
 	found, ok := c.Server(r.PathValue("id"))
 	if !ok {
@@ -147,10 +146,10 @@ func (c *Cloud) serveRemove(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// refuse says why not, in the API's form.
+// refuse answers with an error in the API's form.
 func refuse(w http.ResponseWriter, err *apiError) { writeAdmin(w, err.Code, err) }
 
-// readAction decodes the body of an action; what it does not know is refused.
+// readAction decodes the body of an action; unknown fields are refused.
 func readAction(r *http.Request, into any) *apiError {
 	body, err := readBody(r)
 	if err != nil {

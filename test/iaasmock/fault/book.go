@@ -13,28 +13,28 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Active is a fault that was injected and is not over.
+// Active is an injected fault that is not over.
 type Active struct {
-	// ID names it, see Book.Remove. No other fault of the Book gets it.
+	// ID is what Book.Remove takes. It is unique in the Book.
 	ID string
 	Fault
-	// Hits is how many calls it has hit.
+	// Hits is the number of calls that it has hit.
 	Hits int
-	// Remaining is how many it will still hit; 0 if Count is.
+	// Remaining is the number of calls that it will still hit; 0 if Count is 0.
 	Remaining int
-	// StartsAt is when it begins; zero if it began with Inject.
+	// StartsAt is when it begins; zero if After is 0.
 	StartsAt time.Time
 	// EndsAt is when it is over; zero if Duration is 0.
 	EndsAt time.Time
 }
 
-// Book holds the faults that are in force. Every call passes through Take exactly once. It
-// is safe for concurrent use.
+// Book is the list of injected faults, also those yet to begin. Call Take once for each
+// API call. It is safe for concurrent use.
 type Book struct {
 	mu      sync.Mutex
 	entries []*entry
 	added   int
-	// changed is closed when a fault is added or taken away, if somebody asked.
+	// changed is closed when a fault is added or removed; nil if nobody waits for it.
 	changed chan struct{}
 }
 
@@ -46,12 +46,12 @@ type entry struct {
 	hits          int
 	onlyDelays    bool
 	labelSelector labels.Selector
-	// rng is its own: which of the calls that fit it hits does not depend on
-	// what else happens.
+	// rng is the entry's own, so that the choice of calls does not depend on other faults
+	// and calls.
 	rng *rand.Rand
 }
 
-// Add takes a valid fault in. Its dice are a stream of random numbers of its own.
+// Add adds a valid fault. stream gives it its own random numbers.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
 	selector, _ := labels.Parse(f.LabelSelector) // validated
 	b.mu.Lock()
@@ -69,12 +69,12 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 	return added.view()
 }
 
-// Remove takes a fault away; false if there is none with this ID, or no more.
+// Remove removes the fault with this ID and reports whether there was one.
 func (b *Book) Remove(id string) bool {
 	return b.remove(func(e *entry) bool { return e.id == id }) > 0
 }
 
-// Clear takes all faults away.
+// Clear removes all faults.
 func (b *Book) Clear() {
 	b.remove(func(*entry) bool { return true })
 }
@@ -90,7 +90,7 @@ func (b *Book) remove(these func(*entry) bool) (removed int) {
 	return removed
 }
 
-// Active returns the faults that are in force or have yet to begin, in the order they were
+// Active returns the faults that are active or have yet to begin, in the order they were
 // added.
 func (b *Book) Active(now time.Time) []Active {
 	b.remove(func(e *entry) bool { return e.over(now) })
@@ -103,12 +103,13 @@ func (b *Book) Active(now time.Time) []Active {
 	return views
 }
 
-// Incident is the sum of the faults that hit a call: the zero Fault if none does.
+// Incident is the combined effect of all faults that hit one call. Its Fault is zero if
+// they only delay, or if none hits; use TotalDelay, not Delay.
 type Incident struct {
 	Fault
-	// TotalDelay and TotalAnswerDelay are those of all faults that hit the call.
+	// TotalDelay and TotalAnswerDelay add up the delays of all these faults.
 	TotalDelay, TotalAnswerDelay time.Duration
-	// Faults are the IDs of the faults that hit it.
+	// Faults are the IDs of these faults.
 	Faults []string
 }
 
@@ -167,7 +168,7 @@ func (e *entry) view() Active {
 	return view
 }
 
-// Spread draws a time from 0 to span.
+// Spread returns a random duration from 0 to span with this distribution.
 func Spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
 	if span <= 0 {
 		return 0

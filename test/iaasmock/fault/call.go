@@ -12,24 +12,25 @@ import (
 
 // Call is a call of the API as faults see it.
 type Call struct {
-	// Operation is the operationId of the API document, or one of this package's.
+	// Operation is an operationId of the API document, OperationToken or
+	// OperationUnknown.
 	Operation string
 	Request   *http.Request
 	// Now is when it began.
 	Now time.Time
-	// Subject returns the server that the call is about, if there is one. It is asked only
-	// if a fault selects servers.
+	// Subject returns the server that the call is about, if there is one. It is called
+	// only if a fault selects servers.
 	Subject func() (Subject, bool)
 }
 
 // Subject is a server that a call is about.
 type Subject struct {
-	// ID is empty for a server that is to be made.
+	// ID is empty for a server that the call is to create.
 	ID, Name string
 	Labels   labels.Set
 }
 
-// fits tells whether the fault is for this call.
+// fits reports whether the fault selects this call.
 func (e *entry) fits(call *Call) bool {
 	f := &e.fault
 	if !f.has(call.Operation) || f.Match != nil && !f.Match(call.Request) {

@@ -14,33 +14,33 @@ import (
 	"time"
 )
 
-// fieldRole is what a field of Fault is good for.
+// fieldRole is the purpose of a field of Fault.
 type fieldRole int
 
 const (
-	selects fieldRole = iota // says for which calls
-	delays                   // takes time, and nothing else
-	acts                     // does something to the call
+	selects fieldRole = iota // selects calls
+	delays                   // only delays the call
+	acts                     // changes the call or its answer
 )
 
-// faultField is a field of Fault as people write it.
+// faultField is a field of Fault as it is written in JSON and flags.
 type faultField struct {
 	name string
 	role fieldRole
-	// at points to it: *string, *int, *float64, *bool, *time.Duration or
-	// *http.Header.
+	// at returns a pointer to the field: *string, *int, *float64, *bool, *time.Duration
+	// or *http.Header.
 	at func(*Fault) any
-	// only are the operations that know what to do with it; none: all.
+	// only are the operations that the field works with; nil means all.
 	only []string
 }
 
-// endingOperations lead a server to a state.
+// endingOperations are the operations with a state in which the server ends.
 var endingOperations = []string{
 	operationCreate, "DeleteServer", "StartServer", "StopServer", "DeallocateServer", "RebootServer",
 	"RescueServer", "UnrescueServer", "ResizeServer",
 }
 
-// listOperations answer with a list of things.
+// listOperations are the operations that answer with a list.
 var listOperations = []string{
 	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListServerServiceAccounts", "ListProjectNICs", "ListNics",
 	"ListVolumes", "ListNetworks", "ListSecurityGroups", "ListSecurityGroupRules", "ListPublicIPs", "ListPublicIPRanges",
@@ -48,7 +48,7 @@ var listOperations = []string{
 	"ListVolumePerformanceClasses",
 }
 
-// faultFields are all fields of Fault but Match, which cannot be written.
+// faultFields are all fields of Fault but Match, which only Go code can set.
 var faultFields = []faultField{
 	{name: "name", at: func(f *Fault) any { return &f.Name }},
 	{name: "operation", at: func(f *Fault) any { return &f.Operation }},
@@ -94,25 +94,25 @@ func findFaultField(name string) (faultField, error) {
 		}
 		names = append(names, field.name)
 	}
-	return faultField{}, fmt.Errorf("%s: there is no such field; there are preset, %s", name, strings.Join(names, ", "))
+	return faultField{}, fmt.Errorf("%s: unknown field; known: preset, %s", name, strings.Join(names, ", "))
 }
 
-// set tells whether the fault has a value there.
+// set reports whether the field has a value in the fault.
 func (field faultField) set(f *Fault) bool {
 	return !reflect.ValueOf(field.at(f)).Elem().IsZero()
 }
 
-// hasEffect: the fault does more than to delay.
+// hasEffect reports whether the fault does more than delay.
 func (f *Fault) hasEffect() bool {
 	return slices.ContainsFunc(faultFields, func(field faultField) bool { return field.role == acts && field.set(f) })
 }
 
-// doesNothing: it would hit calls and nobody would notice.
+// doesNothing reports whether the fault neither delays nor changes anything.
 func (f *Fault) doesNothing() bool {
 	return !slices.ContainsFunc(faultFields, func(field faultField) bool { return field.role != selects && field.set(f) })
 }
 
-// setText sets the field from how people write it in a flag.
+// setText sets the field from the text in a flag.
 func (field faultField) setText(f *Fault, text string) error {
 	var err error
 	switch at := field.at(f).(type) {
@@ -192,10 +192,10 @@ func (field faultField) malformed(text string) error {
 	case *http.Header:
 		wanted = `{"Retry-After":["5"]} in JSON and header=Retry-After:5 in a flag`
 	}
-	return fmt.Errorf("%s: %s is not right; it takes %s", field.name, text, wanted)
+	return fmt.Errorf("%s: invalid %s; want %s", field.name, text, wanted)
 }
 
-// valueJSON is the field's value as JSON shows it.
+// valueJSON returns the field's value for JSON.
 func (field faultField) valueJSON(f *Fault) any {
 	if d, ok := field.at(f).(*time.Duration); ok {
 		return d.String()

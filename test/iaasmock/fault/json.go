@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// MarshalJSON shows the fields that are set. Match is not shown.
+// MarshalJSON writes the fields that are set, without Match.
 func (f Fault) MarshalJSON() ([]byte, error) {
 	return json.Marshal(f.object())
 }
@@ -28,8 +28,8 @@ func (f *Fault) object() map[string]any {
 	return shown
 }
 
-// MarshalJSON shows the fault's fields with id, hits, and remaining, startsAt and
-// endsAt where there is such a thing.
+// MarshalJSON writes the fault's fields, id and hits, and remaining, startsAt and endsAt
+// if they are set.
 func (a Active) MarshalJSON() ([]byte, error) {
 	shown := a.object()
 	shown["id"], shown["hits"] = a.ID, a.Hits
@@ -44,9 +44,8 @@ func (a Active) MarshalJSON() ([]byte, error) {
 	return json.Marshal(shown)
 }
 
-// UnmarshalJSON reads a fault that people wrote. Its errors name the field, what
-// is wrong with it and what is right; a fault that does nothing is one. With
-// null a field is not set, whatever a preset says.
+// UnmarshalJSON reads a fault and validates it; one that does nothing is invalid. Errors
+// name the field and say what it takes. null clears a field of the preset.
 func (f *Fault) UnmarshalJSON(raw []byte) error {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
@@ -56,7 +55,7 @@ func (f *Fault) UnmarshalJSON(raw []byte) error {
 	if preset, ok := fields["preset"]; ok {
 		var name string
 		if err := json.Unmarshal(preset, &name); err != nil {
-			return fmt.Errorf("preset: %s is not right; it takes a text", preset)
+			return fmt.Errorf("preset: invalid %s; want a text", preset)
 		}
 		var err error
 		if read, err = presetFault(name); err != nil {
@@ -81,14 +80,14 @@ func (f *Fault) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Parse reads a fault as it is written in a flag: a preset, fields, or a
-// preset and fields that change it, as in
+// Parse reads a fault in the form of a flag: a preset, fields, or a preset and fields
+// that change it, as in
 //
 //	no-capacity,count=3,server=m1
 //	operation=ListServers,status=503,probability=0.1
 //
-// A part that holds a comma is put into double quotes, as in CSV. A text that
-// begins with { is JSON. Errors are as with JSON.
+// A part with a comma is put into double quotes, as in CSV. A text that begins with { is
+// JSON. Errors are as with JSON.
 func Parse(text string) (Fault, error) {
 	var f Fault
 	if strings.HasPrefix(strings.TrimSpace(text), "{") {

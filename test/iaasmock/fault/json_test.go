@@ -46,16 +46,16 @@ func TestParse(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"":                              "is not a fault such as no-capacity,count=3",
-		"no-capacities":                 `preset: there is no "no-capacities"; there are no-capacity,`,
+		"no-capacities":                 `preset: unknown "no-capacities"; known: no-capacity,`,
 		"slow,fast":                     "fast: a field needs a value, as in count=3",
-		"slow,cuont=3":                  "cuont: there is no such field",
-		"slow,count=many":               "count: many is not right; it takes a whole number",
+		"slow,cuont=3":                  "cuont: unknown field",
+		"slow,count=many":               "count: invalid many; want a whole number",
 		"slow,probability=0":            "probability: 0 would hit nothing",
-		"slow,probability=NaN":          "probability: NaN is not right",
-		"slow,duration=5":               `duration: 5 is not right; it takes a duration such as "1m30s"`,
-		"duplicate=maybe":               "duplicate: maybe is not right; it takes true or false",
-		"status=429,header=Retry":       "header: Retry is not right; it takes",
-		`{"Z":1,"preset":"slow","A":1}`: "A: there is no such field",
+		"slow,probability=NaN":          "probability: invalid NaN",
+		"slow,duration=5":               `duration: invalid 5; want a duration such as "1m30s"`,
+		"duplicate=maybe":               "duplicate: invalid maybe; want true or false",
+		"status=429,header=Retry":       "header: invalid Retry; want",
+		`{"Z":1,"preset":"slow","A":1}`: "A: unknown field",
 		"count=3":                       "the fault does nothing",
 		`{"count":3}`:                   "the fault does nothing",
 		`slow,"count=3`:                 "is not a fault such as",
@@ -81,9 +81,9 @@ func TestParseScenario(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"preset: slow":                   "a scenario is a list of faults",
-		"- preset: slow\n- count: 3":     "step 2: the fault does nothing",
-		"- slow":                         `step 1: a fault is a JSON object such as`,
-		"- preset: slow\n  after: 10":    `step 1: after: 10 is not right; it takes a duration`,
+		"- preset: slow\n- count: 3":     "fault 2: the fault does nothing",
+		"- slow":                         `fault 1: a fault is a JSON object such as`,
+		"- preset: slow\n  after: 10":    `fault 1: after: invalid 10; want a duration`,
 		"- {preset: slow, preset: slow}": "a scenario is a list of faults",
 		"\t":                             "a scenario is a list of faults",
 	} {

@@ -3,8 +3,8 @@
 
 package fault
 
-// Operations are the operationIds of the API document that the mock has: a Fault may name
-// one.
+// Operations are the operations of the mock that a Fault may name: operationIds of the
+// API document, and GetProject of the resource manager.
 var Operations = []string{
 	"AddNetworkToServer", "AddNicToServer", "AddPublicIpToServer", "AddSecurityGroupToServer",
 	"AddServiceAccountToServer", "AddVolumeToServer", "CreateAffinityGroup", "CreateImage", "CreateKeyPair",

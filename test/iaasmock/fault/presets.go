@@ -11,16 +11,15 @@ import (
 	"time"
 )
 
-// Preset is a fault that is often wanted.
+// Preset is a ready-made fault with a name.
 type Preset struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
 	Fault       Fault  `json:"fault"`
 }
 
-// Presets returns the faults that are often wanted. Each hits every call that
-// fits until it is removed or, where it has a Duration, that is over: set Count,
-// Probability, Duration, Server or LabelSelector to make less of it.
+// Presets returns ready-made faults. Each stays until it is removed or its Duration is
+// over; narrow it with Count, Probability, Duration, Server or LabelSelector.
 func Presets() []Preset {
 	all := slices.Concat(serverPresets(), answerPresets(), connectionPresets(), tokenPresets(), delayPresets())
 	for i := range all {
@@ -37,7 +36,7 @@ func presetFault(name string) (Fault, error) {
 		}
 		names = append(names, preset.Name)
 	}
-	return Fault{}, fmt.Errorf("preset: there is no %q; there are %s", name, strings.Join(names, ", "))
+	return Fault{}, fmt.Errorf("preset: unknown %q; known: %s", name, strings.Join(names, ", "))
 }
 
 func serverPresets() []Preset {
@@ -57,9 +56,9 @@ func serverPresets() []Preset {
 			Operation: "DeleteServer", NeverGone: true}},
 		{"delete-error", "Deleted servers end in ERROR.", Fault{
 			Operation: "DeleteServer", FinalStatus: statusError, ErrorMessage: "Failed to detach the volume."}},
-		{"duplicate-servers", "One CreateServer makes two servers and tells of one.", Fault{Operation: create, Duplicate: true}},
+		{"duplicate-servers", "One CreateServer makes two servers; the answer shows one.", Fault{Operation: create, Duplicate: true}},
 		{"stale-lists", "Lists show the servers of 30 seconds ago.", Fault{Operation: "ListServers", Stale: 30 * time.Second}},
-		{"empty-lists", "Lists of servers are empty by mistake.", Fault{Operation: "ListServers", EmptyList: true}},
+		{"empty-lists", "Lists of servers are empty although there are servers.", Fault{Operation: "ListServers", EmptyList: true}},
 		{"stale-reads", "GetServer shows the server of 10 seconds ago.", Fault{Operation: "GetServer", Stale: 10 * time.Second}},
 	}
 }
@@ -74,7 +73,7 @@ func answerPresets() []Preset {
 			Body: `{"code":400,"msg":"machine type is not valid"}`}},
 		{"unauthorized", "Calls answer 401.", answer(http.StatusUnauthorized)},
 		{"forbidden", "Calls answer 403.", answer(http.StatusForbidden)},
-		{"random-404", "One GetServer in ten answers 404 although the server is there.", Fault{
+		{"random-404", "One GetServer in ten answers 404 although the server exists.", Fault{
 			Operation: "GetServer", Probability: 0.1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`}},
 		{"project-404", "Calls answer 404: there is no such project.", Fault{
 			Operation: OperationIaaS, Status: http.StatusNotFound, Body: `{"code":404,"msg":"project not found"}`}},
@@ -99,10 +98,10 @@ func connectionPresets() []Preset {
 	return []Preset{
 		{"lost-answers", "CreateServer makes the server; the connection is reset before the answer.", Fault{
 			Operation: operationCreate, DropAfter: true}},
-		{"reset-before", "Connections are reset before anything is done.", Fault{Operation: OperationIaaS, DropBefore: true}},
-		{"hanging", "Calls are carried out and never answered.", Fault{Operation: OperationIaaS, NeverAnswers: true}},
-		{"half-answers", "Answers stop half-way.", Fault{Operation: OperationIaaS, HalfAnswer: true}},
-		{"connection-refused", "Nobody listens for 10 seconds.", Fault{RefuseConnections: true, Duration: 10 * time.Second}},
+		{"reset-before", "Connections are reset before the call is executed.", Fault{Operation: OperationIaaS, DropBefore: true}},
+		{"hanging", "Calls are executed and never answered.", Fault{Operation: OperationIaaS, NeverAnswers: true}},
+		{"half-answers", "Answers end in the middle of the body.", Fault{Operation: OperationIaaS, HalfAnswer: true}},
+		{"connection-refused", "Connections are refused for 10 seconds.", Fault{RefuseConnections: true, Duration: 10 * time.Second}},
 	}
 }
 
@@ -115,7 +114,7 @@ func tokenPresets() []Preset {
 			Operation: token, Status: http.StatusNotFound, ContentType: "text/plain", Body: "404 page not found\n"}},
 		{"token-slow", "The token endpoint takes 10 seconds.", Fault{Operation: token, Delay: 10 * time.Second}},
 		{"token-without-exp", "Access tokens do not say when they expire.", Fault{Operation: token, TokenWithoutExpiry: true}},
-		{"token-skew", "The cloud's clock is two hours behind: by the client's, every token has expired.", Fault{
+		{"token-skew", "The mock's clock is two hours behind: by the client's clock every token has expired.", Fault{
 			Operation: token, TokenSkew: -2 * time.Hour}},
 	}
 }

@@ -5,7 +5,7 @@ package fault
 
 import "time"
 
-// Changes returns a channel that is closed at the next change of which faults there are.
+// Changes returns a channel that is closed when a fault is next added or removed.
 func (b *Book) Changes() <-chan struct{} {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -15,7 +15,7 @@ func (b *Book) Changes() <-chan struct{} {
 	return b.changed
 }
 
-// announce is called with the lock held.
+// announce closes the channel of Changes. b.mu must be held.
 func (b *Book) announce() {
 	if b.changed != nil {
 		close(b.changed)
@@ -23,8 +23,8 @@ func (b *Book) announce() {
 	}
 }
 
-// Refusal says whether connections are refused now, and when to look again; zero
-// if only a change of faults can change that.
+// Refusal reports whether connections are refused now, and when that may change; zero:
+// only by Add or Remove.
 func (b *Book) Refusal(now time.Time) (refusing bool, next time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

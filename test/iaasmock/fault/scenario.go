@@ -10,18 +10,18 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ParseScenario reads a list of faults in JSON or YAML, each as in an HTTP
-// request, usually with "after": what goes wrong when, from the time they are
-// injected. Errors say which of them is wrong.
+// ParseScenario reads a scenario: a list of faults in JSON or YAML, each as in an HTTP
+// request, usually with "after", the time from Inject until it begins. Errors give the
+// number of the invalid fault.
 func ParseScenario(text []byte) ([]Fault, error) {
-	var steps []json.RawMessage
-	if err := yaml.UnmarshalStrict(text, &steps); err != nil {
+	var items []json.RawMessage
+	if err := yaml.UnmarshalStrict(text, &items); err != nil {
 		return nil, fmt.Errorf("a scenario is a list of faults in JSON or YAML: %w", err)
 	}
-	faults := make([]Fault, len(steps))
-	for i, step := range steps {
-		if err := faults[i].UnmarshalJSON(step); err != nil {
-			return nil, fmt.Errorf("step %d: %w", i+1, err)
+	faults := make([]Fault, len(items))
+	for i, item := range items {
+		if err := faults[i].UnmarshalJSON(item); err != nil {
+			return nil, fmt.Errorf("fault %d: %w", i+1, err)
 		}
 	}
 	return faults, nil

@@ -14,8 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Validate says what is wrong with the fault: the first field, by its name in
-// JSON, and what is right.
+// Validate returns an error for the first invalid field, by its JSON name; nil if valid.
 func (f Fault) Validate() error {
 	for _, check := range []func() error{f.validateSelection, f.validateDelay, f.validateAnswer, f.validateOperation} {
 		if err := check(); err != nil {
@@ -25,32 +24,33 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// validateWritten is stricter: what somebody wrote was meant to do something.
+// validateWritten is Validate for flags, JSON and scenarios. It is stricter: a written
+// fault must do something. probability is true if that field was written.
 func (f *Fault) validateWritten(probability bool) error {
 	if probability && f.Probability == 0 {
-		return errors.New("probability: 0 would hit nothing; it takes more than 0 up to 1")
+		return errors.New("probability: 0 would hit nothing; want more than 0 up to 1")
 	}
 	if err := f.Validate(); err != nil {
 		return err
 	}
 	if f.doesNothing() {
-		return errors.New(`the fault does nothing; say what happens, as in "status":503, or name a preset`)
+		return errors.New(`the fault does nothing; set a field such as "status":503, or name a preset`)
 	}
 	if f.RefuseConnections && f.Duration == 0 {
-		return errors.New("duration: refuseConnections needs one, as nobody could take it away otherwise")
+		return errors.New("duration: refuseConnections needs one, because nothing can remove it while the port is closed")
 	}
 	return nil
 }
 
 func (f *Fault) validateSelection() error {
 	if f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability) {
-		return fmt.Errorf("probability: %v is not right; it takes more than 0 up to 1", f.Probability)
+		return fmt.Errorf("probability: invalid %v; want more than 0 up to 1", f.Probability)
 	}
 	if f.Count < 0 {
-		return fmt.Errorf("count: %d is negative; it takes how many calls are hit, 0 for all", f.Count)
+		return fmt.Errorf("count: invalid %d; want the number of calls to hit, 0 for all", f.Count)
 	}
 	if _, err := labels.Parse(f.LabelSelector); err != nil {
-		return fmt.Errorf(`labelSelector: %w; it takes one such as "app=a,tier in (b,c)"`, err)
+		return fmt.Errorf(`labelSelector: %w; want one such as "app=a,tier in (b,c)"`, err)
 	}
 	return nil
 }
@@ -59,7 +59,7 @@ func (f *Fault) validateDelay() error {
 	for _, field := range faultFields {
 		d, ok := field.at(f).(*time.Duration)
 		if ok && *d < 0 && d != &f.TokenSkew {
-			return fmt.Errorf("%s: %s is negative; it takes 0 or more", field.name, d)
+			return fmt.Errorf("%s: invalid %s; want 0 or more", field.name, d)
 		}
 	}
 	if f.DelayMax > 0 && f.DelayMax < f.Delay {
@@ -67,24 +67,24 @@ func (f *Fault) validateDelay() error {
 	}
 	distributions := []string{"", DelayUniform, DelayNormal, DelayLongTail}
 	if !slices.Contains(distributions, f.DelayDistribution) {
-		return fmt.Errorf("delayDistribution: there is no %q; there are %s", f.DelayDistribution, strings.Join(distributions[1:], ", "))
+		return fmt.Errorf("delayDistribution: unknown %q; known: %s", f.DelayDistribution, strings.Join(distributions[1:], ", "))
 	}
 	return nil
 }
 
 func (f *Fault) validateAnswer() error {
 	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
-		return fmt.Errorf("status: %d is no final HTTP status; it takes 200 to 599", f.Status)
+		return fmt.Errorf("status: invalid %d; want 200 to 599", f.Status)
 	}
 	if f.Status == 0 && (f.Body != "" || f.ContentType != "" || f.Executed) {
-		return errors.New("status: it is missing; body, contentType and executed belong to one")
+		return errors.New("body, contentType and executed need a status")
 	}
 	if f.ErrorMessage != "" && f.FinalStatus == "" {
-		return errors.New("finalStatus: it is missing; errorMessage belongs to one, usually ERROR")
+		return errors.New("errorMessage needs a finalStatus, usually ERROR")
 	}
 	for name, values := range f.Header {
 		if name == "" || strings.ContainsAny(name+strings.Join(values, ""), "\r\n") {
-			return fmt.Errorf("header: %q is not a header", name)
+			return fmt.Errorf("header: invalid %q; want a name and values without line breaks", name)
 		}
 	}
 	return nil
@@ -94,19 +94,19 @@ func (f *Fault) validateOperation() error {
 	known := append([]string{OperationIaaS, OperationToken, OperationUnknown}, Operations...)
 	slices.Sort(known)
 	if f.Operation != "" && !slices.Contains(known, f.Operation) {
-		return fmt.Errorf("operation: there is no %q; there are %s", f.Operation, strings.Join(slices.Compact(known), ", "))
+		return fmt.Errorf("operation: unknown %q; known: %s", f.Operation, strings.Join(slices.Compact(known), ", "))
 	}
 	for _, field := range faultFields {
 		if field.only == nil || !field.set(f) || slices.Contains(field.only, f.Operation) {
 			continue
 		}
 		if f.RefuseConnections {
-			return errors.New("operation: refuseConnections is about no operation; leave it out")
+			return errors.New("operation: refuseConnections takes none; leave it out")
 		}
 		return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(field.only, " or "))
 	}
 	if f.RefuseConnections && (f.Match != nil || f.Server != "" || f.LabelSelector != "" || f.Probability > 0 || f.Count > 0) {
-		return errors.New("refuseConnections: it is about no call; leave out server, labelSelector, probability and count")
+		return errors.New("refuseConnections: leave out server, labelSelector, probability and count, which select calls")
 	}
 	return nil
 }

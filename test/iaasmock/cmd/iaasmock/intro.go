@@ -17,13 +17,13 @@ var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on 
 {{if .KeyFile}}
 Service account key written to {{.KeyFile}}; its token endpoint is {{.URL}}/token
 {{end}}
-What exists now, to look at and to break: {{.URL}}/ in a browser; as JSON:
+Console: {{.URL}}/ in a browser; the state as JSON:
   curl -s {{.URL}}/admin/state
 
-What goes wrong (--seed {{.Seed}} makes it go wrong the same way again):
+Active faults (--seed {{.Seed}} repeats this run):
   curl -s {{.URL}}/admin/faults
 {{if .NoAuth}}
-Make a server, watch it boot, delete it:
+Create a server, see it boot, delete it:
   API={{.URL}}/v2/projects/{{.Project}}/regions/{{.Region}}
   curl -s $API/servers -H 'Content-Type: application/json' -d '{"name":"server1","machineType":"{{.MachineType}}","networking":{"networkId":"{{.Network}}"},"bootVolume":{"size":20,"deleteOnTermination":true,"source":{"type":"image","id":"{{.Image}}"}}}'
   curl -s "$API/servers?details=true"
@@ -31,7 +31,7 @@ Make a server, watch it boot, delete it:
 {{else}}
 Calls need a token. To try the API with curl, start with --no-auth.
 {{end}}
-Environment of a client:
+Environment for this project's driver:
   export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/token{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
 `))
 

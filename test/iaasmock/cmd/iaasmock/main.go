@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command iaasmock serves a mocked STACKIT IaaS API until it is interrupted.
+// Command iaasmock serves a fake STACKIT IaaS API until it is interrupted.
 package main
 
 import (
@@ -58,8 +58,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return serve(ctx, listener, cloud)
 }
 
-// writeKey replaces the file as a whole, readable by its owner only, whatever
-// mode a file of that name had.
+// writeKey writes a new file, readable by its owner only, in place of an old one.
 func writeKey(cloud *iaasmock.Cloud, path string) error {
 	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {

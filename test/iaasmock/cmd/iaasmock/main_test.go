@@ -101,7 +101,7 @@ func TestClearErrors(t *testing.T) {
 		"negative lag":       {[]string{"--list-replicas", "1s,-1s"}, "--list-replicas must not be negative"},
 		"latencies reversed": {[]string{"--latency-min", "2s", "--latency-max", "1s"}, "--latency-max"},
 		"argument":           {[]string{"now"}, `unexpected argument "now"`},
-		"fault":              {[]string{"--fault", "slow,count=many"}, "--fault slow,count=many: count: many is not right"},
+		"fault":              {[]string{"--fault", "slow,count=many"}, "--fault slow,count=many: count: invalid many"},
 		"no scenario":        {[]string{"--scenario", "/nonexistent.yaml"}, "--scenario: open /nonexistent.yaml"},
 		"bad scenario":       {[]string{"--scenario", "main.go"}, "--scenario main.go: a scenario is a list of faults"},
 		"no such folder":     {[]string{"--address", "127.0.0.1:0", "--key-file", "/nonexistent/sa.json"}, "no such file"},
@@ -143,13 +143,13 @@ func TestUnconfirmedRefusalsFromTheCommandLine(t *testing.T) {
 }
 
 func TestFaultsFromTheCommandLine(t *testing.T) {
-	step := filepath.Join(t.TempDir(), "scenario.json")
-	if err := os.WriteFile(step, []byte(`[{"preset":"token-down","after":"1h"}]`), 0o600); err != nil {
+	scenario := filepath.Join(t.TempDir(), "scenario.json")
+	if err := os.WriteFile(scenario, []byte(`[{"preset":"token-down","after":"1h"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	url, intro, _ := start(t, "--no-auth", "--seed", "42", "--fault", "unavailable,operation=ListServers,count=1", "--fault", "slow,duration=1h",
-		"--scenario", step, "--scenario", "../../testdata/scenario.yaml")
-	if !strings.Contains(intro, "--seed 42 makes it go wrong the same way again") {
+		"--scenario", scenario, "--scenario", "../../testdata/scenario.yaml")
+	if !strings.Contains(intro, "--seed 42 repeats this run") {
 		t.Errorf("the seed is not told: %s", intro)
 	}
 	var active struct {
@@ -167,7 +167,7 @@ func TestFaultsFromTheCommandLine(t *testing.T) {
 		t.Errorf("the faults are %q, want %q", got, want)
 	}
 	if len(active.Items) > 2 && active.Items[2].StartsAt == "" {
-		t.Error("a later step begins at once")
+		t.Error("a later fault begins at once")
 	}
 }
 

@@ -24,7 +24,7 @@ type options struct {
 	noAuth, serverLabels         bool
 	nullLists, unconfirmed       bool
 	keyFile                      string
-	seed                         *uint64 // nil: any
+	seed                         *uint64 // nil: random
 	faults                       []iaasmock.Fault
 }
 
@@ -35,23 +35,23 @@ func parse(args []string) (options, error) {
 	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
 	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
 	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
-	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "how much longer that may take, at random")
+	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "random extra boot time, from 0 to this")
 	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
-	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start, stop, deallocate or reboot a server")
-	flags.DurationVar(&o.latencyMin, "latency-min", 0, "least time an API call takes")
-	flags.DurationVar(&o.latencyMax, "latency-max", 0, "most time an API call takes; default: --latency-min")
+	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start, stop, deallocate, reboot, rescue, unrescue or resize a server")
+	flags.DurationVar(&o.latencyMin, "latency-min", 0, "minimum latency of a call")
+	flags.DurationVar(&o.latencyMax, "latency-max", 0, "maximum latency of a call; default: --latency-min")
 	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
-	flags.DurationSliceVar(&o.listReplicas, "list-replicas", nil, "replicas that answer lists of servers at random, by how long each lags, such as 0s,10s")
-	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server has no address")
+	flags.DurationSliceVar(&o.listReplicas, "list-replicas", nil, "answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
+	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server shows no address")
 	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
-	flags.BoolVar(&o.serverLabels, "server-labels", false, "label new servers as STACKIT does on its own")
+	flags.BoolVar(&o.serverLabels, "server-labels", false, "add STACKIT's own labels to new servers")
 	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
-	flags.BoolVar(&o.unconfirmed, "unconfirmed-refusals", false, "also refuse what the cloud is not known to refuse")
+	flags.BoolVar(&o.unconfirmed, "unconfirmed-refusals", false, "also refuse what STACKIT is not known to refuse")
 	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
-	flags.StringArrayVar(&faults, "fault", nil, "what goes wrong, such as no-capacity,count=3,server=m1; may be given several times")
-	flags.StringArrayVar(&scenarios, "scenario", nil, "file with a list of faults, in JSON or YAML; may be given several times")
-	flags.Uint64Var(&seed, "seed", 0, "makes everything random the same again; default: a random one")
+	flags.StringArrayVar(&faults, "fault", nil, "inject a fault, such as no-capacity,count=3,server=m1; may be given several times")
+	flags.StringArrayVar(&scenarios, "scenario", nil, "inject the faults of a file, a list in JSON or YAML; may be given several times")
+	flags.Uint64Var(&seed, "seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
@@ -90,7 +90,7 @@ func (o *options) checkTimes() error {
 	return nil
 }
 
-// readFaults keeps the order: those of flags first.
+// readFaults reads the faults of the flags, then those of the scenarios, in their order.
 func (o *options) readFaults(faults, scenarios []string) error {
 	for _, text := range faults {
 		fault, err := iaasmock.ParseFault(text)
@@ -104,11 +104,11 @@ func (o *options) readFaults(faults, scenarios []string) error {
 		if err != nil {
 			return fmt.Errorf("--scenario: %w", err)
 		}
-		steps, err := iaasmock.ParseScenario(text)
+		scenario, err := iaasmock.ParseScenario(text)
 		if err != nil {
 			return fmt.Errorf("--scenario %s: %w", path, err)
 		}
-		o.faults = append(o.faults, steps...)
+		o.faults = append(o.faults, scenario...)
 	}
 	return nil
 }

@@ -3,7 +3,7 @@
 
 import { byId } from './dom.js';
 
-/** ask makes a call to the mock's admin endpoints. Refusals become errors with the mock's words. */
+/** ask calls an admin endpoint of the mock. A refusal becomes an error with the mock's message. */
 export async function ask(method, path, body) {
   const options = { method, headers: {} };
   if (method !== 'GET') options.headers['Content-Type'] = 'application/json';
@@ -22,7 +22,7 @@ export async function ask(method, path, body) {
 
 let hiding;
 
-/** notify tells what came of an action, for a while. */
+/** notify shows the result of an action for some seconds. */
 export function notify(text, failed = false) {
   const notice = byId('notice');
   notice.textContent = text;
@@ -32,7 +32,7 @@ export function notify(text, failed = false) {
   hiding = setTimeout(() => notice.classList.remove('shown'), failed ? 10000 : 4000);
 }
 
-/** attempt runs an action and says how it went; false if it failed. */
+/** attempt runs an action and shows its result; false if it failed. */
 export async function attempt(done, action) {
   try {
     await action();

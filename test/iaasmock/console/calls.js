@@ -6,7 +6,7 @@ import { clockTime, number, took } from './format.js';
 import { serverById } from './servers.js';
 
 const kept = 200;
-const held = []; // calls that came during a pause
+const held = []; // calls that came during the pause
 let paused = false;
 
 const filters = {
@@ -15,7 +15,7 @@ const filters = {
   failed: (call) => call.status === 0 || call.status >= 400,
 };
 
-/** initCalls readies the list. */
+/** initCalls sets up the list. */
 export function initCalls() {
   const list = byId('call-list');
   byId('call-filter').addEventListener('change', (event) => {
@@ -30,7 +30,7 @@ export function initCalls() {
   });
 }
 
-/** clearCalls forgets everything, before a snapshot: it may be of another mock. */
+/** clearCalls removes all calls, before a snapshot: it may come from another mock. */
 export function clearCalls() {
   held.length = 0;
   samples.length = 0;
@@ -39,7 +39,7 @@ export function clearCalls() {
   showPause();
 }
 
-/** applyCalls puts new calls, the oldest first, on top. */
+/** applyCalls adds new calls at the top. They come with the oldest first. */
 export function applyCalls(calls) {
   if (calls.length === 0) return;
   if (paused) {
@@ -77,7 +77,7 @@ function callNode(call, fits) {
   return node;
 }
 
-/** targetOf is what a call was about, in few words: a server's name if it is known. */
+/** targetOf is the short name of a call's target: the server's name if it is known. */
 function targetOf(call) {
   if (call.operation === 'Unknown') return `${call.method} ${call.path}`;
   const [, serverId] = call.path.match(/\/servers\/([^/]+)/) ?? [];
@@ -88,9 +88,9 @@ function targetOf(call) {
   return tail.includes('/') ? tail : '';
 }
 
-const samples = []; // totals of calls with their time, of the last seconds
+const samples = []; // numbers of calls with their time, of the last 5 s
 
-/** applyCounters shows what is counted, in the head and by operation. */
+/** applyCounters shows the counters at the top of the page and the calls by operation. */
 export function applyCounters(counters, now) {
   samples.push([now, counters.callsTotal]);
   while (samples.length > 2 && samples[0][0] < now - 5000) samples.shift();
@@ -102,7 +102,7 @@ export function applyCounters(counters, now) {
   show(byId('operations'), Object.entries(counters.calls).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)));
 }
 
-/** showRate tells the calls per second of the last five seconds. */
+/** showRate shows the calls per second in the last 5 s. */
 export function showRate(now) {
   const recent = samples.filter(([at]) => at >= now - 5000);
   const [from, to] = [recent[0], recent.at(-1)];
@@ -110,7 +110,7 @@ export function showRate(now) {
   setText(byId('call-rate'), `${rate < 10 ? rate.toFixed(1) : Math.round(rate)} a second`);
 }
 
-/** show keeps a list of names and numbers, changing only what has changed. */
+/** show updates a list of names and numbers, and changes only the nodes that differ. */
 function show(list, entries) {
   const known = new Map([...list.children].map((node) => [node.dataset.name, node]));
   for (const [name, value] of entries) {

@@ -7,13 +7,13 @@ import { clockTime, cloudNow, lapse, shortDuration } from './format.js';
 import { focusServer, markOpen, serverById } from './servers.js';
 
 let openId;
-let shown = ''; // what the body was made from
-let latest = 0; // the last request asked for
-let scheduled = []; // nodes that count down, with their time
+let shown = ''; // the JSON that the body shows
+let latest = 0; // number of the last request
+let scheduled = []; // nodes of scheduled states, with their time
 
 const path = (id) => `admin/servers/${encodeURIComponent(id)}`;
 
-/** initDetails readies the panel. */
+/** initDetails sets up the panel. */
 export function initDetails() {
   byId('details-close').addEventListener('click', close);
   document.addEventListener('keydown', (event) => {
@@ -30,7 +30,7 @@ export function initDetails() {
   setInterval(countDown, 1000);
 }
 
-// Where the panel lies over something, the keyboard must not get there.
+// What the panel covers must not get the keyboard focus.
 const wide = matchMedia('(min-width: 1101px)');
 function coverRest() {
   const open = openId !== undefined;
@@ -38,7 +38,7 @@ function coverRest() {
   byId('calls').inert = open;
 }
 
-/** openDetails shows a server and moves the keyboard to it. */
+/** openDetails shows a server and moves the keyboard focus to it. */
 export function openDetails(id) {
   openId = id;
   shown = '';
@@ -62,7 +62,7 @@ function close() {
   focusServer(id);
 }
 
-/** refreshDetails reads the open server again, after anything has changed. */
+/** refreshDetails reads the open server again, after any change. */
 export async function refreshDetails() {
   if (!openId) return;
   const id = openId;
@@ -102,7 +102,7 @@ function enable(there, status) {
   const held = document.activeElement;
   for (const control of byId('details-actions').elements) control.disabled = !there;
   byId('stop-server').disabled = status !== 'ACTIVE';
-  // A control that is switched off under the keyboard would lose it.
+  // A control that is disabled while it has the keyboard focus would lose it.
   if (held?.disabled) byId('details-title').focus();
 }
 
@@ -127,7 +127,7 @@ function showBody(d) {
     ...d.nics.map((nic) => section('NIC', pairs([
       ['ID', nic.id], ['IPv4', nic.ipv4], ['IPv6', nic.ipv6], ['MAC', nic.mac], ['network', nic.networkId],
       ['allowed addresses', nic.allowedAddresses?.join('\n')], ['security groups', nic.securityGroups?.join('\n')],
-      ['with the server', nic.madeByServer ? 'made for it, goes with it' : 'handed in, stays'],
+      ['with the server', nic.madeByServer ? 'made for it, deleted with it' : 'stays when the server goes'],
     ]))),
     ...d.volumes.map((volume) => section(boot?.id === volume.id ? 'Boot volume' : 'Volume', pairs([
       ['ID', volume.id], ['name', volume.name], ['size', `${volume.size} GB`], ['class', volume.performanceClass],

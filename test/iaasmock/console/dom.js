@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Names, labels and messages come from strangers: everything becomes a text node
-// here, and nothing is ever parsed as HTML.
+// Names, labels and messages come from clients: every value becomes a text node here, and
+// nothing is parsed as HTML.
 
 /** el makes an element. Properties are set as such, those with a dash or "role" as attributes. */
 export function el(tag, properties = {}, ...children) {
@@ -16,19 +16,19 @@ export function el(tag, properties = {}, ...children) {
   return node;
 }
 
-/** setText touches the document only if the text is another. */
+/** setText changes the document only if the text is another. */
 export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
-/** setData does so for a data attribute. */
+/** setData is setText for a data attribute. */
 export function setData(node, name, value) {
   if (node.dataset[name] !== value) node.dataset[name] = value;
 }
 
 export const byId = (id) => document.getElementById(id);
 
-/** status is a state as a coloured mark with its name beside it. */
+/** statusMark returns a coloured mark with the state's name. */
 export function statusMark(status) {
   const mark = el('span', { className: 'status', textContent: status });
   mark.dataset.status = status;

@@ -7,25 +7,25 @@ import { cloudNow, number, plural, shortDuration } from './format.js';
 
 const active = new Map(); // by fault ID
 const presets = new Map(); // by name
-// The presets that stand in the open; the others are behind "More".
+// The presets shown without opening More.
 const common = ['no-capacity', 'quota-exceeded', 'boot-error', 'stuck-creating', 'stuck-deleting', 'lost-answers',
   'rate-limited', 'unavailable', 'bad-gateway', 'slow', 'brown-out', 'token-down'];
 
-/** initFaults readies the panel. */
+/** initFaults sets up the panel. */
 export function initFaults() {
   byId('clear-faults').addEventListener('click', () => attempt('All faults are cleared.', () => ask('DELETE', 'admin/faults')));
   setInterval(showTimes, 1000);
 }
 
-/** loadPresets makes a button of each preset the mock knows, once. */
+/** loadPresets makes a button for each preset of the mock, once. */
 export async function loadPresets() {
   if (presets.size > 0) return;
   const { items } = await ask('GET', 'admin/faults/presets');
   for (const preset of items) presets.set(preset.name, preset);
   for (const { node, fault } of active.values()) setText(node.querySelector('.effect'), effectOf(fault));
-  const inTheOpen = (preset) => common.includes(preset.name);
-  byId('presets').replaceChildren(...items.filter(inTheOpen).map(presetButton));
-  byId('more-presets').replaceChildren(...items.filter((preset) => !inTheOpen(preset)).map(presetButton));
+  const isCommon = (preset) => common.includes(preset.name);
+  byId('presets').replaceChildren(...items.filter(isCommon).map(presetButton));
+  byId('more-presets').replaceChildren(...items.filter((preset) => !isCommon(preset)).map(presetButton));
 }
 
 function presetButton(preset) {
@@ -36,7 +36,7 @@ function presetButton(preset) {
   return button;
 }
 
-/** limits are what the fields say beside the preset. */
+/** limits returns the fields that are sent beside the preset. */
 function limits() {
   const [count, seconds, server] = ['fault-count', 'fault-seconds', 'fault-server'].map((id) => byId(id).value.trim());
   return {
@@ -46,7 +46,7 @@ function limits() {
   };
 }
 
-/** applyFaults shows all faults there are. */
+/** applyFaults shows all faults, and removes others from the page. */
 export function applyFaults(faults) {
   const left = new Set(active.keys());
   for (const fault of faults) {
@@ -90,7 +90,7 @@ function remove(id) {
   const next = node.nextElementSibling ?? node.previousElementSibling;
   node.remove();
   active.delete(id);
-  // The keyboard must not fall back to the top of the page.
+  // The keyboard focus must not jump to the top of the page.
   if (held) (next?.querySelector('button') ?? firstPreset())?.focus();
 }
 
@@ -104,10 +104,10 @@ function showTimes() {
   for (const entry of active.values()) showTime(entry);
 }
 
-// What is omitted elsewhere, or is too long to tell.
+// Fields that effectOf leaves out: shown elsewhere or too long.
 const omitted = new Set(['id', 'name', 'hits', 'remaining', 'startsAt', 'endsAt', 'count', 'after', 'duration', 'body', 'contentType']);
 
-/** effectOf tells what a fault does: in its preset's words, else by its fields. */
+/** effectOf describes a fault: its preset's description, and the fields that differ from the preset. */
 function effectOf(fault) {
   const preset = presets.get(fault.name);
   const own = Object.entries(fault).filter(([name, value]) => !omitted.has(name) && !same(value, preset?.fault[name]))

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-/** shortDuration is a duration in milliseconds, short. */
+/** shortDuration formats a duration in milliseconds with one or two units. */
 export function shortDuration(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s < 60) return `${s}s`;
@@ -10,10 +10,10 @@ export function shortDuration(ms) {
   return `${Math.floor(s / 86400)}d ${Math.floor(s / 3600) % 24}h`;
 }
 
-/** lapse is a duration in milliseconds, exact where it is short. */
+/** lapse is shortDuration with tenths of a second below 10 s. */
 export const lapse = (ms) => (ms < 10000 ? `${(ms / 1000).toFixed(1)}s` : shortDuration(ms));
 
-/** took is a duration in nanoseconds, as Go counts. */
+/** took formats a duration in nanoseconds, as Go's JSON has it. */
 export function took(ns) {
   const ms = ns / 1e6;
   if (ms < 1) return `${Math.round(ns / 1000)} µs`;
@@ -22,7 +22,7 @@ export function took(ns) {
   return `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** clockTime is the time of day with milliseconds. */
+/** clockTime formats the time of day with milliseconds. */
 export function clockTime(at) {
   const two = (n) => String(n).padStart(2, '0');
   return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`;
@@ -30,10 +30,10 @@ export function clockTime(at) {
 
 export const number = (n) => n.toLocaleString('en');
 
-/** skew is the cloud's time minus this computer's: a mock may have a clock of its own. */
+/** skew is the mock's time minus this computer's: a mock may have another clock. */
 let skew = 0;
 export function setClock(now) { skew = Date.parse(now) - Date.now(); }
 export const cloudNow = () => Date.now() + skew;
 
-/** plural is a number with its noun. */
+/** plural formats a number with its noun. */
 export const plural = (n, noun) => `${number(n)} ${noun}${n === 1 ? '' : 's'}`;

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package console is the mock's page in a browser: its files, and the stream of what changes in
-// the cloud. It knows the cloud by a Source only.
+// Package console is the mock's web page and its event stream. It reads the mock only
+// through a Source.
 package console
 
 import (
@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// files are plain HTML, CSS and script, served as they lie here.
+// files are plain HTML, CSS and JavaScript, served unchanged.
 //
 //go:embed *.html *.css *.js *.svg
 var files embed.FS
 
-// policy lets the page load its own files and nothing else, and run no
-// script that a server's name or an error message might bring along.
+// policy lets the page load only its own files, and run no script that a server's name or
+// an error message might contain.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
@@ -31,10 +31,10 @@ var types = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// Prefix is where the page's files lie; the page itself is at /.
+// Prefix is the path of the page's files; the page itself is at /.
 const Prefix = "/console/"
 
-// Serve answers a GET with the page or a file of it; false if there is no such file.
+// Serve answers a GET with the page or one of its files; false if there is no such file.
 func Serve(w http.ResponseWriter, r *http.Request) bool {
 	name := "index.html"
 	if r.URL.Path != "/" {

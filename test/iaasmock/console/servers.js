@@ -4,8 +4,8 @@
 import { byId, el, setData, setText, showStatus, statusMark } from './dom.js';
 import { cloudNow, number, shortDuration } from './format.js';
 
-// What servers are grouped by, below their project. A key that begins with * fits
-// every label with that end. ?group=<keys> or the field changes it.
+// The label keys by which servers are grouped, below their project. A key that begins with *
+// matches every key with that end. ?group=<keys> or the field "group by" changes them.
 const defaultGroupKeys = '*/cluster, kubernetes.io/machineclass';
 
 const rows = new Map(); // by server ID
@@ -18,7 +18,7 @@ let find = '';
 let openServer;
 let marked; // the server whose details are open
 
-/** initServers readies the list; open is called with a server's ID. */
+/** initServers sets up the list; open is called with a server's ID. */
 export function initServers(open) {
   openServer = open;
   const field = byId('group-by');
@@ -54,13 +54,13 @@ function regroup(text) {
   applyServers(all, []);
 }
 
-/** othersThan are the IDs of the servers shown that are not among these. */
+/** othersThan returns the IDs of the shown servers that are not in the list. */
 export function othersThan(servers) {
   const there = new Set(servers.map((server) => server.id));
   return [...rows.keys()].filter((id) => !there.has(id));
 }
 
-/** applyServers shows new and changed servers and takes away those that are gone. */
+/** applyServers shows new and changed servers and removes those that are gone. */
 export function applyServers(changed, gone) {
   for (const id of gone) removeRow(id);
   for (const server of changed) {
@@ -88,12 +88,12 @@ export function applyServers(changed, gone) {
 
 export const serverById = (id) => rows.get(id)?.server;
 
-/** focusServer puts the keyboard back on a server, on the list if it is gone. */
+/** focusServer moves the keyboard focus back to a server, or to the list if it is gone. */
 export function focusServer(id) {
   (rows.get(id)?.button ?? byId('servers')).focus();
 }
 
-/** markOpen shows which server the details are of. */
+/** markOpen marks the server whose details are open. */
 export function markOpen(id) {
   rows.get(marked)?.button.removeAttribute('aria-current');
   rows.get(id)?.button.setAttribute('aria-current', 'true');
@@ -202,7 +202,7 @@ function removeRow(id) {
   rows.delete(id);
   row.group.rows.delete(id);
   row.group.stale = true;
-  // The keyboard must not fall back to the top of the page.
+  // The keyboard focus must not jump to the top of the page.
   if (held) (next?.firstElementChild ?? byId('servers')).focus();
 }
 

@@ -14,18 +14,18 @@ import (
 )
 
 const (
-	// sampleEvery is how often a stream looks at the state, heartbeatEvery how
-	// long it is silent at most. Both go by the cloud's clock.
+	// sampleEvery is the interval at which a stream compares the state, heartbeatEvery
+	// its longest silence. Both are measured by the mock's clock.
 	sampleEvery    = 500 * time.Millisecond
 	heartbeatEvery = 15 * time.Second
-	// sendLimit is how long a client may take to read an event, in real time:
-	// one that has fallen asleep must not hold a handler for ever.
+	// sendLimit is how long a client may take to read an event, in real time, so that a
+	// suspended client does not block its handler for ever.
 	sendLimit = 30 * time.Second
 )
 
-// Stream streams the state as server-sent events: a snapshot, then what changes. Nobody announces
-// a change, since state follows from the clock; the stream looks while its client
-// is there. It runs in the request's own goroutine and ends with it.
+// Stream sends the state as server-sent events: a snapshot, then changes. It compares the
+// state every 500 ms while the client is connected, because changes of state are computed
+// from the clock and cause no event. It runs in the request's goroutine and ends with it.
 func Stream(w http.ResponseWriter, r *http.Request, source Source) {
 	header := w.Header()
 	header.Set("Content-Type", "text/event-stream")
@@ -69,7 +69,7 @@ func (s eventStream) send(name string, event any) error {
 	return s.write("event: %s\ndata: %s\n\n", name, encoded)
 }
 
-// beat is a comment, which clients ignore.
+// beat sends a comment, which clients ignore.
 func (s eventStream) beat() error { return s.write(": still here\n\n") }
 
 func (s eventStream) write(format string, args ...any) error {

@@ -11,61 +11,65 @@ import (
 	"time"
 )
 
-// streamedCalls bounds an event: who wants all calls asks /admin/calls.
+// streamedCalls is the largest number of calls in one event; /admin/calls has more.
 const streamedCalls = 100
 
-// Source is the cloud that the console shows.
+// Source is the mock as the console reads it.
 type Source interface {
-	// Now is the cloud's time.
+	// Now is the time of the mock's clock.
 	Now() time.Time
-	// Sample reads all servers, and Counters but for those of calls, at one moment.
+	// Sample returns all servers and, without Calls and CallsTotal, the Counters, under
+	// one lock.
 	Sample() ([]Row, Counters)
-	// CallCounts are the calls by operation.
+	// CallCounts returns the number of calls by operation.
 	CallCounts() map[string]int
-	// CallsSince returns the calls after the first known ones, at most limit of them, the
-	// oldest first, as a JSON list (nil if there are none), and how many there were in all.
+	// CallsSince skips the first known calls and returns at most limit later ones (the
+	// newest) as JSON, the oldest first, nil if there are none. total is the number of
+	// all calls.
 	CallsSince(known, limit int) (calls json.RawMessage, total int)
-	// ActiveFaults are the faults in force, as a JSON list.
+	// ActiveFaults returns the faults as a JSON list.
 	ActiveFaults() json.RawMessage
-	// Wait waits by the cloud's clock; false if ctx ended before.
+	// Wait waits by the mock's clock; false if ctx ended first.
 	Wait(ctx context.Context, d time.Duration) bool
 }
 
 // event is what changed. A snapshot is a change from nothing.
 type event struct {
-	// Now is the cloud's time.
+	// Now is the time of the mock's clock.
 	Now time.Time `json:"now"`
-	// Servers are new or changed, Gone are the IDs of those that are no more.
+	// Servers are new or changed servers, Gone the IDs of removed ones.
 	Servers []Row    `json:"servers,omitempty"`
 	Gone    []string `json:"gone,omitempty"`
-	// Calls are new, the oldest first.
+	// Calls are new calls, the oldest first.
 	Calls    json.RawMessage `json:"calls,omitempty"`
 	Counters *Counters       `json:"counters,omitempty"`
-	// Faults are all that are active.
+	// Faults are all faults, if they have changed.
 	Faults json.RawMessage `json:"faults,omitempty"`
 }
 
-// Counters are sent whole when one of them has changed.
+// Counters are the counts that the page shows; the stream sends all of them when one
+// changes.
 type Counters struct {
-	// Calls are how many there were of each operation, CallsTotal all of them,
-	// also those before a ResetCalls.
+	// Calls has the number of calls by operation, CallsTotal the number of all calls,
+	// also those before ResetCalls.
 	Calls      map[string]int `json:"calls"`
 	CallsTotal int            `json:"callsTotal"`
 	NICs       int            `json:"nics"`
 	Volumes    int            `json:"volumes"`
-	// History is a comparable value.
+	// History is a value that == can compare.
 	History any `json:"history"`
 }
 
-// Row is what a list shows of a server.
+// Row is one server in the page's list.
 type Row struct {
 	Fields
 	Labels map[string]string `json:"labels"`
 }
 
-// Fields can be compared.
+// Fields are the fields of a Row that == can compare.
 type Fields struct {
-	ID               string `json:"id"`
+	ID string `json:"id"`
+	// Number is in order of creation.
 	Number           int    `json:"number"`
 	ProjectID        string `json:"projectId"`
 	Region           string `json:"region"`
@@ -77,13 +81,13 @@ type Fields struct {
 	AvailabilityZone string `json:"availabilityZone"`
 	// Address is the first NIC's, IPv4 if it has one.
 	Address string `json:"address,omitempty"`
-	// CreatedAt is in Unix milliseconds: times do not compare with ==.
+	// CreatedAt is in Unix milliseconds: == does not work for times.
 	CreatedAt int64 `json:"createdAt"`
-	// UpdatedAt likewise.
+	// UpdatedAt is in Unix milliseconds, too.
 	UpdatedAt int64 `json:"updatedAt"`
 }
 
-// client is what a stream's client knows.
+// client is the state sent to one client so far.
 type client struct {
 	servers  map[string]Row
 	counters Counters
@@ -91,8 +95,8 @@ type client struct {
 	started  bool
 }
 
-// update returns what the client does not know yet, and takes it as told. The
-// first time there is always something, if only that there is nothing.
+// update returns the changes since the last update and marks them as sent. The first time
+// changed is true, also for an empty state.
 func (c *client) update(source Source) (news event, changed bool) {
 	if c.servers == nil {
 		c.servers = map[string]Row{}
@@ -113,7 +117,7 @@ func (c *client) update(source Source) (news event, changed bool) {
 	if !c.started || !c.counters.equal(now) {
 		news.Counters = &now
 	}
-	// A fault with its hits is small, and what it holds does not compare.
+	// Faults are compared as JSON: they are small, and == does not work for them.
 	if faults := source.ActiveFaults(); !bytes.Equal(c.faults, faults) {
 		news.Faults, c.faults = faults, faults
 	}

@@ -55,7 +55,7 @@ func TestReadmeListsTheOperations(t *testing.T) {
 	checkReadme(t, coverageBegin, coverage(iaasmock.Paths()))
 }
 
-// checkReadme holds the part of README.md that begins there against what it should be.
+// checkReadme compares the part of README.md after begin with want, or writes it.
 func checkReadme(t *testing.T, begin, want string) {
 	t.Helper()
 	content, err := os.ReadFile("README.md")
@@ -83,7 +83,7 @@ type declared struct {
 	Responses   map[string]any
 }
 
-// declaredOperations skips the test where the API document is not at hand.
+// declaredOperations skips the test if the API document is not available.
 func declaredOperations(t *testing.T) map[string]declared {
 	t.Helper()
 	path := os.Getenv(conformance.Variable)

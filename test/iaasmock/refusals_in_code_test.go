@@ -17,11 +17,11 @@ import (
 	"testing"
 )
 
-// refused is a place in the code that makes a 4xx.
+// refused is a statement in the code that makes a 4xx.
 type refused struct {
 	position, function string
 	status             int
-	message            string // with "…" for what is only known when it is made
+	message            string // with "…" for values of the call
 	source             string
 	unconfirmed        bool
 }
@@ -38,11 +38,12 @@ func findRefusals(t *testing.T) []refused {
 	return found
 }
 
-// code is a package: its files, and the functions whose calls count.
+// code is a package: its files, and its functions that make refusals or pass them on.
 type code struct {
 	positions *token.FileSet
 	files     []*ast.File
-	// makers make nothing but one refusal, handers give one to unconfirmed.
+	// makers are functions that only return a refusal, handers pass a parameter to
+	// unconfirmed.
 	makers, handers map[string]*ast.FuncDecl
 }
 
@@ -99,8 +100,8 @@ func onlyResult(f *ast.FuncDecl) ast.Expr {
 	return nil
 }
 
-// makesRefusal: an error of the API's form, one of the token endpoint, a plain HTTP error,
-// or the call of a maker.
+// makesRefusal reports whether the node is an error in the API's form, a Refusal of the
+// token endpoint, a plain HTTP error, or the call of a maker.
 func (c *code) makesRefusal(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.UnaryExpr:
@@ -127,7 +128,7 @@ func called(call *ast.CallExpr) string {
 	return ""
 }
 
-// handsOn is true if the function gives one of its parameters to unconfirmed.
+// handsOn reports whether the function passes one of its parameters to unconfirmed.
 func (c *code) handsOn(f *ast.FuncDecl) (found bool) {
 	ast.Inspect(f.Body, func(n ast.Node) bool {
 		if call, ok := n.(*ast.CallExpr); ok && called(call) == "unconfirmed" {
@@ -185,7 +186,8 @@ func (c *code) isHander(n ast.Node) bool {
 	return known
 }
 
-// sourceBeside is in the comment above the innermost statement of the stack.
+// sourceBeside returns the source in the comment above the innermost statement of the
+// stack.
 func (c *code) sourceBeside(file *ast.File, stack []ast.Node) string {
 	line := func(p token.Pos) int { return c.positions.Position(p).Line }
 	for _, n := range slices.Backward(stack) {
@@ -225,8 +227,8 @@ var (
 	verb = regexp.MustCompile(`%[a-z]`)
 )
 
-// answer is what a refusal says, as far as the code alone shows; known are the arguments of
-// the makers passed through on the way. Status 0 is one that is not known.
+// answer returns the status and message of a refusal as far as the code shows them; known
+// are the arguments of the makers on the way. Status 0 means unknown.
 func (c *code) answer(n ast.Node, known map[string]string) (status int, message string) {
 	if pointer, ok := n.(*ast.UnaryExpr); ok { // of package token
 		literal, _ := pointer.X.(*ast.CompositeLit)
@@ -271,7 +273,7 @@ func (c *code) answer(n ast.Node, known map[string]string) (status int, message 
 	})
 }
 
-// statusIn is the first of the arguments, if it is one of net/http's constants.
+// statusIn returns the status of the first argument, if that is a constant of net/http.
 func statusIn(args []ast.Expr) int {
 	if code, ok := args[0].(*ast.SelectorExpr); ok {
 		return statusCodes[code.Sel.Name]

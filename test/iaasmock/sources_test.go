@@ -12,13 +12,13 @@ import (
 	"testing"
 )
 
-// refusing is how often the mock refuses what it cannot carry out, though no source has it.
+// refusing is the number of refusals without a source of what the mock cannot carry out.
 const refusing = 7
 
-// The mock refuses only what the cloud is known to refuse. Each 4xx has a comment that names
-// its source: above the statement, or on the helper that makes this one refusal. One without
-// a source goes through Cloud.unconfirmed, directly or in a function that hands it on. The
-// mock's own pages, admin.go and console_*.go, are nothing that the cloud has.
+// The mock refuses only what STACKIT is known to refuse. Each 4xx has a comment that
+// names its source: above the statement, or on the helper that makes this one refusal. A
+// refusal without a source goes through Cloud.unconfirmed, directly or in a function that
+// passes it on. The mock's own pages, admin.go and console_*.go, do not exist on STACKIT.
 func TestEveryRefusalHasASource(t *testing.T) {
 	none := 0
 	for _, r := range findRefusals(t) {
@@ -37,7 +37,7 @@ func TestEveryRefusalHasASource(t *testing.T) {
 
 var documented = regexp.MustCompile(`(\d{3}) of (\w+)(?: and ([A-Z]\w+))?`)
 
-// A status that a source names is one that the API document has for the operation.
+// A status that a source names is in the API document, for that operation.
 func TestSourcesAreInTheDocument(t *testing.T) {
 	operations, checked := declaredOperations(t), 0
 	for _, r := range findRefusals(t) {
@@ -55,18 +55,21 @@ func TestSourcesAreInTheDocument(t *testing.T) {
 	}
 }
 
-const refusalsBegin = "<!-- what it is told to refuse: go test ./test/iaasmock -run Readme -update -->\n"
+const refusalsBegin = "<!-- unconfirmed refusals: go test ./test/iaasmock -run Readme -update -->\n"
 
 func TestReadmeListsTheUnconfirmedRefusals(t *testing.T) {
-	places := map[string][]string{}
+	operations := readCode(t, ".").operations()
+	rows := map[string][]string{}
 	for _, r := range findRefusals(t) {
-		if row := fmt.Sprintf("| %d | %s |", r.status, r.message); r.unconfirmed && !slices.Contains(places[row], r.function) {
-			places[row] = append(places[row], r.function)
+		if r.unconfirmed {
+			row := fmt.Sprintf("| %d | %s |", r.status, r.message)
+			rows[row] = append(rows[row], operations[r.function]...)
 		}
 	}
-	table := "| status | message | function |\n|---|---|---|\n"
-	for _, row := range slices.Sorted(maps.Keys(places)) {
-		table += fmt.Sprintf("%s `%s` |\n", row, strings.Join(slices.Sorted(slices.Values(places[row])), "`, `"))
+	table := "| status | message | operations |\n|---|---|---|\n"
+	for _, row := range slices.Sorted(maps.Keys(rows)) {
+		names := slices.Compact(slices.Sorted(slices.Values(rows[row])))
+		table += fmt.Sprintf("%s `%s` |\n", row, strings.Join(names, "`, `"))
 	}
 	checkReadme(t, refusalsBegin, table)
 }

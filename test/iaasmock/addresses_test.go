@@ -35,7 +35,8 @@ func TestAddressesAreUniqueAndComeBack(t *testing.T) {
 		seen[nic.IPv4] = true
 	}
 
-	// As in the cloud, a full network shows only after the request was taken.
+	// As on STACKIT, the request succeeds, and the server shows later that the network is
+	// full.
 	late := m.create(nil)
 	m.clock.Step(boot)
 	if message := m.wantStatus(late, "ERROR")["errorMessage"].(string); !strings.Contains(message, "Failed to allocate the network(s)") {
@@ -123,10 +124,10 @@ func TestAddressDelayIsForNewNICsOnly(t *testing.T) {
 	m := openMock(t, iaasmock.WithAddressDelay(time.Minute))
 	m.create(object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}})
 	if nic, _ := m.nic(iaasmock.DefaultNICID); nic.IPv4 != "10.0.0.2" {
-		t.Errorf("the NIC handed in is %+v", nic)
+		t.Errorf("the NIC of nicIds is %+v", nic)
 	}
 
-	// Addresses nobody has seen yet come back, too.
+	// Addresses that are still hidden are released, too.
 	full := openMock(t, smallNetwork("10.9.0.0/30"), iaasmock.WithAddressDelay(time.Minute)) // .2
 	if err := full.cloud.RemoveServer(full.create(nil)); err != nil {
 		t.Fatal(err)

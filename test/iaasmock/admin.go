@@ -15,7 +15,7 @@ type adminState struct {
 	Servers []Server `json:"servers"`
 	NICs    []NIC    `json:"nics"`
 	Volumes []Volume `json:"volumes"`
-	// PublicIPs include those that lead nowhere.
+	// PublicIPs includes those that are attached to no NIC.
 	PublicIPs []PublicIP     `json:"publicIps"`
 	Calls     map[string]int `json:"calls"`
 	History   Totals         `json:"history"`
@@ -23,7 +23,8 @@ type adminState struct {
 
 const adminPrefix = "/admin/"
 
-// adminHandler is everything under /admin/. No fault meets it.
+// adminHandler serves /admin/. Faults do not apply to it; only RefuseConnections closes a
+// listener's port for it, too.
 func (c *Cloud) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/state", c.serveState)
@@ -47,8 +48,8 @@ func (c *Cloud) adminHandler() http.Handler {
 	})
 }
 
-// crossSite tells a browser's request that a page from elsewhere made. Programs
-// send neither header.
+// crossSite reports whether a page of another origin made the request. Programs send
+// neither header.
 func crossSite(r *http.Request) bool {
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
 		return true

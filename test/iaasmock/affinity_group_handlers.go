@@ -10,7 +10,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
-// affinityPolicies are those that the document names.
+// affinityPolicies are the policies that the document names.
 var affinityPolicies = []string{"hard-affinity", "hard-anti-affinity", "soft-affinity", "soft-anti-affinity"}
 
 type affinityGroupView struct {
@@ -75,7 +75,7 @@ func (c *Cloud) createAffinityGroup(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	if !slices.Contains(affinityPolicies, payload.Policy) {
-		// Source: the document: possible values of AffinityGroupPolicy; the words are in the
+		// Source: the document: possible values of AffinityGroupPolicy; the message is in the
 		// tests of the BOSH CPI for STACKIT.
 		return nil, badRequest("The affinity group policy is not supported")
 	}
@@ -89,8 +89,8 @@ func (c *Cloud) createAffinityGroup(r *request) (view any, err *apiError) {
 	return view, nil
 }
 
-// deleteAffinityGroup is taken with members, too: the document has no conflict
-// there. They belong to no group then.
+// deleteAffinityGroup also deletes a group with members: the document has no conflict for
+// it. Its members then belong to no group.
 func (c *Cloud) deleteAffinityGroup(r *request) (any, *apiError) {
 	return nil, c.withAffinityGroup(r, func(g *AffinityGroup) {
 		for _, s := range c.servers.all() {

@@ -55,7 +55,7 @@ func TestVolumeAttachments(t *testing.T) {
 	m.want(404, "GET", path, nil)
 	volume, _ := m.volume(iaasmock.DefaultVolumeID)
 	if volume.Status != iaasmock.VolumeAvailable || volume.ServerID != "" || volume.DeleteOnTermination {
-		t.Errorf("set free, the volume is %+v", volume)
+		t.Errorf("detached, the volume is %+v", volume)
 	}
 	if volumes := m.wantStatus(id, "ACTIVE")["volumes"].([]any); len(volumes) != 1 {
 		t.Errorf("the server shows %v", volumes)

@@ -35,7 +35,7 @@ func newKey(t *testing.T, cloud *iaasmock.Cloud, project string) ([]byte, keyFil
 	return raw, key
 }
 
-// assertion signs what a client sends; change may spoil it.
+// assertion signs what a client sends; change may make it invalid.
 func assertion(t *testing.T, m *mock, key keyFile, change func(*jwt.Token, jwt.MapClaims)) string {
 	t.Helper()
 	claims := jwt.MapClaims{

@@ -15,8 +15,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
-// decode checks the body against the schema, known to the API by this name, and
-// reads it into payload.
+// decode checks the body against the schema and reads it into payload. name is the
+// schema's name in error messages.
 func (r *request) decode(name string, s *schema.Schema, payload any) *apiError {
 	contentType := r.Header.Get("Content-Type")
 	if len(bytes.TrimSpace(r.body)) == 0 {
@@ -40,14 +40,14 @@ func (r *request) decode(name string, s *schema.Schema, payload any) *apiError {
 		}
 	}
 	if err := json.Unmarshal(r.body[:decoder.InputOffset()], payload); err != nil {
-		// Source: the document: its generator's tags show that the service decodes bodies into
-		// Go types; so a number may be too large for one, or text may be no base64.
+		// Source: the document: its generator's tags show that STACKIT decodes bodies
+		// into Go types; so a number may be too large for one, or text may be no base64.
 		return badBody("failed to decode request body: %v", err)
 	}
 	return nil
 }
 
-// decodeOptional is decode for a body that may be left out.
+// decodeOptional is decode for a body that may be missing.
 func (r *request) decodeOptional(name string, s *schema.Schema, payload any) *apiError {
 	if len(r.body) == 0 {
 		return nil
@@ -55,9 +55,9 @@ func (r *request) decodeOptional(name string, s *schema.Schema, payload any) *ap
 	return r.decode(name, s, payload)
 }
 
-// badBody is the answer to a body that the document's schema does not allow.
+// badBody is the answer to a body that does not match the document's schema.
 //
-// Source: the document's schemas, in kin-openapi's words, which are the service's: see
+// Source: the document's schemas, with kin-openapi's message, which is STACKIT's: see
 // terraform-provider-stackit issue 1501.
 func badBody(format string, args ...any) *apiError {
 	return badRequest("request body has an error: %s", fmt.Sprintf(format, args...))
@@ -82,7 +82,7 @@ func checkPathVars(vars map[string]string) *apiError {
 			continue
 		}
 		if err := s.Check(vars[name]); err != nil {
-			// Source: the document: the parameter's schema; the words are kin-openapi's.
+			// Source: the document: the parameter's schema; the message is kin-openapi's.
 			return badRequest("parameter %q in path has an error: %v", name, err)
 		}
 	}

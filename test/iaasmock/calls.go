@@ -11,45 +11,46 @@ import (
 	"time"
 )
 
-// keptCalls bounds the memory of a long-running mock; counts are never lost.
+// keptCalls is the number of calls that are kept. It bounds the memory of a long-running
+// mock; the counts include all calls.
 const keptCalls = 20000
 
-// Call is one request the cloud has answered, or has dropped.
+// Call is one request that the mock has answered, or whose connection it has reset.
 type Call struct {
-	// Operation is as in Fault.
+	// Operation is an operationId, Token or Unknown.
 	Operation string     `json:"operation"`
 	Method    string     `json:"method"`
 	Path      string     `json:"path"`
 	Query     url.Values `json:"query,omitempty"`
-	// Status is 0 if the connection was reset or the client left.
-	Status    int           `json:"status"`
-	RequestID string        `json:"requestId"`
-	StartedAt time.Time     `json:"startedAt"`
-	Duration  time.Duration `json:"duration"`
+	// Status is 0 if the connection was reset or the client disconnected.
+	Status    int       `json:"status"`
+	RequestID string    `json:"requestId"`
+	StartedAt time.Time `json:"startedAt"`
+	// Duration is in nanoseconds in JSON.
+	Duration time.Duration `json:"duration"`
 	// Faults are the IDs of the faults that hit it.
 	Faults []string `json:"faults,omitempty"`
-	// Replaced: a Fault took the place of the API's answer.
+	// Replaced is true if a Fault's answer was sent instead of the API's.
 	Replaced bool `json:"replaced,omitempty"`
 }
 
 type callKey struct{}
 
-// NoteCall returns a context for a request, in which ServeHTTP writes to call
-// what it made of the request, before it answers. It is for handlers around a
-// Cloud.
+// NoteCall returns ctx with call attached: ServeHTTP fills in *call before it answers a
+// request with this context. It is for handlers that wrap a Cloud.
 func NoteCall(ctx context.Context, call *Call) context.Context {
 	return context.WithValue(ctx, callKey{}, call)
 }
 
-// note tells a handler around the cloud, if there is one.
+// note fills in the Call of NoteCall, if there is one.
 func (call Call) note(ctx context.Context) {
 	if noted, ok := ctx.Value(callKey{}).(*Call); ok {
 		*noted = call
 	}
 }
 
-// Totals counts what was ever made and taken away, by calls and by hand; what
-// the catalogue brought is not counted as created.
+// Totals counts resources created and deleted since New, by calls and by methods. The
+// catalogue's are not counted as created, but as deleted if they go.
 type Totals struct {
 	ServersCreated int `json:"serversCreated"`
 	ServersDeleted int `json:"serversDeleted"`
@@ -62,14 +63,14 @@ type Totals struct {
 	PublicIPsDeleted int `json:"publicIpsDeleted"`
 }
 
-// callLog remembers the last keptCalls calls and counts all of them.
+// callLog keeps the last keptCalls calls and counts all calls.
 type callLog struct {
 	mu     sync.Mutex
 	ring   []Call
 	next   int
 	counts map[string]int
-	// total counts all calls ever, also across resets: it names a point in time
-	// for since.
+	// total counts all calls, also those before ResetCalls. since takes it to return only
+	// later calls.
 	total int
 }
 
@@ -99,8 +100,8 @@ func (c *Cloud) Calls() []Call {
 	return append(calls, l.ring[:l.next]...)
 }
 
-// since returns the calls after the first seen ones, the oldest first, no more
-// than the last limit of them, and how many calls there were in all.
+// since skips the first seen calls and returns at most limit later ones (the newest), the
+// oldest first, and the number of all calls.
 func (l *callLog) since(seen, limit int) (calls []Call, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,19 +5,19 @@ package iaasmock
 
 import "maps"
 
-// noHost is the errorMessage of a server that found no place. The API has no
-// answer for that: it shows only in the server, later.
+// noHost is the errorMessage of a server without a host. CreateServer succeeds; the
+// server shows the message when it ends in ERROR.
 const noHost = "No valid host was found. There are not enough hosts available."
 
-// capacityKey says where capacity is counted; "" is any.
+// capacityKey selects the servers that a limit counts; "" matches any.
 type capacityKey struct {
 	machineType, zone string
 }
 
-// WithCapacity lets there be room for no more than n servers of this machine
-// type in this zone. "" stands for any: with both, n is how many servers there
-// can be at all. All limits that fit a server hold. A server without room is
-// made all the same and ends in ERROR; so does the cloud. Default: no limits.
+// WithCapacity limits how many servers of a machine type fit into a zone, over all
+// projects. "" matches any. A server has to fit under every limit that matches it;
+// otherwise CreateServer still succeeds and the server ends in ERROR, as on STACKIT.
+// Default: no limits.
 func WithCapacity(machineType, zone string, n int) Option {
 	return func(s *settings) {
 		s.limits.capacity = maps.Clone(s.limits.capacity)
@@ -28,8 +28,8 @@ func WithCapacity(machineType, zone string, n int) Option {
 	}
 }
 
-// SetCapacity is WithCapacity for a cloud that runs. A negative n takes the
-// limit away. Servers that have room keep it; those that ended in ERROR get
+// SetCapacity changes a limit of WithCapacity at run time. A negative n removes the
+// limit. Servers that use capacity keep it; those that ended in ERROR for lack of it get
 // none.
 func (c *Cloud) SetCapacity(machineType, zone string, n int) {
 	c.mu.Lock()
@@ -45,13 +45,13 @@ func (c *Cloud) SetCapacity(machineType, zone string, n int) {
 	c.limits.capacity = limits
 }
 
-// covers says whether a limit for p counts servers of this type and zone.
-func (p capacityKey) covers(machineType, zone string) bool {
-	return (p.machineType == "" || p.machineType == machineType) && (p.zone == "" || p.zone == zone)
+// covers reports whether a limit for k counts servers of this type and zone.
+func (k capacityKey) covers(machineType, zone string) bool {
+	return (k.machineType == "" || k.machineType == machineType) && (k.zone == "" || k.zone == zone)
 }
 
-// hasRoom for one more server. A server takes its place until it is gone, also
-// while it is stopped or deallocated. except is not counted.
+// hasRoom reports whether one more server fits. A server counts until it is gone, also
+// while it is stopped or deallocated; except is not counted.
 func (c *Cloud) hasRoom(machineType, zone string, except *server) bool {
 	for limited, n := range c.limits.capacity {
 		if limited.covers(machineType, zone) && c.countServers(limited, except) >= n {

@@ -5,8 +5,8 @@ package iaasmock
 
 import "time"
 
-// Catalogue is what exists in the cloud before the first call. A resource with
-// a ProjectID and Region is found only there.
+// Catalogue is what a Cloud has before the first call. A resource with a ProjectID and
+// Region is found only there.
 type Catalogue struct {
 	Projects []Project
 	// Regions maps a region's name to its availability zones.
@@ -24,21 +24,21 @@ type Catalogue struct {
 	Volumes        []Volume
 	NICs           []NIC
 	PublicIPs      []PublicIP
-	// PerformanceClasses exist in every project and region. Without any, volumes
-	// may have every class.
+	// PerformanceClasses exist in every project and region. If there are none, every name
+	// of a class is accepted.
 	PerformanceClasses []PerformanceClass
 }
 
 // Project is a STACKIT project.
 type Project struct {
 	ID string
-	// Name is what the resource manager calls it; default: one made from the ID.
+	// Name is its name in the resource manager. Default: "project-" and the ID.
 	Name string
-	// Quota is that of this project if it is not as for the others.
+	// Quota is this project's own quota; nil: WithQuota's.
 	Quota *Quota
 }
 
-// MachineType is a size of server.
+// MachineType is a size of servers.
 type MachineType struct {
 	Name        string
 	Description string
@@ -64,13 +64,13 @@ type Image struct {
 	Labels      map[string]string
 	// Protected images cannot be deleted.
 	Protected bool
-	// Config and Agent are what the API takes and shows under these names.
+	// Config and Agent are the API's objects of these names.
 	Config map[string]any
 	Agent  map[string]any
-	// Status is ImageAvailable or, before its content is uploaded,
-	// ImageCreating. A seeded image may leave it empty to be available.
+	// Status is ImageAvailable or, before its content is uploaded, ImageCreating. In the
+	// catalogue, empty means available.
 	Status string
-	// Size is in bytes, SHA512 in hexadecimal; both are of what was uploaded.
+	// Size is in bytes, SHA512 in hexadecimal. Both are those of the uploaded content.
 	Size      int64
 	SHA512    string
 	CreatedAt time.Time
@@ -84,9 +84,8 @@ type Network struct {
 	Region    string
 	Name      string
 	Labels    map[string]string
-	// IPv4Prefix and IPv6Prefix are in CIDR form; an empty one gives no
-	// addresses of that family. The first address is the gateway unless another
-	// was asked for.
+	// IPv4Prefix and IPv6Prefix are in CIDR form; with an empty one NICs get no addresses
+	// of that family. The first address is the gateway unless a request has set another.
 	IPv4Prefix      string
 	IPv6Prefix      string
 	IPv4Nameservers []string
@@ -98,8 +97,8 @@ type Network struct {
 	UpdatedAt    time.Time
 }
 
-// SecurityGroup is a named set of rules. Packets do not flow in the mock: rules
-// are kept and shown, and stop nothing.
+// SecurityGroup is a named set of rules. The mock stores and shows rules; there is no
+// traffic that they could filter.
 type SecurityGroup struct {
 	ID          string
 	ProjectID   string
@@ -127,7 +126,7 @@ type SecurityGroupRule struct {
 	Ports *[2]int64
 	// ICMP are type and code; nil for all.
 	ICMP *[2]int64
-	// IPRange and RemoteSecurityGroupID say who is at the other end.
+	// IPRange and RemoteSecurityGroupID are the other end of the traffic.
 	IPRange               string
 	RemoteSecurityGroupID string
 	CreatedAt             time.Time
@@ -146,22 +145,23 @@ type Keypair struct {
 	UpdatedAt   time.Time
 }
 
-// AffinityGroup is a group of servers placed by one policy.
+// AffinityGroup is a group of servers with one placement policy. The mock stores the
+// policy but places no servers by it.
 type AffinityGroup struct {
 	ID        string
 	ProjectID string
 	Region    string
 	Name      string
-	// Policy is one of the API's four, such as "hard-anti-affinity".
+	// Policy is one of the API's four policies, such as "hard-anti-affinity".
 	Policy string
 }
 
-// Snapshot is the state of a volume at one time, which boot volumes can be made from.
+// Snapshot is the state of a volume at one time. Volumes can be made from it.
 type Snapshot struct {
 	ID        string
 	ProjectID string
 	Region    string
-	// VolumeID is the volume's, which may be gone.
+	// VolumeID is the ID of its volume, which may be deleted.
 	VolumeID string
 	// Status is SnapshotAvailable or SnapshotError; empty means available.
 	Status           string
@@ -175,9 +175,8 @@ type Snapshot struct {
 	UpdatedAt time.Time
 }
 
-// DefaultCatalogue is what a Cloud has unless WithCatalogue says otherwise: the
-// things named by this package's constants and a few more. The caller may
-// change what it gets.
+// DefaultCatalogue returns the catalogue of a Cloud without WithCatalogue: the resources
+// that this package's constants name, and a few more. The caller may change it.
 func DefaultCatalogue() Catalogue {
 	return Catalogue{
 		Projects: []Project{{ID: DefaultProjectID, Name: "default"}, {ID: SecondProjectID, Name: "second"}},
@@ -200,7 +199,7 @@ func DefaultCatalogue() Catalogue {
 		Keypairs: []Keypair{{
 			Name:        DefaultKeypairName,
 			PublicKey:   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
-			Fingerprint: "d4:1d:8c:d9:8f:00:b2:04:e9:80:09:98:ec:f8:42:7e",
+			Fingerprint: "56:7f:2d:43:bd:91:c3:7e:10:c4:62:d9:98:78:3a:48",
 		}},
 		AffinityGroups: []AffinityGroup{{
 			ID: DefaultAffinityGroupID, ProjectID: DefaultProjectID, Region: DefaultRegion,

@@ -17,6 +17,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
+func TestFingerprintOfTheDefaultKeypair(t *testing.T) {
+	m := openMock(t)
+	known := m.want(200, "GET", "/v2/keypairs/"+iaasmock.DefaultKeypairName, nil)
+	same := m.want(201, "POST", "/v2/keypairs", object{"name": "same", "publicKey": known["publicKey"]})
+	if same["fingerprint"] != known["fingerprint"] {
+		t.Errorf("the fingerprint in the catalogue is %v, want %v", known["fingerprint"], same["fingerprint"])
+	}
+}
+
 func TestKeypairs(t *testing.T) {
 	m := strictMock(t)
 	made := m.want(201, "POST", "/v2/keypairs", object{"name": "mine", "publicKey": sshKey, "labels": object{"a": "b"}})
@@ -127,7 +136,7 @@ func TestImageChanges(t *testing.T) {
 func TestAffinityGroups(t *testing.T) {
 	m := strictMock(t)
 	if answer := m.want(400, "POST", inRegion+"/affinity-groups", object{"name": "a", "policy": "affinity"}); answer["msg"] != "The affinity group policy is not supported" {
-		t.Errorf("a policy there is not: %v", answer)
+		t.Errorf("an unknown policy: %v", answer)
 	}
 	path := m.made(201, inRegion+"/affinity-groups", object{"name": "mine", "policy": "hard-anti-affinity"})
 	group := path[len(inRegion+"/affinity-groups/"):]

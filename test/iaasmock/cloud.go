@@ -15,21 +15,21 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// Cloud is one mocked STACKIT cloud. It is an http.Handler; make it with New.
+// Cloud is one fake STACKIT cloud. It is an http.Handler; New makes one.
 //
-// It runs nothing in the background: the state is what the clock says at each
-// access. All methods may be used concurrently.
+// Nothing runs in the background (but Listen): each request and method computes the state
+// from the clock. All methods may be used concurrently.
 type Cloud struct {
 	settings
 	tokens *token.Issuer
 	faults fault.Book
 	calls  callLog
 	admin  http.Handler
-	// latencies, boots, ids and replicas are what calls draw from.
+	// latencies, boots, ids and replicas are the random streams that calls share.
 	latencies, boots, ids, replicas *lockedStream
 
-	// mu guards everything below. Maps and slices inside the resources are
-	// replaced, never written to, so that answers can be encoded without it.
+	// mu guards everything below. Maps and slices inside the resources are replaced,
+	// never written to, so that answers can be encoded without mu.
 	mu       sync.Mutex
 	servers  collection[*server]
 	nics     collection[*nic]
@@ -38,17 +38,16 @@ type Cloud struct {
 	totals   Totals
 	projectResources
 	catalogueResources
-	// deleting are the servers that settle has to look at: those that were ever
-	// asked to go.
+	// deleting holds servers with a DeleteServer, for applyEndedDeletions.
 	deleting map[string]*server
-	// goneServers are gone servers that lagging lists still show.
+	// goneServers are deleted servers that lagging lists still show, for keepGoneFor.
 	goneServers []*server
-	// keepGoneFor is how long they do.
 	keepGoneFor time.Duration
 }
 
-// New makes a cloud holding its catalogue. It panics on a catalogue that
-// contradicts itself, such as a NIC in a network that is not there.
+// New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on a
+// catalogue that contradicts itself, such as one with a NIC in a network that does not
+// exist.
 func New(opts ...Option) *Cloud {
 	c := &Cloud{
 		settings: defaultSettings(),
@@ -110,7 +109,7 @@ func (c *Cloud) loadCatalogue() error {
 	return c.loadProjectResources()
 }
 
-// locked runs f on the state as it is now.
+// locked runs f on the state as of now, under the lock.
 func (c *Cloud) locked(f func(now time.Time)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -119,8 +118,9 @@ func (c *Cloud) locked(f func(now time.Time)) {
 	f(now)
 }
 
-// applyEndedDeletions carries out what time has brought: only the end of a deletion changes
-// anything beyond the server itself.
+// applyEndedDeletions removes the servers and networks whose deletion has ended, and
+// forgets deleted servers that no list shows any more. All other states are computed when
+// they are read.
 func (c *Cloud) applyEndedDeletions(now time.Time) {
 	for _, s := range c.deleting {
 		if !s.goneAt.IsZero() && !now.Before(s.goneAt) {
@@ -138,8 +138,8 @@ func (c *Cloud) applyEndedDeletions(now time.Time) {
 	c.goneServers = kept
 }
 
-// remove takes a server away and what goes with it: NICs made for it and, with
-// deleteOnTermination, volumes. Everything else is set free, its public IPs too.
+// remove removes a server, the NICs made for it and the volumes that are deleted with it.
+// Everything else is detached, its public IPs too.
 func (c *Cloud) remove(s *server, at time.Time) {
 	s.removedAt = at
 	s.lastNICs = c.serverNICs(s)
@@ -192,7 +192,7 @@ func (c *Cloud) removeVolume(volume *Volume) {
 	c.totals.VolumesDeleted++
 }
 
-// serverNICs copies the server's NICs as they are now.
+// serverNICs returns copies of the server's NICs as they are now.
 func (c *Cloud) serverNICs(s *server) []*nic {
 	nics := make([]*nic, 0, len(s.NICIDs))
 	for _, id := range s.NICIDs {
@@ -204,11 +204,10 @@ func (c *Cloud) serverNICs(s *server) []*nic {
 	return nics
 }
 
-// newID returns an ID for something new.
+// newID returns an ID for a new resource.
 func (c *Cloud) newID() string { return c.ids.uuid() }
 
-// macOf makes an address out of a NIC's ID, with the prefix that OpenStack gives
-// to its ports.
+// macOf computes a MAC from a NIC's ID, with the prefix of OpenStack's ports.
 func macOf(id string) string {
 	hash := fnv.New32a()
 	_, _ = hash.Write([]byte(id))
@@ -216,9 +215,9 @@ func macOf(id string) string {
 	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
 }
 
-// NewServiceAccountKey makes a service account with access to the project and
-// returns its key file as JSON, private key included. It names no token
-// endpoint: the client has to be told this cloud's /token.
+// NewServiceAccountKey makes a service account with access to the project and returns its
+// key file as JSON, private key included. The file names no token endpoint: give the
+// client this Cloud's /token.
 func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 	if !c.hasProject(projectID) {
 		return nil, fmt.Errorf("no project %s", projectID)
@@ -226,9 +225,9 @@ func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 	return c.tokens.NewKey(projectID)
 }
 
-// RegisterServiceAccountKey gives a key from another cloud's
-// NewServiceAccountKey access to the project in this one. Making a key takes long;
-// who makes many clouds, makes the keys once.
+// RegisterServiceAccountKey gives a key from another Cloud's NewServiceAccountKey access
+// to the project in this one. Generating a key is slow: a test with many clouds can
+// generate one and register it.
 func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) error {
 	if !c.hasProject(projectID) {
 		return fmt.Errorf("no project %s", projectID)
@@ -236,8 +235,8 @@ func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) erro
 	return c.tokens.RegisterKey(projectID, keyJSON)
 }
 
-// RevokeServiceAccountKey makes a key from NewServiceAccountKey and every token
-// it got worthless.
+// RevokeServiceAccountKey makes a key from NewServiceAccountKey, and every token it got,
+// invalid.
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 	return c.tokens.RevokeKey(keyJSON)
 }

@@ -11,12 +11,12 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// collection keeps things by ID in the order they came. Adding, finding and
-// removing take the same time however many there are.
+// collection keeps items by ID in the order they were added. Adding, finding and removing
+// take the same time however many there are.
 type collection[T any] struct {
 	slotOf map[string]int
-	// slots are in order; those of removed things stay as holes until there are
-	// more holes than things.
+	// slots are in order; those of removed items stay as holes until there are more holes
+	// than items.
 	slots []slot[T]
 }
 
@@ -25,7 +25,7 @@ type slot[T any] struct {
 	item T
 }
 
-// minCompactSlots are never worth closing the holes in.
+// minCompactSlots is the number of slots up to which holes are kept.
 const minCompactSlots = 32
 
 func newCollection[T any]() collection[T] {
@@ -61,7 +61,7 @@ func (c *collection[T]) remove(id string) {
 	}
 }
 
-// closeHoles gives the memory of the holes back.
+// closeHoles frees the memory of the holes.
 func (c *collection[T]) closeHoles() {
 	kept := make([]slot[T], 0, len(c.slotOf))
 	slotOf := make(map[string]int, len(c.slotOf))
@@ -76,7 +76,7 @@ func (c *collection[T]) closeHoles() {
 
 func (c *collection[T]) count() int { return len(c.slotOf) }
 
-// each goes through the items in order. Whoever removes any meanwhile wants all.
+// each iterates over the items in order. A loop that removes items must use all instead.
 func (c *collection[T]) each() iter.Seq[T] {
 	return func(yield func(T) bool) {
 		for _, s := range c.slots {
@@ -87,7 +87,7 @@ func (c *collection[T]) each() iter.Seq[T] {
 	}
 }
 
-// ids goes through the IDs in order.
+// ids iterates over the IDs in order.
 func (c *collection[T]) ids() iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, s := range c.slots {
@@ -98,7 +98,7 @@ func (c *collection[T]) ids() iter.Seq[string] {
 	}
 }
 
-// all returns the items in order; the slice is the caller's.
+// all returns the items in order, in a new slice.
 func (c *collection[T]) all() []T {
 	items := make([]T, 0, c.count())
 	for item := range c.each() {
@@ -107,14 +107,15 @@ func (c *collection[T]) all() []T {
 	return items
 }
 
-// catalogueResources is what the catalogue has brought and calls change since.
+// catalogueResources are the catalogue's resources, which calls may change. The rest of
+// them are fields of Cloud and projectResources.
 type catalogueResources struct {
 	images         collection[*Image]
 	securityGroups collection[*SecurityGroup]
 	keypairs       collection[*Keypair]
 	affinityGroups collection[*AffinityGroup]
 	snapshots      collection[*Snapshot]
-	// deletingNetworks are the networks that are being deleted.
+	// deletingNetworks are the networks with a DeleteNetwork.
 	deletingNetworks map[string]*network
 	// uploads are the images by the secrets in their uploadUrls.
 	uploads map[string]*Image
@@ -159,12 +160,12 @@ func (c *Cloud) loadImagesAndGroups() {
 	}
 }
 
-// covers says whether something of this project and region is in the request's.
+// covers reports whether the request is for this project and region.
 func (r *request) covers(project, region string) bool {
 	return project == r.project() && region == r.region()
 }
 
-// find returns the first item that fits.
+// find returns the first item for which fits is true.
 func find[T any](items []T, fits func(T) bool) (T, bool) {
 	if i := slices.IndexFunc(items, fits); i >= 0 {
 		return items[i], true
@@ -173,26 +174,20 @@ func find[T any](items []T, fits func(T) bool) (T, bool) {
 	return none, false
 }
 
-// listed lists what show says the request may see and label_selector picks.
-func listed[T any](c *Cloud, r *request, from *collection[T], show func(T, time.Time) (view any, itsLabels map[string]string, visible bool)) (result any, err *apiError) {
-	c.locked(func(now time.Time) {
-		result, err = listCatalogue(r, from.all(), func(item T) (any, map[string]string, bool) { return show(item, now) })
-	})
-	return result, err
-}
-
-// listCatalogue is listed for what nothing changes.
-func listCatalogue[T any](r *request, all []T, show func(T) (view any, itsLabels map[string]string, visible bool)) (any, *apiError) {
+// listed answers with the items that are visible to the request and match label_selector.
+func listed[T any](c *Cloud, r *request, from *collection[T], show func(T, time.Time) (view any, itsLabels map[string]string, visible bool)) (any, *apiError) {
 	selector, err := r.selector()
 	if err != nil {
 		return nil, err
 	}
 	views := []any{}
-	for _, item := range all {
-		view, itsLabels, visible := show(item)
-		if visible && selector.Matches(labels.Set(itsLabels)) {
-			views = append(views, view)
+	c.locked(func(now time.Time) {
+		for item := range from.each() {
+			view, itsLabels, visible := show(item, now)
+			if visible && selector.Matches(labels.Set(itsLabels)) {
+				views = append(views, view)
+			}
 		}
-	}
+	})
 	return items(views), nil
 }

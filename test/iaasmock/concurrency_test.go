@@ -13,8 +13,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// TestManyClients lets clients make, change, list and delete servers at once,
-// some through faults, while the test looks on and time flies.
+// TestManyClients has clients create, change, list and delete servers at once, some with
+// faults, while the test steps the clock and reads the state.
 func TestManyClients(t *testing.T) {
 	const clients, rounds = 8, 15
 	m := openMock(t, iaasmock.WithListLag(time.Second))
@@ -57,7 +57,7 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// serverCycle is what one client does with one server.
+// serverCycle creates a server, reads and changes it and deletes it.
 func (m *mock) serverCycle(name string) error {
 	response, body, err := m.try("POST", inRegion+"/servers", serverBody(object{"name": name, "labels": object{"name": name}}))
 	if err != nil || response.StatusCode != 201 {
@@ -83,7 +83,7 @@ func (m *mock) serverCycle(name string) error {
 	return nil
 }
 
-// readState uses everything that inspects.
+// readState calls the methods that return the state.
 func (m *mock) readState() {
 	for _, server := range m.cloud.Servers() {
 		server.Labels["seen"] = "yes" // a copy

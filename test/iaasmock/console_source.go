@@ -12,7 +12,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 )
 
-// serveConsole answers with the page or a file of it.
+// serveConsole answers with the page or one of its files.
 func serveConsole(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		writeAdmin(w, http.StatusMethodNotAllowed, newError(http.StatusMethodNotAllowed, "method not allowed"))
@@ -27,7 +27,7 @@ func (c *Cloud) serveEvents(w http.ResponseWriter, r *http.Request) {
 	console.Stream(w, r, consoleSource{c})
 }
 
-// consoleSource shows the cloud to the console.
+// consoleSource is the Cloud as the console reads it.
 type consoleSource struct{ *Cloud }
 
 var _ console.Source = consoleSource{}
@@ -60,9 +60,8 @@ func (s consoleSource) ActiveFaults() json.RawMessage {
 	return encoded
 }
 
-// Sample reads all servers and what is counted under the same lock. The rows
-// share their labels with the cloud, which replaces such maps instead of writing
-// to them.
+// Sample implements console.Source. The rows share their labels with the Cloud, which
+// replaces such maps instead of writing to them.
 func (s consoleSource) Sample() (rows []console.Row, counted console.Counters) {
 	c := s.Cloud
 	c.locked(func(now time.Time) {

@@ -154,7 +154,7 @@ func TestConsoleListsTheLastCalls(t *testing.T) {
 	if len(items) != 2 || items[0].(object)["operation"] != "ListServers" || items[1].(object)["operation"] != "GetServer" {
 		t.Errorf("calls %v, want the last two, the newest first", items)
 	}
-	for i := range 20010 { // more than the cloud remembers
+	for i := range 20010 { // more than the mock keeps
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("/v2/keypairs?n=%d", i), nil)
 		m.cloud.ServeHTTP(httptest.NewRecorder(), request)
 	}

@@ -3,12 +3,12 @@
 
 package iaasmock
 
-// What the default catalogue holds, by the names a test or a sample needs.
+// IDs and names of resources in DefaultCatalogue.
 const (
-	// DefaultProjectID is the project that owns everything below unless the
-	// name says otherwise.
+	// DefaultProjectID owns the resources below that have a project, unless their name
+	// says otherwise.
 	DefaultProjectID = "10000000-0000-4000-8000-000000000001"
-	// SecondProjectID is another project, for what must not be mixed up.
+	// SecondProjectID is another project, for tests that must not mix projects up.
 	SecondProjectID = "10000000-0000-4000-8000-000000000002"
 
 	// DefaultRegion has the zones eu01-1, eu01-2, eu01-3 and eu01-m.
@@ -23,9 +23,9 @@ const (
 	// DefaultKeypairName is an SSH key pair. Key pairs belong to no project.
 	DefaultKeypairName = "default-keypair"
 
-	// DefaultImageID is a public image that asks for a disk of 10 GB.
+	// DefaultImageID is a public image that needs a disk of 10 GB.
 	DefaultImageID = "30000000-0000-4000-8000-000000000001"
-	// SecondImageID is a public image that asks for a disk of 20 GB.
+	// SecondImageID is a public image that needs a disk of 20 GB.
 	SecondImageID = "30000000-0000-4000-8000-000000000002"
 
 	// DefaultNetworkID is an IPv4 network, 10.0.0.0/16.
@@ -41,23 +41,23 @@ const (
 	// DefaultSecurityGroupID is the security group named
 	// DefaultSecurityGroupName.
 	DefaultSecurityGroupID = "40000000-0000-4000-8000-000000000001"
-	// DefaultSecurityGroupName names DefaultSecurityGroupID: servers may be
-	// created with either.
+	// DefaultSecurityGroupName is the name of DefaultSecurityGroupID. CreateServer
+	// accepts either.
 	DefaultSecurityGroupName = "workers"
 
 	// DefaultAffinityGroupID is a soft-anti-affinity group.
 	DefaultAffinityGroupID = "50000000-0000-4000-8000-000000000001"
-	// DefaultVolumeID is a free data volume of 20 GB.
+	// DefaultVolumeID is an unattached data volume of 20 GB.
 	DefaultVolumeID = "60000000-0000-4000-8000-000000000001"
-	// DefaultBootVolumeID is a free bootable volume of 20 GB.
+	// DefaultBootVolumeID is an unattached bootable volume of 20 GB.
 	DefaultBootVolumeID = "60000000-0000-4000-8000-000000000002"
-	// DefaultNICID is a free NIC in DefaultNetworkID.
+	// DefaultNICID is an unattached NIC in DefaultNetworkID.
 	DefaultNICID = "70000000-0000-4000-8000-000000000001"
 	// DefaultSnapshotID is a snapshot of 20 GB.
 	DefaultSnapshotID = "80000000-0000-4000-8000-000000000001"
 )
 
-// Server states the mock itself reports. SetServerStatus takes any other.
+// Server states that the mock sets itself. SetServerStatus accepts any state.
 const (
 	StatusActive       = "ACTIVE"
 	StatusCreating     = "CREATING"

@@ -11,7 +11,7 @@ import (
 
 const jsonContentType = "application/json"
 
-// apiError is an answer in the API's error form.
+// apiError is an error in the API's form.
 type apiError struct {
 	Code int    `json:"code"`
 	Msg  string `json:"msg"`
@@ -27,19 +27,20 @@ func badRequest(format string, args ...any) *apiError {
 	return newError(http.StatusBadRequest, format, args...)
 }
 
-// notFound is for what the path of a call names; see noSuch for the rest.
+// notFound is the answer if a resource in the path does not exist; see noSuch for the
+// rest.
 //
 // Source: the document: every operation has a 404.
 func notFound(what string) *apiError {
 	return newError(http.StatusNotFound, "%s not found", what)
 }
 
-// noSuch is notFound for what the body of a call names.
+// noSuch is notFound for a resource in the body.
 func noSuch(what string) *apiError {
 	return newError(http.StatusNotFound, "%s not found", what)
 }
 
-// conflict is all the API says when something is in use.
+// conflict returns the API's 409; it has no more text than this.
 func conflict() *apiError { return newError(http.StatusConflict, "Conflict") }
 
 // unauthorized is the answer without a valid token.
@@ -47,13 +48,13 @@ func conflict() *apiError { return newError(http.StatusConflict, "Conflict") }
 // Source: the document: every operation has a 401.
 func unauthorized() *apiError { return newError(http.StatusUnauthorized, "Unauthorized") }
 
-// forbidden is the answer about what belongs to somebody else.
+// forbidden is the answer for a resource of another project.
 //
 // Source: the document: every operation has a 403.
 func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") }
 
-// unconfirmed is for a refusal that no source has: it stands only
-// WithUnconfirmedRefusals, otherwise the call goes on.
+// unconfirmed returns a refusal without a source only WithUnconfirmedRefusals. Otherwise
+// it returns nil and the call goes on.
 func (c *Cloud) unconfirmed(err *apiError) *apiError {
 	if c.limits.unconfirmed {
 		return err
@@ -61,15 +62,15 @@ func (c *Cloud) unconfirmed(err *apiError) *apiError {
 	return nil
 }
 
-// answer is a response before it is written. Status 0 means that none is.
+// answer is a response to write. With drop the connection is reset instead; with half it
+// ends in the body.
 type answer struct {
 	status      int
 	contentType string
 	body        []byte
 	header      http.Header
-	// drop resets the connection instead, half ends it in the body.
-	drop, half bool
-	// replaced: it is a Fault's, not the API's.
+	drop, half  bool
+	// replaced is true if a Fault's answer is sent.
 	replaced bool
 }
 

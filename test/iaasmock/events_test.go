@@ -24,11 +24,11 @@ type listener struct {
 	leave func()
 }
 
-// listen connects. When the test is over the connection must be gone, or the
-// server would not close.
+// listen connects. The connection must be closed at the end of the test, or the server
+// would not close.
 func (m *mock) listen() *listener {
 	m.t.Helper()
-	// What never comes must not hold the tests for long.
+	// An event that never comes must not block the tests for long.
 	ctx, leave := context.WithTimeout(m.t.Context(), 20*time.Second)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, m.url+"/admin/events", nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func (l *listener) event(name string) object {
 	return content
 }
 
-// stepStream lets the streams look once more.
+// stepStream steps the clock, so that the streams compare the state again.
 func (m *mock) stepStream(d time.Duration) {
 	m.t.Helper()
 	m.awaitStream()
@@ -88,7 +88,7 @@ func (m *mock) awaitStream() {
 	m.await("no stream waits for the clock", m.clock.HasWaiters)
 }
 
-// await returns when something is so, which takes real time.
+// await returns when the condition is true, which takes real time.
 func (m *mock) await(otherwise string, so func() bool) {
 	m.t.Helper()
 	late := time.After(10 * time.Second)
@@ -145,7 +145,7 @@ func TestEventsTellASnapshotAndThenChanges(t *testing.T) {
 
 	m.stepStream(boot - time.Second)
 	if got := statuses(l.event("change")); got != "first ACTIVE, second ACTIVE" {
-		t.Errorf("told of %s, want what time has brought", got)
+		t.Errorf("told of %s, want what the step of the clock changes", got)
 	}
 	m.awaitStream()
 	m.want(200, "PATCH", inRegion+"/servers/"+first, object{"labels": object{"x/cluster": "two"}})
@@ -224,8 +224,8 @@ func TestEventsBoundTheCalls(t *testing.T) {
 	}
 }
 
-// TestEventsEndWithTheirClient: a stream waits on the clock and on nothing else,
-// so that the fake clock shows whether one is left.
+// TestEventsEndWithTheirClient finds streams that are left: a stream waits on the clock
+// and on nothing else, so the fake clock knows them.
 func TestEventsEndWithTheirClient(t *testing.T) {
 	m := openMock(t)
 	var listeners []*listener

@@ -14,8 +14,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// A test of a project that has a STACKIT client of its own: the SDK creates a server, whose
-// answer is lost, and the test looks at what the cloud has then.
+// The answer to CreateServer is lost: the client sees an error, but the mock has the
+// server.
 func Example() {
 	cloud := iaasmock.New()
 	server := httptest.NewServer(cloud)
@@ -37,9 +37,9 @@ func Example() {
 		Execute()
 	fmt.Println("the client sees an error:", err != nil)
 	for _, made := range cloud.Servers() {
-		fmt.Println("the cloud has", made.Name, made.Status)
+		fmt.Println("the mock has", made.Name, made.Status)
 	}
 	// Output:
 	// the client sees an error: true
-	// the cloud has mine CREATING
+	// the mock has mine CREATING
 }

@@ -59,7 +59,7 @@ func TestBrownOutPassesBy(t *testing.T) {
 	}
 }
 
-// instantClock lets no one wait: whoever begins to makes the time go by.
+// instantClock steps itself whenever a timer starts.
 type instantClock struct{ *clocktesting.FakeClock }
 
 func (c instantClock) NewTimer(d time.Duration) clock.Timer {
@@ -77,7 +77,7 @@ func instantMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	return m
 }
 
-// delayOf makes a call and tells how long it took.
+// delayOf makes a call and returns how long it took.
 func (m *mock) delayOf(method, path string) time.Duration {
 	m.t.Helper()
 	m.status(method, path, nil)

@@ -276,6 +276,6 @@ func TestTokensOfPresets(t *testing.T) {
 	m.inject("token-skew", object{"tokenSkew": "2h"})
 	_, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
 	if status, answer := m.exchange(jwtBearer, assertion(t, m, key, nil)); status != 401 {
-		t.Errorf("by a clock two hours ahead an assertion for an hour is taken: %d %v", status, answer)
+		t.Errorf("by a clock two hours ahead an assertion for an hour is accepted: %d %v", status, answer)
 	}
 }

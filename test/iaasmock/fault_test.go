@@ -249,7 +249,7 @@ func TestExampleScenario(t *testing.T) {
 	}
 	at(10*time.Minute + time.Second)
 	if got := m.status("GET", inRegion+"/networks", nil); got != 0 {
-		t.Errorf("while nobody listens a call is answered with %d", got)
+		t.Errorf("while connections are refused a call is answered with %d", got)
 	}
 	at(10*time.Minute + 11*time.Second)
 	m.list("/networks")

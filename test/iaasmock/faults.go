@@ -14,14 +14,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// What can go wrong is in package fault; its names are here, too, for those who import no
-// more than the mock.
+// The names of package fault that tests need most, so that they import only this package.
 type (
-	// Fault is something that goes wrong; see package fault.
+	// Fault makes calls of the mock fail or slow down; see package fault.
 	Fault = fault.Fault
-	// ActiveFault is a fault that was injected and is not over.
+	// ActiveFault is an injected fault that is not over.
 	ActiveFault = fault.Active
-	// Preset is a fault that is often wanted.
+	// Preset is a ready-made fault with a name.
 	Preset = fault.Preset
 )
 
@@ -33,34 +32,34 @@ const (
 	DelayLongTail = fault.DelayLongTail
 )
 
-// Presets returns the faults that are often wanted.
+// Presets returns the ready-made faults; see fault.Presets.
 func Presets() []Preset { return fault.Presets() }
 
-// ParseFault reads a fault as it is written in a flag; see fault.Parse.
+// ParseFault reads a fault in the form of a flag; see fault.Parse.
 func ParseFault(text string) (Fault, error) { return fault.Parse(text) }
 
 // ParseScenario reads a list of faults in JSON or YAML; see fault.ParseScenario.
 func ParseScenario(text []byte) ([]Fault, error) { return fault.ParseScenario(text) }
 
-// Inject adds a fault and returns what takes it away again. Calls it already
-// hit are not undone. It panics on a fault that Validate refuses.
+// Inject adds a fault and returns a function that removes it. The removal undoes nothing
+// in calls that the fault has hit. Inject panics on a fault that Validate refuses.
 func (c *Cloud) Inject(f Fault) (remove func()) {
 	id := c.inject(f).ID
 	return func() { c.RemoveFault(id) }
 }
 
-// Faults returns the faults that are in force or have yet to begin, in the
-// order they were injected.
+// Faults returns the faults that are active or have yet to begin, in the order they were
+// injected.
 func (c *Cloud) Faults() []ActiveFault {
 	return c.faults.Active(c.clock.Now())
 }
 
-// RemoveFault takes a fault away; false if there is none with this ID, or no more.
+// RemoveFault removes the fault with this ID and reports whether there was one.
 func (c *Cloud) RemoveFault(id string) bool {
 	return c.faults.Remove(id)
 }
 
-// ClearFaults takes all faults away.
+// ClearFaults removes all faults.
 func (c *Cloud) ClearFaults() {
 	c.faults.Clear()
 }
@@ -76,10 +75,10 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 	return c.faults.Add(f, c.clock.Now(), c.random.stream)
 }
 
-// faultAnswer is the answer that a fault with a Status gives.
+// faultAnswer is the answer of a fault with a Status.
 func faultAnswer(f *Fault) answer {
 	if f.Body == "" && f.ContentType == "" {
-		// Source: whoever has injected the fault wants it.
+		// Source: the injected fault.
 		return errorAnswer(newError(f.Status, "%s", http.StatusText(f.Status)))
 	}
 	contentType := f.ContentType
@@ -101,8 +100,8 @@ func (c *Cloud) faultCall(route route, vars map[string]string, r *http.Request, 
 	}
 }
 
-// orderedSubject is the server that CreateServer asks for. The body has not been
-// checked yet: what does not look like a server is none.
+// orderedSubject is the server that CreateServer asks for. The body has not been checked
+// yet: if it cannot be read, there is none.
 func orderedSubject(body []byte) (fault.Subject, bool) {
 	var order struct {
 		Name   string         `json:"name"`

@@ -14,8 +14,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 )
 
-// FuzzCreateServer: whatever is sent, the answer is a server or an error in the
-// API's form.
+// FuzzCreateServer sends any body: the answer is a server or an error in the API's form.
 func FuzzCreateServer(f *testing.F) {
 	whole, err := json.Marshal(serverBody(object{"labels": object{"a": nil}, "agent": object{}}))
 	if err != nil {
@@ -48,8 +47,8 @@ func FuzzCreateServer(f *testing.F) {
 	})
 }
 
-// FuzzBody is FuzzCreateServer for each body that there is: an answer is whole,
-// and with the API document at hand it is the one that the document asks for.
+// FuzzBody sends changed bodies: no answer is a 5xx, and if IAAS_OPENAPI names the API
+// document, each answer is as the document has it.
 func FuzzBody(f *testing.F) {
 	for i, row := range bodies {
 		whole, err := json.Marshal(row.body)

@@ -18,13 +18,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// maxBody bounds a request's body. The API documents no limit.
+// maxBody is the largest body in bytes. The API documents no limit.
 const maxBody = 4 << 20
 
-// ServeHTTP answers the IaaS API under /v2, the token endpoint at POST /token,
-// the state as JSON at GET /admin/state, faults at /admin/faults, a page for
-// people at GET / with what it needs below /console/ and /admin/, and GET
-// /healthz. It takes the content of new images at their uploadUrls.
+// ServeHTTP serves the IaaS API under /v2, the token endpoint at POST /token, a part of
+// the resource manager under /resource-manager, the state as JSON at GET /admin/state,
+// faults at /admin/faults, the console at GET / with its files and calls below /console/
+// and /admin/, GET /healthz, and the uploadUrls of new images.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
@@ -41,8 +41,8 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveAPI is the one way of every call: it waits, meets its fault, is carried
-// out, is written down, and is answered.
+// serveAPI handles every call: choose faults, wait (latency and delays), execute, wait
+// for AnswerDelay, log, answer.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
 	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, whatever the client sent
@@ -78,7 +78,7 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	writeAnswer(w, call.RequestID, reply)
 }
 
-// reply applies the fault around the call.
+// reply executes the call, unless the fault prevents it, and returns the answer to send.
 func (c *Cloud) reply(route route, miss *apiError, fault *Fault, req *request) answer {
 	if fault.DropBefore || fault.RefuseConnections {
 		return answer{drop: true}
@@ -101,7 +101,8 @@ func (c *Cloud) newRequest(r *http.Request, vars map[string]string, body []byte,
 	return &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.limits.strictLabels}
 }
 
-// waitBeforeAnswer is false if the client left before it was to get its answer.
+// waitBeforeAnswer waits for AnswerDelay, or for ever with NeverAnswers. It is false if
+// the client disconnected first.
 func (c *Cloud) waitBeforeAnswer(ctx context.Context, incident *fault.Incident) bool {
 	if incident.NeverAnswers {
 		<-ctx.Done()
@@ -110,7 +111,7 @@ func (c *Cloud) waitBeforeAnswer(ctx context.Context, incident *fault.Incident) 
 	return c.wait(ctx, incident.TotalAnswerDelay)
 }
 
-// execute is the call itself, without any fault.
+// execute carries the call out, without delays and replaced answers.
 func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 	if miss != nil {
 		return errorAnswer(miss)
@@ -135,7 +136,7 @@ func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 	return reply
 }
 
-// admit checks the token, then the path's project and region.
+// admit checks the token, then the path's parameters, project and region.
 func (c *Cloud) admit(req *request) *apiError {
 	keyProject, known := c.tokens.Authenticate(req.Request)
 	if c.authenticate && !known {
@@ -152,8 +153,8 @@ func (c *Cloud) admit(req *request) *apiError {
 		if c.authenticate && keyProject != id {
 			return forbidden()
 		}
-		// The same string everywhere compares without reading it: lists compare
-		// it with that of every resource there is.
+		// Use the catalogue's string: == is quick on the same pointer, and lists compare
+		// it with every resource's.
 		req.vars["projectId"] = project.ID
 	}
 	if region, ok := req.vars["region"]; ok {
@@ -168,7 +169,7 @@ func (c *Cloud) latency() time.Duration {
 	return c.latencyMin + c.latencies.spread(c.latencyMax-c.latencyMin, DelayUniform)
 }
 
-// wait is false if the client left before the time was over.
+// wait waits for d. It is false if the client disconnected first.
 func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return true
@@ -190,7 +191,7 @@ func readBody(r *http.Request) ([]byte, *apiError) {
 		return nil, newError(http.StatusRequestEntityTooLarge, "Request Entity Too Large")
 	}
 	if err != nil {
-		// Source: none; the client has broken off, there is nothing to accept.
+		// Source: none; the client has disconnected, there is nothing to accept.
 		return nil, badRequest("request body has an error: %v", err)
 	}
 	return body, nil
@@ -214,8 +215,8 @@ func writeAnswer(w http.ResponseWriter, requestID string, reply answer) {
 	_, _ = w.Write(reply.body)
 }
 
-// dropConnection ends the connection with a reset, so that the client cannot
-// take it for an empty answer.
+// dropConnection resets the connection, so that the client cannot mistake it for an empty
+// answer.
 func dropConnection(w http.ResponseWriter) {
 	conn, _, err := http.NewResponseController(w).Hijack()
 	if err != nil {

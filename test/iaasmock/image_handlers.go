@@ -15,7 +15,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
-// diskFormats are those that the document names.
+// diskFormats are the formats that the document names.
 var diskFormats = []string{"raw", "qcow2", "iso"}
 
 // imagePayload is the body of CreateImage and UpdateImage.
@@ -96,7 +96,7 @@ func (c *Cloud) withImage(r *request, f func(i *Image, now time.Time) *apiError)
 	return err
 }
 
-// withOwnImage is withImage for what only the owner may do.
+// withOwnImage is withImage for changes, which only the image's project may make.
 func (c *Cloud) withOwnImage(r *request, f func(i *Image, now time.Time) *apiError) *apiError {
 	return c.withImage(r, func(i *Image, now time.Time) *apiError {
 		if i.ProjectID != r.project() { // by the document, it has to be inside the project
@@ -106,8 +106,7 @@ func (c *Cloud) withOwnImage(r *request, f func(i *Image, now time.Time) *apiErr
 	})
 }
 
-// listImages shows public images whether all is set or not: what all adds is not
-// documented.
+// listImages ignores the parameter all: what it adds is not documented.
 func (c *Cloud) listImages(r *request) (any, *apiError) {
 	if _, err := r.flag("all"); err != nil {
 		return nil, err
@@ -125,7 +124,8 @@ func (c *Cloud) getImage(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// createImage makes an image that waits for its content.
+// createImage makes an image without content. It is CREATING until its content is
+// uploaded.
 func (c *Cloud) createImage(r *request) (view any, err *apiError) {
 	var payload imagePayload
 	if err := r.decode("CreateImagePayload", schema.CreateImage, &payload); err != nil {
@@ -159,7 +159,7 @@ func (c *Cloud) updateImage(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// changeImage applies what the payload has. On error nothing is changed.
+// changeImage sets the fields that the payload has. On error nothing is changed.
 func (c *Cloud) changeImage(i *Image, payload imagePayload, now time.Time) *apiError {
 	labels, err := mergeLabels(i.Labels, payload.Labels)
 	if err != nil {
@@ -193,14 +193,14 @@ func (c *Cloud) changeImage(i *Image, payload imagePayload, now time.Time) *apiE
 	return nil
 }
 
-// set changes a field if there is a new value.
+// set sets a field if value is not nil.
 func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
 }
 
-// deleteImage takes the image away; disks made from it stay.
+// deleteImage deletes the image; volumes made from it stay.
 func (c *Cloud) deleteImage(r *request) (any, *apiError) {
 	return nil, c.withOwnImage(r, func(i *Image, _ time.Time) *apiError {
 		if i.Protected {
@@ -217,11 +217,11 @@ func (c *Cloud) deleteImage(r *request) (any, *apiError) {
 	})
 }
 
-// uploadPath leads to what an uploadUrl names. It is outside the API: the cloud
-// has its object storage there.
+// uploadPath is the path of every uploadUrl, without the secret. It is outside the API:
+// on STACKIT it is in the object storage.
 const uploadPath = "/upload/"
 
-// uploadURL is at the host by which the client has reached the API.
+// uploadURL has the host by which the client has reached the API.
 func uploadURL(r *http.Request, secret string) string {
 	scheme := "http"
 	if r.TLS != nil {
@@ -230,14 +230,14 @@ func uploadURL(r *http.Request, secret string) string {
 	return scheme + "://" + r.Host + uploadPath + secret
 }
 
-// serveUpload takes the content of an image, which becomes available. The mock
-// counts and sums the bytes and forgets them.
+// serveUpload receives the content of an image, which is AVAILABLE then. The mock keeps
+// only its size and checksum.
 func (c *Cloud) serveUpload(w http.ResponseWriter, r *http.Request) {
 	secret := strings.TrimPrefix(r.URL.Path, uploadPath)
 	known := false
 	c.locked(func(time.Time) { _, known = c.uploads[secret] })
 	if !known {
-		// Source: RFC 9110, 15.5.5: the address leads to nothing, or no more.
+		// Source: RFC 9110, 15.5.5: there is no such address, or no more.
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}
@@ -249,7 +249,7 @@ func (c *Cloud) serveUpload(w http.ResponseWriter, r *http.Request) {
 	sum := sha512.New()
 	size, err := io.Copy(sum, r.Body)
 	if err != nil {
-		// Source: none; the client has broken off, there is nothing to accept.
+		// Source: none; the client has disconnected, there is nothing to accept.
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}

@@ -57,16 +57,17 @@ func (c *Cloud) Volumes() []Volume {
 	return volumes
 }
 
-// History returns what was ever created and deleted.
+// History returns how many servers, NICs, volumes and public IPs were created and
+// deleted.
 func (c *Cloud) History() Totals {
 	var totals Totals
 	c.locked(func(time.Time) { totals = c.totals })
 	return totals
 }
 
-// SetServerStatus puts a server into a state, with an errorMessage if that is
-// not empty. It stays there until a call through the API changes it; a deletion
-// or action in progress is given up. Lists that lag show it later.
+// SetServerStatus sets the state of a server, and its errorMessage if that is not empty.
+// It stays until a call of the API changes it; a deletion or action in progress is
+// dropped. Lists that lag show it later.
 func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	err := fmt.Errorf("no server %s", id)
 	c.locked(func(now time.Time) {
@@ -78,8 +79,8 @@ func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 	return err
 }
 
-// RemoveServer makes a server go at once, as if someone else had deleted it
-// some time ago. What belongs to it goes or stays as always.
+// RemoveServer removes a server at once, as if its deletion ended now. NICs and volumes
+// go or stay as with DeleteServer; lists that lag still show it.
 func (c *Cloud) RemoveServer(id string) error {
 	err := fmt.Errorf("no server %s", id)
 	c.locked(func(now time.Time) {
@@ -111,8 +112,8 @@ func (c *Cloud) SecurityGroups() []SecurityGroup {
 	})
 }
 
-// Images returns the images that exist now, public ones and those still waiting
-// for their content included.
+// Images returns the images that exist now, including public ones and those without
+// content yet.
 func (c *Cloud) Images() []Image {
 	return snapshot(c, &c.images, func(i *Image) Image {
 		view := *i

@@ -60,7 +60,7 @@ func (c *Cloud) getKeypair(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// createKeypair makes up a name where none is given.
+// createKeypair generates a name if none is given.
 func (c *Cloud) createKeypair(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name      string         `json:"name"`
@@ -117,7 +117,7 @@ func (c *Cloud) updateKeypair(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// deleteKeypair is taken while servers have it: it was only needed to make them.
+// deleteKeypair also deletes a key pair of existing servers: only CreateServer needs it.
 func (c *Cloud) deleteKeypair(r *request) (any, *apiError) {
 	return nil, c.withKeypair(r, func(k *Keypair, _ time.Time) *apiError {
 		c.keypairs.remove(k.Name)
@@ -125,8 +125,8 @@ func (c *Cloud) deleteKeypair(r *request) (any, *apiError) {
 	})
 }
 
-// fingerprint is the MD5 of an authorized_keys line's key. It is not valid if the
-// key is not of the type that the line names.
+// fingerprint is the MD5 of the key in an authorized_keys line. valid is false if the key
+// is not of the type that the line names.
 func fingerprint(line string) (text string, valid bool) {
 	fields := append(strings.Fields(line), "", "")
 	kind := fields[0]

@@ -13,16 +13,16 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// The API documents more rules for labels than it checks in practice: slashes
-// in keys, say, work on servers. These are the ones that hold.
+// The rules for labels that the API checks. It documents more: slashes in keys, for
+// example, work on servers.
 const (
 	maxLabelLength      = 63
 	maxMetadataLength   = 255
 	reservedLabelPrefix = "stackit-"
 )
 
-// mergeLabels returns a new map: current with change applied. A null value
-// takes a label away.
+// mergeLabels returns a new map: current with change applied. A null value removes a
+// label.
 func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
 	for _, key := range slices.Sorted(maps.Keys(change)) {
 		if key == "" || utf8.RuneCountInString(key) > maxLabelLength {
@@ -71,27 +71,28 @@ func mergeStrings(current map[string]string, change map[string]any, what string,
 	return merged, nil
 }
 
-// selector reads label_selector. Every form clients are known to send is in the
-// grammar of Kubernetes, and what they saw refused is not.
+// selector reads label_selector, a selector of Kubernetes. Clients are known to send no
+// other form, and what they saw refused is none.
 func (r *request) selector() (labels.Selector, *apiError) {
 	selector, err := labels.Parse(r.URL.Query().Get("label_selector"))
 	if err != nil {
-		// Source: pull request 88 of the public STACKIT provider for machine-controller-manager
-		// saw the words for a comma at the end, which are those of Kubernetes.
+		// Source: pull request 88 of the public STACKIT provider for
+		// machine-controller-manager saw this message for a comma at the end; it is that
+		// of Kubernetes.
 		return nil, badRequest("invalid label_selector: %v", err)
 	}
 	return selector, nil
 }
 
-// The rules for labels as the document states them in prose, less the look-ahead
-// for the length that Go's expressions lack.
+// The documented patterns of label keys and values, without their length look-ahead (Go
+// has none): obeys checks the length.
 var (
 	labelKeyRule   = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
 	labelValueRule = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])*$`)
 )
 
-// checkLabelRules looks at the labels of a decoded body, if WithStrictLabels. A null
-// value takes a label away, so that only its key counts.
+// checkLabelRules checks the labels of a decoded body, for WithStrictLabels. A null value
+// removes a label, so that only its key is checked.
 func checkLabelRules(body any) *apiError {
 	object, _ := body.(map[string]any)
 	labels, _ := object["labels"].(map[string]any)

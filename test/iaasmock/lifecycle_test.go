@@ -143,7 +143,7 @@ func TestWhatSurvivesDeletion(t *testing.T) {
 		{name: "existing boot volume kept", change: bootOf(fromVolume)},
 		{name: "existing boot volume kept whatever was asked", change: bootOf(fromVolumeDeleted)},
 		{name: "data volume kept", change: object{"volumes": []string{iaasmock.DefaultVolumeID}}},
-		{name: "NIC handed in kept", change: object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}}},
+		{name: "NIC of nicIds kept", change: object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}}},
 		{name: "ephemeral disk", change: object{"imageId": iaasmock.DefaultImageID, "bootVolume": nil}},
 	} {
 		t.Run(row.name, func(t *testing.T) {

@@ -12,13 +12,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Listen listens on a TCP address as net.Listen does, for an http.Server of this
-// cloud. While a fault with RefuseConnections is in force the port is closed, so
-// that the operating system refuses connections; then it is opened again. If
-// something else has taken the port by then and keeps it, Accept fails.
+// Listen listens on a TCP address as net.Listen does, for an http.Server of this Cloud.
+// While a fault with RefuseConnections is active the port is closed, so that the
+// operating system refuses connections; then it is opened again. If another program keeps
+// the port then, Accept fails.
 //
-// Faults take effect a moment after Inject. Calls on connections that slip through
-// or were open before are reset.
+// Faults take effect a moment after Inject. Calls on connections that are still accepted,
+// or were open before, are reset.
 func (c *Cloud) Listen(address string) (net.Listener, error) {
 	inner, err := net.Listen("tcp", address)
 	if err != nil {
@@ -29,7 +29,7 @@ func (c *Cloud) Listen(address string) (net.Listener, error) {
 	return l, nil
 }
 
-// listener opens and closes its port as the cloud's faults say.
+// listener opens and closes its port as the Cloud's faults say.
 type listener struct {
 	cloud *Cloud
 	addr  net.Addr
@@ -43,10 +43,10 @@ type listener struct {
 	changed chan struct{}
 }
 
-// Addr is the address it listens on, also while it does not.
+// Addr returns the address, also while the port is closed.
 func (l *listener) Addr() net.Addr { return l.addr }
 
-// Accept waits for a connection, and for the end of an outage before.
+// Accept waits until the port is open, and for a connection.
 func (l *listener) Accept() (net.Conn, error) {
 	for {
 		inner, changed, err := l.state()
@@ -68,7 +68,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends it for good.
+// Close closes the port for good.
 func (l *listener) Close() error {
 	err := net.ErrClosed
 	l.close.Do(func() {
@@ -100,8 +100,7 @@ func (l *listener) watch() {
 	}
 }
 
-// sleep ends at that time, zero for never, or when the faults change; false after
-// Close.
+// sleep waits until the time (zero: for ever) or a change of faults; false after Close.
 func (l *listener) sleep(until time.Time, changed <-chan struct{}) bool {
 	var due <-chan time.Time
 	if !until.IsZero() {

@@ -21,7 +21,7 @@ func showMachineType(t MachineType) machineTypeView {
 	}
 }
 
-// filterFields are the fields that the document marks for filter.
+// filterFields are the fields that a filter can use, by the document.
 type filterFields struct {
 	Disk       int64             `expr:"disk"`
 	ExtraSpecs map[string]string `expr:"extraSpecs"`
@@ -34,8 +34,8 @@ func (c *Cloud) findMachineType(name string) (MachineType, bool) {
 	return find(c.catalogue.MachineTypes, func(t MachineType) bool { return t.Name == name })
 }
 
-// listMachineTypes applies filter, a condition in the language of expr-lang. The
-// service takes a subset, which is not published; the mock takes all of it.
+// listMachineTypes applies filter, a condition in the language of expr-lang. STACKIT
+// accepts a subset, which is not published; the mock accepts all of it.
 func (c *Cloud) listMachineTypes(r *request) (any, *apiError) {
 	wanted, err := machineTypeFilter(r.URL.Query().Get("filter"))
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"time"
 )
 
-// errNoAddress is what a full network answers with.
+// errNoAddress is the error of a network without a free address.
 var errNoAddress = errors.New("no free address")
 
-// addressInUse is the error of an address that another NIC has.
+// addressInUse is the error for an address that another NIC has.
 type addressInUse string
 
 func (a addressInUse) Error() string {
 	return fmt.Sprintf("IP address %s is already in use", string(a))
 }
 
-// nic is a NIC and when its addresses show.
+// nic is a NIC, and when the API begins to show its addresses.
 type nic struct {
 	NIC
-	// addressedAt: they are reserved from the start, so that a full network is
-	// noticed in time, but nobody sees them before.
+	// addressedAt is when the API begins to show the addresses; they are reserved from
+	// the start.
 	addressedAt time.Time
-	// publicIPID is the public IP that leads to it, if any.
+	// publicIPID is the public IP that is attached to it, if any.
 	publicIPID string
 }
 
@@ -39,7 +39,7 @@ func (n *nic) viewAt(t time.Time) NIC {
 	return view
 }
 
-// network hands out the addresses of its prefixes.
+// network is a Network with the addresses of its prefixes.
 type network struct {
 	Network
 	v4, v6 *addressPool
@@ -61,7 +61,7 @@ func newNetwork(n Network, now time.Time) (*network, error) {
 	return &network{Network: n, v4: v4, v6: v6}, nil
 }
 
-// foreign is an address that the NIC asks for and the network does not have.
+// foreign returns an address that the NIC asks for and that is not in the network.
 func (n *network) foreign(nic *NIC) string {
 	switch {
 	case !n.v4.has(nic.IPv4):
@@ -72,7 +72,7 @@ func (n *network) foreign(nic *NIC) string {
 	return ""
 }
 
-// assign gives the NIC the addresses it asks for, or any, and a MAC.
+// assign gives the NIC the addresses it asks for, else free ones, and a MAC.
 func (n *network) assign(nic *NIC) error {
 	v4, err := n.v4.take(nic.IPv4)
 	if err != nil {
@@ -95,7 +95,7 @@ func (n *network) release(nic *NIC) {
 	n.v6.release(nic.IPv6)
 }
 
-// addressPool is the addresses of one prefix. A nil pool has none and gives "".
+// addressPool is the addresses of one prefix. A nil pool has none; take returns "".
 type addressPool struct {
 	prefix      netip.Prefix
 	gateway     netip.Addr // not valid if there is none
@@ -113,7 +113,7 @@ func newAddressPool(prefix string) (*addressPool, error) {
 		return nil, err
 	}
 	parsed = parsed.Masked()
-	// The network's own address and the gateway are not given out.
+	// NICs do not get the network's own address and the gateway.
 	first := parsed.Addr().Next().Next()
 	if !parsed.Contains(first) {
 		return nil, fmt.Errorf("prefix %s has no room for a NIC", prefix)
@@ -125,7 +125,7 @@ func newAddressPool(prefix string) (*addressPool, error) {
 	return &addressPool{prefix: parsed, gateway: parsed.Addr().Next(), first: first, last: last, next: first, used: map[netip.Addr]bool{}}, nil
 }
 
-// has is true for "", too.
+// has reports whether NICs can get the address. It is true for "".
 func (p *addressPool) has(address string) bool {
 	if address == "" {
 		return true
@@ -134,9 +134,9 @@ func (p *addressPool) has(address string) bool {
 	return p != nil && err == nil && addr.Compare(p.first) >= 0 && addr.Compare(p.last) <= 0
 }
 
-// take reserves the wanted address, or the next free one if none is wanted.
-// An address just given back is not used again at once. An address of
-// another prefix is not reserved.
+// take reserves the wanted address, or the next free one if none is wanted. An address
+// just released is not used again at once. An address of another prefix is returned, but
+// not reserved.
 func (p *addressPool) take(wanted string) (string, error) {
 	switch {
 	case p == nil || !p.has(wanted):

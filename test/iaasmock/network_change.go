@@ -14,13 +14,13 @@ const (
 	networkDeleting = "DELETING"
 )
 
-// The prefixes of networks that ask for none, by length alone.
+// Where networks created without a prefix get theirs, and its default length.
 const (
 	areaIPv4, defaultIPv4Length = "10.128.0.0/9", 25
 	areaIPv6, defaultIPv6Length = "fd80::/48", 64
 )
 
-// startChange lets a change be under way.
+// startChange sets the network's status until end.
 func (n *network) startChange(change string, end time.Time) { n.change, n.changedAt = change, end }
 
 func (n *network) statusAt(now time.Time) string {
@@ -30,7 +30,7 @@ func (n *network) statusAt(now time.Time) string {
 	return networkCreated
 }
 
-// removeDeletedNetworks takes away the networks whose deletion has ended.
+// removeDeletedNetworks removes the networks whose deletion has ended.
 func (c *Cloud) removeDeletedNetworks(now time.Time) {
 	for id, n := range c.deletingNetworks {
 		if !now.Before(n.changedAt) {
@@ -40,7 +40,7 @@ func (c *Cloud) removeDeletedNetworks(now time.Time) {
 	}
 }
 
-// networkFamilyPayload is what a body says of IPv4 or IPv6; nil if nothing.
+// networkFamilyPayload is the part of a body for IPv4 or IPv6; nil if there is none.
 type networkFamilyPayload struct {
 	Prefix       string `json:"prefix"`
 	PrefixLength int    `json:"prefixLength"`
@@ -52,7 +52,7 @@ type networkFamilyPayload struct {
 
 func (p *networkFamilyPayload) inVPCRange() bool { return p != nil && p.VPCRangeID != "" }
 
-// gatewayIn is the gateway asked for, wherever that is, else the one that is there.
+// gatewayIn is the requested gateway, also one outside the prefix, else the current one.
 func (c *Cloud) gatewayIn(pool *addressPool, p *networkFamilyPayload) (netip.Addr, *apiError) {
 	if p == nil || pool == nil {
 		return pool.currentGateway(), nil
@@ -87,7 +87,7 @@ func (p *addressPool) currentGateway() netip.Addr {
 	return p.gateway
 }
 
-// setGateway keeps the address from NICs; the one before is free again.
+// setGateway sets the gateway and reserves its address; the old one is free again.
 func (p *addressPool) setGateway(address netip.Addr) {
 	if p == nil || address == p.gateway {
 		return
@@ -99,8 +99,8 @@ func (p *addressPool) setGateway(address netip.Addr) {
 	}
 }
 
-// choosePrefixes finds those of a network to be made: what is asked for, or free ones of
-// a length. A network that asks for neither family gets IPv4.
+// choosePrefixes returns the prefixes of a new network: the requested ones, or free ones
+// of the requested length. A request without IPv4 and IPv6 gets IPv4.
 func (c *Cloud) choosePrefixes(r *request, payload networkPayload) (v4, v6 string, err *apiError) {
 	if payload.IPv4 == nil && payload.IPv6 == nil {
 		payload.IPv4 = &networkFamilyPayload{PrefixLength: defaultIPv4Length}
@@ -113,7 +113,7 @@ func (c *Cloud) choosePrefixes(r *request, payload networkPayload) (v4, v6 strin
 	return v4, v6, err
 }
 
-// takenPrefixes are those of the project's networks in the region.
+// takenPrefixes are the prefixes of the project's networks in the region.
 func (c *Cloud) takenPrefixes(r *request) []netip.Prefix {
 	var taken []netip.Prefix
 	for _, n := range c.networks.all() {
@@ -150,8 +150,7 @@ func (p *networkFamilyPayload) choose(taken []netip.Prefix, area string, length 
 	return wanted.Masked().String(), nil
 }
 
-// freePrefix is the first of that length in the area that overlaps with none
-// taken.
+// freePrefix is the first prefix of that length in the area that overlaps no taken one.
 func freePrefix(taken []netip.Prefix, area netip.Prefix, length int) (string, *apiError) {
 	if length < area.Bits() {
 		// Source: the document: 409 of CreateNetwork.
@@ -163,7 +162,7 @@ func freePrefix(taken []netip.Prefix, area netip.Prefix, length int) (string, *a
 		if other == nil {
 			return candidate.String(), nil
 		}
-		// Whichever of the two is larger has to be passed over.
+		// Go on behind the larger of the two.
 		end := lastAddress(candidate)
 		if otherEnd := lastAddress(other.Masked()); otherEnd.Compare(end) > 0 {
 			end = otherEnd

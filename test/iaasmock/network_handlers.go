@@ -136,7 +136,8 @@ func (c *Cloud) updateNetwork(r *request) (any, *apiError) {
 	})
 }
 
-// checkReferences looks at what the mock has none of: a network works without them.
+// checkReferences checks routing tables and VPCs. The mock has none: a network works
+// without them.
 func (c *Cloud) checkReferences(payload networkPayload) *apiError {
 	switch {
 	case payload.RoutingTableID != "":
@@ -149,8 +150,8 @@ func (c *Cloud) checkReferences(payload networkPayload) *apiError {
 	return nil
 }
 
-// changeNetwork applies what the payload has, except prefixes. On error nothing is
-// changed.
+// changeNetwork sets the fields that the payload has, except prefixes. On error nothing
+// is changed.
 func (c *Cloud) changeNetwork(n *network, payload networkPayload, now time.Time) *apiError {
 	labels, err := mergeLabels(n.Labels, payload.Labels)
 	if err != nil {
@@ -179,8 +180,8 @@ func (c *Cloud) changeNetwork(n *network, payload networkPayload, now time.Time)
 	return nil
 }
 
-// deleteNetwork is refused while there are NICs in the network, also those of
-// servers that are being deleted.
+// deleteNetwork is refused while the network has NICs, also those of servers that are
+// being deleted.
 func (c *Cloud) deleteNetwork(r *request) (any, *apiError) {
 	return nil, c.withNetwork(r, func(n *network, now time.Time) *apiError {
 		if slices.ContainsFunc(c.nics.all(), func(nic *nic) bool { return nic.NetworkID == n.ID }) {

@@ -44,7 +44,7 @@ type nicView struct {
 	Labels           map[string]string `json:"labels"`
 }
 
-// showNIC makes the view; a NIC is ACTIVE while its server is.
+// showNIC returns the view; a NIC is ACTIVE while its server is.
 func (c *Cloud) showNIC(n *nic, now time.Time) nicView {
 	nic := n.viewAt(now)
 	view := nicView{
@@ -68,7 +68,7 @@ func (c *Cloud) findNIC(r *request, id string) (*nic, bool) {
 	return nic, ok && r.covers(nic.ProjectID, nic.Region)
 }
 
-// nicOf is the NIC that the path names.
+// nicOf returns the NIC that the path names.
 func (c *Cloud) nicOf(r *request) (*nic, *apiError) {
 	nic, ok := c.findNIC(r, r.vars["nicId"])
 	if !ok {
@@ -83,7 +83,7 @@ func (c *Cloud) findNetwork(r *request, id string) (*network, bool) {
 	return network, ok && r.covers(network.ProjectID, network.Region)
 }
 
-// networkOf is the network that the path names.
+// networkOf returns the network that the path names.
 func (c *Cloud) networkOf(r *request) (*network, *apiError) {
 	network, ok := c.findNetwork(r, r.vars["networkId"])
 	if !ok {
@@ -226,8 +226,8 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// changeNIC applies what the payload has; lists are replaced as a whole. On
-// error nothing is changed.
+// changeNIC sets the fields that the payload has; lists are replaced as a whole. On error
+// nothing is changed.
 func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	labels, err := mergeLabels(nic.Labels, payload.Labels)
 	if err != nil {
@@ -244,12 +244,8 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 		nic.SecurityGroups = *groups
 	}
 	nic.Labels = labels
-	if payload.Name != nil {
-		nic.Name = *payload.Name
-	}
-	if payload.Description != nil {
-		nic.Description = *payload.Description
-	}
+	set(&nic.Name, payload.Name)
+	set(&nic.Description, payload.Description)
 	if payload.AllowedAddresses != nil {
 		nic.AllowedAddresses = c.prefixes(*payload.AllowedAddresses)
 	}
@@ -259,7 +255,7 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	return nil
 }
 
-// deleteNIC also takes the NIC away from its server: the document has no conflict there.
+// deleteNIC also deletes a NIC of a server: the document has no conflict for it.
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 	err := c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
 		if s, attached := c.servers.get(nic.ServerID); attached {
@@ -274,7 +270,7 @@ func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 	return nil, err
 }
 
-// prefixes are allowedAddresses as the API shows them.
+// prefixes returns allowedAddresses as the API shows them.
 func (c *Cloud) prefixes(sent []string) []string {
 	if !c.limits.wholePrefixes {
 		return sent
@@ -286,8 +282,8 @@ func (c *Cloud) prefixes(sent []string) []string {
 	return whole
 }
 
-// wholePrefix has no bits behind its length. What is no prefix stays as it is:
-// the document's patterns let more pass than there are prefixes.
+// wholePrefix returns the masked prefix of an address. What is no prefix stays as it is:
+// the document's patterns match more than prefixes.
 func wholePrefix(address string) string {
 	if prefix, err := netip.ParsePrefix(address); err == nil {
 		return prefix.Masked().String()

@@ -25,7 +25,7 @@ func walkServerChanges(m *mock) {
 	walkMembers(m, path)
 }
 
-// walkMembers attaches everything to a server and takes it away.
+// walkMembers attaches everything to a server and detaches it.
 func walkMembers(m *mock, path string) {
 	volume := path + "/volume-attachments/" + iaasmock.DefaultVolumeID
 	m.want(202, "PUT", volume, object{"deleteOnTermination": false})

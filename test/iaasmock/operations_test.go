@@ -13,8 +13,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// TestEveryOperation has each operation succeed once. With the API document at
-// hand, newMock holds requests and answers against it.
+// TestEveryOperation has each operation succeed once. If IAAS_OPENAPI names the API
+// document, newMock checks requests and answers against it.
 func TestEveryOperation(t *testing.T) {
 	m := newMock(t)
 	m.login(iaasmock.DefaultProjectID)
@@ -151,7 +151,7 @@ func walkTypes(m *mock) {
 	m.want(200, "GET", "/v2/regions/eu01/availability-zones", nil)
 }
 
-// Package fault cannot see the routes, but names their operations.
+// Package fault cannot import the routes, but lists their operations.
 func TestFaultsMayNameEveryOperation(t *testing.T) {
 	routed := iaasmock.Operations()
 	routed = slices.DeleteFunc(routed, func(operation string) bool { return operation == fault.OperationToken })

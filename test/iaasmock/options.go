@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Option changes a Cloud as New makes it.
+// Option configures New.
 type Option func(*settings)
 
 type settings struct {
@@ -49,10 +49,9 @@ func defaultSettings() settings {
 	}
 }
 
-// WithClock makes the cloud live by this clock. Start a fake one at about the
-// real time: clients sign assertions and judge tokens by their own clock.
-// Latency and Fault.Delay wait on it, too, so a fake clock must be stepped for
-// them to end.
+// WithClock sets the clock of the Cloud. Start a fake one at about the real time: clients
+// sign assertions and check tokens by their own clock. Latencies and delays wait on it,
+// too, so a fake clock must be stepped for them to end. Default: the real clock.
 func WithClock(c clock.Clock) Option {
 	return func(s *settings) { s.clock = c }
 }
@@ -62,8 +61,7 @@ func WithBootDuration(d time.Duration) Option {
 	return func(s *settings) { s.bootDuration = d }
 }
 
-// WithBootSpread lets every server take up to that much longer to boot, at random.
-// Default: none.
+// WithBootSpread adds a random time from 0 to d to each boot. Default: none.
 func WithBootSpread(d time.Duration) Option {
 	return func(s *settings) { s.bootSpread = d }
 }
@@ -73,49 +71,44 @@ func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
 }
 
-// WithActionDuration sets how long it takes to start, stop, deallocate or reboot
-// a server. Default: 5 s.
+// WithActionDuration sets the time to start, stop, deallocate, reboot, rescue, unrescue
+// or resize a server. Default: 5 s.
 func WithActionDuration(d time.Duration) Option {
 	return func(s *settings) { s.actionDuration = d }
 }
 
-// WithNetworkDuration sets how long it takes to create, change or delete a
-// network, which is CREATING, UPDATING or DELETING meanwhile. Default: none.
+// WithNetworkDuration sets the time to create, change or delete a network, which is
+// CREATING, UPDATING or DELETING meanwhile. Default: none.
 func WithNetworkDuration(d time.Duration) Option {
 	return func(s *settings) { s.networkDelay = d }
 }
 
-// WithAddressDelay lets a NIC that is made for a new server get its addresses
-// only that long after the server was created, ACTIVE or not. Until then it has
-// a MAC only. NICs handed in keep theirs. Default: none.
+// WithAddressDelay hides the addresses of a new server's NIC for d after its creation,
+// also if the server is ACTIVE. NICs passed in nicIds show theirs. Default: none.
 func WithAddressDelay(d time.Duration) Option {
 	return func(s *settings) { s.addressDelay = d }
 }
 
-// WithLatency makes every call take a random time between min and max.
-// Default: none.
+// WithLatency makes every call take a random time from min to max. Default: none.
 func WithLatency(min, max time.Duration) Option {
 	return func(s *settings) { s.latencyMin, s.latencyMax = min, max }
 }
 
-// WithListLag makes lists of servers show which servers there were, and in
-// which state, that long ago: a new server is missing, a gone one still there.
-// Reading a server by its ID is never late. Default: none.
+// WithListLag makes lists show the servers and states of d ago: a new server is missing,
+// a deleted one is still there. GetServer does not lag. Default: none.
 func WithListLag(d time.Duration) Option {
 	return func(s *settings) { s.listLag = d }
 }
 
-// WithListReplicas lets each list of servers be answered by one of several
-// replicas, at random. Each replica lags behind as WithListLag has it, by its own
-// lag, so that a server may appear in a list, be missing in the next one and
-// appear again. With WithListLag as well, no replica lags by less than that.
-// Default: none.
+// WithListReplicas answers each list of servers from a random replica, one for each lag.
+// A replica lags as with WithListLag, so that a server may appear in a list, be missing
+// in the next one and appear again. With WithListLag as well, no replica lags by less
+// than that. Default: none.
 func WithListReplicas(lags ...time.Duration) Option {
 	return func(s *settings) { s.replicaLags = lags }
 }
 
-// WithNullLists shows lists in which there is nothing as {"items":null}. Default:
-// as {"items":[]}.
+// WithNullLists shows empty lists as {"items":null}. Default: as {"items":[]}.
 func WithNullLists() Option {
 	return func(s *settings) { s.nullLists = true }
 }
@@ -135,20 +128,21 @@ func WithTokenLifetime(d time.Duration) Option {
 	return func(s *settings) { s.tokenLifetime = d }
 }
 
-// WithServerLabels adds the labels to new servers that STACKIT puts on its own
-// there: stackit_project_id and provisionSTACKITServerAgent. Default: off.
+// WithServerLabels adds STACKIT's own labels to new servers: stackit_project_id and
+// provisionSTACKITServerAgent. Default: off.
 func WithServerLabels() Option {
 	return func(s *settings) { s.serverLabels = true }
 }
 
-// WithSeed makes the same sequence of calls meet the same latencies, the same
-// faults and the same IDs again. Keys and tokens differ all the same. Default: a
-// random seed, see Seed.
+// WithSeed makes a run repeatable: the same calls in the same order get the same
+// latencies, boot times, faults and IDs. Keys and tokens still differ. Default: random,
+// see Seed.
 func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.random = randomSource{seed: seed} }
 }
 
-// limitSettings are the options that make the cloud refuse, or run out of things.
+// limitSettings are the options for quotas, capacity, refusals and the form of labels and
+// prefixes.
 type limitSettings struct {
 	strictLabels  bool
 	unconfirmed   bool
@@ -164,25 +158,25 @@ func defaultLimits() limitSettings {
 	return limitSettings{quota: DefaultQuota(), quotaCode: http.StatusForbidden, quotaText: defaultQuotaText}
 }
 
-// WithStrictLabels makes requests fail whose labels break the rules that the
-// API document states in prose: keys and values of letters, digits, dashes,
-// underscores and dots, so no slash in a key. In practice the API takes slashes,
-// on servers at least. Default: off.
+// WithStrictLabels refuses labels that break the rules in the descriptions of the API
+// document, with 400: keys and values consist of letters, digits, dashes, underscores and
+// dots, so a key has no slash. In practice the API accepts slashes, at least on servers.
+// Default: off.
 func WithStrictLabels() Option {
 	return func(s *settings) { s.limits.strictLabels = true }
 }
 
-// WithUnconfirmedRefusals refuses what the real API may refuse, too, but is not known to:
-// such as a server in a network that does not exist. README.md lists these refusals.
-// Default: off, such calls are accepted; a server that cannot be built as it was ordered
-// ends in ERROR.
+// WithUnconfirmedRefusals also refuses what STACKIT may refuse, but is not known to: for
+// example a server in a network that does not exist. README.md lists these refusals.
+// Default: off, such calls are accepted; a server that cannot be built as requested ends
+// in ERROR.
 func WithUnconfirmedRefusals() Option {
 	return func(s *settings) { s.limits.unconfirmed = true }
 }
 
-// WithNormalisedPrefixes makes NICs show allowedAddresses as whole prefixes:
-// 10.0.0.5/8 as 10.0.0.0/8, a bare address with its full length. Whether the
-// real API does that is not known. Default: off, they are shown as sent.
+// WithNormalisedPrefixes makes NICs show allowedAddresses as masked prefixes: 10.0.0.5/8
+// as 10.0.0.0/8, an address without a length with the full length. Whether STACKIT does
+// that is not known. Default: off, they are shown as sent.
 func WithNormalisedPrefixes() Option {
 	return func(s *settings) { s.limits.wholePrefixes = true }
 }

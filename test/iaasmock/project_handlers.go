@@ -37,8 +37,7 @@ func (p Project) name() string {
 	return p.Name
 }
 
-// getProjectDetails shows a project outside of any network area of its own, as
-// most are.
+// getProjectDetails shows a project in the public network area, as most are.
 func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
 	return projectView{
 		ID: r.project(), AreaID: "PUBLIC", InternetAccess: true, Status: "CREATED",
@@ -46,9 +45,9 @@ func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
 	}, nil
 }
 
-// containerView is a project as the resource manager shows it: another service,
-// which clients ask for a project's name. Its API has the same paths as this
-// one, so that it needs an endpoint of its own.
+// containerView is a project as the resource manager shows it. Clients ask that API for a
+// project's name. It has the same paths as the IaaS API, so that it needs an endpoint of
+// its own.
 type containerView struct {
 	ProjectID      string            `json:"projectId"`
 	ContainerID    string            `json:"containerId"`

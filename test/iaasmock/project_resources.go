@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// projectResources is what there is around servers, their NICs and volumes. The
-// cloud's lock guards it, too.
+// projectResources are public IPs, quotas, requests and the age of projects. Cloud.mu
+// guards them, too.
 type projectResources struct {
 	publicIPs collection[*PublicIP]
-	// publicPool is where public IPs come from.
+	// publicPool has the addresses of public IPs.
 	publicPool *addressPool
-	// quotas are those that projects have of their own.
+	// quotas are the projects' own quotas.
 	quotas map[string]Quota
-	// requests are the calls that changed something.
+	// requests are the calls that changed a resource.
 	requests changeLog
-	// startedAt is when the projects were made.
+	// startedAt is when the projects were created.
 	startedAt time.Time
 }
 

@@ -17,26 +17,26 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
-// publicPrefix is where public IPs come from: reserved for tests of networks
-// (RFC 2544), so that none of them can be anybody's.
+// publicPrefix is the range of public IPs. It is reserved for tests of networks (RFC
+// 2544), so that nobody owns such an address.
 const publicPrefix = "198.18.0.0/15"
 
-// PublicIP is an address that can be moved between NICs.
+// PublicIP is an address that can be attached to one NIC after another.
 type PublicIP struct {
 	ID        string `json:"id"`
 	ProjectID string `json:"projectId"`
 	Region    string `json:"region"`
-	// IP is an IPv4 address. A seeded public IP may leave it empty to be given
-	// one; otherwise it has to be in 198.18.0.0/15.
+	// IP is an IPv4 address. In the catalogue it is in 198.18.0.0/15, or empty for a free
+	// one.
 	IP string `json:"ip"`
-	// NICID is empty while it leads nowhere.
+	// NICID is empty while it is attached to no NIC.
 	NICID  string            `json:"nicId,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 }
 
-// publicIPView is a public IP as the API shows it. networkInterface is left out
-// while it leads nowhere: the document allows null, but the stackit CLI breaks on
-// it, and it works with the cloud.
+// publicIPView is a public IP as the API shows it. networkInterface is left out while it
+// is attached to no NIC: the document allows null, but the stackit CLI cannot read it,
+// and it works with STACKIT.
 type publicIPView struct {
 	ID               string            `json:"id"`
 	IP               string            `json:"ip"`
@@ -67,13 +67,13 @@ type publicIPPayload struct {
 	Labels           map[string]any `json:"labels"`
 }
 
-// nullableText tells null, which sets free, from a field that is left out.
+// nullableText tells null, which removes a value, from a field that is left out.
 type nullableText struct {
 	set   bool
 	value string
 }
 
-// UnmarshalJSON is called for null, too, but not for a field left out.
+// UnmarshalJSON is called for null, too, but not for a field that is left out.
 func (n *nullableText) UnmarshalJSON(raw []byte) error {
 	n.set = true
 	if bytes.Equal(raw, []byte("null")) {
@@ -106,7 +106,7 @@ func (c *Cloud) loadPublicIP(p PublicIP) error {
 	return nil
 }
 
-// publicIPOf is the public IP that the path names.
+// publicIPOf returns the public IP that the path names.
 func (c *Cloud) publicIPOf(r *request) (*PublicIP, *apiError) {
 	ip, ok := c.publicIPs.get(r.vars["publicIpId"])
 	if !ok || !r.covers(ip.ProjectID, ip.Region) {
@@ -191,7 +191,7 @@ func (c *Cloud) createPublicIP(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// updatePublicIP moves an IP that leads elsewhere.
+// updatePublicIP also moves an IP that is attached to another NIC.
 func (c *Cloud) updatePublicIP(r *request) (view any, err *apiError) {
 	var payload publicIPPayload
 	if err := r.decode("UpdatePublicIPPayload", schema.PublicIP, &payload); err != nil {
@@ -207,7 +207,7 @@ func (c *Cloud) updatePublicIP(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// changePublicIP applies what the payload has. On error nothing is changed.
+// changePublicIP sets the fields that the payload has. On error nothing is changed.
 func (c *Cloud) changePublicIP(r *request, p *PublicIP, payload publicIPPayload) *apiError {
 	changed, err := mergeLabels(p.Labels, payload.Labels)
 	if err != nil {
@@ -228,8 +228,8 @@ func (c *Cloud) changePublicIP(r *request, p *PublicIP, payload publicIPPayload)
 	return nil
 }
 
-// publicIPTarget is where a public IP is to lead; nil for nowhere, also where there is no
-// such NIC. The NIC's public IP so far has to make room.
+// publicIPTarget returns the NIC with this ID to attach a public IP to; nil for no ID,
+// and for an unknown NIC. The caller detaches the NIC's current public IP.
 func (c *Cloud) publicIPTarget(r *request, id string) (*nic, *apiError) {
 	if id == "" {
 		return nil, nil
@@ -244,7 +244,7 @@ func (c *Cloud) publicIPTarget(r *request, id string) (*nic, *apiError) {
 	return target, nil
 }
 
-// deletePublicIP is taken for an IP in use: the document has no 409 for it.
+// deletePublicIP also deletes an attached IP: the document has no 409 for it.
 func (c *Cloud) deletePublicIP(r *request) (any, *apiError) {
 	return nil, c.withPublicIP(r, func(p *PublicIP) *apiError {
 		c.dissociate(p)

@@ -5,7 +5,7 @@ package iaasmock
 
 import "time"
 
-// addPublicIPToServer takes the server's first NIC that has none.
+// addPublicIPToServer attaches the IP to the server's first NIC without one.
 func (c *Cloud) addPublicIPToServer(r *request) (any, *apiError) {
 	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
 		ip, err := c.publicIPOf(r)
@@ -53,7 +53,7 @@ func (c *Cloud) dissociate(p *PublicIP) {
 	p.NICID = ""
 }
 
-// freePublicIP is dissociate from the NIC's side.
+// freePublicIP detaches the NIC's public IP, if it has one.
 func (c *Cloud) freePublicIP(n *nic) {
 	if ip, ok := c.publicIPs.get(n.publicIPID); ok {
 		c.dissociate(ip)

@@ -17,12 +17,12 @@ func (m *mock) newPublicIP(body object) (id, ip string) {
 	return made["id"].(string), made["ip"].(string)
 }
 
-// wantLeadsTo checks which NIC a public IP leads to; "" is none.
-func (m *mock) wantLeadsTo(id, nicID string) {
+// wantAttachedTo checks to which NIC a public IP is attached; "" is none.
+func (m *mock) wantAttachedTo(id, nicID string) {
 	m.t.Helper()
 	got, there := m.want(200, "GET", inRegion+"/public-ips/"+id, nil)["networkInterface"]
 	if there != (nicID != "") || there && got != nicID {
-		m.t.Errorf("it leads to %v, want %q", got, nicID)
+		m.t.Errorf("it is attached to %v, want %q", got, nicID)
 	}
 }
 
@@ -39,8 +39,8 @@ func TestPublicIPs(t *testing.T) {
 	if got := m.list("/public-ips?label_selector=a%3Db"); len(got) != 1 || got[0].(object)["id"] != id {
 		t.Errorf("listed by label %v", got)
 	}
-	m.wantLeadsTo(id, "")
-	m.wantLeadsTo(second, iaasmock.DefaultNICID)
+	m.wantAttachedTo(id, "")
+	m.wantAttachedTo(second, iaasmock.DefaultNICID)
 
 	path := inRegion + "/public-ips/" + id
 	m.want(400, "PATCH", path, object{"networkInterface": iaasmock.DefaultNICID})
@@ -49,8 +49,8 @@ func TestPublicIPs(t *testing.T) {
 	m.want(200, "PATCH", path, object{"networkInterface": iaasmock.DefaultNICID, "labels": object{"a": nil}})
 	m.want(200, "PATCH", path, object{"networkInterface": iaasmock.DefaultNICID})
 	m.want(200, "PATCH", path, object{"labels": object{"c": "d"}})
-	m.wantLeadsTo(id, iaasmock.DefaultNICID)
-	m.wantLeadsTo(second, "")
+	m.wantAttachedTo(id, iaasmock.DefaultNICID)
+	m.wantAttachedTo(second, "")
 
 	m.want(204, "DELETE", path, nil)
 	m.want(404, "GET", path, nil)
@@ -82,13 +82,13 @@ func TestPublicIPOfAServer(t *testing.T) {
 	if details["publicIp"] != ip {
 		t.Errorf("the server's NIC shows %v", details)
 	}
-	m.wantLeadsTo(ipID, details["nicId"].(string))
+	m.wantAttachedTo(ipID, details["nicId"].(string))
 	other, _ := m.newPublicIP(object{})
 	m.want(409, "PUT", server+"/public-ips/"+other, nil) // its only NIC has one
 	m.want(404, "PUT", server+"/public-ips/"+nothing, nil)
 
 	m.want(204, "DELETE", path, nil)
-	m.wantLeadsTo(ipID, "")
+	m.wantAttachedTo(ipID, "")
 	details = m.want(200, "GET", server+"?details=true", nil)["nics"].([]any)[0].(object)
 	if got, there := details["publicIp"]; there {
 		t.Errorf("the server's NIC still shows %v", got)
@@ -98,7 +98,7 @@ func TestPublicIPOfAServer(t *testing.T) {
 func TestPublicIPsOutliveServers(t *testing.T) {
 	for name, networking := range map[string]object{
 		"NIC made for it": {"networkId": iaasmock.DefaultNetworkID},
-		"NIC handed in":   {"nicIds": []string{iaasmock.DefaultNICID}},
+		"NIC of nicIds":   {"nicIds": []string{iaasmock.DefaultNICID}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := openMock(t)
@@ -107,7 +107,7 @@ func TestPublicIPsOutliveServers(t *testing.T) {
 			m.want(202, "PUT", server+"/public-ips/"+ipID, nil)
 			m.want(204, "DELETE", server, nil)
 			m.clock.Step(remove)
-			m.wantLeadsTo(ipID, "")
+			m.wantAttachedTo(ipID, "")
 			if nic, ok := m.nic(iaasmock.DefaultNICID); !ok || nic.PublicIP != "" {
 				t.Errorf("the NIC is %+v", nic)
 			}
@@ -126,7 +126,7 @@ func TestPublicIPsOfTheCatalogue(t *testing.T) {
 	if got := m.list("/public-ips"); len(got) != 1 || got[0].(object)["ip"] != "198.18.0.77" {
 		t.Errorf("listed %v", got)
 	}
-	m.wantLeadsTo(fixed, iaasmock.DefaultNICID)
+	m.wantAttachedTo(fixed, iaasmock.DefaultNICID)
 	if nic, _ := m.nic(iaasmock.DefaultNICID); nic.PublicIP != "198.18.0.77" {
 		t.Errorf("the NIC shows %s", nic.PublicIP)
 	}
@@ -135,7 +135,7 @@ func TestPublicIPsOfTheCatalogue(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s is taken", name)
+					t.Errorf("%s was made", name)
 				}
 			}()
 			catalogue.PublicIPs = []iaasmock.PublicIP{broken}

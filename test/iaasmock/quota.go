@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Quota is how much a project may have in each region. Nothing may be made that
-// would exceed a limit; what is there already stays.
+// Quota is how much a project may have in each region. Requests that would exceed a limit
+// are refused; existing resources stay.
 type Quota struct {
 	VCPUs int64
 	// RAM is in MB.
@@ -31,8 +31,8 @@ type Quota struct {
 	SecurityGroupRules int64
 }
 
-// DefaultQuota is what every project has unless WithQuota, Project.Quota or
-// SetQuota says otherwise: enough for tens of thousands of servers.
+// DefaultQuota returns the quota of every project without WithQuota, Project.Quota or
+// SetQuota: enough for tens of thousands of servers.
 func DefaultQuota() Quota {
 	return Quota{
 		VCPUs: 1_000_000, RAM: 4_000_000_000,
@@ -41,20 +41,20 @@ func DefaultQuota() Quota {
 	}
 }
 
-// WithQuota sets the quota of all projects that have none of their own in the
-// catalogue. Change a DefaultQuota: a zero limit allows nothing.
+// WithQuota sets the quota of all projects that have none of their own. Start from
+// DefaultQuota: a limit of 0 allows nothing.
 func WithQuota(quota Quota) Option {
 	return func(s *settings) { s.limits.quota = quota }
 }
 
-// defaultQuotaText is how OpenStack says it.
+// defaultQuotaText is OpenStack's text.
 const defaultQuotaText = "Quota exceeded for {resources}: Requested {requested}, but already used {used} of {limit} {resources}"
 
-// WithQuotaRefusal sets how CreateServer and ResizeServer answer when a quota
-// would be exceeded. The text may have {resources}, {requested}, {used} and
-// {limit} in it; several exceeded quotas are listed in each. What the real API
-// answers is not known. Default: 403 and "Quota exceeded for cores: Requested 4,
-// but already used 20 of 20 cores".
+// WithQuotaRefusal sets the answer of CreateServer and ResizeServer when a quota would be
+// exceeded. {resources}, {requested}, {used} and {limit} in the text are replaced; if
+// several quotas are exceeded, each lists all of them. What STACKIT answers is not known.
+// Default: 403 and "Quota exceeded for cores: Requested 4, but already used 20 of 20
+// cores".
 func WithQuotaRefusal(code int, text string) Option {
 	return func(s *settings) { s.limits.quotaCode, s.limits.quotaText = code, text }
 }
@@ -70,7 +70,7 @@ func (c *Cloud) SetQuota(projectID string, quota Quota) error {
 	return nil
 }
 
-// quotaOf is the project's own quota, or the one for all.
+// quotaOf returns the project's own quota, else WithQuota's.
 func (c *Cloud) quotaOf(project string) Quota {
 	if own, ok := c.quotas[project]; ok {
 		return own
@@ -78,8 +78,7 @@ func (c *Cloud) quotaOf(project string) Quota {
 	return c.limits.quota
 }
 
-// demand is an amount wanted of something limited. Its name is the one that
-// refusals use.
+// demand is a requested amount of a limited resource. name is the resource in messages.
 type demand struct {
 	name               string
 	wanted, used, most int64
@@ -87,12 +86,12 @@ type demand struct {
 
 func (d demand) exceeds() bool { return d.wanted > 0 && d.used+d.wanted > d.most }
 
-// quotaNeed is what a new server needs, or what a larger one needs more.
+// quotaNeed is what a new server needs, or what a resized one needs in addition.
 type quotaNeed struct {
 	vcpus, ram, nics, volumes, gigabytes int64
 }
 
-// allowServer refuses what would exceed quotas, naming all of them.
+// allowServer refuses a server that would exceed quotas. The message names all of them.
 func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
 	used, most := c.usage(project, region), c.quotaOf(project)
 	var exceeded []demand
@@ -111,7 +110,7 @@ func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
 		return nil
 	}
 	// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
-	// a quota exceeded is an error of the create call; code and words are WithQuotaRefusal's.
+	// a quota exceeded is an error of the create call; code and message are WithQuotaRefusal's.
 	return newError(c.limits.quotaCode, "%s", fillQuotaText(c.limits.quotaText, exceeded))
 }
 
@@ -129,7 +128,7 @@ func fillQuotaText(text string, exceeded []demand) string {
 	).Replace(text)
 }
 
-// allowVolume answers in OpenStack's words.
+// allowVolume refuses a volume that would exceed a quota, with OpenStack's message.
 func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
 	used, most := c.usage(project, region).Volumes, c.quotaOf(project).Volumes
 	if used+1 > most {
@@ -140,7 +139,8 @@ func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
 	return c.allowGigabytes(http.StatusRequestEntityTooLarge, project, region, gigabytes)
 }
 
-// allowGigabytes answers with code: for ResizeVolume the document has no 413.
+// allowGigabytes refuses a size that would exceed the quota, with code: for ResizeVolume
+// the document has no 413.
 func (c *Cloud) allowGigabytes(code int, project, region string, gigabytes int64) *apiError {
 	used, most := c.usage(project, region).Gigabytes, c.quotaOf(project).Gigabytes
 	if used+gigabytes <= most {
@@ -152,18 +152,18 @@ func (c *Cloud) allowGigabytes(code int, project, region string, gigabytes int64
 		"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most, used)
 }
 
-// allowNIC answers with code: the document has a 429 for CreateNic, not for
-// AddNetworkToServer.
+// allowNIC refuses a NIC that would exceed the quota, with code: the document has a 429
+// for CreateNic, not for AddNetworkToServer.
 func (c *Cloud) allowNIC(code int, project, region string) *apiError {
 	return allowOne(code, "port", c.usage(project, region).NICs, c.quotaOf(project).NICs)
 }
 
-// allowPublicIP answers with the 429 that the document has for CreatePublicIP.
+// allowPublicIP refuses with the 429 that the document has for CreatePublicIP.
 func (c *Cloud) allowPublicIP(project, region string) *apiError {
 	return allowOne(http.StatusTooManyRequests, "floatingip", c.usage(project, region).PublicIPs, c.quotaOf(project).PublicIPs)
 }
 
-// allowOne refuses one more, in OpenStack's words.
+// allowOne refuses if one more exceeds the quota, with OpenStack's message.
 func allowOne(code int, name string, used, most int64) *apiError {
 	if used+1 > most {
 		// Source: the document: a quota has a limit; where the operation has no 409, 413 or 429,
@@ -173,8 +173,8 @@ func allowOne(code int, name string, used, most int64) *apiError {
 	return nil
 }
 
-// resolveQuota counts what is to be made: the disk of an existing volume and
-// NICs handed in are counted already.
+// resolveQuota counts what the server adds: an existing boot volume and the NICs of
+// nicIds are counted already.
 func (o *serverCreation) resolveQuota() *apiError {
 	machineType, _ := o.cloud.findMachineType(o.server.MachineType)
 	need := quotaNeed{vcpus: machineType.VCPUs, ram: machineType.RAM}
@@ -187,8 +187,7 @@ func (o *serverCreation) resolveQuota() *apiError {
 	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, need)
 }
 
-// usage counts what the project has in the region, by the same names as its
-// quota.
+// usage counts what the project has in the region.
 func (c *Cloud) usage(project, region string) Quota {
 	in := func(itsProject, itsRegion string) bool { return itsProject == project && itsRegion == region }
 	var used Quota
@@ -275,14 +274,13 @@ func (c *Cloud) listQuotas(r *request) (any, *apiError) {
 	}}, nil
 }
 
-// allowNetwork answers with the conflict that the document has for
-// CreateNetwork.
+// allowNetwork refuses with the 409 that the document has for CreateNetwork.
 func (c *Cloud) allowNetwork(project, region string) *apiError {
 	return allowOne(http.StatusConflict, "network", c.usage(project, region).Networks, c.quotaOf(project).Networks)
 }
 
-// allowSecurityGroup and allowSecurityGroupRule answer 403: of all that the
-// document has there, it fits best.
+// allowSecurityGroup and allowSecurityGroupRule refuse with 403: of the statuses that the
+// document has for these calls, it fits best.
 func (c *Cloud) allowSecurityGroup(project, region string) *apiError {
 	return allowOne(http.StatusForbidden, "security_group", c.usage(project, region).SecurityGroups, c.quotaOf(project).SecurityGroups)
 }

@@ -14,9 +14,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// randomSource are where all that is random in a cloud comes from, except for secrets.
-// Each purpose has a stream of its own: how often one is drawn from does not
-// change the others.
+// randomSource makes the Cloud's random streams, one for each purpose, so that drawing
+// from one does not change the others. Secrets do not come from it.
 type randomSource struct{ seed uint64 }
 
 func (d randomSource) stream(purpose string) *rand.Rand {
@@ -41,14 +40,14 @@ func (s *lockedStream) spread(span time.Duration, distribution string) time.Dura
 	return fault.Spread(s.rng, span, distribution)
 }
 
-// number is one of 0 to below.
+// number returns a random number from 0 to below-1.
 func (s *lockedStream) number(below int) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.rng.IntN(below)
 }
 
-// uuid is a random (version 4) UUID.
+// uuid returns a random (version 4) UUID.
 func (s *lockedStream) uuid() string {
 	var id uuid.UUID
 	s.mu.Lock()
@@ -61,6 +60,5 @@ func (s *lockedStream) uuid() string {
 	return id.String()
 }
 
-// Seed returns what WithSeed was given, or the seed chosen instead of it: with it
-// the same sequence of calls meets the same behaviour again.
+// Seed returns the random seed: pass it to WithSeed to repeat the run.
 func (c *Cloud) Seed() uint64 { return c.random.seed }

@@ -15,39 +15,40 @@ import (
 // GetProjectRequest takes.
 const requestIDHeader = "X-Request-Id"
 
-// keptRequests bounds the memory of a long-running mock. Clients ask within
-// minutes.
+// keptRequests is the number of changes that are kept. It bounds the memory of a
+// long-running mock; clients ask within minutes.
 const keptRequests = 5000
 
-// What a request does to a resource.
+// What a request does to a resource, as in requestAction.
 const (
 	requestCreate = "CREATE"
 	requestUpdate = "UPDATE"
 	requestDelete = "DELETE"
 )
 
-// resourceServer is the one type of resource whose changes take time.
+// resourceServer is the one type of resource whose progress is tracked; changes of all
+// others are reported as done at once.
 const resourceServer = "SERVER"
 
-// resourceTypes are by the name of their collection in the path.
+// resourceTypes has the types of resources by the name of their collection in the path.
 var resourceTypes = map[string]string{
 	"servers": resourceServer, "volumes": "VOLUME", "networks": "NETWORK", "nics": "NIC", "images": "IMAGE",
 	"public-ips": "PUBLICIP", "security-groups": "SECURITYGROUP", "affinity-groups": "AFFINITYGROUP",
 }
 
-// change is a call that has changed a resource.
+// change is a successful call that changed a resource.
 type change struct {
 	project, region            string
 	operation                  string
 	resourceType, resource, do string
 }
 
-// changeLog remembers the last changes by the ID of their request.
+// changeLog keeps the last changes by the ID of their request.
 type changeLog struct {
 	changes collection[change]
 }
 
-// add is called under the cloud's lock.
+// add adds a change and drops the oldest beyond keptRequests. Cloud.mu must be held.
 func (b *changeLog) add(id string, made change) {
 	b.changes.put(id, made)
 	if b.changes.count() <= keptRequests {
@@ -59,7 +60,7 @@ func (b *changeLog) add(id string, made change) {
 	}
 }
 
-// remember notes what a successful call has changed, if anything.
+// remember adds what a successful call has changed, if anything, to the change log.
 func (c *Cloud) remember(r *request, route route, reply answer) {
 	made, ok := changeOf(r, route)
 	if !ok {
@@ -77,8 +78,8 @@ func (c *Cloud) remember(r *request, route route, reply answer) {
 	c.requests.add(r.Header.Get(requestIDHeader), made)
 }
 
-// changeOf reads from the path what a call changes: the resource of the first
-// collection in it, except for the NICs of networks.
+// changeOf finds what a call changes by its path: the resource of the first collection in
+// it, but the NIC for NICs of networks.
 func changeOf(r *request, route route) (change, bool) {
 	path, inProject := strings.CutPrefix(route.path, inRegion+"/")
 	if !inProject || route.method == http.MethodGet {
@@ -108,7 +109,7 @@ var serverActions = []string{
 	"StartServer", "StopServer", "DeallocateServer", "RebootServer", "RescueServer", "UnrescueServer", "ResizeServer",
 }
 
-// progress is how far the change has come, by the resource's state now.
+// progress is the status of the change, by the resource's state now.
 func (c *Cloud) progress(made change, now time.Time) string {
 	if made.resourceType != resourceServer {
 		return made.do + "D"
@@ -131,7 +132,7 @@ func (c *Cloud) progress(made change, now time.Time) string {
 	}
 }
 
-// outcomeOf spells it as the API does: CREATING, CREATED, FAILED.
+// outcomeOf returns a status in the form of the API: CREATING, CREATED, FAILED.
 func outcomeOf(goingOn, failed bool, do string) string {
 	switch {
 	case goingOn:
@@ -157,8 +158,8 @@ type requestResourceView struct {
 	Status string `json:"status"`
 }
 
-// getProjectRequest knows requests that changed something, and not those that
-// were refused.
+// getProjectRequest knows the requests in the change log: calls that were refused, or
+// read only, are a 404.
 func (c *Cloud) getProjectRequest(r *request) (view any, err *apiError) {
 	id := r.vars["requestId"]
 	c.locked(func(now time.Time) {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Server is a server as the cloud knows it, including what the API never
-// shows. It is a copy: changing it changes nothing.
+// Server is a server with all its fields, including those that the API never shows. It is
+// a copy: changing it does not change the Cloud.
 type Server struct {
 	ID           string `json:"id"`
 	ProjectID    string `json:"projectId"`
@@ -28,7 +28,7 @@ type Server struct {
 	AvailabilityZone string `json:"availabilityZone"`
 	AffinityGroup    string `json:"affinityGroup,omitempty"`
 	KeypairName      string `json:"keypairName,omitempty"`
-	// ImageID is set only for a server booted from its top-level imageId.
+	// ImageID is set only for a server that boots from its imageId without a boot volume.
 	ImageID string `json:"imageId,omitempty"`
 	// SecurityGroups are IDs, also where names were sent.
 	SecurityGroups      []string `json:"securityGroups,omitempty"`
@@ -40,7 +40,7 @@ type Server struct {
 	BootVolume *BootVolume `json:"bootVolume,omitempty"`
 	// VolumeIDs are the attached volumes, the boot volume first.
 	VolumeIDs []string `json:"volumeIds"`
-	// NetworkID is the network asked for; empty if NICs were handed in.
+	// NetworkID is the networkId of the request; empty if it had nicIds.
 	NetworkID string `json:"networkId,omitempty"`
 	// NICIDs are the attached NICs.
 	NICIDs []string `json:"nicIds"`
@@ -51,13 +51,13 @@ type Server struct {
 	LaunchedAt time.Time `json:"launchedAt,omitzero"`
 }
 
-// BootVolume is how a server's boot volume was asked for.
+// BootVolume is a server's boot volume: its ID and what CreateServer asked for.
 type BootVolume struct {
 	ID string `json:"id"`
 	// Size is in GB.
 	Size             int64  `json:"size"`
 	PerformanceClass string `json:"performanceClass,omitempty"`
-	// DeleteOnTermination is false unless asked for, as in the API.
+	// DeleteOnTermination is false unless requested, as in the API.
 	DeleteOnTermination bool `json:"deleteOnTermination"`
 	// SourceType is image, snapshot or volume.
 	SourceType string `json:"sourceType"`
@@ -72,11 +72,11 @@ type NIC struct {
 	NetworkID   string `json:"networkId"`
 	Name        string `json:"name,omitempty"`
 	Description string `json:"description,omitempty"`
-	// ServerID is empty while the NIC is attached to nothing.
+	// ServerID is empty while the NIC is attached to no server.
 	ServerID string `json:"serverId,omitempty"`
 	// IPv4 and IPv6 are empty if the network has no such prefix, and before
-	// WithAddressDelay is over. A seeded NIC may leave both empty to be given
-	// addresses, and MAC too.
+	// WithAddressDelay is over. In the catalogue, empty means a free address; an empty
+	// MAC means a generated one.
 	IPv4             string            `json:"ipv4,omitempty"`
 	IPv6             string            `json:"ipv6,omitempty"`
 	MAC              string            `json:"mac"`
@@ -85,9 +85,10 @@ type NIC struct {
 	Labels           map[string]string `json:"labels,omitempty"`
 	// SecurityDisabled is the opposite of the API's nicSecurity.
 	SecurityDisabled bool `json:"securityDisabled,omitempty"`
-	// PublicIP is the address of the public IP that leads here, if any.
+	// PublicIP is the address of the attached public IP, if any.
 	PublicIP string `json:"publicIp,omitempty"`
-	// MadeByServer: made for the server by its networkId, deleted with it.
+	// MadeByServer is true for a NIC that CreateServer (networkId) or AddNetworkToServer
+	// made. It is deleted with the server. RemoveNicFromServer sets it to false.
 	MadeByServer bool `json:"madeByServer"`
 }
 
@@ -105,25 +106,26 @@ type Volume struct {
 	Bootable         bool   `json:"bootable"`
 	// Status is VolumeAvailable, VolumeAttached or VolumeError.
 	Status string `json:"status"`
-	// ServerID is empty while the volume is attached to nothing.
+	// ServerID is empty while the volume is attached to no server.
 	ServerID string `json:"serverId,omitempty"`
 	// DeleteOnTermination belongs to the attachment of a data volume. That of a
 	// boot volume is in its server's BootVolume.
 	DeleteOnTermination bool              `json:"deleteOnTermination,omitempty"`
 	Labels              map[string]string `json:"labels,omitempty"`
-	// ImageConfig is what UpdateVolume has set.
+	// ImageConfig has the fields that UpdateVolume has set.
 	ImageConfig map[string]any `json:"imageConfig,omitempty"`
-	// SourceType and SourceID say what the volume was made from, if anything.
+	// SourceType and SourceID are the source that the volume was made from, if any.
 	SourceType string `json:"sourceType,omitempty"`
 	SourceID   string `json:"sourceId,omitempty"`
-	// MadeByServer: made as the boot volume of a server.
+	// MadeByServer is true for a volume made as a server's boot volume.
 	MadeByServer bool      `json:"madeByServer"`
 	CreatedAt    time.Time `json:"createdAt"`
 	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
-// deletedWithServer: what the cloud does with deleteOnTermination on a volume
-// that was there before the server is not known; the mock keeps it.
+// deletedWithServer reports whether the boot volume is deleted with its server. What
+// STACKIT does with deleteOnTermination on a volume that existed before the server is not
+// known; the mock keeps it.
 func (b BootVolume) deletedWithServer() bool {
 	return b.DeleteOnTermination && b.SourceType != sourceVolume
 }

@@ -13,17 +13,19 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
 
-// createServerOperation is the one operation of the API that has a meaning beyond its route.
+// createServerOperation is the one operation whose faults read the body, for the name and
+// labels of the new server.
 const createServerOperation = "CreateServer"
 
-// route is one operation of the API document.
+// route is one operation of the API document, of the token endpoint or of the resource
+// manager.
 type route struct {
 	operation string
 	method    string
 	path      string
-	// status is that of success.
+	// status is the status of success.
 	status int
-	// open needs no token.
+	// open is true if the operation needs no token.
 	open   bool
 	handle func(*Cloud, *request) (any, *apiError)
 }
@@ -34,7 +36,7 @@ type request struct {
 	vars  map[string]string
 	body  []byte
 	fault Fault
-	// strictLabels: decode refuses labels that break the documented rules.
+	// strictLabels makes decode refuse labels that break the documented rules.
 	strictLabels bool
 }
 
@@ -43,10 +45,10 @@ func (r *request) region() string  { return r.vars["region"] }
 
 const inRegion = "/v2/projects/{projectId}/regions/{region}"
 
-// routes is the API that the mock knows.
+// routes are all operations of the mock.
 var routes = slices.Concat(basicRoutes, computeRoutes, catalogueRoutes)
 
-// basicRoutes are for servers, their NICs and volumes, and what those refer to.
+// basicRoutes are the token endpoint, servers, NICs and volumes.
 var basicRoutes = []route{
 	{fault.OperationToken, "POST", "/token", 200, true, (*Cloud).issueToken},
 
@@ -95,7 +97,7 @@ func tabulate(routes []route) routeTable {
 	return table
 }
 
-// matchRoute finds the operation; without one it says why, in the API's words.
+// matchRoute returns the operation of a request, or the API's error.
 func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 	segments, err := pathSegments(r.URL)
 	miss := notFoundRoute()
@@ -107,7 +109,7 @@ func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 			if candidate.method == r.Method {
 				return candidate.route, candidate.vars(segments), nil
 			}
-			// Source: kin-openapi's router, whose words are the service's.
+			// Source: kin-openapi's router, whose messages are STACKIT's.
 			miss = newError(http.StatusMethodNotAllowed, "method not allowed")
 		}
 	}
@@ -116,7 +118,7 @@ func matchRoute(r *http.Request) (route, map[string]string, *apiError) {
 
 // notFoundRoute is the answer to a path that the mock does not know.
 //
-// Source: kin-openapi's router, whose words are the service's.
+// Source: kin-openapi's router, whose messages are STACKIT's.
 func notFoundRoute() *apiError {
 	return newError(http.StatusNotFound, "no matching operation was found")
 }
@@ -133,7 +135,7 @@ func pathSegments(u *url.URL) ([]string, error) {
 	return segments, nil
 }
 
-// fits compares with as many segments of a request's path.
+// fits reports whether the route's path matches a request's path with as many segments.
 func (e *tableEntry) fits(segments []string) bool {
 	for i, own := range e.segments {
 		if own != segments[i] && !strings.HasPrefix(own, "{") {
@@ -164,8 +166,8 @@ func (c *Cloud) issueToken(r *request) (any, *apiError) {
 
 const onServer = inRegion + "/servers/{serverId}"
 
-// computeRoutes change servers that exist, what is attached to them, volumes and
-// public IPs, and tell what a project is and may.
+// computeRoutes are the other operations on servers, their attachments, volumes, public
+// IPs and projects.
 var computeRoutes = []route{
 	{"RescueServer", "POST", onServer + "/rescue", 202, false, (*Cloud).rescueServer},
 	{"UnrescueServer", "POST", onServer + "/unrescue", 202, false, (*Cloud).unrescueServer},
@@ -218,8 +220,8 @@ const (
 	ofKeypair       = "/v2/keypairs/{keypairName}"
 )
 
-// catalogueRoutes are those of what the catalogue seeds, but for volumes and
-// NICs.
+// catalogueRoutes are the operations on networks, security groups, images, snapshots,
+// affinity groups, key pairs, machine types and zones.
 var catalogueRoutes = []route{
 	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
 	{"CreateNetwork", "POST", inRegion + "/networks", 202, false, (*Cloud).createNetwork},

@@ -35,7 +35,7 @@ func get(tb testing.TB, client *http.Client, url string) (int, error) {
 	return response.StatusCode, err
 }
 
-// heap is what is in use once nothing is garbage.
+// heap returns the bytes in use after a garbage collection.
 func heap() uint64 {
 	runtime.GC()
 	runtime.GC() // pools are emptied by the second
@@ -44,8 +44,8 @@ func heap() uint64 {
 	return stats.HeapAlloc
 }
 
-// TestFiveThousandServers holds the mock to what a large test needs: a list of
-// one pool within 5 ms, and less than 100 MiB for all of it.
+// TestFiveThousandServers checks what a large test needs: a list of one pool within 5 ms,
+// and at most 50 MiB for the servers.
 func TestFiveThousandServers(t *testing.T) {
 	before := heap()
 	cloud := fullCloud(t)
@@ -70,8 +70,8 @@ func TestFiveThousandServers(t *testing.T) {
 	}
 }
 
-// quickest of many attempts, or the first that is quick enough: what else the
-// machine does must not count.
+// quickest returns the shortest time of many attempts, or the first that is short enough:
+// other load of the machine must not count.
 func quickest(enough time.Duration, f func()) time.Duration {
 	clock, best := clock.RealClock{}, time.Hour
 	for range 1000 {
@@ -84,7 +84,7 @@ func quickest(enough time.Duration, f func()) time.Duration {
 	return best
 }
 
-// httpClients is many clients of one cloud, over HTTP.
+// httpClients are many clients of one cloud, over HTTP.
 type httpClients struct {
 	cloud  *iaasmock.Cloud
 	clock  *clocktesting.FakeClock
@@ -129,7 +129,8 @@ func (c *httpClients) do(t *testing.T, method, path string, body any, answer any
 	return json.Unmarshal(raw, answer)
 }
 
-// serverCycle makes a server, changes what can be changed on it and deletes it.
+// serverCycle creates a server with a volume and a public IP, changes them and deletes
+// the server and the IP.
 func (c *httpClients) serverCycle(t *testing.T, name string) error {
 	var server struct{ ID string }
 	var volume, ip struct{ ID string }
@@ -172,7 +173,7 @@ func (c *httpClients) serverCycle(t *testing.T, name string) error {
 	return nil
 }
 
-// round lets every client live one life at the same time.
+// round runs one serverCycle for every client at the same time.
 func (c *httpClients) round(t *testing.T, size int) {
 	t.Helper()
 	var wg sync.WaitGroup
@@ -199,8 +200,8 @@ func TestFiveHundredClients(t *testing.T) {
 	}
 }
 
-// TestChurnLeavesNothingBehind lets rounds of servers come and go and
-// compares what is in use after each.
+// TestChurnLeavesNothingBehind runs many rounds and compares the memory and the
+// goroutines before and after.
 func TestChurnLeavesNothingBehind(t *testing.T) {
 	const clients, rounds = 25, 20
 	c := newHTTPClients(t, clients)

@@ -139,7 +139,7 @@ func TestSDKVolumesPublicIPsAndProjects(t *testing.T) {
 		{"GetPublicIP", func() error {
 			got, err := r.GetPublicIP(ctx, project, region, ip).Execute()
 			if err == nil && got.GetNetworkInterface() != r.server(r.id).NICIDs[0] {
-				t.Errorf("it leads to %q", got.GetNetworkInterface())
+				t.Errorf("it is attached to %q", got.GetNetworkInterface())
 			}
 			return err
 		}},

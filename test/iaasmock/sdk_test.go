@@ -109,7 +109,7 @@ func TestSDKServerLife(t *testing.T) {
 	wantModel(t, err, 404, "server not found")
 }
 
-// wantModel: documented error codes decode into the SDK's model.
+// wantModel checks that the SDK decodes documented errors into its model.
 func wantModel(t *testing.T, err error, code int, message string) {
 	t.Helper()
 	failure, ok := err.(*oapierror.GenericOpenAPIError) //nolint:errorlint // the type as returned
@@ -194,7 +194,7 @@ func TestSDKDecodesEverything(t *testing.T) {
 }
 
 func TestSDKRenewsItsToken(t *testing.T) {
-	// The SDK judges tokens by the real clock, five seconds early.
+	// The SDK checks tokens by the real clock, five seconds early.
 	m := newMock(t, iaasmock.WithTokenLifetime(4*time.Second))
 	api := sdkClient(t, m)
 	for range 3 {

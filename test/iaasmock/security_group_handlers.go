@@ -10,7 +10,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
-// securityGroupPayload is the body of CreateSecurityGroup and, but for stateful,
+// securityGroupPayload is the body of CreateSecurityGroup and, without stateful, of
 // UpdateSecurityGroup.
 type securityGroupPayload struct {
 	Name        *string        `json:"name"`
@@ -37,8 +37,8 @@ func showSecurityGroup(g *SecurityGroup) securityGroupView {
 	}
 }
 
-// findSecurityGroup takes an ID or, as CreateServer does, a name; of several
-// groups with one name the oldest counts.
+// findSecurityGroup finds a group by its ID or, as CreateServer does, by its name. Of
+// several groups with the name it returns the oldest.
 func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (*SecurityGroup, bool) {
 	if group, ok := c.securityGroups.get(nameOrID); ok && r.covers(group.ProjectID, group.Region) {
 		return group, true
@@ -78,7 +78,7 @@ func (c *Cloud) getSecurityGroup(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// createSecurityGroup makes a group that lets everything out, as OpenStack does.
+// createSecurityGroup makes a group that allows all outgoing traffic, as OpenStack does.
 func (c *Cloud) createSecurityGroup(r *request) (view any, err *apiError) {
 	var payload securityGroupPayload
 	if err := r.decode("CreateSecurityGroupPayload", schema.CreateSecurityGroup, &payload); err != nil {
@@ -120,7 +120,7 @@ func (c *Cloud) updateSecurityGroup(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// change applies what the payload has. On error nothing is changed.
+// change sets the fields that the payload has. On error nothing is changed.
 func (g *SecurityGroup) change(payload securityGroupPayload, now time.Time) *apiError {
 	labels, err := mergeLabels(g.Labels, payload.Labels)
 	if err != nil {
@@ -136,8 +136,8 @@ func (g *SecurityGroup) change(payload securityGroupPayload, now time.Time) *api
 	return nil
 }
 
-// deleteSecurityGroup is refused while a NIC has the group. Rules that name it
-// go with it.
+// deleteSecurityGroup is refused while a NIC has the group. It also deletes the rules
+// that name the group.
 func (c *Cloud) deleteSecurityGroup(r *request) (any, *apiError) {
 	return nil, c.withSecurityGroup(r, func(g *SecurityGroup, _ time.Time) *apiError {
 		for _, nic := range c.nics.all() {
@@ -154,7 +154,7 @@ func (c *Cloud) deleteSecurityGroup(r *request) (any, *apiError) {
 	})
 }
 
-// dropRules makes a new list.
+// dropRules removes rules, in a new list.
 func (g *SecurityGroup) dropRules(gone func(SecurityGroupRule) bool) {
 	g.Rules = slices.DeleteFunc(slices.Clone(g.Rules), gone)
 }

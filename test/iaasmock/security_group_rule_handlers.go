@@ -145,8 +145,8 @@ func (c *Cloud) createSecurityGroupRule(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// orderedRule is what the payload asks for, if that makes sense. The document states
-// which values there are, but not as a rule that its schema checks.
+// orderedRule returns the rule of the payload. The document names the values of its
+// fields, but its schema does not check them.
 func (c *Cloud) orderedRule(p securityGroupRulePayload) (SecurityGroupRule, *apiError) {
 	rule := SecurityGroupRule{
 		Description: p.Description, Direction: p.Direction, Ethertype: p.Ethertype,
@@ -180,7 +180,7 @@ func (c *Cloud) orderedRule(p securityGroupRulePayload) (SecurityGroupRule, *api
 	return rule, nil
 }
 
-// checkDetails checks what only some protocols have.
+// checkDetails checks the fields that only some protocols have.
 func (p securityGroupRulePayload) checkDetails(protocol *int64) *apiError {
 	switch {
 	case p.PortRange != nil && p.PortRange.Min > p.PortRange.Max:
@@ -193,7 +193,7 @@ func (p securityGroupRulePayload) checkDetails(protocol *int64) *apiError {
 	return nil
 }
 
-// checkEnds looks at what the rule says of the two ends of the traffic.
+// checkEnds checks the ports, the range and the group of the rule.
 func (c *Cloud) checkEnds(p securityGroupRulePayload, protocol *int64) *apiError {
 	switch {
 	case p.PortRange != nil && (protocol == nil || !hasPorts(*protocol)):
@@ -211,7 +211,7 @@ func fitsEthertype(ipRange, ethertype string) bool {
 		return true
 	}
 	prefix, err := netip.ParsePrefix(ipRange)
-	if err != nil { // an address without length is a range, too
+	if err != nil { // an address without a length is a range, too
 		address, err := netip.ParseAddr(ipRange)
 		if err != nil {
 			return false
@@ -221,7 +221,7 @@ func fitsEthertype(ipRange, ethertype string) bool {
 	return prefix.Addr().Is4() == (ethertype == ethertypeIPv4)
 }
 
-// protocols are those that the document names, with IANA's numbers.
+// protocols are the protocols that the document names, with IANA's numbers.
 var protocols = []struct {
 	name   string
 	number int64
@@ -241,7 +241,7 @@ func protocolName(number int64) string {
 	return ""
 }
 
-// protocolNumber reads a name or number; nothing means any protocol, nil. It is
+// protocolNumber reads a name or a number. An empty value is nil, any protocol. It is
 // false for a name that the document does not have.
 func protocolNumber(raw json.RawMessage) (*int64, bool) {
 	if raw == nil {

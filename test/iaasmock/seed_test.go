@@ -14,7 +14,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// randomRun is what 60 calls meet in a mock where much is random.
+// randomRun returns the random results of 60 calls: delays, statuses, IDs.
 func randomRun(t *testing.T, seed uint64, between func(m *mock)) []string {
 	t.Helper()
 	m := instantMock(t, iaasmock.WithSeed(seed), iaasmock.WithLatency(0, time.Second), iaasmock.WithBootSpread(2*time.Minute))
@@ -49,11 +49,11 @@ func randomRun(t *testing.T, seed uint64, between func(m *mock)) []string {
 func TestSameSeedRepeatsARun(t *testing.T) {
 	first, second, third := randomRun(t, 42, nil), randomRun(t, 42, nil), randomRun(t, 43, nil)
 	if diff := cmp.Diff(first, second); diff != "" {
-		t.Errorf("the same seed does otherwise (-first +second):\n%s", diff)
+		t.Errorf("the same seed gives other results (-first +second):\n%s", diff)
 	}
 	for i := range first {
 		if first[i] == third[i] {
-			t.Errorf("another seed does the same: %s", first[i])
+			t.Errorf("another seed gives the same result: %s", first[i])
 		}
 	}
 	if one, other := iaasmock.New(), iaasmock.New(); one.Seed() == other.Seed() {

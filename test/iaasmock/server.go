@@ -8,39 +8,41 @@ import (
 	"time"
 )
 
-// server is a server and its life. What it is at a given time follows from
-// that, so that time can be looked up, also in the past.
+// server is a Server with its past and scheduled states, so that its state at any time
+// can be computed.
 type server struct {
 	Server
-	// transitions are the states after the first CREATING, in order of time: those it
-	// has reached and those it is on its way to.
+	// transitions are the states after the first CREATING, in order of time: past and
+	// scheduled ones.
 	transitions []transition
-	// goneAt is when a deletion in progress ends; zero if it does not.
+	// goneAt is when a deletion in progress ends; zero if there is none, or if it never
+	// ends.
 	goneAt time.Time
 	// number counts servers in order of creation.
 	number int
-	// withoutCapacity servers found no room and take none.
+	// withoutCapacity is true if no host had room, or if CreateServer named something
+	// that the server could not have; such a server uses no capacity.
 	withoutCapacity bool
-	// removedAt and lastNICs are set when it is gone.
+	// removedAt and lastNICs are set when the server is removed.
 	removedAt time.Time
 	lastNICs  []*nic
 }
 
-// transition is a state reached at a time; a zero time is never reached. An empty
-// status stands for being gone.
+// transition is a state and the time when it begins; a zero time never comes. An empty
+// status means that the server is gone.
 type transition struct {
 	at      time.Time
 	status  string
 	message string
 }
 
-// state is what changes by itself in a server.
+// state has the fields of a server that change with time.
 type state struct {
 	status, powerStatus, message string
 	launchedAt, updatedAt        time.Time
 }
 
-// stateAt is the state at t, which may lie in the past.
+// stateAt computes the state at t, which may be in the past.
 func (s *server) stateAt(t time.Time) state {
 	st := state{status: StatusCreating, powerStatus: powerStopped, updatedAt: s.UpdatedAt}
 	for _, o := range s.transitions {
@@ -56,14 +58,13 @@ func (s *server) stateAt(t time.Time) state {
 	return st
 }
 
-// setState puts the server into a state now and sets what that leads to. What it was
-// on its way to is given up; what it has been stays.
+// setState sets the state now, drops scheduled ones and schedules end.
 func (s *server) setState(now time.Time, status, message string, end transition) {
 	s.transitions = append(s.transitions[:s.countReached(now)], transition{at: now, status: status, message: message})
 	s.schedule(end)
 }
 
-// schedule sets what the present state ends in.
+// schedule sets the state, or the removal, that ends the current state.
 func (s *server) schedule(end transition) {
 	s.goneAt = time.Time{}
 	switch {
@@ -75,17 +76,17 @@ func (s *server) schedule(end transition) {
 	}
 }
 
-// countReached counts the states of its life that are not ahead.
+// countReached counts the transitions that have happened by now.
 func (s *server) countReached(now time.Time) int {
-	ahead := func(o transition) bool { return o.at.After(now) }
-	if i := slices.IndexFunc(s.transitions, ahead); i >= 0 {
+	scheduled := func(o transition) bool { return o.at.After(now) }
+	if i := slices.IndexFunc(s.transitions, scheduled); i >= 0 {
 		return i
 	}
 	return len(s.transitions)
 }
 
-// startDeletion begins to delete, again if an earlier attempt is stuck or has
-// failed. One that is on its way to an end goes on unchanged.
+// startDeletion starts a deletion, again if an earlier one is stuck or has failed. A
+// deletion with a scheduled end goes on unchanged.
 func (s *server) startDeletion(now time.Time, end transition) {
 	underWay := !s.goneAt.IsZero() || s.countReached(now) < len(s.transitions)
 	if s.stateAt(now).status == StatusDeleting && underWay {
@@ -94,7 +95,7 @@ func (s *server) startDeletion(now time.Time, end transition) {
 	s.setState(now, StatusDeleting, "", end)
 }
 
-// viewAt is a copy with everything as of t.
+// viewAt returns a copy with the state at t.
 func (s *server) viewAt(t time.Time) Server {
 	view, st := s.Server, s.stateAt(t)
 	view.Status, view.PowerStatus, view.ErrorMessage = st.status, st.powerStatus, st.message
@@ -102,8 +103,8 @@ func (s *server) viewAt(t time.Time) Server {
 	return view
 }
 
-// powerStatus follows from the status where that says it, otherwise it stays as
-// it was: a running server runs while it is stopped or deleted.
+// powerStatus returns the power status in this status. A status that does not determine
+// it keeps the one before: a running server is RUNNING while STOPPING or DELETING.
 func powerStatus(status, before string) string {
 	switch status {
 	case StatusActive, StatusRescue:

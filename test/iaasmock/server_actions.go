@@ -13,12 +13,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
-// action is something done to a server that takes time and changes its state.
+// action is a change of a server's state that takes time.
 type action struct {
-	// from are the states it is taken in. The API document says only that there
-	// is a 409; which states fit is the mock's choice.
+	// from are the states in which it is accepted. The API document says only that there
+	// is a 409; the states are the mock's choice.
 	from []string
-	// during and end are the states on the way and after it.
+	// during and end are the states during and after it.
 	during, end string
 	// message is the server's errorMessage after it.
 	message string
@@ -37,8 +37,8 @@ func (c *Cloud) startServer(r *request) (any, *apiError)      { return nil, c.ac
 func (c *Cloud) stopServer(r *request) (any, *apiError)       { return nil, c.act(r, actionStop) }
 func (c *Cloud) deallocateServer(r *request) (any, *apiError) { return nil, c.act(r, actionDeallocate) }
 
-// rebootServer takes the same time for a soft and a hard reboot. The document
-// names these two, soft being the default.
+// rebootServer takes the same time for a soft and a hard reboot. The document names these
+// two; soft is the default.
 func (c *Cloud) rebootServer(r *request) (any, *apiError) {
 	if kind := r.URL.Query().Get("action"); !slices.Contains([]string{"", "soft", "hard"}, kind) {
 		// Source: the document: possible values of RebootServer's action.
@@ -58,7 +58,7 @@ func (c *Cloud) act(r *request, a action) *apiError {
 	})
 }
 
-// startAction puts the server on its way.
+// startAction sets the state during the action and schedules the state after it.
 func (c *Cloud) startAction(r *request, s *server, now time.Time, a action) {
 	end := transition{at: now.Add(c.actionDuration), status: a.end, message: a.message}
 	if r.fault.FinalStatus != "" {
@@ -69,8 +69,8 @@ func (c *Cloud) startAction(r *request, s *server, now time.Time, a action) {
 
 func (c *Cloud) unrescueServer(r *request) (any, *apiError) { return nil, c.act(r, actionUnrescue) }
 
-// rescueServer boots the server from an image; its own disks are kept and come
-// back with unrescue. Without such an image the server ends in ERROR.
+// rescueServer puts the server into RESCUE. With an unknown or inactive image it ends in
+// ERROR.
 func (c *Cloud) rescueServer(r *request) (any, *apiError) {
 	var payload struct {
 		Image string `json:"image"`
@@ -96,9 +96,9 @@ func (c *Cloud) rescueServer(r *request) (any, *apiError) {
 	})
 }
 
-// resizeServer shows the new machine type from the start and ends in the state
-// it began in. Without room for it, the server stays as it was; OpenStack also
-// finds that out only on the way.
+// resizeServer changes the machine type at once and ends in the state in which it began.
+// Without capacity for the new type the server keeps the old one: OpenStack, too, accepts
+// the request first.
 func (c *Cloud) resizeServer(r *request) (any, *apiError) {
 	var payload struct {
 		MachineType string `json:"machineType"`
@@ -109,7 +109,7 @@ func (c *Cloud) resizeServer(r *request) (any, *apiError) {
 	return nil, c.withServer(r, func(s *server, now time.Time) *apiError {
 		wanted, ok := c.findMachineType(payload.MachineType)
 		if !ok {
-			// Source: clients of STACKIT have seen a 400 with these words.
+			// Source: clients of STACKIT have seen a 400 with this message.
 			return badRequest("machine type is not valid")
 		}
 		if wanted.Name == s.MachineType {
@@ -135,11 +135,11 @@ func (c *Cloud) resizeServer(r *request) (any, *apiError) {
 	})
 }
 
-// defaultLogLength is in lines, as documented.
+// defaultLogLength is the documented default, in lines.
 const defaultLogLength = 2000
 
-// getServerConsole gives a new URL each time. It leads nowhere: names in
-// .invalid cannot exist.
+// getServerConsole returns a new URL each time. It cannot be opened: names in .invalid do
+// not exist.
 func (c *Cloud) getServerConsole(r *request) (view any, err *apiError) {
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
 		if s.stateAt(now).powerStatus != powerRunning {
@@ -155,7 +155,7 @@ func (c *Cloud) getServerConsole(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// getServerLog tells what the server has been through, a line each.
+// getServerLog returns the server's states so far, one a line.
 func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
 	length, err := r.logLength()
 	if err != nil {
@@ -174,7 +174,8 @@ func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// log shows seconds since the server was created, as a kernel does since boot.
+// log returns the lines of the log, with seconds since the creation as a kernel shows
+// them since boot.
 func (s *server) log(now time.Time) []string {
 	line := func(at time.Time, text string) string {
 		return fmt.Sprintf("[%12.6f] %s: %s", at.Sub(s.CreatedAt).Seconds(), s.Name, text)
@@ -190,7 +191,7 @@ func (s *server) log(now time.Time) []string {
 	return lines
 }
 
-// logLength reads length; 0 asks for everything.
+// logLength reads length; 0 means all lines.
 func (r *request) logLength() (int, *apiError) {
 	text := r.URL.Query().Get("length")
 	if text == "" {
@@ -198,11 +199,11 @@ func (r *request) logLength() (int, *apiError) {
 	}
 	length, err := strconv.Atoi(text)
 	if err != nil {
-		// Source: the document: length is an integer; the words are kin-openapi's.
+		// Source: the document: length is an integer; the message is kin-openapi's.
 		return 0, badRequest("parameter %q in query has an error: value %s: an invalid integer: invalid syntax", "length", text)
 	}
 	if length < 0 {
-		// Source: the document: minimum of length; the words are kin-openapi's.
+		// Source: the document: minimum of length; the message is kin-openapi's.
 		return 0, badRequest("parameter %q in query has an error: number must be at least 0", "length")
 	}
 	return length, nil

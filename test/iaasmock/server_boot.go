@@ -8,21 +8,21 @@ import "fmt"
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
-// What a volume can be made from. The document has backups, too, but the mock does not.
+// The sources of volumes. The mock has no backups, but the document names them.
 const (
 	sourceImage    = "image"
 	sourceSnapshot = "snapshot"
-	// sourceVolume is also how a server boots from an existing volume.
+	// sourceVolume is also the source of a server that boots from an existing volume.
 	sourceVolume = "volume"
 	sourceBackup = "backup"
 )
 
-// volumeSources are those that the document names for CreateVolume.
+// volumeSources are the sources that the document names for CreateVolume.
 var volumeSources = []string{sourceImage, sourceVolume, sourceSnapshot, sourceBackup}
 
-// resolveBoot decides what the server boots from: an image on the machine
-// type's own disk, or a volume. With both, the imageId is the boot volume's source
-// unless that has one of its own: a driver in production sends both so.
+// resolveBoot finds what the server boots from: an image on the machine type's own disk,
+// or a volume. With both, imageId is the boot volume's source unless that has its own: a
+// driver in production sends both.
 func (o *serverCreation) resolveBoot() *apiError {
 	boot, imageID := o.payload.BootVolume, o.payload.ImageID
 	if imageID != "" && boot == nil {
@@ -78,7 +78,7 @@ func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) *apiError {
 
 func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 	if boot.Size < 1 || boot.Size > maxVolumeSize {
-		// Source: clients of STACKIT have seen a 400 with these words; the document:
+		// Source: clients of STACKIT have seen a 400 with this message; the document:
 		// CreateVolumePayload's description has the largest size.
 		return badRequest("boot device size is not valid or missing")
 	}
@@ -109,8 +109,8 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 	return nil
 }
 
-// sourceSize finds what a volume is to be made from, and the size in GB that
-// the volume has to have at least; problem is why nothing can be made from it.
+// sourceSize finds the source of a volume and returns the smallest size of the volume in
+// GB. problem says why no volume can be made from it.
 func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string, err *apiError) {
 	var found bool
 	switch kind {

@@ -50,7 +50,7 @@ type sourcePayload struct {
 
 func (c *Cloud) createServer(r *request) (any, *apiError) {
 	var payload serverPayload
-	// The service names this schema otherwise than the document does.
+	// STACKIT calls this schema by another name than the document.
 	if err := r.decode("v2CreateServer", schema.CreateServer, &payload); err != nil {
 		return nil, err
 	}
@@ -70,9 +70,9 @@ func (c *Cloud) createServer(r *request) (any, *apiError) {
 	return view, err
 }
 
-// serverCreation is a CreateServer on its way: resolve finds everything it names
-// and may refuse it, place carries it out and cannot fail. What it may not have it
-// does not get: failure says so then, and the server ends in ERROR.
+// serverCreation is one CreateServer. resolve finds everything that the request names and
+// may refuse it; create makes the server and cannot fail. What the request names and the
+// server cannot have is left out: failure says why, and the server ends in ERROR.
 type serverCreation struct {
 	cloud   *Cloud
 	request *request
@@ -82,7 +82,7 @@ type serverCreation struct {
 	server  Server
 	network *network
 	nics    []*nic
-	boot    *Volume // an existing one, or to be made if bootIsNew
+	boot    *Volume // an existing one, or a new one if bootIsNew
 	volumes []*Volume
 
 	bootIsNew bool
@@ -123,7 +123,7 @@ func (o *serverCreation) resolveLabels() (err *apiError) {
 
 func (o *serverCreation) resolveCatalogue() *apiError {
 	if _, ok := o.cloud.findMachineType(o.payload.MachineType); !ok {
-		// Source: clients of STACKIT have seen a 400 with these words.
+		// Source: clients of STACKIT have seen a 400 with this message.
 		return badRequest("machine type is not valid")
 	}
 	if name := o.payload.KeypairName; name != "" {
@@ -141,7 +141,7 @@ func (o *serverCreation) resolveCatalogue() *apiError {
 	return nil
 }
 
-// resolveSecurityGroups leaves out groups that there are not.
+// resolveSecurityGroups leaves out unknown groups.
 func (o *serverCreation) resolveSecurityGroups() *apiError {
 	groups, err := o.cloud.once(o.payload.SecurityGroups)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *serverCreation) resolveSecurityGroups() *apiError {
 	return nil
 }
 
-// noNetwork is why a server without its network ends in ERROR.
+// noNetwork is the errorMessage of a server without its network.
 const noNetwork = "Failed to allocate the network(s), not rescheduling."
 
 func (o *serverCreation) resolveNetworking() *apiError {
@@ -213,8 +213,8 @@ func (o *serverCreation) resolveVolumes() *apiError {
 	return err
 }
 
-// resolveZone: a zone not asked for is the existing boot volume's, otherwise the
-// metro zone.
+// resolveZone sets the zone: the requested one, else the existing boot volume's, else
+// <region>-m, else the region's first zone.
 func (o *serverCreation) resolveZone() *apiError {
 	zones := o.cloud.catalogue.Regions[o.server.Region]
 	zone := o.payload.AvailabilityZone
@@ -231,7 +231,8 @@ func (o *serverCreation) resolveZone() *apiError {
 	return o.checkZone(zone, zones)
 }
 
-// checkZone: where the server cannot be, there is no host for it.
+// checkZone checks that the region has the zone and that it is the existing boot
+// volume's. Otherwise the server finds no host.
 func (o *serverCreation) checkZone(zone string, zones []string) (err *apiError) {
 	switch {
 	case o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone):
@@ -246,13 +247,14 @@ func (o *serverCreation) checkZone(zone string, zones []string) (err *apiError) 
 	return err
 }
 
-// cannot is for what the creation names and may not have.
+// cannot records why the server cannot have what the request names. It returns the
+// refusal WithUnconfirmedRefusals.
 func (o *serverCreation) cannot(reason string, refusal *apiError) *apiError {
 	o.fail(reason)
 	return o.cloud.unconfirmed(refusal)
 }
 
-// fail lets the server end in ERROR; of several reasons the first one counts.
+// fail makes the server end in ERROR, with the first reason given.
 func (o *serverCreation) fail(reason string) {
 	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
 }
@@ -261,7 +263,7 @@ func duplicateItem(id string) *apiError {
 	return badRequest("Duplicate items in the list: '%s'", id)
 }
 
-// once is the list with each item once.
+// once returns the list without duplicates.
 func (c *Cloud) once(ids []string) ([]string, *apiError) {
 	seen, kept := make(map[string]bool, len(ids)), make([]string, 0, len(ids))
 	for _, id := range ids {

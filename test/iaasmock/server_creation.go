@@ -8,7 +8,8 @@ import (
 	"slices"
 )
 
-// repeat carries the same order out again, if that is still possible.
+// repeat creates a second server from the same request, if that is possible without a
+// failure.
 func (o *serverCreation) repeat() {
 	again := &serverCreation{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
 	if again.resolve() == nil && again.failure == "" {
@@ -16,6 +17,7 @@ func (o *serverCreation) repeat() {
 	}
 }
 
+// create makes the server with its NIC and volumes.
 func (o *serverCreation) create() *server {
 	c, fault := o.cloud, o.request.fault
 	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}

@@ -36,8 +36,7 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 	return items(views), nil
 }
 
-// serversAt are the wanted ones of the servers there were at t, in order of
-// creation.
+// serversAt returns the wanted servers that existed at t, in order of creation.
 func (c *Cloud) serversAt(t time.Time, wanted func(*server) bool) []*server {
 	var servers []*server
 	for s := range c.servers.each() {
@@ -112,7 +111,7 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// deleteServer is taken in every state, as far as is known.
+// deleteServer is accepted in every state, as far as is known.
 func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	err := c.withServer(r, func(s *server, now time.Time) *apiError {
 		end := transition{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
@@ -141,7 +140,7 @@ func (s *server) in(r *request) bool {
 	return s.ProjectID == r.project() && s.Region == r.region()
 }
 
-// flag reads a boolean query parameter that is false by default.
+// flag reads a boolean query parameter; the default is false.
 func (r *request) flag(name string) (bool, *apiError) {
 	text := r.URL.Query().Get(name)
 	if text == "" {
@@ -149,7 +148,7 @@ func (r *request) flag(name string) (bool, *apiError) {
 	}
 	value, err := strconv.ParseBool(text)
 	if err != nil {
-		// Source: the document: these parameters are booleans; the words are kin-openapi's.
+		// Source: the document: these parameters are booleans; the message is kin-openapi's.
 		return false, badRequest("parameter %q in query has an error: value %s: an invalid boolean: invalid syntax", name, text)
 	}
 	return value, nil

@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// noPorts is what the service says about a server whose NICs are not there yet,
-// or no more.
+// noPorts is the answer about a server without NICs, or whose NICs do not exist yet or no
+// more.
 //
-// Source: seen by cluster-api-provider-stackit while the server is CREATING; the words are
-// OpenStack's.
+// Source: seen by cluster-api-provider-stackit while the server is CREATING; the message
+// is OpenStack's.
 func noPorts(s *server) *apiError {
 	return newError(http.StatusNotFound, "instance_id %s could not be found as device id on any ports", s.ID)
 }
 
-// nicsForGroups are the server's NICs; a server in creation or deletion has none that
-// security groups could be changed on.
+// nicsForGroups returns the server's NICs, for changes of their security groups. Without
+// NICs, or while CREATING or DELETING, it returns a 404.
 func (c *Cloud) nicsForGroups(s *server, now time.Time) ([]*nic, *apiError) {
 	var nics []*nic
 	for _, id := range s.NICIDs {
@@ -51,7 +51,7 @@ func (c *Cloud) addSecurityGroupToServer(r *request) (any, *apiError) {
 	})
 }
 
-// removeSecurityGroupFromServer changes nothing for a group that the server does not have.
+// removeSecurityGroupFromServer also accepts a group that the server does not have.
 func (c *Cloud) removeSecurityGroupFromServer(r *request) (any, *apiError) {
 	return nil, c.withServerAndGroup(r, func(s *server, nics []*nic, group string, now time.Time) *apiError {
 		found := false
@@ -91,7 +91,8 @@ func (c *Cloud) listServerServiceAccounts(r *request) (view any, err *apiError) 
 	return view, err
 }
 
-// addServiceAccountToServer: a server has at most one, by the document.
+// addServiceAccountToServer refuses a second service account: by the document a server
+// has at most one.
 func (c *Cloud) addServiceAccountToServer(r *request) (any, *apiError) {
 	mail := r.vars["serviceAccountMail"]
 	return c.changeServiceAccounts(r, func(mails []string) ([]string, *apiError) {
@@ -130,12 +131,12 @@ func (c *Cloud) changeServiceAccounts(r *request, change func([]string) ([]strin
 	return view, err
 }
 
-// nicStates are the states in which NICs come and go; a deallocated server has
-// no host to plug them into.
+// nicStates are the states in which NICs are attached and detached. A deallocated server
+// has no host for them.
 var nicStates = []string{StatusActive, StatusInactive}
 
-// withNICState is withServer for changes of its NICs, where the document has a conflict
-// for AddNicToServer only.
+// withNICState runs f if the server's state allows changes of its NICs; in another state
+// only without WithUnconfirmedRefusals. The document has a 409 for AddNicToServer only.
 func (c *Cloud) withNICState(r *request, f func(s *server, now time.Time) *apiError) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
 		if status := s.stateAt(now).status; !slices.Contains(nicStates, status) {
@@ -168,7 +169,7 @@ func (s *server) attachNIC(n *nic, now time.Time) {
 }
 
 // removeNICFromServer keeps the NIC, also one that was made for the server: only
-// RemoveNetworkFromServer is documented to delete. Its public IP stays with it.
+// RemoveNetworkFromServer is documented to delete NICs. Its public IP stays attached.
 func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
 	return nil, c.withNICState(r, func(s *server, now time.Time) *apiError {
 		nic, err := c.nicOf(r)
@@ -184,8 +185,8 @@ func (c *Cloud) removeNICFromServer(r *request) (any, *apiError) {
 	})
 }
 
-// addNetworkToServer makes a NIC in the network that goes with the server. It
-// gets the server's security groups.
+// addNetworkToServer makes a NIC in the network, with the server's security groups. It is
+// deleted with the server.
 func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 	return nil, c.withNICState(r, func(s *server, now time.Time) *apiError {
 		network, err := c.networkOf(r)
@@ -210,7 +211,7 @@ func (c *Cloud) addNetworkToServer(r *request) (any, *apiError) {
 	})
 }
 
-// removeNetworkFromServer deletes the NICs that it detaches.
+// removeNetworkFromServer detaches and deletes the NICs in the network.
 func (c *Cloud) removeNetworkFromServer(r *request) (any, *apiError) {
 	return nil, c.withNICState(r, func(s *server, now time.Time) *apiError {
 		network, err := c.networkOf(r)

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// list is how the API answers with several things.
+// list is the form of the API's lists.
 type list struct {
 	Items any `json:"items"`
 }
 
 func items[T any](views []T) list { return list{Items: orEmpty(views)} }
 
-// orEmpty keeps JSON free of null lists.
+// orEmpty returns an empty list for nil, which JSON would show as null.
 func orEmpty[T any](items []T) []T {
 	if items == nil {
 		return []T{}
@@ -31,8 +31,8 @@ func orEmptyMap(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// serverView is a server as the API shows it. It never has networking or
-// securityGroups, which are for requests only.
+// serverView is a server as the API shows it. It has no networking and securityGroups,
+// which are for requests only.
 type serverView struct {
 	ID               string            `json:"id"`
 	Name             string            `json:"name"`
@@ -54,8 +54,8 @@ type serverView struct {
 	LaunchedAt       time.Time         `json:"launchedAt,omitzero"`
 }
 
-// detailedServerView is what details=true shows. The NICs in it lack
-// allowedAddresses: those are in the NIC resources.
+// detailedServerView is the server with details=true. Its NICs have no allowedAddresses:
+// those are in the NIC resources.
 type detailedServerView struct {
 	serverView
 	NICs                []serverNICView `json:"nics"`
@@ -84,7 +84,7 @@ type serverNICView struct {
 	SecurityGroups []string `json:"securityGroups"`
 }
 
-// showServer makes the view of a server as of t.
+// showServer returns the view of a server at t.
 func (c *Cloud) showServer(s *server, t time.Time, details bool) any {
 	at := s.viewAt(t)
 	view := serverView{
@@ -129,7 +129,7 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
 	return views
 }
 
-// extendKeepGone makes servers that go from now on visible to a look that far back.
+// extendKeepGone keeps servers deleted from now on visible to reads of this long ago.
 func (c *Cloud) extendKeepGone(back time.Duration) {
 	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
 }
@@ -143,7 +143,7 @@ func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiErr
 	return c.showServer(servers[0], t, details), nil
 }
 
-// replicaLag is how far the replica is behind that answers the next list.
+// replicaLag returns the lag of the random replica that answers a list.
 func (c *Cloud) replicaLag() time.Duration {
 	if len(c.replicaLags) == 0 {
 		return 0
@@ -151,9 +151,9 @@ func (c *Cloud) replicaLag() time.Duration {
 	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
 }
 
-// showList is how a list is answered: without anything if it is empty by mistake.
-func (c *Cloud) showList(things list, emptyByMistake bool) list {
-	if emptyByMistake {
+// showList empties the list for Fault.EmptyList and applies WithNullLists.
+func (c *Cloud) showList(things list, empty bool) list {
+	if empty {
 		things = items([]any{})
 	}
 	if c.nullLists && reflect.ValueOf(things.Items).Len() == 0 {

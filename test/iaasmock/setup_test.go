@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// mock is a cloud behind real HTTP, with a clock the test turns.
+// mock is a Cloud behind real HTTP, with a clock that the test steps.
 type mock struct {
 	t     *testing.T
 	cloud *iaasmock.Cloud
@@ -61,7 +61,7 @@ func openMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	return newMock(t, append(opts, iaasmock.WithoutAuthentication())...)
 }
 
-// strictMock also refuses what no source confirms.
+// strictMock also refuses what STACKIT is not known to refuse.
 func strictMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	t.Helper()
 	return openMock(t, append(opts, iaasmock.WithUnconfirmedRefusals())...)
@@ -153,7 +153,7 @@ func (m *mock) wantStatus(id, status string) object {
 	return answer
 }
 
-// serverBody is a body for CreateServer; nil in change takes a field away.
+// serverBody is a body for CreateServer; nil in change removes a field.
 func serverBody(change object) object {
 	body := object{
 		"name": "server1", "machineType": iaasmock.DefaultMachineType,
@@ -211,5 +211,5 @@ func (m *mock) set(id, status string) {
 	}
 }
 
-// sshKey is no key of anybody's.
+// sshKey is a public key that nobody uses.
 const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop test"

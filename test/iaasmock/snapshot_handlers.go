@@ -65,8 +65,8 @@ func (c *Cloud) getSnapshot(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// createSnapshot makes a snapshot that is AVAILABLE at once, of a volume that may be
-// attached. Without such a volume it ends in ERROR.
+// createSnapshot makes a snapshot that is AVAILABLE at once. The volume may be attached.
+// The snapshot of an unknown volume is in ERROR.
 func (c *Cloud) createSnapshot(r *request) (view any, err *apiError) {
 	var payload struct {
 		VolumeID    string         `json:"volumeId"`
@@ -131,7 +131,7 @@ func (c *Cloud) updateSnapshot(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// deleteSnapshot leaves the volumes that were made from it.
+// deleteSnapshot keeps the volumes that were made from it.
 func (c *Cloud) deleteSnapshot(r *request) (any, *apiError) {
 	return nil, c.withSnapshot(r, func(s *Snapshot, _ time.Time) *apiError {
 		c.snapshots.remove(s.ID)
@@ -139,7 +139,7 @@ func (c *Cloud) deleteSnapshot(r *request) (any, *apiError) {
 	})
 }
 
-// allowSnapshot answers in OpenStack's words.
+// allowSnapshot refuses a snapshot that would exceed a quota, with OpenStack's message.
 func (c *Cloud) allowSnapshot(project, region string, gigabytes int64) *apiError {
 	used, most := c.usage(project, region).Snapshots, c.quotaOf(project).Snapshots
 	if used+1 > most {

@@ -13,18 +13,18 @@ import (
 	"testing"
 )
 
-// isSubpackage says that a file is of a package that the root is made of.
+// isSubpackage reports whether a file belongs to a package that the root package imports.
 func isSubpackage(path string) bool {
-	for _, room := range []string{"fault", "console", "internal"} {
-		if strings.HasPrefix(path, room+string(filepath.Separator)) {
+	for _, folder := range []string{"fault", "console", "internal"} {
+		if strings.HasPrefix(path, folder+string(filepath.Separator)) {
 			return true
 		}
 	}
 	return false
 }
 
-// TestStandsAlone: the mock and its command use nothing else of this module, so
-// that they can contradict the driver and be used without it.
+// TestStandsAlone checks that the mock and its command import nothing else of this
+// module, so that they can contradict the driver and be used without it.
 func TestStandsAlone(t *testing.T) {
 	const module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
 	const own = module + "/test/iaasmock"

@@ -116,7 +116,7 @@ func TestProject(t *testing.T) {
 	}
 }
 
-// TestProjectNeedsAToken: the resource manager, too, looks at the token.
+// TestProjectNeedsAToken checks that the resource manager needs a token, too.
 func TestProjectNeedsAToken(t *testing.T) {
 	m := newMock(t)
 	for _, path := range []string{"/v2/projects/", "/resource-manager/v2/projects/"} {

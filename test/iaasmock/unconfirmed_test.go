@@ -13,7 +13,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// holdings are the NICs and volumes, whose they are and in which state.
+// holdings lists the NICs and volumes with their servers and states.
 func (m *mock) holdings() []string {
 	var found []string
 	for _, nic := range m.cloud.NICs() {
@@ -25,8 +25,8 @@ func (m *mock) holdings() []string {
 	return found
 }
 
-// An order that names what it cannot have is accepted. Where a server can do without, it
-// runs, otherwise it ends in ERROR; what is somebody else's stays theirs.
+// A CreateServer that names what the server cannot have is accepted. If the server can
+// run without it, it runs, otherwise it ends in ERROR; attachments to other servers stay.
 func TestOrdersWithFlaws(t *testing.T) {
 	const noHost, noNetwork = "No valid host was found. There are not enough hosts available.", "aborted: Failed to allocate the network(s), not rescheduling."
 	bootOf := func(size int, kind, id string) object {
@@ -102,7 +102,7 @@ func TestOrdersWithFlaws(t *testing.T) {
 	}
 }
 
-// What the cloud is not known to refuse is done as far as it goes.
+// What STACKIT is not known to refuse is carried out as far as possible.
 func TestAcceptedUnlessUnconfirmedRefusals(t *testing.T) {
 	const nics = inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
 	const spare = nics + "/" + iaasmock.DefaultNICID

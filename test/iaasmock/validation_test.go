@@ -15,10 +15,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// testdata/refusals*.json hold requests and what kin-openapi v0.152.0, which
-// the service uses, says about them by the official API document. Where the
-// service is known to name a schema differently, that name is used.
-func TestRefusalsInTheServicesWords(t *testing.T) {
+// testdata/refusals*.json hold requests and the messages of kin-openapi v0.152.0, which
+// STACKIT uses, for them and the API document. Where STACKIT is known to give a schema
+// another name, the message has that name.
+func TestRefusalsHaveSTACKITsMessages(t *testing.T) {
 	rows := refusals(t)
 	m := openMock(t)
 	for _, row := range rows {

@@ -21,8 +21,8 @@ type attachmentView struct {
 	DeleteOnTermination bool   `json:"deleteOnTermination"`
 }
 
-// volumeStates are the states in which devices come and go. The document says only
-// that there is a 409; which states fit is the mock's choice.
+// volumeStates are the states of a server in which volumes are attached and detached. The
+// document says only that there is a 409; the states are the mock's choice.
 var volumeStates = []string{StatusActive, StatusInactive, StatusDeallocated}
 
 func (s *server) isBootVolume(id string) bool {
@@ -37,7 +37,7 @@ func (s *server) attachment(v *Volume) attachmentView {
 	return view
 }
 
-// deletes says whether the volume goes with the server.
+// deletes reports whether the volume is deleted with the server.
 func (s *server) deletes(v *Volume) bool {
 	if s.isBootVolume(v.ID) {
 		return s.BootVolume.deletedWithServer()
@@ -58,8 +58,8 @@ func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
 	return items(views), err
 }
 
-// withAttachment runs f on the server that the path names and the volume it
-// names, if that is attached to it.
+// withAttachment runs f on the server and the volume that the path names, if the volume
+// is attached to the server.
 func (c *Cloud) withAttachment(r *request, f func(s *server, v *Volume, now time.Time) *apiError) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
 		volume, ok := c.volumes.get(r.vars["volumeId"])
@@ -78,7 +78,7 @@ func (c *Cloud) getAttachedVolume(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// addVolumeToServer attaches at once.
+// addVolumeToServer attaches the volume at once.
 func (c *Cloud) addVolumeToServer(r *request) (view any, err *apiError) {
 	var payload attachmentPayload
 	if err := r.decodeOptional("AddVolumeToServerPayload", schema.Attachment, &payload); err != nil {
@@ -128,7 +128,7 @@ func (s *server) keepOrDelete(v *Volume, deleteOnTermination bool) {
 	s.BootVolume = &boot
 }
 
-// removeVolumeFromServer never takes the boot volume away, as in OpenStack.
+// removeVolumeFromServer never detaches the boot volume, as in OpenStack.
 func (c *Cloud) removeVolumeFromServer(r *request) (any, *apiError) {
 	return nil, c.withAttachment(r, func(s *server, v *Volume, now time.Time) *apiError {
 		if !slices.Contains(volumeStates, s.stateAt(now).status) || s.isBootVolume(v.ID) {
@@ -141,17 +141,17 @@ func (c *Cloud) removeVolumeFromServer(r *request) (any, *apiError) {
 	})
 }
 
-// detach is the volume after it was attached.
+// detach makes the volume AVAILABLE, attached to no server.
 func (v *Volume) detach(now time.Time) {
 	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
 }
 
-// withItem is a new list with the item at its end.
+// withItem returns a new list with the item at its end.
 func withItem(list []string, item string) []string {
 	return append(slices.Clip(slices.Clone(list)), item)
 }
 
-// withoutItem is a new list that lacks the item.
+// withoutItem returns a new list without the item.
 func withoutItem(list []string, item string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == item })
 }

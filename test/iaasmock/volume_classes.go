@@ -5,7 +5,7 @@ package iaasmock
 
 import "k8s.io/apimachinery/pkg/labels"
 
-// PerformanceClass is how fast a volume is. Every project and region has it.
+// PerformanceClass is a speed class of volumes. Every project and region has it.
 type PerformanceClass struct {
 	Name        string
 	Description string
@@ -29,7 +29,7 @@ func showPerformanceClass(p PerformanceClass) performanceClassView {
 	}
 }
 
-// defaultPerformanceClasses are some of those that STACKIT has.
+// defaultPerformanceClasses are some of STACKIT's classes.
 func defaultPerformanceClasses() []PerformanceClass {
 	return []PerformanceClass{
 		{Name: "storage_premium_perf0", Description: "Performance Class 0", IOPS: 120, Throughput: 25},
@@ -49,9 +49,9 @@ func (c *Cloud) findPerformanceClass(name string) (PerformanceClass, bool) {
 	return PerformanceClass{}, false
 }
 
-// checkPerformanceClass takes any name in a catalogue that lists none. A class that there
-// is not does not hinder: the cloud was seen to take another one instead, without a word
-// (terraform-provider-stackit issue 1004).
+// checkPerformanceClass accepts any name if the catalogue has no classes. It refuses an
+// unknown class only WithUnconfirmedRefusals: STACKIT was seen to use another class
+// instead, without a message (terraform-provider-stackit issue 1004).
 func (c *Cloud) checkPerformanceClass(name string) *apiError {
 	if name == "" || len(c.catalogue.PerformanceClasses) == 0 {
 		return nil

@@ -51,7 +51,7 @@ func (c *Cloud) findVolume(r *request, id string) (*Volume, bool) {
 	return volume, ok && r.covers(volume.ProjectID, volume.Region)
 }
 
-// volumeOf is the volume that the path names.
+// volumeOf returns the volume that the path names.
 func (c *Cloud) volumeOf(r *request) (*Volume, *apiError) {
 	volume, ok := c.findVolume(r, r.vars["volumeId"])
 	if !ok {
@@ -87,8 +87,8 @@ func (c *Cloud) getVolume(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// createVolume makes a volume that is AVAILABLE at once, or in ERROR if it cannot be as
-// it was ordered.
+// createVolume makes a volume that is AVAILABLE at once, or in ERROR if it cannot be made
+// as requested.
 func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name             string         `json:"name"`
@@ -136,7 +136,8 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// fillVolume applies the source, whose size is the default for all but images.
+// fillVolume sets the source and the size. Without a size the volume gets its source's;
+// for an image the size is required.
 func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *apiError {
 	sizeless := source != nil && source.Type != sourceImage
 	if volume.Size < 0 || volume.Size == 0 && !sizeless || volume.Size > maxVolumeSize {
@@ -188,7 +189,7 @@ func (c *Cloud) deleteVolume(r *request) (_ any, err *apiError) {
 	return nil, err
 }
 
-// updateVolume changes what the document lists; imageConfig is merged.
+// updateVolume sets the fields that the payload has; imageConfig is merged.
 func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name        *string        `json:"name"`
@@ -229,7 +230,7 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// resizeVolume is done at once, attached or not.
+// resizeVolume changes the size at once, also of an attached volume.
 func (c *Cloud) resizeVolume(r *request) (any, *apiError) {
 	var payload struct {
 		Size int64 `json:"size"`

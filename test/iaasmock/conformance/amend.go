@@ -11,22 +11,22 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// undocumented are the answers that the document leaves out: 409 for what is in
-// use, which the mock gives only WithUnconfirmedRefusals, and beyond that what
-// each line says.
+// undocumented are statuses the API uses, or may use, but the document lacks: 409 for
+// something in use, which the mock answers only WithUnconfirmedRefusals, and those in the
+// comments.
 var undocumented = map[string][]int{
-	// Quotas are known to be refused here, but not how.
+	// CreateServer is known to refuse an exceeded quota, but not with which status.
 	"CreateServer": {http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests},
 	"DeleteNic":    {http.StatusConflict},
 }
 
-// amend adds to the document what is known of the cloud's answers beyond it.
+// amend adds to the document what is known of STACKIT's answers beyond it.
 func amend(document *openapi3.T) error {
 	if document.Components == nil {
 		return errors.New("it has no schemas")
 	}
-	// A server without user data has null there, as the answers show that
-	// Prometheus's service discovery for STACKIT is tested with.
+	// userData is null for a server without user data: see the recorded answers in the
+	// tests of Prometheus's STACKIT discovery.
 	server := document.Components.Schemas["Server"]
 	if server == nil || server.Value.Properties["userData"] == nil {
 		return errors.New("it has no user data of servers")
@@ -55,7 +55,7 @@ func amend(document *openapi3.T) error {
 	return nil
 }
 
-// nullable is the schema or null; a schema inside allOf has to allow it, too.
+// nullable returns the schema with null allowed, also in the schemas of its allOf.
 func nullable(s *openapi3.Schema) *openapi3.SchemaRef {
 	allowed := *s
 	allowed.Nullable = true

@@ -19,24 +19,23 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// exchange is a call that is over.
+// exchange is a request with its answer.
 type exchange struct {
 	request     *http.Request
 	requestBody []byte
-	// operation is what the call was counted as, "" if that is not known.
+	// operation is the name under which the call was counted; "" if unknown.
 	operation string
 	status    int
 	header    http.Header
 	body      []byte
 }
 
-// serviceNames are the names of schemas by which the service calls them where
-// they differ from the document's.
+// serviceNames replaces the document's names of schemas by STACKIT's where they differ.
 var serviceNames = strings.NewReplacer(
 	"#/components/schemas/CreateServerPayload:", "#/components/schemas/v2CreateServer:",
 )
 
-// check returns everything in which the exchange deviates.
+// check returns all deviations.
 func (d *Document) check(x exchange) error {
 	request, err := input(d.requests, x.request)
 	if err != nil {
@@ -89,11 +88,12 @@ func (x exchange) checkRequest(input *openapi3filter.RequestValidationInput) err
 	return nil
 }
 
-// checkFittingRequest: what fits the document may be refused, but not by its schemas.
+// checkFittingRequest checks a request that matches the document: it may be refused, but
+// not with the message of a schema.
 func (x exchange) checkFittingRequest() error {
 	for _, words := range []string{"request body has an error: doesn't match schema", "parameter "} {
 		if strings.HasPrefix(x.message(), words) {
-			return x.deviation("refused in the words for what does not fit the document, but it fits")
+			return x.deviation("refused with the message of a schema, but it matches the document")
 		}
 	}
 	return nil
@@ -124,7 +124,8 @@ func (x exchange) checkAnswer(input *openapi3filter.RequestValidationInput) erro
 	return nil
 }
 
-// checkUndocumented lets a gateway refuse what no operation has seen yet.
+// checkUndocumented accepts a 413 for a body above gatewayLimit: a gateway refuses it
+// before the API.
 func (x exchange) checkUndocumented() error {
 	if x.status == http.StatusRequestEntityTooLarge && len(x.requestBody) > gatewayLimit && x.message() != "" {
 		return nil
@@ -132,7 +133,7 @@ func (x exchange) checkUndocumented() error {
 	return x.deviation("the document does not have this status")
 }
 
-// message is the msg of an error, "" if the answer is none.
+// message returns the msg of an error; "" if the answer is no error.
 func (x exchange) message() string {
 	var answer struct {
 		Code int
@@ -150,8 +151,7 @@ func (x exchange) deviation(format string, args ...any) error {
 		fmt.Sprintf(format, args...), most, x.requestBody, most, x.body)
 }
 
-// firstLine leaves out the schema and value that kin-openapi prints below, as
-// the service does.
+// firstLine cuts the schema and value that kin-openapi prints below, as STACKIT does.
 func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\nSchema:")
 	return line

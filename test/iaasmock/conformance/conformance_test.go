@@ -27,7 +27,7 @@ const (
 		`doesn't match schema due to: Error at \"/name\": property \"name\" is missing"}`
 )
 
-// document skips the test where the document is not at hand.
+// document skips the test if the document is not available.
 func document(t *testing.T) *conformance.Document {
 	t.Helper()
 	official, err := conformance.FromEnvironment()
@@ -40,8 +40,7 @@ func document(t *testing.T) *conformance.Document {
 	return official
 }
 
-// An API that deviates on purpose must be found out, and one that does not must
-// pass.
+// Deviations made on purpose must be found, and an API without any must pass.
 func TestDeviationsAreFound(t *testing.T) {
 	official := document(t)
 	for _, row := range []struct {
@@ -73,7 +72,7 @@ func TestDeviationsAreFound(t *testing.T) {
 		{"a bad request refused", "POST", servers, `{"machineType":"c2i.2"}`, 400, refusal, ""},
 		{"a bad request refused in other words", "POST", servers, "{}", 400, `{"code":400,"msg":"no"}`, "but the service says"},
 		{"a good request refused", "POST", servers, goodBody, 400, `{"code":400,"msg":"machine type is not valid"}`, ""},
-		{"a good request refused by the schema", "POST", servers, goodBody, 400, refusal, "but it fits"},
+		{"a good request refused by the schema", "POST", servers, goodBody, 400, refusal, "but it matches"},
 		{"an operation there is not", "GET", "/v2/elsewhere", "", 200, "{}", "the document says"},
 		{"no operation", "GET", "/v2/elsewhere", "", 404, "{}", ""},
 		{"a method there is not", "PUT", servers, "", 405, "{}", ""},

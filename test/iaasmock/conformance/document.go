@@ -14,7 +14,7 @@ import (
 
 // Document is the official API document.
 type Document struct {
-	// requests is the document as it is, answers is the amended one.
+	// requests is the unchanged document, answers the amended one.
 	requests, answers routers.Router
 }
 
@@ -36,8 +36,8 @@ func load(path string, change func(*openapi3.T) error) (routers.Router, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the API document: %w", err)
 	}
-	// Its server has a variable that the URL does not use, which is not valid.
-	// Without servers any host is taken. And one of its examples is wrong.
+	// Its server has a variable that the URL does not use, which is not valid; without
+	// servers every host matches. One of its examples is wrong, too.
 	document.Servers = nil
 	if err := document.Validate(context.Background(), openapi3.DisableExamplesValidation()); err != nil {
 		return nil, fmt.Errorf("understand the API document: %w", err)

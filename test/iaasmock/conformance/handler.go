@@ -12,13 +12,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// gatewayLimit is the size in bytes above which a request may be refused with
-// 413 before any operation sees it.
+// gatewayLimit is the size in bytes above which a gateway may refuse a body with 413,
+// before the API.
 const gatewayLimit = 4 << 20
 
-// Handler returns next with every call of the API held against the document.
-// report is told what deviates, from several goroutines, when the client has its
-// answer. Calls whose connection is reset, and calls outside /v2/, pass.
+// Handler returns a handler that calls next and checks every call. report gets each
+// deviation after next has answered; it may be called concurrently. Reset connections,
+// answers that a Fault replaced and calls outside /v2/ are not checked.
 func (d *Document) Handler(next http.Handler, report func(error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasPrefix(r.URL.Path, "/v2/") {
@@ -47,7 +47,7 @@ func (d *Document) Handler(next http.Handler, report func(error)) http.Handler {
 	})
 }
 
-// recorder keeps what passes through it.
+// recorder passes an answer on and keeps its status and body.
 type recorder struct {
 	http.ResponseWriter
 	status int

@@ -12,9 +12,9 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// unknownProperties returns the paths of properties in an answer that the
-// schema does not have. The document allows more properties nearly everywhere,
-// but a client would never learn of them: they are spelling mistakes.
+// unknownProperties returns the paths of properties in an answer that the schema does not
+// have. The document allows additional properties nearly everywhere, but no client reads
+// undocumented ones: they are spelling mistakes.
 func unknownProperties(schema *openapi3.SchemaRef, body []byte) []string {
 	var value any
 	if err := json.Unmarshal(body, &value); err != nil {
@@ -47,7 +47,7 @@ func unknownIn(path string, schemas []*openapi3.SchemaRef, value any) []string {
 	return unknown
 }
 
-// flatten takes in what the schemas are made of.
+// flatten returns the schemas and the schemas in their allOf, oneOf and anyOf.
 func flatten(schemas []*openapi3.SchemaRef) []*openapi3.SchemaRef {
 	var flat []*openapi3.SchemaRef
 	for _, schema := range schemas {
@@ -79,7 +79,8 @@ func propertyOf(schemas []*openapi3.SchemaRef, name string) []*openapi3.SchemaRe
 	return properties
 }
 
-// isFree: labels and their like have no properties of their own.
+// isFree reports whether any property is allowed: labels, for example, have no documented
+// properties.
 func isFree(schemas []*openapi3.SchemaRef) bool {
 	return !slices.ContainsFunc(schemas, func(s *openapi3.SchemaRef) bool { return len(s.Value.Properties) > 0 })
 }

@@ -20,13 +20,12 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// shown is how many deviations of one Watch are printed.
+// shown is the number of deviations of one Watch that are printed.
 const shown = 10
 
-// Watch returns next with every call held against the document that Variable
-// names, and next itself if it names none. The test fails in its cleanup, so
-// call Watch before what closes the server is registered there. A document that
-// cannot be read is a failure, too.
+// Watch returns a handler that calls next and checks every call; next itself if Variable
+// is not set. Deviations fail the test in t.Cleanup, so call Watch before you register
+// the server's Close. A document that cannot be read fails the test, too.
 func Watch(t TB, next http.Handler) http.Handler {
 	t.Helper()
 	document, err := FromEnvironment()
@@ -46,8 +45,8 @@ func Watch(t TB, next http.Handler) http.Handler {
 	return document.Handler(next, found.add)
 }
 
-// FromEnvironment returns the document that Variable names, nil if it names
-// none. It is read once in a process.
+// FromEnvironment returns the document that Variable names; nil if it is not set. It
+// reads the document once in a process.
 var FromEnvironment = sync.OnceValues(func() (*Document, error) {
 	path := os.Getenv(Variable)
 	if path == "" {

@@ -5,7 +5,8 @@ package schema
 
 import "regexp"
 
-// Schemas of request bodies for what the catalogue seeds.
+// Schemas of request bodies for networks, security groups, key pairs, affinity groups and
+// images, as in the API document.
 var (
 	CreateNetwork = &Schema{kind: "object", required: []string{"name"}, properties: map[string]*Schema{
 		"dhcp": all(Boolean),
@@ -123,7 +124,7 @@ var (
 
 const patternSSHPublicKey = `^(ssh-rsa|ssh-ed25519|ecdsa-sha2-nistp(256|384|521))\s+[A-Za-z0-9+/]+[=]{0,3}(\s+.+)?\s*$`
 
-// Parts of them.
+// Schemas of parts of network requests.
 var (
 	CIDRv4          = &Schema{kind: "string", pattern: regexp.MustCompile(patternCIDRv4)}
 	CIDRv6          = &Schema{kind: "string", pattern: regexp.MustCompile(patternCIDRv6)}
@@ -132,7 +133,7 @@ var (
 	GatewayIPv6     = &Schema{kind: "string", nullable: true, pattern: regexp.MustCompile(patternIPv6)}
 	NameserversIPv4 = &Schema{kind: "array", maxItems: 3, items: IPv4}
 	NameserversIPv6 = &Schema{kind: "array", maxItems: 3, items: IPv6}
-	// ReadOnlyPlain is ReadOnly where the document wraps nothing.
+	// ReadOnlyPlain is ReadOnly for a property that the document does not wrap in allOf.
 	ReadOnlyPlain = &Schema{readOnly: true}
 )
 
@@ -140,7 +141,7 @@ func integerIn(min, max float64) *Schema {
 	return &Schema{kind: "integer", limits: &limits{min, max}}
 }
 
-// createFamily is one of the two ways to ask for a network's prefix.
+// createFamily is the schema of one of the two ways to ask for a network's prefix.
 func createFamily(how string, value *Schema, properties map[string]*Schema) *Schema {
 	properties[how], properties["vpcNetworkRangeId"] = value, UUID
 	return &Schema{kind: "object", required: []string{how}, properties: properties}

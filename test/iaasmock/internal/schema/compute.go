@@ -5,7 +5,8 @@ package schema
 
 import "regexp"
 
-// Schemas of the bodies that computeRoutes take, as in the API document.
+// Schemas of request bodies for actions on servers, volumes, snapshots and public IPs, as
+// in the API document.
 var (
 	RequestID = &Schema{kind: "string", minLength: 36, maxLength: 36, pattern: regexp.MustCompile(`^req-[0-9a-f]{32}$`)}
 

@@ -9,11 +9,11 @@ import (
 	"math"
 )
 
-// limits are a minimum and a maximum, both allowed.
+// limits are the smallest and the largest allowed number.
 type limits struct{ min, max float64 }
 
-// checkNumber checks a number against any kind of schema. The service reads all
-// of them as float64.
+// checkNumber checks a number against any kind of schema. STACKIT reads all numbers as
+// float64.
 func (s *Schema) checkNumber(number json.Number) *Violation {
 	value, err := number.Float64()
 	switch {

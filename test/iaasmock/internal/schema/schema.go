@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schema has the rules of request bodies, as the API document states them, and checks
-// values against them in the words of the real API.
+// Package schema has the schemas of request bodies in the API document and checks values
+// against them, with STACKIT's messages.
 //
-// The document is the source of every refusal here, and kin-openapi that of its words:
-// terraform-provider-stackit issue 1501 shows a 400 of the service that is the same to the
-// letter. The mock's tests hold both against recorded messages of kin-openapi and, with the
-// document at hand, against kin-openapi itself: each body with each of its values spoilt is
-// refused where the document refuses it, in the same words, and nowhere else.
+// The document is the source of every refusal here, kin-openapi the source of its
+// message: terraform-provider-stackit issue 1501 shows a 400 of STACKIT with exactly this
+// message. The mock's tests compare both with recorded messages of kin-openapi and, if
+// the document is available, with kin-openapi itself: each body with one value replaced
+// is refused with the same message if the document refuses it, and accepted otherwise.
 package schema
 
 import (
@@ -21,9 +21,9 @@ import (
 	"unicode/utf8"
 )
 
-// Schema is the part of OpenAPI that the API document uses for request bodies.
-// The real API checks bodies with kin-openapi and hands its messages through;
-// Check finds the same fault first and says the same.
+// Schema is the part of OpenAPI that the API document uses for request bodies. STACKIT
+// checks bodies with kin-openapi and answers with its messages; Check returns the same
+// first violation with the same message.
 type Schema struct {
 	kind       string // string, integer, boolean, object or array
 	properties map[string]*Schema
@@ -42,12 +42,14 @@ type Schema struct {
 	oneOf      []*Schema
 }
 
-// Violation is one violation; path leads from the schema checked to it.
+// Violation is a value that breaks a schema. path leads from the checked body to the
+// value.
 type Violation struct {
 	path   []string
 	reason string
-	// bare: the real message carries no dump of the schema. Messages are cut at
-	// the first dump, so what follows in a list shows only after a bare one.
+	// bare is true if kin-openapi's message has no dump of the schema. STACKIT cuts
+	// messages at the first dump, so that in a list only bare violations are followed by
+	// another one.
 	bare bool
 }
 
@@ -111,7 +113,7 @@ func (s *Schema) checkAllOf(value any) *Violation {
 	return alternatives(failed, " And ")
 }
 
-// alternatives joins what shows of several violations.
+// alternatives joins violations up to the first whose message STACKIT cuts.
 func alternatives(failed []*Violation, separator string) *Violation {
 	var reasons []string
 	bare := true
@@ -209,8 +211,8 @@ func (s *Schema) checkObject(value any) *Violation {
 	return nil
 }
 
-// Known leaves out what the schema does not have: the service takes such
-// properties, and forgets them.
+// Known returns the object without properties that the schema does not have: STACKIT
+// accepts and drops them.
 func (s *Schema) Known(object map[string]any) map[string]any {
 	kept := map[string]any{}
 	for name, value := range object {

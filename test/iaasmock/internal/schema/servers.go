@@ -3,11 +3,11 @@
 
 package schema
 
-// all wraps a schema the way the document wraps most properties; that shows in
-// the messages.
+// all wraps a schema in allOf, as the document does with most properties; the messages
+// show that.
 func all(s *Schema) *Schema { return &Schema{allOf: []*Schema{s}} }
 
-// Schemas of request bodies, as in the API document.
+// Schemas of request bodies for servers, NICs and volumes, as in the API document.
 var (
 	Networking = &Schema{oneOf: []*Schema{
 		{kind: "object", closed: true, properties: map[string]*Schema{"networkId": UUID}},

@@ -12,7 +12,7 @@ const (
 	patternGenericName = `^[A-Za-z0-9]+([ /._-]*[A-Za-z0-9]+)*$`
 	patternKeyPairName = `^[A-Za-z0-9@._-]*$`
 	patternMail        = `[a-z0-9-]+(?:\.[a-z0-9]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?`
-	// patternBase64 is how format byte is checked.
+	// patternBase64 is the pattern for format byte.
 	patternBase64 = `(^$|^[a-zA-Z0-9+/\-_]*=*$)`
 
 	patternIPv4 = `^\s*((([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])\.){3}([0-9]|[1-9][0-9]|1[0-9]{2}|2[0-4][0-9]|` +
@@ -39,8 +39,8 @@ const (
 		`3,3}(25[0-5]|(2[0-4]|1{0,1}[0-9]){0,1}[0-9])|([0-9a-fA-F]{1,4}:){1,4}:((25[0-5]|(2[0-4]|1{0,1}[0-9])` +
 		`{0,1}[0-9])\.){3,3}(25[0-5]|(2[0-4]|1{0,1}[0-9]){0,1}[0-9]))(\/((1(1[0-9]|2[0-8]))|([0-9][0-9])|([0-` +
 		`9])))?$`
-	// patternCIDR takes an IPv6 address without a length, as patternIP does:
-	// where the document wants one or the other, such an address is refused.
+	// patternCIDR matches an IPv6 address without a length, as patternIP does: where the
+	// document has oneOf the two, such an address is refused.
 	patternCIDR = patternCIDRv4 + "|" + patternCIDRv6
 )
 
@@ -63,7 +63,7 @@ var (
 	Boolean     = &Schema{kind: "boolean"}
 	Object      = &Schema{kind: "object"}
 
-	// ReadOnly refuses what is set, and null in the words for what it wraps.
+	// ReadOnly refuses any value; the message for null is that of allOf.
 	ReadOnly         = &Schema{readOnly: true, allOf: []*Schema{{}}}
 	UUIDs            = &Schema{kind: "array", items: UUID}
 	AllowedAddresses = &Schema{kind: "array", items: &Schema{oneOf: []*Schema{IP, CIDR}}}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package token is the mock's token endpoint: it knows service-account keys, exchanges signed
-// assertions for access tokens, and tells whose request carries one.
+// Package token is the mock's token endpoint: it knows service-account keys, exchanges
+// signed assertions for access tokens, and finds the project of an access token.
 package token
 
 import (
@@ -22,19 +22,20 @@ import (
 
 const jwtBearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-// Issuer knows the service-account keys and the tokens they got. It is safe for concurrent
-// use.
+// Issuer issues access tokens for the service-account keys that it knows, and checks
+// them. It is safe for concurrent use.
 type Issuer struct {
 	clock    clock.PassiveClock
 	lifetime time.Duration
-	// secret signs access tokens; another cloud's tokens are worthless here.
+	// secret signs access tokens. Each Issuer has its own, so that tokens of another one
+	// are invalid.
 	secret []byte
 
 	mu   sync.RWMutex
 	keys map[string]registered
 }
 
-// NewIssuer returns an Issuer whose tokens live that long.
+// NewIssuer returns an Issuer whose tokens are valid for lifetime.
 func NewIssuer(c clock.PassiveClock, lifetime time.Duration) *Issuer {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails, by its documentation
@@ -54,8 +55,8 @@ func (i *Issuer) key(kid string) (registered, bool) {
 	return key, ok
 }
 
-// Response is an answer of the token endpoint. The refresh token stays
-// empty: clients that see one go on with another grant.
+// Response is an answer of the token endpoint. The refresh token is always empty: clients
+// that get one use another grant next.
 type Response struct {
 	AccessToken  string `json:"access_token"`
 	ExpiresIn    int    `json:"expires_in"`
@@ -64,21 +65,21 @@ type Response struct {
 	TokenType    string `json:"token_type"`
 }
 
-// accessClaims are those of a STACKIT access token that clients look at.
+// accessClaims are the claims of a STACKIT access token that clients read.
 type accessClaims struct {
 	jwt.RegisteredClaims
 	Email     string `json:"email"`
 	ProjectID string `json:"stackit/project/project.id"`
 	KeyID     string `json:"kid"`
-	// ValidUntil is when the token really ends, in Unix seconds.
+	// ValidUntil is when the mock stops accepting the token, in Unix seconds.
 	ValidUntil int64 `json:"validUntil"`
 }
 
-// Flaw is what may be wrong with a token that is issued.
+// Flaw makes an issued token wrong on purpose.
 type Flaw struct {
-	// Skew is by how much the issuer's clock is ahead of the client's.
+	// Skew is how far the issuer's clock is ahead of the client's (negative: behind).
 	Skew time.Duration
-	// WithoutExpiry leaves out when the token expires.
+	// WithoutExpiry leaves out exp.
 	WithoutExpiry bool
 }
 
@@ -103,7 +104,7 @@ func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
 	key, err := i.verifyAssertion(form.Get("assertion"), flaw.Skew)
 	if err != nil {
 		// Source: RFC 7523, 3: an assertion has to be valid. The STACKIT SDK's
-		// core/clients/key_flow.go looks for the words about an unknown key. The 401 is the
+		// core/clients/key_flow.go matches on the message for an unknown key. The 401 is the
 		// mock's choice.
 		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
 	}
@@ -121,8 +122,8 @@ func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (register
 		kid, _ := token.Header["kid"].(string)
 		var ok bool
 		if key, ok = i.key(kid); !ok {
-			// Clients look for these words.
-			return nil, fmt.Errorf("Key with kid %s was not found", kid) //nolint:staticcheck // the service's own text
+			// Clients match on this text.
+			return nil, fmt.Errorf("Key with kid %s was not found", kid) //nolint:staticcheck // STACKIT's own text
 		}
 		return key.public, nil
 	},
@@ -155,8 +156,8 @@ func (i *Issuer) issue(key registered, flaw Flaw) (string, error) {
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(i.secret)
 }
 
-// Authenticate returns the project of the key behind a request's bearer token. What the
-// token says of its expiry is for clients: a Flaw may have made it wrong.
+// Authenticate returns the project of the request's bearer token. It ignores exp, which a
+// Flaw may have made wrong.
 func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if !strings.EqualFold(scheme, "Bearer") {

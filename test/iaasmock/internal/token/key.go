@@ -107,7 +107,7 @@ func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
 	return nil
 }
 
-// RevokeKey makes a key and every token it got worthless.
+// RevokeKey makes a key, and every token it got, invalid.
 func (i *Issuer) RevokeKey(keyJSON []byte) error {
 	var file keyFile
 	if err := json.Unmarshal(keyJSON, &file); err != nil {

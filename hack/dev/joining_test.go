@@ -66,7 +66,7 @@ func TestMakeStart(t *testing.T) {
 
 func write(t *testing.T, path string, content []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, content, 0o700); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(path, content, 0o700); err != nil {
 		t.Fatal(err)
 	}
 }

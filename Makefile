@@ -246,6 +246,14 @@ generated: ## Check that generated code is current.
 	@before=$$($(tree_state)) && $(GO) generate ./... && after=$$($(tree_state)) && \
 	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
+# What the proxy cannot be asked about is named, too.
+behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}
+.PHONY: outdated
+outdated: ## List dependencies and tools that are behind, and those that could not be asked about.
+	@$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .
+	@for module in $(filter-out .,$(MODULES)); do (cd $$module && \
+		$(GO) list -m -u -e -f '$(behind)' $$($(GO) list -f '{{.Module.Path}}' tool) | grep .) || :; done
+
 # Not part of verify: its answer depends on the day and on the network, not on the
 # commit alone.
 .PHONY: vulncheck

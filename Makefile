@@ -75,7 +75,7 @@ start: $(if $(CLUSTERS),start-inputs,start-join) $(if $(DLV),build-debug,build) 
 	@$(if $(CLUSTERS),set -- --control-kubeconfig="$(CONTROL_KUBECONFIG)" \
 		--target-kubeconfig="$(TARGET_KUBECONFIG)" --namespace="$(CONTROL_NAMESPACE)" \
 		--leader-elect=$(LEADER_ELECT) --v=3,. $(JOIN)); \
-	exec $(SIDECAR_PATH) "$$@" $(ARGS)
+	echo "Starting $(SIDECAR_PATH) $$*"; exec $(SIDECAR_PATH) "$$@" $(ARGS)
 
 need = $(if $($(1)),,$(error $(1) is not set: $(2)))
 
@@ -115,7 +115,7 @@ test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integr
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests, run in full without it.
-LARGE_PKGS := ./pkg/provider ./test/simulation ./test/load
+LARGE_PKGS := ./pkg/provider ./test/iaasmock ./test/simulation ./test/load
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
@@ -128,7 +128,7 @@ test-full:
 PROCS ?= 4
 .PHONY: test-e2e
 test-e2e: $(BIN)/ginkgo race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
-	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --timeout=60m \
+	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 
 .PHONY: test-localenv

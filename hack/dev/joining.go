@@ -41,6 +41,7 @@ func leaveJoinFile(env *localenv.Env, sidecar string) (remove func(), err error)
 // has a sidecar; the sidecar's environment; its flags, as the script's arguments.
 func joinScript(pid int, sidecar string, args, variables []string) []byte {
 	script := fmt.Sprintf("# How make start joins the environment of make dev.\npid=%d sidecar=%s\n", pid, sidecar)
+	script += "unset STACKIT_API_ENDPOINT STACKIT_NO_AUTH\n" // the caller's
 	for _, variable := range variables {
 		name, value, _ := strings.Cut(variable, "=")
 		script += fmt.Sprintf("export %s=%s\n", name, quote(value))

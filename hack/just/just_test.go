@@ -87,7 +87,7 @@ func TestArgumentsReachMake(t *testing.T) {
 		},
 		"variables, one with a space": {
 			args: []string{"start", "-n", "CONTROL_KUBECONFIG=/a b", "TARGET_KUBECONFIG=none", "CONTROL_NAMESPACE=shoot--x"},
-			want: `bin/machine-controller --control-kubeconfig="/a b"`,
+			want: `set -- --control-kubeconfig="/a b" --target-kubeconfig="none"`,
 		},
 	}
 	for name, test := range tests {

@@ -166,7 +166,7 @@ func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Ti
 		case <-tell.C:
 			m.progress(fmt.Sprintf("%s: %d machines, %d of them Running with %s", p.name, c.machines, c.running, p.class))
 		case <-ctx.Done():
-			return done, settled, context.Cause(ctx)
+			return done, settled, fmt.Errorf("%w: %+v, %d servers", context.Cause(ctx), c, len(m.env.Cloud().Servers()))
 		case <-m.env.Done():
 			return done, settled, m.env.Err()
 		}

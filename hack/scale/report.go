@@ -37,8 +37,12 @@ func (r *result) table(floor *result) string {
 	row("", func(p phaseResult) string { return p.Name })
 	row("time to all (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Took) })
 	if floor != nil {
-		row("  of the floor (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", floor.took(p.Name)) })
-		row("  times the floor", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Took/floor.took(p.Name)) })
+		// It may not have rolled.
+		number := func(format string, value float64) string {
+			return strings.ReplaceAll(fmt.Sprintf(format, value), "NaN", "-")
+		}
+		row("  of the floor (s)", func(p phaseResult) string { return number("%.1f", floor.took(p.Name)) })
+		row("  times the floor", func(p phaseResult) string { return number("%.2f", p.Took/floor.took(p.Name)) })
 	}
 	row("nothing left over after (s)", func(p phaseResult) string { return fmt.Sprintf("%.1f", p.Settled) })
 	row("servers made", func(p phaseResult) string { return fmt.Sprint(p.ServersCreated) })

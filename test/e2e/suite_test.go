@@ -50,6 +50,11 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "End to end")
 }
 
+// The limits of the specs do not include what is built the first time.
+var _ = BeforeSuite(func(ctx SpecContext) {
+	Expect(localenv.Build(ctx, localenv.WithProgressWriter(GinkgoWriter))).To(Succeed())
+}, NodeTimeout(15*time.Minute))
+
 // shared is the environment of the specs that need nothing special: one in each of
 // Ginkgo's processes, from the first spec that asks for it to the end of the suite.
 var shared struct {
@@ -165,14 +170,16 @@ func newCluster(env *localenv.Env) *cluster {
 	for part, logs := range controllerLogs(env) {
 		c.logged[part] = len(logs)
 	}
+	DeferCleanup(func() { // after the next one, whose failures need the logs as well
+		if CurrentSpecReport().Failed() {
+			c.showLogs()
+		}
+	})
 	DeferCleanup(c.deleteEverything, NodeTimeout(5*time.Minute))
 	return c
 }
 
 func (c *cluster) deleteEverything(ctx SpecContext) {
-	if CurrentSpecReport().Failed() {
-		c.showLogs()
-	}
 	c.expectNoSecrets(ctx)
 
 	inNamespace := client.InNamespace(c.env.Namespace())

@@ -145,7 +145,7 @@ func (p *addressPool) take(wanted string) (string, error) {
 		return p.takeThis(wanted)
 	}
 	for start, addr := p.next, p.next; ; {
-		free := !p.used[addr]
+		free := !p.isTaken(addr)
 		candidate := addr
 		if addr = addr.Next(); addr.Compare(p.last) > 0 {
 			addr = p.first
@@ -165,12 +165,15 @@ func (p *addressPool) takeThis(wanted string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if p.used[addr] {
+	if p.isTaken(addr) {
 		return "", addressInUse(wanted)
 	}
 	p.used[addr] = true
 	return addr.String(), nil
 }
+
+// isTaken reports whether the address is a NIC's or the gateway's.
+func (p *addressPool) isTaken(addr netip.Addr) bool { return p.used[addr] || addr == p.gateway }
 
 func (p *addressPool) release(address string) {
 	if p == nil || address == "" {

@@ -87,15 +87,10 @@ func (p *addressPool) currentGateway() netip.Addr {
 	return p.gateway
 }
 
-// setGateway sets the gateway and reserves its address; the old one is free again.
+// setGateway sets the gateway, whose address no NIC gets; the old one is free again.
 func (p *addressPool) setGateway(address netip.Addr) {
-	if p == nil || address == p.gateway {
-		return
-	}
-	delete(p.used, p.gateway)
-	p.gateway = address
-	if address.IsValid() {
-		p.used[address] = true
+	if p != nil {
+		p.gateway = address
 	}
 }
 

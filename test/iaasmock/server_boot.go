@@ -112,7 +112,7 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 // sourceSize finds the source of a volume and returns the smallest size of the volume in
 // GB. problem says why no volume can be made from it.
 func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string, err *apiError) {
-	var found bool
+	var found, broken bool
 	switch kind {
 	case sourceImage:
 		var image *Image
@@ -125,16 +125,20 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 	case sourceSnapshot:
 		var snapshot *Snapshot
 		if snapshot, found = c.findSnapshot(r, id); found {
-			size = snapshot.Size
+			size, broken = snapshot.Size, snapshot.Status == SnapshotError
 		}
 	case sourceVolume:
 		var volume *Volume
 		if volume, found = c.findVolume(r, id); found {
-			size = volume.Size
+			size, broken = volume.Size, volume.Status == VolumeError
 		}
 	}
-	if !found {
+	switch {
+	case !found:
 		return 0, kind + " " + id + " not found.", c.unconfirmed(noSuch(kind))
+	case broken:
+		return size, kind + " " + id + " is in ERROR.", nil
+	default:
+		return size, "", nil
 	}
-	return size, "", nil
 }

@@ -155,7 +155,9 @@ func (o *serverCreation) resolveSecurityGroups() *apiError {
 			}
 			continue
 		}
-		o.server.SecurityGroups = append(o.server.SecurityGroups, group.ID)
+		if !slices.Contains(o.server.SecurityGroups, group.ID) {
+			o.server.SecurityGroups = append(o.server.SecurityGroups, group.ID)
+		}
 	}
 	return nil
 }

@@ -66,7 +66,7 @@ func (c *Cloud) getSnapshot(r *request) (view any, err *apiError) {
 }
 
 // createSnapshot makes a snapshot that is AVAILABLE at once. The volume may be attached.
-// The snapshot of an unknown volume is in ERROR.
+// The snapshot of an unknown volume, or of one in ERROR, is in ERROR.
 func (c *Cloud) createSnapshot(r *request) (view any, err *apiError) {
 	var payload struct {
 		VolumeID    string         `json:"volumeId"`
@@ -89,6 +89,9 @@ func (c *Cloud) createSnapshot(r *request) (view any, err *apiError) {
 				return
 			}
 			volume, status = &Volume{ID: payload.VolumeID}, SnapshotError
+		}
+		if volume.Status == VolumeError {
+			status = SnapshotError
 		}
 		if err = c.allowSnapshot(r.project(), r.region(), volume.Size); err != nil {
 			return

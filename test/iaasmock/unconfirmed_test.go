@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -206,5 +207,46 @@ func TestAcceptedUnlessUnconfirmedRefusals(t *testing.T) {
 				t.Error(wrong)
 			}
 		})
+	}
+}
+
+// What is made from something in ERROR is in ERROR.
+func TestBrokenSources(t *testing.T) {
+	m := openMock(t)
+	snapshot := m.want(201, "POST", inRegion+"/snapshots", object{"volumeId": nothing})
+	if snapshot["status"] != iaasmock.SnapshotError {
+		t.Fatalf("the snapshot is %v", snapshot)
+	}
+	source := object{"type": "snapshot", "id": snapshot["id"]}
+	volume := m.want(201, "POST", inRegion+"/volumes", object{"availabilityZone": "eu01-1", "size": 20, "source": source})
+	if volume["status"] != iaasmock.VolumeError {
+		t.Errorf("the volume is %v", volume)
+	}
+	if again := m.want(201, "POST", inRegion+"/snapshots", object{"volumeId": volume["id"]}); again["status"] != iaasmock.SnapshotError {
+		t.Errorf("the snapshot of the volume is %v", again)
+	}
+	server := m.want(201, "POST", inRegion+"/servers", serverBody(object{"bootVolume": object{"size": 20, "source": source}}))
+	m.clock.Step(time.Minute)
+	if got := m.want(200, "GET", inRegion+"/servers/"+server["id"].(string), nil); got["status"] != iaasmock.StatusError {
+		t.Errorf("the server is %v", got)
+	}
+}
+
+// A gateway's address is nobody else's, wherever the gateway was before.
+func TestAGatewayMovesToANICsAddressAndBack(t *testing.T) {
+	m := openMock(t)
+	path := m.made(202, networks, object{"name": "mine", "ipv4": object{"prefix": "10.77.0.0/28"}})
+	m.want(201, "POST", path+"/nics", object{"ipv4": "10.77.0.7"})
+	for _, gateway := range []string{"10.77.0.7", "10.77.0.1"} {
+		m.want(202, "PATCH", path, object{"ipv4": object{"gateway": gateway}})
+	}
+	m.want(409, "POST", path+"/nics", object{"ipv4": "10.77.0.7"})
+}
+
+func TestAGroupByNameAndID(t *testing.T) {
+	m := openMock(t)
+	m.want(201, "POST", inRegion+"/servers", serverBody(object{"securityGroups": []string{"workers", iaasmock.DefaultSecurityGroupID}}))
+	if groups := m.cloud.Servers()[0].SecurityGroups; !cmp.Equal(groups, []string{iaasmock.DefaultSecurityGroupID}) {
+		t.Errorf("its groups are %v", groups)
 	}
 }

@@ -78,6 +78,10 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	return e, nil
 }
 
+// Build makes what Start needs, which takes minutes the first time, and starts nothing:
+// for tests whose own time limits are not to include that.
+func Build(ctx context.Context, opts ...Option) error { return newEnv(newSettings(opts)).build(ctx) }
+
 func newEnv(s settings) *Env {
 	return &Env{
 		settings:  s,

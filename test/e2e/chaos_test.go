@@ -9,13 +9,11 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -142,7 +140,8 @@ func (u *chaosUser) atRest(ctx context.Context) error {
 			return fmt.Errorf("deployment %s has %d machines, %d are wanted", name, pools[name], pool.replicas)
 		}
 	}
-	nodes, err := u.nodes(ctx)
+	nodes, stray, err := u.nodes(ctx)
+	u.strayNodes += stray
 	if err != nil {
 		return err
 	}
@@ -154,26 +153,4 @@ func (u *chaosUser) atRest(ctx context.Context) error {
 			all, len(machines), len(servers), nodes, extra)
 	}
 	return nil
-}
-
-// nodes counts those of servers, and deletes the others, as the cloud controller
-// manager does: a Machine that is deleted before the manager has noted the name of
-// its Node leaves the Node behind.
-func (u *chaosUser) nodes(ctx context.Context) (count int, err error) {
-	var nodes corev1.NodeList
-	if err := u.List(ctx, &nodes); err != nil {
-		return 0, err
-	}
-	for i := range nodes.Items {
-		id := strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "stackit://")
-		if _, ok := u.env.Cloud().Server(id); ok {
-			count++
-			continue
-		}
-		if err := u.Delete(ctx, &nodes.Items[i]); err != nil {
-			return 0, err
-		}
-		u.strayNodes++
-	}
-	return count, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -185,8 +184,10 @@ var _ = Describe("When lists lag behind for longer than servers boot", longest, 
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(count))
 		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(count))
 		verify()
-		var nodes corev1.NodeList
-		Expect(c.List(ctx, &nodes)).To(Succeed())
-		Expect(nodes.Items).To(HaveLen(count))
+		// Machines of the surplus may have gone before their Nodes came.
+		Eventually(ctx, func(ctx context.Context) (int, error) {
+			nodes, _, err := c.nodes(ctx)
+			return nodes, err
+		}).WithTimeout(upTimeout).WithPolling(poll).Should(Equal(count))
 	}, SpecTimeout(12*time.Minute))
 })

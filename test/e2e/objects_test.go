@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
@@ -136,6 +137,28 @@ func change[Object client.Object](ctx context.Context, c *cluster, object Object
 	before := object.DeepCopyObject().(client.Object)
 	mutate()
 	Expect(c.Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
+}
+
+// nodes counts the Nodes of servers, and deletes the others, as the cloud controller
+// manager does: a Machine that is deleted before the manager has noted the name of its
+// Node leaves the Node behind.
+func (c *cluster) nodes(ctx context.Context) (count, stray int, err error) {
+	var nodes corev1.NodeList
+	if err := c.List(ctx, &nodes); err != nil {
+		return 0, 0, err
+	}
+	for i := range nodes.Items {
+		id := strings.TrimPrefix(nodes.Items[i].Spec.ProviderID, "stackit://")
+		if _, ok := c.env.Cloud().Server(id); ok {
+			count++
+			continue
+		}
+		if err := c.Delete(ctx, &nodes.Items[i]); err != nil {
+			return 0, stray, err
+		}
+		stray++
+	}
+	return count, stray, nil
 }
 
 // machines that exist in the namespace.

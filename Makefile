@@ -108,10 +108,11 @@ build: ## Build the sidecar: bin/machine-controller, static and trimmed.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits, so it runs side by side.
+# What needs a control plane mostly waits: the other two run one after the other beside
+# the end-to-end tests.
 .PHONY: test
 test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integration.
-	@$(MAKE) -j3 test-e2e test-localenv test-integration
+	@$(MAKE) -j2 test-e2e test-localenv test-integration
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests, run in full without it.

@@ -115,7 +115,8 @@ test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integr
 	@$(MAKE) -j2 test-e2e test-localenv test-integration
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
-# large there is small. LARGE_PKGS, which have such tests, run in full without it.
+# large there is small. LARGE_PKGS, which have such tests or time something, run in full
+# without it.
 LARGE_PKGS := ./pkg/provider ./test/iaasmock ./test/simulation ./test/load
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.

@@ -50,9 +50,8 @@ func openBrowser(url string) *browser {
 	ctx, _ := chromedp.NewContext(allocator)
 	DeferCleanup(func() error { return chromedp.Cancel(ctx) }) // returns when Chromium has ended
 	b := &browser{ctx: ctx}
-	chromedp.ListenTarget(ctx, b.note)
-	// The first Run starts Chromium, and its context must outlive the action.
-	Expect(chromedp.Run(ctx, log.Enable())).To(Succeed(), "starting Chromium")
+	// What comes first starts Chromium, and its context must outlive the call.
+	Expect(chromedp.Listen(ctx, b.note)).To(Succeed(), "starting Chromium")
 	b.do(chromedp.Navigate(url))
 	DeferCleanup(func() {
 		b.mu.Lock()
@@ -99,25 +98,34 @@ func (b *browser) note(event any) {
 	defer b.mu.Unlock()
 	switch event := event.(type) {
 	case *runtime.EventExceptionThrown:
-		b.complaints = append(b.complaints, event.ExceptionDetails.Error())
+		failure := chromedp.ExceptionError{ExceptionDetails: event.ExceptionDetails}
+		b.complaints = append(b.complaints, failure.Error())
 	case *log.EventEntryAdded:
-		if event.Entry.Level == log.LevelError {
+		if event.Entry.Level == log.EntryLevelError {
 			b.complaints = append(b.complaints, fmt.Sprintf("%s %s", event.Entry.Text, event.Entry.URL))
 		}
 	}
 }
 
-func (b *browser) do(actions ...chromedp.Action) {
+func (b *browser) do(steps ...chromedp.Action[chromedp.Void]) {
+	GinkgoHelper()
+	ask(b, chromedp.Steps(steps...))
+}
+
+// ask does an action that has an answer.
+func ask[T any](b *browser, action chromedp.Action[T]) T {
 	GinkgoHelper()
 	ctx, cancel := context.WithTimeout(b.ctx, actionTimeout)
 	defer cancel()
-	Expect(chromedp.Run(ctx, actions...)).To(Succeed())
+	answer, err := chromedp.Run(ctx, action)
+	Expect(err).NotTo(HaveOccurred())
+	return answer
 }
 
 // click clicks as a mouse does: on what is in sight.
 func (b *browser) click(selector string) {
 	GinkgoHelper()
-	b.do(chromedp.Click(selector, chromedp.ByQuery, chromedp.NodeVisible))
+	b.do(chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible))
 }
 
 // press types a key, such as kb.Tab.
@@ -129,9 +137,7 @@ func (b *browser) press(key string) {
 // read evaluates an expression in the page.
 func read[T any](b *browser, expression string) T {
 	GinkgoHelper()
-	var value T
-	b.do(chromedp.Evaluate(expression, &value))
-	return value
+	return ask(b, chromedp.Evaluate[T](expression))
 }
 
 // text is what an element shows.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 	. "github.com/onsi/ginkgo/v2"
@@ -101,7 +102,7 @@ var _ = Describe("The page of the mock's console", func() {
 			GinkgoHelper()
 			Eventually(ctx, func() bool { return read[bool](page, expression) }).WithTimeout(actionTimeout).Should(BeTrue(), expression)
 		}
-		page.do(chromedp.Focus(".row", chromedp.ByQuery))
+		page.do(chromedp.Focus(chromedp.CSS(".row")))
 		page.press(kb.ArrowDown)
 		focusOn(`document.activeElement.dataset.name === 'server-1'`)
 		page.press(kb.Enter)
@@ -117,14 +118,12 @@ var _ = Describe("The page of the mock's console", func() {
 		id := m.add(ctx, "server-0", "small")
 		page := m.open(ctx, 1)
 		page.click(rowOf(id))
-		var nodes []*accessibility.Node
-		page.do(chromedp.ActionFunc(func(ctx context.Context) (err error) {
-			nodes, err = accessibility.GetFullAXTree().Do(ctx)
-			return err
-		}))
+		tree := ask(page, func(ctx context.Context, tab *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
+			return cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
+		})
 		operable := map[string]bool{`"button"`: true, `"textbox"`: true, `"searchbox"`: true, `"spinbutton"`: true, `"combobox"`: true, `"link"`: true, `"region"`: true}
 		seen := 0
-		for _, node := range nodes {
+		for _, node := range tree.Nodes {
 			if node.Ignored || node.Role == nil || !operable[string(node.Role.Value)] {
 				continue
 			}
@@ -141,7 +140,7 @@ var _ = Describe("The page of the mock's console", func() {
 		id, other := m.add(ctx, "server-0", `<b id=injected>small</b>`), m.add(ctx, "server-1", "small")
 		page := m.open(ctx, 2)
 		page.click(rowOf(id))
-		page.do(chromedp.SetValue("#fail-message", evil, chromedp.ByQuery))
+		page.do(chromedp.SetValue(chromedp.CSS("#fail-message"), evil))
 		page.click(`#details-actions [type="submit"]`)
 		page.expectText(ctx, rowOf(id), And(ContainSubstring(iaasmock.StatusError), ContainSubstring(evil)))
 		page.expectText(ctx, "#details-body", ContainSubstring(evil))
@@ -171,8 +170,8 @@ var _ = Describe("The page of the mock's console", func() {
 				` group.querySelector('h4').textContent + ' ' + group.querySelectorAll('.row').length)`)
 		}
 		Expect(groups()).To(Equal([]string{clusterName + "/large 1", clusterName + "/small 2"}))
-		page.do(chromedp.SetValue("#group-by", "team, */cluster", chromedp.ByQuery),
-			chromedp.Evaluate(`document.querySelector('#group-by').dispatchEvent(new Event('change'))`, nil))
+		page.do(chromedp.SetValue(chromedp.CSS("#group-by"), "team, */cluster"),
+			chromedp.Evaluate[chromedp.Void](`document.querySelector('#group-by').dispatchEvent(new Event('change'))`))
 		Expect(groups()).To(Equal([]string{"no label/" + clusterName + " 3"}))
 		page.do(chromedp.Reload())
 		page.expectRows(ctx, actionTimeout, HaveLen(3))
@@ -205,7 +204,7 @@ var _ = Describe("The page of the mock's console", func() {
 		Expect(m.cloud.SetServerStatus(last, iaasmock.StatusError, "no luck")).To(Succeed())
 		page.expectText(ctx, rowOf(last), ContainSubstring("no luck"))
 		Expect(read[bool](page, `[...document.querySelectorAll('.row')].every((row) => row.drawnOnce)`)).To(BeTrue())
-		page.do(chromedp.SetValue("#find", "class-1", chromedp.ByQuery))
+		page.do(chromedp.SetValue(chromedp.CSS("#find"), "class-1"))
 		took := read[float64](page, `(() => {
 			const start = performance.now();
 			document.querySelector('#find').dispatchEvent(new Event('input', { bubbles: true }));

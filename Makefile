@@ -27,12 +27,13 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 GO_DIRS := $(wildcard cmd pkg test hack)
 MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
 
-# What needs a control plane is none of the unit tests.
+# What needs a control plane is none of the unit tests. What takes longest is in test/ and
+# begins first.
 E2E_PKG      := ./test/e2e
 LOCALENV_PKG := ./test/localenv
 SUITE_PKG    := ./test/integration/controller
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
-	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller)(/|$$)')
+	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -116,15 +117,15 @@ test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integr
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
-# without it.
-LARGE_PKGS := ./pkg/provider ./test/iaasmock ./test/simulation ./test/load
+# without it. So do those that hold requests against the API document (IAAS_OPENAPI).
+LARGE_PKGS := ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
-	@$(unit_pkgs); $(GO) test $(RACE) -short -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+	@$(unit_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
 test-full:
-	@$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
+	@$(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
 
 # Specs mostly wait for the manager's fixed steps: four processes keep two cores busy.
 PROCS ?= 4
@@ -149,7 +150,7 @@ race-note:
 SEEDS ?= 2000
 .PHONY: simulate
 simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
-	$(GO) test ./test/simulation -timeout 10m -seeds $(SEEDS) $(TESTFLAGS)
+	$(GO) test ./test/simulation -timeout 10m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
 
 LOADTIME ?= 10m
 SOAKTIME ?= 0
@@ -205,8 +206,12 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: check
-check: lint tidy ## What to run while you edit: lint, tidy, and the unit tests in short mode.
-	@$(unit_pkgs); $(GO) test -short $(TESTFLAGS) $$pkgs
+check: ## What to run while you edit: lint, tidy, and the unit tests in short mode.
+	@$(MAKE) -j2 check-code check-tests
+.PHONY: check-code check-tests
+check-code: lint tidy
+check-tests:
+	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
 
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.

@@ -99,7 +99,7 @@ func TestValidationKnowsTheAPIsRules(t *testing.T) {
 				try(fmt.Sprintf("single-%s-%d", strings.ToLower(field), i), func(spec map[string]any) { spec[field] = value })
 			}
 		}
-		for i := range 300 {
+		for i := range many(300) {
 			try(fmt.Sprintf("mixed-%d", i), func(spec map[string]any) {
 				for range 1 + random.IntN(3) {
 					field := names[random.IntN(len(names))]
@@ -107,7 +107,7 @@ func TestValidationKnowsTheAPIsRules(t *testing.T) {
 				}
 			})
 		}
-		if asked < 300 || refused < 50 {
+		if asked < many(300) || refused < many(50) {
 			t.Errorf("%d calls were made, and %d specs refused without any: too few to show something", asked, refused)
 		}
 	})

@@ -18,11 +18,11 @@ const (
 	perPool     = 50
 )
 
-// fullCloud holds 5,000 servers in pools of 50, each with a disk and a NIC.
-func fullCloud(tb testing.TB) *iaasmock.Cloud {
+// fullCloud holds servers in pools of 50, each with a disk and a NIC.
+func fullCloud(tb testing.TB, servers int) *iaasmock.Cloud {
 	tb.Helper()
 	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(0))
-	for i := range fullServers {
+	for i := range servers {
 		call(tb, cloud, http.MethodPost, "/servers", poolServer(i))
 	}
 	cloud.ResetCalls()
@@ -49,13 +49,13 @@ func call(tb testing.TB, cloud *iaasmock.Cloud, method, path, body string) *http
 	return response
 }
 
-// poolList lists 50 of the 5,000.
-const poolList = "/servers?label_selector=kubernetes.io%2Fcluster%3Done%2Ckubernetes.io%2Fmachineclass%3Dpool42"
+// poolList lists 50 of many.
+const poolList = "/servers?label_selector=kubernetes.io%2Fcluster%3Done%2Ckubernetes.io%2Fmachineclass%3Dpool7"
 
 // BenchmarkCalls shows what a call costs with 5,000 servers, without the
 // network: the mock must not be what limits a test.
 func BenchmarkCalls(b *testing.B) {
-	cloud := fullCloud(b)
+	cloud := fullCloud(b, fullServers)
 	server := cloud.Servers()[2500]
 	for name, path := range map[string]string{
 		"get": "/servers/" + server.ID, "get-details": "/servers/" + server.ID + "?details=true",
@@ -81,7 +81,7 @@ func BenchmarkCalls(b *testing.B) {
 // BenchmarkRequests is what the driver does most, over HTTP by many clients at
 // once, with a token: three reads of a server, one list of a pool.
 func BenchmarkRequests(b *testing.B) {
-	cloud := fullCloud(b)
+	cloud := fullCloud(b, fullServers)
 	api := httptest.NewServer(cloud)
 	defer api.Close()
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}

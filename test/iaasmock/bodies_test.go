@@ -122,7 +122,15 @@ func TestEveryDeviationOfABody(t *testing.T) {
 		t.Run(strings.ReplaceAll(row.method+" "+strings.TrimPrefix(path, inRegion), "/", "_"), func(t *testing.T) {
 			m := openMock(t)
 			accepted := 0
-			for _, body := range append(deviations(row.body), row.body) {
+			step := 1
+			if testing.Short() {
+				step = 4
+			}
+			tried := []any{row.body}
+			for some := range slices.Chunk(deviations(row.body), step) {
+				tried = append(tried, some[0])
+			}
+			for _, body := range tried {
 				status, answer := m.do(row.method, path, body)
 				if status >= 500 || status >= 400 && (answer["code"] != float64(status) || answer["msg"] == "") {
 					t.Errorf("%v was answered with %d %v", body, status, answer)

@@ -19,15 +19,15 @@ import (
 
 var (
 	oneSeed = flag.Uint64("seed", 0, "run this seed only; with -v, show what happened")
-	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 150, with -short 20")
-	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means all, with -short every 40th")
+	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 50, with -short 5")
+	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means every 4th, with -short every 80th")
 	soak    = flag.Bool("soak", false, "run seeds from the clock until something is found, or -timeout")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	setDefault(seeds, 150, 20)
-	setDefault(nth, 1, 40)
+	setDefault(seeds, 50, 5)
+	setDefault(nth, 4, 80)
 	ListenToLogs()
 	simulationKeys() // outside of any bubble
 	secrets()
@@ -86,9 +86,12 @@ func TestSeeds(t *testing.T) {
 	}
 }
 
-// TestEveryPreset lets each preset of the mock hold for a while.
+// TestEveryPreset lets each preset of the mock hold for a while; in short mode every third.
 func TestEveryPreset(t *testing.T) {
-	for _, preset := range iaasmock.Presets() {
+	for i, preset := range iaasmock.Presets() {
+		if testing.Short() && i%3 > 0 {
+			continue
+		}
 		t.Run(preset.Name, func(t *testing.T) {
 			t.Parallel()
 			goOn(t)
@@ -141,7 +144,11 @@ func report(t *testing.T, plan *Plan, result Result, again string) {
 // list, for the next read or for the end of a Retry-After, or a crash or the end of a
 // pause concerns all at once, which goes on first is the scheduler's choice.
 func TestASeedRepeatsItself(t *testing.T) {
-	for seed := range uint64(20) {
+	count := uint64(20)
+	if testing.Short() {
+		count = 4
+	}
+	for seed := range count {
 		plan := NewPlan(seed + 1)
 		plan.Clusters, plan.Machines, plan.Crashes, plan.Odds.CrashAtAnswer, plan.Odds.CrashAtRequest = 1, 1, 0, 0, 0
 		plan.Pauses, plan.Odds.Pause, plan.Collects = 0, 0, false

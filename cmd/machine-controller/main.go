@@ -12,6 +12,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app/options"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"golang.org/x/time/rate"
 	"k8s.io/component-base/cli/flag"
@@ -63,6 +64,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	if config.NoAuth {
 		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
 	}
+	showBuildInfo(prometheus.DefaultRegisterer)
 	klog.InfoS("Starting machine-controller for STACKIT", "version", buildVersion(), "apiEndpoint", config.Endpoint)
 	sessions := &spi.PluginSPIImpl{
 		Config:    config,
@@ -74,5 +76,6 @@ func run(server *options.MCServer, own *driverOptions) error {
 		provider.WithSettle(own.settle),
 		provider.WithStrictProviderSpec(own.strictSpec),
 		provider.WithActingSince(actingSince(server.LeaderElection)),
+		provider.WithMetrics(prometheus.DefaultRegisterer),
 	))
 }

@@ -3,7 +3,11 @@
 
 package main
 
-import "runtime/debug"
+import (
+	"runtime/debug"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 // version overrides the build's own, for builds without a git checkout:
 // -ldflags "-X main.version=v1.2.3".
@@ -22,4 +26,12 @@ func buildVersion() string {
 		return info.Main.Version
 	}
 	return "devel"
+}
+
+// showBuildInfo shows the version as a metric.
+func showBuildInfo(registerer prometheus.Registerer) {
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stackit_build_info", Help: "Always 1, with the version of this sidecar.",
+		ConstLabels: prometheus.Labels{"version": buildVersion()},
+	}, func() float64 { return 1 }))
 }

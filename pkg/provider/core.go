@@ -32,6 +32,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	if err != nil {
 		return nil, create.failed(ctx, server, err)
 	}
+	c.meters.ready(c.class, server.id)
 	return &driver.CreateMachineResponse{
 		ProviderID: providerid.Format(c.projectID, server.id), NodeName: c.machine, Addresses: addresses,
 	}, nil

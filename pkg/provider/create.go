@@ -180,6 +180,7 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error)
 		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
 		for _, other := range servers[i+1:] {
 			err := c.client.DeleteServer(ctx, other.ID)
+			c.meters.duplicate(err)
 			klog.InfoS("Deleting a second server of a machine", "machine", c.machine, "server", other.ID, "status", other.Status, "err", err)
 		}
 		return kept, nil

@@ -23,7 +23,11 @@ func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
 		if err != nil {
 			return err
 		}
-		return c.deleteServers(ctx, server)
+		err = c.deleteServers(ctx, server)
+		if staying, _ := withoutDeleting(server); onlyNamed && err == nil && len(staying) > 0 {
+			c.meters.orphans.Inc()
+		}
+		return err
 	}
 	named := []string{c.serverID} // read once, whatever was proved before this call
 	toDelete := func(ctx context.Context, notBefore time.Time) (observation, error) {
@@ -90,10 +94,18 @@ func (c *call) ownServer(ctx context.Context, serverID string, byID bool) ([]Ser
 func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 	var errs []error
 	var removals []*removal
+	staying := 0
 	for i := range servers {
 		r := c.newRemoval(&servers[i])
-		// A server that is being deleted may be stuck: asking again does no harm.
-		if err := r.sendDelete(ctx); err != nil && !servers[i].isDeleting() {
+		err := r.sendDelete(ctx)
+		if servers[i].isDeleting() { // it may be stuck: asking again does no harm
+			removals = append(removals, r)
+			continue
+		}
+		if staying++; staying > 1 {
+			c.meters.duplicate(err)
+		}
+		if err != nil {
 			errs = append(errs, err)
 			continue
 		}

@@ -89,6 +89,7 @@ func serverFromSDK(server *iaas.Server) *Server {
 		Name:         server.Name,
 		Status:       server.GetStatus(),
 		ErrorMessage: withoutMisleadingWords(server.GetErrorMessage()),
+		MachineType:  server.MachineType,
 		Labels:       stringValues(server.Labels),
 		CreatedAt:    server.GetCreatedAt(),
 	}

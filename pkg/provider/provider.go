@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
@@ -47,8 +48,11 @@ type Provider struct {
 	strictSpec bool
 	// actingSince tells since when this process alone acts; nil if nobody knows.
 	actingSince func() time.Time
+	// registerer shows the meters; nil if nobody looks.
+	registerer prometheus.Registerer
 
 	setup     sync.Once
+	meters    *meters
 	ledger    *ledger.Ledger
 	exhausted *exhaustion
 	// firstCall is when this process was called first.
@@ -95,11 +99,24 @@ func WithClock(clock clock.Clock) Option {
 	return func(p *Provider) { p.clock = clock }
 }
 
+// WithMetrics shows the driver's own metrics through the registerer, which must not show
+// another Provider's. kubernetes/monitoring/README.md says what they mean.
+func WithMetrics(registerer prometheus.Registerer) Option {
+	return func(p *Provider) { p.registerer = registerer }
+}
+
 // NewProvider returns the driver, a *Provider, over the sessions of i.
 func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Driver {
 	p := &Provider{SPI: i}
 	for _, option := range options {
 		option(p)
+	}
+	if p.clock == nil {
+		p.clock = clock.RealClock{}
+	}
+	p.meters = newMeters(p.clock)
+	if p.registerer != nil {
+		p.registerer.MustRegister(p.meters)
 	}
 	return p
 }
@@ -114,6 +131,9 @@ func (p *Provider) init() {
 			settle := DefaultSettle
 			p.settle = &settle
 		}
+		if p.meters == nil {
+			p.meters = newMeters(p.clock)
+		}
 		p.ledger = ledger.New(p.clock, *p.settle)
 		p.exhausted = recent.New[classKey, exhausted](p.clock, exhaustedFor)
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
@@ -126,7 +146,7 @@ func (p *Provider) init() {
 // readersOf returns the readers of the session's calls in the region.
 func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 	found, _ := p.readers.Get(readersKey{session, region}, func() (*readers, error) {
-		return newReaders(session, region, p.clock), nil
+		return newReaders(session, region, p.clock, p.meters), nil
 	})
 	return found
 }

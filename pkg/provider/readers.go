@@ -25,15 +25,20 @@ type readers struct {
 	client  StackitClient
 	clock   clock.Clock
 	policy  coalesce.Policy
+	meters  *meters
 	servers *recent.Map[string, *serverReader]
 	nics    *recent.Map[string, *nicReader]
 }
 
-func newReaders(session *spi.Session, region string, clock clock.Clock) *readers {
+func newReaders(session *spi.Session, region string, clock clock.Clock, meters *meters) *readers {
 	policy := readPolicy
 	policy.Turn = func(ctx context.Context) error { return spi.WaitForRead(ctx, clock, session.Reads) }
+	client := &meteredClient{
+		StackitClient: &sdkClient{api: session.API, projectID: session.ProjectID, region: region},
+		meters:        meters, projectID: session.ProjectID, region: region,
+	}
 	return &readers{
-		client: &sdkClient{api: session.API, projectID: session.ProjectID, region: region}, clock: clock, policy: policy,
+		client: client, clock: clock, policy: policy, meters: meters,
 		servers: recent.New[string, *serverReader](clock, readerLifetime),
 		nics:    recent.New[string, *nicReader](clock, readerLifetime),
 	}
@@ -42,7 +47,7 @@ func newReaders(session *spi.Session, region string, clock clock.Clock) *readers
 // serversOf returns the reader of the servers that carry the labels.
 func (r *readers) serversOf(scope map[string]string) *serverReader {
 	reader, _ := r.servers.Get(labelSelector(scope), func() (*serverReader, error) {
-		return coalesce.New[serverList, observation](r.clock, r.policy, safely(func(ctx context.Context) (serverList, error) {
+		return coalesce.New[serverList, observation](r.clock, r.policyFor(resourceServers), safely(func(ctx context.Context) (serverList, error) {
 			servers, err := r.client.ListServers(ctx, scope)
 			return newServerList(servers), err
 		})), nil
@@ -65,9 +70,16 @@ func (r *readers) nicsOf(networkID string) *nicReader {
 		list = nil
 	}
 	reader, _ := r.nics.Get(networkID, func() (*nicReader, error) {
-		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policy, list), nil
+		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policyFor(resourceNICs), list), nil
 	})
 	return reader
+}
+
+// policyFor is the policy of reads of the resource, which are measured.
+func (r *readers) policyFor(resource string) coalesce.Policy {
+	policy := r.policy
+	policy.Observer = readMeter{r.meters, resource}
+	return policy
 }
 
 // safely guards a read, which runs in a goroutine of its own, against panics.

@@ -39,6 +39,7 @@ type call struct {
 	client    StackitClient
 	readers   *readers
 	exhausted *exhaustion
+	meters    *meters
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger.Ledger
 	key    ledger.Key
@@ -95,6 +96,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	c := p.newSessionCall(session, in.spec.Region)
 	c.identity, c.spec, c.rawSpec = in.identity, in.spec, string(class.ProviderSpec.Raw)
 	c.key.Machine = in.identity.machine
+	p.meters.nameClass(c.class)
 	if machine != nil {
 		c.noPredecessorBefore = p.noPredecessorBefore(machine.CreationTimestamp.Time)
 	}
@@ -106,7 +108,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
 		clock: p.clock, projectID: session.ProjectID, client: readers.client, readers: readers,
-		exhausted: p.exhausted, ledger: p.ledger, identity: identity{unlabelable: true},
+		exhausted: p.exhausted, meters: p.meters, ledger: p.ledger, identity: identity{unlabelable: true},
 		key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
 	}
 }

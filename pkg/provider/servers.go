@@ -191,6 +191,7 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 	}
 	if p.absence.add(seen) {
 		p.ledger.ServerGone(p.key, p.id)
+		p.meters.gone(p.class, p.id)
 		return observation{}, errGone
 	}
 	if !seen.listed {

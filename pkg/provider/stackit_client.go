@@ -43,6 +43,7 @@ type Server struct {
 	Name         string
 	Status       string
 	ErrorMessage string
+	MachineType  string
 	Labels       map[string]string
 	CreatedAt    time.Time
 }

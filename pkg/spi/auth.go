@@ -20,6 +20,7 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 		return response, err
 	}
 	a.tokens.drop(token)
+	countRetry(request, response)
 	again, _, err := a.send(request)
 	return again, err
 }

@@ -160,10 +160,13 @@ func TestNoAttemptIsSentAfterAPause(t *testing.T) {
 			t.Run(method+" "+name, func(t *testing.T) {
 				inPausable(t, func(t *testing.T, p *pausable) {
 					<-time.After(10 * time.Second)
-					resumed := p.pause()
+					resumed, before := p.pause(), counted(t, "stackit_api_wait_seconds_total", "pause")
 					<-time.After(wait)
 					if err := p.call(t.Context(), method); err != nil {
 						t.Errorf("what was held fails: %v", err)
+					}
+					if counted(t, "stackit_api_wait_seconds_total", "pause") <= before {
+						t.Error("the wait is not counted")
 					}
 					p.wantHeld(t, resumed)
 				})

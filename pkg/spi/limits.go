@@ -9,6 +9,7 @@ import (
 	"net/http"
 
 	"golang.org/x/time/rate"
+	"k8s.io/utils/clock"
 )
 
 // limited lets an attempt wait for the process's limit of API calls.
@@ -16,6 +17,7 @@ type limited struct {
 	next http.RoundTripper
 	// limiter is nil without a limit.
 	limiter *rate.Limiter
+	clock   clock.PassiveClock
 	// writers lets one write at a time wait for the limiter, so that at most one is
 	// ahead of a read. All sessions share it.
 	writers chan struct{}
@@ -36,6 +38,8 @@ func (l *limited) waitTurn(request *http.Request) error {
 	if l.limiter == nil {
 		return nil
 	}
+	start := l.clock.Now()
+	defer func() { callWaits.WithLabelValues(string(waitRateLimit)).Add(l.clock.Since(start).Seconds()) }()
 	ctx := request.Context()
 	if request.Method != http.MethodGet {
 		select {

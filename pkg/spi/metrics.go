@@ -30,10 +30,68 @@ var (
 		Help:    "Duration of HTTP attempts against STACKIT's APIs, to the end of the body.",
 		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
 	}, []string{"service", "method"})
+	httpRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stackit_api_http_retries_total",
+		Help: "HTTP requests against STACKIT's APIs that were sent again, by the status code of the answer before (0: no answer).",
+	}, []string{"service", "method", "code"})
+	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stackit_api_wait_seconds_total",
+		Help: "Seconds that API calls waited before they were sent, summed over the calls, by what they waited for.",
+	}, []string{"reason"})
+	tokenFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "stackit_token_fetches_total",
+		Help: "Requests for an access token by result: granted, refused (by the token endpoint), failed.",
+	}, []string{"result"})
 )
 
+// waitReason is what an API call waits for before it is sent.
+type waitReason string
+
+const (
+	// waitRateLimit is PluginSPIImpl.Limiter, which bounds the calls of the process.
+	waitRateLimit waitReason = "rate_limit"
+	// waitReadLimit is Session.Reads, which bounds the reads of a session.
+	waitReadLimit waitReason = "read_limit"
+	// waitRetryAfter is the API's own Retry-After header.
+	waitRetryAfter waitReason = "retry_after"
+	// waitPause is the Fence, after a pause of the process.
+	waitPause waitReason = "pause"
+)
+
+// Results of a request for an access token.
+const (
+	tokenGranted = "granted"
+	tokenRefused = "refused"
+	tokenFailed  = "failed"
+)
+
+// init registers the metrics. Those whose label values are known begin with 0:
+// Prometheus does not see the first event of a counter that begins with 1.
 func init() {
-	prometheus.MustRegister(httpRequests, httpDuration)
+	prometheus.MustRegister(httpRequests, httpDuration, httpRetries, callWaits, tokenFetches)
+	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitPause} {
+		callWaits.WithLabelValues(string(reason))
+	}
+	for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {
+		tokenFetches.WithLabelValues(result)
+	}
+}
+
+// waitFor sleeps as Sleep does, and adds the time to the reason's.
+func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, reason waitReason) error {
+	start := clock.Now()
+	err := Sleep(ctx, clock, duration)
+	callWaits.WithLabelValues(string(reason)).Add(clock.Since(start).Seconds())
+	return err
+}
+
+// countRetry notes that a request is sent again, after that answer or none.
+func countRetry(request *http.Request, before *http.Response) {
+	code := 0
+	if before != nil {
+		code = before.StatusCode
+	}
+	httpRetries.WithLabelValues(serviceOf(request), request.Method, strconv.Itoa(code)).Inc()
 }
 
 type callsKey struct{}

@@ -5,11 +5,18 @@ package spi
 
 import (
 	"errors"
+	"math"
 	"net/http"
+	"slices"
 	"testing"
+	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 // roundTripper answers without a network.
@@ -17,23 +24,28 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// counted returns a counter's value for a service, as /metrics would show it.
-func counted(t *testing.T, name, service string) float64 {
+// counted returns the sum of a counter's series that have the label values, as /metrics
+// would show it.
+func counted(t *testing.T, name string, values ...string) (sum float64) {
 	t.Helper()
 	families, err := prometheus.DefaultGatherer.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
 		for _, metric := range family.GetMetric() {
-			for _, label := range metric.GetLabel() {
-				if family.GetName() == name && label.GetName() == "service" && label.GetValue() == service {
-					return metric.GetCounter().GetValue()
-				}
+			has := func(value string) bool {
+				return slices.ContainsFunc(metric.GetLabel(), func(label *dto.LabelPair) bool { return label.GetValue() == value })
+			}
+			if !slices.ContainsFunc(values, func(value string) bool { return !has(value) }) {
+				sum += metric.GetCounter().GetValue()
 			}
 		}
 	}
-	return 0
+	return sum
 }
 
 func TestEveryAttemptIsCounted(t *testing.T) {
@@ -69,6 +81,83 @@ func TestEveryAttemptIsCounted(t *testing.T) {
 			if calls.Load() != 1 {
 				t.Errorf("the caller's count is %d, want 1", calls.Load())
 			}
+		})
+	}
+}
+
+func TestRetriesAndWaitsAreCounted(t *testing.T) {
+	const (
+		retries = "stackit_api_http_retries_total"
+		waits   = "stackit_api_wait_seconds_total"
+		tokens  = "stackit_token_fetches_total"
+	)
+	type series struct {
+		name   string
+		values []string
+		want   float64
+	}
+	for name, row := range map[string]struct {
+		fault   fault.Fault
+		limiter *rate.Limiter
+		// resets is how many connections are reset.
+		resets int
+		want   []series
+	}{
+		"nothing happens": {want: []series{
+			{retries, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, []string{"granted"}, 1}}},
+		"the API is out of order, and says for how long": {
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"3"}}},
+			want: []series{{retries, []string{"servers", "GET", "503"}, 1}, {retries, nil, 1},
+				{waits, []string{"retry_after"}, 3 - backoff(1, 0).Seconds()}}},
+		"the API hangs up": {
+			resets: 2,
+			want:   []series{{retries, []string{"servers", "GET", "0"}, 2}, {retries, nil, 2}}},
+		"the token is refused": {
+			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized},
+			want:  []series{{retries, []string{"servers", "GET", "401"}, 1}, {tokens, []string{"granted"}, 2}}},
+		"the key is refused": {
+			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusUnauthorized},
+			want:  []series{{tokens, []string{"refused"}, 1}, {tokens, nil, 1}}},
+		"the token endpoint is out of order": {
+			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusBadGateway},
+			want:  []series{{tokens, []string{"failed"}, tokenAttempts}, {tokens, nil, tokenAttempts}}},
+		"the limit of the process": {limiter: rate.NewLimiter(0.5, 1),
+			want: []series{{waits, []string{"rate_limit"}, 4}, {waits, nil, 4}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newVirtualRig(t)
+				r.sessions.Limiter = row.limiter
+				r.sessions.Jitter = func() float64 { return 0 }
+				if row.fault.Operation != "" {
+					r.cloud.Inject(row.fault)
+				}
+				cloud, left := r.sessions.Transport, row.resets
+				r.sessions.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+					if left > 0 && request.Method == http.MethodGet {
+						left--
+						return nil, errors.New("connection reset")
+					}
+					return cloud.RoundTrip(request)
+				})
+				var before []float64
+				for _, series := range row.want {
+					before = append(before, counted(t, series.name, series.values...))
+				}
+				calls := 1
+				if row.limiter != nil {
+					calls = 3
+				}
+				for range calls {
+					_ = list(t.Context(), r.session())
+				}
+				for i, series := range row.want {
+					got := counted(t, series.name, series.values...) - before[i]
+					if math.Abs(got-series.want) > 0.01 {
+						t.Errorf("%s%v is %v more, want %v", series.name, series.values, got, series.want)
+					}
+				}
+			})
 		})
 	}
 }

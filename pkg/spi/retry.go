@@ -116,6 +116,7 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil {
 			return response, err
 		}
+		countRetry(request, response)
 	}
 }
 
@@ -143,7 +144,7 @@ func (r *retrying) waitUntilAllowed(ctx context.Context) (held bool, err error) 
 			return held, ctx.Err()
 		}
 		held = true
-		if err := Sleep(ctx, r.clock, wait); err != nil {
+		if err := waitFor(ctx, r.clock, wait, waitRetryAfter); err != nil {
 			return held, err
 		}
 	}
@@ -156,7 +157,7 @@ func WaitForRead(ctx context.Context, clock clock.Clock, reads *rate.Limiter) er
 		return ctx.Err()
 	}
 	now := clock.Now()
-	return Sleep(ctx, clock, reads.ReserveN(now, 1).DelayFrom(now))
+	return waitFor(ctx, clock, reads.ReserveN(now, 1).DelayFrom(now), waitReadLimit)
 }
 
 // rewound returns a copy of the request whose body starts at its beginning.

@@ -114,11 +114,24 @@ func (t *tokenSource) drop(refused string) {
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
 		token, expires, err = t.fetchOnce()
-		var failure *TokenError
-		if err == nil || attempt == tokenAttempts || (errors.As(err, &failure) && failure.Refused) {
+		result := tokenResult(err)
+		tokenFetches.WithLabelValues(result).Inc()
+		if result != tokenFailed || attempt == tokenAttempts {
 			return token, expires, err
 		}
 		<-t.clock.After(backoff(attempt, t.jitter()))
+	}
+}
+
+func tokenResult(err error) string {
+	var failure *TokenError
+	switch {
+	case err == nil:
+		return tokenGranted
+	case errors.As(err, &failure) && failure.Refused:
+		return tokenRefused
+	default:
+		return tokenFailed
 	}
 }
 

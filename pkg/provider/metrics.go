@@ -1,0 +1,283 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/utils/clock"
+)
+
+// classLifetime is how long the metrics of a class are kept that no driver call and no
+// list of servers names. Nobody tells the driver that a class was deleted; the manager
+// lists the servers of each class that exists twice an hour or more.
+const classLifetime = time.Hour
+
+// meters are the driver's own metrics, beside the manager's. kubernetes/monitoring/README.md
+// says what each means.
+type meters struct {
+	clock clock.PassiveClock
+
+	posts      *prometheus.CounterVec
+	duplicates *prometheus.CounterVec
+	orphans    prometheus.Counter
+	reads      *prometheus.CounterVec
+	callers    *prometheus.CounterVec
+	waiting    *prometheus.GaugeVec
+	creation   *prometheus.HistogramVec
+	deletion   *prometheus.HistogramVec
+	servers    *prometheus.Desc
+
+	mu      sync.Mutex
+	classes map[string]*classMeter
+	// posted and deleted are when a server's POST and first DELETE were accepted, until
+	// it is ready or gone.
+	posted, deleted map[string]time.Time
+}
+
+// classMeter is what is known of a class.
+type classMeter struct {
+	// named is when a driver call or a list last named the class.
+	named time.Time
+	// servers counts those that the last list of each scope showed.
+	servers map[scopeKey]map[serverKind]int
+}
+
+// serverKind is what servers are counted by.
+type serverKind struct{ machineType, state string }
+
+// scopeKey names a set of servers that is listed as a whole.
+type scopeKey struct{ projectID, region, cluster string }
+
+func newMeters(clock clock.PassiveClock) *meters {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
+	}
+	m := &meters{
+		clock: clock, classes: map[string]*classMeter{}, posted: map[string]time.Time{}, deleted: map[string]time.Time{},
+		posts: counter("stackit_server_posts_total",
+			"Requests to create a server by outcome: accepted, refused, unknown.", "outcome"),
+		duplicates: counter("stackit_duplicate_servers_total",
+			"Second servers of a Machine that were found, by what became of the request to delete them: accepted, failed.", "deletion"),
+		orphans: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_servers_deleted_total",
+			Help: "Servers without a Machine that were deleted because the manager found them."}),
+		reads: counter("stackit_reads_total",
+			"Reads of servers or NICs that succeeded, by kind: single, list.", "resource", "kind"),
+		callers: counter("stackit_read_callers_total",
+			"Callers that such reads served: the more to a read, the fewer API calls.", "resource", "kind"),
+		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "stackit_read_callers_waiting",
+			Help: "Callers that wait for a read, or for the time of their next one."}, []string{"resource"}),
+		creation: histogram("stackit_machine_creation_duration_seconds",
+			"Time from the accepted request for a server until it runs and its NICs are ready.",
+			15, 30, 45, 60, 90, 120, 180, 300, 600, 1200),
+		deletion: histogram("stackit_machine_deletion_duration_seconds",
+			"Time from the first accepted request to delete a server until it is proved gone.",
+			5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600),
+		servers: prometheus.NewDesc("stackit_servers",
+			"Servers of the last list by class, machine type and state.", []string{"machine_class", "machine_type", "state"}, nil),
+	}
+	// What exists from the start begins with 0: Prometheus does not see the first event of
+	// a counter that begins with 1.
+	for _, outcome := range []string{postAccepted, postRefused, postUnknown} {
+		m.posts.WithLabelValues(outcome)
+	}
+	for _, deletion := range []string{deletionAccepted, deletionFailed} {
+		m.duplicates.WithLabelValues(deletion)
+	}
+	for _, resource := range []string{resourceServers, resourceNICs} {
+		m.waiting.WithLabelValues(resource)
+		for _, kind := range []string{kindSingle, kindList} {
+			m.reads.WithLabelValues(resource, kind)
+			m.callers.WithLabelValues(resource, kind)
+		}
+	}
+	return m
+}
+
+// Values of labels.
+const (
+	postAccepted, postRefused, postUnknown = "accepted", "refused", "unknown"
+	deletionAccepted, deletionFailed       = "accepted", "failed"
+	resourceServers, resourceNICs          = "servers", "nics"
+	kindSingle, kindList                   = "single", "list"
+)
+
+// Describe implements prometheus.Collector.
+func (m *meters) Describe(descs chan<- *prometheus.Desc) {
+	for _, part := range m.parts() {
+		part.Describe(descs)
+	}
+	descs <- m.servers
+}
+
+// Collect implements prometheus.Collector.
+func (m *meters) Collect(metrics chan<- prometheus.Metric) {
+	for key, count := range m.currentServers() {
+		metrics <- prometheus.MustNewConstMetric(m.servers, prometheus.GaugeValue, float64(count), key.class, key.machineType, key.state)
+	}
+	for _, part := range m.parts() {
+		part.Collect(metrics)
+	}
+}
+
+func (m *meters) parts() []prometheus.Collector {
+	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.reads, m.callers, m.waiting, m.creation, m.deletion}
+}
+
+type classServers struct {
+	class string
+	serverKind
+}
+
+// currentServers counts the servers of all scopes, after dropping what is old.
+func (m *meters) currentServers() map[classServers]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	counts := map[classServers]int{}
+	for class, meter := range m.classes {
+		for _, kinds := range meter.servers {
+			for kind, count := range kinds {
+				counts[classServers{class, kind}] += count
+			}
+		}
+	}
+	return counts
+}
+
+// sweep drops the series of classes that nobody named for classLifetime, and the beginnings
+// of what has not ended for a day.
+func (m *meters) sweep() {
+	maps.DeleteFunc(m.classes, func(class string, meter *classMeter) bool {
+		old := m.clock.Since(meter.named) > classLifetime
+		if old {
+			m.creation.DeleteLabelValues(class)
+			m.deletion.DeleteLabelValues(class)
+		}
+		return old
+	})
+	for _, begun := range []map[string]time.Time{m.posted, m.deleted} {
+		maps.DeleteFunc(begun, func(_ string, at time.Time) bool { return m.clock.Since(at) > 24*time.Hour })
+	}
+}
+
+// nameClass notes that a driver call is about the class.
+func (m *meters) nameClass(class string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.class(class)
+}
+
+// class returns the class's meter, named now; m.mu is held.
+func (m *meters) class(class string) *classMeter {
+	meter, known := m.classes[class]
+	if !known {
+		meter = &classMeter{servers: map[scopeKey]map[serverKind]int{}}
+		m.classes[class] = meter
+	}
+	meter.named = m.clock.Now()
+	return meter
+}
+
+// post counts a request to create a server.
+func (m *meters) post(serverID string, err error) {
+	switch {
+	case err == nil:
+		m.posts.WithLabelValues(postAccepted).Inc()
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.posted[serverID] = m.clock.Now()
+	case outcomeUnknown(err):
+		m.posts.WithLabelValues(postUnknown).Inc()
+	default:
+		m.posts.WithLabelValues(postRefused).Inc()
+	}
+}
+
+// deletionAccepted notes the first accepted DELETE of a server.
+func (m *meters) deletionAccepted(serverID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if _, before := m.deleted[serverID]; !before {
+		m.deleted[serverID] = m.clock.Now()
+	}
+}
+
+// ready notes that CreateMachine has ended well. The server's time counts once, and only if
+// this process made it.
+func (m *meters) ready(class, serverID string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.observe(m.creation, class, m.posted, serverID)
+}
+
+// gone notes that a server was proved gone; class is "" if the call has none.
+func (m *meters) gone(class, serverID string) {
+	if class == "" {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.posted, serverID)
+	m.observe(m.deletion, class, m.deleted, serverID)
+}
+
+// observe ends what was begun for the server, if it was; m.mu is held.
+func (m *meters) observe(durations *prometheus.HistogramVec, class string, begun map[string]time.Time, serverID string) {
+	began, known := begun[serverID]
+	if !known {
+		return
+	}
+	delete(begun, serverID)
+	m.class(class)
+	durations.WithLabelValues(class).Observe(m.clock.Since(began).Seconds())
+}
+
+// duplicate counts a second server of a Machine; err is that of the request to delete it.
+func (m *meters) duplicate(err error) {
+	deletion := deletionAccepted
+	if err != nil {
+		deletion = deletionFailed
+	}
+	m.duplicates.WithLabelValues(deletion).Inc()
+}
+
+// listed counts the servers of a list by their selector: all of a cluster's, or those of a
+// class. A list of anything else tells nothing.
+func (m *meters) listed(projectID, region string, selector map[string]string, servers []Server) {
+	if len(selector) == 0 || selector[StackitMachineLabel] != "" {
+		return
+	}
+	cluster := maps.Clone(selector)
+	delete(cluster, StackitMachineClassLabel)
+	scope := scopeKey{projectID, region, labelSelector(cluster)}
+	counts := map[string]map[serverKind]int{}
+	for i := range servers {
+		class := servers[i].Labels[StackitMachineClassLabel]
+		if class == "" || servers[i].Labels[StackitMachineLabel] == "" || !matches(&servers[i], selector) {
+			continue
+		}
+		if counts[class] == nil {
+			counts[class] = map[serverKind]int{}
+		}
+		counts[class][serverKind{servers[i].MachineType, servers[i].Status}]++
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	only, ofClass := selector[StackitMachineClassLabel]
+	for class, meter := range m.classes {
+		if !ofClass || class == only {
+			delete(meter.servers, scope)
+		}
+	}
+	for class, kinds := range counts {
+		m.class(class).servers[scope] = kinds
+	}
+}

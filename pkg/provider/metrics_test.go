@@ -1,0 +1,254 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// metered is a rig whose metrics are read.
+type metered struct {
+	*rig
+	registry *prometheus.Registry
+}
+
+func newMetered(t *testing.T, options ...iaasmock.Option) *metered {
+	t.Helper()
+	m := &metered{rig: newRig(t, options...), registry: prometheus.NewPedanticRegistry()}
+	m.restart(provider.WithMetrics(m.registry))
+	return m
+}
+
+// read returns the series of a metric by the values of their labels, in the order of the
+// labels' names. Of a histogram it is the number of observations.
+func (m *metered) read(name string) map[string]float64 {
+	m.t.Helper()
+	series := map[string]float64{}
+	families, err := m.registry.Gather()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			values := make([]string, 0, len(metric.GetLabel()))
+			for _, label := range metric.GetLabel() {
+				values = append(values, label.GetValue())
+			}
+			series[strings.Join(values, " ")] = metric.GetCounter().GetValue() + metric.GetGauge().GetValue() +
+				float64(metric.GetHistogram().GetSampleCount())
+		}
+	}
+	return series
+}
+
+// seconds are all that a histogram observed, rounded.
+func (m *metered) seconds(name string) (sum float64) {
+	m.t.Helper()
+	families, err := m.registry.Gather()
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			for _, metric := range family.GetMetric() {
+				sum += metric.GetHistogram().GetSampleSum()
+			}
+		}
+	}
+	return math.Round(sum)
+}
+
+func (m *metered) want(name string, want map[string]float64) {
+	m.t.Helper()
+	if diff := cmp.Diff(want, m.read(name)); diff != "" {
+		m.t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+const (
+	metricPosts      = "stackit_server_posts_total"
+	metricDuplicates = "stackit_duplicate_servers_total"
+	metricOrphans    = "stackit_orphan_servers_deleted_total"
+	metricServers    = "stackit_servers"
+	metricCreation   = "stackit_machine_creation_duration_seconds"
+	metricDeletion   = "stackit_machine_deletion_duration_seconds"
+)
+
+func TestMetricsOfAMachinesLife(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.want(metricPosts, map[string]float64{"accepted": 0, "refused": 0, "unknown": 0})
+		made := m.mustCreate(machine("m1"))
+		m.mustCreate(machine("m1")) // as from a cache that lags
+		m.list()
+		m.want(metricPosts, map[string]float64{"accepted": 1, "refused": 0, "unknown": 0})
+		m.want(metricCreation, map[string]float64{"class-a": 1})
+		if got := m.seconds(metricCreation); got < bootDuration.Seconds() || got > 2*bootDuration.Seconds() {
+			t.Errorf("the creation took %vs, the server boots in %s", got, bootDuration)
+		}
+		m.want(metricServers, map[string]float64{"class-a " + iaasmock.DefaultMachineType + " ACTIVE": 1})
+		m.want(metricDeletion, map[string]float64{})
+
+		if err := m.delete(m.deleted(withID(machine("m1"), made.ProviderID))); err != nil {
+			t.Fatal(err)
+		}
+		m.list()
+		m.want(metricServers, map[string]float64{})
+		m.want(metricDeletion, map[string]float64{"class-a": 1})
+		if got := m.seconds(metricDeletion); got < deleteDuration.Seconds() || got > 3*deleteDuration.Seconds() {
+			t.Errorf("the deletion took %vs, the server goes in %s", got, deleteDuration)
+		}
+		m.want(metricDuplicates, map[string]float64{"accepted": 0, "failed": 0})
+		m.want(metricOrphans, map[string]float64{"": 0})
+	})
+}
+
+func TestTheTimeOfACreationSpansCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t, iaasmock.WithBootDuration(6*time.Minute))
+		if _, err := m.create(machine("m1")); err == nil {
+			t.Fatal("a server that boots for longer than a call was created at once")
+		}
+		m.want(metricCreation, map[string]float64{})
+		m.mustCreate(machine("m1"))
+		m.want(metricCreation, map[string]float64{"class-a": 1})
+		if got := m.seconds(metricCreation); got < 360 || got > 380 {
+			t.Errorf("the creation took %vs, the server boots in 6 minutes", got)
+		}
+	})
+}
+
+func TestMetricsOfPosts(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		want  map[string]float64
+	}{
+		"refused": {iaasmock.Fault{Status: http.StatusBadRequest, Count: 1},
+			map[string]float64{"accepted": 0, "refused": 1, "unknown": 0}},
+		"lost answer": {iaasmock.Fault{DropAfter: true, Count: 1},
+			map[string]float64{"accepted": 0, "refused": 0, "unknown": 1}},
+		"lost request": {iaasmock.Fault{DropBefore: true, Count: 1},
+			map[string]float64{"accepted": 1, "refused": 0, "unknown": 1}},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			m := newMetered(t)
+			row.fault.Operation = "CreateServer"
+			m.cloud.Inject(row.fault)
+			_, _ = m.create(machine("m1"))
+			m.want(metricPosts, row.want)
+		})
+	}
+}
+
+func TestMetricsOfSecondServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		m.makeServer("m1", nil)
+		m.makeServer("m1", nil)
+		m.mustCreate(machine("m1"))
+		m.want(metricDuplicates, map[string]float64{"accepted": 1, "failed": 0})
+
+		m.makeServer("m2", nil)
+		m.makeServer("m2", nil)
+		m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict, Count: 1})
+		m.mustCreate(machine("m2"))
+		m.want(metricDuplicates, map[string]float64{"accepted": 1, "failed": 1})
+		if err := m.delete(m.deleted(machine("m2"))); err != nil {
+			t.Fatal(err)
+		}
+		m.want(metricDuplicates, map[string]float64{"accepted": 2, "failed": 1})
+	})
+}
+
+func TestMetricsOfOrphans(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		id := m.makeServer("m1", nil)
+		for range 2 { // the second time it is gone already
+			if err := m.delete(orphan("m1", id)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.want(metricOrphans, map[string]float64{"": 1})
+	})
+}
+
+// Machines of one cluster are read together: each waits for its reads, and one list
+// serves many.
+func TestMetricsOfReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const machines = 50
+		m := newMetered(t)
+		var ends []<-chan error
+		for i := range machines {
+			ends = append(ends, m.startCreate(machine(fmt.Sprintf("m%d", i))))
+		}
+		<-time.After(bootDuration / 2)
+		synctest.Wait()
+		if got := m.read("stackit_read_callers_waiting")["servers"]; got != machines {
+			t.Errorf("%v callers wait for a read of servers, want %d", got, machines)
+		}
+		for _, end := range ends {
+			if err := <-end; err != nil {
+				t.Error(err)
+			}
+		}
+		reads, callers := m.read("stackit_reads_total"), m.read("stackit_read_callers_total")
+		if lists := float64(m.cloud.CallCounts()["ListServers"]); reads["list servers"] == 0 || reads["list servers"] > lists {
+			t.Errorf("%v lists of servers, the cloud counts %v", reads["list servers"], lists)
+		}
+		if callers["list servers"] < machines || callers["list servers"] <= reads["list servers"] {
+			t.Errorf("lists serve %v callers: %v", callers, reads)
+		}
+		if callers["single servers"] > reads["single servers"] {
+			t.Errorf("a single read serves one caller at most: %v, %v", callers, reads)
+		}
+		m.want("stackit_read_callers_waiting", map[string]float64{"servers": 0, "nics": 0})
+	})
+}
+
+func TestServersAreCountedByTheLastList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		kind := func(class, state string) string { return class + " " + iaasmock.DefaultMachineType + " " + state }
+		m.makeServer("m1", nil)
+		failed := m.makeServer("m2", nil)
+		if err := m.cloud.SetServerStatus(failed, iaasmock.StatusError, "broken"); err != nil {
+			t.Fatal(err)
+		}
+		m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
+		m.makeServer("other", func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = "class-b" })
+		<-time.After(bootDuration)
+		m.list()
+		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
+		m.class.Name = "class-b"
+		m.list()
+		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1, kind("class-b", "ACTIVE"): 1})
+
+		// A class that nobody asks for disappears, and so do its other series.
+		m.mustCreate(machine("new"))
+		m.want(metricCreation, map[string]float64{"class-b": 1})
+		<-time.After(40 * time.Minute)
+		m.class.Name = "class-a"
+		m.list()
+		<-time.After(40 * time.Minute)
+		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
+		m.want(metricCreation, map[string]float64{})
+	})
+}

@@ -7,9 +7,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"net/http"
 	"slices"
 	"testing"
@@ -123,16 +121,12 @@ var _ = ReportAfterSuite("slowest specs", func(report Report) {
 	}
 })
 
-// controllerLogs returns what the controllers have logged, those that the
-// environment has.
+// controllerLogs returns what the controllers have logged.
 func controllerLogs(env *localenv.Env) map[localenv.Part]string {
 	GinkgoHelper()
 	logs := map[localenv.Part]string{}
-	for _, part := range []localenv.Part{localenv.PartSidecar, localenv.ReplicaPart(1), localenv.ReplicaPart(2), localenv.PartManager} {
+	for _, part := range env.Controllers() {
 		log, err := env.Logs(part)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
 		Expect(err).NotTo(HaveOccurred())
 		logs[part] = log
 	}
@@ -155,7 +149,9 @@ func (c *cluster) showLogs() {
 // cluster is a namespace's view of an environment, with what specs do there.
 type cluster struct {
 	env *localenv.Env
+	// Client is for the control cluster, target for that of the Nodes; mostly one.
 	client.Client
+	target client.Client
 	// attachments are the NICs and volumes of the cloud before the spec, logged is how much
 	// the controllers had logged.
 	attachments map[string]string
@@ -166,7 +162,8 @@ type cluster struct {
 // Machines are deleted, and the cloud must not hold anything of ours.
 func newCluster(env *localenv.Env) *cluster {
 	GinkgoHelper()
-	c := &cluster{env: env, Client: env.Client(), attachments: attachments(env.Cloud()), logged: map[localenv.Part]int{}}
+	c := &cluster{env: env, Client: env.Client(), target: env.TargetClient(),
+		attachments: attachments(env.Cloud()), logged: map[localenv.Part]int{}}
 	for part, logs := range controllerLogs(env) {
 		c.logged[part] = len(logs)
 	}
@@ -196,12 +193,17 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 // expectNoSecrets looks for canaries in what the spec stored and printed.
 func (c *cluster) expectNoSecrets(ctx SpecContext) {
 	silent := &canaries{env: c.env}
-	for _, list := range []client.ObjectList{&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{}, &corev1.NodeList{}} {
+	for _, list := range []client.ObjectList{&v1alpha1.MachineList{}, &v1alpha1.MachineSetList{}, &v1alpha1.MachineDeploymentList{}} {
 		Expect(c.List(ctx, list)).To(Succeed())
 		stored, err := json.Marshal(list)
 		Expect(err).NotTo(HaveOccurred())
 		silent.expectNone(fmt.Sprintf("a %T", list), string(stored))
 	}
+	var nodes corev1.NodeList
+	Expect(c.target.List(ctx, &nodes)).To(Succeed())
+	stored, err := json.Marshal(nodes)
+	Expect(err).NotTo(HaveOccurred())
+	silent.expectNone("a Node", string(stored))
 	for part, logged := range controllerLogs(c.env) {
 		silent.expectNone(fmt.Sprintf("the log of %s", part), logged)
 	}
@@ -237,6 +239,6 @@ func (c *cluster) expectNothingLeft(ctx context.Context) {
 	Expect(c.attachments).To(HaveEach(BeEmpty()), "attached before the spec")
 	Expect(attachments(c.env.Cloud())).To(Equal(c.attachments), "NICs and volumes are left, lost or attached")
 	var nodes corev1.NodeList
-	Expect(c.List(ctx, &nodes)).To(Succeed())
+	Expect(c.target.List(ctx, &nodes)).To(Succeed())
 	Expect(nodes.Items).To(BeEmpty(), "Nodes are left")
 }

@@ -6,6 +6,7 @@ package localenv
 import (
 	"os"
 	"path/filepath"
+	"slices"
 
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -13,16 +14,26 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// RESTConfig returns a copy of the configuration to reach the API server as a
-// member of system:masters.
-func (e *Env) RESTConfig() *rest.Config { return rest.CopyConfig(e.restConfig) }
+// RESTConfig returns a copy of the configuration to reach the API server of the control
+// cluster as a member of system:masters.
+func (e *Env) RESTConfig() *rest.Config { return rest.CopyConfig(e.control.restConfig) }
 
-// Client returns a client for the API server. It knows the types of Kubernetes,
+// Client returns a client for the control cluster. It knows the types of Kubernetes,
 // of its CRDs and of machine.sapcloud.io/v1alpha1. It reads without a cache.
-func (e *Env) Client() client.Client { return e.client }
+func (e *Env) Client() client.Client { return e.control.client }
 
 // KubeconfigPath returns a file for kubectl --kubeconfig. Stop removes it.
-func (e *Env) KubeconfigPath() string { return filepath.Join(e.dir, "kubeconfig") }
+func (e *Env) KubeconfigPath() string { return e.control.kubeconfig }
+
+// TargetRESTConfig is RESTConfig for the target cluster, which is the same without
+// WithTargetCluster.
+func (e *Env) TargetRESTConfig() *rest.Config { return rest.CopyConfig(e.target.restConfig) }
+
+// TargetClient is Client for the target cluster.
+func (e *Env) TargetClient() client.Client { return e.target.client }
+
+// TargetKubeconfigPath is KubeconfigPath for the target cluster.
+func (e *Env) TargetKubeconfigPath() string { return e.target.kubeconfig }
 
 // Namespace returns the namespace the controllers watch.
 func (e *Env) Namespace() string { return e.settings.namespace }
@@ -73,6 +84,15 @@ func (e *Env) MakeFolder(name string) (string, error) {
 func (e *Env) Logs(part Part) (string, error) {
 	content, err := os.ReadFile(e.LogPath(part))
 	return string(content), err
+}
+
+// Controllers returns the parts that are a machine-controller-manager or a
+// machine-controller and were started, also if they have ended: those of a Pod and
+// replicas among them.
+func (e *Env) Controllers() []Part {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.controllers)
 }
 
 // PID returns the process ID of a part that runs as a process now, 0 if it does

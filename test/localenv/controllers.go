@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -35,19 +35,58 @@ func (e *Env) startCloud() error {
 	return nil
 }
 
+func (e *Env) startControllers(ctx context.Context) error {
+	e.progress("starting machine-controller-manager and machine-controller")
+	if !e.settings.withoutManager {
+		if err := e.StartManager(ctx); err != nil {
+			return err
+		}
+	}
+	if !e.settings.withoutSidecar {
+		if err := e.StartSidecar(ctx); err != nil {
+			return err
+		}
+		if err := awaitNextSecond(ctx); err != nil {
+			return &PartError{Part: PartSidecar, Err: err}
+		}
+	}
+	if err := e.startReplicas(ctx); err != nil {
+		return err
+	}
+	if !e.settings.targetless {
+		e.stopNodes = e.startNodes()
+	}
+	return nil
+}
+
+// awaitNextSecond returns when the second has changed. A creationTimestamp has
+// whole seconds, so a Machine applied in the second in which the sidecar started
+// would look older than the sidecar, which then takes care that a predecessor
+// may have made its server just now, and lets some time pass. Here there was none.
+func awaitNextSecond(ctx context.Context) error {
+	now := time.Now()
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
 // StartManager starts machine-controller-manager and returns when it answers on
 // /healthz. Start has done so already; it is for use after KillManager.
 func (e *Env) StartManager(ctx context.Context) error {
-	return e.startController(ctx, PartManager, e.programs.manager, minimalEnvironment(),
-		// The rates Gardener sets.
-		append([]string{"--kube-api-qps=150", "--kube-api-burst=200"}, e.settings.managerArgs...))
+	// The rates Gardener sets.
+	args := append(e.controllerArgs(), "--kube-api-qps=150", "--kube-api-burst=200")
+	return e.startController(ctx, PartManager, e.programs.manager, minimalEnvironment(), append(args, e.settings.managerArgs...))
 }
 
 // StartSidecar starts this project's machine-controller and returns when it
 // answers on /healthz. Start has done so already; it is for use after
 // KillSidecar.
 func (e *Env) StartSidecar(ctx context.Context) error {
-	return e.startController(ctx, PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), e.sidecarArgs())
+	args := append(e.controllerArgs(), e.sidecarArgs()...)
+	return e.startController(ctx, PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), args)
 }
 
 // SidecarCommand returns the flags and the variables ("NAME=value") with which another
@@ -69,8 +108,8 @@ func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 // gone. It does not count as a failure of the environment.
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
-func (e *Env) startController(ctx context.Context, part Part, path string, env, extra []string) error {
-	ports, err := e.launch(ctx, e.controllerService(part, path, env, extra))
+func (e *Env) startController(ctx context.Context, part Part, path string, env, args []string) error {
+	ports, err := e.launchController(ctx, e.controllerService(part, path, env, args))
 	if err != nil {
 		return err
 	}
@@ -78,15 +117,25 @@ func (e *Env) startController(ctx context.Context, part Part, path string, env, 
 	return nil
 }
 
+// launchController is launch for a part that Controllers names.
+func (e *Env) launchController(ctx context.Context, s service) ([]int, error) {
+	e.mu.Lock()
+	if !slices.Contains(e.controllers, s.part) {
+		e.controllers = append(e.controllers, s.part)
+	}
+	e.mu.Unlock()
+	return e.launch(ctx, s)
+}
+
 func controllerURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
-func (e *Env) controllerService(part Part, path string, env, extra []string) service {
+// controllerService is a controller on a port of our choice.
+func (e *Env) controllerService(part Part, path string, env, args []string) service {
 	return service{
 		part:  part,
 		ports: 1,
 		command: func(ports []int) command {
-			args := append(e.controllerArgs(), "--port="+strconv.Itoa(ports[0]))
-			return command{path: path, env: env, args: append(args, extra...)}
+			return command{path: path, env: env, args: append(slices.Clone(args), "--port="+strconv.Itoa(ports[0]))}
 		},
 		ready: func(ctx context.Context, ports []int) error {
 			return httpOK(ctx, e.probe, controllerURL(ports[0])+"/healthz", "")
@@ -97,13 +146,12 @@ func (e *Env) controllerService(part Part, path string, env, extra []string) ser
 // controllerArgs are the flags both controllers have. The manager's integration
 // suite finds processes by their first flag, hence the order.
 func (e *Env) controllerArgs() []string {
-	control := e.controllerKubeconfig()
-	target := control
+	target := e.TargetKubeconfigPath()
 	if e.settings.targetless {
 		target = noTarget
 	}
 	return []string{
-		"--control-kubeconfig=" + control,
+		"--control-kubeconfig=" + e.KubeconfigPath(),
 		"--target-kubeconfig=" + target,
 		"--namespace=" + e.settings.namespace,
 		"--address=127.0.0.1",
@@ -111,15 +159,6 @@ func (e *Env) controllerArgs() []string {
 		"--leader-elect=false",
 		"--v=2",
 	}
-}
-
-// controllerKubeconfig returns the file with which the controllers reach the API
-// server.
-func (e *Env) controllerKubeconfig() string {
-	if e.settings.controllerUser == "" {
-		return e.KubeconfigPath()
-	}
-	return filepath.Join(e.dir, "controllers.kubeconfig")
 }
 
 func (e *Env) sidecarEnvironment() []string {

@@ -23,6 +23,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // startEtcd starts etcd and returns its URL.
@@ -54,26 +55,32 @@ func (e *Env) startEtcd(ctx context.Context, path string) (string, error) {
 	return url(ports[0]), nil
 }
 
-// apiServer is what kube-apiserver needs to start, and to start again as the same.
-type apiServer struct {
+// cluster is a kube-apiserver, and how to reach it. It can start again as the same.
+type cluster struct {
+	part        Part
 	credentials credentials
 	etcdURL     string
 	// port is 0 before the first start.
 	port int
+
+	restConfig *rest.Config
+	client     client.Client
+	kubeconfig string
 }
 
-// startAPIServer starts kube-apiserver and makes the configuration to reach it.
-func (e *Env) startAPIServer(ctx context.Context, etcdURL string) error {
-	creds, err := newCredentials(filepath.Join(e.dir, "pki"))
+// startCluster starts a kube-apiserver, whose objects have its name as their prefix in
+// etcd, and makes what reaches it as a member of system:masters.
+func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*cluster, error) {
+	creds, err := newCredentials(filepath.Join(e.dir, string(part)))
 	if err != nil {
-		return &PartError{Part: PartAPIServer, Err: err}
+		return nil, &PartError{Part: part, Err: err}
 	}
-	e.apiServer = apiServer{credentials: creds, etcdURL: etcdURL}
-	if e.apiServer.port, err = e.launchAPIServer(ctx); err != nil {
-		return err
+	c := &cluster{part: part, credentials: creds, etcdURL: etcdURL, kubeconfig: filepath.Join(creds.dir, "kubeconfig")}
+	if c.port, err = e.launchAPIServer(ctx, c); err != nil {
+		return nil, err
 	}
-	e.restConfig = &rest.Config{
-		Host:            apiServerURL(e.apiServer.port),
+	c.restConfig = &rest.Config{
+		Host:            apiServerURL(c.port),
 		BearerToken:     creds.token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: creds.ca},
 		// Nobody else uses this server: no need to be gentle.
@@ -81,31 +88,29 @@ func (e *Env) startAPIServer(ctx context.Context, etcdURL string) error {
 		Burst:          2000,
 		WarningHandler: rest.NoWarnings{},
 	}
-	controllers := e.RESTConfig()
-	controllers.Impersonate.UserName = e.settings.controllerUser
-	// Without such a user both are the same file.
-	return errors.Join(
-		writeKubeconfig(e.controllerKubeconfig(), controllers),
-		writeKubeconfig(e.KubeconfigPath(), e.restConfig))
+	c.client, err = newClient(c.restConfig)
+	if err := errors.Join(err, writeKubeconfig(c.kubeconfig, c.restConfig)); err != nil {
+		return nil, &PartError{Part: part, Err: err}
+	}
+	return c, nil
 }
 
 func apiServerURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
 
 // launchAPIServer runs kube-apiserver, on the port it had before if there was one,
 // and returns its port.
-func (e *Env) launchAPIServer(ctx context.Context) (port int, err error) {
-	creds := e.apiServer.credentials
-	client, closeIdle := creds.httpClient()
+func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err error) {
+	probe, closeIdle := c.credentials.httpClient()
 	defer closeIdle()
 	ports, err := e.launch(ctx, service{
-		part:  PartAPIServer,
+		part:  c.part,
 		ports: 1,
-		fixed: e.apiServer.port,
+		fixed: c.port,
 		command: func(ports []int) command {
-			return command{path: e.programs.apiServer, env: minimalEnvironment(), args: creds.apiServerArgs(ports[0], e.apiServer.etcdURL)}
+			return command{path: e.programs.apiServer, env: minimalEnvironment(), args: c.args(ports[0])}
 		},
 		ready: func(ctx context.Context, ports []int) error {
-			return httpOK(ctx, client, apiServerURL(ports[0])+"/readyz", creds.token)
+			return httpOK(ctx, probe, apiServerURL(ports[0])+"/readyz", c.credentials.token)
 		},
 	})
 	if err != nil {
@@ -114,15 +119,15 @@ func (e *Env) launchAPIServer(ctx context.Context) (port int, err error) {
 	return ports[0], nil
 }
 
-// KillAPIServer ends kube-apiserver with SIGKILL and returns when it is gone. It
-// does not count as a failure of the environment.
+// KillAPIServer ends the control cluster's kube-apiserver with SIGKILL and returns when
+// it is gone. It does not count as a failure of the environment.
 func (e *Env) KillAPIServer() { e.endPart(PartAPIServer, 0) }
 
 // StartAPIServer starts kube-apiserver and returns when it is ready. Start has done
 // so already; it is for use after KillAPIServer. Address, credentials and all objects
 // are the same as before.
 func (e *Env) StartAPIServer(ctx context.Context) error {
-	_, err := e.launchAPIServer(ctx)
+	_, err := e.launchAPIServer(ctx, e.control)
 	return err
 }
 
@@ -171,20 +176,22 @@ func newSigningKey() ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
-func (c credentials) apiServerArgs(port int, etcdURL string) []string {
+func (c *cluster) args(port int) []string {
+	path := c.credentials.path
 	return []string{
-		"--etcd-servers=" + etcdURL,
+		"--etcd-servers=" + c.etcdURL,
+		"--etcd-prefix=/" + string(c.part),
 		"--bind-address=127.0.0.1",
 		"--advertise-address=127.0.0.1",
 		"--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + c.path("tls.crt"),
-		"--tls-private-key-file=" + c.path("tls.key"),
-		"--cert-dir=" + c.dir,
-		"--token-auth-file=" + c.path("tokens.csv"),
+		"--tls-cert-file=" + path("tls.crt"),
+		"--tls-private-key-file=" + path("tls.key"),
+		"--cert-dir=" + c.credentials.dir,
+		"--token-auth-file=" + path("tokens.csv"),
 		"--authorization-mode=RBAC",
 		"--service-account-issuer=https://localenv",
-		"--service-account-key-file=" + c.path("signer.key"),
-		"--service-account-signing-key-file=" + c.path("signer.key"),
+		"--service-account-key-file=" + path("signer.key"),
+		"--service-account-signing-key-file=" + path("signer.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// There is no controller that would make the service accounts this
 		// plugin wants, and nobody to whom the endpoints below would matter.
@@ -206,7 +213,7 @@ func writeKubeconfig(path string, config *rest.Config) error {
 	const name = "localenv"
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken, Impersonate: config.Impersonate.UserName}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
 	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
 	kubeconfig.CurrentContext = name
 	return clientcmd.WriteToFile(*kubeconfig, path)

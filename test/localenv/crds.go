@@ -42,7 +42,7 @@ func newClient(config *rest.Config) (client.Client, error) {
 func (e *Env) ensureNamespace(ctx context.Context) error {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.settings.namespace}}
 	// The API server makes "default" itself, but perhaps a moment later.
-	if err := e.client.Create(ctx, namespace); !apierrors.IsAlreadyExists(err) {
+	if err := e.control.client.Create(ctx, namespace); !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	return nil
@@ -73,7 +73,7 @@ func (e *Env) installCRDs(ctx context.Context, folder string) error {
 func (e *Env) awaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, establishLimit, true, func(ctx context.Context) (bool, error) {
 		var current apiextensionsv1.CustomResourceDefinition
-		if err := e.client.Get(ctx, client.ObjectKeyFromObject(crd), &current); err != nil {
+		if err := e.control.client.Get(ctx, client.ObjectKeyFromObject(crd), &current); err != nil {
 			return false, err
 		}
 		for _, condition := range current.Status.Conditions {

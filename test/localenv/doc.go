@@ -17,9 +17,14 @@
 //	}
 //	// env.Client() talks to the API server, env.Cloud() shows what the cloud holds.
 //
-// One API server is both control and target cluster. It and etcd are started here
-// rather than by controller-runtime's envtest, which neither reports the death of a
-// process nor takes its processes down when the test binary is killed.
+// One API server is both control and target cluster, unless WithTargetCluster asks for
+// two. They and etcd are started here rather than by controller-runtime's envtest, which
+// neither reports the death of a process nor takes its processes down when the test binary
+// is killed.
+//
+// The controllers act as members of system:masters, with flags that suit tests. Where a
+// Deployment is what is tested, StartPod runs its Pods instead: their containers'
+// arguments, environment, Secrets and service account.
 //
 // # Where kube-apiserver and etcd come from
 //

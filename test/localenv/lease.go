@@ -35,27 +35,17 @@ import (
 type leaseIdentity struct {
 	// kubeconfig is the file with which to reach the API server through the proxy.
 	kubeconfig string
-	// host is the name the controller knows.
+	// host is the name the controller knows, name the one in the Lease.
 	host string
-	part Part
-	// generation counts the starts. Like the Pods of a Deployment, a replica that
-	// comes back is another one, and has to wait until its own lease has ended.
-	generation atomic.Int64
+	name atomic.Pointer[string]
 }
 
-// generationMark stands between a part and its generation.
-const generationMark = "."
+// become changes the name in the Lease.
+func (l *leaseIdentity) become(name string) { l.name.Store(&name) }
 
-// renew gives the replica that is started next a new name.
-func (l *leaseIdentity) renew() { l.generation.Add(1) }
-
-// name is the one in the Lease.
-func (l *leaseIdentity) name() string {
-	return fmt.Sprintf("%s-%s%s%d", l.host, l.part, generationMark, l.generation.Load())
-}
-
-// newLeaseIdentity starts the proxy of a part.
-func (e *Env) newLeaseIdentity(part Part) (*leaseIdentity, error) {
+// newLeaseIdentity starts the proxy of a part, which reaches the API server of the
+// control cluster with this token.
+func (e *Env) newLeaseIdentity(part Part, token string) (*leaseIdentity, error) {
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, err
@@ -64,9 +54,12 @@ func (e *Env) newLeaseIdentity(part Part) (*leaseIdentity, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &leaseIdentity{host: host, part: part, kubeconfig: filepath.Join(e.dir, string(part)+".kubeconfig")}
-	server := &http.Server{Handler: l.proxy(e.apiServer, e.settings.controllerUser), ReadHeaderTimeout: 10 * time.Second}
+	l := &leaseIdentity{host: host, kubeconfig: filepath.Join(e.dir, string(part)+".kubeconfig")}
+	l.become(string(part))
+	server := &http.Server{Handler: l.proxy(e.control, token), ReadHeaderTimeout: 10 * time.Second}
+	e.mu.Lock()
 	e.leaseServers = append(e.leaseServers, server)
+	e.mu.Unlock()
 	e.watchers.Add(1)
 	go func() {
 		defer e.watchers.Done()
@@ -77,26 +70,33 @@ func (e *Env) newLeaseIdentity(part Part) (*leaseIdentity, error) {
 	return l, writeKubeconfig(l.kubeconfig, &rest.Config{Host: "http://" + listener.Addr().String()})
 }
 
-// proxy to the API server, which it reaches as user; "" is a member of
-// system:masters. Clients send no credentials without TLS.
-func (l *leaseIdentity) proxy(server apiServer, user string) http.Handler {
+// endLeaseServers ends all proxies.
+func (e *Env) endLeaseServers() {
+	e.mu.Lock()
+	servers := e.leaseServers
+	e.mu.Unlock()
+	for _, server := range servers {
+		_ = server.Close()
+	}
+}
+
+// proxy to an API server, which it reaches with this token: clients send no credentials
+// without TLS.
+func (l *leaseIdentity) proxy(server *cluster, token string) http.Handler {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(server.credentials.ca)
 	target := &url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(server.port))}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(target)
-			r.Out.Header.Set("Authorization", "Bearer "+server.credentials.token)
-			if user != "" {
-				r.Out.Header.Set("Impersonate-User", user)
-			}
+			r.Out.Header.Set("Authorization", "Bearer "+token)
 			if isLease(r.In) && r.In.ContentLength > 0 {
-				r.Out.Body, r.Out.ContentLength = renamed(r.In.Body, r.In.Header, l.host, l.name())
+				r.Out.Body, r.Out.ContentLength = renamed(r.In.Body, r.In.Header, l.host, *l.name.Load())
 			}
 		},
 		ModifyResponse: func(response *http.Response) error {
 			if isLease(response.Request) {
-				response.Body, response.ContentLength = renamed(response.Body, response.Header, l.name(), l.host)
+				response.Body, response.ContentLength = renamed(response.Body, response.Header, *l.name.Load(), l.host)
 				response.Header.Set("Content-Length", strconv.FormatInt(response.ContentLength, 10))
 			}
 			return nil

@@ -26,7 +26,7 @@ const (
 )
 
 func TestLeaseNamesTheReplica(t *testing.T) {
-	const host, ours, earlier, another = "host", "host-machine-controller-2.1", "host-machine-controller-2.0", "host-machine-controller-1.1"
+	const host, ours, earlier, another = "host", "machine-controller-2.2", "machine-controller-2.1", "machine-controller-1.1"
 	for name, row := range map[string]struct {
 		// The controller writes sent; the API server gets and answers stored; the
 		// controller reads read.
@@ -42,7 +42,6 @@ func TestLeaseNamesTheReplica(t *testing.T) {
 				g := NewWithT(t)
 				backend := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					g.Expect(r.Header.Get("Authorization")).To(Equal("Bearer secret"))
-					g.Expect(r.Header.Get("Impersonate-User")).To(Equal("somebody"))
 					if r.Method == http.MethodPut {
 						g.Expect(holderIn(g, r.Body, contentType)).To(Equal(row.stored))
 					}
@@ -50,9 +49,9 @@ func TestLeaseNamesTheReplica(t *testing.T) {
 					_, _ = w.Write(leaseOf(g, row.stored, contentType))
 				}))
 				defer backend.Close()
-				lease := &leaseIdentity{host: host, part: ReplicaPart(2)}
-				lease.renew()
-				proxy := httptest.NewServer(lease.proxy(serverAt(t, backend), "somebody"))
+				lease := &leaseIdentity{host: host}
+				lease.become(ours)
+				proxy := httptest.NewServer(lease.proxy(serverAt(t, backend), "secret"))
 				defer proxy.Close()
 
 				method, body := http.MethodGet, []byte(nil)
@@ -76,7 +75,9 @@ func TestLeaseWhileTheAPIServerIsDown(t *testing.T) {
 	backend := httptest.NewTLSServer(http.NotFoundHandler())
 	server := serverAt(t, backend)
 	backend.Close()
-	proxy := httptest.NewServer((&leaseIdentity{}).proxy(server, ""))
+	lease := &leaseIdentity{}
+	lease.become("nobody")
+	proxy := httptest.NewServer(lease.proxy(server, ""))
 	defer proxy.Close()
 	response, err := http.Get(proxy.URL + leasePath)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -110,7 +111,7 @@ func holderIn(g *WithT, body io.Reader, contentType string) string {
 }
 
 // serverAt stands for the environment's API server.
-func serverAt(t *testing.T, server *httptest.Server) apiServer {
+func serverAt(t *testing.T, server *httptest.Server) *cluster {
 	t.Helper()
 	address, err := url.Parse(server.URL)
 	if err != nil {
@@ -121,5 +122,5 @@ func serverAt(t *testing.T, server *httptest.Server) apiServer {
 		t.Fatal(err)
 	}
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	return apiServer{credentials: credentials{ca: ca, token: "secret"}, port: port}
+	return &cluster{credentials: credentials{ca: ca}, port: port}
 }

@@ -11,10 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
-	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -35,16 +33,15 @@ type Env struct {
 	// probe asks parts whether they are ready.
 	probe *http.Client
 
-	apiServer   apiServer
-	restConfig  *rest.Config
-	client      client.Client
-	cloudServer *http.Server
-	cloudURL    string
-	key         []byte
-	stopNodes   func()
-	// stopReplicas and leaseServers are those of WithSidecarReplicas.
+	// control is the cluster of the Machines, target that of the Nodes: the same one
+	// without WithTargetCluster.
+	control, target *cluster
+	cloudServer     *http.Server
+	cloudURL        string
+	key             []byte
+	stopNodes       func()
+	// stopReplicas is that of WithSidecarReplicas.
 	stopReplicas func()
-	leaseServers []*http.Server
 
 	stopOnce sync.Once
 	watchers sync.WaitGroup
@@ -54,8 +51,12 @@ type Env struct {
 	processes map[Part]*process
 	starting  map[Part]bool
 	urls      map[Part]string
-	stopped   bool
-	err       error
+	// controllers are those that were started, in this order; pods are those that run.
+	controllers  []Part
+	pods         map[string]*corev1.Pod
+	leaseServers []*http.Server
+	stopped      bool
+	err          error
 }
 
 // programs are the paths of what is run.
@@ -90,6 +91,7 @@ func newEnv(s settings) *Env {
 		processes: map[Part]*process{},
 		starting:  map[Part]bool{},
 		urls:      map[Part]string{},
+		pods:      map[string]*corev1.Pod{},
 	}
 }
 
@@ -181,54 +183,19 @@ func (e *Env) startControlPlane(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := e.startAPIServer(ctx, etcdURL); err != nil {
+	if e.control, err = e.startCluster(ctx, PartAPIServer, etcdURL); err != nil {
 		return err
 	}
-	if e.client, err = newClient(e.restConfig); err != nil {
-		return &PartError{Part: PartAPIServer, Err: err}
+	e.target = e.control
+	if e.settings.targetCluster {
+		if e.target, err = e.startCluster(ctx, PartTargetAPIServer, etcdURL); err != nil {
+			return err
+		}
 	}
 	if err := e.ensureNamespace(ctx); err != nil {
 		return &PartError{Part: PartAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
 	}
 	return nil
-}
-
-func (e *Env) startControllers(ctx context.Context) error {
-	e.progress("starting machine-controller-manager and machine-controller")
-	if !e.settings.withoutManager {
-		if err := e.StartManager(ctx); err != nil {
-			return err
-		}
-	}
-	if !e.settings.withoutSidecar {
-		if err := e.StartSidecar(ctx); err != nil {
-			return err
-		}
-		if err := awaitNextSecond(ctx); err != nil {
-			return &PartError{Part: PartSidecar, Err: err}
-		}
-	}
-	if err := e.startReplicas(ctx); err != nil {
-		return err
-	}
-	if !e.settings.targetless {
-		e.stopNodes = e.startNodes()
-	}
-	return nil
-}
-
-// awaitNextSecond returns when the second has changed. A creationTimestamp has
-// whole seconds, so a Machine applied in the second in which the sidecar started
-// would look older than the sidecar, which then takes care that a predecessor
-// may have made its server just now, and lets some time pass. Here there was none.
-func awaitNextSecond(ctx context.Context) error {
-	now := time.Now()
-	select {
-	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // Stop stops all parts in reverse order and removes the temporary folder. It
@@ -242,12 +209,15 @@ func (e *Env) Stop() {
 			e.stopNodes()
 		}
 		e.endReplicas()
+		e.endPods()
 		// The manager and the sidecar do not handle SIGTERM: they end at once.
 		e.endPart(PartSidecar, stopGrace)
 		e.endPart(PartManager, stopGrace)
 		if e.cloudServer != nil {
 			_ = e.cloudServer.Close()
 		}
+		e.endLeaseServers()
+		e.endPart(PartTargetAPIServer, stopGrace)
 		e.endPart(PartAPIServer, stopGrace)
 		e.endPart(PartEtcd, stopGrace)
 		e.watchers.Wait()

@@ -130,7 +130,7 @@ func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
 }
 
 func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	return e.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+	return e.control.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
 }
 
 // toUnstructured copies an object into the form to apply.
@@ -139,7 +139,7 @@ func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, 
 	if err != nil {
 		return nil, err
 	}
-	gvk, err := apiutil.GVKForObject(object, e.client.Scheme())
+	gvk, err := apiutil.GVKForObject(object, e.control.client.Scheme())
 	if err != nil {
 		return nil, err
 	}
@@ -150,7 +150,7 @@ func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, 
 	desired.SetManagedFields(nil)
 	desired.SetResourceVersion("")
 	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp")
-	namespaced, err := e.client.IsObjectNamespaced(desired)
+	namespaced, err := e.control.client.IsObjectNamespaced(desired)
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, desired.GetName(), err)
 	}

@@ -51,7 +51,7 @@ type kubelet struct {
 // startNodes runs the simulator until the returned function is called.
 func (e *Env) startNodes() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	simulator := newNodeSimulator(e.settings.cloud, e.client, clock.RealClock{}, e.settings.joinDuration)
+	simulator := newNodeSimulator(e.settings.cloud, e.target.client, clock.RealClock{}, e.settings.joinDuration)
 	e.watchers.Add(1)
 	finished := make(chan struct{})
 	go func() {

@@ -21,6 +21,7 @@ type settings struct {
 	cloudOptions   []iaasmock.Option
 	cloudHandler   func(http.Handler) http.Handler
 	targetless     bool
+	targetCluster  bool
 	withoutManager bool
 	withoutSidecar bool
 	sidecarPackage string
@@ -28,7 +29,6 @@ type settings struct {
 	sidecarReplicas int
 	sidecarArgs     []string
 	managerArgs     []string
-	controllerUser  string
 	sidecarEnv      []string
 	joinDuration    time.Duration
 	progress        func(string)
@@ -68,6 +68,11 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 // --target-kubeconfig=none, and servers do not become Nodes.
 func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
 
+// WithTargetCluster runs a second kube-apiserver, for a target cluster of its own:
+// Machines are in the control cluster, Nodes in the target cluster. The two share etcd,
+// where each has a prefix of its own, and nothing else.
+func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
+
 // WithoutManager leaves machine-controller-manager out: only Machines and
 // MachineClasses work then. StartManager can still start it.
 func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
@@ -100,10 +105,6 @@ func WithSidecarArgs(args ...string) Option {
 func WithManagerArgs(args ...string) Option {
 	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
 }
-
-// WithControllerUser has both controllers reach the API server as this user, with
-// what RBAC grants that user. Default: as a member of system:masters.
-func WithControllerUser(name string) Option { return func(s *settings) { s.controllerUser = name } }
 
 // WithSidecarEnv adds variables ("NAME=value") to the machine-controller's
 // environment, which otherwise holds PATH, HOME, STACKIT_IAAS_ENDPOINT and

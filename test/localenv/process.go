@@ -25,10 +25,12 @@ const (
 	PartBuild     Part = "build"
 	PartEtcd      Part = "etcd"
 	PartAPIServer Part = "kube-apiserver"
-	PartCRDs      Part = "custom resource definitions"
-	PartCloud     Part = "mock of the IaaS API"
-	PartManager   Part = "machine-controller-manager"
-	PartSidecar   Part = "machine-controller"
+	// PartTargetAPIServer is that of WithTargetCluster.
+	PartTargetAPIServer Part = "target-kube-apiserver"
+	PartCRDs            Part = "custom resource definitions"
+	PartCloud           Part = "mock of the IaaS API"
+	PartManager         Part = "machine-controller-manager"
+	PartSidecar         Part = "machine-controller"
 )
 
 // PartError tells which part failed and how.

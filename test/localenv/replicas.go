@@ -27,6 +27,9 @@ const (
 	restartDelay = 5 * time.Second
 )
 
+// generationMark stands between a replica's part and the number of its start.
+const generationMark = "."
+
 // ReplicaPart names a machine-controller of WithSidecarReplicas, for Logs; the first
 // is 1.
 func ReplicaPart(number int) Part { return Part(fmt.Sprintf("%s-%d", PartSidecar, number)) }
@@ -39,12 +42,12 @@ func (e *Env) startReplicas(ctx context.Context) error {
 	running, cancel := context.WithCancel(context.Background())
 	e.stopReplicas = cancel
 	for number := 1; number <= e.settings.sidecarReplicas; number++ {
-		lease, err := e.newLeaseIdentity(ReplicaPart(number))
+		lease, err := e.newLeaseIdentity(ReplicaPart(number), e.control.credentials.token)
 		if err != nil {
 			return &PartError{Part: ReplicaPart(number), Err: err}
 		}
 		ended := make(chan struct{}, 1)
-		if err := e.startReplica(ctx, number, lease, ended); err != nil {
+		if err := e.startReplica(ctx, number, 1, lease, ended); err != nil {
 			return err
 		}
 		e.watchers.Add(1)
@@ -58,7 +61,7 @@ func (e *Env) startReplicas(ctx context.Context) error {
 
 // keepReplica starts a replica whenever it has ended, until ctx ends.
 func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity, ended chan struct{}) {
-	for {
+	for generation := 2; ; generation++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -69,16 +72,18 @@ func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity,
 			return
 		case <-time.After(restartDelay):
 		}
-		if err := e.startReplica(ctx, number, lease, ended); err != nil {
+		if err := e.startReplica(ctx, number, generation, lease, ended); err != nil {
 			e.progress("%s: %v", ReplicaPart(number), err)
 			ended <- struct{}{}
 		}
 	}
 }
 
-func (e *Env) startReplica(ctx context.Context, number int, lease *leaseIdentity, ended chan struct{}) error {
-	lease.renew()
-	args := append(append([]string{"--kube-api-qps=100", "--kube-api-burst=200"}, e.settings.sidecarArgs...),
+// startReplica starts a replica. Like the Pods of a Deployment, one that comes back is
+// another one, and has to wait until its own lease has ended.
+func (e *Env) startReplica(ctx context.Context, number, generation int, lease *leaseIdentity, ended chan struct{}) error {
+	lease.become(fmt.Sprintf("%s%s%d", ReplicaPart(number), generationMark, generation))
+	args := append(append(e.controllerArgs(), e.sidecarArgs()...),
 		"--control-kubeconfig="+lease.kubeconfig,
 		"--leader-elect=true",
 		"--leader-elect-lease-duration="+leaseDuration.String(),
@@ -91,7 +96,7 @@ func (e *Env) startReplica(ctx context.Context, number int, lease *leaseIdentity
 		e.endPart(part, 0)
 		ended <- struct{}{}
 	}
-	_, err := e.launch(ctx, s)
+	_, err := e.launchController(ctx, s)
 	return err
 }
 
@@ -127,28 +132,25 @@ func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
 // 0 if there is no lease.
 func (e *Env) Leader(ctx context.Context) (int, error) {
 	var lease coordinationv1.Lease
-	err := e.client.Get(ctx, client.ObjectKey{Namespace: e.settings.namespace, Name: string(PartSidecar)}, &lease)
+	err := e.control.client.Get(ctx, client.ObjectKey{Namespace: e.settings.namespace, Name: string(PartSidecar)}, &lease)
 	if err != nil {
 		return 0, client.IgnoreNotFound(err)
 	}
 	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
 	for number := 1; number <= e.settings.sidecarReplicas; number++ {
-		if strings.Contains(holder, string(ReplicaPart(number))+generationMark) {
+		if strings.HasPrefix(holder, string(ReplicaPart(number))+generationMark) {
 			return number, nil
 		}
 	}
 	return 0, nil
 }
 
-// endReplicas ends all of WithSidecarReplicas, and their proxies.
+// endReplicas ends all of WithSidecarReplicas.
 func (e *Env) endReplicas() {
 	if e.stopReplicas != nil {
 		e.stopReplicas()
 	}
 	for number := 1; number <= e.settings.sidecarReplicas; number++ {
 		e.endPart(ReplicaPart(number), stopGrace)
-	}
-	for _, server := range e.leaseServers {
-		_ = server.Close()
 	}
 }

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// account is the name of the service accounts under kubernetes/, in either cluster.
+const account = "machine-controller-manager"
+
+var _ = Describe("The Deployment under kubernetes/", long, func() {
+	It("makes and removes machines in one cluster", func(ctx SpecContext) {
+		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar()))
+		objects := render("kubernetes")
+		for _, object := range objects {
+			Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+		}
+		controlUser := serviceAccount{c.env.Namespace(), account}
+		controlUser.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
+		controlUser.awaitRights(ctx, c.target, targetRights)
+		pod := c.startPod(ctx, c.deploymentIn(ctx, objects), "only")
+
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		machines := c.createDeployment(ctx, "workers", "small", 2)
+		Eventually(ctx, c.running).WithTimeout(afterCrash).WithPolling(poll).Should(HaveLen(2))
+		evicted := c.createPodOn(ctx, c.env.Cloud().Servers()[0].Name)
+
+		Expect(c.Delete(ctx, machines)).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
+		c.expectNothingLeft(ctx)
+		Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(evicted), evicted))).To(BeTrue(), "the Pod was not evicted")
+		c.expectAllowed(pod)
+		c.expectLed(pod)
+	})
+
+	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
+		const count = 3
+		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar(),
+			localenv.WithCloudOptions(iaasmock.WithBootDuration(8*time.Second), iaasmock.WithListLag(3*time.Second))))
+		verify := watchDoubles(ctx, c.env.Cloud())
+		for _, object := range render("kubernetes/target") {
+			Expect(c.target.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+		}
+		c.createTargetKubeconfig(ctx)
+		objects := render("kubernetes/control")
+		for _, object := range objects {
+			Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+		}
+		serviceAccount{c.env.Namespace(), account}.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
+		serviceAccount{metav1.NamespaceSystem, account}.awaitRights(ctx, c.target, targetRights)
+		deployment := c.deploymentIn(ctx, objects)
+		change(ctx, c, deployment, func() { deployment.Spec.Replicas = ptr.To[int32](2) })
+		pods := map[string]*corev1.Pod{}
+		for _, name := range []string{"first", "second"} {
+			pods[name] = c.startPod(ctx, deployment, name)
+			Expect(pods[name].Spec.TerminationGracePeriodSeconds).To(HaveValue(BeEquivalentTo(5)))
+		}
+		Eventually(ctx, c.leader).WithTimeout(upTimeout).WithPolling(poll).ShouldNot(BeEmpty())
+		leader, err := c.leader(ctx)
+		Expect(err).NotTo(HaveOccurred())
+
+		// One answer never comes, one request is under way for long, one server boots.
+		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-000-x", Count: 1, AnswerDelay: time.Hour})
+		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-001-x", Count: 1, Delay: 10 * time.Second})
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		c.createMachines(ctx, count, "small")
+		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(ConsistOf(
+			HaveField("Name", "machine-000-x"), And(HaveField("Name", "machine-002-x"), HaveField("Status", iaasmock.StatusCreating))))
+		c.env.StopPod(leader)
+		delete(pods, leader)
+
+		Eventually(ctx, c.running).WithTimeout(afterCrash + 30*time.Second).WithPolling(poll).Should(HaveLen(count))
+		Expect(c.leader(ctx)).To(BeKeyOf(pods))
+		Expect(c.env.Cloud().History().ServersCreated).To(Equal(count), "servers ever created")
+		var inControl, inTarget corev1.NodeList
+		Expect(c.List(ctx, &inControl)).To(Succeed())
+		Expect(inControl.Items).To(BeEmpty(), "Nodes in the control cluster")
+		Expect(c.target.List(ctx, &inTarget)).To(Succeed())
+		Expect(inTarget.Items).To(HaveLen(count))
+		evicted := c.createPodOn(ctx, "machine-001-x")
+
+		Expect(c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))).To(Succeed())
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
+		c.expectNothingLeft(ctx)
+		Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(evicted), evicted))).To(BeTrue(), "the Pod was not evicted")
+		verify()
+		for _, pod := range pods {
+			c.expectAllowed(pod)
+			c.expectLed(pod)
+		}
+	})
+})

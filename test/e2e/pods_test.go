@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// serviceAccount is whom a Pod logs in as.
+type serviceAccount struct{ namespace, name string }
+
+// awaitRights returns when the API server has taken note of the bindings of these rights.
+func (s serviceAccount) awaitRights(ctx context.Context, c client.Client, rights []authorizationv1.ResourceAttributes) {
+	GinkgoHelper()
+	for _, right := range rights {
+		Eventually(ctx, func(ctx context.Context) (bool, error) {
+			review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+				User: "system:serviceaccount:" + s.namespace + ":" + s.name, ResourceAttributes: &right,
+			}}
+			err := c.Create(ctx, review)
+			return review.Status.Allowed, err
+		}).WithPolling(poll/10).WithTimeout(upTimeout).Should(BeTrue(), "%s may not %s %s", s.name, right.Verb, right.Resource)
+	}
+}
+
+// controlRights and targetRights have one of each binding.
+func controlRights(namespace string) []authorizationv1.ResourceAttributes {
+	return []authorizationv1.ResourceAttributes{{Group: "machine.sapcloud.io", Resource: "machines", Verb: "list", Namespace: namespace}}
+}
+
+var targetRights = []authorizationv1.ResourceAttributes{
+	{Resource: "nodes", Verb: "list"},
+	{Resource: "secrets", Verb: "create", Namespace: metav1.NamespaceSystem},
+}
+
+// deploymentIn returns the Deployment among objects, as it is stored.
+func (c *cluster) deploymentIn(ctx context.Context, objects []*unstructured.Unstructured) *appsv1.Deployment {
+	GinkgoHelper()
+	deployment := &appsv1.Deployment{}
+	for _, object := range objects {
+		if object.GetKind() == "Deployment" {
+			Expect(c.Get(ctx, client.ObjectKeyFromObject(object), deployment)).To(Succeed())
+		}
+	}
+	Expect(deployment.Name).NotTo(BeEmpty(), "there is no Deployment")
+	return deployment
+}
+
+// podOf returns a Pod of a Deployment.
+func podOf(deployment *appsv1.Deployment, name string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: name},
+		Spec:       *deployment.Spec.Template.Spec.DeepCopy(),
+	}
+}
+
+// startPod starts a Pod of a Deployment that reaches the mock instead of STACKIT.
+func (c *cluster) startPod(ctx context.Context, deployment *appsv1.Deployment, name string) *corev1.Pod {
+	GinkgoHelper()
+	pod := podOf(deployment, name)
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		container.Env = append(container.Env,
+			corev1.EnvVar{Name: "STACKIT_IAAS_ENDPOINT", Value: c.env.CloudURL()},
+			corev1.EnvVar{Name: "STACKIT_TOKEN_BASEURL", Value: c.env.CloudURL() + "/token"})
+	}
+	Expect(c.env.StartPod(ctx, pod)).To(Succeed())
+	return pod
+}
+
+// createTargetKubeconfig makes the Secret that kubernetes/control needs, as
+// kubernetes/README.md has it.
+func (c *cluster) createTargetKubeconfig(ctx context.Context) {
+	GinkgoHelper()
+	token, err := localenv.ServiceAccountToken(ctx, c.target, metav1.NamespaceSystem, account)
+	Expect(err).NotTo(HaveOccurred())
+	config := c.env.TargetRESTConfig()
+	kubeconfig, err := clientcmd.Write(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"target": {Server: config.Host, CertificateAuthorityData: config.CAData}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{account: {TokenFile: "/var/run/target/token"}},
+		Contexts:       map[string]*clientcmdapi.Context{"target": {Cluster: "target", AuthInfo: account}},
+		CurrentContext: "target",
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(c.Create(ctx, &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager-target", Namespace: c.env.Namespace()},
+		Data:       map[string][]byte{"kubeconfig": kubeconfig, "token": []byte(token)},
+	})).To(Succeed())
+}
+
+// leader returns the name of the Pod whose sidecar leads, empty if none ever has.
+func (c *cluster) leader(ctx context.Context) (string, error) {
+	lease := &coordinationv1.Lease{}
+	err := c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: "machine-controller"}, lease)
+	return ptr.Deref(lease.Spec.HolderIdentity, ""), client.IgnoreNotFound(err)
+}
+
+// podLogs returns what each container of a Pod has logged.
+func (c *cluster) podLogs(pod *corev1.Pod) map[string]string {
+	GinkgoHelper()
+	logs := map[string]string{}
+	for _, container := range pod.Spec.Containers {
+		var err error
+		logs[container.Name], err = c.env.Logs(localenv.PodPart(pod.Name, container.Name))
+		Expect(err).NotTo(HaveOccurred())
+	}
+	return logs
+}
+
+func (c *cluster) expectLed(pod *corev1.Pod) {
+	GinkgoHelper()
+	Expect(c.podLogs(pod)).To(HaveEach(ContainSubstring("Successfully acquired lease")), "of Pod %s", pod.Name)
+}
+
+// expectAllowed looks for requests that RBAC refused.
+func (c *cluster) expectAllowed(pod *corev1.Pod) {
+	GinkgoHelper()
+	Expect(c.podLogs(pod)).NotTo(ContainElement(ContainSubstring("forbidden")), "of Pod %s", pod.Name)
+}
+
+// createPodOn makes a Pod on a Node, to be evicted. There is no kubelet: without a
+// grace period it is gone at once.
+func (c *cluster) createPodOn(ctx context.Context, node string) *corev1.Pod {
+	GinkgoHelper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "to-be-evicted", Namespace: metav1.NamespaceDefault},
+		Spec: corev1.PodSpec{
+			NodeName:                      node,
+			TerminationGracePeriodSeconds: ptr.To[int64](0),
+			Containers:                    []corev1.Container{{Name: "idle", Image: "idle"}},
+		},
+	}
+	Expect(c.target.Create(ctx, pod)).To(Succeed())
+	return pod
+}

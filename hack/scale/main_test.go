@@ -12,6 +12,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 func TestParse(t *testing.T) {
@@ -49,6 +51,7 @@ func sample(driver string, took float64) *result {
 		return phaseResult{
 			Name: name, Took: took, Settled: took + 1, ServersCreated: 11, ServersDeleted: 1,
 			OverBoot: spread{10, 1.5, 2.5},
+			Usage:    map[localenv.Part]usage{localenv.PartSidecar: {Cores: 0.25, PeakMiB: 80}},
 			Calls:    callSummary{Total: 44, PerServer: 4, ByOperation: map[string]float64{"ListServers": 2.5}},
 		}
 	}
@@ -79,6 +82,7 @@ func TestTable(t *testing.T) {
 		"up roll down", "time to all (s) 30.0 30.0 30.0", "times the floor 2.00 2.00 2.00",
 		"Machine to server, p50 / p99 (s) - - -", "ACTIVE to Running, p50 / p99 (s) 1.5 / 2.5",
 		"API calls a server 4.00", "ListServers 2.50",
+		"machine-controller CPU (cores) 0.25 0.25 0.25 most memory so far (MiB) 80 80 80",
 	} {
 		NewWithT(t).Expect(text).To(ContainSubstring(wanted))
 	}

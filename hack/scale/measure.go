@@ -116,7 +116,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 // take begins a phase, waits until it has settled and sums it up.
 func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	cloud := m.env.Cloud()
-	history := cloud.History()
+	history, before := cloud.History(), m.consumption()
 	cloud.ResetCalls()
 	m.progress(fmt.Sprintf("%s: %d machines", p.name, m.options.Machines))
 	start := time.Now()
@@ -127,6 +127,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	used := usageBetween(before, m.consumption(), settled.Sub(start))
 	now, calls := cloud.History(), cloud.Calls()
 	made := 0
 	for _, count := range cloud.CallCounts() {
@@ -139,6 +140,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 		Name: p.name, Took: done.Sub(start).Seconds(), Settled: settled.Sub(start).Seconds(),
 		ServersCreated: now.ServersCreated - history.ServersCreated,
 		ServersDeleted: now.ServersDeleted - history.ServersDeleted,
+		Usage:          used,
 	}
 	r.BeforeServer, r.OverBoot = waits(cloud.Servers(), m.machines.sighting, start)
 	// Up and roll are about servers made, down is about servers deleted.

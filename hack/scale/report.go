@@ -58,6 +58,7 @@ func (r *result) table(floor *result) string {
 		row("  "+operation, func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Calls.ByOperation[operation]) })
 	}
 	row("most reads in a second", func(p phaseResult) string { return fmt.Sprint(p.Calls.ReadsPeak) })
+	r.usageRows(row)
 	return table.String()
 }
 

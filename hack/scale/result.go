@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // result is a whole run, as it is written to a file. Times are in seconds.
@@ -36,6 +38,8 @@ type phaseResult struct {
 	BeforeServer spread      `json:"beforeServer"`
 	OverBoot     spread      `json:"overBoot"`
 	Calls        callSummary `json:"calls"`
+	// Usage is that of both controllers, from the beginning of the phase until it settled.
+	Usage map[localenv.Part]usage `json:"usage,omitempty"`
 }
 
 // spread sums up how long something took.

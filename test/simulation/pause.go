@@ -69,13 +69,15 @@ func (p *process) standStill(s stillness) {
 	}
 	p.cluster.world.log("%s STANDS STILL for %s", p.name, s.length)
 	p.cluster.world.spawn(func() {
-		p.outlast(s)
-		p.wake() // whatever has become of the run
+		if !p.outlast(s) { // nobody would see to it that it ends without its lease
+			p.end("ENDS, since the run does")
+		}
 	})
 }
 
-// outlast lets come what comes of the stillness, each in its time.
-func (p *process) outlast(s stillness) {
+// outlast lets come what comes of the stillness, each in its time; false if the run ends
+// before.
+func (p *process) outlast(s stillness) bool {
 	type event struct {
 		at time.Duration
 		do func()
@@ -90,11 +92,12 @@ func (p *process) outlast(s stillness) {
 	passed := time.Duration(0)
 	for _, e := range events {
 		if !p.cluster.world.sleep(e.at - passed) {
-			return
+			return false
 		}
 		passed = e.at
 		e.do()
 	}
+	return true
 }
 
 // succeed lets another process lead in place of one that stands still, or has just

@@ -127,6 +127,19 @@ func TestALeaseThatIsRenewed(t *testing.T) {
 	}
 }
 
+// It would act on what it remembers, without a lease, if it went on after the run.
+func TestAProcessThatStandsStillWhenTheRunEnds(t *testing.T) {
+	var old *process
+	stillWorld(t, func(w *world, leader *process) {
+		old = leader
+		leader.standStill(stillness{length: time.Hour, takeover: leaseDuration, notice: renewDeadline})
+		w.sleep(time.Minute)
+	})
+	if !old.dead() || old.standing() {
+		t.Errorf("it has ended: %v, it stands still: %v", old.dead(), old.standing())
+	}
+}
+
 // What has left arrives; the answer waits, and so does what would leave.
 func TestRequestsOfAProcessThatStandsStill(t *testing.T) {
 	const length = 20 * time.Second

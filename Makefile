@@ -295,6 +295,11 @@ $(BIN)/dlv: hack/tools/delve/go.mod hack/tools/delve/go.sum
 	$(GO) build -C hack/tools/delve -o "$(CURDIR)/$@" github.com/go-delve/delve/cmd/dlv
 	@touch $@
 
+# The tag leaves out the libraries of all the clouds that Prometheus can ask for targets.
+$(BIN)/promtool: hack/tools/promtool/go.mod hack/tools/promtool/go.sum
+	$(GO) build -C hack/tools/promtool -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
+	@touch $@
+
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
 	$(GO) build -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
 	@touch $@

@@ -27,13 +27,14 @@ LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
 GO_DIRS := $(wildcard cmd pkg test hack)
 MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
 
-# What needs a control plane is none of the unit tests. What takes longest is in test/ and
-# begins first.
-E2E_PKG      := ./test/e2e
-LOCALENV_PKG := ./test/localenv
-SUITE_PKG    := ./test/integration/controller
+# What needs a control plane, or promtool, is none of the unit tests. What takes longest is in
+# test/ and begins first.
+E2E_PKG        := ./test/e2e
+LOCALENV_PKG   := ./test/localenv
+SUITE_PKG      := ./test/integration/controller
+MONITORING_PKG := ./test/monitoring
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
-	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller)(/|$$)' | sort -r)
+	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller|monitoring)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -109,11 +110,11 @@ build: ## Build the sidecar: bin/machine-controller, static and trimmed.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits: the other two run one after the other beside
+# What needs a control plane mostly waits: the other three run one after the other beside
 # the end-to-end tests.
 .PHONY: test
-test: test-unit ## All tests: test-unit, test-e2e, test-localenv and test-integration.
-	@$(MAKE) -j2 test-e2e test-localenv test-integration
+test: test-unit ## All tests: test-unit, -e2e, -localenv, -integration and -monitoring.
+	@$(MAKE) -j2 test-e2e test-localenv test-integration test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
@@ -130,13 +131,18 @@ test-full:
 # Specs mostly wait for the manager's fixed steps: four processes keep two cores busy.
 PROCS ?= 4
 .PHONY: test-e2e
-test-e2e: $(BIN)/ginkgo race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
+test-e2e: $(BIN)/ginkgo $(BIN)/promtool race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 
 .PHONY: test-localenv
 test-localenv: race-note ## Tests of the local environment itself.
 	$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $(LOCALENV_PKG)
+
+# Not among the unit tests: promtool takes minutes to build the first time.
+.PHONY: test-monitoring
+test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and PodMonitor with Prometheus' own tool.
+	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(MONITORING_PKG)
 
 # Without the race detector: what runs in the test's process is MCM's.
 .PHONY: test-integration

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/stackitcloud/stackit-sdk-go/core/config"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/monitoring"
+)
+
+// alertTimeout is for one scenario: the longest, a deletion, needs 40 s for its `for` alone.
+const alertTimeout = 90 * time.Second
+
+// How many scrapes a scenario may take. With more, a Machine that is being created makes
+// StackitMachineCreationSlow fire as well, deletions that fail StackitMachineDeletionStuck.
+const (
+	slowAfter  = 29
+	stuckAfter = 50
+	longEnough = int(alertTimeout / scrapeInterval)
+)
+
+// preset returns a fault of the mock by its name.
+func preset(name string) iaasmock.Fault {
+	GinkgoHelper()
+	for _, preset := range iaasmock.Presets() {
+		if preset.Name == name {
+			return preset.Fault
+		}
+	}
+	Fail("no preset " + name)
+	return iaasmock.Fault{}
+}
+
+// Each scenario switches one trouble on, and waits until the one alert that is about it
+// fires. The order matters: what was refused for its credentials is tried again after 3
+// minutes, so that comes first; the server that does not boot would be slow in a scenario
+// after it, too, so it comes last. Each other scenario fires before a Machine that it makes
+// is 15 minutes old, and before deletions have failed for 20: 30 and 40 s here.
+var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
+	var (
+		c    *cluster
+		tool *monitoring.Promtool
+		// spare are the Machines that run, for the scenarios to delete.
+		spare []*v1alpha1.Machine
+		seen  = map[string]bool{}
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		var err error
+		tool, err = monitoring.NewPromtool(ctx, GinkgoT().TempDir())
+		Expect(err).NotTo(HaveOccurred())
+	}, NodeTimeout(20*time.Minute))
+
+	BeforeAll(func(ctx SpecContext) {
+		const machines = 10
+		c = newCluster(startEnvironment(ctx, localenv.WithSidecarArgs(
+			// Lists of this mock do not lag.
+			"--stackit-settle=2s")))
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		for i := range machines {
+			// Machines of one cluster share their reads. Of several, there are enough
+			// calls in the few seconds of a window.
+			class := fmt.Sprintf("spare-%d", i)
+			c.createClass(ctx, class, specWith(providerSpec{"labels": map[string]any{clusterLabel: class}}))
+			spare = append(spare, c.createMachine(ctx, fmt.Sprintf("spare-%03d-x", i), class))
+		}
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(machines))
+	}, NodeTimeout(5*time.Minute))
+
+	// deleteSpare deletes so many Machines that run, and does not wait for it.
+	deleteSpare := func(ctx context.Context, count int) {
+		GinkgoHelper()
+		for _, machine := range spare[:count] {
+			Expect(c.Delete(ctx, machine)).To(Succeed())
+		}
+		spare = spare[count:]
+	}
+
+	// expectOnly provokes a trouble and waits until this alert has fired, and no other,
+	// within so many scrapes: later ones do not count, however long an evaluation takes.
+	expectOnly := func(ctx SpecContext, alert string, within int, provoke func(*scrapes)) {
+		GinkgoHelper()
+		s := startScrapes(c.env.SidecarMetricsURL, within)
+		DeferCleanup(func() {
+			maps.Copy(seen, s.names())
+			if CurrentSpecReport().Failed() {
+				c.showLogs()
+			}
+		})
+		Expect(s.expectFired(ctx, tool)).To(Succeed(), "before")
+		provoke(s)
+		Eventually(ctx, func() error { return s.expectFired(ctx, tool, alert) }).
+			WithTimeout(alertTimeout).WithPolling(2 * time.Second).Should(Succeed())
+		_, _ = fmt.Fprintf(GinkgoWriter, "%s has fired, after at most %d scrapes\n", alert, s.counted())
+	}
+
+	// inject lets the cloud misbehave until the spec ends.
+	inject := func(fault iaasmock.Fault) { DeferCleanup(c.env.Cloud().Inject(fault)) }
+
+	It("StackitCredentialsRefused fires when the service account is refused", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitCredentialsRefused", longEnough, func(*scrapes) {
+			inject(preset("unauthorized"))
+			deleteSpare(ctx, 2)
+		})
+	})
+
+	It("StackitDuplicateServers fires when a Machine finds two servers", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitDuplicateServers", longEnough, func(*scrapes) {
+			for range 2 {
+				c.createServer(ctx, "two-servers", "small")
+			}
+			c.createMachine(ctx, "two-servers", "small")
+		})
+	})
+
+	// Not all calls: the driver lists less and less often while lists fail, which here makes
+	// fewer failures than an operator would see.
+	It("StackitAPIFailing fires when calls of one kind are answered with 503", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitAPIFailing", stuckAfter, func(*scrapes) {
+			inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusServiceUnavailable})
+			deleteSpare(ctx, 3)
+		})
+	})
+
+	It("StackitAPIThrottled fires when all calls are answered with 429", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitAPIThrottled", stuckAfter, func(*scrapes) {
+			inject(preset("rate-limited"))
+			deleteSpare(ctx, 3)
+		})
+	})
+
+	It("StackitQuotaOrCapacityExhausted fires when the quota is used up", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitQuotaOrCapacityExhausted", slowAfter, func(*scrapes) {
+			inject(preset("quota-exceeded"))
+			machine := c.createMachine(ctx, "beyond-the-quota", "small")
+			DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, machine)).To(Succeed()) })
+		})
+	})
+
+	It("StackitOrphanServers fires when a server without a Machine is deleted", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitOrphanServers", longEnough, func(*scrapes) {
+			c.createServer(ctx, "nobodys", "small")
+			// An orphan run is the first thing a sidecar does.
+			c.restartSidecar(ctx)
+		})
+	})
+
+	It("StackitSidecarRestarting fires after three restarts", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitSidecarRestarting", longEnough, func(s *scrapes) {
+			for range 3 {
+				c.restartSidecar(ctx)
+				s.await(ctx, 3) // each process is scraped
+			}
+		})
+	})
+
+	It("StackitMachineDeletionStuck fires when a server cannot be deleted", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitMachineDeletionStuck", longEnough, func(s *scrapes) {
+			// A call fails after half a minute, which is as long as the alert's window here:
+			// two Machines fail in turn.
+			inject(preset("delete-error"))
+			deleteSpare(ctx, 1)
+			s.await(ctx, 15)
+			deleteSpare(ctx, 1)
+		})
+	})
+
+	It("StackitMachineCreationSlow fires when a server does not boot", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitMachineCreationSlow", longEnough, func(*scrapes) {
+			inject(preset("stuck-creating"))
+			c.createMachine(ctx, "boots-for-ever", "small")
+			DeferCleanup(func() {
+				for _, server := range c.env.Cloud().Servers() {
+					if server.Name == "boots-for-ever" {
+						Expect(c.env.Cloud().SetServerStatus(server.ID, iaasmock.StatusActive, "")).To(Succeed())
+					}
+				}
+			})
+		})
+	})
+
+	It("read what is scraped, as does the dashboard, and all of ours is documented", func() {
+		documented, err := monitoring.Documented()
+		Expect(err).NotTo(HaveOccurred())
+		for name := range seen {
+			if strings.HasPrefix(name, "stackit_") || strings.HasPrefix(name, "mcm_cloud_api_") {
+				Expect(documented).To(HaveKey(name))
+			}
+		}
+		alerts, err := monitoring.Alerts()
+		Expect(err).NotTo(HaveOccurred())
+		panels, err := monitoring.Panels()
+		Expect(err).NotTo(HaveOccurred())
+		var queries []string
+		for _, alert := range alerts {
+			queries = append(queries, alert.Expr)
+		}
+		for _, panel := range panels {
+			for _, target := range panel.Targets {
+				queries = append(queries, monitoring.Query(target.Expr))
+			}
+		}
+		fromPrometheus := []string{"up", "ALERTS"}
+		for _, query := range queries {
+			for _, name := range monitoring.MetricNames(query) {
+				if !slices.Contains(fromPrometheus, name) {
+					Expect(seen).To(HaveKey(name), "%s", query)
+				}
+			}
+		}
+	})
+})
+
+// createServer makes a server in the cloud, as somebody else than the sidecar would who uses
+// its labels.
+func (c *cluster) createServer(ctx context.Context, machine, class string) {
+	GinkgoHelper()
+	api, err := iaas.NewAPIClient(config.WithEndpoint(c.env.CloudURL()), config.WithHTTPClient(&http.Client{}),
+		config.WithTokenEndpoint(c.env.CloudURL()+"/token"), config.WithServiceAccountKey(string(c.env.ServiceAccountKey())))
+	Expect(err).NotTo(HaveOccurred())
+	network, size, goes := iaasmock.DefaultNetworkID, int64(20), true
+	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, machine, iaas.CreateServerPayloadAllOfNetworking{
+		CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network},
+	})
+	payload.Labels = map[string]any{clusterLabel: clusterName, provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class}
+	payload.BootVolume = &iaas.BootVolume{
+		Size: &size, DeleteOnTermination: &goes, Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image"),
+	}
+	_, err = api.DefaultAPI.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
+	Expect(err).NotTo(HaveOccurred())
+}

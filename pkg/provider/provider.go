@@ -111,28 +111,30 @@ func NewProvider(i spi.SessionProviderInterface, options ...Option) driver.Drive
 	for _, option := range options {
 		option(p)
 	}
-	if p.clock == nil {
-		p.clock = clock.RealClock{}
-	}
-	p.meters = newMeters(p.clock)
-	if p.registerer != nil {
+	p.initMeters()
+	if p.registerer != nil { // counters are shown before they count
 		p.registerer.MustRegister(p.meters)
 	}
 	return p
 }
 
+// initMeters makes the clock and the meters, if there are none.
+func (p *Provider) initMeters() {
+	if p.clock == nil {
+		p.clock = clock.RealClock{}
+	}
+	if p.meters == nil {
+		p.meters = newMeters(p.clock)
+	}
+}
+
 // init readies the provider with its first call.
 func (p *Provider) init() {
 	p.setup.Do(func() {
-		if p.clock == nil {
-			p.clock = clock.RealClock{}
-		}
+		p.initMeters()
 		if p.settle == nil {
 			settle := DefaultSettle
 			p.settle = &settle
-		}
-		if p.meters == nil {
-			p.meters = newMeters(p.clock)
 		}
 		p.ledger = ledger.New(p.clock, *p.settle)
 		p.exhausted = recent.New[classKey, exhausted](p.clock, exhaustedFor)

@@ -15,17 +15,18 @@ type authenticated struct {
 // the request sent once more with a new one: tokens can be revoked before they
 // expire, and the request was surely not accepted.
 func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error) {
-	response, token, err := a.send(request)
+	response, token, err := a.send(request, nil)
 	if err != nil || response.StatusCode != http.StatusUnauthorized {
 		return response, err
 	}
 	a.tokens.drop(token)
-	countRetry(request, response)
-	again, _, err := a.send(request)
+	again, _, err := a.send(request, response)
 	return again, err
 }
 
-func (a *authenticated) send(request *http.Request) (*http.Response, string, error) {
+// send returns the answer, and the token that the request had. before is the answer for
+// which the request is sent again, nil the first time.
+func (a *authenticated) send(request *http.Request, before *http.Response) (*http.Response, string, error) {
 	token, err := a.tokens.get(request.Context())
 	if err != nil {
 		return nil, "", err
@@ -35,6 +36,9 @@ func (a *authenticated) send(request *http.Request) (*http.Response, string, err
 		return nil, "", err
 	}
 	try.Header.Set("Authorization", "Bearer "+token)
+	if before != nil {
+		countRetry(request, before)
+	}
 	response, err := a.next.RoundTrip(try)
 	return response, token, err
 }

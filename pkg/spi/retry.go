@@ -94,6 +94,7 @@ type retrying struct {
 // RoundTrip implements http.RoundTripper.
 func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 	ctx := request.Context()
+	var response *http.Response // of the attempt before
 	for attempt := 1; ; attempt++ {
 		held, err := r.waitUntilAllowed(ctx)
 		if err != nil {
@@ -108,7 +109,10 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		response, err := r.next.RoundTrip(try)
+		if attempt > 1 {
+			countRetry(request, response)
+		}
+		response, err = r.next.RoundTrip(try)
 		r.holdBack(response)
 		if attempt == maxAttempts || ctx.Err() != nil || !mayRetry(request.Method, response, err) {
 			return response, err
@@ -116,7 +120,6 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil {
 			return response, err
 		}
-		countRetry(request, response)
 	}
 }
 

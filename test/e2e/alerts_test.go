@@ -61,11 +61,11 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		seen  = map[string]bool{}
 	)
 
-	BeforeAll(func(ctx SpecContext) {
+	BeforeAll(func() {
 		var err error
-		tool, err = monitoring.NewPromtool(ctx, GinkgoT().TempDir())
+		tool, err = monitoring.NewPromtool(GinkgoT().TempDir())
 		Expect(err).NotTo(HaveOccurred())
-	}, NodeTimeout(20*time.Minute))
+	})
 
 	BeforeAll(func(ctx SpecContext) {
 		const machines = 10

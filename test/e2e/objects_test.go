@@ -144,7 +144,7 @@ func change[Object client.Object](ctx context.Context, c *cluster, object Object
 // Node leaves the Node behind.
 func (c *cluster) nodes(ctx context.Context) (count, stray int, err error) {
 	var nodes corev1.NodeList
-	if err := c.List(ctx, &nodes); err != nil {
+	if err := c.target.List(ctx, &nodes); err != nil {
 		return 0, 0, err
 	}
 	for i := range nodes.Items {
@@ -153,7 +153,7 @@ func (c *cluster) nodes(ctx context.Context) (count, stray int, err error) {
 			count++
 			continue
 		}
-		if err := c.Delete(ctx, &nodes.Items[i]); err != nil {
+		if err := c.target.Delete(ctx, &nodes.Items[i]); err != nil {
 			return 0, stray, err
 		}
 		stray++

@@ -19,19 +19,16 @@ const RuleFile = "rules.yaml"
 // Promtool is Prometheus' tool for rules, with a folder that holds the alerts as RuleFile.
 type Promtool struct{ path, folder string }
 
-// NewPromtool builds promtool as bin/promtool, as the Makefile does, which takes minutes
-// the first time, and writes the alerts to the folder.
-func NewPromtool(ctx context.Context, folder string) (*Promtool, error) {
+// NewPromtool finds promtool, which make builds as bin/promtool, and writes the alerts to the
+// folder.
+func NewPromtool(folder string) (*Promtool, error) {
 	root, err := localenv.Root()
 	if err != nil {
 		return nil, err
 	}
 	path := filepath.Join(root, "bin", "promtool")
-	build := exec.CommandContext(ctx, "go", "build", "-C", filepath.Join(root, "hack", "tools", "promtool"),
-		"-tags", "remove_all_sd", "-o", path, "github.com/prometheus/prometheus/cmd/promtool")
-	build.Env = append(os.Environ(), "GOWORK=off")
-	if output, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("building promtool: %w: %s", err, output)
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("promtool is missing, run 'make bin/promtool': %w", err)
 	}
 	rules, err := Rules()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 
 func newPromtool(t *testing.T) *monitoring.Promtool {
 	t.Helper()
-	tool, err := monitoring.NewPromtool(t.Context(), t.TempDir())
+	tool, err := monitoring.NewPromtool(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ RACE ?= $(if $(filter 1,$(CGO)),-race)
 
 # VERSION overrides the version that Go takes from git: make build VERSION=v1.2.3
 VERSION ?=
-LDFLAGS := -s -w $(if $(VERSION),-X main.version=$(VERSION))
+LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
 MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))

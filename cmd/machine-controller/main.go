@@ -23,6 +23,8 @@ import (
 	_ "github.com/gardener/machine-controller-manager/pkg/util/reflector/prometheus"      // reflector_* metrics
 	_ "github.com/gardener/machine-controller-manager/pkg/util/workqueue/prometheus"      // mcm_workqueue_* metrics
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -34,10 +36,10 @@ func main() {
 	flag.InitFlags()
 	logs.InitLogs()
 	defer logs.FlushLogs()
-	keepSecrets(pflag.CommandLine)
+	redact.KeepSecrets(pflag.CommandLine)
 
 	if own.printVersion {
-		fmt.Println(buildVersion())
+		fmt.Println(buildinfo.Version())
 		return
 	}
 	klog.ErrorS(run(server, own), "Could not start")
@@ -65,12 +67,12 @@ func run(server *options.MCServer, own *driverOptions) error {
 		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
 	}
 	showBuildInfo(prometheus.DefaultRegisterer)
-	klog.InfoS("Starting machine-controller for STACKIT", "version", buildVersion(), "apiEndpoint", config.Endpoint)
+	klog.InfoS("Starting machine-controller for STACKIT", "version", buildinfo.Version(), "apiEndpoint", config.Endpoint)
 	sessions := &spi.PluginSPIImpl{
 		Config:    config,
 		Limiter:   rate.NewLimiter(rate.Limit(own.apiQPS), own.apiBurst),
 		Fence:     startFence(server.LeaderElection),
-		UserAgent: "machine-controller-manager-provider-stackit/" + buildVersion(),
+		UserAgent: "machine-controller-manager-provider-stackit/" + buildinfo.Version(),
 	}
 	return app.Run(server, provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
@@ -78,4 +80,12 @@ func run(server *options.MCServer, own *driverOptions) error {
 		provider.WithActingSince(actingSince(server.LeaderElection)),
 		provider.WithMetrics(prometheus.DefaultRegisterer),
 	))
+}
+
+// showBuildInfo shows the version as a metric.
+func showBuildInfo(registerer prometheus.Registerer) {
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stackit_build_info", Help: "Always 1, with the version of this sidecar.",
+		ConstLabels: prometheus.Labels{"version": buildinfo.Version()},
+	}, func() float64 { return 1 }))
 }

@@ -4,13 +4,11 @@
 package main
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/options"
-	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -50,31 +48,6 @@ func TestConcurrentSyncs(t *testing.T) {
 		if got := server.ConcurrentNodeSyncs; got != want {
 			t.Errorf("with %q it is %d, want %d", flag, got, want)
 		}
-	}
-}
-
-func TestVerbosityIsCapped(t *testing.T) {
-	for given, want := range map[string]string{"0": "0", "7": "7", "8": "7", "100": "7"} {
-		flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-		flags.String("v", given, "")
-		capVerbosity(flags)
-		if got := flags.Lookup("v").Value.String(); got != want {
-			t.Errorf("--v=%s becomes %s, want %s", given, got, want)
-		}
-	}
-}
-
-func TestRedact(t *testing.T) {
-	args := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", "abc123.0123456789abcdef", 5,
-		errors.New("refused: Bearer eyJhbGciOiJSUzUxMiJ9.eyJpc3MiOiJhIn0.c2ln"), "stackit://a/b", "1.2.3-alpha.0123456789",
-		"key: -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY----- end", []byte("-----BEGIN PRIVATE KEY-----\nMIIE")}
-	want := []any{"replacing", "<<BOOTSTRAP_TOKEN>>", redacted, 5, "refused: Bearer " + redacted, "stackit://a/b", "1.2.3-alpha.0123456789",
-		"key: " + redacted + " end", redacted}
-	if diff := cmp.Diff(want, redact(args)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if args[2] != "abc123.0123456789abcdef" {
-		t.Error("the caller's arguments were changed")
 	}
 }
 

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package redact keeps Secrets, keys and tokens out of the log of a process.
+package redact
 
 import (
 	"regexp"
@@ -15,10 +16,11 @@ import (
 // answers (client-go, transport/round_trippers.go): those of Secrets hold keys.
 const maxVerbosity = 7
 
-// keepSecrets keeps Secrets, keys and tokens out of the log, whatever --v says. (klog shows
+// KeepSecrets keeps Secrets, keys and tokens out of the log, whatever --v says. flags are
+// klog's, after they were parsed. (klog shows
 // its filter all arguments but the error of an ErrorS: what makes such errors keeps
 // secrets out of them itself.)
-func keepSecrets(flags *pflag.FlagSet) {
+func KeepSecrets(flags *pflag.FlagSet) {
 	klog.SetLogFilter(redactor{})
 	capVerbosity(flags)
 	dropModules(flags)

@@ -90,6 +90,7 @@ func serverFromSDK(server *iaas.Server) *Server {
 		Status:       server.GetStatus(),
 		ErrorMessage: withoutMisleadingWords(server.GetErrorMessage()),
 		MachineType:  server.MachineType,
+		Zone:         server.GetAvailabilityZone(),
 		Labels:       stringValues(server.Labels),
 		CreatedAt:    server.GetCreatedAt(),
 	}

@@ -44,8 +44,10 @@ type Server struct {
 	Status       string
 	ErrorMessage string
 	MachineType  string
-	Labels       map[string]string
-	CreatedAt    time.Time
+	// Zone is the availability zone; "" for a server without one.
+	Zone      string
+	Labels    map[string]string
+	CreatedAt time.Time
 }
 
 // Server states that the driver tells apart; all others are waited for. The API

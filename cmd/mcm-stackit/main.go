@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command mcm-stackit checks MachineClasses and credentials for STACKIT, shows a project's
+// servers beside the Machines of a cluster, and deletes servers that belong to nobody. As
+// kubectl-mcm_stackit it is a plugin of kubectl. Its README shows it at work.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func main() {
+	os.Exit(run())
+}
+
+func run() int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
+	return o.execute(ctx, os.Args)
+}

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// update writes the golden files anew: go test ./cmd/mcm-stackit -update.
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// asCommand in the environment makes the test binary behave as the command.
+const asCommand = "MCM_STACKIT_TEST_RUN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		os.Exit(run())
+	}
+	os.Exit(m.Run())
+}
+
+// outcome is what a run of the command left behind.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// invocation is a run of the command.
+type invocation struct {
+	args  []string
+	env   []string
+	stdin string
+}
+
+// run runs the command in a process of its own, with no environment but its own, and no
+// kubeconfig.
+func (i invocation) run(t *testing.T) outcome {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(ctx, self, i.args...)
+	command.Env = append([]string{asCommand + "=1", "HOME=" + t.TempDir(), "KUBECONFIG=" + filepath.Join(t.TempDir(), "none")}, i.env...)
+	command.Stdin = strings.NewReader(i.stdin)
+	var stdout, stderr bytes.Buffer
+	command.Stdout, command.Stderr = &stdout, &stderr
+	err = command.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// startMock starts a cloud, and returns the environment that reaches it.
+func startMock(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []string) {
+	t.Helper()
+	cloud := iaasmock.New(options...)
+	server := httptest.NewServer(cloud)
+	t.Cleanup(server.Close)
+	return cloud, []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_TOKEN_BASEURL=" + server.URL + "/token"}
+}
+
+// expectGolden compares text with the file of the name in testdata.
+func expectGolden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), text); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", path, diff)
+	}
+}
+
+func TestWrongUsage(t *testing.T) {
+	for name, row := range map[string]struct {
+		args []string
+		env  []string
+		says string
+	}{
+		"unknown command":   {[]string{"bogus"}, nil, `unknown command "bogus"`},
+		"unknown flag":      {[]string{"version", "--nope"}, nil, "unknown flag: --nope"},
+		"too many words":    {[]string{"version", "1"}, nil, `unknown command "1"`},
+		"wrong environment": {[]string{"version"}, []string{"STACKIT_API_ENDPOINT=nowhere"}, "STACKIT_API_ENDPOINT must be an http or https URL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := invocation{args: row.args, env: row.env}.run(t)
+			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
+			}
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		if got := (invocation{args: args}).run(t); got.code != 0 || len(strings.Fields(got.stdout)) != 1 || got.stderr != "" {
+			t.Errorf("%v: got %+v, want a version", args, got)
+		}
+	}
+}

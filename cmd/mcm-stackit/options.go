@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/pflag"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Environment variables of the credentials, by the names that STACKIT's own tools read.
+const (
+	envProjectID = "STACKIT_PROJECT_ID"
+	envRegion    = "STACKIT_REGION"
+	envKeyPath   = "STACKIT_SERVICE_ACCOUNT_KEY_PATH"
+)
+
+// noCluster is the --target-kubeconfig of a sidecar without a target cluster.
+const noCluster = "none"
+
+// options are what all commands share.
+type options struct {
+	streams genericiooptions.IOStreams
+	lookup  func(string) (string, bool)
+
+	control          *genericclioptions.ConfigFlags
+	targetKubeconfig string
+	files            []string
+	secret           string
+	projectID        string
+	region           string
+	keyPath          string
+
+	// started says that the command line was right.
+	started bool
+	config  spi.Config
+}
+
+func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string, bool)) *options {
+	control := genericclioptions.NewConfigFlags(false)
+	// Nothing is written to disk; and --cluster is about the label of servers.
+	control.CacheDir, control.ClusterName = nil, nil
+	return &options{streams: streams, lookup: lookup, control: control}
+}
+
+func (o *options) addFlags(flags *pflag.FlagSet) {
+	o.control.AddFlags(flags)
+	flags.StringVar(&o.targetKubeconfig, "target-kubeconfig", "",
+		`file that reaches the cluster that the machines join; "none" without one (default: the cluster with the Machines)`)
+	flags.StringSliceVarP(&o.files, "filename", "f", nil,
+		`files or folders with manifests, "-" for standard input; Secrets in them are used before those of the cluster`)
+	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
+	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project; beats the Secret's (without one: $"+envProjectID+")")
+	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; beats the Secret's and the class's (without a Secret: $"+envRegion+")")
+	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key; beats the Secret's (without one: $"+envKeyPath+")")
+}
+
+// complete reads the environment, after the flags.
+func (o *options) complete() error {
+	var err error
+	if o.config, err = spi.ConfigFromEnvironment(o.lookup); err != nil {
+		return err
+	}
+	return nil
+}
+
+// operator returns what the commands work with. withCluster says whether the control
+// cluster may be asked.
+func (o *options) operator(withCluster bool) (*operator.Operator, error) {
+	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	}
+	manifests, err := operator.ReadManifests(o.files, o.streams.In, namespace)
+	if err != nil {
+		return nil, err
+	}
+	overrides, err := o.flagOverrides()
+	if err != nil {
+		return nil, err
+	}
+	environment, err := o.environment()
+	if err != nil {
+		return nil, err
+	}
+	result := &operator.Operator{
+		Sessions:    &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version()},
+		Manifests:   manifests,
+		Namespace:   namespace,
+		SecretName:  o.secret,
+		Overrides:   overrides,
+		Environment: environment,
+		Note:        func(text string) { klog.V(1).Info(text) },
+	}
+	if withCluster {
+		err = o.connect(result)
+	}
+	return result, err
+}
+
+// connect sets the clients of the clusters.
+func (o *options) connect(to *operator.Operator) error {
+	config, err := o.control.ToRESTConfig()
+	if err != nil {
+		return fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
+	}
+	if to.Control, err = newClient(config); err != nil {
+		return err
+	}
+	switch o.targetKubeconfig {
+	case "":
+		to.Target = to.Control
+	case noCluster:
+	default:
+		target, err := clientcmd.BuildConfigFromFlags("", o.targetKubeconfig)
+		if err != nil {
+			return fmt.Errorf("reading --target-kubeconfig %s: %w", o.targetKubeconfig, err)
+		}
+		target.Timeout = config.Timeout
+		to.Target, err = newClient(target)
+		return err
+	}
+	return nil
+}
+
+func newClient(config *rest.Config) (client.WithWatch, error) {
+	c, err := client.NewWithWatch(config, client.Options{Scheme: operator.Scheme()})
+	if err != nil {
+		return nil, fmt.Errorf("asking cluster %s: %w", config.Host, err)
+	}
+	return c, nil
+}
+
+// flagOverrides are what the flags say of the credentials.
+func (o *options) flagOverrides() (operator.Overrides, error) {
+	return withKey(operator.Overrides{
+		ProjectID:         operator.Override{Value: o.projectID, Origin: "--project-id"},
+		Region:            operator.Override{Value: o.region, Origin: "--region"},
+		ServiceAccountKey: operator.Override{Value: o.keyPath, Origin: "--service-account-key-path"},
+	})
+}
+
+// environment is what the environment says of them.
+func (o *options) environment() (operator.Overrides, error) {
+	variable := func(name string) operator.Override {
+		value, _ := o.lookup(name)
+		return operator.Override{Value: value, Origin: "$" + name}
+	}
+	return withKey(operator.Overrides{
+		ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: variable(envKeyPath),
+	})
+}
+
+// withKey replaces the path of the key by the key.
+func withKey(overrides operator.Overrides) (operator.Overrides, error) {
+	key := &overrides.ServiceAccountKey
+	if key.Value == "" {
+		return overrides, nil
+	}
+	content, err := os.ReadFile(key.Value)
+	if err != nil {
+		return operator.Overrides{}, fmt.Errorf("reading the key of %s: %w", key.Origin, err)
+	}
+	key.Value = string(content)
+	return overrides, nil
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+	"sigs.k8s.io/yaml"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+)
+
+// format is the value of -o: how data is printed.
+type format struct {
+	value   string
+	allowed []string
+}
+
+// The values of -o; "" is text.
+const (
+	formatWide = "wide"
+	formatJSON = "json"
+	formatYAML = "yaml"
+	formatName = "name"
+)
+
+// addTo adds -o to a command, with these values allowed beside "".
+func (f *format) addTo(command *cobra.Command, allowed ...string) {
+	f.allowed = allowed
+	command.Flags().VarP(f, "output", "o", "print as one of: "+strings.Join(allowed, ", "))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
+}
+
+// Set implements pflag.Value.
+func (f *format) Set(value string) error {
+	if !slices.Contains(f.allowed, value) {
+		return fmt.Errorf("must be one of: %s", strings.Join(f.allowed, ", "))
+	}
+	f.value = value
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *format) String() string { return f.value }
+
+// Type implements pflag.Value.
+func (f *format) Type() string { return "format" }
+
+// printAs prints a value as JSON or YAML; done says whether the format is one of these.
+func (o *options) printAs(f format, value any) (done bool, err error) {
+	var text []byte
+	switch f.value {
+	case formatJSON:
+		text, err = json.MarshalIndent(value, "", "  ")
+		text = append(text, '\n')
+	case formatYAML:
+		text, err = yaml.Marshal(value)
+	default:
+		return false, nil
+	}
+	if err == nil {
+		_, err = o.streams.Out.Write(text)
+	}
+	return true, err
+}
+
+// colours of the verdicts, as in the terminals' standard (ECMA-48).
+var colours = map[operator.Verdict]string{operator.Fine: "\x1b[32m", operator.Wrong: "\x1b[31m", operator.Unknown: "\x1b[33m"}
+
+const colourOff = "\x1b[0m"
+
+// verdict is the word for a verdict, coloured on a terminal unless NO_COLOR is set.
+func (o *options) verdict(v operator.Verdict) string {
+	word := strings.ToUpper(string(v))
+	if noColour, _ := o.lookup("NO_COLOR"); noColour != "" || !isTerminal(o.streams.Out) {
+		return word
+	}
+	return colours[v] + word + colourOff
+}
+
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}
+
+// progress is a line on a terminal that says what is being done. Elsewhere it says nothing.
+type progress struct{ terminal io.Writer }
+
+func (o *options) progress() *progress {
+	if !isTerminal(o.streams.ErrOut) {
+		return &progress{io.Discard}
+	}
+	return &progress{o.streams.ErrOut}
+}
+
+// show replaces the line; "" clears it.
+func (p *progress) show(text string) {
+	_, _ = fmt.Fprintf(p.terminal, "\r\x1b[K%s", text)
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+)
+
+// pluginName is the file name by which kubectl finds the command: kubectl mcm-stackit.
+const pluginName = "kubectl-mcm_stackit"
+
+// result ends the command with an exit code; what is to be said was said.
+type result int
+
+func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
+
+// usageError is a command line that is wrong.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func wrongUsage(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// execute runs the command line and returns its exit code.
+func (o *options) execute(ctx context.Context, args []string) int {
+	root := o.newRootCommand()
+	if strings.HasPrefix(filepath.Base(args[0]), pluginName) {
+		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mcm-stackit"}
+	}
+	root.SetArgs(args[1:])
+	root.SetIn(o.streams.In)
+	root.SetOut(o.streams.Out)
+	root.SetErr(o.streams.ErrOut)
+	command, err := root.ExecuteContextC(ctx)
+	var code result
+	var usage *usageError
+	switch {
+	case err == nil:
+		return operator.ExitFine
+	case errors.As(err, &code):
+		return int(code)
+	case !o.started || errors.As(err, &usage):
+		o.say("%v", err)
+		o.say("'%s --help' shows what is right.", command.CommandPath())
+		return operator.ExitUsage
+	default:
+		o.say("%v", err)
+		return operator.ExitUnknown
+	}
+}
+
+// say writes a line for the user, beside the data.
+func (o *options) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(o.streams.ErrOut, format+"\n", args...)
+}
+
+func (o *options) newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "mcm-stackit",
+		Short: "Check, watch and clean up what machine-controller-manager runs on STACKIT",
+		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
+Machines of a cluster, and deletes servers that belong to nobody.
+
+Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 64 wrong usage.`,
+		Version:       buildinfo.Version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			redact.KeepSecrets(command.Root().PersistentFlags())
+			if err := o.complete(); err != nil {
+				return err
+			}
+			o.started = true
+			return nil
+		},
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	o.addFlags(root.PersistentFlags())
+	addLogFlags(root.PersistentFlags())
+	root.AddCommand(o.newVersionCommand())
+	return root
+}
+
+func (o *options) newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  mcm-stackit version",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(o.streams.Out, buildinfo.Version())
+			return err
+		},
+	}
+}
+
+// addLogFlags adds the one flag of the log that users of kubectl know.
+func addLogFlags(flags *pflag.FlagSet) {
+	all := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(all)
+	verbosity := pflag.PFlagFromGoFlag(all.Lookup("v"))
+	verbosity.Usage = "how much to say on stderr: 1 which credentials are used, 4 each API call"
+	verbosity.NoOptDefVal = "1"
+	flags.AddFlag(verbosity)
+}

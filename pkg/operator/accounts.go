@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Account is a project and region, with a session to work there.
+type Account struct {
+	Session *spi.Session
+	Region  string
+	// Secret has the credentials, as the driver is given them. It must never be shown.
+	Secret *corev1.Secret
+	// Origin says where the credentials came from: "Secret default/stackit-credentials".
+	Origin string
+	// Classes are those of the cluster that name this account; none if it was named itself.
+	Classes []*v1alpha1.MachineClass
+}
+
+// ErrNoCredentials says that nothing names a project and key.
+var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret or -f, set --project-id, --region and --service-account-key-path, or name a namespace that has MachineClasses with -n")
+
+// Accounts returns the accounts to work in: the one that is named (by SecretName, the one
+// Secret among the manifests, overrides or the environment), else those of all
+// MachineClasses in Namespace.
+// Equal ones are returned once. A class whose credentials cannot be used is among the
+// problems: the other accounts are returned beside it.
+func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems []error) {
+	secret, origin, err := o.namedSecret(ctx)
+	if err != nil {
+		return nil, []error{err}
+	}
+	if secret != nil {
+		account, err := o.account(secret, "", origin)
+		if err != nil {
+			return nil, []error{err}
+		}
+		return []*Account{account}, nil
+	}
+	if o.Control == nil {
+		return nil, []error{ErrNoCredentials}
+	}
+	var classes v1alpha1.MachineClassList
+	if err := o.Control.List(ctx, &classes, client.InNamespace(o.Namespace)); err != nil {
+		return nil, []error{fmt.Errorf("listing MachineClasses in namespace %s: %w", o.Namespace, err)}
+	}
+	if len(classes.Items) == 0 {
+		return nil, []error{fmt.Errorf("namespace %s has no MachineClass; %w", o.Namespace, ErrNoCredentials)}
+	}
+	for i := range classes.Items {
+		class := &classes.Items[i]
+		account, err := o.AccountOf(ctx, class)
+		if err != nil {
+			problems = append(problems, fmt.Errorf("MachineClass %s: %w", class.Name, err))
+			continue
+		}
+		same := slices.IndexFunc(accounts, func(other *Account) bool {
+			return other.Session == account.Session && other.Region == account.Region
+		})
+		if same < 0 {
+			accounts = append(accounts, account)
+			continue
+		}
+		accounts[same].Classes = append(accounts[same].Classes, class)
+	}
+	return accounts, problems
+}
+
+// AccountOf returns the account in which the driver works for a class; overrides beat its
+// Secrets, and Overrides.Region its providerSpec.
+func (o *Operator) AccountOf(ctx context.Context, class *v1alpha1.MachineClass) (*Account, error) {
+	secret, err := o.secretOf(ctx, class)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, ref := range []*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef} {
+		if ref != nil {
+			names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
+		}
+	}
+	region := o.Overrides.Region.Value
+	if region == "" {
+		region = provider.Inspect(class, secret).Spec.Region
+	}
+	account, err := o.account(secret, region, strings.Join(append(names, "of MachineClass "+class.Name), " "))
+	if err != nil {
+		return nil, err
+	}
+	account.Classes = []*v1alpha1.MachineClass{class}
+	return account, nil
+}
+
+// namedSecret returns the Secret that the user names; nil if none is named.
+func (o *Operator) namedSecret(ctx context.Context) (*corev1.Secret, string, error) {
+	if o.SecretName != "" {
+		key := o.namedKey(o.SecretName)
+		secret, err := o.secret(ctx, key)
+		return secret, fmt.Sprintf("Secret %s (--secret)", key), err
+	}
+	var given []*Manifest
+	for _, manifest := range o.Manifests {
+		if manifest.isSecret() {
+			given = append(given, manifest)
+		}
+	}
+	switch {
+	case len(given) == 1:
+		secret, err := given[0].secret()
+		return secret, fmt.Sprintf("Secret %s/%s of %s", given[0].Namespace, given[0].Name, given[0].file), err
+	case len(given) > 1:
+		return nil, "", errors.New("the files have several Secrets: name the one with the credentials with --secret")
+	case o.Overrides.ProjectID.Value != "",
+		o.Environment.ProjectID.Value != "" && o.Environment.ServiceAccountKey.Value != "":
+		secret, origins := o.Environment.apply(&corev1.Secret{})
+		return secret, strings.Join(append([]string{"no Secret"}, origins...), ", "), nil
+	default:
+		return nil, "", nil
+	}
+}
+
+// account opens the session. region "" means the Secret's.
+func (o *Operator) account(secret *corev1.Secret, region, origin string) (*Account, error) {
+	secret, overridden := o.Overrides.apply(secret)
+	decoded, errs := apis.DecodeSecret(secret.Data)
+	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
+	if region == "" {
+		region = decoded.Region
+	}
+	errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
+	if err := errs.ToAggregate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", origin, err)
+	}
+	session, err := o.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", origin, err)
+	}
+	if len(overridden) > 0 {
+		origin += ", " + strings.Join(overridden, ", ")
+	}
+	o.note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
+	return &Account{Session: session, Region: region, Secret: secret, Origin: origin}, nil
+}

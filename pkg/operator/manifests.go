@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	sigsyaml "sigs.k8s.io/yaml"
+)
+
+// Manifest is one object of a file.
+type Manifest struct {
+	Kind      schema.GroupVersionKind
+	Namespace string
+	Name      string
+	// JSON is the object's. It may hold secrets.
+	JSON []byte
+
+	file string
+	node *yaml.Node
+}
+
+// Stdin is the name by which ReadManifests reads the standard input.
+const Stdin = "-"
+
+// ReadManifests reads YAML and JSON files, of which each may hold several objects and Lists
+// of them. A path is a file, a folder, of which the .yaml, .yml and .json files are read, or
+// Stdin. Objects without a namespace get the given one. The error names the file, and the
+// line if there is one.
+func ReadManifests(paths []string, stdin io.Reader, namespace string) ([]*Manifest, error) {
+	var all []*Manifest
+	for _, path := range paths {
+		files, err := manifestFiles(path)
+		if err != nil {
+			return nil, err
+		}
+		for _, file := range files {
+			found, err := readFile(file, stdin, namespace)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+	}
+	return all, nil
+}
+
+func manifestFiles(path string) ([]string, error) {
+	if path == Stdin {
+		return []string{path}, nil
+	}
+	info, err := os.Stat(path)
+	if err != nil || !info.IsDir() {
+		return []string{path}, err
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for _, entry := range entries {
+		if !entry.IsDir() && slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(entry.Name())) {
+			files = append(files, filepath.Join(path, entry.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: the folder has no .yaml, .yml or .json file", path)
+	}
+	return files, nil
+}
+
+func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, error) {
+	reader := stdin
+	if path != Stdin {
+		file, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = file.Close() }()
+		reader = file
+	}
+	var all []*Manifest
+	for decoder := yaml.NewDecoder(reader); ; {
+		var document yaml.Node
+		err := decoder.Decode(&document)
+		if errors.Is(err, io.EOF) {
+			return all, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		found, err := manifestsOf(path, document.Content[0], namespace)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+}
+
+// manifestsOf returns the objects of a document: one, those of a List, or none of an empty
+// document.
+func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, error) {
+	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+		return nil, nil
+	}
+	at := Position{file, node.Line, node.Column}
+	if node.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%v: is no object: must have apiVersion and kind", at)
+	}
+	text, err := yaml.Marshal(node)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", at, err)
+	}
+	json, err := sigsyaml.YAMLToJSON(text)
+	if err != nil {
+		// The text of the error counts lines of a copy.
+		return nil, fmt.Errorf("%v: this object cannot be read: is a key in it twice, or no text?", cmp.Or(duplicateKey(file, node), &at))
+	}
+	var head struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct{ Name, Namespace string }
+	}
+	if err := sigsyaml.Unmarshal(json, &head); err != nil || head.APIVersion == "" || head.Kind == "" {
+		return nil, fmt.Errorf("%v: is no object: must have apiVersion and kind, and metadata with name and namespace as text", at)
+	}
+	if strings.HasSuffix(head.Kind, "List") && child(node, "items") != nil {
+		var all []*Manifest
+		for _, item := range child(node, "items").Content {
+			found, err := manifestsOf(file, item, namespace)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, found...)
+		}
+		return all, nil
+	}
+	return []*Manifest{{
+		Kind: schema.FromAPIVersionAndKind(head.APIVersion, head.Kind), Namespace: cmp.Or(head.Metadata.Namespace, namespace),
+		Name: head.Metadata.Name, JSON: json, file: file, node: node,
+	}}, nil
+}
+
+// duplicateKey returns the second of two equal keys.
+func duplicateKey(file string, node *yaml.Node) *Position {
+	seen := map[string]bool{}
+	for i, content := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 {
+			if seen[content.Value] {
+				return &Position{file, content.Line, content.Column}
+			}
+			seen[content.Value] = true
+		}
+		if found := duplicateKey(file, content); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Position returns where a field stands, or, if it is missing, the object that should have
+// it. The path has the form of package field: providerSpec.labels[a/b].
+func (m *Manifest) Position(path string) *Position {
+	node, line, column := m.node, m.node.Line, m.node.Column
+	for _, name := range pathNames(path) {
+		next := child(node, name)
+		if next == nil {
+			break
+		}
+		node, line, column = next, next.Line, next.Column
+		if node.Kind == yaml.AliasNode {
+			node = node.Alias
+		}
+	}
+	return &Position{m.file, line, column}
+}
+
+// pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.
+func pathNames(path string) []string {
+	var names []string
+	for path != "" {
+		end := strings.IndexAny(path, ".[")
+		if path[0] == '[' {
+			end = strings.IndexByte(path, ']')
+			if end < 0 {
+				return append(names, path[1:])
+			}
+			names, path = append(names, path[1:end]), strings.TrimPrefix(path[end+1:], ".")
+			continue
+		}
+		if end < 0 {
+			return append(names, path)
+		}
+		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
+	}
+	return names
+}
+
+// child returns the value of a mapping's key, or of a sequence's index; nil if there is none.
+func child(node *yaml.Node, name string) *yaml.Node {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == name {
+				return node.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		for i, item := range node.Content {
+			if fmt.Sprint(i) == name {
+				return item
+			}
+		}
+	}
+	return nil
+}

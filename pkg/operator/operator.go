@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Operator is what the commands share: where objects, credentials and servers are read.
+type Operator struct {
+	// Sessions makes the sessions with the IaaS API.
+	Sessions spi.SessionProviderInterface
+	// Manifests are objects that the user gives; they are looked at before those of the
+	// cluster.
+	Manifests []*Manifest
+	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
+	// asked.
+	Control   client.WithWatch
+	Namespace string
+	// Target is the cluster that the machines join; nil if none may be asked. It may be
+	// Control.
+	Target client.Client
+	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
+	// means those of the classes.
+	SecretName string
+	// Overrides beat what Secrets and classes say.
+	Overrides Overrides
+	// Environment is used where no Secret is named: if it has a project and a key, or where
+	// Overrides name a project.
+	Environment Overrides
+	// Note is told which credentials are used, and other things that few want to know; nil
+	// if nobody does.
+	Note func(text string)
+	// Now is the time; nil means time.Now. It is for tests.
+	Now func() time.Time
+}
+
+// Scheme has the types that Control and Target are asked for.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	return scheme
+}
+
+func (o *Operator) note(text string) {
+	if o.Note != nil {
+		o.Note(text)
+	}
+}
+
+func (o *Operator) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}

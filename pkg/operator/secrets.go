@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// ErrNoSecret says that a Secret is in no manifest, and not in the cluster if one may be
+// asked.
+var ErrNoSecret = errors.New("is not there")
+
+// secret finds a Secret: among the manifests, then in the control cluster.
+func (o *Operator) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	for _, manifest := range o.Manifests {
+		if manifest.isSecret() && manifest.Namespace == key.Namespace && manifest.Name == key.Name {
+			return manifest.secret()
+		}
+	}
+	if o.Control == nil {
+		return nil, fmt.Errorf("Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
+	}
+	secret := &corev1.Secret{}
+	err := o.Control.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("Secret %s %w", key, ErrNoSecret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return secret, nil
+}
+
+// secretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
+// names beats what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
+// reference has an empty one. The error is about the first Secret that cannot be had.
+func (o *Operator) secretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
+	merged := &corev1.Secret{Data: map[string][]byte{}}
+	for _, ref := range []*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef} {
+		if ref == nil {
+			continue
+		}
+		secret, err := o.secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(merged.Data, secret.Data)
+	}
+	return merged, nil
+}
+
+func (m *Manifest) isSecret() bool {
+	return m.Kind.Group == "" && m.Kind.Kind == "Secret"
+}
+
+// secret decodes the manifest. stringData beats data, as in the API server.
+func (m *Manifest) secret() (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if err := json.Unmarshal(m.JSON, secret); err != nil {
+		// The decoder's error may repeat a value.
+		return nil, fmt.Errorf("%v: Secret %s/%s cannot be decoded: data must be base64, stringData text", m.Position("data"), m.Namespace, m.Name)
+	}
+	secret.Namespace = m.Namespace
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+	return secret, nil
+}
+
+// Override is a value that beats that of a Secret, and what set it, such as "--region".
+type Override struct{ Value, Origin string }
+
+// Overrides are what the command line and the environment say of the credentials.
+type Overrides struct{ ProjectID, Region, ServiceAccountKey Override }
+
+// apply returns the Secret with the overrides in it, and what they came from.
+func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string) {
+	changed := secret.DeepCopy()
+	if changed.Data == nil {
+		changed.Data = map[string][]byte{}
+	}
+	var origins []string
+	set := func(override Override, key, gardener string) {
+		if override.Value == "" {
+			return
+		}
+		delete(changed.Data, gardener)
+		changed.Data[key] = []byte(override.Value)
+		origins = append(origins, fmt.Sprintf("%s by %s", key, override.Origin))
+	}
+	set(o.ProjectID, apis.SecretProjectID, apis.SecretProjectIDGardener)
+	set(o.Region, apis.SecretRegion, "")
+	set(o.ServiceAccountKey, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener)
+	return changed, origins
+}
+
+// namedKey reads "name" or "namespace/name".
+func (o *Operator) namedKey(name string) client.ObjectKey {
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		return client.ObjectKey{Namespace: namespace, Name: rest}
+	}
+	return client.ObjectKey{Namespace: o.Namespace, Name: name}
+}

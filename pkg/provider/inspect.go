@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"net/http"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// What is here lets package operator judge as the driver does.
+
+// Inputs are what a MachineClass and its Secret say, decoded and checked as every call of
+// the driver does.
+type Inputs struct {
+	Secret *apis.Secret
+	// Spec has its defaults set. A field that could not be decoded is empty.
+	Spec *apis.ProviderSpec
+	// Unknown names fields of the providerSpec that the driver ignores, and those given
+	// twice: `unknown field "bootVolume.sise"`.
+	Unknown []string
+	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
+	// of others: as a rule one, or none.
+	ClusterLabels map[string]string
+	// Errors are all that a strict call would refuse, with the paths of the fields:
+	// providerSpec.…, secret.…, machineClass.… .
+	Errors field.ErrorList
+}
+
+// Inspect decodes and checks what the driver is given for machines of a class. It opens no
+// session: whether the service-account key can be used is for package spi to say. A nil
+// Secret is an empty one.
+func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
+	if secret == nil {
+		secret = &corev1.Secret{}
+	}
+	in := decodeInputs(nil, class, secret, false)
+	return &Inputs{
+		Secret: in.secret, Spec: in.spec, Unknown: in.unknown,
+		ClusterLabels: in.identity.cluster, Errors: append(in.needed, in.others...),
+	}
+}
+
+// IsClusterLabel says whether a label's key scopes servers to a cluster: it ends in
+// "/cluster".
+func IsClusterLabel(key string) bool { return isClusterLabel(key) }
+
+// CheckOwned returns an error unless the server is the Machine's, by the rule that decides
+// before every change and deletion. labels are those of the class's providerSpec; byID says
+// that the Machine's ProviderID names this very server. The error's code is
+// FailedPrecondition.
+func CheckOwned(machine, class string, labels map[string]string, server *Server, byID bool) error {
+	return newIdentity(machine, class, labels).checkOwned(server, byID)
+}
+
+// NewClient returns the calls of the driver's for the session's project. Reads are not
+// shared, and take no turn among the session's reads.
+func NewClient(session *spi.Session, region string) StackitClient {
+	return &sdkClient{api: session.API, projectID: session.ProjectID, region: region}
+}
+
+// NewAPIError makes an *APIError of what the SDK answered a call with that the driver does
+// not make. what names the call, in the form "reading an image"; response may be nil.
+func NewAPIError(what string, response *http.Response, err error) error {
+	return apiError(apiCall(what), response, err)
+}
+
+// Classify returns the code and the text that machine-controller-manager would be told of
+// an error.
+func Classify(err error) (codes.Code, string) { return classify(err) }

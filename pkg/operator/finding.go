@@ -94,6 +94,7 @@ func (f Findings) ExitCode() int {
 			return ExitWrong
 		case Unknown:
 			code = ExitUnknown
+		case Fine:
 		}
 	}
 	return code

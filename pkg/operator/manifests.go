@@ -82,7 +82,7 @@ func manifestFiles(path string) ([]string, error) {
 func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, error) {
 	reader := stdin
 	if path != Stdin {
-		file, err := os.Open(path)
+		file, err := os.Open(filepath.Clean(path))
 		if err != nil {
 			return nil, err
 		}
@@ -221,6 +221,7 @@ func child(node *yaml.Node, name string) *yaml.Node {
 				return item
 			}
 		}
+	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode: // they have no named children
 	}
 	return nil
 }

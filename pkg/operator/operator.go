@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -41,8 +42,8 @@ type Operator struct {
 	// Note is told which credentials are used, and other things that few want to know; nil
 	// if nobody does.
 	Note func(text string)
-	// Now is the time; nil means time.Now. It is for tests.
-	Now func() time.Time
+	// Clock is for tests; nil means the real one.
+	Clock clock.Clock
 }
 
 // Scheme has the types that Control and Target are asked for.
@@ -61,8 +62,8 @@ func (o *Operator) note(text string) {
 }
 
 func (o *Operator) now() time.Time {
-	if o.Now != nil {
-		return o.Now()
+	if o.Clock != nil {
+		return o.Clock.Now()
 	}
-	return time.Now()
+	return clock.RealClock{}.Now()
 }

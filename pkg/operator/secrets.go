@@ -31,12 +31,12 @@ func (o *Operator) secret(ctx context.Context, key client.ObjectKey) (*corev1.Se
 		}
 	}
 	if o.Control == nil {
-		return nil, fmt.Errorf("Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
+		return nil, fmt.Errorf("the Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
 	err := o.Control.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Secret %s %w", key, ErrNoSecret)
+		return nil, fmt.Errorf("the Secret %s %w", key, ErrNoSecret)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)

@@ -12,7 +12,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
@@ -102,7 +101,7 @@ func (o *options) operator(withCluster bool) (*operator.Operator, error) {
 		SecretName:  o.secret,
 		Overrides:   overrides,
 		Environment: environment,
-		Note:        func(text string) { klog.V(1).Info(text) },
+		Note:        func(text string) { o.sayAbout(1, text) },
 	}
 	if withCluster {
 		err = o.connect(result)

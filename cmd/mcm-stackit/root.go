@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
@@ -27,6 +28,14 @@ const pluginName = "kubectl-mcm_stackit"
 type result int
 
 func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
+
+// exitWith returns the error that ends the command with an exit code; nil for ExitFine.
+func exitWith(code int) error {
+	if code == operator.ExitFine {
+		return nil
+	}
+	return result(code)
+}
 
 // usageError is a command line that is wrong.
 type usageError struct{ text string }
@@ -70,6 +79,13 @@ func (o *options) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.streams.ErrOut, format+"\n", args...)
 }
 
+// sayAbout says it to those who asked for it with -v.
+func (o *options) sayAbout(level klog.Level, text string) {
+	if klog.V(level).Enabled() {
+		o.say("%s", text)
+	}
+}
+
 func (o *options) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mcm-stackit",
@@ -85,6 +101,10 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
+			if !klog.V(1).Enabled() {
+				// The driver logs a line for each of its calls.
+				klog.SetLogger(logr.Discard())
+			}
 			if err := o.complete(); err != nil {
 				return err
 			}
@@ -95,7 +115,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(root.PersistentFlags())
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(o.newVersionCommand())
+	root.AddCommand(o.newCleanCommand(), o.newVersionCommand())
 	return root
 }
 

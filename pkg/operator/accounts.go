@@ -63,8 +63,16 @@ func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems 
 	if len(classes.Items) == 0 {
 		return nil, []error{fmt.Errorf("namespace %s has no MachineClass; %w", o.Namespace, ErrNoCredentials)}
 	}
+	all := make([]*v1alpha1.MachineClass, 0, len(classes.Items))
 	for i := range classes.Items {
-		class := &classes.Items[i]
+		all = append(all, &classes.Items[i])
+	}
+	return o.accountsOf(ctx, all)
+}
+
+// accountsOf returns the accounts of the classes, each once.
+func (o *Operator) accountsOf(ctx context.Context, classes []*v1alpha1.MachineClass) (accounts []*Account, problems []error) {
+	for _, class := range classes {
 		account, err := o.AccountOf(ctx, class)
 		if err != nil {
 			problems = append(problems, fmt.Errorf("MachineClass %s: %w", class.Name, err))

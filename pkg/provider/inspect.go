@@ -29,6 +29,9 @@ type Inputs struct {
 	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
 	// of others: as a rule one, or none.
 	ClusterLabels map[string]string
+	// ClusterUnknown says that the labels cannot be decoded, or that the cluster's is no
+	// valid label.
+	ClusterUnknown bool
 	// Errors are all that a strict call would refuse, with the paths of the fields:
 	// providerSpec.…, secret.…, machineClass.… .
 	Errors field.ErrorList
@@ -44,7 +47,8 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	in := decodeInputs(nil, class, secret, false)
 	return &Inputs{
 		Secret: in.secret, Spec: in.spec, Unknown: in.unknown,
-		ClusterLabels: in.identity.cluster, Errors: append(in.needed, in.others...),
+		ClusterLabels: in.identity.cluster, ClusterUnknown: in.identity.clusterUnknown,
+		Errors: append(in.needed, in.others...),
 	}
 }
 
@@ -71,6 +75,9 @@ func NewClient(session *spi.Session, region string) StackitClient {
 func NewAPIError(what string, response *http.Response, err error) error {
 	return apiError(apiCall(what), response, err)
 }
+
+// IsDeleting says that the server is being deleted, or is deleted.
+func (s *Server) IsDeleting() bool { return s.isDeleting() }
 
 // Classify returns the code and the text that machine-controller-manager would be told of
 // an error.

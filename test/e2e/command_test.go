@@ -9,12 +9,20 @@ import (
 	"errors"
 	"os/exec"
 	"slices"
+	"strings"
 	"sync"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/gexec"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -57,4 +65,55 @@ func (c *command) run(ctx context.Context, args ...string) ran {
 	var exit *exec.ExitError
 	Expect(err == nil || errors.As(err, &exit)).To(BeTrue(), "%v", err)
 	return ran{process.ProcessState.ExitCode(), stdout.String(), stderr.String()}
+}
+
+// newQuietCluster returns an environment without controllers, for one spec of the command:
+// what is there is what the spec makes. The environment is given, and emptied first.
+func newQuietCluster(ctx context.Context, env *localenv.Env) *cluster {
+	GinkgoHelper()
+	c := &cluster{env: env, Client: env.Client(), target: env.TargetClient()}
+	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.Machine{}, &v1alpha1.MachineClass{}, &corev1.Secret{}} {
+		Expect(c.DeleteAllOf(ctx, object, client.InNamespace(env.Namespace()))).To(Succeed())
+	}
+	env.Cloud().ClearFaults()
+	for _, server := range env.Cloud().Servers() {
+		Expect(env.Cloud().RemoveServer(server.ID)).To(Succeed())
+	}
+	return c
+}
+
+// makeServer makes a server as the driver does, but with these labels only, and returns
+// its ID.
+func (c *cluster) makeServer(ctx context.Context, name string, labels map[string]string) string {
+	GinkgoHelper()
+	variables := map[string]string{}
+	for _, variable := range c.env.CloudEnvironment() {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	config, err := spi.ConfigFromEnvironment(func(name string) (string, bool) {
+		value, ok := variables[name]
+		return value, ok
+	})
+	Expect(err).NotTo(HaveOccurred())
+	session, err := (&spi.PluginSPIImpl{Config: config}).Session(spi.Credentials{
+		ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(c.env.ServiceAccountKey()),
+	})
+	Expect(err).NotTo(HaveOccurred())
+	size := int64(20)
+	server, err := provider.NewClient(session, iaasmock.DefaultRegion).CreateServer(ctx, &provider.ServerRequest{
+		Name: name, Labels: labels, Spec: &apis.ProviderSpec{
+			MachineType: iaasmock.DefaultMachineType, Networking: &apis.Networking{NetworkID: iaasmock.DefaultNetworkID},
+			BootVolume: &apis.BootVolume{Size: &size, Source: &apis.BootVolumeSource{Type: apis.SourceImage, ID: iaasmock.DefaultImageID}},
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	return server.ID
+}
+
+// machineLabels are those of the driver's, with the cluster's.
+func machineLabels(machine, class, cluster string) map[string]string {
+	return map[string]string{
+		provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class, clusterLabel: cluster,
+	}
 }

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+// defaultOlderThan is the age from which clean takes a server for an orphan: by then the
+// manager's own collector has seen it, if it runs.
+const defaultOlderThan = 10 * time.Minute
+
+// cleaning is one run of clean.
+type cleaning struct {
+	*options
+	clean  operator.CleanOptions
+	dryRun bool
+	yes    bool
+	output format
+}
+
+func (o *options) newCleanCommand() *cobra.Command {
+	c := &cleaning{options: o}
+	var cluster string
+	command := &cobra.Command{
+		Use:   "clean --cluster KEY=VALUE [SERVER-ID...]",
+		Short: "Delete a cluster's servers that no Machine names",
+		Long: `Deletes orphans: servers that carry the given cluster label and the manager's labels, and
+that no Machine names. It shows them, asks, deletes them as the driver does, and waits until
+they are gone. Server IDs narrow it down to these.
+
+It needs the cluster with the Machines, and refuses unless a MachineClass there carries the
+same label in the same project: else it may be the wrong cluster. Where the classes are
+deleted already, name the credentials; then the cluster's name must be typed on a terminal.
+
+Exit codes: 0 nothing is left to delete, 1 a server could not be deleted or is left alone
+although it was named, 2 it could not be told what is an orphan, 64 wrong usage.`,
+		Example: `  # What would be deleted
+  mcm-stackit clean --cluster kubernetes.io/cluster=shoot--demo--laptop --dry-run
+
+  # Delete what is older than an hour, without asking
+  mcm-stackit clean --cluster kubernetes.io/cluster=shoot--demo--laptop --older-than 1h --yes`,
+		RunE: func(command *cobra.Command, args []string) error {
+			if err := c.readArguments(cluster, args); err != nil {
+				return err
+			}
+			return c.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&cluster, "cluster", "", "label of the cluster, as key=value; the key ends in /cluster. Required")
+	flags.DurationVar(&c.clean.OlderThan, "older-than", defaultOlderThan, "least age of a server that is deleted")
+	flags.StringSliceVar(&c.clean.Namespaces, "namespaces", nil,
+		"namespaces whose MachineClasses and Machines are read; a server that a Machine elsewhere names would pass for an orphan (default: all)")
+	flags.BoolVar(&c.dryRun, "dry-run", false, "show what would be deleted, and end")
+	flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	c.output.addTo(command, formatJSON, formatYAML)
+	return command
+}
+
+func (c *cleaning) readArguments(cluster string, servers []string) error {
+	key, value, ok := strings.Cut(cluster, "=")
+	if !ok || value == "" || !provider.IsClusterLabel(key) {
+		return wrongUsage("--cluster must be one label as key=value, of which the key ends in /cluster, such as kubernetes.io/cluster=shoot--demo--laptop")
+	}
+	if errs := validation.ValidateLabels(map[string]string{key: value}, field.NewPath("--cluster")); len(errs) > 0 {
+		return wrongUsage("%v", errs.ToAggregate())
+	}
+	if c.clean.OlderThan < 0 {
+		return wrongUsage("--older-than must not be negative")
+	}
+	for _, id := range servers {
+		if !validation.IsUUID(id) {
+			return wrongUsage("%q is no server ID: must be a UUID in lower case", id)
+		}
+	}
+	c.clean.ClusterKey, c.clean.ClusterValue, c.clean.ServerIDs = key, value, servers
+	return nil
+}
+
+// cleaned is what -o json and yaml show.
+type cleaned struct {
+	*operator.Cleanup
+	Deletions []operator.Deletion `json:"deletions"`
+}
+
+func (c *cleaning) run(ctx context.Context) error {
+	o, err := c.operator(true)
+	if err != nil {
+		return err
+	}
+	progress := c.progress()
+	progress.show("Reading servers and Machines ...")
+	plan, err := o.PlanCleanup(ctx, c.clean)
+	progress.show("")
+	if err != nil {
+		return err
+	}
+	c.show(plan)
+	result := cleaned{Cleanup: plan, Deletions: []operator.Deletion{}}
+	if len(plan.Orphans) > 0 && !c.dryRun {
+		if err := c.confirm(ctx, plan); err != nil {
+			return err
+		}
+		plan.Delete(ctx, func(deletion operator.Deletion) {
+			c.report(deletion)
+			result.Deletions = append(result.Deletions, deletion)
+		})
+	}
+	if _, err := c.printAs(c.output, result); err != nil {
+		return err
+	}
+	return c.verdictOf(result)
+}
+
+// verdictOf is the end of the command: all that could be deleted is gone, or not.
+func (c *cleaning) verdictOf(result cleaned) error {
+	named := slices.ContainsFunc(result.Kept, func(kept operator.Kept) bool { return slices.Contains(c.clean.ServerIDs, kept.ID) })
+	failed := slices.ContainsFunc(result.Deletions, func(deletion operator.Deletion) bool { return !deletion.Gone })
+	if named || failed {
+		return exitWith(operator.ExitWrong)
+	}
+	return nil
+}
+
+// show says what would be deleted, and what is left alone.
+func (c *cleaning) show(plan *operator.Cleanup) {
+	if c.output.value == "" && len(plan.Orphans) > 0 {
+		c.table(plan.Orphans)
+	}
+	owned := 0
+	for _, kept := range plan.Kept {
+		switch {
+		case len(c.clean.ServerIDs) > 0 && !slices.Contains(c.clean.ServerIDs, kept.ID):
+		case len(c.clean.ServerIDs) == 0 && kept.Remedy != "":
+			owned++
+		default:
+			c.say("Server %s %s is left alone: %s.", kept.ID, kept.Name, kept.Reason)
+			if kept.Remedy != "" {
+				c.say("  What deletes it with its Machine: %s", kept.Remedy)
+			}
+		}
+	}
+	if owned > 0 {
+		c.say("Servers that Machines name and that stay: %d. What deletes one with its Machine: kubectl -n NAMESPACE delete machine NAME", owned)
+	}
+	if len(plan.Orphans) == 0 {
+		c.say("There is nothing to delete.")
+	}
+}
+
+func (c *cleaning) table(orphans []operator.Orphan) {
+	writer := tabwriter.NewWriter(c.streams.Out, 0, 0, 3, ' ', 0)
+	_, _ = fmt.Fprintln(writer, "CLASS\tMACHINE\tSERVER\tSTATE\tAGE\tPROJECT\tREGION")
+	for _, orphan := range orphans {
+		age := duration.HumanDuration(clock.RealClock{}.Since(orphan.CreatedAt))
+		_, _ = fmt.Fprintln(writer, strings.Join([]string{
+			orphan.Class, orphan.Machine, orphan.ID, orphan.State, age, orphan.ProjectID, orphan.Region,
+		}, "\t"))
+	}
+	_ = writer.Flush()
+}
+
+// confirm asks whether to delete. Where only the user can know that this is the right
+// cluster, they must type its name: --yes is not enough.
+func (c *cleaning) confirm(ctx context.Context, plan *operator.Cleanup) error {
+	question, want := fmt.Sprintf("Delete these %d servers? Type yes: ", len(plan.Orphans)), "yes"
+	switch {
+	case plan.Unconfirmed:
+		c.say("No MachineClass of the cluster with the Machines carries %s=%s in this project. If this is the wrong cluster, these servers may be in use.",
+			c.clean.ClusterKey, c.clean.ClusterValue)
+		question, want = fmt.Sprintf("Type the cluster's name, %s, to delete these %d servers: ", c.clean.ClusterValue, len(plan.Orphans)), c.clean.ClusterValue
+		if !isTerminal(c.streams.In) {
+			return wrongUsage("the cluster's name must be typed on a terminal, and standard input is none; --yes is not enough here")
+		}
+	case c.yes:
+		return nil
+	case !isTerminal(c.streams.In):
+		return wrongUsage("standard input is no terminal: --yes deletes without asking, --dry-run shows what would be deleted")
+	}
+	_, _ = fmt.Fprint(c.streams.ErrOut, question)
+	if answer := c.readLine(ctx); answer != want {
+		c.say("Nothing was deleted.")
+		return exitWith(operator.ExitWrong)
+	}
+	return nil
+}
+
+// readLine returns a line of the standard input; "" if the command is interrupted.
+func (c *cleaning) readLine(ctx context.Context) string {
+	line := make(chan string, 1)
+	go func() {
+		text, _ := bufio.NewReader(c.streams.In).ReadString('\n')
+		line <- strings.TrimSpace(text)
+	}()
+	select {
+	case text := <-line:
+		return text
+	case <-ctx.Done():
+		return ""
+	}
+}
+
+// report says what became of a server: beside the data, if that is JSON or YAML.
+func (c *cleaning) report(deletion operator.Deletion) {
+	name := fmt.Sprintf("server %s (%s)", deletion.Orphan.ID, deletion.Orphan.Name)
+	switch {
+	case !deletion.Gone:
+		c.say("%s is not deleted: %s", name, deletion.Reason)
+	case c.output.value == "":
+		_, _ = fmt.Fprintln(c.streams.Out, name+" deleted")
+	default:
+		c.say("%s deleted", name)
+	}
+}

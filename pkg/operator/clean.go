@@ -1,0 +1,233 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// CleanOptions say which servers a Cleanup is about.
+type CleanOptions struct {
+	// ClusterKey and ClusterValue are the one label of the cluster whose servers are looked
+	// at. The key ends in "/cluster".
+	ClusterKey, ClusterValue string
+	// OlderThan is the least age of a server that is deleted.
+	OlderThan time.Duration
+	// Namespaces are those whose MachineClasses and Machines are read; none means all.
+	Namespaces []string
+	// ServerIDs are the only servers that may be deleted; none means all that are orphans.
+	ServerIDs []string
+}
+
+// Orphan is a server that carries the cluster's label and both of the driver's, and that no
+// Machine names.
+type Orphan struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	State     string    `json:"state"`
+	CreatedAt time.Time `json:"createdAt"`
+	Class     string    `json:"class"`
+	Machine   string    `json:"machine"`
+	ProjectID string    `json:"projectID"`
+	Region    string    `json:"region"`
+
+	account *Account
+}
+
+// Kept is a server of the cluster that is left alone.
+type Kept struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	// Reason says why, in one line.
+	Reason string `json:"reason"`
+	// Remedy is what deletes it all the same; "" if nothing should.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Cleanup is what PlanCleanup found: the servers that Delete may delete.
+type Cleanup struct {
+	Orphans []Orphan `json:"orphans"`
+	Kept    []Kept   `json:"kept"`
+	// Unconfirmed says that no MachineClass of the control cluster carries the label in the
+	// servers' project: this may be the wrong cluster, so only the user can know. Delete
+	// must not be called before the user has typed the cluster's name.
+	Unconfirmed bool `json:"unconfirmed"`
+
+	operator *Operator
+	options  CleanOptions
+}
+
+// PlanCleanup finds the orphans of one cluster. It changes nothing. It fails if anything
+// cannot be read that could name a server: a list of classes or Machines, a class with the
+// label, its Secret.
+func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Cleanup, error) {
+	if o.Control == nil {
+		return nil, errors.New("the cluster with the Machines must be asked, and there is none")
+	}
+	plan := &Cleanup{operator: o, options: options, Orphans: []Orphan{}, Kept: []Kept{}}
+	classes, err := o.classesOf(ctx, options)
+	if err != nil {
+		return nil, err
+	}
+	accounts, err := o.accountsToClean(ctx, classes)
+	if err != nil {
+		return nil, err
+	}
+	machines, err := o.machines(ctx, options.Namespaces...)
+	if err != nil {
+		return nil, err
+	}
+	for _, account := range accounts {
+		confirmed, err := o.carriedIn(ctx, account, classes)
+		if err != nil {
+			return nil, err
+		}
+		plan.Unconfirmed = plan.Unconfirmed || !confirmed
+		if err := plan.sort(ctx, account, machines); err != nil {
+			return nil, err
+		}
+	}
+	for _, id := range options.ServerIDs {
+		if !slices.ContainsFunc(plan.Orphans, func(orphan Orphan) bool { return orphan.ID == id }) &&
+			!slices.ContainsFunc(plan.Kept, func(kept Kept) bool { return kept.ID == id }) {
+			plan.Kept = append(plan.Kept, Kept{ID: id, Reason: fmt.Sprintf("it is no server with the label %s", options.label())})
+		}
+	}
+	return plan, nil
+}
+
+func (c CleanOptions) label() string { return c.ClusterKey + "=" + c.ClusterValue }
+
+func (c CleanOptions) labels() map[string]string {
+	return map[string]string{c.ClusterKey: c.ClusterValue}
+}
+
+// classesOf returns the MachineClasses that carry the cluster's label. A class whose labels
+// cannot be read might be one of them: it is an error.
+func (o *Operator) classesOf(ctx context.Context, options CleanOptions) ([]*v1alpha1.MachineClass, error) {
+	namespaces := options.Namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{""}
+	}
+	var found []*v1alpha1.MachineClass
+	for _, namespace := range namespaces {
+		var list v1alpha1.MachineClassList
+		if err := o.Control.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+			return nil, fmt.Errorf("listing MachineClasses: %w", err)
+		}
+		for i := range list.Items {
+			class := &list.Items[i]
+			if class.Provider != "" && class.Provider != provider.StackitProviderName {
+				continue
+			}
+			in := provider.Inspect(class, nil)
+			if in.ClusterUnknown {
+				return nil, fmt.Errorf("MachineClass %s/%s: its providerSpec.labels cannot be read, it might be one of the cluster's: repair it first", class.Namespace, class.Name)
+			}
+			if in.ClusterLabels[options.ClusterKey] == options.ClusterValue {
+				found = append(found, class)
+			}
+		}
+	}
+	return found, nil
+}
+
+// accountsToClean returns the account that is named, else those of the classes.
+func (o *Operator) accountsToClean(ctx context.Context, classes []*v1alpha1.MachineClass) ([]*Account, error) {
+	secret, origin, err := o.namedSecret(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if secret != nil {
+		account, err := o.account(secret, "", origin)
+		return []*Account{account}, err
+	}
+	if len(classes) == 0 {
+		return nil, errors.New("no MachineClass carries the label: is this the cluster with its Machines? If the classes were deleted, name the credentials with --secret or -f, or --project-id, --region and --service-account-key-path")
+	}
+	accounts, problems := o.accountsOf(ctx, classes)
+	return accounts, errors.Join(problems...)
+}
+
+// carriedIn says whether one of the classes is of the account's project and region, by its
+// own Secret: what the command line says of credentials would make every class fit.
+func (o *Operator) carriedIn(ctx context.Context, account *Account, classes []*v1alpha1.MachineClass) (bool, error) {
+	for _, class := range classes {
+		secret, err := o.secretOf(ctx, class)
+		if err != nil {
+			return false, fmt.Errorf("MachineClass %s/%s: %w", class.Namespace, class.Name, err)
+		}
+		in := provider.Inspect(class, secret)
+		if in.Secret.ProjectID == account.Session.ProjectID && in.Spec.Region == account.Region {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// sort puts the account's servers among the orphans or the kept.
+func (c *Cleanup) sort(ctx context.Context, account *Account, machines []v1alpha1.Machine) error {
+	servers, err := account.servers(ctx, c.options.labels())
+	if err != nil {
+		_, text := provider.Classify(err)
+		return errors.New(text)
+	}
+	slices.SortFunc(servers, func(a, b provider.Server) int {
+		return cmp.Or(cmp.Compare(a.Labels[provider.StackitMachineClassLabel], b.Labels[provider.StackitMachineClassLabel]),
+			cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+	})
+	for i := range servers {
+		server := &servers[i]
+		if server.Labels[c.options.ClusterKey] != c.options.ClusterValue {
+			continue // the API's selection is not relied on
+		}
+		if kept := c.keeps(account, server, machines); kept != nil {
+			c.Kept = append(c.Kept, *kept)
+			continue
+		}
+		c.Orphans = append(c.Orphans, Orphan{
+			ID: server.ID, Name: server.Name, State: server.Status, CreatedAt: server.CreatedAt,
+			Class: server.Labels[provider.StackitMachineClassLabel], Machine: server.Labels[provider.StackitMachineLabel],
+			ProjectID: account.Session.ProjectID, Region: account.Region, account: account,
+		})
+	}
+	return nil
+}
+
+// keeps returns why a server must not be deleted; nil if it may.
+func (c *Cleanup) keeps(account *Account, server *provider.Server, machines []v1alpha1.Machine) *Kept {
+	kept := &Kept{ID: server.ID, Name: server.Name}
+	machine, class := server.Labels[provider.StackitMachineLabel], server.Labels[provider.StackitMachineClassLabel]
+	owner := slices.IndexFunc(machines, func(m v1alpha1.Machine) bool { return names(&m, server, account.Session.ProjectID) })
+	switch {
+	case owner >= 0:
+		kept.Reason = fmt.Sprintf("Machine %s/%s names it", machines[owner].Namespace, machines[owner].Name)
+		kept.Remedy = fmt.Sprintf("kubectl -n %s delete machine %s", machines[owner].Namespace, machines[owner].Name)
+	case len(c.options.ServerIDs) > 0 && !slices.Contains(c.options.ServerIDs, server.ID):
+		kept.Reason = "it is not among those named"
+	case machine == "" || class == "":
+		kept.Reason = fmt.Sprintf("it lacks the label %s or %s: it is not the manager's", provider.StackitMachineLabel, provider.StackitMachineClassLabel)
+	case provider.CheckOwned(machine, class, c.options.labels(), server, true) != nil:
+		kept.Reason = "its labels name another cluster, too"
+	case server.IsDeleting():
+		kept.Reason = "it is being deleted"
+	case server.CreatedAt.IsZero():
+		kept.Reason = "its age is not known"
+	case c.operator.now().Sub(server.CreatedAt) < c.options.OlderThan:
+		kept.Reason = fmt.Sprintf("it is younger than %s", c.options.OlderThan)
+	default:
+		return nil
+	}
+	return kept
+}

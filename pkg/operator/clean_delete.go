@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+)
+
+// deletionsAtOnce is how many orphans are deleted side by side: a deletion mostly waits.
+const deletionsAtOnce = 10
+
+// Deletion is what became of an orphan.
+type Deletion struct {
+	Orphan Orphan `json:"server"`
+	// Gone says that the server is proved gone.
+	Gone bool `json:"gone"`
+	// Reason says why it is not, in one line.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Delete deletes the orphans, waits until each is proved gone, and reports each as it ends;
+// report is called by one goroutine at a time. Right before a deletion the Machines and the
+// server are read again: one that is not an orphan any more stays. The deletion itself is
+// the driver's, as the manager's orphan collector calls it, with the driver's own rule of
+// which server is whose.
+func (c *Cleanup) Delete(ctx context.Context, report func(Deletion)) {
+	driver := provider.NewProvider(c.operator.Sessions)
+	var reporting sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(deletionsAtOnce)
+	for _, orphan := range c.Orphans {
+		group.Go(func() error {
+			result := Deletion{Orphan: orphan, Gone: true}
+			if err := c.delete(ctx, driver, &orphan); err != nil {
+				result.Gone, result.Reason = false, err.Error()
+			}
+			reporting.Lock()
+			defer reporting.Unlock()
+			report(result)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orphan) error {
+	if ctx.Err() != nil {
+		return errors.New("not begun: it was interrupted")
+	}
+	if err := c.stillOrphan(ctx, orphan); err != nil {
+		return err
+	}
+	request, err := c.request(orphan)
+	if err != nil {
+		return err
+	}
+	if _, err = driver.DeleteMachine(ctx, request); err != nil {
+		decoded, _ := status.FromError(err)
+		return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
+	}
+	return nil
+}
+
+// stillOrphan reads the Machines and the server again.
+func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
+	machines, err := c.operator.machines(ctx, c.options.Namespaces...)
+	if err != nil {
+		return err
+	}
+	client := provider.NewClient(orphan.account.Session, orphan.account.Region)
+	server, err := read(ctx, orphan.account, func(ctx context.Context) (*provider.Server, error) {
+		return client.GetServer(ctx, orphan.ID)
+	})
+	if err != nil {
+		code, text := provider.Classify(err)
+		if code == codes.NotFound { // the driver proves it
+			return nil
+		}
+		return errors.New(text)
+	}
+	if server.Labels[c.options.ClusterKey] != c.options.ClusterValue {
+		return fmt.Errorf("left alone: its label is not %s any more", c.options.label())
+	}
+	if kept := c.keeps(orphan.account, server, machines); kept != nil {
+		return fmt.Errorf("left alone: %s", kept.Reason)
+	}
+	return nil
+}
+
+// request is the one that the manager's orphan collector would make: a Machine of which only
+// name and ProviderID are set. The class may be gone, so one is made of what the server's
+// labels say.
+func (c *Cleanup) request(orphan *Orphan) (*driver.DeleteMachineRequest, error) {
+	spec, err := json.Marshal(apis.ProviderSpec{Region: orphan.Region, Labels: c.options.labels()})
+	if err != nil {
+		return nil, err
+	}
+	return &driver.DeleteMachineRequest{
+		Machine: &v1alpha1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Name: orphan.Machine},
+			Spec:       v1alpha1.MachineSpec{ProviderID: providerid.Format(orphan.ProjectID, orphan.ID)},
+		},
+		MachineClass: &v1alpha1.MachineClass{
+			ObjectMeta:   metav1.ObjectMeta{Name: orphan.Class},
+			ProviderSpec: runtime.RawExtension{Raw: spec},
+		},
+		Secret: orphan.account.Secret,
+	}, nil
+}

@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/creack/pty"
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/gbytes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
+	const thisCluster = "--cluster=" + clusterLabel + "=" + clusterName
+	var (
+		env     *localenv.Env
+		c       *cluster
+		command *command
+	)
+
+	BeforeAll(func(ctx SpecContext) {
+		env = startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar())
+		command = newCommand(env)
+	}, NodeTimeout(5*time.Minute))
+
+	BeforeEach(func(ctx SpecContext) {
+		c = newQuietCluster(ctx, env)
+		c.createSecret(ctx, nil)
+	})
+
+	orphan := func(ctx context.Context) string {
+		return c.makeServer(ctx, "orphan-1", machineLabels("orphan-1", "worker", clusterName))
+	}
+
+	It("deletes orphans of the cluster, and nothing else", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		gone := []string{orphan(ctx), c.makeServer(ctx, "deleted-class", machineLabels("deleted-class", "was-deleted", clusterName))}
+		c.createMachine(ctx, "by-label", "worker")
+		byID := c.createMachine(ctx, "by-provider-id", "worker")
+		other := machineLabels("orphan-1", "worker", "shoot--test--other")
+		twice := maps.Clone(other)
+		twice["example.org/cluster"], twice[clusterLabel] = "other", clusterName
+		stay := []string{
+			c.makeServer(ctx, "by-label", machineLabels("by-label", "worker", clusterName)),
+			c.makeServer(ctx, "by-label", machineLabels("by-label", "worker", clusterName)), // the manager's to judge
+			c.makeServer(ctx, "another", machineLabels("another", "worker", clusterName)),
+			c.makeServer(ctx, "orphan-1", other),
+			c.makeServer(ctx, "orphan-1", nil),
+			c.makeServer(ctx, "orphan-1", map[string]string{clusterLabel: clusterName}),
+		}
+		change(ctx, c, byID, func() { byID.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, stay[2]) })
+
+		By("showing them")
+		shown := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--dry-run", "-o=json")
+		Expect(shown.Code).To(BeZero(), shown.Stderr)
+		var plan operator.Cleanup
+		Expect(json.Unmarshal([]byte(shown.Stdout), &plan)).To(Succeed())
+		Expect(plan.Orphans).To(ConsistOf(HaveField("ID", gone[0]), HaveField("ID", gone[1])))
+		Expect(c.serverIDs()).To(ConsistOf(append(stay, gone...)))
+
+		By("deleting them")
+		deleted := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
+		Expect(deleted.Code).To(BeZero(), deleted.Stderr)
+		Expect(deleted.Stdout).To(And(ContainSubstring(gone[0]+" (orphan-1) deleted"), ContainSubstring(gone[1]+" (deleted-class) deleted")))
+		Expect(deleted.Stderr).To(ContainSubstring("Servers that Machines name and that stay: 3."))
+		Expect(c.serverIDs()).To(ConsistOf(stay))
+	}, SpecTimeout(3*time.Minute))
+
+	It("leaves alone what is young, or not asked for", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		c.createMachine(ctx, "owned", "worker")
+		young, named := orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))
+		owned := c.makeServer(ctx, "owned", machineLabels("owned", "worker", clusterName))
+
+		result := command.run(ctx, "clean", thisCluster, "--yes")
+		Expect(result.Code).To(BeZero(), result.Stderr)
+		Expect(result.Stderr).To(ContainSubstring("Server " + young + " orphan-1 is left alone: it is younger than 10m0s."))
+		Expect(c.serverIDs()).To(ConsistOf(young, named, owned))
+
+		result = command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", named, owned)
+		Expect(result.Code).To(Equal(operator.ExitWrong), result.Stderr)
+		Expect(result.Stderr).To(ContainSubstring("kubectl -n " + env.Namespace() + " delete machine owned"))
+		Expect(c.serverIDs()).To(ConsistOf(young, owned))
+	}, SpecTimeout(3*time.Minute))
+
+	DescribeTable("deletes nothing where it cannot be told what is an orphan", func(ctx SpecContext, prepare func(context.Context), args []string, code int, says string) {
+		prepare(ctx)
+		id := orphan(ctx)
+		result := command.run(ctx, append([]string{"clean", thisCluster, "--older-than=0s", "--yes"}, args...)...)
+		Expect(result.Code).To(Equal(code), result.Stderr)
+		Expect(result.Stderr).To(ContainSubstring(says))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+	},
+		Entry("the wrong control cluster: none of its classes carries the label", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--test--other"}}))
+		}, nil, operator.ExitUnknown, "no MachineClass carries the label"),
+		Entry("the wrong control cluster, with credentials", func(context.Context) {}, []string{"--secret=" + secretName},
+			operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+		Entry("a class of the same label in another project", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
+		}, []string{"--secret=" + secretName}, operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+		Entry("a control cluster that does not answer", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+		}, []string{"--server=https://127.0.0.1:1"}, operator.ExitUnknown, "listing MachineClasses"),
+		Entry("a class that cannot be read", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.createClass(ctx, "broken", specWith(providerSpec{"labels": "none"}))
+		}, nil, operator.ExitUnknown, "broken: its providerSpec.labels cannot be read"),
+		Entry("a class whose Secret is gone", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.useSecret(ctx, "worker", "gone", nil)
+		}, nil, operator.ExitUnknown, "the Secret "+"default/gone is not there"),
+		Entry("a list of servers that fails", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+			env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
+		}, nil, operator.ExitUnknown, "not authorized"),
+		Entry("no terminal, and nobody to ask", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+		}, []string{"--yes=false"}, operator.ExitUsage, "standard input is no terminal"),
+	)
+
+	It("asks on a terminal", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		id := orphan(ctx)
+		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		session.answer("Delete these 1 servers?", "no")
+		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+
+		By("a Machine that appears while it asks")
+		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		Eventually(session.output).WithTimeout(time.Minute).Should(gbytes.Say("Delete these 1 servers?"))
+		machine := c.createMachine(ctx, "orphan-1", "worker")
+		session.write("yes")
+		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.output).To(gbytes.Say("left alone: Machine " + env.Namespace() + "/orphan-1 names it"))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+
+		By("none")
+		Expect(c.Delete(ctx, machine)).To(Succeed())
+		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		session.answer("Delete these 1 servers?", "yes")
+		Expect(session.wait()).To(BeZero())
+		Expect(c.serverIDs()).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+
+	It("has the cluster's name typed where the classes are gone", func(ctx SpecContext) {
+		id := orphan(ctx)
+		args := []string{"clean", thisCluster, "--older-than=0s", "--yes", "--secret=" + secretName}
+		session := command.onTerminal(ctx, args...)
+		session.answer("Type the cluster's name", "yes")
+		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+
+		session = command.onTerminal(ctx, args...)
+		session.answer("Type the cluster's name", clusterName)
+		Expect(session.wait()).To(BeZero())
+		Expect(c.serverIDs()).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+
+	It("says which deletion failed", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		stuck, gone := orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))
+		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: stuck, Status: 403})
+		result := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
+		Expect(result.Code).To(Equal(operator.ExitWrong))
+		Expect(result.Stdout).To(ContainSubstring(gone + " (orphan-2) deleted"))
+		Expect(result.Stderr).To(ContainSubstring(stuck + " (orphan-1) is not deleted: PermissionDenied"))
+		Expect(c.serverIDs()).To(ConsistOf(stuck))
+	}, SpecTimeout(3*time.Minute))
+})
+
+func (c *cluster) serverIDs() []string {
+	var ids []string
+	for _, server := range c.env.Cloud().Servers() {
+		ids = append(ids, server.ID)
+	}
+	return ids
+}
+
+// useSecret makes a class name another Secret, which is made if it is to have content.
+func (c *cluster) useSecret(ctx context.Context, class, name string, change func(map[string][]byte)) {
+	GinkgoHelper()
+	if change != nil {
+		var secret corev1.Secret
+		Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: secretName}, &secret)).To(Succeed())
+		changed := corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: secret.Namespace, Name: name}, Data: secret.Data}
+		change(changed.Data)
+		Expect(c.Create(ctx, &changed)).To(Succeed())
+	}
+	var object v1alpha1.MachineClass
+	Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: class}, &object)).To(Succeed())
+	object.SecretRef.Name = name
+	Expect(c.Update(ctx, &object)).To(Succeed())
+}
+
+// terminal is a run of the command on a pseudo-terminal.
+type terminal struct {
+	process *exec.Cmd
+	file    *os.File
+	output  *gbytes.Buffer
+}
+
+func (c *command) onTerminal(ctx context.Context, args ...string) *terminal {
+	GinkgoHelper()
+	process := exec.CommandContext(ctx, c.path, args...)
+	process.Env = c.env
+	file, err := pty.Start(process)
+	Expect(err).NotTo(HaveOccurred())
+	DeferCleanup(func() { _ = file.Close() })
+	return &terminal{process: process, file: file, output: gbytes.BufferReader(file)}
+}
+
+// answer waits for a question, and types a line.
+func (t *terminal) answer(question, line string) {
+	GinkgoHelper()
+	Eventually(t.output).WithTimeout(time.Minute).Should(gbytes.Say(question))
+	t.write(line)
+}
+
+func (t *terminal) write(line string) {
+	GinkgoHelper()
+	_, err := t.file.WriteString(line + "\n")
+	Expect(err).NotTo(HaveOccurred())
+}
+
+// wait returns the exit code.
+func (t *terminal) wait() int {
+	_ = t.process.Wait()
+	return t.process.ProcessState.ExitCode()
+}

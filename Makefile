@@ -105,6 +105,13 @@ stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmoc
 build: ## Build the sidecar: bin/machine-controller, static and trimmed.
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/machine-controller ./cmd/machine-controller
 
+# By its other name it is a plugin of kubectl, which finds both names in PATH.
+.PHONY: mcm-stackit
+mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin of kubectl.
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/mcm-stackit ./cmd/mcm-stackit
+	@ln -sf mcm-stackit $(BIN)/kubectl-mcm_stackit
+	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
+
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug
 build-debug: $(BIN)/dlv
@@ -131,7 +138,7 @@ test-full:
 # Specs mostly wait for the manager's fixed steps: four processes keep two cores busy.
 PROCS ?= 4
 .PHONY: test-e2e
-test-e2e: $(BIN)/ginkgo $(BIN)/promtool race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
+test-e2e: $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 
@@ -304,6 +311,10 @@ $(BIN)/dlv: hack/tools/delve/go.mod hack/tools/delve/go.sum
 # The tag leaves out the libraries of all the clouds that Prometheus can ask for targets.
 $(BIN)/promtool: hack/tools/promtool/go.mod hack/tools/promtool/go.sum
 	$(GO) build -C hack/tools/promtool -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
+	@touch $@
+
+$(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
+	$(GO) build -C hack/tools/controlplane -o "$(CURDIR)/$@" k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum

@@ -252,3 +252,16 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 		m.want(metricCreation, map[string]float64{})
 	})
 }
+
+func TestAClassStaysWhileCallsNameIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		made := m.mustCreate(machine("m1"))
+		<-time.After(40 * time.Minute)
+		if _, err := m.status(withID(machine("m1"), made.ProviderID)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(40 * time.Minute)
+		m.want(metricCreation, map[string]float64{"class-a": 1})
+	})
+}

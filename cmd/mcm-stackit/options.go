@@ -123,9 +123,9 @@ func (o *options) connect(to *operator.Operator) error {
 		to.Target = to.Control
 	case noCluster:
 	default:
-		target, err := clientcmd.BuildConfigFromFlags("", o.targetKubeconfig)
+		target, err := o.targetConfig()
 		if err != nil {
-			return fmt.Errorf("reading --target-kubeconfig %s: %w", o.targetKubeconfig, err)
+			return err
 		}
 		target.Timeout = config.Timeout
 		to.Target, err = newClient(target)
@@ -134,7 +134,19 @@ func (o *options) connect(to *operator.Operator) error {
 	return nil
 }
 
+// targetConfig reads the file of --target-kubeconfig.
+func (o *options) targetConfig() (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", o.targetKubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", o.targetKubeconfig, err)
+	}
+	return config, nil
+}
+
 func newClient(config *rest.Config) (client.WithWatch, error) {
+	if config.QPS == 0 {
+		config.QPS, config.Burst = 50, 300 // as kubectl does
+	}
 	c, err := client.NewWithWatch(config, client.Options{Scheme: operator.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("asking cluster %s: %w", config.Host, err)

@@ -73,7 +73,7 @@ func (o *options) printAs(f format, value any) (done bool, err error) {
 }
 
 // colours of the verdicts, as in the terminals' standard (ECMA-48).
-var colours = map[operator.Verdict]string{operator.Fine: "\x1b[32m", operator.Wrong: "\x1b[31m", operator.Unknown: "\x1b[33m"}
+var colours = map[operator.Verdict]string{operator.Fine: "\x1b[32m", operator.Wrong: "\x1b[31m", operator.Unknown: "\x1b[33m", operator.Hint: "\x1b[36m"}
 
 const colourOff = "\x1b[0m"
 

@@ -75,7 +75,7 @@ func (o *Operator) accountsOf(ctx context.Context, classes []*v1alpha1.MachineCl
 	for _, class := range classes {
 		account, err := o.AccountOf(ctx, class)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("MachineClass %s: %w", class.Name, err))
+			problems = append(problems, &classError{class, err})
 			continue
 		}
 		same := slices.IndexFunc(accounts, func(other *Account) bool {
@@ -90,6 +90,16 @@ func (o *Operator) accountsOf(ctx context.Context, classes []*v1alpha1.MachineCl
 	return accounts, problems
 }
 
+// classError says that a class's credentials cannot be used.
+type classError struct {
+	class *v1alpha1.MachineClass
+	err   error
+}
+
+func (e *classError) Error() string { return fmt.Sprintf("MachineClass %s: %v", e.class.Name, e.err) }
+
+func (e *classError) Unwrap() error { return e.err }
+
 // AccountOf returns the account in which the driver works for a class; overrides beat its
 // Secrets, and Overrides.Region its providerSpec.
 func (o *Operator) AccountOf(ctx context.Context, class *v1alpha1.MachineClass) (*Account, error) {
@@ -98,10 +108,8 @@ func (o *Operator) AccountOf(ctx context.Context, class *v1alpha1.MachineClass) 
 		return nil, err
 	}
 	var names []string
-	for _, ref := range []*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef} {
-		if ref != nil {
-			names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
-		}
+	for _, ref := range secretRefs(class) {
+		names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
 	}
 	region := o.Overrides.Region.Value
 	if region == "" {

@@ -9,6 +9,7 @@
 // where it says that a class is wrong, the driver refuses it, and a server is deleted by
 // the driver's DeleteMachine. Nothing is written to disk, and no text has a secret in it.
 //
-// A Source reads manifests, a Cluster the objects of a control cluster; an Account is what
-// they say of a project. Findings are what was found, with the exit code of it.
+// An Operator has what the commands share: the clusters, manifests and credentials that the
+// user names. An Account is a project and region in which they work; Findings are what was
+// found, with the exit code of it.
 package operator

@@ -31,6 +31,9 @@ const (
 	Wrong Verdict = "wrong"
 	// Unknown means that it could not be told.
 	Unknown Verdict = "unknown"
+	// Hint means that nothing is wrong, but something is worth knowing. It does not change
+	// the exit code.
+	Hint Verdict = "hint"
 )
 
 // Position is a place in a manifest. Line and Column count from 1; they are 0 for an object
@@ -94,7 +97,7 @@ func (f Findings) ExitCode() int {
 			return ExitWrong
 		case Unknown:
 			code = ExitUnknown
-		case Fine:
+		case Fine, Hint:
 		}
 	}
 	return code

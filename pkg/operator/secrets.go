@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -49,10 +50,7 @@ func (o *Operator) secret(ctx context.Context, key client.ObjectKey) (*corev1.Se
 // reference has an empty one. The error is about the first Secret that cannot be had.
 func (o *Operator) secretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
 	merged := &corev1.Secret{Data: map[string][]byte{}}
-	for _, ref := range []*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef} {
-		if ref == nil {
-			continue
-		}
+	for _, ref := range secretRefs(class) {
 		secret, err := o.secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
 		if err != nil {
 			return nil, err
@@ -116,4 +114,10 @@ func (o *Operator) namedKey(name string) client.ObjectKey {
 		return client.ObjectKey{Namespace: namespace, Name: rest}
 	}
 	return client.ObjectKey{Namespace: o.Namespace, Name: name}
+}
+
+// secretRefs are the references of a class to its Secrets; the last one's keys win.
+func secretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
+	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
+		func(ref *corev1.SecretReference) bool { return ref == nil })
 }

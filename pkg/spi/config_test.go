@@ -4,8 +4,10 @@
 package spi
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestConfigFromEnvironment(t *testing.T) {
@@ -81,5 +83,38 @@ func TestParseKeyRefusesWhatCannotWork(t *testing.T) {
 				t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)
 			}
 		})
+	}
+}
+
+func TestInspectKey(t *testing.T) {
+	const required = `"credentials": {"iss": "a@b", "kid": "c", "sub": "00000000-0000-4000-8000-000000000002", "privateKey": "d"}`
+	created, end := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	for name, row := range map[string]struct {
+		key  string
+		want Key
+	}{
+		"all fields": {`{"id": "00000000-0000-4000-8000-000000000001", "createdAt": "2026-01-02T03:04:05Z", "validUntil": "2027-01-02T03:04:05Z", "active": true, ` + required + `}`,
+			Key{ID: "00000000-0000-4000-8000-000000000001", CreatedAt: created, ValidUntil: end}},
+		"inactive":                      {`{"active": false, ` + required + `}`, Key{Inactive: true}},
+		"no field that is not required": {`{` + required + `}`, Key{}},
+		"null fields":                   {`{"validUntil": null, "active": null, ` + required + `}`, Key{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			row.want.Issuer, row.want.TokenEndpoint = "a@b", defaultTokenURL
+			if row.want.ID == "" {
+				row.want.ID = "00000000-0000-0000-0000-000000000000"
+			}
+			got, err := Config{}.InspectKey(row.key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *got != row.want {
+				t.Errorf("got %+v, want %+v", *got, row.want)
+			}
+		})
+	}
+	var refused *CredentialsError
+	if _, err := (Config{}).InspectKey("null"); !errors.As(err, &refused) {
+		t.Errorf("got %v, want a CredentialsError", err)
 	}
 }

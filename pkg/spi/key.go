@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
 )
@@ -16,6 +17,46 @@ const (
 	defaultTokenURL = "https://service-account.api.stackit.cloud/token"
 	stackitDomain   = ".stackit.cloud"
 )
+
+// Key is what a service-account key says of itself, without what is secret.
+type Key struct {
+	// ID is the key's UUID, Issuer the mail address of its service account.
+	ID, Issuer string
+	// CreatedAt is the zero time if the key does not say it.
+	CreatedAt time.Time
+	// ValidUntil is the zero time for a key that does not expire.
+	ValidUntil time.Time
+	// Inactive says that the key was switched off when it was written down.
+	Inactive bool
+	// TokenEndpoint is the URL where access tokens are asked for.
+	TokenEndpoint string
+}
+
+// InspectKey reads a service-account key as a session does. The error, which repeats
+// nothing of the key, is a *CredentialsError. It does not look at the private key and not
+// at the dates.
+func (c Config) InspectKey(keyJSON string) (*Key, error) {
+	parsed, err := parseKey(keyJSON)
+	if err != nil {
+		return nil, err
+	}
+	endpoint, err := tokenEndpoint(c.TokenURL, parsed.Credentials.TokenEndpoint)
+	if err != nil {
+		return nil, err
+	}
+	key := &Key{ID: parsed.ID.String(), Issuer: parsed.Credentials.Iss, CreatedAt: parsed.CreatedAt, TokenEndpoint: endpoint}
+	if parsed.ValidUntil != nil {
+		key.ValidUntil = *parsed.ValidUntil
+	}
+	// The SDK's type does not tell a key without the field from one that is inactive.
+	var state struct {
+		Active *bool `json:"active"`
+	}
+	if err := json.Unmarshal([]byte(keyJSON), &state); err == nil && state.Active != nil {
+		key.Inactive = !*state.Active
+	}
+	return key, nil
+}
 
 // parseKey reads a service-account key and refuses one that cannot work. No
 // error repeats anything of the key.

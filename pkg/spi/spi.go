@@ -192,6 +192,9 @@ type TokenError struct {
 	// Refused is true if the endpoint answered and refused the key, false if it
 	// could not be reached or was out of order.
 	Refused bool
+	// Date is the clock of the token endpoint, as its answer has it; the zero time if it
+	// gave none. An assertion is refused if the clock that it was signed by is wrong.
+	Date time.Time
 	// Err is the cause. It holds no token and no key.
 	Err error
 }

@@ -144,14 +144,14 @@ func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
 			err = &TokenError{Err: fmt.Errorf("fetching an access token: unexpected failure (%T)", cause)}
 		}
 	}()
-	flow := &clients.KeyFlow{}
-	if err := flow.Init(t.flowConfig(t.next)); err != nil {
+	flow, next := &clients.KeyFlow{}, &dated{next: t.next}
+	if err := flow.Init(t.flowConfig(next)); err != nil {
 		return "", time.Time{}, &TokenError{Refused: true, Err: errors.New("the service-account key cannot be used")}
 	}
 	requested := t.clock.Now()
 	token, err = flow.GetAccessToken()
 	if err != nil {
-		return "", time.Time{}, t.failure(err)
+		return "", time.Time{}, tokenFailure(err, next.date)
 	}
 	if !isHeaderValue(token) {
 		return "", time.Time{}, &TokenError{Err: errors.New("the token endpoint answered without a usable access token")}
@@ -172,16 +172,42 @@ func (t *tokenSource) flowConfig(transport http.RoundTripper) *clients.KeyFlowCo
 	}
 }
 
-// failure tells a refused key from an endpoint that is out of order. The body is
+// dated notes the Date header of the last answer.
+type dated struct {
+	next http.RoundTripper
+	// date is zero before the first answer, and after one without the header.
+	date time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (d *dated) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := d.next.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	d.date = Date(response.Header)
+	return response, nil
+}
+
+// Date is the clock of who answered, to the second; the zero time if the answer has none.
+func Date(header http.Header) time.Time {
+	date, err := http.ParseTime(header.Get("Date"))
+	if err != nil {
+		return time.Time{}
+	}
+	return date
+}
+
+// tokenFailure tells a refused key from an endpoint that is out of order. The body is
 // dropped: it may repeat the assertion.
-func (t *tokenSource) failure(err error) error {
+func tokenFailure(err error, date time.Time) error {
 	var answer *oapierror.GenericOpenAPIError
 	if !errors.As(err, &answer) {
 		return &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}
 	}
 	refused := answer.StatusCode == http.StatusBadRequest || answer.StatusCode == http.StatusUnauthorized ||
 		answer.StatusCode == http.StatusForbidden
-	return &TokenError{Refused: refused,
+	return &TokenError{Refused: refused, Date: date,
 		Err: fmt.Errorf("fetching an access token: the token endpoint answered with status %d", answer.StatusCode)}
 }
 

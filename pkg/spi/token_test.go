@@ -41,6 +41,16 @@ func TestARevokedKeyIsRefused(t *testing.T) {
 	}
 }
 
+func TestARefusalTellsTheEndpointsClock(t *testing.T) {
+	r := newRig(t)
+	const date = "Sun, 06 Nov 1994 08:49:37 GMT"
+	r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusUnauthorized, Header: http.Header{"Date": {date}}})
+	var token *TokenError
+	if err := list(t.Context(), r.session()); !errors.As(err, &token) || token.Date.Format(http.TimeFormat) != date {
+		t.Errorf("got %v with the date of %+v, want %s", err, token, date)
+	}
+}
+
 func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
 		"not found":   {Status: http.StatusNotFound},

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Doctor looks at everything that a sidecar needs: the cloud, the cluster with the Machines
+// and the one that they join. It changes nothing. It is used once.
+type Doctor struct {
+	*Operator
+	// Config is that of Sessions; EndpointOrigin says what set its endpoint, such as
+	// "STACKIT_API_ENDPOINT".
+	Config         spi.Config
+	EndpointOrigin string
+	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
+	// the same of Target.
+	ControlError, TargetError error
+	// ControlVersion and TargetVersion ask Control and Target for their versions.
+	ControlVersion, TargetVersion discovery.ServerVersionInterface
+	// ServiceAccount is the sidecar's, as "name" or "namespace/name"; "" means that of its
+	// Deployment.
+	ServiceAccount string
+	// Report is told each Finding as it comes; Looking what is looked at next. Nil if nobody
+	// wants to know.
+	Report  func(Finding)
+	Looking func(what string)
+
+	findings Findings
+	// accounts are those of the cloud's part, servers what they show.
+	accounts []*Account
+	servers  map[*Account][]provider.Server
+	// classes are those of Namespace; unusable are those whose credentials were found wrong
+	// already.
+	classes  []inspectedClass
+	unusable map[string]bool
+}
+
+// Examine looks at everything, and returns what it found in the order in which it looked.
+func (d *Doctor) Examine(ctx context.Context) Findings {
+	d.servers, d.unusable = map[*Account][]provider.Server{}, map[string]bool{}
+	for _, part := range []func(context.Context){
+		d.examineControlPlane, d.examineCloud, d.examineCRDs, d.examineClasses, d.examineClusterLabels,
+		d.examineTarget, d.examineControllers,
+	} {
+		part(ctx)
+		if ctx.Err() != nil {
+			d.unknown("the rest", "not looked at: interrupted", "")
+			break
+		}
+	}
+	return d.findings
+}
+
+func (d *Doctor) report(finding Finding) {
+	d.findings = append(d.findings, finding)
+	if d.Report != nil {
+		d.Report(finding)
+	}
+}
+
+func (d *Doctor) fine(subject, found string) {
+	d.report(Finding{Verdict: Fine, Subject: subject, Found: found})
+}
+
+func (d *Doctor) wrong(subject, found, remedy string) {
+	d.report(Finding{Verdict: Wrong, Subject: subject, Found: found, Remedy: remedy})
+}
+
+func (d *Doctor) unknown(subject, found, remedy string) {
+	d.report(Finding{Verdict: Unknown, Subject: subject, Found: found, Remedy: remedy})
+}
+
+func (d *Doctor) hint(subject, found, remedy string) {
+	d.report(Finding{Verdict: Hint, Subject: subject, Found: found, Remedy: remedy})
+}
+
+func (d *Doctor) looking(what string) {
+	if d.Looking != nil {
+		d.Looking(what)
+	}
+}
+
+// unread reports that a cluster did not show something. The API server's refusals name the
+// right that is missing.
+func (d *Doctor) unread(subject string, err error) {
+	remedy := ""
+	if apierrors.IsForbidden(err) {
+		remedy = "log in as somebody who may do that, or ask for the right"
+	}
+	d.unknown(subject, "cannot be read: "+oneLine(err), remedy)
+}
+
+// isUnread says whether an error means that something could not be looked at, and not that
+// it is wrong.
+func (d *Doctor) isUnread(err error) bool {
+	var status apierrors.APIStatus
+	var request *url.Error
+	return errors.As(err, &status) || errors.As(err, &request) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, ErrNoSecret) && d.Control == nil
+}
+
+// oneLine is an error's text without line breaks.
+func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
+
+// some names the first of many: "a, b, c and 4 more".
+func some(names []string) string {
+	const most = 3
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+// count is a number with its noun: "1 server", "2 servers".
+func count(number int, noun string) string {
+	switch {
+	case number == 1:
+		return "1 " + noun
+	case strings.HasSuffix(noun, "s"):
+		return fmt.Sprintf("%d %ses", number, noun)
+	default:
+		return fmt.Sprintf("%d %ss", number, noun)
+	}
+}

@@ -260,8 +260,8 @@ func TestDoctorFindsInTheCloud(t *testing.T) {
 			[]string{"WRONG    reads: servers: not allowed (status 403): the driver needs it", "iaas.server.list"}},
 		"NICs that may not be read": {func(_ *testing.T, s *sick) { s.forbid("ListProjectNICs") }, 1,
 			[]string{"WRONG    reads: NICs: not allowed (status 403): the driver needs it", "iaas.nic.list"}},
-		"images that may not be read": {func(_ *testing.T, s *sick) { s.forbid("ListImages") }, 2,
-			[]string{`UNKNOWN  reads: images: not allowed (status 403): the driver does not need it, but "validate --online" cannot tell without`, "iaas.image.list"}},
+		"images that may not be read": {func(_ *testing.T, s *sick) { s.forbid("ListImages") }, 0,
+			[]string{`HINT     reads: images: not allowed (status 403): the driver does not need it, but "validate --online" cannot tell without`, "iaas.image.list"}},
 		"quotas that do not answer": {func(_ *testing.T, s *sick) {
 			s.cloud.Inject(iaasmock.Fault{Operation: "ListQuotas", Status: http.StatusInternalServerError})
 		}, 2, []string{"UNKNOWN  reads: quotas: ", "try again later"}},

@@ -168,6 +168,6 @@ func (p *patient) reportRead(read apiRead, subject string, err error) {
 	case read.driver:
 		p.wrong(subject, fmt.Sprintf("not allowed (status %d): the driver needs it", statusOf(err)), remedy)
 	default:
-		p.unknown(subject, fmt.Sprintf("not allowed (status %d): the driver does not need it, but \"validate --online\" cannot tell without", statusOf(err)), remedy)
+		p.hint(subject, fmt.Sprintf("not allowed (status %d): the driver does not need it, but \"validate --online\" cannot tell without", statusOf(err)), remedy)
 	}
 }

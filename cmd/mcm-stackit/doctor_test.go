@@ -253,7 +253,7 @@ func TestDoctorFindsInTheCloud(t *testing.T) {
 			s.cloud.Inject(iaasmock.Fault{Operation: "GetProjectDetails", Status: http.StatusNotFound})
 		}, 1, []string{"WRONG    project: the API does not know " + iaasmock.DefaultProjectID, "correct projectId"}},
 		"another account's project": {func(_ *testing.T, s *sick) { s.secret["projectId"] = iaasmock.SecondProjectID }, 1,
-			[]string{"UNKNOWN  project: not allowed (status 403)", "WRONG    reads: servers: not allowed (status 403): the driver needs it", "iaas.server.list"}},
+			[]string{"HINT     project: not allowed (status 403)", "WRONG    reads: servers: not allowed (status 403): the driver needs it", "iaas.server.list"}},
 		"a region that the API does not know": {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" }, 1,
 			[]string{"WRONG    region: the API does not know eu09", "correct region"}},
 		"servers that may not be read": {func(_ *testing.T, s *sick) { s.forbid("ListServers") }, 1,

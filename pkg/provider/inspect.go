@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -70,6 +71,13 @@ func NewClient(session *spi.Session, region string) StackitClient {
 // not make. what names the call, in the form "reading an image"; response may be nil.
 func NewAPIError(what string, response *http.Response, err error) error {
 	return apiError(apiCall(what), response, err)
+}
+
+// IsNotFound says whether the API itself answered that what a call names does not exist.
+// An answer about the project, or of a gateway, does not tell.
+func IsNotFound(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && api.saysNotFound()
 }
 
 // Classify returns the code and the text that machine-controller-manager would be told of

@@ -1,0 +1,5 @@
+package operator
+
+import "context"
+
+func (v *validator) checkOnline(context.Context) {}

@@ -26,6 +26,9 @@ type validateFlags struct {
 	format        format
 }
 
+// maxReplicas of --replicas is more than any quota has room for.
+const maxReplicas = 10_000
+
 func (o *options) newValidateCommand() *cobra.Command {
 	flags := &validateFlags{}
 	command := &cobra.Command{
@@ -49,7 +52,7 @@ Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be t
 instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 		Example: `  # Files and folders; "-" is standard input
   mcm-stackit validate -f samples
-  cat samples/*.yaml | mcm-stackit validate -f -
+  mcm-stackit validate -f samples/secret.yaml -f - < samples/machine-class.yaml
 
   # What the driver makes of a class, its Secret and the defaults
   mcm-stackit validate -f samples --show-effective
@@ -61,8 +64,8 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
   mcm-stackit validate -n default -o json`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if command.Flags().Changed("replicas") && (!flags.online || flags.replicas < 1) {
-				return wrongUsage("--replicas must be 1 or more, and needs --online")
+			if command.Flags().Changed("replicas") && (!flags.online || flags.replicas < 1 || flags.replicas > maxReplicas) {
+				return wrongUsage("--replicas must be 1 to %d, and needs --online", maxReplicas)
 			}
 			return o.validate(command.Context(), flags)
 		},
@@ -79,7 +82,7 @@ func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 	with, err := o.validateOperator()
 	var wrong *operator.ManifestError
 	if errors.As(err, &wrong) {
-		found := operator.Finding{Verdict: operator.Wrong, Subject: "manifest", Found: wrong.Error()}
+		found := operator.Finding{Verdict: operator.Wrong, Position: &wrong.Position, Subject: "manifest", Found: wrong.Text}
 		return o.printValidation(flags, &operator.ValidationResult{Findings: operator.Findings{found}, Checked: map[string]int{}})
 	}
 	if err != nil {

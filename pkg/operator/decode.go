@@ -86,10 +86,16 @@ func (t *tree) dropWrongTypes(steps []step, value any, drop func()) []problem {
 	}
 	switch value := value.(type) {
 	case map[string]any:
+		if t.decode(steps, map[string]any{}) != nil {
+			break // No object may stand here.
+		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			look(step{key: key}, value[key], func() { value[key] = nil })
 		}
 	case []any:
+		if t.decode(steps, []any{}) != nil {
+			break
+		}
 		for i := range value {
 			look(step{index: i, inList: true}, value[i], func() { value[i] = nil })
 		}

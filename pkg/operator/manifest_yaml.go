@@ -9,19 +9,35 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// ManifestError says that the content of a file is no manifest. Its text begins with the
-// name of the file, and has the line if there is one.
-type ManifestError struct{ text string }
+// ManifestError says that the content of a file is no manifest.
+type ManifestError struct {
+	// Position is where; its line is 0 if it is not known.
+	Position Position
+	// Text says what is wrong and what is right.
+	Text string
+}
 
-func (e *ManifestError) Error() string { return e.text }
+func (e *ManifestError) Error() string { return e.Position.String() + ": " + e.Text }
 
-func manifestError(format string, args ...any) error {
-	return &ManifestError{fmt.Sprintf(format, args...)}
+// yamlLine matches the line in the reader's errors.
+var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+
+// notYAML is the reader's error as a ManifestError.
+func notYAML(file string, err error) error {
+	wrong := &ManifestError{Position{File: file}, err.Error()}
+	if found := yamlLine.FindStringSubmatch(wrong.Text); found != nil {
+		if line, err := strconv.Atoi(found[1]); err == nil {
+			wrong.Position.Line, wrong.Position.Column = line, 1
+			wrong.Text = "is not YAML: " + strings.TrimPrefix(wrong.Text, found[0])
+		}
+	}
+	return wrong
 }
 
 // maxNodes bounds what the aliases of an object may grow to: a few lines of YAML can stand
@@ -105,8 +121,8 @@ func jsonAsYAML(content []byte) []byte {
 		case string(escape) == `\/`:
 			return []byte("/")
 		case len(escape) > 2:
-			high, errHigh := strconv.ParseUint(string(escape[2:6]), 16, 32)
-			low, errLow := strconv.ParseUint(string(escape[8:12]), 16, 32)
+			high, errHigh := strconv.ParseInt(string(escape[2:6]), 16, 32)
+			low, errLow := strconv.ParseInt(string(escape[8:12]), 16, 32)
 			if errHigh == nil && errLow == nil {
 				return fmt.Appendf(nil, `\U%08X`, utf16.DecodeRune(rune(high), rune(low)))
 			}

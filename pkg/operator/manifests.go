@@ -83,7 +83,7 @@ func manifestFiles(path string) ([]string, error) {
 func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, error) {
 	reader := stdin
 	if path != Stdin {
-		file, err := os.Open(path)
+		file, err := os.Open(path) //nolint:gosec // the user names the files
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, erro
 			return all, nil
 		}
 		if err != nil {
-			return nil, manifestError("%s: %v", path, err)
+			return nil, notYAML(path, err)
 		}
 		found, err := manifestsOf(path, document.Content[0], namespace)
 		if err != nil {
@@ -120,23 +120,23 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	}
 	at := Position{file, node.Line, node.Column}
 	if node.Kind != yaml.MappingNode {
-		return nil, manifestError("%v: is no object: must have apiVersion and kind", at)
+		return nil, &ManifestError{at, "is no object: must have apiVersion and kind"}
 	}
 	if twice := duplicateKey(file, node); twice != nil {
-		return nil, manifestError("%v: this key is there twice; leave one out", twice)
+		return nil, &ManifestError{*twice, "this key is there twice; leave one out"}
 	}
 	plain, err := withoutAliases(node)
 	if err != nil {
-		return nil, manifestError("%v: %v", at, err)
+		return nil, &ManifestError{at, err.Error()}
 	}
 	text, err := yaml.Marshal(plain)
 	if err != nil {
-		return nil, manifestError("%v: %v", at, err)
+		return nil, &ManifestError{at, err.Error()}
 	}
 	json, err := sigsyaml.YAMLToJSON(text)
 	if err != nil {
 		// The text of the error counts lines of a copy.
-		return nil, manifestError("%v: this object cannot be read: is a key in it no text?", at)
+		return nil, &ManifestError{at, "this object cannot be read: is a key in it no text?"}
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -144,7 +144,7 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 		Metadata   struct{ Name, Namespace string }
 	}
 	if err := sigsyaml.Unmarshal(json, &head); err != nil || head.APIVersion == "" || head.Kind == "" {
-		return nil, manifestError("%v: is no object: must have apiVersion and kind, and metadata with name and namespace as text", at)
+		return nil, &ManifestError{at, "is no object: must have apiVersion and kind, and metadata with name and namespace as text"}
 	}
 	if items := child(node, "items"); strings.HasSuffix(head.Kind, "List") && items != nil {
 		var all []*Manifest
@@ -232,6 +232,8 @@ func child(node *yaml.Node, name string) *yaml.Node {
 				return item
 			}
 		}
+		return nil
+	default:
+		return nil
 	}
-	return nil
 }

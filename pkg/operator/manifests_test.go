@@ -75,7 +75,7 @@ func TestManifestThatCannotBeRead(t *testing.T) {
 		"alias in its anchor":  {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n", "-:1:1: an alias is inside of its own anchor"},
 		"aliases without end":  {bomb, "-:1:1: its aliases stand for too much"},
 		"key that is twice":    {"apiVersion: v1\nkind: Secret\nkind: Secret\n", "-:3:1: this key is there twice"},
-		"no YAML":              {"a: b: c", "-: yaml: "},
+		"no YAML":              {"x: y\na: b: c", "-:2:1: is not YAML: "},
 		"text":                 {"hello", "-:1:1: is no object"},
 		"list of objects":      {"- kind: Secret", "-:1:1: is no object"},
 		"no kind":              {"apiVersion: v1\n", "-:1:1: is no object"},

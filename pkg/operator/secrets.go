@@ -29,12 +29,12 @@ func (o *Operator) secret(ctx context.Context, key client.ObjectKey) (*corev1.Se
 		return manifest.secret()
 	}
 	if o.Control == nil {
-		return nil, fmt.Errorf("Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
+		return nil, fmt.Errorf("%s %s %w: it is in no file, and no cluster was asked", kindSecret, key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
 	err := o.Control.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("Secret %s %w", key, ErrNoSecret)
+		return nil, fmt.Errorf("%s %s %w", kindSecret, key, ErrNoSecret)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)

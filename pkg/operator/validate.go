@@ -4,9 +4,11 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -68,10 +70,43 @@ func (o *Operator) Validate(ctx context.Context, options Validation) (*Validatio
 		v.result.Checked[object.kind]++
 		v.check(ctx, object)
 	}
+	for _, object := range v.objects {
+		if deployment, ok := object.value.(*v1alpha1.MachineDeployment); ok {
+			v.checkServesOne(object, deployment)
+		}
+	}
 	if options.Online {
 		v.checkOnline(ctx)
 	}
+	v.sortFindings()
 	return v.result, nil
+}
+
+// sortFindings puts what is about files into the order of the files and their lines, and
+// leaves the rest behind it.
+func (v *validator) sortFindings() {
+	files := map[string]int{}
+	for _, object := range v.objects {
+		if object.manifest != nil {
+			if _, ok := files[object.manifest.file]; !ok {
+				files[object.manifest.file] = len(files)
+			}
+		}
+	}
+	slices.SortStableFunc(v.result.Findings, func(a, b Finding) int {
+		switch {
+		case a.Position == nil && b.Position == nil:
+			return 0
+		case a.Position == nil:
+			return 1
+		case b.Position == nil:
+			return -1
+		}
+		return cmp.Or(
+			cmp.Compare(files[a.Position.File], files[b.Position.File]),
+			cmp.Compare(a.Position.Line, b.Position.Line),
+			cmp.Compare(a.Position.Column, b.Position.Column))
+	})
 }
 
 // validator is a run of Validate.

@@ -91,10 +91,12 @@ func describe(err *field.Error) (found, remedy string) {
 	switch {
 	case err.Type == field.ErrorTypeRequired:
 		return "is missing", err.Detail
+	case hidden && strings.HasPrefix(err.Detail, "must "):
+		return "is wrong", err.Detail
 	case err.Type == field.ErrorTypeForbidden, hidden:
 		return err.Detail, ""
 	case err.Type == field.ErrorTypeNotSupported:
-		return "is " + quoted(err.BadValue), "must be one of these: " + strings.TrimPrefix(err.Detail, "supported values: ")
+		return "is " + quoted(err.BadValue), "must be " + strings.ReplaceAll(strings.TrimPrefix(err.Detail, "supported values: "), ", ", " or ")
 	case err.Type == field.ErrorTypeDuplicate:
 		return quoted(err.BadValue) + " is there twice", "leave one out"
 	case err.Type == field.ErrorTypeTooMany:

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -136,4 +137,37 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 		return
 	}
 	v.unknown(on, path+".name", name+" is not given: whether it is there cannot be told", "add its file with -f")
+}
+
+// checkServesOne finds several machines of a class whose NICs or volumes exist already:
+// these can be attached to one machine at a time. All classes are checked by now.
+func (v *validator) checkServesOne(on *object, deployment *v1alpha1.MachineDeployment) {
+	if deployment.Spec.Replicas < 2 {
+		return
+	}
+	for _, class := range v.classes {
+		if class.namespace != on.namespace || class.name != deployment.Spec.Template.Spec.Class.Name {
+			continue
+		}
+		if path := class.servesOne(); path != "" {
+			v.wrong(on, "spec.replicas", fmt.Sprintf("is %d", deployment.Spec.Replicas),
+				fmt.Sprintf("must be at most 1: %s of %s names what can be attached to one machine at a time", path, class.subject()))
+		}
+	}
+}
+
+// servesOne returns the field by which a class can have only one machine; "" if there is
+// none.
+func (c *classCheck) servesOne() string {
+	spec := c.inputs.Spec
+	switch {
+	case spec.Networking != nil && len(spec.Networking.NICIDs) > 0:
+		return "providerSpec.networking.nicIds"
+	case len(spec.Volumes) > 0:
+		return "providerSpec.volumes"
+	case spec.BootVolume != nil && spec.BootVolume.Source != nil && spec.BootVolume.Source.Type == apis.SourceVolume:
+		return "providerSpec.bootVolume.source"
+	default:
+		return ""
+	}
 }

@@ -6,7 +6,9 @@ package operator
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -133,15 +135,12 @@ func (v *validator) checkName(on *object) {
 // quoted shows a value of a manifest: in one line, and not all of a long one.
 func quoted(value any) string {
 	const most = 80
-	text, isText := value.(string)
-	if !isText {
-		text = fmt.Sprint(value)
-	}
+	text := fmt.Sprint(value)
 	if runes := []rune(text); len(runes) > most {
 		text = string(runes[:most]) + "..."
 	}
-	if isText {
-		return fmt.Sprintf("%q", text)
+	if reflect.ValueOf(value).Kind() == reflect.String {
+		return strconv.Quote(text)
 	}
 	return oneLine(text)
 }

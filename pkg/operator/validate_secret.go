@@ -174,6 +174,9 @@ func (v *validator) checkUserData(check *classCheck) {
 	}
 }
 
+// keyRemedy is what is right for a service-account key.
+const keyRemedy = "put in the whole file that STACKIT handed out, with the private key"
+
 // checkKey asks what the session says of the service-account key. No call of the API is
 // made.
 func (v *validator) checkKey(check *classCheck) {
@@ -182,7 +185,7 @@ func (v *validator) checkKey(check *classCheck) {
 	}
 	_, err := v.Sessions.Session(spi.Credentials{ProjectID: check.inputs.Secret.ProjectID, ServiceAccountKey: check.inputs.Secret.ServiceAccountKey})
 	if err != nil {
-		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), "must be the JSON of a service-account key as STACKIT hands it out, with its private key")
+		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
 	}
 }
 
@@ -202,7 +205,7 @@ func (v *validator) checkLoneSecret(on *object, secret *corev1.Secret) {
 		v.reportKey(check, strings.TrimPrefix(err.Field, apis.SecretPath.String()+"."), found, remedy)
 	}
 	if _, err := v.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey}); err != nil {
-		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), "")
+		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
 	}
 }
 

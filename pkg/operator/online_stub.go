@@ -1,5 +1,0 @@
-package operator
-
-import "context"
-
-func (v *validator) checkOnline(context.Context) {}

@@ -15,6 +15,9 @@ import (
 // in the root type.
 func nearestField(root reflect.Type, unknown string) string {
 	names := pathNames(unknown)
+	if len(names) == 0 {
+		return ""
+	}
 	name := names[len(names)-1]
 	siblings := slices.Sorted(maps.Keys(fieldsOf(typeAt(root, names[:len(names)-1]))))
 	if near := nearest(name, siblings); near != "" {

@@ -125,7 +125,7 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 		return
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
-		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, and deleted as orphans, if that cluster has a class of the same name",
+		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, and deleted as orphans, if that cluster has a class of the same name that lacks one, too",
 		"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
 }
 

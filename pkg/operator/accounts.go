@@ -142,13 +142,20 @@ func (o *Operator) namedSecret(ctx context.Context) (*corev1.Secret, string, err
 		return secret, fmt.Sprintf("Secret %s/%s of %s", given[0].Namespace, given[0].Name, given[0].file), err
 	case len(given) > 1:
 		return nil, "", errors.New("the files have several Secrets: name the one with the credentials with --secret")
-	case o.Overrides.ProjectID.Value != "",
-		o.Environment.ProjectID.Value != "" && o.Environment.ServiceAccountKey.Value != "":
-		secret, origins := o.Environment.apply(&corev1.Secret{})
-		return secret, strings.Join(append([]string{"no Secret"}, origins...), ", "), nil
 	default:
-		return nil, "", nil
+		secret, origin := o.secretOfEnvironment()
+		return secret, origin, nil
 	}
+}
+
+// secretOfEnvironment returns what the environment says, if it says all or if the overrides
+// name a project; else nil.
+func (o *Operator) secretOfEnvironment() (*corev1.Secret, string) {
+	if o.Overrides.ProjectID.Value == "" && (o.Environment.ProjectID.Value == "" || o.Environment.ServiceAccountKey.Value == "") {
+		return nil, ""
+	}
+	secret, origins := o.Environment.apply(&corev1.Secret{})
+	return secret, strings.Join(append([]string{"no Secret"}, origins...), ", ")
 }
 
 // account opens the session. region "" means the Secret's.

@@ -100,7 +100,7 @@ func (d *Doctor) unread(subject string, err error) {
 	if apierrors.IsForbidden(err) {
 		remedy = "log in as somebody who may do that, or ask for the right"
 	}
-	d.unknown(subject, "cannot be read: "+oneLine(err), remedy)
+	d.unknown(subject, "cannot be read: "+oneLine(err.Error()), remedy)
 }
 
 // isUnread says whether an error means that something could not be looked at, and not that
@@ -111,9 +111,6 @@ func (d *Doctor) isUnread(err error) bool {
 	return errors.As(err, &status) || errors.As(err, &request) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, ErrNoSecret) && d.Control == nil
 }
-
-// oneLine is an error's text without line breaks.
-func oneLine(err error) string { return strings.Join(strings.Fields(err.Error()), " ") }
 
 // some names the first of many: "a, b, c and 4 more".
 func some(names []string) string {

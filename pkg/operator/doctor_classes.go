@@ -99,7 +99,7 @@ func (d *Doctor) reportSecret(class *v1alpha1.MachineClass, err error) {
 	switch {
 	case d.unusable[class.Name]:
 	case errors.Is(err, ErrNoSecret):
-		d.wrong(classSubject(class), oneLine(err), "make the Secret, or correct the reference to it")
+		d.wrong(classSubject(class), oneLine(err.Error()), "make the Secret, or correct the reference to it")
 	default:
 		d.unread(classSubject(class), err)
 	}
@@ -111,9 +111,9 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 	var secret, spec []string
 	for _, err := range inputs.Errors {
 		if strings.HasPrefix(err.Field, "secret") {
-			secret = append(secret, oneLine(err))
+			secret = append(secret, oneLine(err.Error()))
 		} else {
-			spec = append(spec, oneLine(err))
+			spec = append(spec, oneLine(err.Error()))
 		}
 	}
 	if len(spec) > 0 {
@@ -128,6 +128,6 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 	}
 	_, err := d.Sessions.Session(spi.Credentials{ProjectID: inputs.Secret.ProjectID, ServiceAccountKey: inputs.Secret.ServiceAccountKey})
 	if err != nil {
-		d.wrong(subject, oneLine(err), "make a new key of the service account, and put its JSON into the Secret")
+		d.wrong(subject, oneLine(err.Error()), "make a new key of the service account, and put its JSON into the Secret")
 	}
 }

@@ -77,7 +77,7 @@ func (d *Doctor) reportCredentials(problem error) {
 		subject = "service-account key"
 	}
 	if errors.Is(problem, ErrNoCredentials) {
-		d.unknown(subject, oneLine(problem), "")
+		d.unknown(subject, oneLine(problem.Error()), "")
 		return
 	}
 	if d.isUnread(problem) {
@@ -88,7 +88,7 @@ func (d *Doctor) reportCredentials(problem error) {
 	if errors.As(problem, &key) {
 		remedy = "make a new key of the service account, and put its JSON into the Secret"
 	}
-	d.wrong(subject, oneLine(problem), remedy)
+	d.wrong(subject, oneLine(problem.Error()), remedy)
 }
 
 // examineKey says what the service-account key tells of itself.
@@ -124,16 +124,16 @@ func (p *patient) examineKey() {
 	}
 }
 
-// answer is what became of a read of the API.
-type answer struct {
+// timedAnswer is what became of a read of the API.
+type timedAnswer struct {
 	err error
 	// date is the clock of who answered, the zero time without an answer; the read lasted
 	// from start to end.
 	date, start, end time.Time
 }
 
-// ask makes a read of the API that the driver does not make.
-func ask[T any](ctx context.Context, p *patient, what string, call func(context.Context, iaas.DefaultAPI) (T, error)) (result T, got answer) {
+// askTimed makes a read of the API that the driver does not make.
+func askTimed[T any](ctx context.Context, p *patient, what string, call func(context.Context, iaas.DefaultAPI) (T, error)) (result T, got timedAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var response *http.Response
@@ -158,7 +158,7 @@ func ask[T any](ctx context.Context, p *patient, what string, call func(context.
 // examineAPI makes the first read of the API, and the others if that got an answer.
 func (p *patient) examineAPI(ctx context.Context) {
 	p.looking("the API")
-	project, first := ask(ctx, p, "reading the project", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.Project, error) {
+	project, first := askTimed(ctx, p, "reading the project", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.Project, error) {
 		return api.GetProjectDetails(ctx, p.Session.ProjectID).Execute()
 	})
 	if ctx.Err() != nil {
@@ -190,10 +190,10 @@ func (p *patient) examineToken(err error) (granted bool) {
 	failure := tokenFailure(err)
 	switch {
 	case failure != nil && failure.Refused:
-		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, oneLine(failure)),
+		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, oneLine(failure.Error())),
 			"make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock")
 	case failure != nil && !failure.Date.IsZero():
-		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, oneLine(failure)),
+		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, oneLine(failure.Error())),
 			"try again later; if it stays, check that "+spi.EnvTokenURL+" is the whole URL of the token endpoint")
 	case failure != nil:
 		found, remedy := explainNoAnswer(err, endpoint)
@@ -250,7 +250,7 @@ func statusOf(err error) int {
 
 // examineClock compares this computer's clock with that of who answered. An answer's date
 // has no fractions of a second, and was written between start and end.
-func (p *patient) examineClock(got answer) {
+func (p *patient) examineClock(got timedAnswer) {
 	if got.date.IsZero() {
 		return
 	}

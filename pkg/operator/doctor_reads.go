@@ -24,7 +24,7 @@ func (p *patient) examineProject(project *iaas.Project, err error) {
 	case err == nil && project != nil:
 		p.fine(subject, fmt.Sprintf("%s is %s", p.Session.ProjectID, project.Status))
 	case statusOf(err) == http.StatusNotFound:
-		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, oneLine(err)), "correct projectId in the Secret")
+		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, oneLine(err.Error())), "correct projectId in the Secret")
 	default:
 		p.reportRead(apiRead{what: "project", permission: "iaas.project.get"}, subject, err)
 	}
@@ -33,13 +33,13 @@ func (p *patient) examineProject(project *iaas.Project, err error) {
 // examineRegion says whether the API knows the region.
 func (p *patient) examineRegion(ctx context.Context) {
 	subject := p.subject("region")
-	zones, got := ask(ctx, p, "listing availability zones", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.AvailabilityZoneListResponse, error) {
+	zones, got := askTimed(ctx, p, "listing availability zones", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.AvailabilityZoneListResponse, error) {
 		return api.ListAvailabilityZones(ctx, p.Region).Execute()
 	})
 	const remedy = "correct region in the providerSpec or the Secret; no machine may exist in the old one"
 	switch status := statusOf(got.err); {
 	case status == http.StatusNotFound, status == http.StatusBadRequest:
-		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, oneLine(got.err)), remedy)
+		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, oneLine(got.err.Error())), remedy)
 	case got.err != nil:
 		p.reportRead(apiRead{what: "availability zones"}, subject, got.err)
 	case zones == nil || len(zones.Items) == 0:
@@ -105,7 +105,7 @@ func (p *patient) examineReads(ctx context.Context) {
 			return
 		}
 		p.looking("reads: " + read.what)
-		_, got := ask(ctx, p, "listing "+read.what, func(ctx context.Context, api iaas.DefaultAPI) (struct{}, error) {
+		_, got := askTimed(ctx, p, "listing "+read.what, func(ctx context.Context, api iaas.DefaultAPI) (struct{}, error) {
 			return struct{}{}, read.call(ctx, api, p.Session.ProjectID, p.Region)
 		})
 		p.reportRead(read, p.subject("reads: "+read.what), got.err)

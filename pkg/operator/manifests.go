@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -89,15 +90,19 @@ func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, erro
 		defer func() { _ = file.Close() }()
 		reader = file
 	}
+	content, err := io.ReadAll(reader)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", path, err)
+	}
 	var all []*Manifest
-	for decoder := yaml.NewDecoder(reader); ; {
+	for decoder := yaml.NewDecoder(bytes.NewReader(jsonAsYAML(content))); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, notYAML(path, err)
 		}
 		found, err := manifestsOf(path, document.Content[0], namespace)
 		if err != nil {
@@ -115,16 +120,23 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	}
 	at := Position{file, node.Line, node.Column}
 	if node.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("%v: is no object: must have apiVersion and kind", at)
+		return nil, &ManifestError{at, "is no object: must have apiVersion and kind"}
 	}
-	text, err := yaml.Marshal(node)
+	if twice := duplicateKey(file, node); twice != nil {
+		return nil, &ManifestError{*twice, "this key is there twice; leave one out"}
+	}
+	plain, err := withoutAliases(node)
 	if err != nil {
-		return nil, fmt.Errorf("%v: %w", at, err)
+		return nil, &ManifestError{at, err.Error()}
+	}
+	text, err := yaml.Marshal(plain)
+	if err != nil {
+		return nil, &ManifestError{at, err.Error()}
 	}
 	json, err := sigsyaml.YAMLToJSON(text)
 	if err != nil {
 		// The text of the error counts lines of a copy.
-		return nil, fmt.Errorf("%v: this object cannot be read: is a key in it twice, or no text?", cmp.Or(duplicateKey(file, node), &at))
+		return nil, &ManifestError{at, "this object cannot be read: is a key in it no text?"}
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -132,12 +144,12 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 		Metadata   struct{ Name, Namespace string }
 	}
 	if err := sigsyaml.Unmarshal(json, &head); err != nil || head.APIVersion == "" || head.Kind == "" {
-		return nil, fmt.Errorf("%v: is no object: must have apiVersion and kind, and metadata with name and namespace as text", at)
+		return nil, &ManifestError{at, "is no object: must have apiVersion and kind, and metadata with name and namespace as text"}
 	}
-	if strings.HasSuffix(head.Kind, "List") && child(node, "items") != nil {
+	if items := child(node, "items"); strings.HasSuffix(head.Kind, "List") && items != nil {
 		var all []*Manifest
-		for _, item := range child(node, "items").Content {
-			found, err := manifestsOf(file, item, namespace)
+		for _, item := range target(items).Content {
+			found, err := manifestsOf(file, target(item), namespace)
 			if err != nil {
 				return nil, err
 			}
@@ -177,10 +189,7 @@ func (m *Manifest) Position(path string) *Position {
 		if next == nil {
 			break
 		}
-		node, line, column = next, next.Line, next.Column
-		if node.Kind == yaml.AliasNode {
-			node = node.Alias
-		}
+		node, line, column = target(next), next.Line, next.Column
 	}
 	return &Position{m.file, line, column}
 }
@@ -207,6 +216,7 @@ func pathNames(path string) []string {
 }
 
 // child returns the value of a mapping's key, or of a sequence's index; nil if there is none.
+// A mapping has the keys that it merges in (<<), too.
 func child(node *yaml.Node, name string) *yaml.Node {
 	switch node.Kind {
 	case yaml.MappingNode:
@@ -215,6 +225,7 @@ func child(node *yaml.Node, name string) *yaml.Node {
 				return node.Content[i+1]
 			}
 		}
+		return mergedChild(node, name)
 	case yaml.SequenceNode:
 		for i, item := range node.Content {
 			if fmt.Sprint(i) == name {

@@ -26,23 +26,37 @@ var ErrNoSecret = errors.New("is not there")
 
 // secret finds a Secret: among the manifests, then in the control cluster.
 func (o *Operator) secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	for _, manifest := range o.Manifests {
-		if manifest.isSecret() && manifest.Namespace == key.Namespace && manifest.Name == key.Name {
-			return manifest.secret()
-		}
+	if manifest := o.manifestOf(key); manifest != nil {
+		return manifest.secret()
 	}
 	if o.Control == nil {
-		return nil, fmt.Errorf("the Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
+		return nil, fmt.Errorf("%s %s %w: it is in no file, and no cluster was asked", kindSecret, key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
 	err := o.Control.Get(ctx, key, secret)
 	if apierrors.IsNotFound(err) {
-		return nil, fmt.Errorf("the Secret %s %w", key, ErrNoSecret)
+		return nil, fmt.Errorf("%s %s %w", kindSecret, key, ErrNoSecret)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return secret, nil
+}
+
+// manifestOf returns the manifest of a Secret; nil if there is none.
+func (o *Operator) manifestOf(key client.ObjectKey) *Manifest {
+	for _, manifest := range o.Manifests {
+		if manifest.isSecret() && manifest.Namespace == key.Namespace && manifest.Name == key.Name {
+			return manifest
+		}
+	}
+	return nil
+}
+
+// SecretGiven says whether the Secret that SecretName names is among the manifests, so that
+// no cluster needs to be asked for it.
+func (o *Operator) SecretGiven() bool {
+	return o.manifestOf(o.namedKey(o.SecretName)) != nil
 }
 
 // secretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
@@ -72,13 +86,18 @@ func (m *Manifest) secret() (*corev1.Secret, error) {
 		return nil, fmt.Errorf("%v: Secret %s/%s cannot be decoded: data must be base64, stringData text", m.Position("data"), m.Namespace, m.Name)
 	}
 	secret.Namespace = m.Namespace
+	mergeStringData(secret)
+	return secret, nil
+}
+
+// mergeStringData does what the API server does with a Secret.
+func mergeStringData(secret *corev1.Secret) {
 	if secret.Data == nil {
 		secret.Data = map[string][]byte{}
 	}
 	for key, value := range secret.StringData {
 		secret.Data[key] = []byte(value)
 	}
-	return secret, nil
 }
 
 // Override is a value that beats that of a Secret, and what set it, such as "--region".

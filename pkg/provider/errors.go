@@ -206,8 +206,13 @@ func classify(err error) (codes.Code, string) {
 // a server does not exist. An answer about the project does not tell.
 func isServerNotFound(err error) bool {
 	var api *APIError
-	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) &&
-		api.StatusCode == http.StatusNotFound && api.Message != "" && !aboutProject.MatchString(api.Message)
+	return errors.As(err, &api) && (api.Call == callGetServer || api.Call == callDeleteServer) && api.saysNotFound()
+}
+
+// saysNotFound says whether the API itself answered that what the call names does not
+// exist, and not that the project does not.
+func (e *APIError) saysNotFound() bool {
+	return e.StatusCode == http.StatusNotFound && e.Message != "" && !aboutProject.MatchString(e.Message)
 }
 
 // isRefused says whether the credentials were refused, by the token endpoint or

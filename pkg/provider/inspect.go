@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -78,6 +79,13 @@ func NewAPIError(what string, response *http.Response, err error) error {
 
 // IsDeleting says that the server is being deleted, or is deleted.
 func (s *Server) IsDeleting() bool { return s.isDeleting() }
+
+// IsNotFound says whether the API itself answered that what a call names does not exist.
+// An answer about the project, or of a gateway, does not tell.
+func IsNotFound(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && api.saysNotFound()
+}
 
 // Classify returns the code and the text that machine-controller-manager would be told of
 // an error.

@@ -98,10 +98,12 @@ func typeProblem(err error) string {
 	if _, nested, ok := strings.Cut(wrongType.Field, "."); ok {
 		where = nested + " "
 	}
-	return fmt.Sprintf("%sis a JSON %s, must be %s", where, wrongType.Value, jsonType(wrongType.Type.String()))
+	return fmt.Sprintf("%sis a JSON %s, must be %s", where, wrongType.Value, JSONType(wrongType.Type.String()))
 }
 
-func jsonType(goType string) string {
+// JSONType names the JSON that a Go type is decoded from in the operator's words, such as
+// "a whole number" for int64.
+func JSONType(goType string) string {
 	switch {
 	case goType == "string":
 		return "a string"

@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+)
+
+// validateFlags are those of validate alone.
+type validateFlags struct {
+	online        bool
+	replicas      int64
+	showEffective bool
+	format        format
+}
+
+// maxReplicas of --replicas is more than any quota has room for.
+const maxReplicas = 10_000
+
+func (o *options) newValidateCommand() *cobra.Command {
+	flags := &validateFlags{}
+	command := &cobra.Command{
+		Use:   "validate",
+		Short: "Check MachineClasses, their Secrets, Machines and MachineDeployments",
+		Long: `Checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the
+driver and of machine-controller-manager, and prints what is wrong with file, line, column
+and field. With -f, files are checked and no cluster is asked, unless --secret names a Secret
+that is in none of the files. Without -f, the objects of the namespace (-n) are checked.
+
+With --online, the API is asked whether it has what the classes name: machine type, zone,
+image, network, NICs, security groups, affinity group, performance class, volumes, snapshot
+and key pair; with --replicas, also whether the quota has room for so many machines of each
+class. Nothing is changed. The API does not tell which zone has which machine types, of what
+architecture a machine type is, and whether a service account exists. Key pairs are looked for
+with the credentials of the class's Secret, because they belong to credentials, not projects.
+
+-v=1 shows what was asked of the API and is fine, too.
+
+Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be told (for
+instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
+		Example: `  # Files and folders; "-" is standard input
+  mcm-stackit validate -f samples
+  mcm-stackit validate -f samples/secret.yaml -f - < samples/machine-class.yaml
+
+  # What the driver makes of a class, its Secret and the defaults
+  mcm-stackit validate -f samples --show-effective
+
+  # Ask the API as well, also for the quota that three more machines of each class take
+  mcm-stackit validate -f samples --online --replicas=3
+
+  # The objects of a namespace, for a program
+  mcm-stackit validate -n default -o json`,
+		Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if command.Flags().Changed("replicas") && (!flags.online || flags.replicas < 1 || flags.replicas > maxReplicas) {
+				return wrongUsage("--replicas must be 1 to %d, and needs --online", maxReplicas)
+			}
+			return o.validate(command.Context(), flags)
+		},
+	}
+	command.Flags().BoolVar(&flags.online, "online", false, "ask the API, too; nothing is changed there")
+	command.Flags().Int64Var(&flags.replicas, "replicas", 0, "with --online: how many more machines of each class the quota must have room for")
+	command.Flags().BoolVar(&flags.showEffective, "show-effective", false,
+		"print the providerSpec of each class after Secret and defaults, without userData; findings go to stderr")
+	flags.format.addTo(command, formatJSON, formatYAML)
+	return command
+}
+
+func (o *options) validate(ctx context.Context, flags *validateFlags) error {
+	with, err := o.validateOperator()
+	var wrong *operator.ManifestError
+	if errors.As(err, &wrong) {
+		found := operator.Finding{Verdict: operator.Wrong, Position: &wrong.Position, Subject: "manifest", Found: wrong.Text}
+		return o.printValidation(flags, &operator.ValidationResult{Findings: operator.Findings{found}, Checked: map[string]int{}})
+	}
+	if err != nil {
+		return err
+	}
+	progress := o.progress()
+	result, err := with.Validate(ctx, operator.Validation{
+		Cluster: len(o.files) == 0, Online: flags.online, Replicas: flags.replicas, Progress: progress.show,
+	})
+	progress.show("")
+	if result != nil && len(result.NotChecked) > 0 {
+		o.say("Not checked, because of other kinds: %s", counted(result.NotChecked))
+	}
+	if err != nil {
+		return err
+	}
+	return o.printValidation(flags, result)
+}
+
+// validateOperator asks a cluster only if it has to.
+func (o *options) validateOperator() (*operator.Operator, error) {
+	with, err := o.operator(len(o.files) == 0)
+	if err != nil || len(o.files) == 0 || o.secret == "" || with.SecretGiven() {
+		return with, err
+	}
+	return with, o.connect(with)
+}
+
+func (o *options) printValidation(flags *validateFlags, checked *operator.ValidationResult) error {
+	if flags.showEffective {
+		if err := o.printEffective(flags.format, checked.Effective); err != nil {
+			return err
+		}
+		o.printFindings(o.streams.ErrOut, checked)
+	} else if done, err := o.printAs(flags.format, checked); err != nil {
+		return err
+	} else if !done {
+		o.printFindings(o.streams.Out, checked)
+	}
+	if code := checked.Findings.ExitCode(); code != operator.ExitFine {
+		return result(code)
+	}
+	return nil
+}
+
+// printFindings prints those that somebody must look at, and how many objects there were.
+func (o *options) printFindings(to io.Writer, result *operator.ValidationResult) {
+	count := map[operator.Verdict]int{}
+	for _, finding := range result.Findings {
+		count[finding.Verdict]++
+		if finding.Verdict != operator.Fine || klog.V(1).Enabled() {
+			_, _ = fmt.Fprintln(to, finding)
+		}
+	}
+	summary := "Checked " + counted(result.Checked)
+	if fine := count[operator.Fine]; fine > 0 {
+		summary += fmt.Sprintf(", with %d findings that are fine (-v=1 shows them)", fine)
+	}
+	switch wrong, unknown := count[operator.Wrong], count[operator.Unknown]; {
+	case wrong > 0:
+		o.say("%s: %d wrong, %d could not be told.", summary, wrong, unknown)
+	case unknown > 0:
+		o.say("%s: nothing is wrong, %d could not be told.", summary, unknown)
+	default:
+		_, _ = fmt.Fprintf(to, "%s: nothing is wrong.\n", summary)
+	}
+}
+
+// printEffective prints one document a class, as YAML unless JSON is asked for.
+func (o *options) printEffective(as format, specs []operator.EffectiveSpec) error {
+	if as.value == "" {
+		as.value = formatYAML
+	}
+	for i, spec := range specs {
+		if i > 0 && as.value == formatYAML {
+			_, _ = fmt.Fprintln(o.streams.Out, "---")
+		}
+		if _, err := o.printAs(as, spec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// counted writes numbers of objects: 2 MachineClass, 1 Secret.
+func counted(kinds map[string]int) string {
+	if len(kinds) == 0 {
+		return "nothing"
+	}
+	var parts []string
+	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,247 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+)
+
+func TestValidateManyErrors(t *testing.T) {
+	for name, args := range map[string][]string{
+		"validate-bad.txt": nil, "validate-bad.json": {"-o", "json"}, "validate-bad.yaml": {"-o", "yaml"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := invocation{args: append([]string{"validate", "-f", "testdata/validate/bad.yaml"}, args...)}.run(t)
+			if got.code != 1 {
+				t.Errorf("exit code %d, want 1", got.code)
+			}
+			if strings.Contains(got.stdout+got.stderr, "maybe-secret") {
+				t.Error("a value of the Secret was printed")
+			}
+			expectGolden(t, name, got.stdout+got.stderr)
+		})
+	}
+}
+
+func TestValidateSamples(t *testing.T) {
+	got := invocation{args: []string{"validate", "-f", "../../samples"}}.run(t)
+	if got.code != 1 {
+		t.Errorf("exit code %d, want 1 for the key, which is a placeholder", got.code)
+	}
+	expectGolden(t, "validate-samples.txt", got.stdout+got.stderr)
+}
+
+func TestValidateNothingWrong(t *testing.T) {
+	cloud, env := startMock(t)
+	text := manifests(t, cloud)
+	for name, row := range map[string]struct {
+		args  []string
+		stdin string
+		says  string
+	}{
+		"text":             {nil, text, "Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret: nothing is wrong.\n"},
+		"JSON":             {[]string{"-o", "json"}, text, `"findings": [],`},
+		"YAML":             {[]string{"-o", "yaml"}, text, "findings: []\n"},
+		"Windows":          {nil, strings.ReplaceAll(text, "\n", "\r\n"), "nothing is wrong."},
+		"one Secret alone": {nil, text[:strings.Index(text, "\n---")], "Checked 1 Secret: nothing is wrong."},
+		"a List": {nil, "apiVersion: v1\nkind: List\nitems:\n- " +
+			strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(text), "---"), "\n---\n", "\n- "), "\n", "\n  "), "nothing is wrong."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			stdin := row.stdin
+			if name == "a List" {
+				stdin = strings.ReplaceAll(stdin, "\n  - ", "\n- ")
+			}
+			invocation{args: append([]string{"validate", "-f", "-"}, row.args...), env: env, stdin: stdin}.run(t).expect(t, 0, row.says)
+		})
+	}
+}
+
+// longName has 60 characters.
+var longName = strings.Repeat("abcde-", 9) + "abcdef"
+
+func TestValidateFindings(t *testing.T) {
+	cloud, env := startMock(t)
+	credentialsRef := "credentialsSecretRef: {name: more, namespace: default}\nproviderSpec:"
+	more := "apiVersion: v1\nkind: Secret\nmetadata: {name: more}\nstringData: {region: eu02}\n---\n"
+	for name, row := range map[string]struct {
+		changes []string
+		code    int
+		says    []string
+	}{
+		"wrong provider":               {[]string{"provider: stackit", "provider: aws"}, 1, []string{`-:14:11: MachineClass default/worker: provider: is "aws"; must be "stackit"`}},
+		"no cluster label":             {[]string{"  labels: {kubernetes.io/cluster: one}\n", ""}, 1, []string{"providerSpec.labels: has no cluster label", "deleted as orphans"}},
+		"cluster label of a bad form":  {[]string{"cluster: one", "cluster: -one"}, 1, []string{`-:20:35: MachineClass default/worker: providerSpec.labels[kubernetes.io/cluster]: is "-one"; a label's value must be`}},
+		"providerSpec is null":         {[]string{"providerSpec:\n  machineType: c2i.2\n  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}\n  labels: {kubernetes.io/cluster: one}\n", "providerSpec: null\n"}, 1, []string{"providerSpec: is empty, must be a JSON object"}},
+		"providerSpec is a list":       {[]string{"providerSpec:\n  machineType: c2i.2\n  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}\n  labels: {kubernetes.io/cluster: one}\n", "providerSpec: []\n"}, 1, []string{"providerSpec: is a JSON array, must be a JSON object"}},
+		"unknown field":                {[]string{"machineType: c2i.2", "machineType: c2i.2\n  netwrking: {}"}, 1, []string{`-:18:14: MachineClass default/worker: providerSpec.netwrking: is not a known field; did you mean "networking"?`}},
+		"unknown field of the class":   {[]string{"provider: stackit", "provider: stackit\nsecretref: {}"}, 1, []string{`-:15:12: MachineClass default/worker: secretref: is not a known field; did you mean "secretRef"?`}},
+		"unknown field, nothing near":  {[]string{"machineType: c2i.2", "machineType: c2i.2\n  zzzzzzzz: 1"}, 1, []string{"providerSpec.zzzzzzzz: is not a known field\n"}},
+		"wrong type deep in an object": {[]string{"replicas: 2", "replicas: 2\n  minReadySeconds: soon"}, 1, []string{"-:32:20: MachineDeployment default/pool: spec.minReadySeconds: is a JSON string; must be a whole number"}},
+		"two wrong types":              {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"}, 1, []string{"metadata.labels.a: is a JSON number; must be a string", "metadata.labels.b: is a JSON array; must be a string"}},
+		"quantity":                     {[]string{"providerSpec:\n", "nodeTemplate: {capacity: {cpu: x, gpu: 0, memory: 4Gi}, instanceType: a, region: b, zone: c}\nproviderSpec:\n"}, 1, []string{"-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: cannot be decoded: quantities must match"}},
+		"nodeTemplate lacks things":    {[]string{"providerSpec:\n", "nodeTemplate: {capacity: {cpu: 1}, instanceType: a}\nproviderSpec:\n"}, 1, []string{"nodeTemplate.capacity.gpu: is missing", "nodeTemplate.capacity.memory: is missing", "nodeTemplate.region: is missing", "nodeTemplate.zone: is missing"}},
+
+		"Secret is not given":              {[]string{"metadata: {name: credentials}", "metadata: {name: other}"}, 2, []string{"-:15:12: MachineClass default/worker: secretRef: Secret default/credentials is not given"}},
+		"second Secret is not given":       {[]string{"providerSpec:", credentialsRef}, 2, []string{"credentialsSecretRef: Secret default/more is not given"}},
+		"no Secret is named":               {[]string{"secretRef: {name: credentials, namespace: default}\n", ""}, 1, []string{"MachineClass default/worker: secretRef: is missing"}},
+		"Secret of another namespace":      {[]string{"secretRef: {name: credentials, namespace: default}", "secretRef: {name: credentials, namespace: other}"}, 1, []string{`secretRef.namespace: is "other"; must be "default"`, "Secret other/credentials is not given"}},
+		"reference without namespace":      {[]string{"secretRef: {name: credentials, namespace: default}", "secretRef: {name: credentials}"}, 1, []string{`secretRef.namespace: is missing; must be "default"`}},
+		"reference without name":           {[]string{"secretRef: {name: credentials, namespace: default}", "secretRef: {namespace: default}"}, 1, []string{"secretRef.name: is missing"}},
+		"second Secret wins":               {[]string{"providerSpec:", credentialsRef, "---\n", "---\n" + strings.Replace(more, "region: eu02", "projectId: x", 1)}, 1, []string{"-:14:25: Secret default/more: stringData.projectId: is wrong; must be a UUID"}},
+		"neither Secret has userData":      {[]string{"providerSpec:", credentialsRef, "---\n", "---\n" + more, "userData:", "userdata:"}, 1, []string{"credentialsSecretRef: userData is missing in Secret default/credentials and in Secret default/more", `is the key "userdata" meant to be it?`}},
+		"no userData":                      {[]string{"  userData: \"#cloud-config the-canary\"\n", ""}, 1, []string{"-:5:3: Secret default/credentials: stringData.userData: is missing; the key must exist"}},
+		"empty userData":                   {[]string{"userData: \"#cloud-config the-canary\"", `userData: ""`}, 0, []string{"nothing is wrong"}},
+		"project is no UUID":               {[]string{"10000000-0000", "the-canary"}, 1, []string{"-:5:14: Secret default/credentials: stringData.projectId: is wrong; must be a UUID"}},
+		"both spellings":                   {[]string{"stringData:\n", "stringData:\n  project-id: 10000000-0000-4000-8000-000000000002\n"}, 1, []string{`stringData.projectId: differs from "project-id", which means the same`}},
+		"key is no JSON":                   {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "the-canary {`}, 1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: the service-account key is not the JSON"}},
+		"data that is not base64":          {[]string{"stringData:\n", "data: {region: ü}\nstringData:\n"}, 1, []string{"-:4:16: Secret default/credentials: data.region: is not base64"}},
+		"data instead of text":             {[]string{"stringData:\n", "data: {userData: aGVsbG8=}\nstringData:\n", "  userData: \"#cloud-config the-canary\"\n", ""}, 0, []string{"nothing is wrong"}},
+		"region is nowhere":                {[]string{"  region: eu01\n", ""}, 1, []string{`-:16:3: MachineClass default/worker: providerSpec.region: is missing; set it here or as "region" in the Secret`}},
+		"network is nowhere":               {[]string{"  networkId: 20000000-0000-4000-8000-000000000001\n", ""}, 1, []string{"providerSpec.networking: is missing; set networkId or nicIds"}},
+		"Secret alone is wrong":            {append(without(goodClass), "10000000-0000", "x"), 1, []string{"Secret default/credentials: stringData.projectId: is wrong"}},
+		"a Secret of something else alone": {append(without(goodClass), "  projectId:", "  a:", "  serviceAccountKey:", "  b:"), 2, nil},
+
+		"name of a class is too long":      {[]string{"name: worker}", "name: " + longName + "-abcd}"}, 1, []string{"becomes a label of the server: must be 1 to 63"}},
+		"name of a Machine is too long":    {[]string{"name: single}", "name: " + longName + "-abcd}"}, 1, []string{"-:24:18: Machine default/" + longName + "-abcd: metadata.name: is", "must be 1 to 63 letters"}},
+		"name of a Machine is too short":   {[]string{"name: single}", "name: one}"}, 1, []string{`metadata.name: is "one"; must have at least 5 characters`}},
+		"name of a Machine is generated":   {[]string{"name: single}", "generateName: single-}"}, 0, []string{"nothing is wrong"}},
+		"no name":                          {[]string{"metadata: {name: single}", "metadata: {}"}, 1, []string{"metadata.name: is missing"}},
+		"name of a deployment gets cut":    {[]string{"name: pool}", "name: " + longName + "}"}, 0, []string{"nothing is wrong"}},
+		"name of a deployment is too long": {[]string{"name: pool}", "name: " + strings.Repeat("a", 248) + "}"}, 1, []string{"metadata.name: has 248 characters; must have at most 247"}},
+		"name that Kubernetes refuses":     {[]string{"name: pool}", "name: Pool}"}, 1, []string{`metadata.name: is "Pool"; must be at most 253 lower-case`}},
+		"the same object twice":            {[]string{goodMachine, goodMachine + goodMachine}, 1, []string{"-:29:18: Machine default/single: metadata.name: is given twice, first at -:24:18"}},
+
+		"class is not given":           {[]string{"name: worker}}\n", "name: other}}\n"}, 2, []string{"-:25:42: Machine default/single: spec.class.name: MachineClass default/other is not given"}},
+		"class of another kind":        {[]string{"kind: MachineClass, ", "kind: OpenStackMachineClass, "}, 1, []string{`-:25:22: Machine default/single: spec.class.kind: is "OpenStackMachineClass"; must be "MachineClass"`}},
+		"no class":                     {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"}, 1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
+		"spec is null":                 {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: null"}, 1, []string{"spec.class.name: Name is required"}},
+		"no selector":                  {[]string{"  selector: {matchLabels: {pool: a}}\n", ""}, 1, []string{"-:31:3: MachineDeployment default/pool: spec.selector: is missing"}},
+		"selector selects all":         {[]string{"selector: {matchLabels: {pool: a}}", "selector: {}"}, 1, []string{"spec.selector: selects all Machines"}},
+		"selector cannot be used":      {[]string{"selector: {matchLabels: {pool: a}}", "selector: {matchExpressions: [{key: a, operator: Like}]}"}, 1, []string{"spec.selector: "}},
+		"labels do not match":          {[]string{"metadata: {labels: {pool: a}}", "metadata: {labels: {pool: b}}"}, 1, []string{"spec.selector.matchLabels: is not matching with spec.template.metadata.labels"}},
+		"strategy is not known":        {[]string{"type: RollingUpdate", "type: Rolling"}, 1, []string{`spec.strategy.type: is "Rolling"`}},
+		"replicas share what is there": {[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  volumes: [60000000-0000-4000-8000-000000000001]\n"}, 1, []string{"spec.replicas: is 2; must be at most 1: providerSpec.volumes of MachineClass default/worker"}},
+
+		"two documents with one key twice": {[]string{"provider: stackit", "provider: stackit\nprovider: stackit"}, 1, []string{"-:15:1: manifest: this key is there twice"}},
+		"no YAML":                          {[]string{"provider: stackit", "provider: a: b"}, 1, []string{"-:14:1: manifest: is not YAML: "}},
+		"control characters":               {[]string{"name: single}", `name: "sin\e[31mgle\n"}`}, 1, []string{`Machine default/sin [31mgle : metadata.name: is "sin\x1b[31mgle\n"`}},
+		"a very long value":                {[]string{"machineType: c2i.2", "machineType: " + strings.Repeat("-", 100_000)}, 1, []string{`providerSpec.machineType: is "` + strings.Repeat("-", 80) + `..."; must be`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := invocation{args: []string{"validate", "-f", "-"}, env: env, stdin: manifests(t, cloud, row.changes...)}.run(t)
+			got.expect(t, row.code, row.says...)
+		})
+	}
+}
+
+func TestValidateSecretThatIsNamed(t *testing.T) {
+	cloud, env := startMock(t)
+	text := manifests(t, cloud, "metadata: {name: credentials}", "metadata: {name: other}")
+	invocation{args: []string{"validate", "-f", "-", "--secret", "other"}, env: env, stdin: text}.run(t).expect(t, 0, "nothing is wrong")
+	got := invocation{args: []string{"validate", "-f", "-", "--secret", "elsewhere"}, env: env, stdin: text}.run(t)
+	got.expect(t, 2)
+	if !strings.Contains(got.stderr, "reading Secret default/elsewhere: ") {
+		t.Errorf("stderr %q must say that the Secret cannot be read", got.stderr)
+	}
+}
+
+func TestValidateNothingToCheck(t *testing.T) {
+	empty := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range map[string]struct {
+		args        []string
+		stdin, says string
+	}{
+		"empty file":        {[]string{"-f", empty}, "", "there is no MachineClass"},
+		"other kinds":       {[]string{"-f", "-"}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "Not checked, because of other kinds: 1 ConfigMap"},
+		"class of 2030":     {[]string{"-f", "-"}, "apiVersion: machine.sapcloud.io/v2\nkind: MachineClass\nmetadata: {name: a}\n", "other kinds: 1 MachineClass"},
+		"no such file":      {[]string{"-f", "nowhere.yaml"}, "", "nowhere.yaml"},
+		"folder without":    {[]string{"-f", t.TempDir()}, "", "has no .yaml, .yml or .json file"},
+		"no cluster":        {nil, "", "listing MachineClasses in namespace default: "},
+		"only null objects": {[]string{"-f", "-"}, "apiVersion: v1\nkind: List\nitems: [null]\n", "there is no MachineClass"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := invocation{args: append([]string{"validate"}, row.args...), stdin: row.stdin}.run(t)
+			if got.code != 2 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+				t.Errorf("got %+v, want exit code 2 and %q", got, row.says)
+			}
+		})
+	}
+}
+
+func TestValidateShowEffective(t *testing.T) {
+	cloud, env := startMock(t)
+	text := manifests(t, cloud, goodClass, goodClass+strings.Replace(goodClass, "name: worker", "name: second", 1))
+	for name, args := range map[string][]string{"validate-effective.yaml": nil, "validate-effective.json": {"-o", "json"}} {
+		t.Run(name, func(t *testing.T) {
+			got := invocation{args: append([]string{"validate", "-f", "-", "--show-effective"}, args...), env: env, stdin: text}.run(t)
+			got.expect(t, 0)
+			expectGolden(t, name, got.stdout)
+		})
+	}
+}
+
+func TestValidateWrongUsage(t *testing.T) {
+	for name, row := range map[string]struct {
+		args []string
+		says string
+	}{
+		"replicas without online": {[]string{"--replicas", "3"}, "--replicas must be 1 to 10000, and needs --online"},
+		"no replicas":             {[]string{"--online", "--replicas", "0"}, "--replicas must be 1 to 10000"},
+		"too many replicas":       {[]string{"--online", "--replicas", "10001"}, "--replicas must be 1 to 10000"},
+		"format":                  {[]string{"-o", "wide"}, "must be one of: json, yaml"},
+		"file without -f":         {[]string{"samples"}, `unknown command "samples"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := invocation{args: append([]string{"validate"}, row.args...)}.run(t)
+			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+				t.Errorf("got %+v, want exit code 64 and %q", got, row.says)
+			}
+		})
+	}
+}
+
+// TestValidateExamples runs the examples of --help with samples that have a key; those that
+// ask a cluster are run in test/e2e.
+func TestValidateExamples(t *testing.T) {
+	cloud, env := startMock(t)
+	folder := t.TempDir()
+	copySamples(t, cloud, filepath.Join(folder, "samples"))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(folder, "mcm-stackit")); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(newOptions(genericiooptions.NewTestIOStreamsDiscard(), os.LookupEnv).newValidateCommand().Example) {
+		line = strings.TrimSpace(line)
+		if line == "" || line[0] == '#' || strings.Contains(line, " -n ") {
+			continue
+		}
+		t.Run(line, func(t *testing.T) {
+			command := exec.CommandContext(t.Context(), "sh", "-c", line)
+			command.Dir = folder
+			command.Env = append([]string{asCommand + "=1", "HOME=" + folder, "KUBECONFIG=" + filepath.Join(folder, "none"), "PATH=" + folder + ":" + os.Getenv("PATH")}, env...)
+			output, err := command.CombinedOutput()
+			want := 0
+			if strings.Contains(line, "--online") {
+				want = 2 // a class has a service account
+			}
+			if command.ProcessState == nil || command.ProcessState.ExitCode() != want {
+				t.Errorf("%v, want exit code %d:\n%s", err, want, output)
+			}
+		})
+	}
+}

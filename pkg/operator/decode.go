@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+
+	kjson "sigs.k8s.io/json"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// problem is what is wrong with a field: where, what, and what is right.
+type problem struct{ path, found, remedy string }
+
+// decodeStrictly decodes an object into what into points to, and returns every field that
+// has the wrong type or is not known. The fields that are right are decoded all the same.
+func decodeStrictly(object []byte, into any) []problem {
+	decoder := json.NewDecoder(bytes.NewReader(object))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		return []problem{{found: "cannot be read: " + err.Error()}}
+	}
+	tree := &tree{root: value, into: reflect.TypeOf(into).Elem()}
+	problems := tree.dropWrongTypes(nil, value, func() { tree.root = nil })
+	cleaned, err := json.Marshal(tree.root)
+	if err != nil {
+		return append(problems, problem{found: "cannot be read: " + err.Error()})
+	}
+	unknown, err := kjson.UnmarshalStrict(cleaned, into, kjson.DisallowUnknownFields)
+	if err != nil {
+		return append(problems, problem{found: "cannot be read: " + err.Error()})
+	}
+	for _, err := range unknown {
+		var field kjson.FieldError
+		if errors.As(err, &field) {
+			problems = append(problems, unknownField(tree.into, "", field.FieldPath()))
+		}
+	}
+	return problems
+}
+
+// unknownField is the problem of a field that the type does not have. prefix is where a
+// value of the type stands in its object.
+func unknownField(in reflect.Type, prefix, path string) problem {
+	unknown := problem{path: prefix + path, found: "is not a known field"}
+	if near := nearestField(in, path); near != "" {
+		unknown.remedy = fmt.Sprintf("did you mean %q?", near)
+	}
+	return unknown
+}
+
+// tree is an object that is decoded into a type.
+type tree struct {
+	root any
+	into reflect.Type
+}
+
+// step is one part of the way to a value: a key of an object or an index of a list.
+type step struct {
+	key    string
+	index  int
+	inList bool
+}
+
+// dropWrongTypes drops all values that do not decode, and returns them. It looks at the
+// value that the steps lead to: as a whole, then, if that does not decode, at its parts.
+func (t *tree) dropWrongTypes(steps []step, value any, drop func()) []problem {
+	err := t.decode(steps, value)
+	if err == nil {
+		return nil
+	}
+	var found []problem
+	look := func(next step, part any, drop func()) {
+		found = append(found, t.dropWrongTypes(append(slices.Clone(steps), next), part, drop)...)
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		if t.decode(steps, map[string]any{}) != nil {
+			break // No object may stand here.
+		}
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			look(step{key: key}, value[key], func() { value[key] = nil })
+		}
+	case []any:
+		if t.decode(steps, []any{}) != nil {
+			break
+		}
+		for i := range value {
+			look(step{index: i, inList: true}, value[i], func() { value[i] = nil })
+		}
+	}
+	if len(found) > 0 {
+		return found
+	}
+	drop()
+	return []problem{typeProblem(pathText(steps), err)}
+}
+
+// decode decodes an object that has this one value, with the way to it.
+func (t *tree) decode(steps []step, value any) error {
+	for _, step := range slices.Backward(steps) {
+		if step.inList {
+			value = []any{value}
+			continue
+		}
+		value = map[string]any{step.key: value}
+	}
+	object, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(object, reflect.New(t.into).Interface())
+}
+
+// typeProblem never repeats the value: it may be a secret in the wrong place.
+func typeProblem(path string, err error) problem {
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) {
+		return problem{path, "is a JSON " + wrongType.Value, "must be " + apis.JSONType(wrongType.Type.String())}
+	}
+	var noBase64 base64.CorruptInputError
+	if errors.As(err, &noBase64) {
+		return problem{path, "is not base64", "encode it, or put the text into stringData"}
+	}
+	return problem{path: path, found: "cannot be decoded: " + err.Error()}
+}
+
+// pathText writes steps as package field does: a.b[0]. A key that is no plain name is in
+// brackets.
+func pathText(steps []step) string {
+	path := ""
+	for _, step := range steps {
+		switch {
+		case step.inList:
+			path += "[" + strconv.Itoa(step.index) + "]"
+		case !isPlainName(step.key):
+			path += "[" + step.key + "]"
+		case path == "":
+			path = step.key
+		default:
+			path += "." + step.key
+		}
+	}
+	return path
+}
+
+func isPlainName(key string) bool {
+	for _, r := range key {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' {
+			return false
+		}
+	}
+	return true
+}

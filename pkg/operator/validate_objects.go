@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Kinds of the objects that are checked.
+const (
+	kindClass      = "MachineClass"
+	kindMachine    = "Machine"
+	kindDeployment = "MachineDeployment"
+	kindSecret     = "Secret"
+)
+
+// gather collects the objects to look at.
+func (v *validator) gather(ctx context.Context) error {
+	if v.SecretName != "" && !v.SecretGiven() {
+		key := v.namedKey(v.SecretName)
+		secret, err := v.secret(ctx, key)
+		if err != nil {
+			return err
+		}
+		v.named = &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
+	}
+	if v.options.Cluster {
+		return v.gatherCluster(ctx)
+	}
+	for _, manifest := range v.Manifests {
+		v.gatherManifest(manifest)
+	}
+	return nil
+}
+
+func (v *validator) gatherManifest(manifest *Manifest) {
+	found := &object{namespace: manifest.Namespace, name: manifest.Name, manifest: manifest}
+	switch {
+	case manifest.isSecret():
+		secret := &corev1.Secret{}
+		found.kind, found.value, found.problems = kindSecret, secret, decodeStrictly(manifest.JSON, secret)
+		mergeStringData(secret)
+		if v.secrets[found.key()] == nil {
+			v.secrets[found.key()] = found
+		}
+	case manifest.Kind == v1alpha1.SchemeGroupVersion.WithKind(kindClass):
+		class := &v1alpha1.MachineClass{}
+		found.kind, found.value, found.problems = kindClass, class, decodeStrictly(manifest.JSON, class)
+	case manifest.Kind == v1alpha1.SchemeGroupVersion.WithKind(kindMachine):
+		machine := &v1alpha1.Machine{}
+		found.kind, found.value, found.problems = kindMachine, machine, decodeStrictly(manifest.JSON, machine)
+	case manifest.Kind == v1alpha1.SchemeGroupVersion.WithKind(kindDeployment):
+		deployment := &v1alpha1.MachineDeployment{}
+		found.kind, found.value, found.problems = kindDeployment, deployment, decodeStrictly(manifest.JSON, deployment)
+	default:
+		v.result.NotChecked[oneLine(manifest.Kind.Kind)]++
+		return
+	}
+	found.value.SetNamespace(manifest.Namespace)
+	if earlier := v.find(found.kind, found.key()); earlier != nil {
+		found.problems = append(found.problems, problem{
+			path: "metadata.name", found: fmt.Sprintf("is given twice, first at %v", earlier.manifest.Position("metadata.name")), remedy: "leave one out",
+		})
+	}
+	if v.SecretName != "" && manifest == v.manifestOf(v.namedKey(v.SecretName)) {
+		v.named = found
+	}
+	v.objects = append(v.objects, found)
+}
+
+// find returns the object; nil if it is not among those that are looked at.
+func (v *validator) find(kind string, key client.ObjectKey) *object {
+	for _, object := range v.objects {
+		if object.kind == kind && object.key() == key {
+			return object
+		}
+	}
+	return nil
+}
+
+// gatherCluster reads the objects of the namespace. Secrets are read where classes name
+// them.
+func (v *validator) gatherCluster(ctx context.Context) error {
+	var classes v1alpha1.MachineClassList
+	if err := v.Control.List(ctx, &classes, client.InNamespace(v.Namespace)); err != nil {
+		return fmt.Errorf("listing MachineClasses in namespace %s: %w", v.Namespace, err)
+	}
+	var deployments v1alpha1.MachineDeploymentList
+	if err := v.Control.List(ctx, &deployments, client.InNamespace(v.Namespace)); err != nil {
+		return fmt.Errorf("listing MachineDeployments in namespace %s: %w", v.Namespace, err)
+	}
+	machines, err := v.machines(ctx, v.Namespace)
+	if err != nil {
+		return err
+	}
+	add := func(kind string, value client.Object) {
+		v.objects = append(v.objects, &object{kind: kind, namespace: value.GetNamespace(), name: value.GetName(), value: value})
+	}
+	for i := range classes.Items {
+		add(kindClass, &classes.Items[i])
+	}
+	for i := range deployments.Items {
+		add(kindDeployment, &deployments.Items[i])
+	}
+	for i := range machines {
+		add(kindMachine, &machines[i])
+	}
+	return nil
+}
+
+// checkName checks the name by the rule of the API server for these kinds.
+func (v *validator) checkName(on *object) {
+	switch {
+	case on.name == "" && on.value.GetGenerateName() != "":
+	case on.name == "":
+		v.wrong(on, "metadata.name", "is missing", "give the object a name")
+	default:
+		if problems := validation.IsDNS1123Subdomain(on.name); len(problems) > 0 {
+			v.wrong(on, "metadata.name", "is "+quoted(on.name), "must be at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at the beginning, at the end, and beside each '.'")
+		}
+	}
+}
+
+// quoted shows a value of a manifest: in one line, and not all of a long one.
+func quoted(value any) string {
+	const most = 80
+	text := fmt.Sprint(value)
+	if runes := []rune(text); len(runes) > most {
+		text = string(runes[:most]) + "..."
+	}
+	if reflect.ValueOf(value).Kind() == reflect.String {
+		return strconv.Quote(text)
+	}
+	return oneLine(text)
+}
+
+// oneLine replaces what a terminal would not show as a character.
+func oneLine(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r == 0x7f || slices.Contains([]rune{0x85, 0x2028, 0x2029, 0x9b}, r) {
+			return ' '
+		}
+		return r
+	}, text)
+}

@@ -29,6 +29,9 @@ type Inputs struct {
 	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
 	// of others: as a rule one, or none.
 	ClusterLabels map[string]string
+	// ClusterUnknown says that the cluster labels could not be decoded, or are no valid
+	// labels: which servers are the cluster's cannot be told then.
+	ClusterUnknown bool
 	// Errors are all that a strict call would refuse, with the paths of the fields:
 	// providerSpec.…, secret.…, machineClass.… .
 	Errors field.ErrorList
@@ -44,7 +47,8 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	in := decodeInputs(nil, class, secret, false)
 	return &Inputs{
 		Secret: in.secret, Spec: in.spec, Unknown: in.unknown,
-		ClusterLabels: in.identity.cluster, Errors: append(in.needed, in.others...),
+		ClusterLabels: in.identity.cluster, ClusterUnknown: in.identity.clusterUnknown,
+		Errors: append(in.needed, in.others...),
 	}
 }
 
@@ -59,6 +63,20 @@ func IsClusterLabel(key string) bool { return isClusterLabel(key) }
 func CheckOwned(machine, class string, labels map[string]string, server *Server, byID bool) error {
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
+
+// FoundByName says whether the driver would find the server as the Machine's by its labels,
+// without a ProviderID. labels are those of the class's providerSpec.
+func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
+	identity := newIdentity(machine, class, labels)
+	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
+}
+
+// IsActive says whether the server runs.
+func IsActive(server *Server) bool { return server.Status == statusActive }
+
+// IsDeleting says whether the server does not exist any more for the driver, but for its
+// deletion.
+func IsDeleting(server *Server) bool { return server.isDeleting() }
 
 // NewClient returns the calls of the driver's for the session's project. Reads are not
 // shared, and take no turn among the session's reads.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
@@ -34,6 +35,7 @@ const noCluster = "none"
 type options struct {
 	streams genericiooptions.IOStreams
 	lookup  func(string) (string, bool)
+	clock   clock.Clock
 
 	control          *genericclioptions.ConfigFlags
 	targetKubeconfig string
@@ -52,7 +54,7 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	control := genericclioptions.NewConfigFlags(false)
 	// Nothing is written to disk; and --cluster is about the label of servers.
 	control.CacheDir, control.ClusterName = nil, nil
-	return &options{streams: streams, lookup: lookup, control: control}
+	return &options{streams: streams, lookup: lookup, clock: clock.RealClock{}, control: control}
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
@@ -103,6 +105,7 @@ func (o *options) operator(withCluster bool) (*operator.Operator, error) {
 		Overrides:   overrides,
 		Environment: environment,
 		Note:        func(text string) { klog.V(1).Info(text) },
+		Now:         o.clock.Now,
 	}
 	if withCluster {
 		err = o.connect(result)

@@ -29,7 +29,7 @@ type watcher struct {
 func (w *watcher) run(ctx context.Context) error {
 	for {
 		found := w.op.Inventory(ctx, w.query)
-		if ctx.Err() != nil {
+		if stopped(ctx) {
 			return nil
 		}
 		if err := w.show(found); err != nil {
@@ -44,6 +44,9 @@ func (w *watcher) run(ctx context.Context) error {
 		}
 	}
 }
+
+// stopped says whether the user has ended the command.
+func stopped(ctx context.Context) bool { return ctx.Err() != nil }
 
 // show shows a round: on a terminal as a table, elsewhere what has changed.
 func (w *watcher) show(found *operator.Inventory) error {

@@ -44,8 +44,9 @@ func serversTable(found *operator.Inventory) *table {
 			addresses = unknown
 		}
 		notes, reasons, remedies := noteCells(server.Notes)
-		t.add("server "+server.ID, server.ID,
-			cluster, server.Class, cmp.Or(server.Machine, server.Name), server.ID, server.State,
+		machine := cmp.Or(server.Machine, server.Name)
+		t.add(server.ID, fmt.Sprintf("server %s (%s)", server.ID, machine), server.ID,
+			cluster, server.Class, machine, server.ID, server.State,
 			age(found.Time, server.CreatedAt), server.MachineType, server.Zone, addresses,
 			server.Namespace, readinessCell(server.Readiness), notes, reasons, remedies)
 	}
@@ -68,14 +69,15 @@ func clusterKeys(servers []operator.ServerEntry) map[string]bool {
 
 func machinesTable(found *operator.Inventory) *table {
 	t := &table{news: "PHASE", columns: []column{
-		{name: "MACHINE"}, {name: "NAMESPACE"}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
+		{name: "MACHINE"}, {name: "NAMESPACE", wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
 		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE", passing: true},
 		{name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
 	}}
 	for i := range found.Machines {
 		machine := &found.Machines[i]
 		notes, reasons, remedies := noteCells(machine.Notes)
-		t.add("machine "+machine.Namespace+"/"+machine.Name, "machine/"+machine.Name,
+		name := machine.Namespace + "/" + machine.Name
+		t.add(name, "machine "+name, "machine/"+machine.Name,
 			machine.Name, machine.Namespace, machine.Class, machine.Phase, machine.Server,
 			machine.State, machine.Node, readyCell(machine.Readiness), age(found.Time, machine.CreatedAt),
 			notes, reasons, remedies)
@@ -89,7 +91,7 @@ func clustersTable(found *operator.Inventory) *table {
 	}}
 	for i := range found.Clusters {
 		cluster := &found.Clusters[i]
-		t.add("cluster "+cmp.Or(cluster.Cluster, "without a label"), cluster.Cluster,
+		t.add(cluster.Cluster, "cluster "+cmp.Or(cluster.Cluster, "without a label"), cluster.Cluster,
 			cluster.Cluster, number(cluster.Classes), number(cluster.Servers), number(cluster.Active),
 			number(cluster.Machines), number(cluster.Ready), number(cluster.Orphans))
 	}
@@ -175,33 +177,43 @@ func plural(n *int, thing string) string {
 // detail is a note that some Machines or servers share.
 type detail struct {
 	note operator.Note
-	// whose has the names of the Machines and servers.
+	// whose has the names of the Machines, or the IDs of the servers.
 	whose []string
 }
 
 // mostNames is how many names a detail shows.
-const mostNames = 5
+const mostNames = 3
+
+// String has the names in a line of their own.
+func (d *detail) String() string {
+	names := d.whose
+	if more := len(names) - mostNames; more > 0 {
+		names = append(slices.Clone(names[:mostNames]), fmt.Sprintf("and %d more", more))
+	}
+	lines := []string{d.note.String()}
+	for _, line := range [][2]string{
+		{"of", strings.Join(names, ", ")}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
+	} {
+		if line[1] != "" {
+			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
 
 // printDetails explains notes of these kinds, those with one remedy together: a full quota
 // stops many Machines at once.
 func printDetails(out io.Writer, found *operator.Inventory, kinds []operator.NoteKind) error {
-	var text strings.Builder
-	for _, detail := range details(found, kinds) {
-		names := detail.whose
-		if more := len(names) - mostNames; more > 0 {
-			names = append(slices.Clone(names[:mostNames]), fmt.Sprintf("and %d more", more))
-		}
-		_, _ = fmt.Fprintf(&text, "\n%s: %s\n", detail.note, strings.Join(names, ", "))
-		for _, line := range [][2]string{{"reason", detail.note.Reason}, {"cause", detail.note.Cause}, {"remedy", detail.note.Remedy}} {
-			if line[1] != "" {
-				_, _ = fmt.Fprintf(&text, "  %-7s %s\n", line[0]+":", line[1])
-			}
+	all := details(found, kinds)
+	for _, detail := range all {
+		if _, err := fmt.Fprintf(out, "\n%v\n", detail); err != nil {
+			return err
 		}
 	}
-	if text.Len() > 0 {
-		text.WriteString("\n")
+	if len(all) == 0 {
+		return nil
 	}
-	_, err := io.WriteString(out, text.String())
+	_, err := fmt.Fprintln(out)
 	return err
 }
 
@@ -226,7 +238,7 @@ func details(found *operator.Inventory, kinds []operator.NoteKind) []*detail {
 	}
 	for i := range found.Machines {
 		machine := &found.Machines[i]
-		add(machine.Namespace+"/"+machine.Name, machine.Notes)
+		add(machine.Name, machine.Notes)
 	}
 	if slices.Contains(kinds, operator.NoteFault) {
 		for i := range found.Servers {

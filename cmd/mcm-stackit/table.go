@@ -23,8 +23,8 @@ type column struct {
 
 // row is a row of a table.
 type row struct {
-	// what tells the row from others in the lines of --watch.
-	what string
+	// key tells the row from others, what names it in the lines of --watch.
+	key, what string
 	// name is what -o name prints.
 	name  string
 	cells []string
@@ -42,14 +42,14 @@ type table struct {
 const none = "-"
 
 // add adds a row with a cell for each column.
-func (t *table) add(what, name string, cells ...string) {
+func (t *table) add(key, what, name string, cells ...string) {
 	for i, cell := range cells {
 		if cell = operator.OneLine(cell); cell == "" {
 			cell = none
 		}
 		cells[i] = cell
 	}
-	t.rows = append(t.rows, row{operator.OneLine(what), operator.OneLine(name), cells})
+	t.rows = append(t.rows, row{key, operator.OneLine(what), operator.OneLine(name), cells})
 }
 
 // print writes the table, if it has rows.
@@ -80,11 +80,11 @@ func (t *table) changesTo(later *table, wide bool) []string {
 	var lines []string
 	before := map[string]row{}
 	for _, row := range t.rows {
-		before[row.what] = row
+		before[row.key] = row
 	}
 	for _, now := range later.rows {
-		was, known := before[now.what]
-		delete(before, now.what)
+		was, known := before[now.key]
+		delete(before, now.key)
 		for i, column := range t.columns {
 			from := none
 			if known {
@@ -97,7 +97,7 @@ func (t *table) changesTo(later *table, wide bool) []string {
 		}
 	}
 	for _, row := range t.rows {
-		if _, gone := before[row.what]; gone {
+		if _, gone := before[row.key]; gone {
 			lines = append(lines, change(row.what, t.news, row.cells[t.index(t.news)], none))
 		}
 	}

@@ -39,7 +39,7 @@ func (s *sight) inventory(query Query) *Inventory {
 	}
 	if query.Orphans && len(doubts) > 0 {
 		slices.Sort(doubts)
-		result.Unread = append(result.Unread, Unread{PartOrphans, "", fmt.Sprintf("%d more servers may be orphans: %s",
+		result.Unread = append(result.Unread, Unread{PartOrphans, "", fmt.Sprintf("of %d servers it cannot be told: %s",
 			len(doubts), strings.Join(slices.Compact(doubts), "; "))})
 	}
 	slices.SortFunc(result.Servers, func(a, b ServerEntry) int {
@@ -199,6 +199,9 @@ func (s *sight) clusters(query Query, found *Inventory) []ClusterEntry {
 	}
 	entries := []ClusterEntry{}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if query.ClusterKey != "" && !slices.Contains(strings.Split(name, ","), query.ClusterKey+"="+query.ClusterValue) {
+			continue // of a server that has lost its Machine's label
+		}
 		entry := ClusterEntry{Cluster: name, Totals: s.totals(servers[name], machines[name])}
 		if s.knows(PartClasses) {
 			entry.Classes = count(classes[name])

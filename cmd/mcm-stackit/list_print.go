@@ -137,7 +137,7 @@ func noteCells(notes []operator.Note) (words, reasons, remedies string) {
 	var parts [3][]string
 	for _, note := range notes {
 		for i, text := range []string{note.String(), note.Reason, note.Remedy} {
-			if text != "" {
+			if text != "" && !slices.Contains(parts[i], text) {
 				parts[i] = append(parts[i], text)
 			}
 		}

@@ -94,3 +94,13 @@ func TestEmptyInventoryPrintsTotals(t *testing.T) {
 		}
 	}
 }
+
+func TestNoteCellsRepeatNothing(t *testing.T) {
+	words, reasons, remedies := noteCells([]operator.Note{
+		{Kind: operator.NoteOrphan, Reason: "no Machine", Remedy: "create the class again"},
+		{Kind: operator.NoteClassDeleted, Reason: "no class", Remedy: "create the class again"},
+	})
+	if words != "orphan, class deleted" || reasons != "no Machine; no class" || remedies != "create the class again" {
+		t.Errorf("got %q, %q, %q", words, reasons, remedies)
+	}
+}

@@ -5,7 +5,6 @@ package operator
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -150,16 +149,6 @@ func (s *sight) indexClasses() {
 	}
 }
 
-func (s *sight) indexNodes() {
-	s.nodesByName, s.nodesByID = map[string]*corev1.Node{}, map[string][]*corev1.Node{}
-	for i := range s.nodes {
-		node := &s.nodes[i]
-		s.nodesByName[node.Name] = node
-		id := lastSegment(node.Spec.ProviderID)
-		s.nodesByID[id] = append(s.nodesByID[id], node)
-	}
-}
-
 // indexMachines makes the views of the Machines. Those of the Namespace are first: of two
 // with one name they are the likelier owners.
 func (s *sight) indexMachines() (byName, byID map[string][]*machineView) {
@@ -243,70 +232,4 @@ func (m *machineView) inCreation() bool {
 func (m *machineView) mayWaitForServer() bool {
 	phase := m.Status.CurrentStatus.Phase
 	return m.Spec.ProviderID == "" && (phase == "" || phase == v1alpha1.MachineCrashLoopBackOff)
-}
-
-// node of the server; nil if there is none.
-func (s *sight) node(machine *machineView, server *serverView) *corev1.Node {
-	if machine != nil {
-		if node := s.nodesByName[machine.Labels[v1alpha1.NodeLabelKey]]; node != nil {
-			return node
-		}
-	}
-	if server == nil {
-		return nil
-	}
-	for _, node := range s.nodesByID[server.ID] {
-		if id, err := providerid.Parse(node.Spec.ProviderID, server.at.project); err == nil && id == server.ID {
-			return node
-		}
-	}
-	return nil
-}
-
-// readiness returns the name and readiness of a Node, which may be nil.
-func (s *sight) readiness(node *corev1.Node) (string, Readiness) {
-	switch {
-	case s.targetless:
-		return "", ""
-	case node == nil && !s.knows(PartNodes):
-		return "", ReadinessUnknown
-	case node == nil:
-		return "", NoNode
-	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			return node.Name, Ready
-		}
-	}
-	return node.Name, NotReady
-}
-
-// clusterLabels are those of the labels that name a cluster.
-func clusterLabels(labels map[string]string) map[string]string {
-	found := map[string]string{}
-	for key, value := range labels {
-		if provider.IsClusterLabel(key) {
-			found[key] = value
-		}
-	}
-	return found
-}
-
-// clusterText shows cluster labels: key=value.
-func clusterText(labels map[string]string) string {
-	var terms []string
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		terms = append(terms, key+"="+labels[key])
-	}
-	return strings.Join(terms, ",")
-}
-
-// carries says whether labels have all of wanted, of which there must be some.
-func carries(labels, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if actual, ok := labels[key]; !ok || actual != value {
-			return false
-		}
-	}
-	return len(wanted) > 0
 }

@@ -12,6 +12,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
@@ -33,6 +34,7 @@ const noCluster = "none"
 type options struct {
 	streams genericiooptions.IOStreams
 	lookup  func(string) (string, bool)
+	clock   clock.Clock
 
 	control          *genericclioptions.ConfigFlags
 	targetKubeconfig string
@@ -51,7 +53,7 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	control := genericclioptions.NewConfigFlags(false)
 	// Nothing is written to disk; and --cluster is about the label of servers.
 	control.CacheDir, control.ClusterName = nil, nil
-	return &options{streams: streams, lookup: lookup, control: control}
+	return &options{streams: streams, lookup: lookup, clock: clock.RealClock{}, control: control}
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
@@ -102,6 +104,7 @@ func (o *options) operator(withCluster bool) (*operator.Operator, error) {
 		Overrides:   overrides,
 		Environment: environment,
 		Note:        func(text string) { o.sayAbout(1, text) },
+		Clock:       o.clock,
 	}
 	if withCluster {
 		err = o.connect(result)

@@ -130,7 +130,7 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	for i := range listed.servers {
 		server := &listed.servers[i]
 		name := server.Labels[StackitMachineLabel]
-		if _, contradicts := c.contradiction(server); contradicts || name == "" || server.isDeleting() {
+		if _, contradicts := c.contradiction(server); contradicts || name == "" || server.IsDeleting() {
 			continue
 		}
 		machines[providerid.Format(c.projectID, server.ID)] = name

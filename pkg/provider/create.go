@@ -111,7 +111,7 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case p.last.isDeleting():
+	case p.last.IsDeleting():
 		return nil, errNoServer
 	case p.last.Status == statusError:
 		c.waited = true
@@ -237,7 +237,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	switch {
 	case !errors.Is(err, errGone) && !errors.Is(err, errNoServer):
 		return err
-	case errors.Is(err, errGone) || p.last.isDeleting():
+	case errors.Is(err, errGone) || p.last.IsDeleting():
 		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
 	}
 	fault := faultyError(p.last)
@@ -274,7 +274,7 @@ func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
 	p.missing = ""
 	switch {
-	case server.Status == statusError, server.isDeleting():
+	case server.Status == statusError, server.IsDeleting():
 		return nil, errNoServer
 	case server.Status != statusActive:
 		return nil, nil

@@ -98,7 +98,7 @@ func (c *call) deleteServers(ctx context.Context, servers []Server) error {
 	for i := range servers {
 		r := c.newRemoval(&servers[i])
 		err := r.sendDelete(ctx)
-		if servers[i].isDeleting() { // it may be stuck: asking again does no harm
+		if servers[i].IsDeleting() { // it may be stuck: asking again does no harm
 			removals = append(removals, r)
 			continue
 		}
@@ -131,7 +131,7 @@ type removal struct {
 }
 
 func (c *call) newRemoval(server *Server) *removal {
-	r := &removal{poll: c.poll(server.ID), before: server.Status, wasDeleting: server.isDeleting()}
+	r := &removal{poll: c.poll(server.ID), before: server.Status, wasDeleting: server.IsDeleting()}
 	r.last, r.due = server, r.since.Add(leastPoll)
 	return r
 }
@@ -193,7 +193,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 // stuck says whether the deletion has failed: the server is in ERROR, or is not being
 // deleted yet when the patience is over.
 func (r *removal) stuck(server *Server) bool {
-	if server.isDeleting() {
+	if server.IsDeleting() {
 		r.wasDeleting = true
 		return false
 	}

@@ -26,7 +26,10 @@ type Error struct {
 	Code codes.Code
 	// Text says what happened, to which server, and what to do.
 	Text string
-	err  error
+	// Label is the server's label by which it is not the machine's; "" if the failure is
+	// about something else.
+	Label string
+	err   error
 }
 
 func (e *Error) Error() string { return e.Text }
@@ -61,9 +64,9 @@ func notOurs(server *Server, label, want string) error {
 	if want == "" {
 		must = "absent, or set in providerSpec.labels"
 	}
-	return newError(codes.FailedPrecondition, fmt.Sprintf(
+	return &Error{Code: codes.FailedPrecondition, Label: label, Text: fmt.Sprintf(
 		"server %s (%s) is not this machine's and is left alone: its label %s is %s, must be %s; restore the label if the server belongs to the machine",
-		server.ID, server.Name, label, is, must))
+		server.ID, server.Name, label, is, must)}
 }
 
 // lateError is the end of a wait: state is the last one seen.

@@ -53,7 +53,7 @@ func (a *absence) nextRead(now time.Time) readKind {
 func (a *absence) add(seen observation) (gone bool) {
 	if server := seen.server(); server != nil {
 		a.last = nil
-		a.deletingListed = a.deletingListed || seen.listed && server.isDeleting() && a.afterDelete(&seen)
+		a.deletingListed = a.deletingListed || seen.listed && server.IsDeleting() && a.afterDelete(&seen)
 		return false
 	}
 	if seen.began.Before(a.noPostBefore) && (seen.listed || !a.afterDelete(&seen)) {

@@ -30,8 +30,8 @@ type Inputs struct {
 	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
 	// of others: as a rule one, or none.
 	ClusterLabels map[string]string
-	// ClusterUnknown says that the labels cannot be decoded, or that the cluster's is no
-	// valid label.
+	// ClusterUnknown says that the cluster labels could not be decoded, or are no valid
+	// labels: which servers are the cluster's cannot be told then.
 	ClusterUnknown bool
 	// Errors are all that a strict call would refuse, with the paths of the fields:
 	// providerSpec.…, secret.…, machineClass.… .
@@ -65,6 +65,13 @@ func CheckOwned(machine, class string, labels map[string]string, server *Server,
 	return newIdentity(machine, class, labels).checkOwned(server, byID)
 }
 
+// FoundByName says whether the driver would find the server as the Machine's by its labels,
+// without a ProviderID. labels are those of the class's providerSpec.
+func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
+	identity := newIdentity(machine, class, labels)
+	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
+}
+
 // NewClient returns the calls of the driver's for the session's project. Reads are not
 // shared, and take no turn among the session's reads.
 func NewClient(session *spi.Session, region string) StackitClient {
@@ -76,9 +83,6 @@ func NewClient(session *spi.Session, region string) StackitClient {
 func NewAPIError(what string, response *http.Response, err error) error {
 	return apiError(apiCall(what), response, err)
 }
-
-// IsDeleting says that the server is being deleted, or is deleted.
-func (s *Server) IsDeleting() bool { return s.isDeleting() }
 
 // IsNotFound says whether the API itself answered that what a call names does not exist.
 // An answer about the project, or of a gateway, does not tell.

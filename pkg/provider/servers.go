@@ -143,7 +143,7 @@ func (s *search) conclusive(found observation) bool {
 // withoutDeleting separates servers that stay from servers that are being deleted.
 func withoutDeleting(servers []Server) (staying, deleting []Server) {
 	for _, server := range servers {
-		if server.isDeleting() {
+		if server.IsDeleting() {
 			deleting = append(deleting, server)
 		} else {
 			staying = append(staying, server)

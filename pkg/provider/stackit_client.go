@@ -59,8 +59,11 @@ const (
 	statusDeleted  = "DELETED"
 )
 
-// isDeleting says that the server does not exist any more but for a deletion.
-func (s *Server) isDeleting() bool {
+// IsActive says that the server runs.
+func (s *Server) IsActive() bool { return s.Status == statusActive }
+
+// IsDeleting says that the server does not exist any more but for a deletion.
+func (s *Server) IsDeleting() bool {
 	return s.Status == statusDeleting || s.Status == statusDeleted
 }
 

@@ -50,7 +50,7 @@ func (c *call) namedByRequest(ctx context.Context) (*Server, error) {
 			return nil, newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but it is too young to be sure that it is gone", c.serverID))
 		case server == nil:
 			continue // the next read proves it
-		case server.isDeleting():
+		case server.IsDeleting():
 			return nil, errNoServer
 		default:
 			return server, nil

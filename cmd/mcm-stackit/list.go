@@ -1,0 +1,235 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+)
+
+// The poll interval of --watch: API calls are scarce.
+const (
+	defaultInterval = 10 * time.Second
+	leastInterval   = 5 * time.Second
+)
+
+// listing is a run of list.
+type listing struct {
+	*options
+	kind     *listKind
+	output   format
+	cluster  string
+	query    operator.Query
+	watch    bool
+	interval time.Duration
+}
+
+// listKind is a word after list.
+type listKind struct {
+	name, singular string
+	short, example string
+	table          func(*operator.Inventory) *table
+	// details are the notes that are explained below the table.
+	details []operator.NoteKind
+	// needs are the parts without which the question cannot be answered.
+	needs []operator.Part
+	// keep removes from an inventory what is of the other kinds.
+	keep func(*operator.Inventory)
+}
+
+var listKinds = []*listKind{
+	{
+		name: "servers", singular: "server",
+		short: "Show a project's servers by cluster, class and machine",
+		example: `  # The servers of the projects that the MachineClasses of a namespace name.
+  mcm-stackit list servers -n default
+  # One cluster's, with addresses, and what to do about what is wrong.
+  mcm-stackit list servers --cluster kubernetes.io/cluster=shoot--demo--laptop -o wide
+  # The IDs of servers that no Machine names. The exit code is 1 if there are any.
+  mcm-stackit list servers --orphans -o name
+  # Every change, until Ctrl-C.
+  mcm-stackit list servers --watch`,
+		table:   serversTable,
+		details: []operator.NoteKind{operator.NoteStuck, operator.NoteNoServer, operator.NoteFault},
+		needs:   []operator.Part{operator.PartServers},
+		keep:    func(all *operator.Inventory) { all.Machines, all.Clusters = nil, nil },
+	},
+	{
+		name: "machines", singular: "machine",
+		short: "Show the Machines of a namespace with their servers and Nodes",
+		example: `  # The Machines of a namespace; below them, why some are stuck, and the remedy.
+  mcm-stackit list machines -n default
+  # One of them with all that is known.
+  mcm-stackit list machines --machine worker-1 -o yaml
+  # Those of a class, for a pipe.
+  mcm-stackit list machines --class worker -o name`,
+		table:   machinesTable,
+		details: []operator.NoteKind{operator.NoteStuck},
+		needs:   []operator.Part{operator.PartServers, operator.PartMachines},
+		keep:    func(all *operator.Inventory) { all.Servers, all.Clusters = nil, nil },
+	},
+	{
+		name: "clusters", singular: "cluster",
+		short: "Count classes, servers, Machines and orphans by cluster label",
+		example: `  # All clusters that have servers in the project.
+  mcm-stackit list clusters
+  mcm-stackit list clusters -o json`,
+		table: clustersTable,
+		needs: []operator.Part{operator.PartServers},
+		keep:  func(all *operator.Inventory) { all.Servers, all.Machines = nil, nil },
+	},
+}
+
+const listLong = `%s.
+
+The projects are those of the MachineClasses in the namespace, or the one that --secret,
+--project-id or the environment names. What cannot be read is said on stderr, and
+what depends on it is "unknown".
+
+Exit codes: 0 fine, 1 orphans were found (with --orphans), 2 it could not be told, 64 wrong usage.`
+
+func (o *options) newListCommand() *cobra.Command {
+	list := &cobra.Command{
+		Use:     "list",
+		Short:   "Show servers, Machines and clusters",
+		Example: "  mcm-stackit list servers\n  mcm-stackit list machines\n  mcm-stackit list clusters",
+		Args:    cobra.NoArgs,
+		RunE:    func(command *cobra.Command, _ []string) error { return command.Help() },
+	}
+	for _, kind := range listKinds {
+		list.AddCommand(o.newListKindCommand(kind))
+	}
+	return list
+}
+
+func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
+	l := &listing{options: o, kind: kind}
+	command := &cobra.Command{
+		Use:     kind.name,
+		Aliases: []string{kind.singular},
+		Short:   kind.short,
+		Long:    fmt.Sprintf(listLong, kind.short),
+		Example: kind.example,
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if err := l.check(command); err != nil {
+				return err
+			}
+			return l.run(command.Context())
+		},
+	}
+	l.output.addTo(command, formatWide, formatJSON, formatYAML, formatName)
+	flags := command.Flags()
+	flags.StringVar(&l.cluster, "cluster", "", "only this cluster's: its label as key=value, with a key that ends in /cluster")
+	flags.StringVar(&l.query.Class, "class", "", "only those of the MachineClass of this name")
+	flags.StringVar(&l.query.Machine, "machine", "", "only those of the Machine of this name")
+	flags.BoolVarP(&l.watch, "watch", "w", false, "read again and again, and show what changes, until Ctrl-C")
+	flags.DurationVar(&l.interval, "interval", defaultInterval, fmt.Sprintf("time between the reads of --watch, at least %s", leastInterval))
+	if kind.name == "servers" {
+		flags.BoolVar(&l.query.Orphans, "orphans", false, "only servers of this control cluster that no Machine of any namespace names")
+		flags.BoolVar(&l.query.Unmanaged, "all", false, "also servers without the labels of machine-controller-manager")
+	}
+	return command
+}
+
+// check refuses flags that are wrong.
+func (l *listing) check(command *cobra.Command) error {
+	if l.cluster != "" {
+		if err := l.query.SetCluster(l.cluster); err != nil {
+			return wrongUsage("--cluster: %v", err)
+		}
+	}
+	switch {
+	case command.Flags().Changed("cluster") && l.cluster == "":
+		return wrongUsage("--cluster is empty: must be key=value")
+	case command.Flags().Changed("interval") && !l.watch:
+		return wrongUsage("--interval is for --watch")
+	case l.interval < leastInterval:
+		return wrongUsage("--interval is %s, must be at least %s: API calls are scarce", l.interval, leastInterval)
+	case l.watch && l.output.value != "" && l.output.value != formatWide:
+		return wrongUsage("--watch writes text: -o %s cannot be used with it", l.output.value)
+	}
+	return nil
+}
+
+// run shows an inventory, or with --watch one after the other.
+func (l *listing) run(ctx context.Context) error {
+	l.query.Addresses = l.kind.name == "servers" && l.output.value != "" && l.output.value != formatName
+	op, err := l.operator(false)
+	if err != nil {
+		return err
+	}
+	if err := l.connect(op); err != nil {
+		l.say("%v", err)
+	}
+	if l.watch {
+		return (&watcher{listing: l, op: op}).run(ctx)
+	}
+	progress := l.progress()
+	progress.show("reading servers, Machines and Nodes")
+	found := op.Inventory(ctx, l.query)
+	progress.show("")
+	for _, unread := range found.Unread {
+		l.say("%v", unread)
+	}
+	if err := l.print(found); err != nil {
+		return err
+	}
+	if code := l.exitCode(found); code != operator.ExitFine {
+		return result(code)
+	}
+	return nil
+}
+
+// exitCode says whether the question was answered, and whether what was looked for is there.
+func (l *listing) exitCode(found *operator.Inventory) int {
+	switch {
+	case l.query.Orphans && len(found.Servers) > 0:
+		return operator.ExitWrong
+	case l.query.Orphans && !found.Knows(operator.PartOrphans), !found.Knows(l.kind.needs...):
+		return operator.ExitUnknown
+	default:
+		return operator.ExitFine
+	}
+}
+
+// print writes an inventory in the format of -o.
+func (l *listing) print(found *operator.Inventory) error {
+	switch l.output.value {
+	case formatName:
+		for _, row := range l.kind.table(found).rows {
+			if row.name == "" {
+				continue
+			}
+			if _, err := fmt.Fprintln(l.streams.Out, row.name); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "", formatWide:
+		return l.printText(found)
+	default:
+		printed := *found
+		l.kind.keep(&printed)
+		_, err := l.printAs(l.output, printed)
+		return err
+	}
+}
+
+// printText writes a table, what there is to say of some of its rows, and totals.
+func (l *listing) printText(found *operator.Inventory) error {
+	if err := l.kind.table(found).print(l.streams.Out, l.output.value == formatWide); err != nil {
+		return err
+	}
+	if err := printDetails(l.streams.Out, found, l.kind.details); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(l.streams.Out, totalsText(found.Totals, l.query.Orphans))
+	return err
+}

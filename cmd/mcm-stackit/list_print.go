@@ -1,0 +1,253 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+)
+
+// columnNote has the notes of a row.
+const columnNote = "NOTE"
+
+// unknown is the cell of a value that could not be read.
+const unknown = operator.StateUnknown
+
+// serversTable has what fits 160 characters of a line, with the names that Gardener gives;
+// a Node has the name of its Machine, so that its readiness is enough.
+func serversTable(found *operator.Inventory) *table {
+	t := &table{news: "STATE", columns: []column{
+		{name: "CLUSTER"}, {name: "CLASS", wide: true}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"},
+		{name: "AGE", passing: true}, {name: "TYPE"}, {name: "ZONE"}, {name: "ADDRESSES", wide: true},
+		{name: "NAMESPACE", wide: true}, {name: "NODE"}, {name: columnNote},
+		{name: "REASON", wide: true}, {name: "REMEDY", wide: true},
+	}}
+	keys := clusterKeys(found.Servers)
+	for i := range found.Servers {
+		server := &found.Servers[i]
+		cluster := server.Cluster
+		if len(keys) == 1 {
+			_, cluster, _ = strings.Cut(cluster, "=")
+		}
+		addresses := strings.Join(server.Addresses, ",")
+		if server.Addresses == nil {
+			addresses = unknown
+		}
+		notes, reasons, remedies := noteCells(server.Notes)
+		machine := cmp.Or(server.Machine, server.Name)
+		t.add(server.ID, fmt.Sprintf("server %s (%s)", server.ID, machine), server.ID,
+			cluster, server.Class, machine, server.ID, server.State,
+			age(found.Time, server.CreatedAt), server.MachineType, server.Zone, addresses,
+			server.Namespace, readinessCell(server.Readiness), notes, reasons, remedies)
+	}
+	return t
+}
+
+// clusterKeys are the keys of the servers' cluster labels: if there is one, it need not be
+// shown.
+func clusterKeys(servers []operator.ServerEntry) map[string]bool {
+	keys := map[string]bool{}
+	for i := range servers {
+		for label := range strings.SplitSeq(servers[i].Cluster, ",") {
+			if key, _, ok := strings.Cut(label, "="); ok {
+				keys[key] = true
+			}
+		}
+	}
+	return keys
+}
+
+func machinesTable(found *operator.Inventory) *table {
+	t := &table{news: "PHASE", columns: []column{
+		{name: "MACHINE"}, {name: "NAMESPACE", wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
+		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE", passing: true},
+		{name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
+	}}
+	for i := range found.Machines {
+		machine := &found.Machines[i]
+		notes, reasons, remedies := noteCells(machine.Notes)
+		name := machine.Namespace + "/" + machine.Name
+		t.add(name, "machine "+name, "machine/"+machine.Name,
+			machine.Name, machine.Namespace, machine.Class, machine.Phase, machine.Server,
+			machine.State, machine.Node, readyCell(machine.Readiness), age(found.Time, machine.CreatedAt),
+			notes, reasons, remedies)
+	}
+	return t
+}
+
+func clustersTable(found *operator.Inventory) *table {
+	t := &table{news: "SERVERS", columns: []column{
+		{name: "CLUSTER"}, {name: "CLASSES"}, {name: "SERVERS"}, {name: "ACTIVE"}, {name: "MACHINES"}, {name: "READY"}, {name: "ORPHANS"},
+	}}
+	for i := range found.Clusters {
+		cluster := &found.Clusters[i]
+		t.add(cluster.Cluster, "cluster "+cmp.Or(cluster.Cluster, "without a label"), cluster.Cluster,
+			cluster.Cluster, number(cluster.Classes), number(cluster.Servers), number(cluster.Active),
+			number(cluster.Machines), number(cluster.Ready), number(cluster.Orphans))
+	}
+	return t
+}
+
+func number(n *int) string {
+	if n == nil {
+		return unknown
+	}
+	return strconv.Itoa(*n)
+}
+
+func age(now, created time.Time) string {
+	if created.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(now.Sub(created))
+}
+
+// readinessCell is the readiness of a server's Node.
+func readinessCell(readiness operator.Readiness) string {
+	if readiness == operator.NoNode {
+		return none
+	}
+	return string(readiness)
+}
+
+// readyCell says whether a Machine's Node is Ready.
+func readyCell(readiness operator.Readiness) string {
+	switch readiness {
+	case operator.Ready:
+		return "yes"
+	case operator.NotReady:
+		return "no"
+	default:
+		return readinessCell(readiness)
+	}
+}
+
+// noteCells are the notes, their reasons and their remedies.
+func noteCells(notes []operator.Note) (words, reasons, remedies string) {
+	var parts [3][]string
+	for _, note := range notes {
+		for i, text := range []string{note.String(), note.Reason, note.Remedy} {
+			if text != "" && !slices.Contains(parts[i], text) {
+				parts[i] = append(parts[i], text)
+			}
+		}
+	}
+	return strings.Join(parts[0], ", "), strings.Join(parts[1], "; "), strings.Join(parts[2], "; ")
+}
+
+// totalsText is the last line.
+func totalsText(totals operator.Totals, orphansOnly bool) string {
+	orphans := plural(totals.Orphans, "orphan")
+	if orphansOnly {
+		return orphans
+	}
+	parts := []string{plural(totals.Servers, "server")}
+	if totals.Active != nil {
+		parts = append(parts, fmt.Sprintf("%d ACTIVE", *totals.Active))
+	}
+	machines := plural(totals.Machines, "Machine")
+	if totals.Ready != nil {
+		machines = fmt.Sprintf("%d of %s ready", *totals.Ready, machines)
+	}
+	return strings.Join(append(parts, machines, orphans), ", ")
+}
+
+// plural counts things: "1 server", "2 servers", "servers unknown".
+func plural(n *int, thing string) string {
+	switch {
+	case n == nil:
+		return thing + "s unknown"
+	case *n == 1:
+		return "1 " + thing
+	default:
+		return fmt.Sprintf("%d %ss", *n, thing)
+	}
+}
+
+// detail is a note that some Machines or servers share.
+type detail struct {
+	note operator.Note
+	// whose has the names of the Machines, or the IDs of the servers.
+	whose []string
+}
+
+// mostNames is how many names a detail shows.
+const mostNames = 3
+
+// String has the names in a line of their own.
+func (d *detail) String() string {
+	names := d.whose
+	if more := len(names) - mostNames; more > 0 {
+		names = append(slices.Clone(names[:mostNames]), fmt.Sprintf("and %d more", more))
+	}
+	lines := []string{d.note.String()}
+	for _, line := range [][2]string{
+		{"of", strings.Join(names, ", ")}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
+	} {
+		if line[1] != "" {
+			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// printDetails explains notes of these kinds, those with one remedy together: a full quota
+// stops many Machines at once.
+func printDetails(out io.Writer, found *operator.Inventory, kinds []operator.NoteKind) error {
+	all := details(found, kinds)
+	for _, detail := range all {
+		if _, err := fmt.Fprintf(out, "\n%v\n", detail); err != nil {
+			return err
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// details returns the notes of these kinds, in the order of the kinds. The reason is that of
+// the first of those that are told together.
+func details(found *operator.Inventory, kinds []operator.NoteKind) []*detail {
+	var all []*detail
+	add := func(whose string, notes []operator.Note) {
+		for _, note := range notes {
+			if !slices.Contains(kinds, note.Kind) {
+				continue
+			}
+			same := slices.IndexFunc(all, func(other *detail) bool {
+				return other.note.Kind == note.Kind && other.note.About == note.About && other.note.Cause == note.Cause &&
+					(note.Cause != "" || other.note.Reason == note.Reason)
+			})
+			if same < 0 {
+				same, all = len(all), append(all, &detail{note: note})
+			}
+			all[same].whose = append(all[same].whose, whose)
+		}
+	}
+	for i := range found.Machines {
+		machine := &found.Machines[i]
+		add(machine.Name, machine.Notes)
+	}
+	if slices.Contains(kinds, operator.NoteFault) {
+		for i := range found.Servers {
+			faults := slices.DeleteFunc(slices.Clone(found.Servers[i].Notes), func(note operator.Note) bool { return note.Kind != operator.NoteFault })
+			add(found.Servers[i].ID, faults)
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *detail) int {
+		return cmp.Compare(slices.Index(kinds, a.note.Kind), slices.Index(kinds, b.note.Kind))
+	})
+	return all
+}

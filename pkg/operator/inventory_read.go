@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package operator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// clusterTimeout bounds the reads of a cluster: one that does not answer must not keep the
+// servers from being shown.
+const clusterTimeout = 30 * time.Second
+
+// site is a project and region, and what was read there.
+type site struct {
+	project, region string
+	// accounts reach it, with different keys; the first that works is used.
+	accounts []*Account
+	// used is the one that worked; nil if the servers were not read.
+	used    *Account
+	servers []provider.Server
+	// partial says that servers with the query's label alone were read, although others
+	// were wanted, too.
+	partial bool
+	// addresses are by the server's ID; nil if they were not read.
+	addresses map[string][]string
+}
+
+func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }
+
+// knownClass is a MachineClass, and whose servers are its.
+type knownClass struct {
+	*v1alpha1.MachineClass
+	inputs *provider.Inputs
+}
+
+// look reads what a query is about. Servers are read before Machines: a Machine is there
+// before its server, so that a server cannot be new and its Machine not be read.
+func (o *Operator) look(ctx context.Context, query Query) *sight {
+	seen := &sight{now: o.now(), namespace: o.Namespace, targetless: o.Target == nil}
+	accounts, problems := o.Accounts(ctx)
+	for _, problem := range problems {
+		seen.miss(PartServers, "", problem)
+	}
+	for _, account := range accounts {
+		seen.addAccount(account)
+	}
+	var reads sync.WaitGroup
+	for _, at := range seen.sites {
+		reads.Go(func() { seen.readSite(ctx, at, query) })
+	}
+	reads.Wait()
+	o.readClusters(ctx, seen)
+	seen.join()
+	o.lookForMissing(ctx, seen, query)
+	return seen
+}
+
+// addAccount adds an account to its site.
+func (s *sight) addAccount(account *Account) {
+	for _, at := range s.sites {
+		if at.project == account.Session.ProjectID && at.region == account.Region {
+			at.accounts = append(at.accounts, account)
+			return
+		}
+	}
+	s.sites = append(s.sites, &site{project: account.Session.ProjectID, region: account.Region, accounts: []*Account{account}})
+}
+
+// readSite reads the servers of a site, and their addresses if the query asks for them.
+func (s *sight) readSite(ctx context.Context, at *site, query Query) {
+	var labels map[string]string
+	if query.ClusterKey != "" {
+		labels = map[string]string{query.ClusterKey: query.ClusterValue}
+	}
+	var failure error
+	for _, account := range at.accounts {
+		servers, err := account.servers(ctx, labels)
+		if err != nil {
+			failure = errors.Join(failure, apiFailure(account.Origin, err))
+			continue
+		}
+		at.servers, at.used = servers, account
+		if query.Addresses {
+			if at.addresses, err = account.addresses(ctx); err != nil {
+				s.miss(PartAddresses, at.String(), apiFailure(account.Origin, err))
+			}
+		}
+		return
+	}
+	s.miss(PartServers, at.String(), failure)
+}
+
+// apiFailure is a failed call of the API as the manager would be told of it.
+func apiFailure(origin string, err error) error {
+	code, text := provider.Classify(err)
+	return fmt.Errorf("%s: %v: %s", origin, code, text)
+}
+
+// addresses reads the addresses of all servers of the account's project and region.
+func (a *Account) addresses(ctx context.Context) (map[string][]string, error) {
+	return read(ctx, a, func(ctx context.Context) (map[string][]string, error) {
+		var response *http.Response
+		ctx = runtime.WithCaptureHTTPResponse(ctx, &response)
+		list, err := a.Session.API.ListProjectNICs(ctx, a.Session.ProjectID, a.Region).Execute()
+		if err == nil && (list == nil || list.Items == nil && list.AdditionalProperties == nil) {
+			// An empty answer is decoded without an error.
+			err = errors.New("the answer has no list")
+		}
+		if err != nil {
+			return nil, provider.NewAPIError("reading the project's NICs", response, err)
+		}
+		byServer := map[string][]string{}
+		for i := range list.Items {
+			nic := &list.Items[i]
+			for _, address := range []string{nic.GetIpv4(), nic.GetIpv6()} {
+				if _, err := netip.ParseAddr(address); err == nil && nic.GetDevice() != "" {
+					byServer[nic.GetDevice()] = append(byServer[nic.GetDevice()], address)
+				}
+			}
+		}
+		for _, addresses := range byServer {
+			// The API's order is not deterministic. IPv4 is first.
+			slices.SortFunc(addresses, compareAddresses)
+		}
+		return byServer, nil
+	})
+}
+
+func compareAddresses(a, b string) int {
+	return netip.MustParseAddr(a).Compare(netip.MustParseAddr(b))
+}
+
+// readClusters reads the Machines and MachineClasses of the control cluster, and the Nodes
+// of the target cluster.
+func (o *Operator) readClusters(parent context.Context, seen *sight) {
+	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
+	defer cancel()
+	var reads sync.WaitGroup
+	reads.Go(func() {
+		seen.classes = readNamespaces(o, seen, PartClasses, PartOtherClasses, func(namespace ...string) ([]*knownClass, error) {
+			return o.classes(ctx, namespace...)
+		})
+	})
+	reads.Go(func() {
+		seen.machines = readNamespaces(o, seen, PartMachines, PartOtherMachines, func(namespace ...string) ([]v1alpha1.Machine, error) {
+			return o.machines(ctx, namespace...)
+		})
+	})
+	if o.Target != nil {
+		reads.Go(func() {
+			var nodes corev1.NodeList
+			if err := o.Target.List(ctx, &nodes); err != nil {
+				seen.miss(PartNodes, "", fmt.Errorf("listing Nodes: %w", err))
+			}
+			seen.nodes = nodes.Items
+		})
+	}
+	reads.Wait()
+}
+
+// readNamespaces lists the objects of all namespaces; where that is forbidden, those of the
+// Operator's.
+func readNamespaces[T any](o *Operator, seen *sight, part, others Part, list func(namespace ...string) ([]T, error)) []T {
+	if o.Control == nil {
+		seen.miss(part, "", errors.New("no cluster with Machines was asked"))
+		return nil
+	}
+	all, err := list()
+	if apierrors.IsForbidden(err) {
+		seen.miss(others, "", err)
+		all, err = list(o.Namespace)
+	}
+	if err != nil {
+		seen.miss(part, "", err)
+	}
+	return all
+}
+
+// classes lists the MachineClasses of the namespaces; of all namespaces if none is named.
+func (o *Operator) classes(ctx context.Context, namespace ...string) ([]*knownClass, error) {
+	var list v1alpha1.MachineClassList
+	if err := o.Control.List(ctx, &list, client.InNamespace(strings.Join(namespace, ""))); err != nil {
+		return nil, fmt.Errorf("listing MachineClasses: %w", err)
+	}
+	var classes []*knownClass
+	for i := range list.Items {
+		class := &list.Items[i]
+		classes = append(classes, &knownClass{class, provider.Inspect(class, nil)})
+	}
+	return classes, nil
+}
+
+// lookForMissing looks closer at the Machines of the Namespace of which no server was seen:
+// it finds where their servers should be, and asks there once more if the list had only
+// servers with a label, which a server may have lost.
+func (o *Operator) lookForMissing(ctx context.Context, seen *sight, query Query) {
+	missing := map[*site]map[string]bool{}
+	bySecrets := map[string]*site{}
+	for _, machine := range seen.withoutServer() {
+		class := machine.class
+		if class == nil || !query.matchesMachine(machine) {
+			continue
+		}
+		// Most classes share their Secrets and region.
+		key := refName(class.SecretRef) + " " + refName(class.CredentialsSecretRef) + " " + class.inputs.Spec.Region
+		home, known := bySecrets[key]
+		if !known {
+			home = o.home(ctx, seen, class)
+			bySecrets[key] = home
+		}
+		seen.homes[class] = home
+		if home != nil && query.ClusterKey != "" && machine.Spec.ProviderID != "" {
+			if missing[home] == nil {
+				missing[home] = map[string]bool{}
+			}
+			missing[home][lastSegment(machine.Spec.ProviderID)] = true
+		}
+	}
+	for home, ids := range missing {
+		seen.addServers(ctx, home, ids)
+	}
+	if len(missing) > 0 {
+		seen.join()
+	}
+}
+
+func refName(ref *corev1.SecretReference) string {
+	if ref == nil {
+		return ""
+	}
+	return ref.Namespace + "/" + ref.Name
+}
+
+// home is the site in which the driver works for a class; nil if it was not read, or is not
+// known.
+func (o *Operator) home(ctx context.Context, seen *sight, class *knownClass) *site {
+	secret, err := o.secretOf(ctx, class.MachineClass)
+	if err != nil {
+		return nil
+	}
+	inputs := provider.Inspect(class.MachineClass, secret)
+	for _, at := range seen.sites {
+		if at.used != nil && at.project == inputs.Secret.ProjectID && at.region == inputs.Spec.Region {
+			return at
+		}
+	}
+	return nil
+}
+
+// addServers adds the servers with these IDs, whatever their labels.
+func (s *sight) addServers(ctx context.Context, at *site, ids map[string]bool) {
+	servers, err := at.used.servers(ctx, nil)
+	if err != nil {
+		at.partial = true
+		s.miss(PartServers, at.String(), apiFailure(at.used.Origin, err))
+	}
+	for i := range servers {
+		if ids[servers[i].ID] {
+			at.servers = append(at.servers, servers[i])
+		}
+	}
+}

@@ -1,0 +1,298 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	. "github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+)
+
+// inventory is a cluster with Machines and servers of all kinds, made without a manager.
+type inventory struct {
+	*cluster
+	command *command
+	session *spi.Session
+	// ids are of the servers, by name.
+	ids map[string]string
+}
+
+var _ = Describe("mcm-stackit list", Ordered, func() {
+	var i *inventory
+
+	BeforeAll(func(ctx SpecContext) {
+		env := startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(),
+			localenv.WithCloudOptions(iaasmock.WithBootDuration(0)))
+		i = &inventory{
+			cluster: &cluster{env: env, Client: env.Client(), target: env.TargetClient()},
+			command: newCommand(env), ids: map[string]string{},
+		}
+		i.makeEverything(ctx)
+	})
+
+	It("notes what is wrong with servers", func(ctx SpecContext) {
+		Expect(i.notes(ctx, "servers", "--all")).To(Equal(map[string][]string{
+			"healthy":   {},
+			"twin":      {"duplicate"},
+			"orphaned":  {"orphan"},
+			"forgotten": {"orphan", "class deleted"},
+			"classless": {"class deleted"},
+			"stolen":    {"contradicting label " + clusterLabel},
+			"stranger":  {"of another cluster"},
+			"bastion":   {"unmanaged"},
+		}))
+	})
+
+	It("notes what is wrong with Machines", func(ctx SpecContext) {
+		Expect(i.notes(ctx, "machines")).To(Equal(map[string][]string{
+			"healthy":   {"duplicate"},
+			"classless": {"class deleted"},
+			"stolen":    {"contradicting label " + clusterLabel},
+			"new-born":  {"being created"},
+			"lost":      {"no server"},
+			"stuck":     {"stuck: ResourceExhausted"},
+		}))
+	})
+
+	It("shows Nodes, addresses and the remedy for a stuck Machine", func(ctx SpecContext) {
+		Eventually(ctx, func(ctx context.Context) string {
+			return i.command.run(ctx, "list", "servers", "-o", "wide", "--machine", "healthy").Stdout
+		}).WithTimeout(upTimeout).WithPolling(poll).Should(MatchRegexp(`(?m)^shoot--test--e2e .* healthy .* ACTIVE .* 10\.0\.\d+\.\d+ .* Ready `))
+		Expect(i.command.run(ctx, "list", "machines").Stdout).To(And(
+			MatchRegexp(`(?m)^healthy .* Running .* yes `),
+			MatchRegexp(`(?m)^lost .* Running .* no server$`),
+			ContainSubstring("stuck: ResourceExhausted\n  of:     stuck\n  reason: Quota exceeded: "),
+			ContainSubstring("remedy: raise it, or scale something else down"),
+		))
+	})
+
+	It("counts by cluster", func(ctx SpecContext) {
+		got := i.command.run(ctx, "list", "clusters", "--cluster", clusterLabel+"="+clusterName)
+		Expect(got.Code).To(Equal(0), got.Stderr)
+		Expect(strings.Fields(strings.Split(got.Stdout, "\n")[1])).To(HaveExactElements(
+			clusterLabel+"="+clusterName, "1", "5", "5", "6", Not(BeEmpty()), "2"))
+	})
+
+	It("finds orphans, and says so by its exit code", func(ctx SpecContext) {
+		got := i.command.run(ctx, "list", "servers", "--orphans", "-o", "name")
+		Expect(got.Code).To(Equal(1), got.Stderr)
+		Expect(strings.Fields(got.Stdout)).To(ConsistOf(i.ids["orphaned"], i.ids["forgotten"]))
+
+		got = i.command.run(ctx, "list", "servers", "--orphans", "--class", "none")
+		Expect(got).To(Equal(ran{Stdout: "0 orphans\n"}))
+	})
+
+	It("says what somebody may not read, and that orphans cannot be told", func(ctx SpecContext) {
+		i.allowNamespace(ctx, "operator")
+		as := []string{"--as", "operator"}
+		var got ran
+		Eventually(ctx, func(ctx context.Context) int { // the API server learns of roles in a moment
+			got = i.command.run(ctx, append(as, "list", "servers")...)
+			return got.Code
+		}).WithTimeout(upTimeout).WithPolling(poll).Should(Equal(0))
+		Expect(got.Stdout).To(MatchRegexp(`(?m) healthy .* ACTIVE .* unknown `), "Nodes are not read")
+		Expect(got.Stderr).To(And(ContainSubstring("Machines of other namespaces unknown: "), ContainSubstring("Nodes unknown: ")))
+
+		got = i.command.run(ctx, append(as, "list", "servers", "--orphans")...)
+		Expect(got.Code).To(Equal(2), got.Stdout)
+		Expect(got.Stderr).To(ContainSubstring("orphans unknown: of 3 servers it cannot be told: not all MachineClasses could be read; not all Machines could be read"))
+
+		got = i.command.run(ctx, "--as", "nobody", "list", "machines")
+		Expect(got.Code).To(Equal(2), got.Stdout)
+		Expect(got.Stderr).To(ContainSubstring("servers unknown: "))
+	})
+
+	It("needs no target cluster", func(ctx SpecContext) {
+		got := i.command.run(ctx, "list", "machines", "--target-kubeconfig", "none")
+		Expect(got.Code).To(Equal(0), got.Stderr)
+		Expect(got.Stderr).To(BeEmpty())
+		Expect(got.Stdout).To(ContainSubstring(", 6 Machines, "))
+	})
+
+	It("has examples that work", func(ctx SpecContext) {
+		for _, kind := range []string{"servers", "machines", "clusters"} {
+			_, section, _ := strings.Cut(i.command.run(ctx, "list", kind, "--help").Stdout, "Examples:\n")
+			section, _, _ = strings.Cut(section, "\n\n")
+			for line := range strings.SplitSeq(section, "\n") {
+				example := strings.Fields(line)
+				if example[0] == "#" || slices.Contains(example, "--watch") {
+					continue
+				}
+				want := 0
+				if slices.Contains(example, "--orphans") {
+					want = 1
+				}
+				Expect(i.command.run(ctx, example[1:]...).Code).To(Equal(want), line)
+			}
+		}
+	})
+
+	It("shows no secret", func(ctx SpecContext) {
+		silent := &canaries{env: i.env}
+		for _, kind := range []string{"servers", "machines", "clusters"} {
+			for _, output := range []string{"wide", "json"} {
+				got := i.command.run(ctx, "-v=9", "list", kind, "-o", output)
+				silent.expectNone("list "+kind, got.Stdout+got.Stderr)
+			}
+		}
+	})
+
+	It("watches Machines", func(ctx SpecContext) {
+		watch := exec.CommandContext(ctx, i.command.path, "list", "machines", "--watch", "--interval", "5s")
+		watch.Env = i.command.env
+		stdout, err := watch.StdoutPipe()
+		Expect(err).NotTo(HaveOccurred())
+		Expect(watch.Start()).To(Succeed())
+		lines := bufio.NewScanner(stdout)
+		until := func(text string) string {
+			for lines.Scan() && !strings.Contains(lines.Text(), text) {
+				continue
+			}
+			return lines.Text()
+		}
+		Expect(until("Machines ready")).NotTo(BeEmpty())
+		i.setStatus(ctx, "new-born", v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff}})
+		Expect(until("new-born")).To(MatchRegexp(`^20.*Z machine %s/new-born PHASE: - -> CrashLoopBackOff$`, i.env.Namespace()))
+		Expect(watch.Process.Signal(os.Interrupt)).To(Succeed())
+		until("the end")
+		Expect(watch.Wait()).To(Succeed(), "Ctrl-C is no failure")
+	})
+})
+
+// makeEverything makes a server or Machine for each note.
+func (i *inventory) makeEverything(ctx context.Context) {
+	GinkgoHelper()
+	secret := i.createSecret(ctx, nil)
+	class := i.createClass(ctx, "worker", specWith(nil))
+	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: i.env.CloudURL(), TokenURL: i.env.CloudURL() + "/token"}}
+	var err error
+	i.session, err = sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(i.env.ServiceAccountKey())})
+	Expect(err).NotTo(HaveOccurred())
+
+	running := v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning}}
+	healthy := i.createMachine(ctx, "healthy", "worker")
+	// Nothing was sent before: there is no need to wait until it would show.
+	created, err := provider.NewProvider(sessions, provider.WithSettle(0)).CreateMachine(ctx, &driver.CreateMachineRequest{Machine: healthy, MachineClass: class, Secret: secret})
+	Expect(err).NotTo(HaveOccurred())
+	i.run(ctx, "healthy", created.ProviderID, running)
+	i.createServer(ctx, "twin", "healthy", "worker", clusterName)
+
+	for name, owner := range map[string][2]string{"classless": {"gone", clusterName}, "stolen": {"worker", "another"}} {
+		i.createServer(ctx, name, name, owner[0], owner[1])
+		i.createMachine(ctx, name, owner[0])
+		i.run(ctx, name, providerid.Format(iaasmock.DefaultProjectID, i.ids[name]), running)
+	}
+	i.createServer(ctx, "orphaned", "orphaned", "worker", clusterName)
+	i.createServer(ctx, "forgotten", "forgotten", "gone", clusterName)
+	i.createServer(ctx, "stranger", "stranger", "worker", "strangers")
+	i.createServer(ctx, "bastion", "", "", "")
+
+	i.createMachine(ctx, "new-born", "worker")
+	i.createMachine(ctx, "lost", "worker")
+	i.run(ctx, "lost", providerid.Format(iaasmock.DefaultProjectID, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"), running)
+	i.createMachine(ctx, "stuck", "worker")
+	i.setStatus(ctx, "stuck", v1alpha1.MachineStatus{
+		CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff},
+		LastOperation: v1alpha1.LastOperation{
+			State: v1alpha1.MachineStateFailed, Type: v1alpha1.MachineOperationCreate, ErrorCode: "ResourceExhausted",
+			Description: "Cloud provider message - machine codes error: code = [ResourceExhausted] message = [Quota exceeded: creating a server: status 403]",
+		},
+	})
+}
+
+// createServer makes a server with the labels that are not empty.
+func (i *inventory) createServer(ctx context.Context, name, machine, class, cluster string) {
+	GinkgoHelper()
+	labels := map[string]any{}
+	for key, value := range map[string]string{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class, clusterLabel: cluster} {
+		if value != "" {
+			labels[key] = value
+		}
+	}
+	server, err := i.session.API.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(iaas.CreateServerPayload{
+		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: labels,
+		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(iaasmock.DefaultNetworkID)}},
+	}).Execute()
+	Expect(err).NotTo(HaveOccurred())
+	i.ids[name] = server.GetId()
+}
+
+// run gives a Machine what the manager gives one whose server runs.
+func (i *inventory) run(ctx context.Context, name, providerID string, status v1alpha1.MachineStatus) {
+	GinkgoHelper()
+	machine, err := i.machine(name)(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	change(ctx, i.cluster, machine, func() {
+		machine.Spec.ProviderID = providerID
+		machine.Labels = map[string]string{v1alpha1.NodeLabelKey: name}
+	})
+	i.setStatus(ctx, name, status)
+}
+
+func (i *inventory) setStatus(ctx context.Context, name string, status v1alpha1.MachineStatus) {
+	GinkgoHelper()
+	machine, err := i.machine(name)(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	machine.Status = status
+	Expect(i.Status().Update(ctx, machine)).To(Succeed())
+}
+
+// notes returns what list says of servers or Machines, by name.
+func (i *inventory) notes(ctx context.Context, args ...string) map[string][]string {
+	GinkgoHelper()
+	got := i.command.run(ctx, append([]string{"list", "-o", "json"}, args...)...)
+	Expect(got.Code).To(Equal(0), got.Stderr)
+	Expect(got.Stderr).To(BeEmpty())
+	var found operator.Inventory
+	Expect(json.Unmarshal([]byte(got.Stdout), &found)).To(Succeed())
+	words := map[string][]string{}
+	add := func(name string, notes []operator.Note) {
+		words[name] = []string{}
+		for _, note := range notes {
+			words[name] = append(words[name], note.String())
+		}
+	}
+	for _, server := range found.Servers {
+		add(server.Name, server.Notes)
+	}
+	for _, machine := range found.Machines {
+		add(machine.Name, machine.Notes)
+	}
+	return words
+}
+
+// allowNamespace lets a user read what is in the namespace.
+func (i *inventory) allowNamespace(ctx context.Context, user string) {
+	GinkgoHelper()
+	meta := metav1.ObjectMeta{Name: user, Namespace: i.env.Namespace()}
+	Expect(i.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"}, Verbs: []string{"list"}},
+		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
+	}})).To(Succeed())
+	Expect(i.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
+		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
+	})).To(Succeed())
+}

@@ -126,12 +126,13 @@ test: test-unit ## All tests: test-unit, -e2e, -localenv, -integration and -moni
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
 # without it. So do those that hold requests against the API document (IAAS_OPENAPI).
-LARGE_PKGS := ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
+# And so does the command, whose tests run it as processes.
+LARGE_PKGS := ./cmd/mcm-stackit ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
-	@$(unit_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+	@$(unit_pkgs); pkgs=$$(echo "$$pkgs" | grep -v /cmd/mcm-stackit); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
 test-full:
 	@$(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
 

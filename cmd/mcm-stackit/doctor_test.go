@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -20,11 +19,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
-
-// serviceAccountKey is a key that each test's cloud accepts: making one is slow.
-var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
-	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
-})
 
 // sick is what a row of TestDoctor spoils.
 type sick struct {
@@ -148,6 +142,7 @@ func TestDoctorIsFine(t *testing.T) {
 func TestDoctorPrintsJSONAndYAML(t *testing.T) {
 	for _, format := range []string{"json", "yaml"} {
 		t.Run(format, func(t *testing.T) {
+			t.Parallel()
 			s := newSick(t)
 			s.args = append(s.args, "-o", format)
 			s.forbid("ListServers")

@@ -68,6 +68,7 @@ func TestListPrints(t *testing.T) {
 	for _, kind := range listKinds {
 		for _, output := range []string{"", formatWide, formatJSON, formatName} {
 			t.Run(kind.name+" "+output, func(t *testing.T) {
+				t.Parallel()
 				expectGolden(t, "list-"+strings.TrimSuffix(kind.name+"-"+output, "-")+".txt", printed(t, kind, output, shoot()))
 			})
 		}

@@ -98,6 +98,7 @@ func TestListUsage(t *testing.T) {
 		"orphans among Machines":  {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: row.args}.run(t)
 			if got.code != operator.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
@@ -134,6 +135,7 @@ func TestListWithoutACluster(t *testing.T) {
 		"orphans of an empty cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=empty"}, operator.ExitFine, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: append([]string{"list", noControl}, row.args...), env: env}.run(t)
 			if got.code != row.code || !strings.Contains(got.stderr, "Machines unknown: ") || strings.Contains(got.stdout, "c2VjcmV0") {
 				t.Errorf("got %+v, want exit code %d, and the reason on stderr", got, row.code)
@@ -160,6 +162,7 @@ func TestListFormats(t *testing.T) {
 		formatYAML: func(text []byte, into any) error { return yaml.UnmarshalStrict(text, into) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: []string{"list", noControl, "servers", "-o", name}, env: env}.run(t)
 			var found operator.Inventory
 			if err := decode([]byte(got.stdout), &found); err != nil {
@@ -194,6 +197,7 @@ func TestListIsRefused(t *testing.T) {
 			[]string{"servers", "--all"}, operator.ExitFine, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			cloud, env := startProject(t)
 			addServer(t, env, "worker-1", workerLabels("worker-1"))
 			cloud.Inject(row.fault)
@@ -228,6 +232,7 @@ func TestListExamples(t *testing.T) {
 		}
 		for _, example := range examples {
 			t.Run(example[1], func(t *testing.T) {
+				t.Parallel()
 				args := strings.Fields(example[1])[1:]
 				if slices.Contains(args, "--watch") {
 					return // TestWatchEndsWithCtrlC runs it

@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -31,8 +32,18 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asCommand) != "" {
 		os.Exit(run())
 	}
+	flag.Parse()
+	// Rows mostly wait: for processes to start, and for the limit of reads.
+	if err := flag.Set("test.parallel", "8"); err != nil {
+		panic(err)
+	}
 	os.Exit(m.Run())
 }
+
+// serviceAccountKey is a key that each test's cloud accepts: making one is slow.
+var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
+	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
+})
 
 // outcome is what a run of the command left behind.
 type outcome struct {
@@ -109,6 +120,7 @@ func TestWrongUsage(t *testing.T) {
 		"wrong environment": {[]string{"version"}, []string{"STACKIT_API_ENDPOINT=nowhere"}, "STACKIT_API_ENDPOINT must be an http or https URL"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: row.args, env: row.env}.run(t)
 			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)

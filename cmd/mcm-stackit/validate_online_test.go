@@ -257,6 +257,7 @@ func TestValidateOnlineOutage(t *testing.T) {
 		"no answers":           {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}, "could not be checked online any further"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			defer cloud.Inject(row.fault)()
 			cloud.ResetCalls()
 			got := invocation{args: []string{"validate", "-f", "-", "--online"}, env: env, stdin: text}.run(t)
@@ -287,6 +288,7 @@ func TestValidateOnlineWithCredentialsOfFlags(t *testing.T) {
 		"environment": {nil, []string{"STACKIT_PROJECT_ID=" + iaasmock.DefaultProjectID, "STACKIT_REGION=eu01", "STACKIT_SERVICE_ACCOUNT_KEY_PATH=" + path}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: append([]string{"validate", "-f", "-", "--online"}, row.args...), env: append(row.env, env...), stdin: class}.run(t)
 			got.expect(t, 1, "Secret default/credentials is not given", "machine type c2i.3 is not there")
 		})

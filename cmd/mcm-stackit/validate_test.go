@@ -18,6 +18,7 @@ func TestValidateManyErrors(t *testing.T) {
 		"validate-bad.txt": nil, "validate-bad.json": {"-o", "json"}, "validate-bad.yaml": {"-o", "yaml"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: append([]string{"validate", "-f", "testdata/validate/bad.yaml"}, args...)}.run(t)
 			if got.code != 1 {
 				t.Errorf("exit code %d, want 1", got.code)
@@ -55,6 +56,7 @@ func TestValidateNothingWrong(t *testing.T) {
 			strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(strings.TrimSpace(text), "---"), "\n---\n", "\n- "), "\n", "\n  "), "nothing is wrong."},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			stdin := row.stdin
 			if name == "a List" {
 				stdin = strings.ReplaceAll(stdin, "\n  - ", "\n- ")
@@ -172,6 +174,7 @@ func TestValidateNothingToCheck(t *testing.T) {
 		"only null objects": {[]string{"-f", "-"}, "apiVersion: v1\nkind: List\nitems: [null]\n", "there is no MachineClass"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: append([]string{"validate"}, row.args...), stdin: row.stdin}.run(t)
 			if got.code != 2 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 				t.Errorf("got %+v, want exit code 2 and %q", got, row.says)
@@ -185,6 +188,7 @@ func TestValidateShowEffective(t *testing.T) {
 	text := manifests(t, cloud, goodClass, goodClass+strings.Replace(goodClass, "name: worker", "name: second", 1))
 	for name, args := range map[string][]string{"validate-effective.yaml": nil, "validate-effective.json": {"-o", "json"}} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: append([]string{"validate", "-f", "-", "--show-effective"}, args...), env: env, stdin: text}.run(t)
 			got.expect(t, 0)
 			expectGolden(t, name, got.stdout)
@@ -204,6 +208,7 @@ func TestValidateWrongUsage(t *testing.T) {
 		"file without -f":         {[]string{"samples"}, `unknown command "samples"`},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			got := invocation{args: append([]string{"validate"}, row.args...)}.run(t)
 			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 				t.Errorf("got %+v, want exit code 64 and %q", got, row.says)
@@ -231,6 +236,7 @@ func TestValidateExamples(t *testing.T) {
 			continue
 		}
 		t.Run(line, func(t *testing.T) {
+			t.Parallel()
 			command := exec.CommandContext(t.Context(), "sh", "-c", line)
 			command.Dir = folder
 			command.Env = append([]string{asCommand + "=1", "HOME=" + folder, "KUBECONFIG=" + filepath.Join(folder, "none"), "PATH=" + folder + ":" + os.Getenv("PATH")}, env...)

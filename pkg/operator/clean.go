@@ -88,7 +88,13 @@ func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Clea
 	if err != nil {
 		return nil, err
 	}
+	seen := map[string]bool{}
 	for _, account := range accounts {
+		place := account.Session.ProjectID + " " + account.Region
+		if seen[place] { // with another key
+			continue
+		}
+		seen[place] = true
 		confirmed, err := o.carriedIn(ctx, account, classes)
 		if err != nil {
 			return nil, err

@@ -137,8 +137,8 @@ func compareServers(a, b *serverView) int {
 	}
 	return cmp.Or(
 		cmp.Compare(last(!a.byID), last(!b.byID)),
-		cmp.Compare(last(a.Server.IsDeleting()), last(b.Server.IsDeleting())),
-		cmp.Compare(last(!a.Server.IsActive()), last(!b.Server.IsActive())),
+		cmp.Compare(last(a.IsDeleting()), last(b.IsDeleting())),
+		cmp.Compare(last(!a.IsActive()), last(!b.IsActive())),
 		a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
 }
 
@@ -212,7 +212,7 @@ func (m *machineView) server() *serverView {
 // hasServer says whether the Machine's server is there, and not being deleted.
 func (m *machineView) hasServer() bool {
 	server := m.server()
-	return server != nil && !server.Server.IsDeleting()
+	return server != nil && !server.IsDeleting()
 }
 
 // inCreation says whether the manager is still creating the Machine's server, or has done so

@@ -55,7 +55,7 @@ func (s *sight) strangerNotes(v *serverView, classDeleted bool) []Note {
 	switch {
 	case !isManaged(v.Server):
 		return []Note{{Kind: NoteUnmanaged, Reason: fmt.Sprintf("it lacks one of the labels %s and %s", provider.StackitMachineLabel, provider.StackitMachineClassLabel)}}
-	case v.Server.IsDeleting():
+	case v.IsDeleting():
 		return nil
 	case !s.isOwnCluster(v.Server):
 		return s.otherClusterNotes(v)
@@ -138,7 +138,7 @@ func duplicateNotes(v *serverView) []Note {
 	first := machine.servers[0]
 	reason := ""
 	switch {
-	case v.byID, v.Server.IsDeleting():
+	case v.byID, v.IsDeleting():
 	case machine.Spec.ProviderID != "":
 		reason = fmt.Sprintf("the server of Machine %s/%s is %s", machine.Namespace, machine.Name, lastSegment(machine.Spec.ProviderID))
 	case first != v:

@@ -17,7 +17,7 @@ import (
 const (
 	remedyOrphan       = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"
 	remedyLostClass    = "create the class again: the manager and the driver cannot work without it"
-	remedyOrphanNoOne  = "nobody deletes it: create the class again, or delete the server by hand"
+	remedyOrphanNoOne  = "nobody else deletes it: mcm-stackit clean does"
 	remedyNoServer     = "delete the Machine: its MachineSet makes another one"
 	remedyLabel        = "restore the label if the server belongs to the Machine"
 	remedyClusterLabel = "set a label whose key ends in /cluster in providerSpec.labels, and on the server if it is this cluster's"

@@ -126,7 +126,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Entry("a class whose Secret is gone", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "gone", nil)
-		}, nil, operator.ExitUnknown, "the Secret "+"default/gone is not there"),
+		}, nil, operator.ExitUnknown, "Secret default/gone is not there"),
 		Entry("a list of servers that fails", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})

@@ -73,7 +73,8 @@ func stay(ctx context.Context, env *localenv.Env, v *view, sidecar string) error
 		return err
 	}
 	defer leave()
-	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)), env.CloudURL())
+	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)),
+		env.CloudURL(), env.CloudURL(), env.CloudURL())
 	if sidecar == noSidecar {
 		v.say(withoutSidecar)
 	}
@@ -109,6 +110,11 @@ Try:
     -p '{"spec":{"template":{"spec":{"class":{"name":"stackit-worker"}}}}}'
   kubectl delete machine --all
   curl -s %s/admin/state
+
+With the operator's command (make mcm-stackit):
+  export STACKIT_API_ENDPOINT=%s STACKIT_TOKEN_BASEURL=%s/token
+  bin/mcm-stackit list machines
+  bin/mcm-stackit doctor
 
 Ctrl-C stops everything.`
 

@@ -38,9 +38,9 @@ var mutants = []mutant{
 	{"wait settle after a POST before the next", []edit{{ledger, "ended.Add(e.settle); settled.After", "ended; settled.After"}}},
 	{"wait settle after a predecessor may have POSTed", []edit{{providers, "return since.Add(*p.settle)", "return time.Time{}"}}},
 	{"check that a server is ours before touching it", []edit{{ownership, ownedFunc, ownedFunc + "\tif server != nil {\n\t\treturn nil\n\t}\n"}}},
-	{"403 is never gone", []edit{{errorsGo, "api.StatusCode == http.StatusNotFound && api.Message", "(api.StatusCode == http.StatusNotFound || api.StatusCode == http.StatusForbidden) && api.Message"}}},
-	{"a 404 of a gateway is not the API's", []edit{{errorsGo, `api.Message != "" && !aboutProject`, `!aboutProject`}}},
-	{"a 404 about the project is not about a server", []edit{{errorsGo, ` && !aboutProject.MatchString(api.Message)
+	{"403 is never gone", []edit{{errorsGo, "e.StatusCode == http.StatusNotFound && e.Message", "(e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusForbidden) && e.Message"}}},
+	{"a 404 of a gateway is not the API's", []edit{{errorsGo, `e.Message != "" && !aboutProject`, `!aboutProject`}}},
+	{"a 404 about the project is not about a server", []edit{{errorsGo, ` && !aboutProject.MatchString(e.Message)
 }`, "\n}"}}},
 	{"never send a POST again that may have been accepted", []edit{{retry, "return method != http.MethodPost || isDialError(err)", "return true"}}},
 	{"never send a POST again that a gateway gave up", []edit{{retry, "return method != http.MethodPost\n", "return true\n"}}},

@@ -112,6 +112,11 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 	@ln -sf mcm-stackit $(BIN)/kubectl-mcm_stackit
 	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
 
+# Not for a release, whose archives are elsewhere: kubectl krew install --manifest=… --archive=…
+.PHONY: krew
+krew: ## Build archives and manifest of mcm-stackit for krew: make krew VERSION=v1.2.3.
+	@$(GO) run ./hack/krew --version "$(VERSION)" && ls $(BIN)/krew
+
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug
 build-debug: $(BIN)/dlv

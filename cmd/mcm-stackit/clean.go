@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -14,11 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
-	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -49,8 +47,9 @@ It needs the cluster with the Machines, and refuses unless a MachineClass there 
 same label in the same project: else it may be the wrong cluster. Where the classes are
 deleted already, name the credentials; then the cluster's name must be typed on a terminal.
 
-Exit codes: 0 nothing is left to delete, 1 a server could not be deleted or is left alone
-although it was named, 2 it could not be told what is an orphan, 64 wrong usage.`,
+Exit codes: 0 nothing is left to delete, or --dry-run; 1 a server could not be deleted, is
+left alone although it was named, or the answer was no; 2 it could not be told what is an
+orphan; 64 wrong usage.`,
 		Example: `  # What would be deleted
   mcm-stackit clean --cluster kubernetes.io/cluster=shoot--demo--laptop --dry-run
 
@@ -67,7 +66,7 @@ although it was named, 2 it could not be told what is an orphan, 64 wrong usage.
 	flags.StringVar(&cluster, "cluster", "", "label of the cluster, as key=value; the key ends in /cluster. Required")
 	flags.DurationVar(&c.clean.OlderThan, "older-than", defaultOlderThan, "least age of a server that is deleted")
 	flags.StringSliceVar(&c.clean.Namespaces, "namespaces", nil,
-		"namespaces whose MachineClasses and Machines are read; a server that a Machine elsewhere names would pass for an orphan (default: all)")
+		"namespaces whose MachineClasses and Machines are read where you may not read those of all; the cluster's name must be typed then")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "show what would be deleted, and end")
 	flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
 	c.output.addTo(command, formatJSON, formatYAML)
@@ -75,12 +74,9 @@ although it was named, 2 it could not be told what is an orphan, 64 wrong usage.
 }
 
 func (c *cleaning) readArguments(cluster string, servers []string) error {
-	key, value, ok := strings.Cut(cluster, "=")
-	if !ok || value == "" || !provider.IsClusterLabel(key) {
-		return wrongUsage("--cluster must be one label as key=value, of which the key ends in /cluster, such as kubernetes.io/cluster=shoot--demo--laptop")
-	}
-	if errs := validation.ValidateLabels(map[string]string{key: value}, field.NewPath("--cluster")); len(errs) > 0 {
-		return wrongUsage("%v", errs.ToAggregate())
+	key, value, err := operator.ParseClusterLabel(cluster)
+	if err != nil {
+		return wrongUsage("--cluster: %v", err)
 	}
 	if c.clean.OlderThan < 0 {
 		return wrongUsage("--older-than must not be negative")
@@ -116,7 +112,8 @@ func (c *cleaning) run(ctx context.Context) error {
 	result := cleaned{Cleanup: plan, Deletions: []operator.Deletion{}}
 	if len(plan.Orphans) > 0 && !c.dryRun {
 		if err := c.confirm(ctx, plan); err != nil {
-			return err
+			_, failed := c.printAs(c.output, result)
+			return errors.Join(err, failed)
 		}
 		plan.Delete(ctx, func(deletion operator.Deletion) {
 			c.report(deletion)
@@ -141,8 +138,11 @@ func (c *cleaning) verdictOf(result cleaned) error {
 
 // show says what would be deleted, and what is left alone.
 func (c *cleaning) show(plan *operator.Cleanup) {
-	if c.output.value == "" && len(plan.Orphans) > 0 {
+	if len(plan.Orphans) > 0 {
 		c.table(plan.Orphans)
+		for _, doubt := range plan.Doubts {
+			c.say("Mind: %s.", doubt)
+		}
 	}
 	owned := 0
 	for _, kept := range plan.Kept {
@@ -153,23 +153,28 @@ func (c *cleaning) show(plan *operator.Cleanup) {
 		default:
 			c.say("Server %s %s is left alone: %s.", kept.ID, kept.Name, kept.Reason)
 			if kept.Remedy != "" {
-				c.say("  What deletes it with its Machine: %s", kept.Remedy)
+				c.say("  To delete it with its Machine: %s", kept.Remedy)
 			}
 		}
 	}
 	if owned > 0 {
-		c.say("Servers that Machines name and that stay: %d. What deletes one with its Machine: kubectl -n NAMESPACE delete machine NAME", owned)
+		c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine: kubectl -n NAMESPACE delete machine NAME", owned)
 	}
 	if len(plan.Orphans) == 0 {
 		c.say("There is nothing to delete.")
 	}
 }
 
+// table shows the orphans: beside the data, if that is JSON or YAML.
 func (c *cleaning) table(orphans []operator.Orphan) {
-	writer := tabwriter.NewWriter(c.streams.Out, 0, 0, 3, ' ', 0)
+	out := c.streams.Out
+	if c.output.value != "" {
+		out = c.streams.ErrOut
+	}
+	writer := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	_, _ = fmt.Fprintln(writer, "CLASS\tMACHINE\tSERVER\tSTATE\tAGE\tPROJECT\tREGION")
 	for _, orphan := range orphans {
-		age := duration.HumanDuration(clock.RealClock{}.Since(orphan.CreatedAt))
+		age := duration.HumanDuration(c.clock.Since(orphan.CreatedAt))
 		_, _ = fmt.Fprintln(writer, strings.Join([]string{
 			orphan.Class, orphan.Machine, orphan.ID, orphan.State, age, orphan.ProjectID, orphan.Region,
 		}, "\t"))
@@ -180,12 +185,10 @@ func (c *cleaning) table(orphans []operator.Orphan) {
 // confirm asks whether to delete. Where only the user can know that this is the right
 // cluster, they must type its name: --yes is not enough.
 func (c *cleaning) confirm(ctx context.Context, plan *operator.Cleanup) error {
-	question, want := fmt.Sprintf("Delete these %d servers? Type yes: ", len(plan.Orphans)), "yes"
+	question, want := fmt.Sprintf("Servers to delete: %d. Type yes to delete them: ", len(plan.Orphans)), "yes"
 	switch {
-	case plan.Unconfirmed:
-		c.say("No MachineClass of the cluster with the Machines carries %s=%s in this project. If this is the wrong cluster, these servers may be in use.",
-			c.clean.ClusterKey, c.clean.ClusterValue)
-		question, want = fmt.Sprintf("Type the cluster's name, %s, to delete these %d servers: ", c.clean.ClusterValue, len(plan.Orphans)), c.clean.ClusterValue
+	case len(plan.Doubts) > 0:
+		question, want = fmt.Sprintf("Servers to delete: %d. Type the cluster's name, %s, to delete them: ", len(plan.Orphans), c.clean.ClusterValue), c.clean.ClusterValue
 		if !isTerminal(c.streams.In) {
 			return wrongUsage("the cluster's name must be typed on a terminal, and standard input is none; --yes is not enough here")
 		}

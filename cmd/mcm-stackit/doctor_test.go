@@ -178,8 +178,8 @@ func TestDoctorFindsInTheCloud(t *testing.T) {
 	}{
 		"a key that expired": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(-1) }, 1,
 			[]string{"WRONG    service-account key: key <key> of <mail>, created <date>, expired at <date> UTC", "make a new key"}},
-		"a key that expires soon": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(9.5) }, 1,
-			[]string{"WRONG    service-account key: key <key> of <mail>, created <date>, expires at <date> UTC, in 9 days"}},
+		"a key that expires soon": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(9.5) }, 0,
+			[]string{"HINT     service-account key: key <key> of <mail>, created <date>, expires at <date> UTC, in 9 days"}},
 		"a key that is valid for long": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) }, 0,
 			[]string{"FINE     service-account key: key <key> of <mail>, created <date>, valid until <date> UTC"}},
 		"an inactive key": {func(_ *testing.T, s *sick) { s.key["active"] = false }, 1,

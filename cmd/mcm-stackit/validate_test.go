@@ -134,7 +134,7 @@ func TestValidateFindings(t *testing.T) {
 
 		"two documents with one key twice": {[]string{"provider: stackit", "provider: stackit\nprovider: stackit"}, 1, []string{"-:15:1: manifest: this key is there twice"}},
 		"no YAML":                          {[]string{"provider: stackit", "provider: a: b"}, 1, []string{"-:14:1: manifest: is not YAML: "}},
-		"control characters":               {[]string{"name: single}", `name: "sin\e[31mgle\n"}`}, 1, []string{`Machine default/sin [31mgle : metadata.name: is "sin\x1b[31mgle\n"`}},
+		"control characters":               {[]string{"name: single}", `name: "sin\e[31mgle\n"}`}, 1, []string{`Machine default/sin?[31mgle: metadata.name: is "sin\x1b[31mgle\n"`}},
 		"a very long value":                {[]string{"machineType: c2i.2", "machineType: " + strings.Repeat("-", 100_000)}, 1, []string{`providerSpec.machineType: is "` + strings.Repeat("-", 80) + `..."; must be`}},
 	} {
 		t.Run(name, func(t *testing.T) {

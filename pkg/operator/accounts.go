@@ -140,7 +140,7 @@ func (o *Operator) namedSecret(ctx context.Context) (*corev1.Secret, string, err
 	case len(given) == 1:
 		secret, err := given[0].secret()
 		return secret, fmt.Sprintf("Secret %s/%s of %s", given[0].Namespace, given[0].Name, given[0].file), err
-	case len(given) > 1:
+	case len(given) > 1 && o.Control == nil:
 		return nil, "", errors.New("the files have several Secrets: name the one with the credentials with --secret")
 	default:
 		secret, origin := o.secretOfEnvironment()

@@ -9,9 +9,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -24,7 +26,8 @@ type CleanOptions struct {
 	ClusterKey, ClusterValue string
 	// OlderThan is the least age of a server that is deleted.
 	OlderThan time.Duration
-	// Namespaces are those whose MachineClasses and Machines are read; none means all.
+	// Namespaces are those whose MachineClasses and Machines are read where the user may not
+	// read all.
 	Namespaces []string
 	// ServerIDs are the only servers that may be deleted; none means all that are orphans.
 	ServerIDs []string
@@ -43,6 +46,8 @@ type Orphan struct {
 	Region    string    `json:"region"`
 
 	account *Account
+	// clusterLabels are all of the server's: the driver compares them once more.
+	clusterLabels map[string]string
 }
 
 // Kept is a server of the cluster that is left alone.
@@ -59,13 +64,15 @@ type Kept struct {
 type Cleanup struct {
 	Orphans []Orphan `json:"orphans"`
 	Kept    []Kept   `json:"kept"`
-	// Unconfirmed says that no MachineClass of the control cluster carries the label in the
-	// servers' project: this may be the wrong cluster, so only the user can know. Delete
-	// must not be called before the user has typed the cluster's name.
-	Unconfirmed bool `json:"unconfirmed"`
+	// Doubts say why servers that are in use could be among the orphans, so that only the
+	// user can know: Delete must not be called then before the user has typed the cluster's
+	// name.
+	Doubts []string `json:"doubts"`
 
 	operator *Operator
 	options  CleanOptions
+	// namespaces are those that are read; none means all.
+	namespaces []string
 }
 
 // PlanCleanup finds the orphans of one cluster. It changes nothing. It fails if anything
@@ -75,8 +82,11 @@ func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Clea
 	if o.Control == nil {
 		return nil, errors.New("the cluster with the Machines must be asked, and there is none")
 	}
-	plan := &Cleanup{operator: o, options: options, Orphans: []Orphan{}, Kept: []Kept{}}
-	classes, err := o.classesOf(ctx, options)
+	plan := &Cleanup{operator: o, options: options, Orphans: []Orphan{}, Kept: []Kept{}, Doubts: []string{}}
+	if err := plan.chooseNamespaces(ctx); err != nil {
+		return nil, err
+	}
+	classes, err := plan.classes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +94,7 @@ func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Clea
 	if err != nil {
 		return nil, err
 	}
-	machines, err := o.machines(ctx, options.Namespaces...)
+	machines, err := o.machines(ctx, plan.namespaces...)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +109,10 @@ func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Clea
 		if err != nil {
 			return nil, err
 		}
-		plan.Unconfirmed = plan.Unconfirmed || !confirmed
+		if !confirmed {
+			plan.Doubts = append(plan.Doubts, fmt.Sprintf("no MachineClass of the cluster with the Machines carries %s in project %s and region %s: this may be the wrong cluster",
+				options.label(), account.Session.ProjectID, account.Region))
+		}
 		if err := plan.sort(ctx, account, machines); err != nil {
 			return nil, err
 		}
@@ -119,30 +132,44 @@ func (c CleanOptions) labels() map[string]string {
 	return map[string]string{c.ClusterKey: c.ClusterValue}
 }
 
-// classesOf returns the MachineClasses that carry the cluster's label. A class whose labels
+// chooseNamespaces asks for the Machines of all namespaces; where that is forbidden, those
+// named must do, and a Machine elsewhere cannot be seen.
+func (c *Cleanup) chooseNamespaces(ctx context.Context) error {
+	err := c.operator.Control.List(ctx, &v1alpha1.MachineList{}, client.Limit(1))
+	switch {
+	case err == nil:
+		return nil
+	case !apierrors.IsForbidden(err):
+		return fmt.Errorf("listing Machines: %w", err)
+	case len(c.options.Namespaces) == 0:
+		return fmt.Errorf("%w; name the namespaces that have this cluster's Machines with --namespaces", err)
+	}
+	c.namespaces = c.options.Namespaces
+	c.Doubts = append(c.Doubts, fmt.Sprintf("only the Machines of %s can be read: a server that a Machine elsewhere names would pass for an orphan",
+		strings.Join(c.namespaces, ", ")))
+	return nil
+}
+
+// classes returns the MachineClasses that carry the cluster's label. A class whose labels
 // cannot be read might be one of them: it is an error.
-func (o *Operator) classesOf(ctx context.Context, options CleanOptions) ([]*v1alpha1.MachineClass, error) {
-	namespaces := options.Namespaces
+func (c *Cleanup) classes(ctx context.Context) ([]*v1alpha1.MachineClass, error) {
+	namespaces := c.namespaces
 	if len(namespaces) == 0 {
 		namespaces = []string{""}
 	}
 	var found []*v1alpha1.MachineClass
 	for _, namespace := range namespaces {
-		var list v1alpha1.MachineClassList
-		if err := o.Control.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-			return nil, fmt.Errorf("listing MachineClasses: %w", err)
+		classes, err := c.operator.classes(ctx, namespace)
+		if err != nil {
+			return nil, err
 		}
-		for i := range list.Items {
-			class := &list.Items[i]
-			if class.Provider != "" && class.Provider != provider.StackitProviderName {
-				continue
-			}
-			in := provider.Inspect(class, nil)
-			if in.ClusterUnknown {
+		for _, class := range classes {
+			switch {
+			case isForeign(class.MachineClass):
+			case class.inputs.ClusterUnknown:
 				return nil, fmt.Errorf("MachineClass %s/%s: its providerSpec.labels cannot be read, it might be one of the cluster's: repair it first", class.Namespace, class.Name)
-			}
-			if in.ClusterLabels[options.ClusterKey] == options.ClusterValue {
-				found = append(found, class)
+			case class.inputs.ClusterLabels[c.options.ClusterKey] == c.options.ClusterValue:
+				found = append(found, class.MachineClass)
 			}
 		}
 	}
@@ -167,10 +194,12 @@ func (o *Operator) accountsToClean(ctx context.Context, classes []*v1alpha1.Mach
 }
 
 // carriedIn says whether one of the classes is of the account's project and region, by its
-// own Secret: what the command line says of credentials would make every class fit.
+// own Secret in the cluster: what the command line says of credentials, and Secrets in
+// files, would make every class fit.
 func (o *Operator) carriedIn(ctx context.Context, account *Account, classes []*v1alpha1.MachineClass) (bool, error) {
+	cluster := &Operator{Control: o.Control}
 	for _, class := range classes {
-		secret, err := o.secretOf(ctx, class)
+		secret, err := cluster.secretOf(ctx, class)
 		if err != nil {
 			return false, fmt.Errorf("MachineClass %s/%s: %w", class.Namespace, class.Name, err)
 		}
@@ -198,34 +227,55 @@ func (c *Cleanup) sort(ctx context.Context, account *Account, machines []v1alpha
 		if server.Labels[c.options.ClusterKey] != c.options.ClusterValue {
 			continue // the API's selection is not relied on
 		}
-		if kept := c.keeps(account, server, machines); kept != nil {
+		if kept := c.keeps(server, machines); kept != nil {
 			c.Kept = append(c.Kept, *kept)
 			continue
 		}
 		c.Orphans = append(c.Orphans, Orphan{
 			ID: server.ID, Name: server.Name, State: server.Status, CreatedAt: server.CreatedAt,
 			Class: server.Labels[provider.StackitMachineClassLabel], Machine: server.Labels[provider.StackitMachineLabel],
-			ProjectID: account.Session.ProjectID, Region: account.Region, account: account,
+			ProjectID: account.Session.ProjectID, Region: account.Region, account: account, clusterLabels: clusterLabels(server.Labels),
 		})
 	}
 	return nil
 }
 
+// byMachine says that a Machine names the server.
+func (k *Kept) byMachine(machine *v1alpha1.Machine) {
+	k.Reason = fmt.Sprintf("Machine %s/%s names it", machine.Namespace, machine.Name)
+	if ids := idsIn(machine.Spec.ProviderID); len(ids) > 0 && !slices.Contains(ids, k.ID) {
+		k.Reason = fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
+			machine.Namespace, machine.Name, ids[len(ids)-1], remedyOrphan)
+		return
+	}
+	k.Remedy = fmt.Sprintf("kubectl -n %s delete machine %s", machine.Namespace, machine.Name)
+}
+
+// inAnotherCluster says whether a server carries a cluster label of another value. Gardener
+// writes one under two keys.
+func (c *Cleanup) inAnotherCluster(server *provider.Server) bool {
+	for _, value := range clusterLabels(server.Labels) {
+		if value != c.options.ClusterValue {
+			return true
+		}
+	}
+	return false
+}
+
 // keeps returns why a server must not be deleted; nil if it may.
-func (c *Cleanup) keeps(account *Account, server *provider.Server, machines []v1alpha1.Machine) *Kept {
+func (c *Cleanup) keeps(server *provider.Server, machines []v1alpha1.Machine) *Kept {
 	kept := &Kept{ID: server.ID, Name: server.Name}
 	machine, class := server.Labels[provider.StackitMachineLabel], server.Labels[provider.StackitMachineClassLabel]
-	owner := slices.IndexFunc(machines, func(m v1alpha1.Machine) bool { return names(&m, server, account.Session.ProjectID) })
+	owner := slices.IndexFunc(machines, func(m v1alpha1.Machine) bool { return names(&m, server) })
 	switch {
 	case owner >= 0:
-		kept.Reason = fmt.Sprintf("Machine %s/%s names it", machines[owner].Namespace, machines[owner].Name)
-		kept.Remedy = fmt.Sprintf("kubectl -n %s delete machine %s", machines[owner].Namespace, machines[owner].Name)
+		kept.byMachine(&machines[owner])
 	case len(c.options.ServerIDs) > 0 && !slices.Contains(c.options.ServerIDs, server.ID):
 		kept.Reason = "it is not among those named"
 	case machine == "" || class == "":
 		kept.Reason = fmt.Sprintf("it lacks the label %s or %s: it is not the manager's", provider.StackitMachineLabel, provider.StackitMachineClassLabel)
-	case provider.CheckOwned(machine, class, c.options.labels(), server, true) != nil:
-		kept.Reason = "its labels name another cluster, too"
+	case c.inAnotherCluster(server):
+		kept.Reason = "it carries the label of another cluster, too: " + clusterText(clusterLabels(server.Labels))
 	case server.IsDeleting():
 		kept.Reason = "it is being deleted"
 	case server.CreatedAt.IsZero():

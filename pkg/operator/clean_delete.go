@@ -61,17 +61,22 @@ func (c *Cleanup) Delete(ctx context.Context, report func(Deletion)) {
 }
 
 func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orphan) error {
+	err := c.stillOrphan(ctx, orphan)
 	if ctx.Err() != nil {
 		return errors.New("not begun: it was interrupted")
 	}
-	if err := c.stillOrphan(ctx, orphan); err != nil {
+	if err != nil {
 		return err
 	}
 	request, err := c.request(orphan)
 	if err != nil {
 		return err
 	}
-	if _, err = driver.DeleteMachine(ctx, request); err != nil {
+	_, err = driver.DeleteMachine(ctx, request)
+	if err != nil && ctx.Err() != nil {
+		return errors.New("interrupted: its deletion may have been requested")
+	}
+	if err != nil {
 		decoded, _ := status.FromError(err)
 		return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
 	}
@@ -80,7 +85,7 @@ func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orph
 
 // stillOrphan reads the Machines and the server again.
 func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
-	machines, err := c.operator.machines(ctx, c.options.Namespaces...)
+	machines, err := c.operator.machines(ctx, c.namespaces...)
 	if err != nil {
 		return err
 	}
@@ -98,7 +103,8 @@ func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
 	if server.Labels[c.options.ClusterKey] != c.options.ClusterValue {
 		return fmt.Errorf("left alone: its label is not %s any more", c.options.label())
 	}
-	if kept := c.keeps(orphan.account, server, machines); kept != nil {
+	orphan.clusterLabels = clusterLabels(server.Labels)
+	if kept := c.keeps(server, machines); kept != nil {
 		return fmt.Errorf("left alone: %s", kept.Reason)
 	}
 	return nil
@@ -108,7 +114,7 @@ func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
 // name and ProviderID are set. The class may be gone, so one is made of what the server's
 // labels say.
 func (c *Cleanup) request(orphan *Orphan) (*driver.DeleteMachineRequest, error) {
-	spec, err := json.Marshal(apis.ProviderSpec{Region: orphan.Region, Labels: c.options.labels()})
+	spec, err := json.Marshal(apis.ProviderSpec{Region: orphan.Region, Labels: orphan.clusterLabels})
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func (d *Doctor) unread(subject string, err error) {
 	if apierrors.IsForbidden(err) {
 		remedy = "log in as somebody who may do that, or ask for the right"
 	}
-	d.unknown(subject, "cannot be read: "+oneLine(err.Error()), remedy)
+	d.unknown(subject, "cannot be read: "+OneLine(err.Error()), remedy)
 }
 
 // isUnread says whether an error means that something could not be looked at, and not that

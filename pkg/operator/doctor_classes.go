@@ -13,12 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
-
-// userDataKey must be in a class's Secrets, or the manager never calls the driver for a
-// creation (v0.62.1 userdata.go:42).
-const userDataKey = "userData"
 
 // inspectedClass is a class of this provider's with readable Secrets.
 type inspectedClass struct {
@@ -78,9 +75,10 @@ func (d *Doctor) examineClass(ctx context.Context, class *v1alpha1.MachineClass)
 		return
 	}
 	before := len(d.findings)
-	if _, ok := secret.Data[userDataKey]; !ok {
+	// Without it the manager never calls the driver for a creation (v0.62.1 userdata.go:42).
+	if _, ok := secret.Data[apis.SecretUserData]; !ok {
 		d.wrong(subject, fmt.Sprintf("the key %s is missing in %s: machine-controller-manager does not call the driver, and new Machines stay without a status",
-			userDataKey, strings.Join(names, " and ")), "add the key "+userDataKey+" with the cloud-init; it may be empty")
+			apis.SecretUserData, strings.Join(names, " and ")), "add the key "+apis.SecretUserData+" with the cloud-init; it may be empty")
 	}
 	inputs := provider.Inspect(class, secret)
 	d.classes = append(d.classes, inspectedClass{class, inputs})
@@ -90,7 +88,7 @@ func (d *Doctor) examineClass(ctx context.Context, class *v1alpha1.MachineClass)
 			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, with a value for this cluster alone, and roll to it; never add it to a class that has machines")
 	}
 	if len(d.findings) == before && !d.unusable[class.Name] {
-		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s", userDataKey, strings.Join(names, " and ")))
+		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s", apis.SecretUserData, strings.Join(names, " and ")))
 	}
 }
 
@@ -99,7 +97,7 @@ func (d *Doctor) reportSecret(class *v1alpha1.MachineClass, err error) {
 	switch {
 	case d.unusable[class.Name]:
 	case errors.Is(err, ErrNoSecret):
-		d.wrong(classSubject(class), oneLine(err.Error()), "make the Secret, or correct the reference to it")
+		d.wrong(classSubject(class), OneLine(err.Error()), "make the Secret, or correct the reference to it")
 	default:
 		d.unread(classSubject(class), err)
 	}
@@ -111,9 +109,9 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 	var secret, spec []string
 	for _, err := range inputs.Errors {
 		if strings.HasPrefix(err.Field, "secret") {
-			secret = append(secret, oneLine(err.Error()))
+			secret = append(secret, OneLine(err.Error()))
 		} else {
-			spec = append(spec, oneLine(err.Error()))
+			spec = append(spec, OneLine(err.Error()))
 		}
 	}
 	if len(spec) > 0 {
@@ -128,6 +126,6 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 	}
 	_, err := d.Sessions.Session(spi.Credentials{ProjectID: inputs.Secret.ProjectID, ServiceAccountKey: inputs.Secret.ServiceAccountKey})
 	if err != nil {
-		d.wrong(subject, oneLine(err.Error()), "make a new key of the service account, and put its JSON into the Secret")
+		d.wrong(subject, OneLine(err.Error()), "make a new key of the service account, and put its JSON into the Secret")
 	}
 }

@@ -77,7 +77,7 @@ func (d *Doctor) reportCredentials(problem error) {
 		subject = "service-account key"
 	}
 	if errors.Is(problem, ErrNoCredentials) {
-		d.unknown(subject, oneLine(problem.Error()), "")
+		d.unknown(subject, OneLine(problem.Error()), "")
 		return
 	}
 	if d.isUnread(problem) {
@@ -88,7 +88,7 @@ func (d *Doctor) reportCredentials(problem error) {
 	if errors.As(problem, &key) {
 		remedy = "make a new key of the service account, and put its JSON into the Secret"
 	}
-	d.wrong(subject, oneLine(problem.Error()), remedy)
+	d.wrong(subject, OneLine(problem.Error()), remedy)
 }
 
 // examineKey says what the service-account key tells of itself.
@@ -118,7 +118,7 @@ func (p *patient) examineKey() {
 	case left <= 0:
 		p.wrong(subject, strings.Join(append(found, "expired at "+expires+" UTC"), ", "), renew)
 	case left < keyExpiresSoon:
-		p.wrong(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, count(int(left/(24*time.Hour)), "day"))), ", "), renew)
+		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, count(int(left/(24*time.Hour)), "day"))), ", "), renew)
 	default:
 		p.fine(subject, strings.Join(append(found, "valid until "+expires+" UTC"), ", "))
 	}
@@ -190,10 +190,10 @@ func (p *patient) examineToken(err error) (granted bool) {
 	failure := tokenFailure(err)
 	switch {
 	case failure != nil && failure.Refused:
-		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, oneLine(failure.Error())),
+		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, OneLine(failure.Error())),
 			"make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock")
 	case failure != nil && !failure.Date.IsZero():
-		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, oneLine(failure.Error())),
+		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, OneLine(failure.Error())),
 			"try again later; if it stays, check that "+spi.EnvTokenURL+" is the whole URL of the token endpoint")
 	case failure != nil:
 		found, remedy := explainNoAnswer(err, endpoint)

@@ -155,7 +155,7 @@ func (d *Doctor) examineEnvironment(container *corev1.Container) {
 	})
 	switch {
 	case err != nil:
-		d.wrong(subject, "the sidecar ends at its start: "+oneLine(err.Error()), "correct env in the Deployment")
+		d.wrong(subject, "the sidecar ends at its start: "+OneLine(err.Error()), "correct env in the Deployment")
 	case config != d.Config:
 		d.hint(subject, fmt.Sprintf("differs from this command's: there %s, here %s", describeConfig(config), describeConfig(d.Config)),
 			"set the same variables for this command, or what it says of the cloud is not what the sidecar sees")

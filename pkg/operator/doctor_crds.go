@@ -23,7 +23,7 @@ func (d *Doctor) examineControlPlane(context.Context) {
 	const subject = "control cluster"
 	if d.Control == nil {
 		if d.ControlError != nil {
-			d.unknown(subject, "not looked at: "+oneLine(d.ControlError.Error()), "name a kubeconfig with --kubeconfig; --cloud-only looks at the cloud alone")
+			d.unknown(subject, "not looked at: "+OneLine(d.ControlError.Error()), "name a kubeconfig with --kubeconfig; --cloud-only looks at the cloud alone")
 		}
 		return
 	}

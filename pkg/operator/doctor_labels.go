@@ -124,7 +124,7 @@ func (d *Doctor) findForeignServers(label clusterLabel, classes []v1alpha1.Machi
 		for i := range d.servers[account] {
 			server := &d.servers[account][i]
 			class, hasClass := server.Labels[provider.StackitMachineClassLabel]
-			owned := slices.ContainsFunc(machines, func(machine v1alpha1.Machine) bool { return names(&machine, server, label.projectID) })
+			owned := slices.ContainsFunc(machines, func(machine v1alpha1.Machine) bool { return names(&machine, server) })
 			switch {
 			case server.Labels[label.key] != label.value, owned:
 			case !hasClass || !known.Has(class):

@@ -32,15 +32,15 @@ func explainNoAnswer(err error, url string) (found, remedy string) {
 		return "its certificate is signed by an authority that this computer does not trust" + inTheWay(proxy),
 			"put the CA's certificate into /etc/ssl/certs, or into a folder that SSL_CERT_DIR names; Gardener mounts the CA of a CloudProfile there for the sidecar"
 	case errors.As(err, &name):
-		return "its certificate is for another name: " + oneLine(name.Error()), "correct the host in the URL; or a proxy answers in its place" + inTheWay(proxy)
+		return "its certificate is for another name: " + OneLine(name.Error()), "correct the host in the URL; or a proxy answers in its place" + inTheWay(proxy)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate is not valid now: " + oneLine(invalid.Error()), "check this computer's clock; if it is right, the certificate has to be renewed"
+		return "its certificate is not valid now: " + OneLine(invalid.Error()), "check this computer's clock; if it is right, the certificate has to be renewed"
 	case errors.As(err, &invalid):
-		return "its certificate cannot be used: " + oneLine(invalid.Error()), "the certificate has to be replaced"
+		return "its certificate cannot be used: " + OneLine(invalid.Error()), "the certificate has to be replaced"
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return "it does not speak TLS", "begin the URL with http:// if that is meant, as for a local mock, or correct the port"
 	case errors.As(err, &operation) && operation.Op == "proxyconnect", proxy != "" && strings.Contains(err.Error(), "Proxy Authentication Required"):
-		return fmt.Sprintf("the proxy %s does not let the request pass: %s", proxy, oneLine(err.Error())), "correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY"
+		return fmt.Sprintf("the proxy %s does not let the request pass: %s", proxy, OneLine(err.Error())), "correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY"
 	case errors.As(err, &dns):
 		return fmt.Sprintf("its host %s cannot be found: %s", dns.Name, dns.Err), "correct the host in the URL, or the DNS of this computer"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -48,7 +48,7 @@ func explainNoAnswer(err error, url string) (found, remedy string) {
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return fmt.Sprintf("no answer within %s", readTimeout), "check that firewalls and network policies let connections to it pass" + inTheWay(proxy)
 	default:
-		return "no answer that can be used: " + oneLine(err.Error()), "check that the URL is right, and that no proxy or gateway answers in its place" + inTheWay(proxy)
+		return "no answer that can be used: " + OneLine(err.Error()), "check that the URL is right, and that no proxy or gateway answers in its place" + inTheWay(proxy)
 	}
 }
 

@@ -24,7 +24,7 @@ func (p *patient) examineProject(project *iaas.Project, err error) {
 	case err == nil && project != nil:
 		p.fine(subject, fmt.Sprintf("%s is %s", p.Session.ProjectID, project.Status))
 	case statusOf(err) == http.StatusNotFound:
-		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, oneLine(err.Error())), "correct projectId in the Secret")
+		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, OneLine(err.Error())), "correct projectId in the Secret")
 	default:
 		p.reportRead(apiRead{what: "project", permission: "iaas.project.get"}, subject, err)
 	}
@@ -39,7 +39,7 @@ func (p *patient) examineRegion(ctx context.Context) {
 	const remedy = "correct region in the providerSpec or the Secret; no machine may exist in the old one"
 	switch status := statusOf(got.err); {
 	case status == http.StatusNotFound, status == http.StatusBadRequest:
-		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, oneLine(got.err.Error())), remedy)
+		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, OneLine(got.err.Error())), remedy)
 	case got.err != nil:
 		p.reportRead(apiRead{what: "availability zones"}, subject, got.err)
 	case zones == nil || len(zones.Items) == 0:

@@ -40,7 +40,7 @@ func (d *Doctor) examineTarget(context.Context) {
 			d.Target = nil
 		}
 	case d.Target == nil && d.TargetError != nil:
-		d.unknown(subject, "not looked at: "+oneLine(d.TargetError.Error()), "name its kubeconfig with --target-kubeconfig")
+		d.unknown(subject, "not looked at: "+OneLine(d.TargetError.Error()), "name its kubeconfig with --target-kubeconfig")
 	}
 }
 
@@ -64,7 +64,7 @@ func (d *Doctor) examineTargetRights(ctx context.Context, sidecar *workload, own
 	case errors.Is(err, errNoTarget):
 		return
 	case err != nil:
-		d.unknown(targetSubject, "not looked at: "+oneLine(err.Error()), "compare with kubernetes/target/rbac.yaml")
+		d.unknown(targetSubject, "not looked at: "+OneLine(err.Error()), "compare with kubernetes/target/rbac.yaml")
 	case d.Target == d.Control && login.server != ownCluster:
 		d.unknown(targetSubject, fmt.Sprintf("not looked at: the sidecar's target cluster is another one, %s", login.server),
 			"name a kubeconfig that reaches it with --target-kubeconfig")

@@ -5,15 +5,8 @@ package operator
 
 import (
 	"context"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
-
-	"k8s.io/apimachinery/pkg/util/validation/field"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
 // Query says what an Inventory is about. The zero value is about everything.
@@ -32,15 +25,9 @@ type Query struct {
 
 // SetCluster sets the cluster label to what a text of the form key=value says.
 func (q *Query) SetCluster(text string) error {
-	key, value, ok := strings.Cut(text, "=")
-	if !ok || value == "" || !provider.IsClusterLabel(key) {
-		return fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, such as kubernetes.io/cluster=my-cluster", text)
-	}
-	if errs := validation.ValidateLabels(map[string]string{key: value}, field.NewPath("label")); len(errs) > 0 {
-		return fmt.Errorf("%q is no label that a server can have: %w", text, errs.ToAggregate())
-	}
-	q.ClusterKey, q.ClusterValue = key, value
-	return nil
+	var err error
+	q.ClusterKey, q.ClusterValue, err = ParseClusterLabel(text)
+	return err
 }
 
 // Inventory is what exists at one moment: the servers of the accounts, and the Machines and

@@ -88,7 +88,7 @@ func (s *sight) join() {
 			view := &serverView{Server: &at.servers[i], at: at}
 			candidates := slices.Concat(byID[view.ID], byName[view.Labels[provider.StackitMachineLabel]])
 			view.findOwner(slices.DeleteFunc(candidates, func(machine *machineView) bool {
-				return !names(machine.Machine, view.Server, at.project)
+				return !names(machine.Machine, view.Server)
 			}))
 			s.serverViews = append(s.serverViews, view)
 		}
@@ -168,7 +168,7 @@ func (s *sight) indexMachines() (byName, byID map[string][]*machineView) {
 		machine.class = s.classNamed(machine.Namespace, machine.Spec.Class.Name)
 		s.machineViews = append(s.machineViews, machine)
 		byName[machine.Name] = append(byName[machine.Name], machine)
-		if id := lastSegment(machine.Spec.ProviderID); id != "" {
+		for _, id := range idsIn(machine.Spec.ProviderID) {
 			byID[id] = append(byID[id], machine)
 		}
 	}

@@ -97,7 +97,7 @@ func (s *sight) otherClusterNotes(v *serverView) []Note {
 // cluster.
 func (s *sight) isOwnCluster(server *provider.Server) bool {
 	return slices.ContainsFunc(s.classes, func(class *knownClass) bool {
-		return !class.inputs.ClusterUnknown && carries(server.Labels, class.inputs.ClusterLabels)
+		return !isForeign(class.MachineClass) && !class.inputs.ClusterUnknown && carries(server.Labels, class.inputs.ClusterLabels)
 	})
 }
 

@@ -4,12 +4,28 @@
 package operator
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
+
+// ParseClusterLabel reads one cluster label of the form key=value.
+func ParseClusterLabel(text string) (key, value string, err error) {
+	key, value, ok := strings.Cut(text, "=")
+	if !ok || value == "" || !provider.IsClusterLabel(key) {
+		return "", "", fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, such as kubernetes.io/cluster=my-cluster", text)
+	}
+	if errs := validation.ValidateLabels(map[string]string{key: value}, field.NewPath("label")); len(errs) > 0 {
+		return "", "", fmt.Errorf("%q is no label that a server can have: %w", text, errs.ToAggregate())
+	}
+	return key, value, nil
+}
 
 // clusterLabels are those of the labels that name a cluster.
 func clusterLabels(labels map[string]string) map[string]string {

@@ -6,13 +6,15 @@ package operator
 import (
 	"context"
 	"fmt"
+	"regexp"
+	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -47,11 +49,17 @@ func (o *Operator) machines(ctx context.Context, namespaces ...string) ([]v1alph
 	return all, nil
 }
 
-// names says whether a Machine is about a server: by its ProviderID, or by its name on the
-// server's label. A ProviderID that cannot be read names nothing.
-func names(machine *v1alpha1.Machine, server *provider.Server, projectID string) bool {
-	if id, err := providerid.Parse(machine.Spec.ProviderID, projectID); err == nil && id == server.ID {
-		return true
-	}
-	return server.Labels[provider.StackitMachineLabel] == machine.Name
+// names says whether a Machine is about a server: by its ProviderID, of whatever form, or by
+// its name on the server's label.
+func names(machine *v1alpha1.Machine, server *provider.Server) bool {
+	return slices.Contains(idsIn(machine.Spec.ProviderID), server.ID) ||
+		server.Labels[provider.StackitMachineLabel] == machine.Name
+}
+
+var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// idsIn returns the IDs in a ProviderID, among them the server's, also where the driver would
+// refuse the form: who looks for servers that nobody needs must not overlook one.
+func idsIn(providerID string) []string {
+	return uuid.FindAllString(strings.ToLower(providerID), -1)
 }

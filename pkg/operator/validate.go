@@ -137,7 +137,7 @@ type object struct {
 }
 
 func (o *object) subject() string {
-	return oneLine(fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name))
+	return OneLine(fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name))
 }
 
 func (o *object) key() client.ObjectKey {
@@ -147,7 +147,7 @@ func (o *object) key() client.ObjectKey {
 // report adds a finding about an object, unless it was made before.
 func (v *validator) report(on *object, verdict Verdict, is problem) {
 	finding := Finding{
-		Verdict: verdict, Subject: on.subject(), Field: oneLine(is.path), Found: oneLine(is.found), Remedy: oneLine(is.remedy),
+		Verdict: verdict, Subject: on.subject(), Field: OneLine(is.path), Found: OneLine(is.found), Remedy: OneLine(is.remedy),
 	}
 	if on.manifest != nil {
 		finding.Position = on.manifest.Position(is.path)

@@ -131,7 +131,7 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 	if class.Name == "" || v.find(kindClass, client.ObjectKey{Namespace: on.namespace, Name: class.Name}) != nil {
 		return
 	}
-	name := oneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
+	name := OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
 	if v.options.Cluster {
 		v.wrong(on, path+".name", name+" is not there", "create it, or name another class")
 		return

@@ -7,9 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -64,7 +62,7 @@ func (v *validator) gatherManifest(manifest *Manifest) {
 		deployment := &v1alpha1.MachineDeployment{}
 		found.kind, found.value, found.problems = kindDeployment, deployment, decodeStrictly(manifest.JSON, deployment)
 	default:
-		v.result.NotChecked[oneLine(manifest.Kind.Kind)]++
+		v.result.NotChecked[OneLine(manifest.Kind.Kind)]++
 		return
 	}
 	found.value.SetNamespace(manifest.Namespace)
@@ -142,15 +140,5 @@ func quoted(value any) string {
 	if reflect.ValueOf(value).Kind() == reflect.String {
 		return strconv.Quote(text)
 	}
-	return oneLine(text)
-}
-
-// oneLine replaces what a terminal would not show as a character.
-func oneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || slices.Contains([]rune{0x85, 0x2028, 0x2029, 0x9b}, r) {
-			return ' '
-		}
-		return r
-	}, text)
+	return OneLine(text)
 }

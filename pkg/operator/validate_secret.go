@@ -82,7 +82,7 @@ func (v *validator) secretOfReference(ctx context.Context, on *object, path stri
 	secret, err := v.secret(ctx, key)
 	switch {
 	case errors.Is(err, ErrNoSecret):
-		v.wrong(on, path, fmt.Sprintf("Secret %s is not there: machine-controller-manager makes no machines of the class, and their status stays empty", key), "create it")
+		v.wrong(on, path, fmt.Sprintf("Secret %s is not there: what it should hold is missing", key), "create it, or remove the reference")
 		return nil
 	case err != nil:
 		v.unknown(on, path, err.Error(), "")

@@ -28,7 +28,7 @@ func (d *Doctor) examineVersion(subject string, server discovery.ServerVersionIn
 	}
 	info, err := server.ServerVersion()
 	if err != nil {
-		d.unknown(subject, "cannot be reached: "+oneLine(err.Error()), "check the kubeconfig and the network; --cloud-only looks at the cloud alone")
+		d.unknown(subject, "cannot be reached: "+OneLine(err.Error()), "check the kubeconfig and the network; --cloud-only looks at the cloud alone")
 		return false
 	}
 	parsed, err := version.ParseSemantic(info.GitVersion)

@@ -6,9 +6,13 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/creack/pty"
@@ -27,6 +31,7 @@ import (
 )
 
 var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("mcm-stackit-clean-%d.yaml", os.Getpid()))
 	const thisCluster = "--cluster=" + clusterLabel + "=" + clusterName
 	var (
 		env     *localenv.Env
@@ -35,6 +40,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 	)
 
 	BeforeAll(func(ctx SpecContext) {
+		DeferCleanup(os.RemoveAll, file)
 		env = startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar())
 		command = newCommand(env)
 	}, NodeTimeout(5*time.Minute))
@@ -61,6 +67,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			c.makeServer(ctx, "by-label", machineLabels("by-label", "worker", clusterName)), // the manager's to judge
 			c.makeServer(ctx, "another", machineLabels("another", "worker", clusterName)),
 			c.makeServer(ctx, "orphan-1", other),
+			c.makeServer(ctx, "orphan-1", twice),
 			c.makeServer(ctx, "orphan-1", nil),
 			c.makeServer(ctx, "orphan-1", map[string]string{clusterLabel: clusterName}),
 		}
@@ -78,9 +85,60 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		deleted := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
 		Expect(deleted.Code).To(BeZero(), deleted.Stderr)
 		Expect(deleted.Stdout).To(And(ContainSubstring(gone[0]+" (orphan-1) deleted"), ContainSubstring(gone[1]+" (deleted-class) deleted")))
-		Expect(deleted.Stderr).To(ContainSubstring("Servers that Machines name and that stay: 3."))
+		Expect(deleted.Stderr).To(And(
+			ContainSubstring("Servers that belong to Machines and stay: 3."),
+			ContainSubstring("it carries the label of another cluster, too: example.org/cluster=other,"+clusterLabel+"="+clusterName)))
 		Expect(c.serverIDs()).To(ConsistOf(stay))
 	}, SpecTimeout(3*time.Minute))
+
+	DescribeTable("never touches a server that a Machine names by its ProviderID", func(ctx SpecContext, providerID string) {
+		c.createClass(ctx, "worker", specWith(nil))
+		id := orphan(ctx)
+		machine := c.createMachine(ctx, "another-name", "worker")
+		change(ctx, c, machine, func() { machine.Spec.ProviderID = fmt.Sprintf(providerID, id) })
+		Expect(command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes").Code).To(BeZero())
+		Expect(c.serverIDs()).To(ConsistOf(id))
+	},
+		Entry("this project's", "stackit://"+iaasmock.DefaultProjectID+"/%s"),
+		Entry("another project's", "stackit://99999999-0000-4000-8000-000000000001/%s"),
+		Entry("without a project", "stackit://%s"),
+		Entry("OpenStack's", "openstack:///%s"),
+		Entry("OpenStack's with a region", "openstack://eu01/%s"),
+		Entry("the bare ID", "%s"),
+		Entry("a form that nobody takes", "stackit:///%s/"),
+	)
+
+	It("says which server of a Machine is the second", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		first, second := orphan(ctx), orphan(ctx)
+		machine := c.createMachine(ctx, "orphan-1", "worker")
+		change(ctx, c, machine, func() { machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, first) })
+		result := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", second)
+		Expect(result.Code).To(Equal(operator.ExitWrong))
+		Expect(result.Stderr).To(And(ContainSubstring("it is a second server of Machine "+env.Namespace()+"/orphan-1, whose server is "+first),
+			Not(ContainSubstring("delete machine"))))
+		Expect(c.serverIDs()).To(ConsistOf(first, second))
+	})
+
+	It("sees Machines of all namespaces, whichever are named", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
+		Expect(c.Create(ctx, elsewhere)).To(Succeed())
+		Expect(c.Create(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "orphan-1"}})).To(Succeed())
+		id := orphan(ctx)
+		Expect(command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", "--namespaces="+env.Namespace()).Code).To(BeZero())
+		Expect(c.serverIDs()).To(ConsistOf(id))
+		Expect(c.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "orphan-1"}})).To(Succeed())
+	})
+
+	It("does what the examples of its help say", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--demo--laptop"}}))
+		lines := regexp.MustCompile(`(?m)^  mcm-stackit (clean --cluster kubernetes.*)$`).FindAllStringSubmatch(command.run(ctx, "clean", "--help").Stdout, -1)
+		Expect(lines).NotTo(BeEmpty())
+		for _, line := range lines {
+			Expect(command.run(ctx, strings.Fields(line[1])...)).To(HaveField("Code", 0), line[1])
+		}
+	})
 
 	It("leaves alone what is young, or not asked for", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
@@ -116,9 +174,14 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
 		}, []string{"--secret=" + secretName}, operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+		Entry("a file with a Secret of another project by the name of the class's", func(ctx context.Context) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
+			c.writeSecret(file, "elsewhere")
+		}, []string{"--filename=" + file}, operator.ExitUsage, "the cluster's name must be typed on a terminal"),
 		Entry("a control cluster that does not answer", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
-		}, []string{"--server=https://127.0.0.1:1"}, operator.ExitUnknown, "listing MachineClasses"),
+		}, []string{"--server=https://127.0.0.1:1"}, operator.ExitUnknown, "listing Machines"),
 		Entry("a class that cannot be read", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.createClass(ctx, "broken", specWith(providerSpec{"labels": "none"}))
@@ -140,13 +203,13 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		c.createClass(ctx, "worker", specWith(nil))
 		id := orphan(ctx)
 		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
-		session.answer("Delete these 1 servers?", "no")
+		session.answer("Servers to delete: 1. Type yes", "no")
 		Expect(session.wait()).To(Equal(operator.ExitWrong))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
 		By("a Machine that appears while it asks")
 		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
-		Eventually(session.output).WithTimeout(time.Minute).Should(gbytes.Say("Delete these 1 servers?"))
+		Eventually(session.output).WithTimeout(time.Minute).Should(gbytes.Say("Servers to delete: 1. Type yes"))
 		machine := c.createMachine(ctx, "orphan-1", "worker")
 		session.write("yes")
 		Expect(session.wait()).To(Equal(operator.ExitWrong))
@@ -156,7 +219,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		By("none")
 		Expect(c.Delete(ctx, machine)).To(Succeed())
 		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
-		session.answer("Delete these 1 servers?", "yes")
+		session.answer("Servers to delete: 1. Type yes", "yes")
 		Expect(session.wait()).To(BeZero())
 		Expect(c.serverIDs()).To(BeEmpty())
 	}, SpecTimeout(3*time.Minute))
@@ -209,6 +272,19 @@ func (c *cluster) useSecret(ctx context.Context, class, name string, change func
 	Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: class}, &object)).To(Succeed())
 	object.SecretRef.Name = name
 	Expect(c.Update(ctx, &object)).To(Succeed())
+}
+
+// writeSecret writes the credentials into a file, as a Secret of another name.
+func (c *cluster) writeSecret(file, name string) {
+	GinkgoHelper()
+	text, err := json.Marshal(corev1.Secret{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"}, ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name},
+		Data: map[string][]byte{
+			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion), "serviceAccountKey": c.env.ServiceAccountKey(),
+		},
+	})
+	Expect(err).NotTo(HaveOccurred())
+	Expect(os.WriteFile(file, text, 0o600)).To(Succeed())
 }
 
 // terminal is a run of the command on a pseudo-terminal.

@@ -80,11 +80,20 @@ func (o *options) complete() error {
 // operator returns what the commands work with. withCluster says whether the control
 // cluster may be asked.
 func (o *options) operator(withCluster bool) (*operator.Operator, error) {
+	with, err := o.operatorOfBroken(withCluster)
+	if err != nil || len(with.Broken) == 0 {
+		return with, err
+	}
+	return nil, with.Broken[0]
+}
+
+// operatorOfBroken is operator for a command that says itself which files are broken.
+func (o *options) operatorOfBroken(withCluster bool) (*operator.Operator, error) {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	manifests, err := operator.ReadManifests(o.files, o.streams.In, namespace)
+	manifests, broken, err := operator.ReadManifests(o.files, o.streams.In, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +108,7 @@ func (o *options) operator(withCluster bool) (*operator.Operator, error) {
 	result := &operator.Operator{
 		Sessions:    &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version()},
 		Manifests:   manifests,
+		Broken:      broken,
 		Namespace:   namespace,
 		SecretName:  o.secret,
 		Overrides:   overrides,

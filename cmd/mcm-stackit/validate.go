@@ -5,7 +5,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -80,11 +79,6 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 
 func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 	with, err := o.validateOperator()
-	var wrong *operator.ManifestError
-	if errors.As(err, &wrong) {
-		found := operator.Finding{Verdict: operator.Wrong, Position: &wrong.Position, Subject: "manifest", Found: wrong.Text}
-		return o.printValidation(flags, &operator.ValidationResult{Findings: operator.Findings{found}, Checked: map[string]int{}})
-	}
 	if err != nil {
 		return err
 	}
@@ -104,7 +98,7 @@ func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 
 // validateOperator asks a cluster only if it has to.
 func (o *options) validateOperator() (*operator.Operator, error) {
-	with, err := o.operator(len(o.files) == 0)
+	with, err := o.operatorOfBroken(len(o.files) == 0)
 	if err != nil || len(o.files) == 0 || o.secret == "" || with.SecretGiven() {
 		return with, err
 	}

@@ -251,3 +251,30 @@ func TestValidateExamples(t *testing.T) {
 		})
 	}
 }
+
+// A file that is broken keeps nobody from learning what is wrong in the others, and before
+// the place where it breaks.
+func TestValidateBrokenFiles(t *testing.T) {
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"a.yaml": "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: a}\nprovider: aws\nproviderSpec: {}\n---\nkey: [\n",
+		"b.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: b}\nstringData: {projectId: *s3cr3t}\n",
+		"c.yaml": "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: c}\nprovider: gcp\nproviderSpec: {}\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := invocation{args: []string{"validate", "-f", folder}}.run(t)
+	if got.code != 1 || strings.Contains(got.stdout+got.stderr, "s3cr3t") {
+		t.Errorf("got %+v, want exit code 1 and no value", got)
+	}
+	for _, want := range []string{
+		"a.yaml:4:11: MachineClass default/a: provider: is \"aws\"", "a.yaml:7:1: manifest: is not YAML",
+		"b.yaml: manifest: is not YAML: a text that begins with *", "c.yaml:4:11: MachineClass default/c: provider: is \"gcp\"",
+	} {
+		if !strings.Contains(got.stdout, want) {
+			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)
+		}
+	}
+}

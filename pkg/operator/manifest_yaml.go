@@ -29,8 +29,11 @@ func (e *ManifestError) Error() string { return e.Position.String() + ": " + e.T
 var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 // notYAML is the reader's error as a ManifestError.
-func notYAML(file string, err error) error {
+func notYAML(file string, err error) *ManifestError {
 	wrong := &ManifestError{Position{File: file}, err.Error()}
+	if strings.Contains(wrong.Text, "unknown anchor") { // the rest of the text may be a secret
+		wrong.Text = "is not YAML: a text that begins with * is an alias, and has no anchor; put it in quotes"
+	}
 	if found := yamlLine.FindStringSubmatch(wrong.Text); found != nil {
 		if line, err := strconv.Atoi(found[1]); err == nil {
 			wrong.Position.Line, wrong.Position.Column = line, 1

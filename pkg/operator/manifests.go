@@ -36,24 +36,26 @@ const Stdin = "-"
 
 // ReadManifests reads YAML and JSON files, of which each may hold several objects and Lists
 // of them. A path is a file, a folder, of which the .yaml, .yml and .json files are read, or
-// Stdin. Objects without a namespace get the given one. The error names the file, and the
-// line if there is one.
-func ReadManifests(paths []string, stdin io.Reader, namespace string) ([]*Manifest, error) {
-	var all []*Manifest
+// Stdin. Objects without a namespace get the given one. A file that is broken is read up to
+// there, and broken says where and why; the error is about a file that cannot be read at all.
+func ReadManifests(paths []string, stdin io.Reader, namespace string) (all []*Manifest, broken []*ManifestError, err error) {
 	for _, path := range paths {
 		files, err := manifestFiles(path)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, file := range files {
 			found, err := readFile(file, stdin, namespace)
-			if err != nil {
-				return nil, err
+			var wrong *ManifestError
+			if errors.As(err, &wrong) {
+				broken = append(broken, wrong)
+			} else if err != nil {
+				return nil, nil, err
 			}
 			all = append(all, found...)
 		}
 	}
-	return all, nil
+	return all, broken, nil
 }
 
 func manifestFiles(path string) ([]string, error) {
@@ -102,11 +104,11 @@ func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, erro
 			return all, nil
 		}
 		if err != nil {
-			return nil, notYAML(path, err)
+			return all, notYAML(path, err)
 		}
 		found, err := manifestsOf(path, document.Content[0], namespace)
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		all = append(all, found...)
 	}

@@ -24,6 +24,9 @@ type Operator struct {
 	// Manifests are objects that the user gives; they are looked at before those of the
 	// cluster.
 	Manifests []*Manifest
+	// Broken are the files that could be read in part only. Validate reports them; no other
+	// command should go on with what is left.
+	Broken []*ManifestError
 	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
 	// asked.
 	Control   client.WithWatch

@@ -63,7 +63,10 @@ func (o *Operator) Validate(ctx context.Context, options Validation) (*Validatio
 	if err := v.gather(ctx); err != nil {
 		return nil, err
 	}
-	if len(v.objects) == 0 {
+	for _, broken := range o.Broken {
+		v.result.Findings = append(v.result.Findings, Finding{Verdict: Wrong, Position: &broken.Position, Subject: "manifest", Found: broken.Text})
+	}
+	if len(v.objects) == 0 && len(o.Broken) == 0 {
 		return v.result, ErrNothingToValidate
 	}
 	for _, object := range v.objects {

@@ -107,6 +107,8 @@ func JSONType(goType string) string {
 	switch {
 	case goType == "string":
 		return "a string"
+	case goType == "[]uint8": // the data of a Secret
+		return "base64 in a string"
 	case goType == "bool":
 		return "true or false"
 	case strings.HasPrefix(goType, "int"):

@@ -102,7 +102,7 @@ func (c *cleaning) run(ctx context.Context) error {
 		return err
 	}
 	progress := c.progress()
-	progress.show("Reading servers and Machines ...")
+	progress.show("reading servers and Machines")
 	plan, err := o.PlanCleanup(ctx, c.clean)
 	progress.show("")
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
@@ -56,18 +55,14 @@ func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems 
 	if o.Control == nil {
 		return nil, []error{ErrNoCredentials}
 	}
-	var classes v1alpha1.MachineClassList
-	if err := o.Control.List(ctx, &classes, client.InNamespace(o.Namespace)); err != nil {
-		return nil, []error{fmt.Errorf("listing MachineClasses in namespace %s: %w", o.Namespace, err)}
+	classes, err := o.classes(ctx, o.Namespace)
+	if err != nil {
+		return nil, []error{err}
 	}
-	if len(classes.Items) == 0 {
+	if len(classes) == 0 {
 		return nil, []error{fmt.Errorf("namespace %s has no MachineClass; %w", o.Namespace, ErrNoCredentials)}
 	}
-	all := make([]*v1alpha1.MachineClass, 0, len(classes.Items))
-	for i := range classes.Items {
-		all = append(all, &classes.Items[i])
-	}
-	return o.accountsOf(ctx, all)
+	return o.accountsOf(ctx, classes)
 }
 
 // accountsOf returns the accounts of the classes, each once.

@@ -153,24 +153,18 @@ func (c *Cleanup) chooseNamespaces(ctx context.Context) error {
 // classes returns the MachineClasses that carry the cluster's label. A class whose labels
 // cannot be read might be one of them: it is an error.
 func (c *Cleanup) classes(ctx context.Context) ([]*v1alpha1.MachineClass, error) {
-	namespaces := c.namespaces
-	if len(namespaces) == 0 {
-		namespaces = []string{""}
+	classes, err := c.operator.inspectedClasses(ctx, c.namespaces...)
+	if err != nil {
+		return nil, err
 	}
 	var found []*v1alpha1.MachineClass
-	for _, namespace := range namespaces {
-		classes, err := c.operator.classes(ctx, namespace)
-		if err != nil {
-			return nil, err
-		}
-		for _, class := range classes {
-			switch {
-			case isForeign(class.MachineClass):
-			case class.inputs.ClusterUnknown:
-				return nil, fmt.Errorf("MachineClass %s/%s: its providerSpec.labels cannot be read, it might be one of the cluster's: repair it first", class.Namespace, class.Name)
-			case class.inputs.ClusterLabels[c.options.ClusterKey] == c.options.ClusterValue:
-				found = append(found, class.MachineClass)
-			}
+	for _, class := range classes {
+		switch {
+		case isForeign(class.MachineClass):
+		case class.inputs.ClusterUnknown:
+			return nil, fmt.Errorf("MachineClass %s/%s: its providerSpec.labels cannot be read, it might be one of the cluster's: repair it first", class.Namespace, class.Name)
+		case class.inputs.ClusterLabels[c.options.ClusterKey] == c.options.ClusterValue:
+			found = append(found, class.MachineClass)
 		}
 	}
 	return found, nil

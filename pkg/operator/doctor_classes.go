@@ -10,14 +10,13 @@ import (
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// inspectedClass is a class of this provider's with readable Secrets.
+// inspectedClass is a MachineClass with what it says, and its Secrets if they were read.
 type inspectedClass struct {
 	*v1alpha1.MachineClass
 	inputs *provider.Inputs
@@ -39,16 +38,15 @@ func (d *Doctor) examineClasses(ctx context.Context) {
 	}
 	d.looking("MachineClasses")
 	subject := "MachineClasses of namespace " + d.Namespace
-	var classes v1alpha1.MachineClassList
-	if err := d.Control.List(ctx, &classes, client.InNamespace(d.Namespace)); err != nil {
+	classes, err := d.Operator.classes(ctx, d.Namespace)
+	if err != nil {
 		d.unread(subject, err)
 		return
 	}
-	if len(classes.Items) == 0 {
+	if len(classes) == 0 {
 		d.hint(subject, "there is none", "name the namespace of the Machines with -n")
 	}
-	for i := range classes.Items {
-		class := &classes.Items[i]
+	for _, class := range classes {
 		if isForeign(class) {
 			d.hint(classSubject(class), fmt.Sprintf("is of provider %q: for another sidecar, not looked at", class.Provider),
 				"if STACKIT is meant, set provider to "+provider.StackitProviderName)

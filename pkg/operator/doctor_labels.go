@@ -38,8 +38,8 @@ func (d *Doctor) examineClusterLabels(ctx context.Context) {
 	labels := slices.SortedFunc(maps.Keys(used), func(a, b clusterLabel) int {
 		return strings.Compare(a.subject()+a.projectID, b.subject()+b.projectID)
 	})
-	var everywhere v1alpha1.MachineClassList
-	if err := d.Control.List(ctx, &everywhere); err != nil {
+	everywhere, err := d.Operator.classes(ctx)
+	if err != nil {
 		for _, label := range labels {
 			d.unread(label.subject()+" in other namespaces", err)
 		}
@@ -48,11 +48,11 @@ func (d *Doctor) examineClusterLabels(ctx context.Context) {
 	machines, err := d.machines(ctx)
 	for _, label := range labels {
 		before := len(d.findings)
-		d.findOtherNamespaces(ctx, label, everywhere.Items)
+		d.findOtherNamespaces(ctx, label, everywhere)
 		if err != nil {
 			d.unread(label.subject()+" on servers", err)
 		} else {
-			d.findForeignServers(label, everywhere.Items, machines)
+			d.findForeignServers(label, everywhere, machines)
 		}
 		switch {
 		case len(d.findings) > before:
@@ -82,10 +82,9 @@ func labelsOf(inputs *provider.Inputs) []clusterLabel {
 
 // findOtherNamespaces reports the classes of other namespaces with the label. The same label
 // in another project is harmless.
-func (d *Doctor) findOtherNamespaces(ctx context.Context, label clusterLabel, classes []v1alpha1.MachineClass) {
+func (d *Doctor) findOtherNamespaces(ctx context.Context, label clusterLabel, classes []*v1alpha1.MachineClass) {
 	var shared, unclear []string
-	for i := range classes {
-		class := &classes[i]
+	for _, class := range classes {
 		if class.Namespace == d.Namespace || isForeign(class) {
 			continue
 		}
@@ -111,7 +110,7 @@ func (d *Doctor) findOtherNamespaces(ctx context.Context, label clusterLabel, cl
 
 // findForeignServers hints at servers with the label that belong to nothing in this control
 // cluster.
-func (d *Doctor) findForeignServers(label clusterLabel, classes []v1alpha1.MachineClass, machines []v1alpha1.Machine) {
+func (d *Doctor) findForeignServers(label clusterLabel, classes []*v1alpha1.MachineClass, machines []v1alpha1.Machine) {
 	known := sets.New[string]()
 	for i := range classes {
 		known.Insert(classes[i].Name)

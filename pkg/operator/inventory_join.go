@@ -24,7 +24,7 @@ type sight struct {
 	// targetless says that there is no target cluster.
 	targetless bool
 	sites      []*site
-	classes    []*knownClass
+	classes    []*inspectedClass
 	machines   []v1alpha1.Machine
 	nodes      []corev1.Node
 
@@ -32,11 +32,11 @@ type sight struct {
 	unread []Unread
 
 	// homes are where the driver works for classes of which a Machine has no server.
-	homes map[*knownClass]*site
+	homes map[*inspectedClass]*site
 
 	serverViews  []*serverView
 	machineViews []*machineView
-	byClassName  map[string][]*knownClass
+	byClassName  map[string][]*inspectedClass
 	nodesByName  map[string]*corev1.Node
 	nodesByID    map[string][]*corev1.Node
 }
@@ -45,7 +45,7 @@ type sight struct {
 type machineView struct {
 	*v1alpha1.Machine
 	// class is nil if it was not read or does not exist.
-	class *knownClass
+	class *inspectedClass
 	// servers are the Machine's, the one that its ProviderID names first.
 	servers []*serverView
 }
@@ -77,7 +77,7 @@ func (s *sight) knows(parts ...Part) bool {
 // join finds what belongs together.
 func (s *sight) join() {
 	if s.homes == nil {
-		s.homes = map[*knownClass]*site{}
+		s.homes = map[*inspectedClass]*site{}
 	}
 	s.indexClasses()
 	s.indexNodes()
@@ -143,7 +143,7 @@ func compareServers(a, b *serverView) int {
 }
 
 func (s *sight) indexClasses() {
-	s.byClassName = map[string][]*knownClass{}
+	s.byClassName = map[string][]*inspectedClass{}
 	for _, class := range s.classes {
 		s.byClassName[class.Name] = append(s.byClassName[class.Name], class)
 	}
@@ -175,7 +175,7 @@ func (s *sight) indexMachines() (byName, byID map[string][]*machineView) {
 	return byName, byID
 }
 
-func (s *sight) classNamed(namespace, name string) *knownClass {
+func (s *sight) classNamed(namespace, name string) *inspectedClass {
 	for _, class := range s.byClassName[name] {
 		if class.Namespace == namespace {
 			return class

@@ -96,7 +96,7 @@ func (s *sight) otherClusterNotes(v *serverView) []Note {
 // isOwnCluster says whether a server carries the cluster label of a class of the control
 // cluster.
 func (s *sight) isOwnCluster(server *provider.Server) bool {
-	return slices.ContainsFunc(s.classes, func(class *knownClass) bool {
+	return slices.ContainsFunc(s.classes, func(class *inspectedClass) bool {
 		return !isForeign(class.MachineClass) && !class.inputs.ClusterUnknown && carries(server.Labels, class.inputs.ClusterLabels)
 	})
 }
@@ -122,7 +122,7 @@ func (s *sight) classDeleted(v *serverView) bool {
 	case !s.knows(PartClasses) || !isManaged(v.Server) || !s.isOwnCluster(v.Server):
 		return false
 	}
-	return !slices.ContainsFunc(s.byClassName[v.Labels[provider.StackitMachineClassLabel]], func(class *knownClass) bool {
+	return !slices.ContainsFunc(s.byClassName[v.Labels[provider.StackitMachineClassLabel]], func(class *inspectedClass) bool {
 		return class.inputs.ClusterUnknown || carries(v.Labels, class.inputs.ClusterLabels)
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -18,7 +17,6 @@ import (
 	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
@@ -43,12 +41,6 @@ type site struct {
 }
 
 func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }
-
-// knownClass is a MachineClass, and whose servers are its.
-type knownClass struct {
-	*v1alpha1.MachineClass
-	inputs *provider.Inputs
-}
 
 // look reads what a query is about. Servers are read before Machines: a Machine is there
 // before its server, so that a server cannot be new and its Machine not be read.
@@ -154,8 +146,8 @@ func (o *Operator) readClusters(parent context.Context, seen *sight) {
 	defer cancel()
 	var reads sync.WaitGroup
 	reads.Go(func() {
-		seen.classes = readNamespaces(o, seen, PartClasses, PartOtherClasses, func(namespace ...string) ([]*knownClass, error) {
-			return o.classes(ctx, namespace...)
+		seen.classes = readNamespaces(o, seen, PartClasses, PartOtherClasses, func(namespace ...string) ([]*inspectedClass, error) {
+			return o.inspectedClasses(ctx, namespace...)
 		})
 	})
 	reads.Go(func() {
@@ -193,18 +185,14 @@ func readNamespaces[T any](o *Operator, seen *sight, part, others Part, list fun
 	return all
 }
 
-// classes lists the MachineClasses of the namespaces; of all namespaces if none is named.
-func (o *Operator) classes(ctx context.Context, namespace ...string) ([]*knownClass, error) {
-	var list v1alpha1.MachineClassList
-	if err := o.Control.List(ctx, &list, client.InNamespace(strings.Join(namespace, ""))); err != nil {
-		return nil, fmt.Errorf("listing MachineClasses: %w", err)
+// inspectedClasses are the MachineClasses of the namespaces, inspected without their Secrets.
+func (o *Operator) inspectedClasses(ctx context.Context, namespaces ...string) ([]*inspectedClass, error) {
+	classes, err := o.classes(ctx, namespaces...)
+	inspected := make([]*inspectedClass, 0, len(classes))
+	for _, class := range classes {
+		inspected = append(inspected, &inspectedClass{class, provider.Inspect(class, nil)})
 	}
-	var classes []*knownClass
-	for i := range list.Items {
-		class := &list.Items[i]
-		classes = append(classes, &knownClass{class, provider.Inspect(class, nil)})
-	}
-	return classes, nil
+	return inspected, err
 }
 
 // lookForMissing looks closer at the Machines of the Namespace of which no server was seen:
@@ -250,7 +238,7 @@ func refName(ref *corev1.SecretReference) string {
 
 // home is the site in which the driver works for a class; nil if it was not read, or is not
 // known.
-func (o *Operator) home(ctx context.Context, seen *sight, class *knownClass) *site {
+func (o *Operator) home(ctx context.Context, seen *sight, class *inspectedClass) *site {
 	secret, err := o.secretOf(ctx, class.MachineClass)
 	if err != nil {
 		return nil

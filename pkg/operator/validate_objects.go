@@ -90,9 +90,9 @@ func (v *validator) find(kind string, key client.ObjectKey) *object {
 // gatherCluster reads the objects of the namespace. Secrets are read where classes name
 // them.
 func (v *validator) gatherCluster(ctx context.Context) error {
-	var classes v1alpha1.MachineClassList
-	if err := v.Control.List(ctx, &classes, client.InNamespace(v.Namespace)); err != nil {
-		return fmt.Errorf("listing MachineClasses in namespace %s: %w", v.Namespace, err)
+	classes, err := v.Operator.classes(ctx, v.Namespace)
+	if err != nil {
+		return err
 	}
 	var deployments v1alpha1.MachineDeploymentList
 	if err := v.Control.List(ctx, &deployments, client.InNamespace(v.Namespace)); err != nil {
@@ -105,8 +105,8 @@ func (v *validator) gatherCluster(ctx context.Context) error {
 	add := func(kind string, value client.Object) {
 		v.objects = append(v.objects, &object{kind: kind, namespace: value.GetNamespace(), name: value.GetName(), value: value})
 	}
-	for i := range classes.Items {
-		add(kindClass, &classes.Items[i])
+	for _, class := range classes {
+		add(kindClass, class)
 	}
 	for i := range deployments.Items {
 		add(kindDeployment, &deployments.Items[i])

@@ -33,7 +33,7 @@ type Inputs struct {
 	// ClusterUnknown says that the cluster labels could not be decoded, or are no valid
 	// labels: which servers are the cluster's cannot be told then.
 	ClusterUnknown bool
-	// Errors are all that a strict call would refuse, with the paths of the fields:
+	// Errors are everything that a strict call would refuse, with the paths of the fields:
 	// providerSpec.…, secret.…, machineClass.… .
 	Errors field.ErrorList
 }

@@ -245,8 +245,6 @@ func TestValidateOnlineWhatTheAPIDoesNotTell(t *testing.T) {
 }
 
 func TestValidateOnlineOutage(t *testing.T) {
-	cloud, env := startMock(t)
-	text := manifests(t, cloud, goodClass, goodClass+strings.Replace(goodClass, "name: worker", "name: second", 1))
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault
 		says  string
@@ -258,8 +256,9 @@ func TestValidateOnlineOutage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			defer cloud.Inject(row.fault)()
-			cloud.ResetCalls()
+			cloud, env := startMock(t)
+			text := manifests(t, cloud, goodClass, goodClass+strings.Replace(goodClass, "name: worker", "name: second", 1))
+			cloud.Inject(row.fault)
 			got := invocation{args: []string{"validate", "-f", "-", "--online"}, env: env, stdin: text}.run(t)
 			got.expect(t, 2, row.says)
 			if lines := strings.Count(got.stdout, "\n"); lines != 2 {

@@ -37,9 +37,8 @@ var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret o
 
 // Accounts returns the accounts to work in: the one that is named (by SecretName, the one
 // Secret among the manifests, overrides or the environment), else those of all
-// MachineClasses in Namespace.
-// Equal ones are returned once. A class whose credentials cannot be used is among the
-// problems: the other accounts are returned beside it.
+// MachineClasses in Namespace. Equal ones are returned once. A class whose credentials cannot
+// be used is among the problems: the other accounts are returned beside it.
 func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems []error) {
 	secret, origin, err := o.namedSecret(ctx)
 	if err != nil {
@@ -68,7 +67,7 @@ func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems 
 // accountsOf returns the accounts of the classes, each once.
 func (o *Operator) accountsOf(ctx context.Context, classes []*v1alpha1.MachineClass) (accounts []*Account, problems []error) {
 	for _, class := range classes {
-		account, err := o.AccountOf(ctx, class)
+		account, err := o.accountOf(ctx, class)
 		if err != nil {
 			problems = append(problems, &classError{class, err})
 			continue
@@ -95,9 +94,9 @@ func (e *classError) Error() string { return fmt.Sprintf("MachineClass %s: %v", 
 
 func (e *classError) Unwrap() error { return e.err }
 
-// AccountOf returns the account in which the driver works for a class; overrides beat its
+// accountOf returns the account in which the driver works for a class; overrides beat its
 // Secrets, and Overrides.Region its providerSpec.
-func (o *Operator) AccountOf(ctx context.Context, class *v1alpha1.MachineClass) (*Account, error) {
+func (o *Operator) accountOf(ctx context.Context, class *v1alpha1.MachineClass) (*Account, error) {
 	secret, err := o.secretOf(ctx, class)
 	if err != nil {
 		return nil, err

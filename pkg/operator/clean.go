@@ -45,9 +45,7 @@ type Orphan struct {
 	ProjectID string    `json:"projectID"`
 	Region    string    `json:"region"`
 
-	account *Account
-	// clusterLabels are all of the server's: the driver compares them once more.
-	clusterLabels map[string]string
+	server located
 }
 
 // Kept is a server of the cluster that is left alone.
@@ -94,35 +92,16 @@ func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Clea
 	if err != nil {
 		return nil, err
 	}
+	servers, err := plan.servers(ctx, accounts, classes)
+	if err != nil {
+		return nil, err
+	}
+	// Last: a Machine is there before its server, so that no new server passes for an orphan.
 	machines, err := o.machines(ctx, plan.namespaces...)
 	if err != nil {
 		return nil, err
 	}
-	seen := map[string]bool{}
-	for _, account := range accounts {
-		place := account.Session.ProjectID + " " + account.Region
-		if seen[place] { // with another key
-			continue
-		}
-		seen[place] = true
-		confirmed, err := o.carriedIn(ctx, account, classes)
-		if err != nil {
-			return nil, err
-		}
-		if !confirmed {
-			plan.Doubts = append(plan.Doubts, fmt.Sprintf("no MachineClass of the cluster with the Machines carries %s in project %s and region %s: this may be the wrong cluster",
-				options.label(), account.Session.ProjectID, account.Region))
-		}
-		if err := plan.sort(ctx, account, machines); err != nil {
-			return nil, err
-		}
-	}
-	for _, id := range options.ServerIDs {
-		if !slices.ContainsFunc(plan.Orphans, func(orphan Orphan) bool { return orphan.ID == id }) &&
-			!slices.ContainsFunc(plan.Kept, func(kept Kept) bool { return kept.ID == id }) {
-			plan.Kept = append(plan.Kept, Kept{ID: id, Reason: fmt.Sprintf("it is no server with the label %s", options.label())})
-		}
-	}
+	plan.sort(servers, machines)
 	return plan, nil
 }
 
@@ -205,33 +184,66 @@ func (o *Operator) carriedIn(ctx context.Context, account *Account, classes []*v
 	return false, nil
 }
 
-// sort puts the account's servers among the orphans or the kept.
-func (c *Cleanup) sort(ctx context.Context, account *Account, machines []v1alpha1.Machine) error {
-	servers, err := account.servers(ctx, c.options.labels())
-	if err != nil {
-		_, text := provider.Classify(err)
-		return errors.New(text)
+// located is a server, and where it is.
+type located struct {
+	provider.Server
+	account *Account
+}
+
+// servers lists the cluster's servers in each project and region, and doubts those where no
+// class carries the label.
+func (c *Cleanup) servers(ctx context.Context, accounts []*Account, classes []*v1alpha1.MachineClass) ([]located, error) {
+	var all []located
+	seen := map[string]bool{}
+	for _, account := range accounts {
+		place := fmt.Sprintf("project %s and region %s", account.Session.ProjectID, account.Region)
+		if seen[place] { // with another key
+			continue
+		}
+		seen[place] = true
+		confirmed, err := c.operator.carriedIn(ctx, account, classes)
+		if err != nil {
+			return nil, err
+		}
+		if !confirmed {
+			c.Doubts = append(c.Doubts, fmt.Sprintf("no MachineClass of the cluster with the Machines carries %s in %s: this may be the wrong cluster",
+				c.options.label(), place))
+		}
+		servers, err := account.servers(ctx, c.options.labels())
+		if err != nil {
+			return nil, apiFailure(account.Origin, err)
+		}
+		for _, server := range servers {
+			if carries(server.Labels, c.options.labels()) { // the API's selection is not relied on
+				all = append(all, located{server, account})
+			}
+		}
 	}
-	slices.SortFunc(servers, func(a, b provider.Server) int {
+	return all, nil
+}
+
+// sort puts the servers among the orphans or the kept.
+func (c *Cleanup) sort(servers []located, machines []v1alpha1.Machine) {
+	slices.SortFunc(servers, func(a, b located) int {
 		return cmp.Or(cmp.Compare(a.Labels[provider.StackitMachineClassLabel], b.Labels[provider.StackitMachineClassLabel]),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
-	for i := range servers {
-		server := &servers[i]
-		if server.Labels[c.options.ClusterKey] != c.options.ClusterValue {
-			continue // the API's selection is not relied on
-		}
-		if kept := c.keeps(server, machines); kept != nil {
+	for _, server := range servers {
+		if kept := c.keeps(&server.Server, machines); kept != nil {
 			c.Kept = append(c.Kept, *kept)
 			continue
 		}
 		c.Orphans = append(c.Orphans, Orphan{
 			ID: server.ID, Name: server.Name, State: server.Status, CreatedAt: server.CreatedAt,
 			Class: server.Labels[provider.StackitMachineClassLabel], Machine: server.Labels[provider.StackitMachineLabel],
-			ProjectID: account.Session.ProjectID, Region: account.Region, account: account, clusterLabels: clusterLabels(server.Labels),
+			ProjectID: server.account.Session.ProjectID, Region: server.account.Region, server: server,
 		})
 	}
-	return nil
+	for _, id := range c.options.ServerIDs {
+		if !slices.ContainsFunc(servers, func(server located) bool { return server.ID == id }) {
+			c.Kept = append(c.Kept, Kept{ID: id, Reason: fmt.Sprintf("it is no server with the label %s", c.options.label())})
+		}
+	}
 }
 
 // byMachine says that a Machine names the server.

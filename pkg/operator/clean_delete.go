@@ -68,7 +68,7 @@ func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orph
 	if err != nil {
 		return err
 	}
-	request, err := c.request(orphan)
+	request, err := orphan.request()
 	if err != nil {
 		return err
 	}
@@ -83,28 +83,27 @@ func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orph
 	return nil
 }
 
-// stillOrphan reads the Machines and the server again.
+// stillOrphan reads the server, and then the Machines, again. A server that the API does not
+// find may be there all the same: it is judged as it was, and the driver proves it gone.
 func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
+	account := orphan.server.account
+	client := provider.NewClient(account.Session, account.Region)
+	server, err := read(ctx, account, func(ctx context.Context) (*provider.Server, error) {
+		return client.GetServer(ctx, orphan.ID)
+	})
+	if err == nil {
+		orphan.server.Server = *server
+	} else if code, _ := provider.Classify(err); code != codes.NotFound {
+		return apiFailure(account.Origin, err)
+	}
+	if !carries(orphan.server.Labels, c.options.labels()) {
+		return fmt.Errorf("left alone: its label is not %s any more", c.options.label())
+	}
 	machines, err := c.operator.machines(ctx, c.namespaces...)
 	if err != nil {
 		return err
 	}
-	client := provider.NewClient(orphan.account.Session, orphan.account.Region)
-	server, err := read(ctx, orphan.account, func(ctx context.Context) (*provider.Server, error) {
-		return client.GetServer(ctx, orphan.ID)
-	})
-	if err != nil {
-		code, text := provider.Classify(err)
-		if code == codes.NotFound { // the driver proves it
-			return nil
-		}
-		return errors.New(text)
-	}
-	if server.Labels[c.options.ClusterKey] != c.options.ClusterValue {
-		return fmt.Errorf("left alone: its label is not %s any more", c.options.label())
-	}
-	orphan.clusterLabels = clusterLabels(server.Labels)
-	if kept := c.keeps(server, machines); kept != nil {
+	if kept := c.keeps(&orphan.server.Server, machines); kept != nil {
 		return fmt.Errorf("left alone: %s", kept.Reason)
 	}
 	return nil
@@ -112,21 +111,21 @@ func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
 
 // request is the one that the manager's orphan collector would make: a Machine of which only
 // name and ProviderID are set. The class may be gone, so one is made of what the server's
-// labels say.
-func (c *Cleanup) request(orphan *Orphan) (*driver.DeleteMachineRequest, error) {
-	spec, err := json.Marshal(apis.ProviderSpec{Region: orphan.Region, Labels: orphan.clusterLabels})
+// labels say: the driver compares them once more.
+func (o *Orphan) request() (*driver.DeleteMachineRequest, error) {
+	spec, err := json.Marshal(apis.ProviderSpec{Region: o.Region, Labels: clusterLabels(o.server.Labels)})
 	if err != nil {
 		return nil, err
 	}
 	return &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Name: orphan.Machine},
-			Spec:       v1alpha1.MachineSpec{ProviderID: providerid.Format(orphan.ProjectID, orphan.ID)},
+			ObjectMeta: metav1.ObjectMeta{Name: o.Machine},
+			Spec:       v1alpha1.MachineSpec{ProviderID: providerid.Format(o.ProjectID, o.ID)},
 		},
 		MachineClass: &v1alpha1.MachineClass{
-			ObjectMeta:   metav1.ObjectMeta{Name: orphan.Class},
+			ObjectMeta:   metav1.ObjectMeta{Name: o.Class},
 			ProviderSpec: runtime.RawExtension{Raw: spec},
 		},
-		Secret: orphan.account.Secret,
+		Secret: o.server.account.Secret,
 	}, nil
 }

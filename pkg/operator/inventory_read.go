@@ -7,14 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -107,36 +103,19 @@ func apiFailure(origin string, err error) error {
 
 // addresses reads the addresses of all servers of the account's project and region.
 func (a *Account) addresses(ctx context.Context) (map[string][]string, error) {
-	return read(ctx, a, func(ctx context.Context) (map[string][]string, error) {
-		var response *http.Response
-		ctx = runtime.WithCaptureHTTPResponse(ctx, &response)
-		list, err := a.Session.API.ListProjectNICs(ctx, a.Session.ProjectID, a.Region).Execute()
-		if err == nil && (list == nil || list.Items == nil && list.AdditionalProperties == nil) {
-			// An empty answer is decoded without an error.
-			err = errors.New("the answer has no list")
-		}
-		if err != nil {
-			return nil, provider.NewAPIError("reading the project's NICs", response, err)
-		}
-		byServer := map[string][]string{}
-		for i := range list.Items {
-			nic := &list.Items[i]
-			for _, address := range []string{nic.GetIpv4(), nic.GetIpv6()} {
-				if _, err := netip.ParseAddr(address); err == nil && nic.GetDevice() != "" {
-					byServer[nic.GetDevice()] = append(byServer[nic.GetDevice()], address)
-				}
-			}
-		}
-		for _, addresses := range byServer {
-			// The API's order is not deterministic. IPv4 is first.
-			slices.SortFunc(addresses, compareAddresses)
-		}
-		return byServer, nil
+	nics, err := read(ctx, a, func(ctx context.Context) ([]provider.NIC, error) {
+		return provider.ListProjectNICs(ctx, a.Session, a.Region)
 	})
-}
-
-func compareAddresses(a, b string) int {
-	return netip.MustParseAddr(a).Compare(netip.MustParseAddr(b))
+	if err != nil {
+		return nil, err
+	}
+	byServer := map[string][]string{}
+	for i := range nics {
+		if server := nics[i].ServerID; server != "" {
+			byServer[server] = append(byServer[server], nics[i].Addresses()...)
+		}
+	}
+	return byServer, nil
 }
 
 // readClusters reads the Machines and MachineClasses of the control cluster, and the Nodes

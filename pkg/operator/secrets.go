@@ -61,8 +61,8 @@ func (o *Operator) SecretGiven() bool {
 
 // secretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
 // names beats what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
-// reference has an empty one. The manager leaves out a Secret
-// that is missing; here it is an error, since nobody knows what it should hold.
+// reference has an empty one. The manager leaves out a Secret that is missing; here it is an
+// error, since nobody knows what it should hold.
 func (o *Operator) secretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
 	merged := &corev1.Secret{Data: map[string][]byte{}}
 	for _, ref := range secretRefs(class) {

@@ -50,7 +50,7 @@ func (c *call) addressesOf(nics []NIC) (addresses []string) {
 		return nil
 	}
 	for i := range nics {
-		own := nics[i].addresses()
+		own := nics[i].Addresses()
 		if len(own) == 0 {
 			return nil
 		}

@@ -126,6 +126,14 @@ func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NI
 	return nicsFromSDK(callNetworkNICs, list, *response, err)
 }
 
+// ListProjectNICs reads all NICs of the session's project in a region, sorted by ID. Its
+// errors are as those of StackitClient.
+func ListProjectNICs(ctx context.Context, session *spi.Session, region string) ([]NIC, error) {
+	ctx, response := captured(ctx)
+	list, err := session.API.ListProjectNICs(ctx, session.ProjectID, region).Execute()
+	return nicsFromSDK(callProjectNICs, list, *response, err)
+}
+
 func nicsFromSDK(call apiCall, list *iaas.NICListResponse, response *http.Response, err error) ([]NIC, error) {
 	if err != nil {
 		return nil, apiError(call, response, err)

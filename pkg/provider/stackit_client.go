@@ -92,8 +92,8 @@ type NIC struct {
 	AllowedAddresses []string
 }
 
-// addresses of the NIC, IPv4 first.
-func (n *NIC) addresses() []string {
+// Addresses of the NIC, IPv4 first.
+func (n *NIC) Addresses() []string {
 	var addresses []string
 	for _, text := range []string{n.IPv4, n.IPv6} {
 		if _, err := netip.ParseAddr(text); err == nil {
@@ -113,6 +113,7 @@ const (
 	callDeleteServer apiCall = "deleting a server"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
+	callProjectNICs  apiCall = "reading the project's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"
 )
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -207,22 +208,29 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Expect(session.wait()).To(Equal(operator.ExitWrong))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
-		By("a Machine that appears while it asks")
-		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
-		Eventually(session.output).WithTimeout(time.Minute).Should(gbytes.Say("Servers to delete: 1. Type yes"))
-		machine := c.createMachine(ctx, "orphan-1", "worker")
-		session.write("yes")
-		Expect(session.wait()).To(Equal(operator.ExitWrong))
-		Expect(session.output).To(gbytes.Say("left alone: Machine " + env.Namespace() + "/orphan-1 names it"))
-		Expect(c.serverIDs()).To(ConsistOf(id))
-
-		By("none")
-		Expect(c.Delete(ctx, machine)).To(Succeed())
 		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
 		session.answer("Servers to delete: 1. Type yes", "yes")
 		Expect(session.wait()).To(BeZero())
 		Expect(c.serverIDs()).To(BeEmpty())
 	}, SpecTimeout(3*time.Minute))
+
+	DescribeTable("leaves alone a server whose Machine appears while it asks", func(ctx SpecContext, faults ...iaasmock.Fault) {
+		c.createClass(ctx, "worker", specWith(nil))
+		id := orphan(ctx)
+		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		Eventually(session.output).WithTimeout(time.Minute).Should(gbytes.Say("Servers to delete: 1. Type yes"))
+		c.createMachine(ctx, "orphan-1", "worker")
+		for i := range faults {
+			env.Cloud().Inject(faults[i])
+		}
+		session.write("yes")
+		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.output).To(gbytes.Say("left alone: Machine " + env.Namespace() + "/orphan-1 names it"))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+	},
+		Entry("and that the API finds"),
+		Entry("and that the API does not find for a moment", iaasmock.Fault{Operation: "GetServer", Status: http.StatusNotFound, Count: 1}),
+	)
 
 	It("has the cluster's name typed where the classes are gone", func(ctx SpecContext) {
 		id := orphan(ctx)

@@ -29,6 +29,10 @@ mock *args:
 build *args:
     @make build "$@"
 
+# Build the operator's command.
+mcm-stackit *args:
+    @make mcm-stackit "$@"
+
 # What to run while you edit.
 check *args:
     @make check "$@"

@@ -35,6 +35,8 @@ SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
 	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller|monitoring)(/|$$)' | sort -r)
+# What runs programs as processes takes long, and the race detector would not see into them.
+short_pkgs = $(unit_pkgs); pkgs=$$(echo "$$pkgs" | grep -Ev '/(cmd/mcm-stackit|hack/krew)$$')
 
 .PHONY: help
 help: ## Show this help.
@@ -131,13 +133,13 @@ test: test-unit ## All tests: test-unit, -e2e, -localenv, -integration and -moni
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
 # without it. So do those that hold requests against the API document (IAAS_OPENAPI).
-# And so does the command, whose tests run it as processes.
-LARGE_PKGS := ./cmd/mcm-stackit ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
+# And so do those that run programs.
+LARGE_PKGS := ./cmd/mcm-stackit ./hack/krew ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
-	@$(unit_pkgs); pkgs=$$(echo "$$pkgs" | grep -v /cmd/mcm-stackit); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+	@$(short_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
 test-full:
 	@$(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
 
@@ -230,7 +232,7 @@ check: ## What to run while you edit: lint, tidy, and the unit tests in short mo
 .PHONY: check-code check-tests
 check-code: lint tidy
 check-tests:
-	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
+	@$(short_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
 
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.

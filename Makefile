@@ -143,8 +143,8 @@ test-short:
 test-full:
 	@$(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
 
-# Specs mostly wait for the manager's fixed steps: four processes keep two cores busy.
-PROCS ?= 4
+# Specs mostly wait for the manager's fixed steps: six processes keep two cores two thirds busy.
+PROCS ?= 6
 .PHONY: test-e2e
 test-e2e: $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \

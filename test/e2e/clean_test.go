@@ -325,8 +325,10 @@ func (t *terminal) write(line string) {
 	Expect(err).NotTo(HaveOccurred())
 }
 
-// wait returns the exit code.
+// wait returns the exit code, once all that was printed is read.
 func (t *terminal) wait() int {
+	GinkgoHelper()
 	_ = t.process.Wait()
+	Eventually(t.output.Closed).WithTimeout(time.Minute).Should(BeTrue())
 	return t.process.ProcessState.ExitCode()
 }

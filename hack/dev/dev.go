@@ -114,7 +114,7 @@ Try:
 With the operator's command (make mcm-stackit):
   export STACKIT_API_ENDPOINT=%s STACKIT_TOKEN_BASEURL=%s/token
   bin/mcm-stackit list machines
-  bin/mcm-stackit doctor
+  bin/mcm-stackit validate --online
 
 Ctrl-C stops everything.`
 

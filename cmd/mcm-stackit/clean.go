@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +22,9 @@ import (
 // defaultOlderThan is the age from which clean takes a server for an orphan: by then the
 // manager's own collector has seen it, if it runs.
 const defaultOlderThan = 10 * time.Minute
+
+// mostRemedies is how many kubectl lines clean shows for servers that stay.
+const mostRemedies = 10
 
 // cleaning is one run of clean.
 type cleaning struct {
@@ -44,8 +46,9 @@ that no Machine names. It shows them, asks, deletes them as the driver does, and
 they are gone. Server IDs narrow it down to these.
 
 It needs the cluster with the Machines, and refuses unless a MachineClass there carries the
-same label in the same project: else it may be the wrong cluster. Where the classes are
-deleted already, name the credentials; then the cluster's name must be typed on a terminal.
+same label in the same project: else it may be the wrong cluster. Where all classes are
+deleted already, name the credentials. Where a server's class is not there, the cluster's
+name must be typed on a terminal.
 
 Exit codes: 0 nothing is left to delete, or --dry-run; 1 a server could not be deleted, is
 left alone although it was named, or the answer was no; 2 it could not be told what is an
@@ -115,10 +118,17 @@ func (c *cleaning) run(ctx context.Context) error {
 			_, failed := c.printAs(c.output, result)
 			return errors.Join(err, failed)
 		}
+		done := func() {
+			progress.show(fmt.Sprintf("deleting: %d of %d done", len(result.Deletions), len(plan.Orphans)))
+		}
+		done()
 		plan.Delete(ctx, func(deletion operator.Deletion) {
+			progress.show("")
 			c.report(deletion)
 			result.Deletions = append(result.Deletions, deletion)
+			done()
 		})
+		progress.show("")
 	}
 	if _, err := c.printAs(c.output, result); err != nil {
 		return err
@@ -144,12 +154,12 @@ func (c *cleaning) show(plan *operator.Cleanup) {
 			c.say("Mind: %s.", doubt)
 		}
 	}
-	owned := 0
+	var owned []string
 	for _, kept := range plan.Kept {
 		switch {
 		case len(c.clean.ServerIDs) > 0 && !slices.Contains(c.clean.ServerIDs, kept.ID):
 		case len(c.clean.ServerIDs) == 0 && kept.Remedy != "":
-			owned++
+			owned = append(owned, kept.Remedy)
 		default:
 			c.say("Server %s %s is left alone: %s.", kept.ID, kept.Name, kept.Reason)
 			if kept.Remedy != "" {
@@ -157,8 +167,14 @@ func (c *cleaning) show(plan *operator.Cleanup) {
 			}
 		}
 	}
-	if owned > 0 {
-		c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine: kubectl -n NAMESPACE delete machine NAME", owned)
+	if len(owned) > 0 {
+		c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine:", len(owned))
+		for _, remedy := range owned[:min(len(owned), mostRemedies)] {
+			c.say("  %s", remedy)
+		}
+		if len(owned) > mostRemedies {
+			c.say("  and so on: -o json has all")
+		}
 	}
 	if len(plan.Orphans) == 0 {
 		c.say("There is nothing to delete.")
@@ -171,15 +187,14 @@ func (c *cleaning) table(orphans []operator.Orphan) {
 	if c.output.value != "" {
 		out = c.streams.ErrOut
 	}
-	writer := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	_, _ = fmt.Fprintln(writer, "CLASS\tMACHINE\tSERVER\tSTATE\tAGE\tPROJECT\tREGION")
+	t := &table{columns: []column{
+		{name: "CLASS"}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"}, {name: "AGE"}, {name: "PROJECT"}, {name: "REGION"},
+	}}
 	for _, orphan := range orphans {
-		age := duration.HumanDuration(c.clock.Since(orphan.CreatedAt))
-		_, _ = fmt.Fprintln(writer, strings.Join([]string{
-			orphan.Class, orphan.Machine, orphan.ID, orphan.State, age, orphan.ProjectID, orphan.Region,
-		}, "\t"))
+		t.add(orphan.ID, orphan.Name, orphan.ID, orphan.Class, orphan.Machine, orphan.ID, orphan.State,
+			duration.HumanDuration(c.clock.Since(orphan.CreatedAt)), orphan.ProjectID, orphan.Region)
 	}
-	_ = writer.Flush()
+	_ = t.print(out, false)
 }
 
 // confirm asks whether to delete. Where only the user can know that this is the right

@@ -69,7 +69,7 @@ type Cleanup struct {
 
 	operator *Operator
 	options  CleanOptions
-	// namespaces are those that are read; none means all.
+	// namespaces are those whose Machines are read; none means all.
 	namespaces []string
 }
 
@@ -102,6 +102,7 @@ func (o *Operator) PlanCleanup(ctx context.Context, options CleanOptions) (*Clea
 		return nil, err
 	}
 	plan.sort(servers, machines)
+	plan.doubtClasses(classes)
 	return plan, nil
 }
 
@@ -121,7 +122,7 @@ func (c *Cleanup) chooseNamespaces(ctx context.Context) error {
 	case !apierrors.IsForbidden(err):
 		return fmt.Errorf("listing Machines: %w", err)
 	case len(c.options.Namespaces) == 0:
-		return fmt.Errorf("%w; name the namespaces that have this cluster's Machines with --namespaces", err)
+		return fmt.Errorf("listing Machines: %w; name the namespaces that have this cluster's with --namespaces", err)
 	}
 	c.namespaces = c.options.Namespaces
 	c.Doubts = append(c.Doubts, fmt.Sprintf("only the Machines of %s can be read: a server that a Machine elsewhere names would pass for an orphan",
@@ -132,7 +133,10 @@ func (c *Cleanup) chooseNamespaces(ctx context.Context) error {
 // classes returns the MachineClasses that carry the cluster's label. A class whose labels
 // cannot be read might be one of them: it is an error.
 func (c *Cleanup) classes(ctx context.Context) ([]*v1alpha1.MachineClass, error) {
-	classes, err := c.operator.inspectedClasses(ctx, c.namespaces...)
+	classes, err := c.operator.inspectedClasses(ctx)
+	if apierrors.IsForbidden(err) && len(c.options.Namespaces) > 0 {
+		classes, err = c.operator.inspectedClasses(ctx, c.options.Namespaces...)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -246,6 +250,25 @@ func (c *Cleanup) sort(servers []located, machines []v1alpha1.Machine) {
 	}
 }
 
+// doubtClasses doubts orphans of classes that are not there: if another cluster has the same
+// label, they are its servers.
+func (c *Cleanup) doubtClasses(classes []*v1alpha1.MachineClass) {
+	if len(classes) == 0 {
+		return // that is doubted already
+	}
+	var missing []string
+	for i := range c.Orphans {
+		class := c.Orphans[i].Class
+		if !slices.Contains(missing, class) && !slices.ContainsFunc(classes, func(c *v1alpha1.MachineClass) bool { return c.Name == class }) {
+			missing = append(missing, class)
+		}
+	}
+	if len(missing) > 0 {
+		c.Doubts = append(c.Doubts, fmt.Sprintf("no MachineClass that carries %s is called %s: they may be servers of another cluster with this label",
+			c.options.label(), strings.Join(missing, " or ")))
+	}
+}
+
 // byMachine says that a Machine names the server.
 func (k *Kept) byMachine(machine *v1alpha1.Machine) {
 	k.Reason = fmt.Sprintf("Machine %s/%s names it", machine.Namespace, machine.Name)
@@ -268,22 +291,34 @@ func (c *Cleanup) inAnotherCluster(server *provider.Server) bool {
 	return false
 }
 
+// ownerOf returns the Machine that names the server, by its ProviderID rather than by the
+// server's label; nil if there is none.
+func ownerOf(server *provider.Server, machines []v1alpha1.Machine) (owner *v1alpha1.Machine) {
+	for i := range machines {
+		switch {
+		case slices.Contains(idsIn(machines[i].Spec.ProviderID), server.ID):
+			return &machines[i]
+		case owner == nil && names(&machines[i], server):
+			owner = &machines[i]
+		}
+	}
+	return owner
+}
+
 // keeps returns why a server must not be deleted; nil if it may.
 func (c *Cleanup) keeps(server *provider.Server, machines []v1alpha1.Machine) *Kept {
 	kept := &Kept{ID: server.ID, Name: server.Name}
 	machine, class := server.Labels[provider.StackitMachineLabel], server.Labels[provider.StackitMachineClassLabel]
-	owner := slices.IndexFunc(machines, func(m v1alpha1.Machine) bool { return names(&m, server) })
+	owner := ownerOf(server, machines)
 	switch {
-	case owner >= 0:
-		kept.byMachine(&machines[owner])
+	case owner != nil:
+		kept.byMachine(owner)
 	case len(c.options.ServerIDs) > 0 && !slices.Contains(c.options.ServerIDs, server.ID):
 		kept.Reason = "it is not among those named"
 	case machine == "" || class == "":
 		kept.Reason = fmt.Sprintf("it lacks the label %s or %s: it is not the manager's", provider.StackitMachineLabel, provider.StackitMachineClassLabel)
 	case c.inAnotherCluster(server):
 		kept.Reason = "it carries the label of another cluster, too: " + clusterText(clusterLabels(server.Labels))
-	case server.IsDeleting():
-		kept.Reason = "it is being deleted"
 	case server.CreatedAt.IsZero():
 		kept.Reason = "its age is not known"
 	case c.operator.now().Sub(server.CreatedAt) < c.options.OlderThan:

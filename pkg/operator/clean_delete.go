@@ -21,6 +21,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // deletionsAtOnce is how many orphans are deleted side by side: a deletion mostly waits.
@@ -36,10 +37,10 @@ type Deletion struct {
 }
 
 // Delete deletes the orphans, waits until each is proved gone, and reports each as it ends;
-// report is called by one goroutine at a time. Right before a deletion the Machines and the
-// server are read again: one that is not an orphan any more stays. The deletion itself is
-// the driver's, as the manager's orphan collector calls it, with the driver's own rule of
-// which server is whose.
+// report is called by one goroutine at a time. The deletion itself is the driver's, as the
+// manager's orphan collector calls it, with the driver's own rule of which server is whose.
+// Right before each of its DELETEs, repeated ones included, the server and the Machines are
+// read again: one that is not an orphan any more stays.
 func (c *Cleanup) Delete(ctx context.Context, report func(Deletion)) {
 	driver := provider.NewProvider(c.operator.Sessions)
 	var reporting sync.Mutex
@@ -61,49 +62,57 @@ func (c *Cleanup) Delete(ctx context.Context, report func(Deletion)) {
 }
 
 func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orphan) error {
-	err := c.stillOrphan(ctx, orphan)
-	if ctx.Err() != nil {
-		return errors.New("not begun: it was interrupted")
-	}
-	if err != nil {
-		return err
-	}
 	request, err := orphan.request()
 	if err != nil {
 		return err
 	}
-	_, err = driver.DeleteMachine(ctx, request)
-	if err != nil && ctx.Err() != nil {
+	sent := false
+	guarded, stop := spi.WithGuard(ctx, func(ctx context.Context) error {
+		err := c.stillOrphan(ctx, orphan)
+		sent = sent || err == nil
+		return err
+	})
+	defer stop()
+	_, err = driver.DeleteMachine(guarded, request)
+	refused := context.Cause(guarded)
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil && sent:
 		return errors.New("interrupted: its deletion may have been requested")
+	case ctx.Err() != nil:
+		return errors.New("not begun: it was interrupted")
+	case refused != nil && sent:
+		return fmt.Errorf("%w; but its deletion was requested before", refused)
+	case refused != nil:
+		return refused
 	}
-	if err != nil {
-		decoded, _ := status.FromError(err)
-		return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
-	}
-	return nil
+	decoded, _ := status.FromError(err)
+	return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
 }
 
 // stillOrphan reads the server, and then the Machines, again. A server that the API does not
 // find may be there all the same: it is judged as it was, and the driver proves it gone.
 func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
 	account := orphan.server.account
+	server := &orphan.server.Server
 	client := provider.NewClient(account.Session, account.Region)
-	server, err := read(ctx, account, func(ctx context.Context) (*provider.Server, error) {
+	seen, err := read(ctx, account, func(ctx context.Context) (*provider.Server, error) {
 		return client.GetServer(ctx, orphan.ID)
 	})
 	if err == nil {
-		orphan.server.Server = *server
+		server = seen
 	} else if code, _ := provider.Classify(err); code != codes.NotFound {
 		return apiFailure(account.Origin, err)
 	}
-	if !carries(orphan.server.Labels, c.options.labels()) {
+	if !carries(server.Labels, c.options.labels()) {
 		return fmt.Errorf("left alone: its label is not %s any more", c.options.label())
 	}
 	machines, err := c.operator.machines(ctx, c.namespaces...)
 	if err != nil {
 		return err
 	}
-	if kept := c.keeps(&orphan.server.Server, machines); kept != nil {
+	if kept := c.keeps(server, machines); kept != nil {
 		return fmt.Errorf("left alone: %s", kept.Reason)
 	}
 	return nil

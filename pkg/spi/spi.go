@@ -151,7 +151,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 		metrics := &metered{next: &bodyReader{next: s.Transport}, clock: s.Clock, service: service}
 		return &deadlined{next: metrics, timeout: attemptTimeout}
 	}
-	chain := attempt("")
+	chain := http.RoundTripper(&guarded{next: attempt("")})
 	limits := &limited{next: chain, limiter: s.Limiter, clock: s.Clock, writers: s.writers}
 	if s.Fence != nil {
 		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {

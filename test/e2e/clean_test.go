@@ -57,7 +57,8 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 
 	It("deletes orphans of the cluster, and nothing else", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
-		gone := []string{orphan(ctx), c.makeServer(ctx, "deleted-class", machineLabels("deleted-class", "was-deleted", clusterName))}
+		gone := []string{orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))}
+		Expect(env.Cloud().SetServerStatus(gone[1], "DELETING", "")).To(Succeed())
 		c.createMachine(ctx, "by-label", "worker")
 		byID := c.createMachine(ctx, "by-provider-id", "worker")
 		other := machineLabels("orphan-1", "worker", "shoot--test--other")
@@ -85,9 +86,10 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		By("deleting them")
 		deleted := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
 		Expect(deleted.Code).To(BeZero(), deleted.Stderr)
-		Expect(deleted.Stdout).To(And(ContainSubstring(gone[0]+" (orphan-1) deleted"), ContainSubstring(gone[1]+" (deleted-class) deleted")))
+		Expect(deleted.Stdout).To(And(ContainSubstring(gone[0]+" (orphan-1) deleted"), ContainSubstring(gone[1]+" (orphan-2) deleted")))
 		Expect(deleted.Stderr).To(And(
 			ContainSubstring("Servers that belong to Machines and stay: 3."),
+			ContainSubstring("\n  kubectl -n "+env.Namespace()+" delete machine by-provider-id\n"),
 			ContainSubstring("it carries the label of another cluster, too: example.org/cluster=other,"+clusterLabel+"="+clusterName)))
 		Expect(c.serverIDs()).To(ConsistOf(stay))
 	}, SpecTimeout(3*time.Minute))
@@ -125,12 +127,28 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		c.createClass(ctx, "worker", specWith(nil))
 		elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
 		Expect(c.Create(ctx, elsewhere)).To(Succeed())
-		Expect(c.Create(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "orphan-1"}})).To(Succeed())
+		machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "orphan-1"}}
+		Expect(c.Create(ctx, machine)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, machine)).To(Succeed()) })
 		id := orphan(ctx)
 		Expect(command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", "--namespaces="+env.Namespace()).Code).To(BeZero())
 		Expect(c.serverIDs()).To(ConsistOf(id))
-		Expect(c.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "orphan-1"}})).To(Succeed())
-	})
+
+		By("for somebody who may see one namespace alone")
+		c.allowNamespace(ctx, "narrow")
+		var result ran
+		args := []string{"clean", thisCluster, "--older-than=0s", "--yes", "--as=narrow"}
+		Eventually(ctx, func(ctx context.Context) string { // the API server learns of roles in a moment
+			result = command.run(ctx, append(args, "--namespaces="+env.Namespace())...)
+			return result.Stderr
+		}).WithTimeout(upTimeout).WithPolling(poll).Should(ContainSubstring("Mind: only the Machines of " + env.Namespace() + " can be read"))
+		Expect(result.Code).To(Equal(operator.ExitUsage))
+		Expect(result.Stderr).To(ContainSubstring("the cluster's name must be typed on a terminal"))
+		result = command.run(ctx, args...)
+		Expect(result.Code).To(Equal(operator.ExitUnknown))
+		Expect(result.Stderr).To(ContainSubstring("name the namespaces that have this cluster's with --namespaces"))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+	}, SpecTimeout(3*time.Minute))
 
 	It("does what the examples of its help say", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--demo--laptop"}}))
@@ -171,6 +189,9 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		}, nil, operator.ExitUnknown, "no MachineClass carries the label"),
 		Entry("the wrong control cluster, with credentials", func(context.Context) {}, []string{"--secret=" + secretName},
 			operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+		Entry("a class of another cluster with the same label", func(ctx context.Context) {
+			c.createClass(ctx, "another", specWith(nil))
+		}, nil, operator.ExitUsage, "Mind: no MachineClass that carries "+clusterLabel+"="+clusterName+" is called worker: "),
 		Entry("a class of the same label in another project", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
@@ -231,6 +252,22 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Entry("and that the API finds"),
 		Entry("and that the API does not find for a moment", iaasmock.Fault{Operation: "GetServer", Status: http.StatusNotFound, Count: 1}),
 	)
+
+	It("leaves alone a server whose Machine appears before its DELETE is repeated", func(ctx SpecContext) {
+		c.createClass(ctx, "worker", specWith(nil))
+		id := orphan(ctx)
+		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: id, Status: http.StatusTooManyRequests, Count: 1,
+			Header: http.Header{"Retry-After": {"10"}}})
+		before := env.Cloud().CallCounts()["DeleteServer"]
+		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
+		Eventually(func() int { return env.Cloud().CallCounts()["DeleteServer"] }).WithTimeout(time.Minute).Should(Equal(before + 1))
+		c.createMachine(ctx, "orphan-1", "worker")
+		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.output).To(And(gbytes.Say("deleting: 0 of 1 done"),
+			gbytes.Say("left alone: Machine "+env.Namespace()+"/orphan-1 names it; but its deletion was requested before")))
+		Expect(env.Cloud().CallCounts()["DeleteServer"]).To(Equal(before + 1))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+	}, SpecTimeout(3*time.Minute))
 
 	It("has the cluster's name typed where the classes are gone", func(ctx SpecContext) {
 		id := orphan(ctx)

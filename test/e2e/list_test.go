@@ -284,14 +284,14 @@ func (i *inventory) notes(ctx context.Context, args ...string) map[string][]stri
 }
 
 // allowNamespace lets a user read what is in the namespace.
-func (i *inventory) allowNamespace(ctx context.Context, user string) {
+func (c *cluster) allowNamespace(ctx context.Context, user string) {
 	GinkgoHelper()
-	meta := metav1.ObjectMeta{Name: user, Namespace: i.env.Namespace()}
-	Expect(i.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
+	meta := metav1.ObjectMeta{Name: user, Namespace: c.env.Namespace()}
+	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
 		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"}, Verbs: []string{"list"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}})).To(Succeed())
-	Expect(i.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta,
+	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta,
 		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
 		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
 	})).To(Succeed())

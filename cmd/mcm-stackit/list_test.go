@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"sigs.k8s.io/yaml"
@@ -204,6 +205,32 @@ func TestListIsRefused(t *testing.T) {
 			got := invocation{args: append([]string{"list", noControl}, row.args...), env: env}.run(t)
 			if got.code != row.code || !strings.Contains(got.stderr, row.says) || strings.Contains(got.stderr, "panic") {
 				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.says)
+			}
+		})
+	}
+}
+
+func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
+	cloud, env := startProject(t)
+	cloud.Inject(iaasmock.Fault{Delay: 25 * time.Second})
+	for name, row := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"list":     {[]string{"list", "servers", noControl}, operator.ExitUnknown, "servers unknown: "},
+		"doctor":   {[]string{"doctor", "--cloud-only"}, operator.ExitWrong, "no answer in time"},
+		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, operator.ExitUnknown, "could not be checked online any further"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			got := invocation{args: append(row.args, "--request-timeout", "1s"), env: env}.run(t)
+			if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.says) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.says)
+			}
+			if took := time.Since(begin); took > 15*time.Second {
+				t.Errorf("took %s", took)
 			}
 		})
 	}

@@ -42,6 +42,9 @@ type Operator struct {
 	// Environment is used where no Secret is named: if it has a project and a key, or where
 	// Overrides name a project.
 	Environment Overrides
+	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
+	// as the command lets it.
+	ReadTimeout time.Duration
 	// Note is told which credentials are used, and other things that few want to know; nil
 	// if nobody does.
 	Note func(text string)

@@ -210,6 +210,39 @@ func TestListIsRefused(t *testing.T) {
 	}
 }
 
+// What depends on a target cluster that cannot be asked is unknown, and not absent.
+func TestListWithoutItsTarget(t *testing.T) {
+	_, env := startProject(t)
+	addServer(t, env, "worker-1", workerLabels("worker-1"))
+	target := filepath.Join(t.TempDir(), "nowhere")
+	got := invocation{args: []string{"list", noControl, "servers", "-o", "json", "--target-kubeconfig", target}, env: env}.run(t)
+	var found operator.Inventory
+	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil {
+		t.Fatal(err, got)
+	}
+	if found.Knows(operator.PartNodes) || len(found.Servers) != 1 || found.Servers[0].Readiness != operator.ReadinessUnknown {
+		t.Errorf("got %+v, want that Nodes are unknown", found)
+	}
+	if got.code != operator.ExitFine || strings.Count(got.stderr, "reading --target-kubeconfig "+target) != 1 || !strings.Contains(got.stderr, "Nodes unknown: reading") {
+		t.Errorf("got %+v, want it on stderr once", got)
+	}
+}
+
+func TestListWithAControlClusterThatCannotBeAsked(t *testing.T) {
+	_, env := startProject(t)
+	addServer(t, env, "worker-1", workerLabels("worker-1"))
+	authority := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authority, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for target, nodes := range map[string]bool{"": true, noCluster: false} {
+		got := invocation{args: []string{"list", "servers", "--server=https://127.0.0.1:1", "--certificate-authority", authority, "--target-kubeconfig", target}, env: env}.run(t)
+		if got.code != operator.ExitFine || !strings.Contains(got.stderr, "Machines unknown: asking cluster https://127.0.0.1:1: ") || strings.Contains(got.stderr, "Nodes unknown: ") != nodes {
+			t.Errorf("--target-kubeconfig %q: got %+v", target, got)
+		}
+	}
+}
+
 func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
 	cloud, env := startProject(t)
 	cloud.Inject(iaasmock.Fault{Delay: 25 * time.Second})

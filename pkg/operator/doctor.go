@@ -23,9 +23,6 @@ type Doctor struct {
 	// "STACKIT_API_ENDPOINT".
 	Config         spi.Config
 	EndpointOrigin string
-	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
-	// the same of Target.
-	ControlError, TargetError error
 	// ControlVersion and TargetVersion ask Control and Target for their versions.
 	ControlVersion, TargetVersion discovery.ServerVersionInterface
 	// ServiceAccount is the sidecar's, as "name" or "namespace/name"; "" means that of its

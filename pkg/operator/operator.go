@@ -34,6 +34,9 @@ type Operator struct {
 	// Target is the cluster that the machines join; nil if none may be asked. It may be
 	// Control.
 	Target client.Client
+	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
+	// the same of Target.
+	ControlError, TargetError error
 	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
 	// means those of the classes.
 	SecretName string

@@ -32,3 +32,9 @@ func (a *Account) servers(ctx context.Context, labels map[string]string) ([]prov
 	client := provider.NewClient(a.Session, a.Region)
 	return read(ctx, a, func(ctx context.Context) ([]provider.Server, error) { return client.ListServers(ctx, labels) })
 }
+
+// server reads one of the account's servers.
+func (a *Account) server(ctx context.Context, id string) (*provider.Server, error) {
+	client := provider.NewClient(a.Session, a.Region)
+	return read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
+}

@@ -90,7 +90,8 @@ const listLong = `%s.
 
 The projects are those of the MachineClasses in the namespace, or the one that --secret,
 --project-id or the environment names. What cannot be read is said on stderr, and
-what depends on it is "unknown".
+what depends on it is "unknown". A server that a list lacks is read by its ID, before its
+Machine is said to have no server; if it is there, the list is not believed.
 
 Exit codes: 0 fine, 1 orphans were found (with --orphans), 2 it could not be told, 64 wrong usage.`
 
@@ -165,9 +166,7 @@ func (l *listing) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := l.connect(op); err != nil {
-		l.say("%v", err)
-	}
+	l.tryToConnect(op)
 	if l.watch {
 		return (&watcher{listing: l, op: op}).run(ctx)
 	}
@@ -185,6 +184,18 @@ func (l *listing) run(ctx context.Context) error {
 		return result(code)
 	}
 	return nil
+}
+
+// tryToConnect sets the clients of the clusters. One that cannot be asked is unread, and not
+// the end.
+func (l *listing) tryToConnect(op *operator.Operator) {
+	err := l.connect(op)
+	if op.Control == nil {
+		op.ControlError = err
+	}
+	if op.Target == nil && l.targetKubeconfig != noCluster {
+		op.TargetError = err
+	}
 }
 
 // exitCode says whether the question was answered, and whether what was looked for is there.

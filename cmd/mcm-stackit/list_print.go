@@ -164,14 +164,10 @@ func totalsText(totals operator.Totals, orphansOnly bool) string {
 
 // plural counts things: "1 server", "2 servers", "servers unknown".
 func plural(n *int, thing string) string {
-	switch {
-	case n == nil:
+	if n == nil {
 		return thing + "s unknown"
-	case *n == 1:
-		return "1 " + thing
-	default:
-		return fmt.Sprintf("%d %ss", *n, thing)
 	}
+	return operator.Count(*n, thing)
 }
 
 // detail is a note that some Machines or servers share.
@@ -181,18 +177,11 @@ type detail struct {
 	whose []string
 }
 
-// mostNames is how many names a detail shows.
-const mostNames = 3
-
 // String has the names in a line of their own.
 func (d *detail) String() string {
-	names := d.whose
-	if more := len(names) - mostNames; more > 0 {
-		names = append(slices.Clone(names[:mostNames]), fmt.Sprintf("and %d more", more))
-	}
 	lines := []string{d.note.String()}
 	for _, line := range [][2]string{
-		{"of", strings.Join(names, ", ")}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
+		{"of", operator.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
 	} {
 		if line[1] != "" {
 			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"sigs.k8s.io/yaml"
@@ -204,6 +205,65 @@ func TestListIsRefused(t *testing.T) {
 			got := invocation{args: append([]string{"list", noControl}, row.args...), env: env}.run(t)
 			if got.code != row.code || !strings.Contains(got.stderr, row.says) || strings.Contains(got.stderr, "panic") {
 				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.says)
+			}
+		})
+	}
+}
+
+// What depends on a target cluster that cannot be asked is unknown, and not absent.
+func TestListWithoutItsTarget(t *testing.T) {
+	_, env := startProject(t)
+	addServer(t, env, "worker-1", workerLabels("worker-1"))
+	target := filepath.Join(t.TempDir(), "nowhere")
+	got := invocation{args: []string{"list", noControl, "servers", "-o", "json", "--target-kubeconfig", target}, env: env}.run(t)
+	var found operator.Inventory
+	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil {
+		t.Fatal(err, got)
+	}
+	if found.Knows(operator.PartNodes) || len(found.Servers) != 1 || found.Servers[0].Readiness != operator.ReadinessUnknown {
+		t.Errorf("got %+v, want that Nodes are unknown", found)
+	}
+	if got.code != operator.ExitFine || strings.Count(got.stderr, "reading --target-kubeconfig "+target) != 1 || !strings.Contains(got.stderr, "Nodes unknown: reading") {
+		t.Errorf("got %+v, want it on stderr once", got)
+	}
+}
+
+func TestListWithAControlClusterThatCannotBeAsked(t *testing.T) {
+	_, env := startProject(t)
+	addServer(t, env, "worker-1", workerLabels("worker-1"))
+	authority := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(authority, []byte("no certificate"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for target, nodes := range map[string]bool{"": true, noCluster: false} {
+		got := invocation{args: []string{"list", "servers", "--server=https://127.0.0.1:1", "--certificate-authority", authority, "--target-kubeconfig", target}, env: env}.run(t)
+		if got.code != operator.ExitFine || !strings.Contains(got.stderr, "Machines unknown: asking cluster https://127.0.0.1:1: ") || strings.Contains(got.stderr, "Nodes unknown: ") != nodes {
+			t.Errorf("--target-kubeconfig %q: got %+v", target, got)
+		}
+	}
+}
+
+func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
+	cloud, env := startProject(t)
+	cloud.Inject(iaasmock.Fault{Delay: 25 * time.Second})
+	for name, row := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"list":     {[]string{"list", "servers", noControl}, operator.ExitUnknown, "servers unknown: "},
+		"doctor":   {[]string{"doctor", "--cloud-only"}, operator.ExitWrong, "no answer in time"},
+		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, operator.ExitUnknown, "could not be checked online any further"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			begin := time.Now()
+			got := invocation{args: append(row.args, "--request-timeout", "1s"), env: env}.run(t)
+			if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.says) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.says)
+			}
+			if took := time.Since(begin); took > 15*time.Second {
+				t.Errorf("took %s", took)
 			}
 		})
 	}

@@ -117,6 +117,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown command":   {[]string{"bogus"}, nil, `unknown command "bogus"`},
 		"unknown flag":      {[]string{"version", "--nope"}, nil, "unknown flag: --nope"},
 		"too many words":    {[]string{"version", "1"}, nil, `unknown command "1"`},
+		"timeout in words":  {[]string{"list", "servers", "--request-timeout", "abc"}, nil, `--request-timeout is "abc", must be`},
+		"negative timeout":  {[]string{"version", "--request-timeout", "-3s"}, nil, `--request-timeout is "-3s", must be`},
 		"wrong environment": {[]string{"version"}, []string{"STACKIT_API_ENDPOINT=nowhere"}, "STACKIT_API_ENDPOINT must be an http or https URL"},
 	} {
 		t.Run(name, func(t *testing.T) {

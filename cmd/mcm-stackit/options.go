@@ -6,6 +6,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
@@ -30,6 +31,9 @@ const (
 // noCluster is the --target-kubeconfig of a sidecar without a target cluster.
 const noCluster = "none"
 
+// flagRequestTimeout is kubectl's flag for its requests; here it bounds reads of the API, too.
+const flagRequestTimeout = "request-timeout"
+
 // options are what all commands share.
 type options struct {
 	streams genericiooptions.IOStreams
@@ -47,6 +51,8 @@ type options struct {
 	// started says that the command line was right.
 	started bool
 	config  spi.Config
+	// requestTimeout is what --request-timeout says; 0 is none.
+	requestTimeout time.Duration
 }
 
 func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string, bool)) *options {
@@ -58,6 +64,8 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
 	o.control.AddFlags(flags)
+	flags.Lookup(flagRequestTimeout).Usage =
+		"how long a request to a cluster, or a read of the API with its retries, may take, such as 10s; 0: as long as the command lets it"
 	flags.StringVar(&o.targetKubeconfig, "target-kubeconfig", "",
 		`file that reaches the cluster that the machines join; "none" without one (default: the cluster with the Machines)`)
 	flags.StringSliceVarP(&o.files, "filename", "f", nil,
@@ -71,6 +79,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 // complete reads the environment, after the flags.
 func (o *options) complete() error {
 	var err error
+	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
+		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout, *o.control.Timeout)
+	}
 	if o.config, err = spi.ConfigFromEnvironment(o.lookup); err != nil {
 		return err
 	}
@@ -113,6 +124,7 @@ func (o *options) operatorOfBroken(withCluster bool) (*operator.Operator, error)
 		SecretName:  o.secret,
 		Overrides:   overrides,
 		Environment: environment,
+		ReadTimeout: o.requestTimeout,
 		Note:        func(text string) { o.sayAbout(1, text) },
 		Clock:       o.clock,
 	}

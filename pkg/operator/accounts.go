@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,6 +31,9 @@ type Account struct {
 	Origin string
 	// Classes are those of the cluster that name this account; none if it was named itself.
 	Classes []*v1alpha1.MachineClass
+
+	// readTimeout is the Operator's.
+	readTimeout time.Duration
 }
 
 // ErrNoCredentials says that nothing names a project and key.
@@ -172,5 +176,5 @@ func (o *Operator) account(secret *corev1.Secret, region, origin string) (*Accou
 		origin += ", " + strings.Join(overridden, ", ")
 	}
 	o.note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
-	return &Account{Session: session, Region: region, Secret: secret, Origin: origin}, nil
+	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, readTimeout: o.ReadTimeout}, nil
 }

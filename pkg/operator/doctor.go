@@ -6,9 +6,7 @@ package operator
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/url"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
@@ -25,9 +23,6 @@ type Doctor struct {
 	// "STACKIT_API_ENDPOINT".
 	Config         spi.Config
 	EndpointOrigin string
-	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
-	// the same of Target.
-	ControlError, TargetError error
 	// ControlVersion and TargetVersion ask Control and Target for their versions.
 	ControlVersion, TargetVersion discovery.ServerVersionInterface
 	// ServiceAccount is the sidecar's, as "name" or "namespace/name"; "" means that of its
@@ -110,25 +105,4 @@ func (d *Doctor) isUnread(err error) bool {
 	var request *url.Error
 	return errors.As(err, &status) || errors.As(err, &request) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, ErrNoSecret) && d.Control == nil
-}
-
-// some names the first of many: "a, b, c and 4 more".
-func some(names []string) string {
-	const most = 3
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
-}
-
-// count is a number with its noun: "1 server", "2 servers".
-func count(number int, noun string) string {
-	switch {
-	case number == 1:
-		return "1 " + noun
-	case strings.HasSuffix(noun, "s"):
-		return fmt.Sprintf("%d %ses", number, noun)
-	default:
-		return fmt.Sprintf("%d %ss", number, noun)
-	}
 }

@@ -113,7 +113,7 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 		}
 	}
 	if len(spec) > 0 {
-		d.wrong(subject, fmt.Sprintf("%s: %s", count(len(spec), "error"), spec[0]), "\"mcm-stackit validate\" shows all of them with their places")
+		d.wrong(subject, fmt.Sprintf("%s: %s", Count(len(spec), "error"), spec[0]), "\"mcm-stackit validate\" shows all of them with their places")
 	}
 	if d.unusable[class.Name] {
 		return

@@ -118,7 +118,7 @@ func (p *patient) examineKey() {
 	case left <= 0:
 		p.wrong(subject, strings.Join(append(found, "expired at "+expires+" UTC"), ", "), renew)
 	case left < keyExpiresSoon:
-		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, count(int(left/(24*time.Hour)), "day"))), ", "), renew)
+		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, Count(int(left/(24*time.Hour)), "day"))), ", "), renew)
 	default:
 		p.fine(subject, strings.Join(append(found, "valid until "+expires+" UTC"), ", "))
 	}

@@ -94,7 +94,7 @@ func (d *Doctor) examineCRD(subject string, crd *apiextensionsv1.CustomResourceD
 		missing = missingFields(kind, schema.OpenAPIV3Schema, "")
 	}
 	if len(missing) > 0 {
-		d.wrong(subject, fmt.Sprintf("is older than %s: it has no field %s", managerVersion, some(missing)),
+		d.wrong(subject, fmt.Sprintf("is older than %s: it has no field %s", managerVersion, Some(missing)),
 			"an unknown field is dropped when it is written: "+installCRDs)
 		return
 	}

@@ -100,10 +100,10 @@ func (d *Doctor) findOtherNamespaces(ctx context.Context, label clusterLabel, cl
 		}
 	}
 	if len(shared) > 0 {
-		d.wrong(label.subject(), fmt.Sprintf("also used by %s, in the same project", some(shared)), oneValuePerCluster)
+		d.wrong(label.subject(), fmt.Sprintf("also used by %s, in the same project", Some(shared)), oneValuePerCluster)
 	}
 	if len(unclear) > 0 {
-		d.unknown(label.subject(), fmt.Sprintf("also used by %s, in a project that cannot be told: its Secret cannot be read", some(unclear)),
+		d.unknown(label.subject(), fmt.Sprintf("also used by %s, in a project that cannot be told: its Secret cannot be read", Some(unclear)),
 			"see that it is another project, or "+oneValuePerCluster)
 	}
 }
@@ -134,11 +134,11 @@ func (d *Doctor) findForeignServers(label clusterLabel, classes []*v1alpha1.Mach
 		}
 	}
 	if len(ofNoClass) > 0 {
-		d.hint(label.subject(), fmt.Sprintf("on %s of no MachineClass and no Machine here: %s", count(len(ofNoClass), "server"), some(ofNoClass)),
+		d.hint(label.subject(), fmt.Sprintf("on %s of no MachineClass and no Machine here: %s", Count(len(ofNoClass), "server"), Some(ofNoClass)),
 			"if another cluster uses this value: "+oneValuePerCluster+"; if none does, \"mcm-stackit clean\" deletes such servers")
 	}
 	if len(ofNoMachine) > 0 {
-		d.hint(label.subject(), fmt.Sprintf("on %s of a MachineClass here but no Machine: %s", count(len(ofNoMachine), "server"), some(ofNoMachine)),
+		d.hint(label.subject(), fmt.Sprintf("on %s of a MachineClass here but no Machine: %s", Count(len(ofNoMachine), "server"), Some(ofNoMachine)),
 			"the sidecar deletes them within 15 minutes, or 30 in Gardener: if they belong to another cluster, stop the sidecar now")
 	}
 }

@@ -46,7 +46,7 @@ func explainNoAnswer(err error, url string) (found, remedy string) {
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "nobody listens there: connection refused", "correct the URL, or start the server"
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
-		return fmt.Sprintf("no answer within %s", readTimeout), "check that firewalls and network policies let connections to it pass" + inTheWay(proxy)
+		return "no answer in time", "check that firewalls and network policies let connections to it pass" + inTheWay(proxy)
 	default:
 		return "no answer that can be used: " + OneLine(err.Error()), "check that the URL is right, and that no proxy or gateway answers in its place" + inTheWay(proxy)
 	}

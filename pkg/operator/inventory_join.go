@@ -233,3 +233,8 @@ func (m *machineView) mayWaitForServer() bool {
 	phase := m.Status.CurrentStatus.Phase
 	return m.Spec.ProviderID == "" && (phase == "" || phase == v1alpha1.MachineCrashLoopBackOff)
 }
+
+// mayShowLater says whether the Machine's server may be too new for a list.
+func (s *sight) mayShowLater(machine *machineView) bool {
+	return machine.inCreation() && s.now.Sub(machine.lastChange()) < provider.DefaultSettle
+}

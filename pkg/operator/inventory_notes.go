@@ -216,19 +216,25 @@ func (s *sight) missingServer(machine *machineView) *Note {
 	}
 	home := s.homes[machine.class]
 	if home == nil || home.partial {
-		return &Note{Kind: NoteUnknown, Reason: "the servers of its project and region were not read"}
+		return &Note{Kind: NoteUnknown, Reason: "not all servers of its project and region were read"}
 	}
-	if machine.inCreation() && s.now.Sub(machine.lastChange()) < provider.DefaultSettle {
+	if s.mayShowLater(machine) {
 		return &Note{Kind: NoteBeingCreated, Reason: fmt.Sprintf("a list may show its server %s later", provider.DefaultSettle)}
 	}
-	if machine.Spec.ProviderID == "" {
-		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", home), Remedy: remedyNoServer}
-	}
 	id, err := providerid.Parse(machine.Spec.ProviderID, home.project)
-	if err != nil {
+	node, readiness := s.readiness(s.node(machine, nil))
+	switch {
+	case machine.Spec.ProviderID != "" && err != nil:
 		return &Note{Kind: NoteNoServer, Reason: OneLine(err.Error()), Remedy: "restore the project in the Secret: servers do not move"}
+	case readiness == Ready:
+		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("its server is not in %v, but Node %s is Ready", home, node)}
+	case machine.Spec.ProviderID == "":
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", home), Remedy: remedyNoServer}
+	case !slices.Contains(home.gone, id):
+		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the list of %v lacks server %s, and no more than %d servers are read by their IDs", home, id, mostProofs)}
+	default:
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, home), Remedy: remedyNoServer}
 	}
-	return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, home), Remedy: remedyNoServer}
 }
 
 // noteOf returns the first note of a kind; nil if there is none.

@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,9 +30,10 @@ type site struct {
 	// used is the one that worked; nil if the servers were not read.
 	used    *Account
 	servers []provider.Server
-	// partial says that servers with the query's label alone were read, although others
-	// were wanted, too.
+	// partial says that servers may be there that were not read.
 	partial bool
+	// gone are the IDs of servers that the API itself does not find.
+	gone []string
 	// addresses are by the server's ID; nil if they were not read.
 	addresses map[string][]string
 }
@@ -41,7 +43,7 @@ func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.projec
 // look reads what a query is about. Servers are read before Machines: a Machine is there
 // before its server, so that a server cannot be new and its Machine not be read.
 func (o *Operator) look(ctx context.Context, query Query) *sight {
-	seen := &sight{now: o.now(), namespace: o.Namespace, targetless: o.Target == nil}
+	seen := &sight{now: o.now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil}
 	accounts, problems := o.Accounts(ctx)
 	for _, problem := range problems {
 		seen.miss(PartServers, "", problem)
@@ -57,6 +59,7 @@ func (o *Operator) look(ctx context.Context, query Query) *sight {
 	o.readClusters(ctx, seen)
 	seen.join()
 	o.lookForMissing(ctx, seen, query)
+	seen.readMissing(ctx, query)
 	return seen
 }
 
@@ -134,6 +137,9 @@ func (o *Operator) readClusters(parent context.Context, seen *sight) {
 			return o.machines(ctx, namespace...)
 		})
 	})
+	if o.TargetError != nil {
+		seen.miss(PartNodes, "", o.TargetError)
+	}
 	if o.Target != nil {
 		reads.Go(func() {
 			var nodes corev1.NodeList
@@ -150,7 +156,7 @@ func (o *Operator) readClusters(parent context.Context, seen *sight) {
 // Operator's.
 func readNamespaces[T any](o *Operator, seen *sight, part, others Part, list func(namespace ...string) ([]T, error)) []T {
 	if o.Control == nil {
-		seen.miss(part, "", errors.New("no cluster with Machines was asked"))
+		seen.miss(part, "", cmp.Or(o.ControlError, errors.New("no cluster with Machines was asked")))
 		return nil
 	}
 	all, err := list()
@@ -172,75 +178,4 @@ func (o *Operator) inspectedClasses(ctx context.Context, namespaces ...string) (
 		inspected = append(inspected, &inspectedClass{class, provider.Inspect(class, nil)})
 	}
 	return inspected, err
-}
-
-// lookForMissing looks closer at the Machines of the Namespace of which no server was seen:
-// it finds where their servers should be, and asks there once more if the list had only
-// servers with a label, which a server may have lost.
-func (o *Operator) lookForMissing(ctx context.Context, seen *sight, query Query) {
-	missing := map[*site]map[string]bool{}
-	bySecrets := map[string]*site{}
-	for _, machine := range seen.withoutServer() {
-		class := machine.class
-		if class == nil || !query.matchesMachine(machine) {
-			continue
-		}
-		// Most classes share their Secrets and region.
-		key := refName(class.SecretRef) + " " + refName(class.CredentialsSecretRef) + " " + class.inputs.Spec.Region
-		home, known := bySecrets[key]
-		if !known {
-			home = o.home(ctx, seen, class)
-			bySecrets[key] = home
-		}
-		seen.homes[class] = home
-		if home != nil && query.ClusterKey != "" && machine.Spec.ProviderID != "" {
-			if missing[home] == nil {
-				missing[home] = map[string]bool{}
-			}
-			missing[home][lastSegment(machine.Spec.ProviderID)] = true
-		}
-	}
-	for home, ids := range missing {
-		seen.addServers(ctx, home, ids)
-	}
-	if len(missing) > 0 {
-		seen.join()
-	}
-}
-
-func refName(ref *corev1.SecretReference) string {
-	if ref == nil {
-		return ""
-	}
-	return ref.Namespace + "/" + ref.Name
-}
-
-// home is the site in which the driver works for a class; nil if it was not read, or is not
-// known.
-func (o *Operator) home(ctx context.Context, seen *sight, class *inspectedClass) *site {
-	secret, err := o.secretOf(ctx, class.MachineClass)
-	if err != nil {
-		return nil
-	}
-	inputs := provider.Inspect(class.MachineClass, secret)
-	for _, at := range seen.sites {
-		if at.used != nil && at.project == inputs.Secret.ProjectID && at.region == inputs.Spec.Region {
-			return at
-		}
-	}
-	return nil
-}
-
-// addServers adds the servers with these IDs, whatever their labels.
-func (s *sight) addServers(ctx context.Context, at *site, ids map[string]bool) {
-	servers, err := at.used.servers(ctx, nil)
-	if err != nil {
-		at.partial = true
-		s.miss(PartServers, at.String(), apiFailure(at.used.Origin, err))
-	}
-	for i := range servers {
-		if ids[servers[i].ID] {
-			at.servers = append(at.servers, servers[i])
-		}
-	}
 }

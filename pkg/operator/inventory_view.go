@@ -155,7 +155,7 @@ func (s *sight) totals(servers []ServerEntry, machines []MachineEntry) Totals {
 		}
 	}
 	var totals Totals
-	if slices.ContainsFunc(s.sites, func(at *site) bool { return at.used != nil }) {
+	if s.knows(PartServers) {
 		totals.Servers, totals.Active = new(len(servers)), new(active)
 	}
 	if s.knows(PartMachines) {
@@ -164,7 +164,7 @@ func (s *sight) totals(servers []ServerEntry, machines []MachineEntry) Totals {
 			totals.Ready = new(ready)
 		}
 	}
-	if orphans > 0 || s.knows(PartMachines, PartOtherMachines, PartClasses) {
+	if s.knows(PartServers, PartMachines, PartOtherMachines, PartClasses) {
 		totals.Orphans = new(orphans)
 	}
 	return totals

@@ -34,6 +34,9 @@ type Operator struct {
 	// Target is the cluster that the machines join; nil if none may be asked. It may be
 	// Control.
 	Target client.Client
+	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
+	// the same of Target.
+	ControlError, TargetError error
 	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
 	// means those of the classes.
 	SecretName string
@@ -42,6 +45,9 @@ type Operator struct {
 	// Environment is used where no Secret is named: if it has a project and a key, or where
 	// Overrides name a project.
 	Environment Overrides
+	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
+	// as the command lets it.
+	ReadTimeout time.Duration
 	// Note is told which credentials are used, and other things that few want to know; nil
 	// if nobody does.
 	Note func(text string)

@@ -5,9 +5,7 @@ package operator
 
 import (
 	"errors"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -68,15 +66,4 @@ func (m *machineView) lastChange() time.Time {
 		return m.CreationTimestamp.Time
 	}
 	return changed
-}
-
-// OneLine makes a text of others fit for a terminal: one line, and nothing that a terminal
-// would take for a command.
-func OneLine(text string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) {
-			return '?'
-		}
-		return r
-	}, strings.Join(strings.Fields(text), " "))
 }

@@ -123,6 +123,30 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 		Expect(got.Stderr).To(ContainSubstring("servers unknown: "))
 	})
 
+	It("does not believe an empty list", func(ctx SpecContext) {
+		restore := i.env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true})
+		defer restore()
+		got := i.command.run(ctx, "list", "machines", "-o", "wide")
+		Expect(got.Code).To(Equal(2), got.Stdout)
+		Expect(got.Stdout).To(MatchRegexp(`(?m)^healthy .* Running .* unknown .* unknown `))
+		Expect(got.Stdout).NotTo(ContainSubstring("delete the Machine"))
+		Expect(got.Stdout).To(MatchRegexp(`(?m)^servers unknown, \d of 6 Machines ready, orphans unknown$`))
+		Expect(got.Stderr).To(MatchRegexp("servers unknown: project .* in eu01: the list lacks server .*, which is there"))
+	})
+
+	It("counts nothing that was not read", func(ctx SpecContext) {
+		got := i.command.run(ctx, "list", "servers", "--secret", "nope")
+		Expect(got.Code).To(Equal(2), got.Stdout)
+		Expect(got.Stdout).To(MatchRegexp(`(?m)^servers unknown, \d of 6 Machines ready, orphans unknown$`))
+	})
+
+	It("says that Nodes are unknown without the target's kubeconfig", func(ctx SpecContext) {
+		got := i.command.run(ctx, "list", "machines", "--target-kubeconfig", "/nowhere")
+		Expect(got.Code).To(Equal(0), got.Stderr)
+		Expect(got.Stdout).To(MatchRegexp(`(?m)^healthy .* Running .* ACTIVE +unknown `))
+		Expect(got.Stderr).To(Equal("Nodes unknown: reading --target-kubeconfig /nowhere: stat /nowhere: no such file or directory\n"))
+	})
+
 	It("needs no target cluster", func(ctx SpecContext) {
 		got := i.command.run(ctx, "list", "machines", "--target-kubeconfig", "none")
 		Expect(got.Code).To(Equal(0), got.Stderr)

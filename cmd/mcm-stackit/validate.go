@@ -76,7 +76,7 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	command.Flags().BoolVar(&flags.online, "online", false, "ask the API, too; nothing is changed there")
 	command.Flags().Int64Var(&flags.replicas, "replicas", 0, "with --online: how many more machines of each class the quota must have room for")
 	command.Flags().BoolVar(&flags.showEffective, "show-effective", false,
-		"print the providerSpec of each class after Secret and defaults, without userData; findings go to stderr")
+		"print the providerSpec of each class after Secret and defaults, without userData: as YAML documents, or with -o json as a list; findings go to stderr")
 	flags.format.addTo(command, formatJSON, formatYAML)
 	return command
 }
@@ -152,13 +152,16 @@ func (o *options) printFindings(to io.Writer, result *operator.ValidationResult)
 	}
 }
 
-// printEffective prints one document a class, as YAML unless JSON is asked for.
+// printEffective prints one document a class, as YAML, or one list of all as JSON, which
+// has no documents.
 func (o *options) printEffective(as format, specs []operator.EffectiveSpec) error {
-	if as.value == "" {
-		as.value = formatYAML
+	if as.value == formatJSON {
+		_, err := o.printAs(as, append([]operator.EffectiveSpec{}, specs...))
+		return err
 	}
+	as.value = formatYAML
 	for i, spec := range specs {
-		if i > 0 && as.value == formatYAML {
+		if i > 0 {
 			_, _ = fmt.Fprintln(o.streams.Out, "---")
 		}
 		if _, err := o.printAs(as, spec); err != nil {

@@ -119,14 +119,15 @@ func readManifests(ctx context.Context, path string, stdin io.Reader, namespace 
 		return nil, err
 	}
 	var all []*Manifest
-	for decoder := yaml.NewDecoder(bytes.NewReader(jsonAsYAML(content))); ; {
+	content = jsonAsYAML(content)
+	for decoder := yaml.NewDecoder(bytes.NewReader(content)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {
-			return all, notYAML(path, err)
+			return all, notYAML(path, content, err)
 		}
 		found, err := manifestsOf(path, document.Content[0], namespace)
 		if err != nil {
@@ -153,14 +154,9 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	if err != nil {
 		return nil, &ManifestError{at, err.Error()}
 	}
-	text, err := yaml.Marshal(plain)
+	json, err := asJSON(plain)
 	if err != nil {
-		return nil, &ManifestError{at, err.Error()}
-	}
-	json, err := sigsyaml.YAMLToJSON(text)
-	if err != nil {
-		// The text of the error counts lines of a copy.
-		return nil, &ManifestError{at, "this object cannot be read: is a key in it no text?"}
+		return nil, notJSON(file, plain)
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -171,20 +167,28 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 		return nil, &ManifestError{at, "is no object: must have apiVersion and kind, and metadata with name and namespace as text"}
 	}
 	if items := child(node, "items"); strings.HasSuffix(head.Kind, "List") && items != nil {
-		var all []*Manifest
-		for _, item := range target(items).Content {
-			found, err := manifestsOf(file, target(item), namespace)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-		return all, nil
+		return manifestsOfItems(file, target(items), namespace)
 	}
 	return []*Manifest{{
 		Kind: schema.FromAPIVersionAndKind(head.APIVersion, head.Kind), Namespace: cmp.Or(head.Metadata.Namespace, namespace),
 		Name: head.Metadata.Name, JSON: json, file: file, node: node,
 	}}, nil
+}
+
+// manifestsOfItems returns the objects of a List.
+func manifestsOfItems(file string, items *yaml.Node, namespace string) ([]*Manifest, error) {
+	if items.Kind != yaml.SequenceNode && items.Tag != "!!null" {
+		return nil, &ManifestError{Position{file, items.Line, items.Column}, "items is no list: must be a list of objects"}
+	}
+	var all []*Manifest
+	for _, item := range items.Content {
+		found, err := manifestsOf(file, target(item), namespace)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 // duplicateKey returns the second of two equal keys.

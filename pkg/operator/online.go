@@ -124,7 +124,12 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	zones, err := k.catalog.zones(ctx)
 	switch {
 	case provider.IsNotFound(err):
-		k.wrong(k.object, "providerSpec.region", "region "+region+" is not there", "must be a region of the API, such as eu01")
+		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
+		if k.regionOfSecret() && !k.Overrides.Region.isSet() {
+			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
+		} else {
+			k.wrong(k.object, "providerSpec.region", found, remedy)
+		}
 		return false
 	case err != nil:
 		k.failed("providerSpec.availabilityZone", "the zones of region "+region, "", err)

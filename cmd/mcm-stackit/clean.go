@@ -100,7 +100,7 @@ type cleaned struct {
 }
 
 func (c *cleaning) run(ctx context.Context) error {
-	o, err := c.operator(true)
+	o, err := c.operator(ctx, true)
 	if err != nil {
 		return err
 	}

@@ -34,8 +34,8 @@ region, and which reads of the API are allowed; then at the cluster with the Mac
 resource definitions, MachineClasses and their Secrets, cluster labels, the manager and the
 sidecar, who leads, and what the sidecar's service account may do. Nothing is changed.
 
-Credentials are those of the MachineClasses of the namespace, unless --secret, -f or flags
-name others. Each line begins with FINE, WRONG, UNKNOWN (it could not be told) or HINT (worth
+Credentials are those of the MachineClasses of the namespace, unless --secret, -f, or flags
+and environment name others. Each line begins with FINE, WRONG, UNKNOWN (it could not be told) or HINT (worth
 knowing); the line below says how to mend it.
 
 Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wrong usage.`,
@@ -58,7 +58,7 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wron
 }
 
 func (d *doctorOptions) run(ctx context.Context) error {
-	o, err := d.operator(false)
+	o, err := d.operator(ctx, false)
 	if err != nil {
 		return err
 	}

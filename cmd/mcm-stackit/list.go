@@ -162,7 +162,7 @@ func (l *listing) check(command *cobra.Command) error {
 // run shows an inventory, or with --watch one after the other.
 func (l *listing) run(ctx context.Context) error {
 	l.query.Addresses = l.kind.name == "servers" && l.output.value != "" && l.output.value != formatName
-	op, err := l.operator(false)
+	op, err := l.operator(ctx, false)
 	if err != nil {
 		return err
 	}

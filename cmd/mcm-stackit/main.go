@@ -21,6 +21,8 @@ func main() {
 
 func run() int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal ends what is being done, the second the process.
+	context.AfterFunc(ctx, stop)
 	defer stop()
 	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
 	return o.execute(ctx, os.Args)

@@ -132,7 +132,7 @@ func TestWrongUsage(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	for _, args := range [][]string{{"version"}, {"--version"}} {
+	for _, args := range [][]string{{"version"}, {"--version"}, {"version", "-v", "4"}} {
 		if got := (invocation{args: args}).run(t); got.code != 0 || len(strings.Fields(got.stdout)) != 1 || got.stderr != "" {
 			t.Errorf("%v: got %+v, want a version", args, got)
 		}

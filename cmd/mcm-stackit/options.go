@@ -4,8 +4,9 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -68,12 +69,13 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"how long a request to a cluster, or a read of the API with its retries, may take, such as 10s; 0: as long as the command lets it"
 	flags.StringVar(&o.targetKubeconfig, "target-kubeconfig", "",
 		`file that reaches the cluster that the machines join; "none" without one (default: the cluster with the Machines)`)
-	flags.StringSliceVarP(&o.files, "filename", "f", nil,
-		`files or folders with manifests, "-" for standard input; Secrets in them are used before those of the cluster`)
+	// Not a StringSlice, as kubectl's: a file's name may have a comma.
+	flags.StringArrayVarP(&o.files, "filename", "f", nil,
+		`file or folder with manifests, "-" for standard input; may be repeated; Secrets in them are used before those of the cluster`)
 	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
-	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project; beats the Secret's (without one: $"+envProjectID+")")
+	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project; beats the Secret's (without a Secret: $"+envProjectID+")")
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; beats the Secret's and the class's (without a Secret: $"+envRegion+")")
-	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key; beats the Secret's (without one: $"+envKeyPath+")")
+	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key; beats the Secret's (without a Secret: $"+envKeyPath+")")
 }
 
 // complete reads the environment, after the flags.
@@ -90,8 +92,8 @@ func (o *options) complete() error {
 
 // operator returns what the commands work with. withCluster says whether the control
 // cluster may be asked.
-func (o *options) operator(withCluster bool) (*operator.Operator, error) {
-	with, err := o.operatorOfBroken(withCluster)
+func (o *options) operator(ctx context.Context, withCluster bool) (*operator.Operator, error) {
+	with, err := o.operatorOfBroken(ctx, withCluster)
 	if err != nil || len(with.Broken) == 0 {
 		return with, err
 	}
@@ -99,20 +101,16 @@ func (o *options) operator(withCluster bool) (*operator.Operator, error) {
 }
 
 // operatorOfBroken is operator for a command that says itself which files are broken.
-func (o *options) operatorOfBroken(withCluster bool) (*operator.Operator, error) {
+func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*operator.Operator, error) {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	manifests, broken, err := operator.ReadManifests(o.files, o.streams.In, namespace)
+	manifests, broken, err := operator.ReadManifests(ctx, o.files, o.streams.In, namespace)
 	if err != nil {
 		return nil, err
 	}
-	overrides, err := o.flagOverrides()
-	if err != nil {
-		return nil, err
-	}
-	environment, err := o.environment()
+	overrides, err := o.flagOverrides(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +121,8 @@ func (o *options) operatorOfBroken(withCluster bool) (*operator.Operator, error)
 		Namespace:   namespace,
 		SecretName:  o.secret,
 		Overrides:   overrides,
-		Environment: environment,
+		Environment: o.environment(ctx),
+		NoAuth:      o.config.NoAuth,
 		ReadTimeout: o.requestTimeout,
 		Note:        func(text string) { o.sayAbout(1, text) },
 		Clock:       o.clock,
@@ -180,35 +179,45 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 }
 
 // flagOverrides are what the flags say of the credentials.
-func (o *options) flagOverrides() (operator.Overrides, error) {
-	return withKey(operator.Overrides{
+func (o *options) flagOverrides(ctx context.Context) (operator.Overrides, error) {
+	overrides := operator.Overrides{
 		ProjectID:         operator.Override{Value: o.projectID, Origin: "--project-id"},
 		Region:            operator.Override{Value: o.region, Origin: "--region"},
-		ServiceAccountKey: operator.Override{Value: o.keyPath, Origin: "--service-account-key-path"},
-	})
+		ServiceAccountKey: operator.Override{Origin: "--service-account-key-path"},
+	}
+	var err error
+	if o.keyPath != "" {
+		overrides.ServiceAccountKey.Value, err = readKey(ctx, "--service-account-key-path", o.keyPath)
+	}
+	return overrides, err
 }
 
-// environment is what the environment says of them.
-func (o *options) environment() (operator.Overrides, error) {
+// environment is what the environment says of them. Its key is read when it is used: the
+// variable may be set for other tools.
+func (o *options) environment(ctx context.Context) operator.Overrides {
 	variable := func(name string) operator.Override {
 		value, _ := o.lookup(name)
 		return operator.Override{Value: value, Origin: "$" + name}
 	}
-	return withKey(operator.Overrides{
-		ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: variable(envKeyPath),
-	})
+	key := variable(envKeyPath)
+	if path := key.Value; path != "" {
+		key.Value = ""
+		key.Read = sync.OnceValues(func() (string, error) { return readKey(ctx, key.Origin, path) })
+	}
+	return operator.Overrides{ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: key}
 }
 
-// withKey replaces the path of the key by the key.
-func withKey(overrides operator.Overrides) (operator.Overrides, error) {
-	key := &overrides.ServiceAccountKey
-	if key.Value == "" {
-		return overrides, nil
+// readKey reads the file of a service-account key.
+func readKey(ctx context.Context, origin, path string) (string, error) {
+	if isContent(path) {
+		return "", contentError(origin)
 	}
-	content, err := os.ReadFile(key.Value)
+	content, err := operator.ReadFile(ctx, path)
 	if err != nil {
-		return operator.Overrides{}, fmt.Errorf("reading the key of %s: %w", key.Origin, err)
+		return "", fmt.Errorf("reading the key of %s: %w", origin, err)
 	}
-	key.Value = string(content)
-	return overrides, nil
+	if len(content) == 0 {
+		return "", fmt.Errorf("reading the key of %s: %s is empty: must have a service-account key", origin, path)
+	}
+	return string(content), nil
 }

@@ -65,7 +65,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	case errors.As(err, &code):
 		return int(code)
 	case !o.started || errors.As(err, &usage):
-		o.say("%v", err)
+		o.say("%v", hidesContent(err, args))
 		o.say("'%s --help' shows what is right.", command.CommandPath())
 		return operator.ExitUsage
 	default:
@@ -99,11 +99,14 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
-		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+		PersistentPreRunE: func(command *cobra.Command, args []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
 			if !klog.V(1).Enabled() {
 				// The driver logs a line for each of its calls.
 				klog.SetLogger(logr.Discard())
+			}
+			if err := o.checkArguments(command.Flags(), args); err != nil {
+				return err
 			}
 			if err := o.complete(); err != nil {
 				return err
@@ -138,6 +141,5 @@ func addLogFlags(flags *pflag.FlagSet) {
 	klog.InitFlags(all)
 	verbosity := pflag.PFlagFromGoFlag(all.Lookup("v"))
 	verbosity.Usage = "how much to say on stderr: 1 which credentials are used, 4 each API call"
-	verbosity.NoOptDefVal = "1"
 	flags.AddFlag(verbosity)
 }

@@ -38,6 +38,10 @@ driver and of machine-controller-manager, and prints what is wrong with file, li
 and field. With -f, files are checked and no cluster is asked, unless --secret names a Secret
 that is in none of the files. Without -f, the objects of the namespace (-n) are checked.
 
+A class is checked with its own Secrets; --secret takes their place. Where they cannot be had,
+--online asks with the credentials of --project-id, --region and --service-account-key-path,
+or of their variables.
+
 With --online, the API is asked whether it has what the classes name: machine type, zone,
 image, network, NICs, security groups, affinity group, performance class, volumes, snapshot
 and key pair; with --replicas, also whether the quota has room for so many machines of each
@@ -72,13 +76,13 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	command.Flags().BoolVar(&flags.online, "online", false, "ask the API, too; nothing is changed there")
 	command.Flags().Int64Var(&flags.replicas, "replicas", 0, "with --online: how many more machines of each class the quota must have room for")
 	command.Flags().BoolVar(&flags.showEffective, "show-effective", false,
-		"print the providerSpec of each class after Secret and defaults, without userData; findings go to stderr")
+		"print the providerSpec of each class after Secret and defaults, without userData: as YAML documents, or with -o json as a list; findings go to stderr")
 	flags.format.addTo(command, formatJSON, formatYAML)
 	return command
 }
 
 func (o *options) validate(ctx context.Context, flags *validateFlags) error {
-	with, err := o.validateOperator()
+	with, err := o.validateOperator(ctx)
 	if err != nil {
 		return err
 	}
@@ -97,8 +101,8 @@ func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 }
 
 // validateOperator asks a cluster only if it has to.
-func (o *options) validateOperator() (*operator.Operator, error) {
-	with, err := o.operatorOfBroken(len(o.files) == 0)
+func (o *options) validateOperator(ctx context.Context) (*operator.Operator, error) {
+	with, err := o.operatorOfBroken(ctx, len(o.files) == 0)
 	if err != nil || len(o.files) == 0 || o.secret == "" || with.SecretGiven() {
 		return with, err
 	}
@@ -133,7 +137,10 @@ func (o *options) printFindings(to io.Writer, result *operator.ValidationResult)
 	}
 	summary := "Checked " + counted(result.Checked)
 	if fine := count[operator.Fine]; fine > 0 {
-		summary += fmt.Sprintf(", with %d findings that are fine (-v=1 shows them)", fine)
+		summary += fmt.Sprintf(", with %d findings that are fine", fine)
+		if !klog.V(1).Enabled() {
+			summary += " (-v=1 shows them)"
+		}
 	}
 	switch wrong, unknown := count[operator.Wrong], count[operator.Unknown]; {
 	case wrong > 0:
@@ -145,13 +152,16 @@ func (o *options) printFindings(to io.Writer, result *operator.ValidationResult)
 	}
 }
 
-// printEffective prints one document a class, as YAML unless JSON is asked for.
+// printEffective prints one document a class, as YAML, or one list of all as JSON, which
+// has no documents.
 func (o *options) printEffective(as format, specs []operator.EffectiveSpec) error {
-	if as.value == "" {
-		as.value = formatYAML
+	if as.value == formatJSON {
+		_, err := o.printAs(as, append([]operator.EffectiveSpec{}, specs...))
+		return err
 	}
+	as.value = formatYAML
 	for i, spec := range specs {
-		if i > 0 && as.value == formatYAML {
+		if i > 0 {
 			_, _ = fmt.Fprintln(o.streams.Out, "---")
 		}
 		if _, err := o.printAs(as, spec); err != nil {

@@ -132,6 +132,27 @@ func TestValidateFindings(t *testing.T) {
 		"strategy is not known":        {[]string{"type: RollingUpdate", "type: Rolling"}, 1, []string{`spec.strategy.type: is "Rolling"`}},
 		"replicas share what is there": {[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  volumes: [60000000-0000-4000-8000-000000000001]\n"}, 1, []string{"spec.replicas: is 2; must be at most 1: providerSpec.volumes of MachineClass default/worker"}},
 
+		"version of 2030":       {[]string{"machine.sapcloud.io/v1alpha1\nkind: MachineClass", "machine.sapcloud.io/v2\nkind: MachineClass"}, 1, []string{`-:11:13: MachineClass default/worker: apiVersion: is "machine.sapcloud.io/v2"; must be machine.sapcloud.io/v1alpha1`}},
+		"group misspelled":      {[]string{"machine.sapcloud.io/v1alpha1\nkind: MachineClass", "machines.sapcloud.io/v1alpha1\nkind: MachineClass"}, 1, []string{`-:11:13: MachineClass default/worker: apiVersion: is "machines.sapcloud.io/v1alpha1"`}},
+		"no group":              {[]string{"machine.sapcloud.io/v1alpha1\nkind: MachineClass", "v1\nkind: MachineClass"}, 1, []string{`apiVersion: is "v1"; must be machine.sapcloud.io/v1alpha1`}},
+		"kind misspelled":       {[]string{"kind: MachineClass\nmeta", "kind: Machineclass\nmeta"}, 1, []string{`-:12:7: Machineclass default/worker: kind: is "Machineclass"; must be MachineClass`}},
+		"kind that is none":     {[]string{"kind: MachineClass\nmeta", "kind: Worker\nmeta"}, 1, []string{`kind: is "Worker", which machine.sapcloud.io does not have; must be one of: MachineClass, Machine, MachineDeployment, MachineSet`}},
+		"Secret of v2":          {[]string{"apiVersion: v1\n", "apiVersion: v2\n"}, 1, []string{`-:1:13: Secret default/credentials: apiVersion: is "v2"; must be v1`}},
+		"items that are a text": {[]string{"apiVersion: v1\nkind: Secret\n", "apiVersion: v1\nkind: List\nitems: x\n---\napiVersion: v1\nkind: Secret\n"}, 1, []string{"-:3:8: manifest: items is no list: must be a list of objects"}},
+
+		"size is a text":        {[]string{"{size: 20}", `{size: "20"}`}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: is a JSON string; must be a whole number"}},
+		"size is enormous":      {[]string{"{size: 20}", "{size: 99999999999999999999999}"}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: is a number that is too large or has a fraction; must be a whole number"}},
+		"wrong type and name":   {[]string{"{size: 20}", `{size: "20", sise: 20}`}, 1, []string{"providerSpec.bootVolume.size: is a JSON string", `providerSpec.bootVolume.sise: is not a known field; did you mean "size"?`}},
+		"label is a number":     {[]string{"cluster: one", "cluster: one, a/b: 123"}, 1, []string{"-:20:45: MachineClass default/worker: providerSpec.labels[a/b]: is a JSON number; must be a string"}},
+		"region of the Secret":  {[]string{"region: eu01", "region: the-canary/"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: is wrong; must be a region such as eu01"}},
+		"region of the class":   {[]string{"machineType: c2i.2", "region: a/b\n  machineType: c2i.2"}, 1, []string{"-:17:11: MachineClass default/worker: providerSpec.region: is wrong"}},
+		"alias without anchor":  {[]string{"region: eu01", "region: *the-canary"}, 1, []string{"-:6:11: manifest: is not YAML: a text that begins with * is an alias"}},
+		"control character":     {[]string{"region: eu01", "region: \"eu\x0001\""}, 1, []string{"-:6:14: manifest: is not YAML: control characters are not allowed"}},
+		"infinite number":       {[]string{"{size: 20}", "{size: .inf}"}, 1, []string{"-:19:22: manifest: cannot be read: must be what its tag says"}},
+		"key that is a list":    {[]string{"{size: 20}", "{[size]: 20}"}, 1, []string{"-:19:16: manifest: this key cannot be read: must be a text"}},
+		"merge of a text":       {[]string{"  bootVolume", "  <<: text\n  bootVolume"}, 1, []string{"-:19:3: manifest: this key merges a mapping, and its value is none"}},
+		"directive on line one": {[]string{"apiVersion: v1\nkind: Secret", "%FOO\n---\napiVersion: v1\nkind: Secret"}, 1, []string{"-:1:1: manifest: is not YAML: found unknown directive name"}},
+
 		"two documents with one key twice": {[]string{"provider: stackit", "provider: stackit\nprovider: stackit"}, 1, []string{"-:15:1: manifest: this key is there twice"}},
 		"no YAML":                          {[]string{"provider: stackit", "provider: a: b"}, 1, []string{"-:14:1: manifest: is not YAML: "}},
 		"control characters":               {[]string{"name: single}", `name: "sin\e[31mgle\n"}`}, 1, []string{`Machine default/sin?[31mgle: metadata.name: is "sin\x1b[31mgle\n"`}},
@@ -167,7 +188,8 @@ func TestValidateNothingToCheck(t *testing.T) {
 	}{
 		"empty file":        {[]string{"-f", empty}, "", "there is no MachineClass"},
 		"other kinds":       {[]string{"-f", "-"}, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n", "Not checked, because of other kinds: 1 ConfigMap"},
-		"class of 2030":     {[]string{"-f", "-"}, "apiVersion: machine.sapcloud.io/v2\nkind: MachineClass\nmetadata: {name: a}\n", "other kinds: 1 MachineClass"},
+		"kind of others":    {[]string{"-f", "-"}, "apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\nmetadata: {name: a}\n", "other kinds: 1 MachineDeployment"},
+		"kind of managers":  {[]string{"-f", "-"}, "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineSet\nmetadata: {name: a}\n", "other kinds: 1 MachineSet"},
 		"no such file":      {[]string{"-f", "nowhere.yaml"}, "", "nowhere.yaml"},
 		"folder without":    {[]string{"-f", t.TempDir()}, "", "has no .yaml, .yml or .json file"},
 		"no cluster":        {nil, "", "listing MachineClasses in namespace default: "},
@@ -271,7 +293,7 @@ func TestValidateBrokenFiles(t *testing.T) {
 	}
 	for _, want := range []string{
 		"a.yaml:4:11: MachineClass default/a: provider: is \"aws\"", "a.yaml:7:1: manifest: is not YAML",
-		"b.yaml: manifest: is not YAML: a text that begins with *", "c.yaml:4:11: MachineClass default/c: provider: is \"gcp\"",
+		"b.yaml:4:25: manifest: is not YAML: a text that begins with *", "c.yaml:4:11: MachineClass default/c: provider: is \"gcp\"",
 	} {
 		if !strings.Contains(got.stdout, want) {
 			t.Errorf("stdout lacks %q:\n%s", want, got.stdout)

@@ -36,11 +36,14 @@ type Account struct {
 	readTimeout time.Duration
 }
 
-// ErrNoCredentials says that nothing names a project and key.
-var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret or -f, set --project-id, --region and --service-account-key-path, or name a namespace that has MachineClasses with -n")
+// ErrNoCredentials says that nothing names a project, region and key.
+var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret or -f, or set all of " + allThree)
+
+// allThree are the flags and variables that name an account without a Secret.
+const allThree = "--project-id ($STACKIT_PROJECT_ID), --region ($STACKIT_REGION) and --service-account-key-path ($STACKIT_SERVICE_ACCOUNT_KEY_PATH)"
 
 // Accounts returns the accounts to work in: the one that is named (by SecretName, the one
-// Secret among the manifests, overrides or the environment), else those of all
+// Secret among the manifests, overrides and the environment if they name a whole one), else those of all
 // MachineClasses in Namespace. Equal ones are returned once. A class whose credentials cannot
 // be used is among the problems: the other accounts are returned beside it.
 func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems []error) {
@@ -63,7 +66,7 @@ func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems 
 		return nil, []error{err}
 	}
 	if len(classes) == 0 {
-		return nil, []error{fmt.Errorf("namespace %s has no MachineClass; %w", o.Namespace, ErrNoCredentials)}
+		return nil, []error{fmt.Errorf("namespace %s has no MachineClass: name another with -n; %w", o.Namespace, ErrNoCredentials)}
 	}
 	return o.accountsOf(ctx, classes)
 }
@@ -140,40 +143,52 @@ func (o *Operator) namedSecret(ctx context.Context) (*corev1.Secret, string, err
 		return secret, fmt.Sprintf("Secret %s/%s of %s", given[0].Namespace, given[0].Name, given[0].file), err
 	case len(given) > 1 && o.Control == nil:
 		return nil, "", errors.New("the files have several Secrets: name the one with the credentials with --secret")
+	case !o.Overrides.Region.isSet() && !o.Environment.Region.isSet():
+		return nil, "", nil
 	default:
-		secret, origin := o.secretOfEnvironment()
-		return secret, origin, nil
+		return o.secretOfEnvironment()
 	}
 }
 
-// secretOfEnvironment returns what the environment says, if it says all or if the overrides
-// name a project; else nil.
-func (o *Operator) secretOfEnvironment() (*corev1.Secret, string) {
-	if o.Overrides.ProjectID.Value == "" && (o.Environment.ProjectID.Value == "" || o.Environment.ServiceAccountKey.Value == "") {
-		return nil, ""
+// secretOfEnvironment returns what the environment says, if it and the overrides together
+// name a project and a key; else nil. A key of the overrides needs none of the environment.
+func (o *Operator) secretOfEnvironment() (*corev1.Secret, string, error) {
+	environment := o.Environment
+	hasProject := o.Overrides.ProjectID.isSet() || environment.ProjectID.isSet()
+	hasKey := o.NoAuth || o.Overrides.ServiceAccountKey.isSet() || environment.ServiceAccountKey.isSet()
+	if !hasProject || !hasKey {
+		return nil, "", nil
 	}
-	secret, origins := o.Environment.apply(&corev1.Secret{})
-	return secret, strings.Join(append([]string{"no Secret"}, origins...), ", ")
+	if o.Overrides.ServiceAccountKey.isSet() {
+		environment.ServiceAccountKey = Override{}
+	}
+	secret, origins, err := environment.apply(&corev1.Secret{})
+	return secret, strings.Join(append([]string{"no Secret"}, origins...), ", "), err
 }
 
 // account opens the session. region "" means the Secret's.
 func (o *Operator) account(secret *corev1.Secret, region, origin string) (*Account, error) {
-	secret, overridden := o.Overrides.apply(secret)
+	secret, overridden, err := o.Overrides.apply(secret)
+	if err != nil {
+		return nil, err
+	}
+	origin = strings.Join(append([]string{origin}, overridden...), ", ")
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
 	if region == "" {
 		region = decoded.Region
 	}
-	errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
+	if region == "" {
+		errs = append(errs, field.Required(field.NewPath("region"), "set it in the MachineClass or the Secret, or with --region"))
+	} else {
+		errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
+	}
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
 	session, err := o.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey})
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
-	}
-	if len(overridden) > 0 {
-		origin += ", " + strings.Join(overridden, ", ")
 	}
 	o.note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, readTimeout: o.ReadTimeout}, nil

@@ -13,6 +13,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	kjson "sigs.k8s.io/json"
 
@@ -44,16 +45,15 @@ func decodeStrictly(object []byte, into any) []problem {
 	for _, err := range unknown {
 		var field kjson.FieldError
 		if errors.As(err, &field) {
-			problems = append(problems, unknownField(tree.into, "", field.FieldPath()))
+			problems = append(problems, unknownField(tree.into, field.FieldPath()))
 		}
 	}
 	return problems
 }
 
-// unknownField is the problem of a field that the type does not have. prefix is where a
-// value of the type stands in its object.
-func unknownField(in reflect.Type, prefix, path string) problem {
-	unknown := problem{path: prefix + path, found: "is not a known field"}
+// unknownField is the problem of a field that the type does not have.
+func unknownField(in reflect.Type, path string) problem {
+	unknown := problem{path: path, found: "is not a known field"}
 	if near := nearestField(in, path); near != "" {
 		unknown.remedy = fmt.Sprintf("did you mean %q?", near)
 	}
@@ -127,7 +127,11 @@ func (t *tree) decode(steps []step, value any) error {
 func typeProblem(path string, err error) problem {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return problem{path, "is a JSON " + wrongType.Value, "must be " + apis.JSONType(wrongType.Type.String())}
+		found := "is a JSON " + wrongType.Value
+		if strings.HasPrefix(wrongType.Value, "number ") {
+			found = "is a number that is too large or has a fraction"
+		}
+		return problem{path, found, "must be " + apis.JSONType(wrongType.Type.String())}
 	}
 	var noBase64 base64.CorruptInputError
 	if errors.As(err, &noBase64) {

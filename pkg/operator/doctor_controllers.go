@@ -141,19 +141,31 @@ func (d *Doctor) examineManagerVersion(image string) {
 	}
 }
 
-// examineEnvironment reads the sidecar's environment variables as it does at its start.
-// Values that come from other objects are left out.
+// examineEnvironment reads the sidecar's environment variables as it does at its start. Those
+// that the Deployment does not say itself make the rest worth nothing.
 func (d *Doctor) examineEnvironment(container *corev1.Container) {
 	const subject = "sidecar's environment"
+	var elsewhere []string
 	config, err := spi.ConfigFromEnvironment(func(name string) (string, bool) {
-		for _, variable := range container.Env {
-			if variable.Name == name {
-				return variable.Value, true
+		for _, variable := range slices.Backward(container.Env) {
+			if variable.Name != name {
+				continue
 			}
+			if variable.ValueFrom != nil || strings.Contains(variable.Value, "$(") {
+				elsewhere = append(elsewhere, name)
+			}
+			return variable.Value, true
+		}
+		if len(container.EnvFrom) > 0 {
+			elsewhere = append(elsewhere, name)
 		}
 		return "", false
 	})
 	switch {
+	case len(elsewhere) > 0:
+		slices.Sort(elsewhere)
+		d.unknown(subject, "the Deployment takes "+strings.Join(slices.Compact(elsewhere), ", ")+" from elsewhere (valueFrom, envFrom or $(...)), or may",
+			"see that this command has the same values, or what it says of the cloud is not what the sidecar sees")
 	case err != nil:
 		d.wrong(subject, "the sidecar ends at its start: "+OneLine(err.Error()), "correct env in the Deployment")
 	case config != d.Config:

@@ -228,3 +228,29 @@ func TestWhomAKubeconfigLogsInAs(t *testing.T) {
 		})
 	}
 }
+
+// What other objects hold is not compared: it might be anything.
+func TestSidecarsEnvironmentFromElsewhere(t *testing.T) {
+	const endpoint = "STACKIT_API_ENDPOINT"
+	for name, row := range map[string]struct {
+		container corev1.Container
+		want      Verdict
+	}{
+		"nothing is set":       {corev1.Container{}, Fine},
+		"set here":             {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://a.example"}}}, Hint},
+		"the last one counts":  {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://a.example"}, {Name: endpoint}}}, Fine},
+		"of another object":    {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, ValueFrom: &corev1.EnvVarSource{}}}}, Unknown},
+		"of another variable":  {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://$(HOST)"}}}, Unknown},
+		"all of an object":     {corev1.Container{EnvFrom: []corev1.EnvFromSource{{}}}, Unknown},
+		"others of an object":  {corev1.Container{Env: []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{}}}}, Fine},
+		"cannot be right here": {corev1.Container{Env: []corev1.EnvVar{{Name: "STACKIT_NO_AUTH", Value: "true"}}}, Wrong},
+	} {
+		t.Run(name, func(t *testing.T) {
+			doctor := &Doctor{}
+			doctor.examineEnvironment(&row.container)
+			if len(doctor.findings) != 1 || doctor.findings[0].Verdict != row.want {
+				t.Errorf("got %v, want %s", doctor.findings, row.want)
+			}
+		})
+	}
+}

@@ -64,7 +64,7 @@ func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, url: server.URL, cloud: cloud, api: api, op: &operator.Operator{Sessions: sessions, Namespace: namespace}}
+	r := &rig{t: t, url: server.URL, cloud: cloud, api: api, op: &operator.Operator{Sessions: sessions, NoAuth: true, Namespace: namespace}}
 	r.add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"},
 		Data: map[string][]byte{

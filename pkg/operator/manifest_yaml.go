@@ -4,15 +4,16 @@
 package operator
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
-	"strings"
 	"unicode/utf16"
 
 	"go.yaml.in/yaml/v3"
+	sigsyaml "sigs.k8s.io/yaml"
 )
 
 // ManifestError says that the content of a file is no manifest.
@@ -25,22 +26,80 @@ type ManifestError struct {
 
 func (e *ManifestError) Error() string { return e.Position.String() + ": " + e.Text }
 
-// yamlLine matches the line in the reader's errors.
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
+var (
+	// yamlError matches the reader's errors; those about the first line do not name it.
+	yamlError     = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+	unknownAnchor = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+	// unreadable matches what YAML cannot have: control characters but for tabs and line
+	// ends, and bytes that are not UTF-8.
+	unreadable = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{fffd}]`)
+)
 
 // notYAML is the reader's error as a ManifestError.
-func notYAML(file string, err error) *ManifestError {
-	wrong := &ManifestError{Position{File: file}, err.Error()}
-	if strings.Contains(wrong.Text, "unknown anchor") { // the rest of the text may be a secret
-		wrong.Text = "is not YAML: a text that begins with * is an alias, and has no anchor; put it in quotes"
-	}
-	if found := yamlLine.FindStringSubmatch(wrong.Text); found != nil {
+func notYAML(file string, content []byte, err error) *ManifestError {
+	wrong := &ManifestError{Position{file, 1, 1}, err.Error()}
+	if found := yamlError.FindStringSubmatch(wrong.Text); found != nil {
+		wrong.Text = found[2]
 		if line, err := strconv.Atoi(found[1]); err == nil {
-			wrong.Position.Line, wrong.Position.Column = line, 1
-			wrong.Text = "is not YAML: " + strings.TrimPrefix(wrong.Text, found[0])
+			wrong.Position.Line = line
 		}
 	}
+	at := -1
+	if anchor := unknownAnchor.FindStringSubmatch(wrong.Text); anchor != nil { // it may be a secret
+		wrong.Text = "a text that begins with * is an alias, and has no anchor; put it in quotes"
+		at = bytes.Index(content, []byte("*"+anchor[1]))
+	} else if found := unreadable.FindIndex(content); found != nil {
+		at = found[0]
+	}
+	if at >= 0 {
+		before := content[:at]
+		wrong.Position.Line, wrong.Position.Column = 1+bytes.Count(before, []byte("\n")), len(before)-bytes.LastIndexByte(before, '\n')
+	}
+	wrong.Text = "is not YAML: " + wrong.Text
 	return wrong
+}
+
+// asJSON converts a node without aliases.
+func asJSON(node *yaml.Node) ([]byte, error) {
+	text, err := yaml.Marshal(node)
+	if err != nil {
+		return nil, err
+	}
+	return sigsyaml.YAMLToJSON(text)
+}
+
+// notJSON says which part of an object JSON does not have. The converter's error counts
+// lines of a copy.
+func notJSON(file string, object *yaml.Node) *ManifestError {
+	part, text := partThatIsNotJSON(object)
+	if part == nil {
+		part, text = object, "this object cannot be read as JSON"
+	}
+	return &ManifestError{Position{file, part.Line, part.Column}, text}
+}
+
+// partThatIsNotJSON returns the first key or value that JSON does not have; nil if it finds
+// none. It looks at each by itself: an object may be deep.
+func partThatIsNotJSON(node *yaml.Node) (part *yaml.Node, text string) {
+	if node.Kind == yaml.ScalarNode {
+		if _, err := asJSON(node); err != nil {
+			return node, "cannot be read: must be what its tag says, and not .inf or .nan; put a text in quotes"
+		}
+	}
+	for i, content := range node.Content {
+		if isKey := node.Kind == yaml.MappingNode && i%2 == 0; isKey {
+			if content.Kind != yaml.ScalarNode {
+				return content, "this key cannot be read: must be a text"
+			}
+			if content.Tag == "!!merge" && node.Content[i+1].Kind == yaml.ScalarNode {
+				return content, "this key merges a mapping, and its value is none; put it in quotes if it is a text"
+			}
+		}
+		if part, text = partThatIsNotJSON(content); part != nil {
+			return part, text
+		}
+	}
+	return nil, ""
 }
 
 // maxNodes bounds what the aliases of an object may grow to: a few lines of YAML can stand

@@ -6,6 +6,7 @@ package operator
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -37,15 +38,16 @@ const Stdin = "-"
 // ReadManifests reads YAML and JSON files, of which each may hold several objects and Lists
 // of them. A path is a file, a folder, of which the .yaml, .yml and .json files are read, or
 // Stdin. Objects without a namespace get the given one. A file that is broken is read up to
-// there, and broken says where and why; the error is about a file that cannot be read at all.
-func ReadManifests(paths []string, stdin io.Reader, namespace string) (all []*Manifest, broken []*ManifestError, err error) {
+// there, and broken says where and why; the error is about a file that cannot be read at all,
+// or not before ctx ends.
+func ReadManifests(ctx context.Context, paths []string, stdin io.Reader, namespace string) (all []*Manifest, broken []*ManifestError, err error) {
 	for _, path := range paths {
 		files, err := manifestFiles(path)
 		if err != nil {
 			return nil, nil, err
 		}
 		for _, file := range files {
-			found, err := readFile(file, stdin, namespace)
+			found, err := readManifests(ctx, file, stdin, namespace)
 			var wrong *ManifestError
 			if errors.As(err, &wrong) {
 				broken = append(broken, wrong)
@@ -82,29 +84,50 @@ func manifestFiles(path string) ([]string, error) {
 	return files, nil
 }
 
-func readFile(path string, stdin io.Reader, namespace string) ([]*Manifest, error) {
-	reader := stdin
-	if path != Stdin {
-		file, err := os.Open(filepath.Clean(path))
-		if err != nil {
-			return nil, err
-		}
-		defer func() { _ = file.Close() }()
-		reader = file
+// ReadFile reads a file, but not for longer than ctx lasts: a pipe may have no writer.
+func ReadFile(ctx context.Context, path string) ([]byte, error) {
+	return readUntil(ctx, path, func() ([]byte, error) { return os.ReadFile(filepath.Clean(path)) })
+}
+
+// readUntil returns what read returns, or an error when ctx ends. Reading goes on then in
+// the background: nothing ends it but its writer or the process.
+func readUntil(ctx context.Context, path string, read func() ([]byte, error)) (content []byte, err error) {
+	done := make(chan struct{})
+	var got []byte
+	var failed error
+	go func() {
+		got, failed = read()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return got, failed
+	case <-ctx.Done():
+		return nil, fmt.Errorf("reading %s: interrupted", path)
 	}
-	content, err := io.ReadAll(reader)
+}
+
+func readManifests(ctx context.Context, path string, stdin io.Reader, namespace string) ([]*Manifest, error) {
+	var content []byte
+	var err error
+	if path == Stdin {
+		content, err = readUntil(ctx, "standard input", func() ([]byte, error) { return io.ReadAll(stdin) })
+	} else {
+		content, err = ReadFile(ctx, path)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return nil, err
 	}
 	var all []*Manifest
-	for decoder := yaml.NewDecoder(bytes.NewReader(jsonAsYAML(content))); ; {
+	content = jsonAsYAML(content)
+	for decoder := yaml.NewDecoder(bytes.NewReader(content)); ; {
 		var document yaml.Node
 		err := decoder.Decode(&document)
 		if errors.Is(err, io.EOF) {
 			return all, nil
 		}
 		if err != nil {
-			return all, notYAML(path, err)
+			return all, notYAML(path, content, err)
 		}
 		found, err := manifestsOf(path, document.Content[0], namespace)
 		if err != nil {
@@ -131,14 +154,9 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	if err != nil {
 		return nil, &ManifestError{at, err.Error()}
 	}
-	text, err := yaml.Marshal(plain)
+	json, err := asJSON(plain)
 	if err != nil {
-		return nil, &ManifestError{at, err.Error()}
-	}
-	json, err := sigsyaml.YAMLToJSON(text)
-	if err != nil {
-		// The text of the error counts lines of a copy.
-		return nil, &ManifestError{at, "this object cannot be read: is a key in it no text?"}
+		return nil, notJSON(file, plain)
 	}
 	var head struct {
 		APIVersion string `json:"apiVersion"`
@@ -149,20 +167,28 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 		return nil, &ManifestError{at, "is no object: must have apiVersion and kind, and metadata with name and namespace as text"}
 	}
 	if items := child(node, "items"); strings.HasSuffix(head.Kind, "List") && items != nil {
-		var all []*Manifest
-		for _, item := range target(items).Content {
-			found, err := manifestsOf(file, target(item), namespace)
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, found...)
-		}
-		return all, nil
+		return manifestsOfItems(file, target(items), namespace)
 	}
 	return []*Manifest{{
 		Kind: schema.FromAPIVersionAndKind(head.APIVersion, head.Kind), Namespace: cmp.Or(head.Metadata.Namespace, namespace),
 		Name: head.Metadata.Name, JSON: json, file: file, node: node,
 	}}, nil
+}
+
+// manifestsOfItems returns the objects of a List.
+func manifestsOfItems(file string, items *yaml.Node, namespace string) ([]*Manifest, error) {
+	if items.Kind != yaml.SequenceNode && items.Tag != "!!null" {
+		return nil, &ManifestError{Position{file, items.Line, items.Column}, "items is no list: must be a list of objects"}
+	}
+	var all []*Manifest
+	for _, item := range items.Content {
+		found, err := manifestsOf(file, target(item), namespace)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, found...)
+	}
+	return all, nil
 }
 
 // duplicateKey returns the second of two equal keys.

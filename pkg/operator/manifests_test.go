@@ -13,7 +13,7 @@ import (
 
 func readText(t *testing.T, text string) ([]*Manifest, error) {
 	t.Helper()
-	manifests, broken, err := ReadManifests([]string{Stdin}, strings.NewReader(text), "default")
+	manifests, broken, err := ReadManifests(t.Context(), []string{Stdin}, strings.NewReader(text), "default")
 	if len(broken) > 0 {
 		err = broken[0]
 	}
@@ -119,14 +119,14 @@ func TestManifestsOfAFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	manifests, _, err := ReadManifests([]string{folder}, nil, "default")
+	manifests, _, err := ReadManifests(t.Context(), []string{folder}, nil, "default")
 	if err != nil || len(manifests) != 2 || manifests[0].Name != "a" || manifests[1].Name != "b" {
 		t.Errorf("got %v, %v", manifests, err)
 	}
-	if _, _, err := ReadManifests([]string{t.TempDir()}, nil, "default"); err == nil {
+	if _, _, err := ReadManifests(t.Context(), []string{t.TempDir()}, nil, "default"); err == nil {
 		t.Error("a folder without manifests must be an error")
 	}
-	if _, _, err := ReadManifests([]string{filepath.Join(folder, "missing.yaml")}, nil, "default"); err == nil {
+	if _, _, err := ReadManifests(t.Context(), []string{filepath.Join(folder, "missing.yaml")}, nil, "default"); err == nil {
 		t.Error("a missing file must be an error")
 	}
 }

@@ -32,7 +32,7 @@ type onlineCheck struct {
 	gaveUp bool
 }
 
-var errNoSecretForOnline = errors.New("its Secret is not given, and no flag or environment variable names credentials")
+var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + allThree)
 
 // checkOnline asks the API for what the classes name. Classes of one account share what is
 // read.
@@ -69,8 +69,8 @@ func (v *validator) checkOnline(ctx context.Context) {
 	}
 }
 
-// accountOf returns the account of a class: that of its Secrets, or, where they are not
-// given, of flags and environment.
+// accountOf returns the account of a class: that of its own Secrets or the one that is named
+// in their place, or, where these are not given, of flags and environment.
 func (v *validator) accountOf(class *classCheck) (*Account, error) {
 	secret := class.secret
 	var names []string
@@ -79,7 +79,11 @@ func (v *validator) accountOf(class *classCheck) (*Account, error) {
 	}
 	origin := strings.Join(names, ", ")
 	if class.secrets == nil {
-		if secret, origin = v.secretOfEnvironment(); secret == nil {
+		var err error
+		if secret, origin, err = v.secretOfEnvironment(); err != nil {
+			return nil, err
+		}
+		if secret == nil {
 			return nil, errNoSecretForOnline
 		}
 	}
@@ -120,7 +124,12 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	zones, err := k.catalog.zones(ctx)
 	switch {
 	case provider.IsNotFound(err):
-		k.wrong(k.object, "providerSpec.region", "region "+region+" is not there", "must be a region of the API, such as eu01")
+		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
+		if k.regionOfSecret() && !k.Overrides.Region.isSet() {
+			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
+		} else {
+			k.wrong(k.object, "providerSpec.region", found, remedy)
+		}
 		return false
 	case err != nil:
 		k.failed("providerSpec.availabilityZone", "the zones of region "+region, "", err)

@@ -42,12 +42,14 @@ type Operator struct {
 	SecretName string
 	// Overrides beat what Secrets and classes say.
 	Overrides Overrides
-	// Environment is used where no Secret is named: if it has a project and a key, or where
-	// Overrides name a project.
+	// Environment is used where no Secret is named, if it and Overrides together name a
+	// whole account.
 	Environment Overrides
 	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
 	// as the command lets it.
 	ReadTimeout time.Duration
+	// NoAuth says that an account needs no key.
+	NoAuth bool
 	// Note is told which credentials are used, and other things that few want to know; nil
 	// if nobody does.
 	Note func(text string)

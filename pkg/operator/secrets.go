@@ -102,30 +102,47 @@ func mergeStringData(secret *corev1.Secret) {
 }
 
 // Override is a value that beats that of a Secret, and what set it, such as "--region".
-type Override struct{ Value, Origin string }
+type Override struct {
+	Value, Origin string
+	// Read returns the value, when it is used; nil means that it is Value.
+	Read func() (string, error)
+}
+
+func (o Override) isSet() bool { return o.Value != "" || o.Read != nil }
 
 // Overrides are what the command line and the environment say of the credentials.
 type Overrides struct{ ProjectID, Region, ServiceAccountKey Override }
 
 // apply returns the Secret with the overrides in it, and what they came from.
-func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string) {
+func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string, error) {
 	changed := secret.DeepCopy()
 	if changed.Data == nil {
 		changed.Data = map[string][]byte{}
 	}
 	var origins []string
-	set := func(override Override, key, gardener string) {
-		if override.Value == "" {
-			return
+	for _, each := range []struct {
+		Override
+		key, gardener string
+	}{
+		{o.ProjectID, apis.SecretProjectID, apis.SecretProjectIDGardener},
+		{o.Region, apis.SecretRegion, ""},
+		{o.ServiceAccountKey, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener},
+	} {
+		if !each.isSet() {
+			continue
 		}
-		delete(changed.Data, gardener)
-		changed.Data[key] = []byte(override.Value)
-		origins = append(origins, fmt.Sprintf("%s by %s", key, override.Origin))
+		value := each.Value
+		if each.Read != nil {
+			var err error
+			if value, err = each.Read(); err != nil {
+				return nil, nil, err
+			}
+		}
+		delete(changed.Data, each.gardener)
+		changed.Data[each.key] = []byte(value)
+		origins = append(origins, fmt.Sprintf("%s by %s", each.key, each.Origin))
 	}
-	set(o.ProjectID, apis.SecretProjectID, apis.SecretProjectIDGardener)
-	set(o.Region, apis.SecretRegion, "")
-	set(o.ServiceAccountKey, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener)
-	return changed, origins
+	return changed, origins, nil
 }
 
 // namedKey reads "name" or "namespace/name".

@@ -66,7 +66,7 @@ func (o *Operator) Validate(ctx context.Context, options Validation) (*Validatio
 	for _, broken := range o.Broken {
 		v.result.Findings = append(v.result.Findings, Finding{Verdict: Wrong, Position: &broken.Position, Subject: "manifest", Found: broken.Text})
 	}
-	if len(v.objects) == 0 && len(o.Broken) == 0 {
+	if len(v.objects) == 0 && len(v.result.Findings) == 0 {
 		return v.result, ErrNothingToValidate
 	}
 	for _, object := range v.objects {
@@ -89,11 +89,9 @@ func (o *Operator) Validate(ctx context.Context, options Validation) (*Validatio
 // leaves the rest behind it.
 func (v *validator) sortFindings() {
 	files := map[string]int{}
-	for _, object := range v.objects {
-		if object.manifest != nil {
-			if _, ok := files[object.manifest.file]; !ok {
-				files[object.manifest.file] = len(files)
-			}
+	for _, manifest := range v.Manifests {
+		if _, ok := files[manifest.file]; !ok {
+			files[manifest.file] = len(files)
 		}
 	}
 	slices.SortStableFunc(v.result.Findings, func(a, b Finding) int {

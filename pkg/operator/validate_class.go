@@ -6,8 +6,7 @@ package operator
 import (
 	"context"
 	"fmt"
-	"reflect"
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -30,6 +29,9 @@ type classCheck struct {
 	inputs *provider.Inputs
 	// rejected are the errors that were reported.
 	rejected field.ErrorList
+	// wrongTypes are the fields of the providerSpec that do not decode, and of which the
+	// parts that have the wrong type were reported.
+	wrongTypes []string
 }
 
 // checkClass checks a class together with its Secrets, as the driver does.
@@ -40,11 +42,9 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 	check.inputs = provider.Inspect(class, check.secret)
 	v.classes = append(v.classes, check)
 
+	v.checkSpecTypes(check)
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
-	}
-	for _, text := range check.inputs.Unknown {
-		v.reportUnknownField(check, text)
 	}
 	v.checkClusterLabel(check)
 	v.checkNodeTemplate(on, class.NodeTemplate)
@@ -71,6 +71,13 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 		return
 	}
 	check.rejected = append(check.rejected, err)
+	if slices.Contains(check.wrongTypes, err.Field) {
+		return
+	}
+	if err.Field == apis.SpecPath.Child("region").String() && check.regionOfSecret() {
+		v.reportKey(check, apis.SecretRegion, found, remedy)
+		return
+	}
 	v.wrong(check.object, strings.TrimPrefix(err.Field, "machineClass."), found, remedy)
 }
 
@@ -106,16 +113,28 @@ func describe(err *field.Error) (found, remedy string) {
 	}
 }
 
-// reportUnknownField reports a field of the providerSpec that the driver ignores, or refuses
-// with --strict-provider-spec. The text is the decoder's: unknown field "bootVolume.sise".
-func (v *validator) reportUnknownField(check *classCheck, text string) {
-	quotedPath, ok := strings.CutPrefix(text, "unknown field ")
-	path, err := strconv.Unquote(quotedPath)
-	if !ok || err != nil {
-		v.wrong(check.object, apis.SpecPath.String(), text, "")
-		return
+// checkSpecTypes reports the parts of the providerSpec that have the wrong type, and the
+// fields that the driver ignores, or refuses with --strict-provider-spec. Whether it is an
+// object at all, Inspect says.
+func (v *validator) checkSpecTypes(check *classCheck) {
+	_, _, errs := apis.DecodeProviderSpec(check.class.ProviderSpec.Raw)
+	for _, problem := range decodeStrictly(check.class.ProviderSpec.Raw, &apis.ProviderSpec{}) {
+		names := pathNames(problem.path)
+		if len(names) == 0 {
+			continue
+		}
+		if top := apis.SpecPath.Child(names[0]).String(); about(top, errs) {
+			check.wrongTypes = append(check.wrongTypes, top)
+		}
+		problem.path = apis.SpecPath.String() + "." + problem.path
+		v.report(check.object, Wrong, problem)
 	}
-	v.report(check.object, Wrong, unknownField(reflect.TypeFor[apis.ProviderSpec](), apis.SpecPath.String()+".", path))
+}
+
+// regionOfSecret says whether the class leaves the region to its Secrets, and they have one.
+func (c *classCheck) regionOfSecret() bool {
+	spec, _, _ := apis.DecodeProviderSpec(c.class.ProviderSpec.Raw)
+	return (spec == nil || spec.Region == "") && c.inputs.Secret.Region != ""
 }
 
 // checkClusterLabel asks for what tells the cluster's servers from those of others. Labels

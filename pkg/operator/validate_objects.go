@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -45,7 +47,7 @@ func (v *validator) gather(ctx context.Context) error {
 func (v *validator) gatherManifest(manifest *Manifest) {
 	found := &object{namespace: manifest.Namespace, name: manifest.Name, manifest: manifest}
 	switch {
-	case manifest.isSecret():
+	case manifest.Kind == corev1.SchemeGroupVersion.WithKind(kindSecret):
 		secret := &corev1.Secret{}
 		found.kind, found.value, found.problems = kindSecret, secret, decodeStrictly(manifest.JSON, secret)
 		mergeStringData(secret)
@@ -62,7 +64,14 @@ func (v *validator) gatherManifest(manifest *Manifest) {
 		deployment := &v1alpha1.MachineDeployment{}
 		found.kind, found.value, found.problems = kindDeployment, deployment, decodeStrictly(manifest.JSON, deployment)
 	default:
-		v.result.NotChecked[OneLine(manifest.Kind.Kind)]++
+		found.kind = manifest.Kind.Kind
+		problems := mistakenKind(manifest.Kind)
+		for _, problem := range problems {
+			v.report(found, Wrong, problem)
+		}
+		if len(problems) == 0 {
+			v.result.NotChecked[OneLine(found.kind)]++
+		}
 		return
 	}
 	found.value.SetNamespace(manifest.Namespace)
@@ -75,6 +84,36 @@ func (v *validator) gatherManifest(manifest *Manifest) {
 		v.named = found
 	}
 	v.objects = append(v.objects, found)
+}
+
+// machineKinds are those of the manager's API group.
+var machineKinds = []string{kindClass, kindMachine, kindDeployment, "MachineSet"}
+
+// mistakenKind returns what is wrong with a kind that was probably meant to be one that is
+// checked; nothing if it is another one.
+func mistakenKind(given schema.GroupVersionKind) []problem {
+	var meant schema.GroupVersionKind
+	group := v1alpha1.SchemeGroupVersion.Group
+	switch kind := nearest(given.Kind, machineKinds); {
+	case nearest(given.Group, []string{group}) != "", given.Group == "" && kind != "":
+		meant = v1alpha1.SchemeGroupVersion.WithKind(kind)
+	case given.Group == "" && nearest(given.Kind, []string{kindSecret}) != "":
+		meant = corev1.SchemeGroupVersion.WithKind(kindSecret)
+	default:
+		return nil
+	}
+	var problems []problem
+	if version := given.GroupVersion().String(); version != meant.GroupVersion().String() {
+		problems = append(problems, problem{"apiVersion", "is " + quoted(version), "must be " + meant.GroupVersion().String()})
+	}
+	switch meant.Kind {
+	case given.Kind:
+	case "":
+		problems = append(problems, problem{"kind", fmt.Sprintf("is %s, which %s does not have", quoted(given.Kind), group), "must be one of: " + strings.Join(machineKinds, ", ")})
+	default:
+		problems = append(problems, problem{"kind", "is " + quoted(given.Kind), "must be " + meant.Kind})
+	}
+	return problems
 }
 
 // find returns the object; nil if it is not among those that are looked at.

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// checkArguments refuses flags that were given without a value, as by --secret "$UNSET":
+// what they were to name would be left out. It also refuses the content of a file, in flags,
+// words and $KUBECONFIG: errors would repeat it.
+func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
+	var errs []error
+	flags.Visit(func(flag *pflag.Flag) {
+		values := []string{flag.Value.String()}
+		if list, ok := flag.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		switch {
+		case len(values) == 0 || slices.Contains(values, ""):
+			errs = append(errs, wrongUsage("--%s is empty: give it a value, or leave it out", flag.Name))
+		case flag.Name != "token" && slices.ContainsFunc(values, isContent):
+			errs = append(errs, contentError("--"+flag.Name))
+		}
+	})
+	kubeconfig, _ := o.lookup(clientcmd.RecommendedConfigPathEnvVar)
+	if slices.ContainsFunc(filepath.SplitList(kubeconfig), isContent) {
+		errs = append(errs, contentError("$"+clientcmd.RecommendedConfigPathEnvVar))
+	}
+	if slices.ContainsFunc(words, isContent) {
+		errs = append(errs, contentError("an argument"))
+	}
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	return nil
+}
+
+// contentError is about a path or name in whose place a content is. It does not repeat it.
+func contentError(origin string) error {
+	return wrongUsage("%s has the content of a file, which is not shown here: must be a path or a name", origin)
+}
+
+// longestPath is more than paths and names have, and less than a key or a token.
+const longestPath = 1000
+
+// isContent says whether a value cannot be meant as a path or name, but may be a key, a
+// manifest or a kubeconfig.
+func isContent(value string) bool {
+	return len(value) > longestPath || strings.Contains(value, "\n") || strings.HasPrefix(strings.TrimSpace(value), "{")
+}
+
+// hidesContent is the error of a command line that could not be read as one; it does not
+// repeat a content.
+func hidesContent(err error, args []string) error {
+	var usage *usageError
+	if !errors.As(err, &usage) && slices.ContainsFunc(args, isContent) {
+		return contentError("an argument")
+	}
+	return err
+}

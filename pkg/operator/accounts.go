@@ -43,9 +43,9 @@ var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret o
 const allThree = "--project-id ($STACKIT_PROJECT_ID), --region ($STACKIT_REGION) and --service-account-key-path ($STACKIT_SERVICE_ACCOUNT_KEY_PATH)"
 
 // Accounts returns the accounts to work in: the one that is named (by SecretName, the one
-// Secret among the manifests, overrides and the environment if they name a whole one), else those of all
-// MachineClasses in Namespace. Equal ones are returned once. A class whose credentials cannot
-// be used is among the problems: the other accounts are returned beside it.
+// Secret among the manifests, overrides and the environment if they name a whole one), else
+// those of all MachineClasses in Namespace. Equal ones are returned once. A class whose
+// credentials cannot be used is among the problems: the other accounts are returned beside it.
 func (o *Operator) Accounts(ctx context.Context) (accounts []*Account, problems []error) {
 	secret, origin, err := o.namedSecret(ctx)
 	if err != nil {

@@ -101,8 +101,8 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
 		PersistentPreRunE: func(command *cobra.Command, args []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
-			if !klog.V(1).Enabled() {
-				// The driver logs a line for each of its calls.
+			if !klog.V(2).Enabled() {
+				// The libraries log from 1 on, the driver a line for each of its calls.
 				klog.SetLogger(logr.Discard())
 			}
 			if err := o.checkArguments(command.Flags(), args); err != nil {

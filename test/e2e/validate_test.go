@@ -45,8 +45,9 @@ var _ = Describe("mcm-stackit validate", Ordered, func() {
 	}
 
 	It("finds nothing wrong in a namespace that is right", func(ctx SpecContext) {
-		got := validate(ctx, "--online", "--replicas=2")
+		got := validate(ctx, "--online", "--replicas=2", "-v=1")
 		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
+		Expect(got.Stderr).NotTo(ContainSubstring("Feature gate"), "client-go's log")
 		Expect(got.Stdout).To(And(ContainSubstring("Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret"), ContainSubstring("nothing is wrong")))
 		got = validate(ctx, "-o", "json")
 		Expect(got.Code).To(Equal(0))

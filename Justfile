@@ -45,6 +45,10 @@ test *args:
 test-unit *args:
     @make test-unit "$@"
 
+# Tests that run built programs.
+test-programs *args:
+    @make test-programs "$@"
+
 # End-to-end tests.
 test-e2e *args:
     @make test-e2e "$@"

@@ -27,16 +27,15 @@ LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-m
 GO_DIRS := $(wildcard cmd pkg test hack)
 MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
 
-# What needs a control plane, or promtool, is none of the unit tests. What takes longest is in
-# test/ and begins first.
+# What needs a control plane or promtool, or runs built programs, is none of the unit tests.
+# What takes longest is in test/ and begins first.
 E2E_PKG        := ./test/e2e
 LOCALENV_PKG   := ./test/localenv
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
-unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; \
-	pkgs=$$(echo "$$pkgs" | grep -Ev '/test/(e2e|localenv|integration/controller|monitoring)(/|$$)' | sort -r)
-# What runs programs as processes takes long, and the race detector would not see into them.
-short_pkgs = $(unit_pkgs); pkgs=$$(echo "$$pkgs" | grep -Ev '/(cmd/mcm-stackit|hack/krew)$$')
+PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/krew
+unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/krew)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -124,24 +123,28 @@ krew: ## Build archives and manifest of mcm-stackit for krew: make krew VERSION=
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits: the other three run one after the other beside
-# the end-to-end tests.
+# What needs a control plane mostly waits: the others run one after the other beside the
+# end-to-end tests.
 .PHONY: test
-test: test-unit ## All tests: test-unit, -e2e, -localenv, -integration and -monitoring.
-	@$(MAKE) -j2 test-e2e test-localenv test-integration test-monitoring
+test: test-unit ## All tests: test-unit, -e2e, -programs, -localenv, -integration and -monitoring.
+	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
 # without it. So do those that hold requests against the API document (IAAS_OPENAPI).
-# And so do those that run programs.
-LARGE_PKGS := ./cmd/mcm-stackit ./hack/krew ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
+LARGE_PKGS := ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
-	@$(short_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
+	@$(unit_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$pkgs
 test-full:
 	@$(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS)
+
+# The race detector would not see into the programs.
+.PHONY: test-programs
+test-programs: ## Tests that run built programs: the operator's command, and what krew installs.
+	$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(PROGRAM_PKGS)
 
 # Specs mostly wait for the manager's fixed steps: six processes keep two cores two thirds busy.
 PROCS ?= 6
@@ -232,7 +235,7 @@ check: ## What to run while you edit: lint, tidy, and the unit tests in short mo
 .PHONY: check-code check-tests
 check-code: lint tidy
 check-tests:
-	@$(short_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
+	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
 
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.

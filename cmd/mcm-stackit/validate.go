@@ -178,7 +178,7 @@ func counted(kinds map[string]int) string {
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, fmt.Sprintf("%d %s", kinds[kind], kind))
+		parts = append(parts, operator.Count(kinds[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -83,7 +82,7 @@ func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orph
 	case ctx.Err() != nil:
 		return errors.New("not begun: it was interrupted")
 	case refused != nil && sent:
-		return fmt.Errorf("%w; but its deletion was requested before", refused)
+		return fmt.Errorf("%w; but its deletion may have been requested before", refused)
 	case refused != nil:
 		return refused
 	}
@@ -96,13 +95,10 @@ func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orph
 func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
 	account := orphan.server.account
 	server := &orphan.server.Server
-	client := provider.NewClient(account.Session, account.Region)
-	seen, err := read(ctx, account, func(ctx context.Context) (*provider.Server, error) {
-		return client.GetServer(ctx, orphan.ID)
-	})
+	seen, err := account.server(ctx, orphan.ID)
 	if err == nil {
 		server = seen
-	} else if code, _ := provider.Classify(err); code != codes.NotFound {
+	} else if !provider.IsNotFound(err) {
 		return apiFailure(account.Origin, err)
 	}
 	if !carries(server.Labels, c.options.labels()) {

@@ -24,9 +24,6 @@ type Inputs struct {
 	Secret *apis.Secret
 	// Spec has its defaults set. A field that could not be decoded is empty.
 	Spec *apis.ProviderSpec
-	// Unknown names fields of the providerSpec that the driver ignores, and those given
-	// twice: `unknown field "bootVolume.sise"`.
-	Unknown []string
 	// ClusterLabels are the labels of Spec by which a cluster's servers are told from those
 	// of others: as a rule one, or none.
 	ClusterLabels map[string]string
@@ -47,7 +44,7 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	}
 	in := decodeInputs(nil, class, secret, false)
 	return &Inputs{
-		Secret: in.secret, Spec: in.spec, Unknown: in.unknown,
+		Secret: in.secret, Spec: in.spec,
 		ClusterLabels: in.identity.cluster, ClusterUnknown: in.identity.clusterUnknown,
 		Errors: append(in.needed, in.others...),
 	}

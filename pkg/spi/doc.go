@@ -19,8 +19,8 @@
 //
 // The order matters: every attempt takes a token from the bucket and has a
 // deadline of its own, and a renewed access token is used by the very next one. The
-// fence and the guard come after all that may take long, and before the deadline's time begins.
-// Requests for access tokens pass the last three links only.
+// fence and the guard come after all that may take long, and before the deadline's
+// time begins. Requests for access tokens pass the last three links only.
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables, key.go the rules for service-account keys.

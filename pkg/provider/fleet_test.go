@@ -30,11 +30,11 @@ type fleet struct {
 	took map[string]time.Duration
 }
 
-// many is how many machines a test with many of them has: a fourth in short mode. The race
+// many is how many machines a test with many of them has: a tenth in short mode. The race
 // detector makes the full size take minutes.
 func many(machines int) int {
 	if testing.Short() {
-		return machines / 4
+		return machines / 10
 	}
 	return machines
 }

@@ -15,6 +15,9 @@ BIN := bin
 # somebody keeps a go.work above this folder.
 export GOWORK := off
 
+# Compilers that collect less garbage build from nothing a sixth faster.
+GO_BUILD := GOGC=800 $(GO) build
+
 # The race detector needs a C compiler on Linux. Without one the tests still run,
 # and say so.
 CGO  := $(shell $(GO) env CGO_ENABLED)
@@ -48,20 +51,20 @@ help: ## Show this help.
 .PHONY: dev
 dev: ## Local environment with the samples applied and a live table; SIDECAR=none without ours.
 	@echo "Building $(BIN)/dev"
-	@$(GO) build -o $(BIN)/dev ./hack/dev
+	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
 # The first run downloads or builds the control plane: go doc ./test/localenv.
 .PHONY: demo
 demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
 	@echo "Building $(BIN)/dev"
-	@$(GO) build -o $(BIN)/dev ./hack/dev
+	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev demo $(ARGS)
 
 .PHONY: mock
 mock: ## The mock of the IaaS API alone: make mock ARGS="--boot 2s".
 	@echo "Building $(BIN)/iaasmock"
-	@$(GO) build -o $(BIN)/iaasmock ./test/iaasmock/cmd/iaasmock
+	@$(GO_BUILD) -o $(BIN)/iaasmock ./test/iaasmock/cmd/iaasmock
 	@exec $(BIN)/iaasmock $(ARGS)
 
 # With one of the three variables, the sidecar works for these clusters. Without, it joins
@@ -104,12 +107,12 @@ stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmoc
 
 .PHONY: build
 build: ## Build the sidecar: bin/machine-controller, static and trimmed.
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/machine-controller ./cmd/machine-controller
+	CGO_ENABLED=0 $(GO_BUILD) -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/machine-controller ./cmd/machine-controller
 
 # By its other name it is a plugin of kubectl, which finds both names in PATH.
 .PHONY: mcm-stackit
 mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin of kubectl.
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/mcm-stackit ./cmd/mcm-stackit
+	CGO_ENABLED=0 $(GO_BUILD) -trimpath -ldflags "$(LDFLAGS)" -o $(BIN)/mcm-stackit ./cmd/mcm-stackit
 	@ln -sf mcm-stackit $(BIN)/kubectl-mcm_stackit
 	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
 
@@ -121,7 +124,7 @@ krew: ## Build archives and manifest of mcm-stackit for krew: make krew VERSION=
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug
 build-debug: $(BIN)/dlv
-	CGO_ENABLED=0 $(GO) build -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
+	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
 # What needs a control plane mostly waits: the others run one after the other beside the
 # end-to-end tests.
@@ -216,7 +219,7 @@ FAULTS ?= 0.01
 .PHONY: scale
 scale: ## Measure N (500) machines up, rolled, down; the floor with DRIVER=instant; FAULTS=0.
 	@echo "Building $(BIN)/scale/measure"
-	@$(GO) build -o $(BIN)/scale/measure ./hack/scale
+	@$(GO_BUILD) -o $(BIN)/scale/measure ./hack/scale
 	@exec $(BIN)/scale/measure --machines $(N) --driver $(DRIVER) --faults $(FAULTS) $(ARGS)
 
 FUZZTIME ?= 10s
@@ -305,34 +308,34 @@ clean: ## Remove everything built.
 
 # Pinned tools, rebuilt when their module changes. Ginkgo's is that of its library.
 $(BIN)/ginkgo: go.mod
-	$(GO) build -o $@ github.com/onsi/ginkgo/v2/ginkgo
+	$(GO_BUILD) -o $@ github.com/onsi/ginkgo/v2/ginkgo
 	@touch $@
 
 $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
-	$(GO) build -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	$(GO_BUILD) -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 	@touch $@
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
-	$(GO) build -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
+	$(GO_BUILD) -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
 	@touch $@
 
 $(BIN)/dlv: hack/tools/delve/go.mod hack/tools/delve/go.sum
-	$(GO) build -C hack/tools/delve -o "$(CURDIR)/$@" github.com/go-delve/delve/cmd/dlv
+	$(GO_BUILD) -C hack/tools/delve -o "$(CURDIR)/$@" github.com/go-delve/delve/cmd/dlv
 	@touch $@
 
 # The tag leaves out the libraries of all the clouds that Prometheus can ask for targets.
 $(BIN)/promtool: hack/tools/promtool/go.mod hack/tools/promtool/go.sum
-	$(GO) build -C hack/tools/promtool -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
+	$(GO_BUILD) -C hack/tools/promtool -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
 	@touch $@
 
 $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
-	$(GO) build -C hack/tools/controlplane -o "$(CURDIR)/$@" k8s.io/kubernetes/cmd/kubectl
+	$(GO_BUILD) -C hack/tools/controlplane -o "$(CURDIR)/$@" k8s.io/kubernetes/cmd/kubectl
 	@touch $@
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
-	$(GO) build -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
+	$(GO_BUILD) -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum
-	$(GO) build -C hack/tools/vulncheck -o "$(CURDIR)/$@" golang.org/x/vuln/cmd/govulncheck
+	$(GO_BUILD) -C hack/tools/vulncheck -o "$(CURDIR)/$@" golang.org/x/vuln/cmd/govulncheck
 	@touch $@

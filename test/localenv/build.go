@@ -100,7 +100,8 @@ func (b builder) build(ctx context.Context, dir string, packages ...mainPackage)
 		names[i] = p.name
 	}
 	what := strings.Join(names, " and ")
-	lock := b.bin("localenv", "build.lock")
+	// What is built together always begins with the same name.
+	lock := b.bin("localenv", names[0]+".lock")
 	err := withFileLock(ctx, lock, b.waitingFor(what), func() error {
 		b.progress("building %s", what)
 		return b.buildLocked(ctx, dir, packages)
@@ -112,7 +113,7 @@ func (b builder) build(ctx context.Context, dir string, packages ...mainPackage)
 }
 
 func (b builder) buildLocked(ctx context.Context, dir string, packages []mainPackage) error {
-	next := b.bin("localenv", "next")
+	next := b.bin("localenv", packages[0].name+".next")
 	// A process that was killed may have left one.
 	if err := os.RemoveAll(next); err != nil {
 		return err

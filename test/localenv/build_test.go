@@ -94,7 +94,7 @@ func TestBuildFailureShowsTheCompiler(t *testing.T) {
 	b := builder{root: root, progress: func(string, ...any) {}}
 	_, _, err := b.controllers(t.Context(), "./good", "./broken")
 	g.Expect(err).To(MatchError(And(HavePrefix("build: building good and broken:"), ContainSubstring("undefined: undefined"))))
-	g.Expect(filepath.Glob(filepath.Join(root, "bin", "localenv", "*"))).To(ConsistOf(HaveSuffix("build.lock")))
+	g.Expect(filepath.Glob(filepath.Join(root, "bin", "localenv", "*"))).To(ConsistOf(HaveSuffix("good.lock")))
 }
 
 func TestControllersAreBuiltAndKeptUpToDate(t *testing.T) {

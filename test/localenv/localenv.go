@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -155,26 +156,32 @@ func (e *Env) makeFolders() (err error) {
 	return os.MkdirAll(e.logDir, 0o750)
 }
 
-// build makes sure that all programs are there, and finds the manager's CRDs.
+// build makes sure that all programs are there, and finds the manager's CRDs. A
+// download of the control plane does not hold up the compilers.
 func (e *Env) build(ctx context.Context) error {
 	root, err := Root()
 	if err != nil {
 		return &PartError{Part: PartBuild, Err: err}
 	}
 	b := builder{root: root, progress: e.progress}
-	if e.programs.assets, err = b.controlPlane(ctx); err != nil {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		e.programs.assets, err = b.controlPlane(ctx)
 		return err
-	}
-	e.programs.manager, e.programs.sidecar, err = b.controllers(ctx, mcmModulePath+"/cmd/machine-controller-manager", e.settings.sidecarPackage)
-	if err != nil {
+	})
+	group.Go(func() (err error) {
+		e.programs.manager, e.programs.sidecar, err = b.controllers(ctx, mcmModulePath+"/cmd/machine-controller-manager", e.settings.sidecarPackage)
 		return err
-	}
-	mcm, err := b.moduleFolder(ctx, mcmModulePath)
-	if err != nil {
-		return &PartError{Part: PartBuild, Err: err}
-	}
-	e.crds = filepath.Join(mcm, "kubernetes", "crds")
-	return nil
+	})
+	group.Go(func() error {
+		mcm, err := b.moduleFolder(ctx, mcmModulePath)
+		if err != nil {
+			return &PartError{Part: PartBuild, Err: err}
+		}
+		e.crds = filepath.Join(mcm, "kubernetes", "crds")
+		return nil
+	})
+	return group.Wait()
 }
 
 func (e *Env) startControlPlane(ctx context.Context) error {

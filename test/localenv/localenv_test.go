@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -48,12 +49,17 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g := NewWithT(t)
 	check := leftovers(t)
 	ctx := t.Context()
+	var mu sync.Mutex
 	var steps []string
 	env, err := localenv.Start(ctx,
 		localenv.WithoutSidecar(),
 		localenv.WithSidecarPackage("./hack/scale/instant"),
 		localenv.WithNamespace("machines"),
-		localenv.WithProgress(func(line string) { steps = append(steps, line) }))
+		localenv.WithProgress(func(line string) {
+			mu.Lock()
+			defer mu.Unlock()
+			steps = append(steps, line)
+		}))
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()
 	g.Expect(steps).To(ContainElement(ContainSubstring("kube-apiserver")))

@@ -32,8 +32,9 @@ import (
 
 var duration = flag.Duration("load", 0, "how long to keep the driver busy; 0 means 1 minute, with -short 10 seconds")
 
-// workers take a Machine each through its life.
-const workers = 60
+// workers take a Machine each through its life; -short has a fourth of them, which end
+// their last lives sooner.
+var workers = 60
 
 // reconciles a second is what the driver is kept at.
 const reconciles = 50
@@ -45,6 +46,9 @@ func TestMain(m *testing.M) {
 		if testing.Short() {
 			*duration = 10 * time.Second
 		}
+	}
+	if testing.Short() {
+		workers /= 4
 	}
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)

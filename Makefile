@@ -237,7 +237,8 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 check: ## What to run while you edit: lint, tidy, and the unit tests in short mode.
 	@$(MAKE) -j2 check-code check-tests
 .PHONY: check-code check-tests
-check-code: lint tidy
+# The linter also does what gofmt and vet do, for which 'make lint' has their own tools.
+check-code: golangci-lint tidy
 check-tests:
 	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
 

@@ -299,3 +299,22 @@ func isDefinite(err error) bool {
 	code, _ := classify(err)
 	return code == codes.InvalidArgument || code == codes.PermissionDenied || code == codes.Internal
 }
+
+func (c *call) classKey() classKey {
+	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, c.rawSpec}
+}
+
+// noteExhausted remembers the error if it says that something is exhausted.
+func (c *call) noteExhausted(err error) {
+	if code, _ := classify(err); code == codes.ResourceExhausted {
+		c.exhausted.Set(c.classKey(), exhausted{err, c.clock.Now().Add(exhaustedFor)})
+	}
+}
+
+// checkExhausted returns the error that the class ran out with, if it still holds.
+func (c *call) checkExhausted() error {
+	if found, ok := c.exhausted.Lookup(c.classKey()); ok && c.clock.Now().Before(found.until) {
+		return found.err
+	}
+	return nil
+}

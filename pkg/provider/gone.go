@@ -5,6 +5,29 @@ package provider
 
 import "time"
 
+// signsApart is the least time between the two reads that prove a server gone.
+const signsApart = time.Second
+
+// observation is what one read of servers shows.
+type observation struct {
+	// servers that were asked for.
+	servers []Server
+	// others says that a list shows other servers.
+	others bool
+	// listed says that it was a list.
+	listed bool
+	// began is when the read began.
+	began time.Time
+}
+
+// server is the one that was asked for by its ID; nil if it is not shown.
+func (s *observation) server() *Server {
+	if len(s.servers) == 0 {
+		return nil
+	}
+	return &s.servers[0]
+}
+
 // absence decides when a server counts as gone: it collects signs until they prove it.
 // The API is known for random 404s, and lists lag and may be empty by mistake: no sign is
 // enough by itself.

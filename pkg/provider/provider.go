@@ -25,9 +25,6 @@ const (
 	// createTimeout is the deadline of CreateMachine and InitializeMachine.
 	createTimeout = 5 * time.Minute
 	deleteTimeout = 10 * time.Minute
-	// callTimeout bounds the calls that wait for nothing: the retries of a handful
-	// of requests.
-	callTimeout = 2 * time.Minute
 	// clockSkew is by how much the API server's clock, which dates Machines, and this
 	// process's may differ.
 	clockSkew = 10 * time.Second

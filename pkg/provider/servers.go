@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -26,32 +25,10 @@ const (
 	pollShare = 10
 	leastPoll = time.Second
 	mostPoll  = 10 * time.Second
-	// signsApart is the least time between the two reads that prove a server gone.
-	signsApart = time.Second
 	// deletionPatience is how long a server may keep the state it had before its DELETE was
 	// accepted, until the deletion counts as failed.
 	deletionPatience = 15 * time.Second
-	// readerLifetime is how long a scope's reader is kept without a read.
-	readerLifetime = 10 * time.Minute
 )
-
-// readPolicy is how the callers of a scope share reads.
-var readPolicy = coalesce.Policy{
-	Singles:    4,
-	Window:     250 * time.Millisecond,
-	Patience:   5 * time.Second,
-	Backoff:    time.Second,
-	MaxBackoff: 30 * time.Second,
-	Timeout:    callTimeout,
-	Shared:     isEverybodys,
-}
-
-// isEverybodys says that an API call failed for a reason that holds for all others of the
-// session: refused credentials, or too many calls.
-func isEverybodys(err error) bool {
-	var api *APIError
-	return isRefused(err) || errors.As(err, &api) && api.StatusCode == http.StatusTooManyRequests
-}
 
 var (
 	// errGone says that a server is proved gone, and nothing else.

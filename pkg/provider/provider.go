@@ -150,20 +150,24 @@ func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 	return found
 }
 
-// noPredecessorBefore returns when a predecessor's last POST must show in lists, for a
-// Machine that was created then; the zero time if no predecessor can have worked on it. The
-// orphan collector's Machines have no creation time: they name their server.
-func (p *Provider) noPredecessorBefore(created time.Time) time.Time {
+// predecessors returns when a predecessor's last POST must show in lists, for a Machine that
+// was created then; the zero time if no predecessor can have worked on it. Of a Machine that
+// is young, too, the ledger has all that this process did. The orphan collector's Machines
+// have no creation time: they name their server.
+func (p *Provider) predecessors(created time.Time) (noneBefore time.Time, young bool) {
 	since := p.firstCall
 	if p.actingSince != nil {
 		if known := p.actingSince(); !known.IsZero() {
 			since = known
 		}
 	}
-	if created.IsZero() || !created.Before(since.Add(clockSkew)) {
-		return time.Time{}
+	if created.IsZero() {
+		return time.Time{}, false
 	}
-	return since.Add(*p.settle)
+	if created.Before(since.Add(clockSkew)) {
+		return since.Add(*p.settle), false
+	}
+	return time.Time{}, p.clock.Since(created) < ledger.Lifetime-clockSkew
 }
 
 // noteWarning notes a warning, and says whether it was not given before, as far as is

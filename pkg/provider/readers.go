@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -109,7 +110,8 @@ func (r *readers) policyFor(resource string) coalesce.Policy {
 	return policy
 }
 
-// serverList is a list of servers, made ready for many requests.
+// serverList is a list of servers, made ready for many requests, without those in DELETED,
+// which do not exist.
 type serverList struct {
 	all       []Server
 	byID      map[string]int
@@ -117,6 +119,7 @@ type serverList struct {
 }
 
 func newServerList(servers []Server) serverList {
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Status == statusDeleted })
 	list := serverList{all: servers, byID: make(map[string]int, len(servers)), byMachine: make(map[string][]Server, len(servers))}
 	for i := range servers {
 		list.byID[servers[i].ID] = i
@@ -142,10 +145,10 @@ func (l serverList) matching(selector map[string]string) []Server {
 	return found
 }
 
-// of returns the list's observation of a server. A server in DELETED does not exist.
+// of returns the list's observation of a server.
 func (l serverList) of(serverID string) observation {
 	seen := observation{others: len(l.all) > 0, listed: true}
-	if at, shown := l.byID[serverID]; shown && l.all[at].Status != statusDeleted {
+	if at, shown := l.byID[serverID]; shown {
 		seen.servers = []Server{l.all[at]}
 	}
 	return seen

@@ -26,7 +26,7 @@ type Cloud struct {
 	calls  callLog
 	admin  http.Handler
 	// latencies, boots, ids and replicas are the random streams that calls share.
-	latencies, boots, ids, replicas *lockedStream
+	latencies, boots, ids, replicas, others *lockedStream
 
 	// mu guards everything below. Maps and slices inside the resources are replaced,
 	// never written to, so that answers can be encoded without mu.
@@ -65,7 +65,7 @@ func New(opts ...Option) *Cloud {
 	}
 	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
 	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
-	c.replicas = c.random.lockedStream("replicas")
+	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
 	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
 	c.admin = c.adminHandler()
 	if err := c.loadCatalogue(); err != nil {

@@ -30,6 +30,7 @@ const (
 	DelayUniform  = fault.DelayUniform
 	DelayNormal   = fault.DelayNormal
 	DelayLongTail = fault.DelayLongTail
+	AnyServer     = fault.AnyServer
 )
 
 // Presets returns the ready-made faults; see fault.Presets.
@@ -73,6 +74,21 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 		c.extendKeepGone(f.Stale)
 	}
 	return c.faults.Add(f, c.clock.Now(), c.random.stream)
+}
+
+// hidden is the 404 for the server, NIC or volume that the path names, while the project
+// looks empty; nil if it names none, as that of a list.
+func hidden(vars map[string]string) *apiError {
+	switch {
+	case vars["serverId"] != "":
+		return notFound("server")
+	case vars["nicId"] != "":
+		return notFound("network interface")
+	case vars["volumeId"] != "":
+		return notFound("volume")
+	default:
+		return nil
+	}
 }
 
 // faultAnswer is the answer of a fault with a Status.

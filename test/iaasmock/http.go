@@ -121,13 +121,16 @@ func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 			return errorAnswer(err)
 		}
 	}
+	if missing := hidden(req.vars); missing != nil && req.fault.EmptyProject {
+		return errorAnswer(missing)
+	}
 	result, err := route.handle(c, req)
 	if err != nil {
 		return errorAnswer(err)
 	}
 	reply := answer{status: route.status}
 	if things, isList := result.(list); isList {
-		result = c.showList(things, req.fault.EmptyList)
+		result = c.showList(things, req.fault.EmptyList || req.fault.EmptyProject)
 	}
 	if result != nil {
 		reply = jsonAnswer(route.status, result)

@@ -61,8 +61,12 @@ func (c *Cloud) createServer(r *request) (any, *apiError) {
 		if err = creation.resolve(); err != nil {
 			return
 		}
-		s := creation.create()
-		view = c.showServer(s, now, false)
+		shown := c.otherServer(r)
+		if shown == nil || r.fault.Executed {
+			created := creation.create()
+			shown = cmp.Or(shown, created)
+		}
+		view = c.showServer(shown, now, false)
 		if r.fault.Duplicate {
 			creation.repeat()
 		}
@@ -111,6 +115,9 @@ func (o *serverCreation) resolve() *apiError {
 func (o *serverCreation) resolveLabels() (err *apiError) {
 	if o.server.Labels, err = mergeLabels(nil, o.payload.Labels); err != nil {
 		return err
+	}
+	if o.request.fault.DropLabels {
+		clear(o.server.Labels)
 	}
 	if o.cloud.serverLabels {
 		provisioned := o.payload.Agent.Provisioned != nil && *o.payload.Agent.Provisioned

@@ -6,7 +6,27 @@ package iaasmock
 import (
 	"cmp"
 	"slices"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
+
+// otherServer is the server that the answer shows in place of the new one; nil for none.
+func (c *Cloud) otherServer(r *request) *server {
+	wanted := r.fault.OtherServer
+	if wanted == "" {
+		return nil
+	}
+	var fitting []*server
+	for s := range c.servers.each() {
+		if s.in(r) && (wanted == fault.AnyServer || wanted == s.Name || wanted == s.ID) {
+			fitting = append(fitting, s)
+		}
+	}
+	if len(fitting) == 0 {
+		return nil
+	}
+	return fitting[c.others.number(len(fitting))]
+}
 
 // repeat creates a second server from the same request, if that is possible without a
 // failure.

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // settle is the driver's default: what is promised, is promised for lags and late
@@ -140,7 +138,7 @@ func NewPlan(seed uint64) Plan {
 	plan.Rotations = pick(rng, 0, 0, 1, 2)
 	plan.Crashes = pick(rng, 0, 1, 3)
 	if rng.IntN(6) == 0 {
-		plan.Preset = pick(rng, iaasmock.Presets()...).Name
+		plan.Preset = pick(rng, presets()...).Name
 	}
 	plan.spoilLists(surroundings)
 	if surroundings.IntN(12) == 0 {

@@ -13,8 +13,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var (
@@ -88,7 +86,7 @@ func TestSeeds(t *testing.T) {
 
 // TestEveryPreset lets each preset of the mock hold for a while; in short mode every third.
 func TestEveryPreset(t *testing.T) {
-	for i, preset := range iaasmock.Presets() {
+	for i, preset := range presets() {
 		if testing.Short() && i%3 > 0 {
 			continue
 		}

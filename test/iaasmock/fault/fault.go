@@ -9,6 +9,7 @@ package fault
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -22,6 +23,9 @@ const (
 	// OperationUnknown is a call that the mock does not implement.
 	OperationUnknown = "Unknown"
 )
+
+// AnyServer is a Fault.OtherServer that is any server.
+const AnyServer = "*"
 
 const (
 	operationCreate = "CreateServer"
@@ -96,7 +100,7 @@ type Fault struct {
 	// Header is set on the answer, also without Status.
 	Header http.Header
 	// Executed also executes the call, as when a gateway times out. Only the answer is
-	// replaced by Status and Body.
+	// replaced by Status and Body, or by that of OtherServer.
 	Executed bool
 
 	// DropBefore resets the connection without executing the call.
@@ -129,11 +133,22 @@ type Fault struct {
 	// Duplicate makes CreateServer create a second server from the same request, which
 	// the answer does not show. There is none if it is not possible, as with nicIds.
 	Duplicate bool
+	// DropLabels makes CreateServer make the server without the labels of the request.
+	DropLabels bool
+	// OtherServer makes the answer of CreateServer show another server that exists: the one
+	// with this name or ID, or any of the project and region for AnyServer. The server that was
+	// asked for is not made unless Executed is set. If there is no such server, the call is
+	// carried out as usual.
+	OtherServer string
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
 	Stale time.Duration
 	// EmptyList makes a list empty; the call still succeeds.
 	EmptyList bool
+	// EmptyProject makes the project look as if it had no servers, NICs and volumes: their
+	// lists are empty, reads and deletions of one answer 404 and do nothing. Without
+	// Operation it selects the calls of EmptiedOperations. All others work.
+	EmptyProject bool
 
 	// TokenWithoutExpiry makes access tokens without exp. They are valid as long as
 	// others.
@@ -149,5 +164,8 @@ func (f *Fault) ReplacesAnswer() bool { return f.Status != 0 }
 
 // has reports whether the fault selects the operation.
 func (f *Fault) has(operation string) bool {
+	if f.EmptyProject && !slices.Contains(emptiedOperations, operation) {
+		return false
+	}
 	return f.Operation == "" || f.Operation == operation || f.Operation == OperationIaaS && operation != OperationToken
 }

@@ -48,6 +48,16 @@ var listOperations = []string{
 	"ListVolumePerformanceClasses",
 }
 
+// emptiedOperations are the operations that EmptyProject works with.
+var emptiedOperations = []string{
+	"ListServers", "GetServer", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
+	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
+}
+
+// EmptiedOperations returns the operations that EmptyProject works with: lists, reads and
+// deletions of servers, NICs and volumes.
+func EmptiedOperations() []string { return slices.Clone(emptiedOperations) }
+
 // faultFields are all fields of Fault but Match, which only Go code can set.
 var faultFields = []faultField{
 	{name: "name", at: func(f *Fault) any { return &f.Name }},
@@ -80,8 +90,11 @@ var faultFields = []faultField{
 	{name: "neverBoots", role: acts, at: func(f *Fault) any { return &f.NeverBoots }, only: []string{operationCreate}},
 	{name: "neverGone", role: acts, at: func(f *Fault) any { return &f.NeverGone }, only: []string{"DeleteServer"}},
 	{name: "duplicate", role: acts, at: func(f *Fault) any { return &f.Duplicate }, only: []string{operationCreate}},
+	{name: "dropLabels", role: acts, at: func(f *Fault) any { return &f.DropLabels }, only: []string{operationCreate}},
+	{name: "otherServer", role: acts, at: func(f *Fault) any { return &f.OtherServer }, only: []string{operationCreate}},
 	{name: "stale", role: acts, at: func(f *Fault) any { return &f.Stale }, only: []string{"ListServers", "GetServer"}},
 	{name: "emptyList", role: acts, at: func(f *Fault) any { return &f.EmptyList }, only: listOperations},
+	{name: "emptyProject", role: acts, at: func(f *Fault) any { return &f.EmptyProject }, only: append([]string{"", OperationIaaS}, emptiedOperations...)},
 	{name: "tokenWithoutExpiry", role: acts, at: func(f *Fault) any { return &f.TokenWithoutExpiry }, only: []string{OperationToken}},
 	{name: "tokenSkew", role: acts, at: func(f *Fault) any { return &f.TokenSkew }, only: []string{OperationToken}},
 }

@@ -57,8 +57,13 @@ func serverPresets() []Preset {
 		{"delete-error", "Deleted servers end in ERROR.", Fault{
 			Operation: "DeleteServer", FinalStatus: statusError, ErrorMessage: "Failed to detach the volume."}},
 		{"duplicate-servers", "One CreateServer makes two servers; the answer shows one.", Fault{Operation: create, Duplicate: true}},
+		{"dropped-labels", "CreateServer makes servers without their labels.", Fault{Operation: create, DropLabels: true}},
+		{"wrong-server", "CreateServer makes the server, and answers with another one of the project.", Fault{
+			Operation: create, OtherServer: AnyServer, Executed: true}},
 		{"stale-lists", "Lists show the servers of 30 seconds ago.", Fault{Operation: "ListServers", Stale: 30 * time.Second}},
 		{"empty-lists", "Lists of servers are empty although there are servers.", Fault{Operation: "ListServers", EmptyList: true}},
+		{"empty-project", "For 8 seconds there seem to be no servers, NICs and volumes.", Fault{
+			Operation: OperationIaaS, EmptyProject: true, Duration: 8 * time.Second}},
 		{"stale-reads", "GetServer shows the server of 10 seconds ago.", Fault{Operation: "GetServer", Stale: 10 * time.Second}},
 	}
 }

@@ -76,8 +76,11 @@ func (f *Fault) validateAnswer() error {
 	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
 		return fmt.Errorf("status: invalid %d; want 200 to 599", f.Status)
 	}
-	if f.Status == 0 && (f.Body != "" || f.ContentType != "" || f.Executed) {
-		return errors.New("body, contentType and executed need a status")
+	if f.Status == 0 && (f.Body != "" || f.ContentType != "") {
+		return errors.New("body and contentType need a status")
+	}
+	if f.Status == 0 && f.OtherServer == "" && f.Executed {
+		return errors.New("executed needs a status or an otherServer")
 	}
 	if f.ErrorMessage != "" && f.FinalStatus == "" {
 		return errors.New("errorMessage needs a finalStatus, usually ERROR")
@@ -103,7 +106,8 @@ func (f *Fault) validateOperation() error {
 		if f.RefuseConnections {
 			return errors.New("operation: refuseConnections takes none; leave it out")
 		}
-		return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(field.only, " or "))
+		needed := slices.DeleteFunc(slices.Clone(field.only), func(operation string) bool { return operation == "" })
+		return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(needed, " or "))
 	}
 	if f.RefuseConnections && (f.Match != nil || f.Server != "" || f.LabelSelector != "" || f.Probability > 0 || f.Count > 0) {
 		return errors.New("refuseConnections: leave out server, labelSelector, probability and count, which select calls")

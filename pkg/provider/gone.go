@@ -181,6 +181,8 @@ func (a *absence) nextRead(at time.Time) readKind {
 	switch {
 	case a.row.any.IsZero() && !a.onlyGet, a.row.byOthers && a.deletingListed:
 		return byAny
+	case a.progress == notAsked && at.Before(a.row.any.Add(signTimes[1])):
+		return byGet // one random 404 is cheap
 	case !a.row.get.IsZero() && a.row.list.IsZero() && !at.Before(a.noPostBefore):
 		return byList
 	default:

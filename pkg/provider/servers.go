@@ -84,8 +84,9 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 		}),
 		Pick: func(list serverList, _ time.Time) (observation, bool) { return pick(list), true },
 	})
+	own := c.ledger.Get(c.key).ServerID
 	for _, server := range result.Value.servers {
-		if c.maybeFromBeforeLabels(&server) && !c.ledger.Gone(c.key, server.ID) {
+		if c.maybeFromBeforeLabels(&server) && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
 			return lookUp{}, notOurs(&server, StackitMachineLabel, c.machine)
 		}
 	}

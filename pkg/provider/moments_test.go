@@ -63,9 +63,9 @@ func TestAnEmptyMomentProvesNoServerGone(t *testing.T) {
 
 func TestAnEmptyMomentEndsNoCreation(t *testing.T) {
 	for _, moment := range moments {
-		for _, after := range []time.Duration{0, 3 * time.Second, 8 * time.Second} {
+		for _, after := range []time.Duration{0, 3 * time.Second, 40 * time.Second} {
 			bubble(t, fmt.Sprint(moment, " after ", after), func(t *testing.T) {
-				r := newRig(t)
+				r := newRig(t, iaasmock.WithBootDuration(time.Minute))
 				time.AfterFunc(after, func() { r.emptyFor(moment) })
 				r.mustCreate(machine("m1"))
 				r.onlyServer()

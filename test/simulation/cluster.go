@@ -19,6 +19,8 @@ import (
 
 const (
 	clusterLabel = "kubernetes.io/cluster"
+	// clusterField of a server's metadata names its cluster, too.
+	clusterField = "cluster"
 	// classA allows addresses, so that its servers have to be initialized; classB
 	// does not.
 	classA, classB = "pool-a", "pool-b"
@@ -44,7 +46,7 @@ type cluster struct {
 }
 
 func (w *world) newCluster(name string, keys [][]byte) *cluster {
-	c := &cluster{world: w, name: name, api: newAPIServer(w.clock, w.plan.Skew), keys: keys, key: keys[0], diskSize: 20}
+	c := &cluster{world: w, name: name, api: newAPIServer(w.clock, w.plan), keys: keys, key: keys[0], diskSize: 20}
 	c.leader = c.newProcess()
 	return c
 }
@@ -60,6 +62,7 @@ func (c *cluster) inputs(class string) (*v1alpha1.MachineClass, *corev1.Secret) 
 		"networking":  map[string]any{"networkId": iaasmock.DefaultNetworkID},
 		"bootVolume":  map[string]any{"size": size},
 		"labels":      map[string]any{clusterLabel: c.name},
+		"metadata":    map[string]any{clusterField: c.name},
 	}
 	if class == classA {
 		spec["allowedAddresses"] = []string{allowed}

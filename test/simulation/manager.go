@@ -183,8 +183,13 @@ const (
 	healthTimeout   = 10 * time.Minute
 )
 
+// tooLate is the part of getCreateFailurePhase that decides.
 func (r *reconcile) tooLate() bool {
-	return r.process.clock.Since(r.machine.CreationTimestamp.Time) > creationTimeout
+	timeout := creationTimeout
+	if own := r.machine.Spec.MachineConfiguration; own != nil {
+		timeout = own.MachineCreationTimeout.Duration
+	}
+	return r.process.clock.Since(r.machine.CreationTimestamp.Time) > timeout
 }
 
 // health is reconcileMachineHealth: what a Node brings about. It says whether that

@@ -16,9 +16,9 @@ import (
 
 const (
 	// healing is within how long all is well again. The manager's own periods make
-	// most of it: a Machine that can never run fails after 20 minutes, and a
+	// most of it: a Machine that can never run fails after 20 or 45 minutes, and a
 	// deletion with a code like Unauthenticated rests 10.
-	healing = 90 * time.Minute
+	healing = 2 * time.Hour
 	// echo is longer than any call of a process that has crashed.
 	echo = 30 * time.Minute
 )
@@ -94,12 +94,13 @@ func (w *world) turmoil(f *odds) {
 func (w *world) brew() {
 	for _, preset := range iaasmock.Presets() {
 		if preset.Name == w.plan.Preset {
-			w.cloud.Inject(preset.Fault)
+			w.cloud.Inject(w.anyOther(preset.Fault))
 			cause := weather[preset.Name]
 			cause.name = preset.Name
 			w.met(&cause)
 		}
 	}
+	w.hiccup()
 	w.failLists(w.plan.Outage)
 }
 
@@ -170,17 +171,19 @@ func (w *world) rest() Result {
 	return result
 }
 
-// collectAll makes one orphan run in each cluster that comes to its end.
+// collectAll makes one orphan run in each cluster that comes to its end, and waits for
+// what it deletes: its DELETEs are accepted, and that is all that it knows.
 func (w *world) collectAll() {
 	for _, c := range w.clusters {
 		if !w.await(healing, c.collectOrphans) {
 			w.violated("no orphan run of %s comes to its end", c.name)
 		}
 	}
-	w.sleep(w.plan.ListLag)
+	w.sleep(w.plan.Deletion + w.plan.ListLag)
 }
 
-// tearDown deletes all Machines: nothing of ours may be left.
+// tearDown deletes all Machines: after two orphan runs nothing of ours may be left, DELETING
+// included.
 func (w *world) tearDown() {
 	for _, c := range w.clusters {
 		for _, r := range c.api.all() {
@@ -197,5 +200,10 @@ func (w *world) tearDown() {
 	}) {
 		w.violated("not all Machines are gone after %s", healing)
 	}
+	w.checkEnd()
+	// The first may find what it cannot delete yet, or what stays DELETING until it is
+	// asked for again.
+	w.collectAll()
+	w.collectAll()
 	w.foreign.check(w, true)
 }

@@ -38,6 +38,8 @@ func mayJoin(server *iaasmock.Server) bool {
 	return server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
 }
 
+func anyServer(*iaasmock.Server) bool { return true }
+
 // check is made at every change in the cloud.
 func (w *world) check() {
 	w.foreign.check(w, false)
@@ -180,7 +182,7 @@ func (w *world) checkGone(who owner) {
 	if !w.plan.promised() {
 		return
 	}
-	for _, id := range w.servers(func(*iaasmock.Server) bool { return true })[who] {
+	for _, id := range w.servers(anyServer)[who] {
 		w.violated("%s of %s is gone, and %s is left", who.machine, who.cluster, id)
 	}
 }

@@ -89,9 +89,9 @@ func compare[T any](w *world, kind string, before, now map[string]T, only bool) 
 	if !only {
 		return
 	}
-	for id, is := range now {
+	for id := range now {
 		if _, known := before[id]; !known {
-			w.violated("%s is left: %+v", kind, is)
+			w.violated("%s %s is left", kind, id)
 		}
 	}
 }

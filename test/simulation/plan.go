@@ -50,6 +50,8 @@ type Plan struct {
 	// Hiccup is how long the moments are in which the project looks empty, a minute apart;
 	// 0 means that there are none.
 	Hiccup time.Duration
+	// Storm is when the cloud does less than it is asked for.
+	Storm Storm
 	// Outage is when lists fail while everything else works.
 	Outage Outage
 
@@ -107,7 +109,7 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
-	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Outage == (Outage{}) && p.Hiccup == 0
+	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
 }
 
 // standsStill says that a leader may stand still.
@@ -161,6 +163,9 @@ func NewPlan(seed uint64) Plan {
 		plan.keepKnowledge()
 	}
 	plan.addHiccups(random(seed, "hiccups"))
+	if storms := random(seed, "storm"); storms.IntN(5) == 0 {
+		plan.Storm = drawStorm(storms, plan.Turmoil)
+	}
 	return plan
 }
 

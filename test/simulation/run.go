@@ -90,7 +90,7 @@ func (w *world) turmoil(f *odds) {
 	w.log("nothing goes wrong any more")
 }
 
-// brew puts the plan's preset and its outage in force.
+// brew puts in force what holds for some time: the plan's preset, and what comes and goes.
 func (w *world) brew() {
 	for _, preset := range iaasmock.Presets() {
 		if preset.Name == w.plan.Preset {
@@ -101,6 +101,9 @@ func (w *world) brew() {
 		}
 	}
 	w.hiccup()
+	if w.plan.Storm.For > 0 {
+		w.cloud.Inject(w.plan.Storm.fault())
+	}
 	w.failLists(w.plan.Outage)
 }
 
@@ -203,7 +206,10 @@ func (w *world) tearDown() {
 	w.checkEnd()
 	// The first may find what it cannot delete yet, or what stays DELETING until it is
 	// asked for again.
-	w.collectAll()
-	w.collectAll()
+	for range 2 {
+		if len(w.servers(anyServer)) > 0 {
+			w.collectAll()
+		}
+	}
 	w.foreign.check(w, true)
 }

@@ -129,6 +129,15 @@ func (a *apiServer) finalize(r *record, base *v1alpha1.Machine) bool {
 	return true
 }
 
+// drop ends the Machine without its deletion, as a user does who removes its finalizer. It
+// makes another of its name at once.
+func (a *apiServer) drop(r *record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.gone = true
+	delete(a.machines, r.latest().Name)
+}
+
 // current returns the Machine of that name as it is, or was in the past if there is
 // one; nil if there is none.
 func (a *apiServer) current(name string, past snapshot) *v1alpha1.Machine {

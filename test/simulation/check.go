@@ -57,7 +57,7 @@ func (w *world) check() {
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) {
+		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
 			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
 		}
 	}

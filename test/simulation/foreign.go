@@ -20,6 +20,8 @@ type foreign struct {
 	servers map[string]iaasmock.Server
 	nics    map[string]iaasmock.NIC
 	volumes map[string]iaasmock.Volume
+	// api is how somebody else asks the cloud.
+	api iaas.DefaultAPI
 }
 
 // direct serves somebody else, whom nothing befalls.
@@ -32,6 +34,7 @@ func (f *foreign) populate(w *world, key []byte) {
 	if err != nil {
 		panic(err)
 	}
+	f.api = session.API
 	machine := machineName(0)
 	for i, labels := range []map[string]any{
 		nil,

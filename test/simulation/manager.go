@@ -63,13 +63,30 @@ func (p *process) reconcile(r *record) {
 		if machine != nil {
 			pass := &reconcile{cluster: c, process: p, record: r, machine: machine}
 			pass.class, pass.secret = c.inputs(machine.Spec.Class.Name)
-			retry = pass.run()
+			retry = p.inTurn(first.Name, pass.run)
 			if latest, _ := c.api.latestOf(r); latest.ResourceVersion != machine.ResourceVersion {
 				retry = min(retry, 2*time.Second) // the cache will show it
 			}
 		}
 		gap = untilNext(rng, retry)
 	}
+}
+
+// inTurn makes a pass once no other is made for a Machine of this name.
+func (p *process) inTurn(name string, pass func() time.Duration) time.Duration {
+	p.mu.Lock()
+	turn, known := p.turns[name]
+	if !known {
+		turn = make(chan struct{}, 1)
+		p.turns[name] = turn
+	}
+	p.mu.Unlock()
+	turn <- struct{}{}
+	defer func() { <-turn }()
+	if !p.awake() {
+		return 0
+	}
+	return pass()
 }
 
 // untilNext is any time up to the retry period: events of other objects re-queue a

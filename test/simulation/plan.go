@@ -50,6 +50,8 @@ type Plan struct {
 	// Hiccup is how long the moments are in which the project looks empty, a minute apart;
 	// 0 means that there are none.
 	Hiccup time.Duration
+	// Edit is what users edit by hand; "" is nothing.
+	Edit string
 	// Storm is when the cloud does less than it is asked for.
 	Storm Storm
 	// Outage is when lists fail while everything else works.
@@ -109,7 +111,7 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
-	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
+	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
 }
 
 // standsStill says that a leader may stand still.
@@ -159,8 +161,11 @@ func NewPlan(seed uint64) Plan {
 	if surroundings.IntN(3) == 0 {
 		plan.Pauses, plan.Odds.Pause = pick(surroundings, 1, 2, 4), pick(surroundings, 0, 0.01, 0.05)
 	}
-	if plan.Preset == presetDroppedLabels {
-		plan.keepKnowledge()
+	if edits := random(seed, "edits"); edits.IntN(5) == 0 {
+		plan.Edit = pick(edits, editSecret, editLabel, editName)
+	}
+	if plan.Edit == editSecret || plan.Preset == presetDroppedLabels {
+		plan.stayAlive()
 	}
 	plan.addHiccups(random(seed, "hiccups"))
 	if storms := random(seed, "storm"); storms.IntN(5) == 0 {
@@ -183,14 +188,19 @@ const longestHiccup = 12 * time.Second
 // hidingPresets are those that hide servers.
 var hidingPresets = []string{"stale-lists", "stale-reads", "empty-lists", "empty-project", "random-404"}
 
-// keepsKnowledge says that no process loses what it knows, nor a request that was sent.
-func (p *Plan) keepsKnowledge() bool {
-	return p.Crashes == 0 && p.Odds.CrashAtRequest == 0 && p.Odds.CrashAtAnswer == 0 && !p.standsStill() && p.Odds.Vanish == 0
+// staysAlive says that every process lives, and leads, as long as the run.
+func (p *Plan) staysAlive() bool {
+	return p.Crashes == 0 && p.Odds.CrashAtRequest == 0 && p.Odds.CrashAtAnswer == 0 && !p.standsStill() && p.Edit != editName
 }
 
-func (p *Plan) keepKnowledge() {
+// stayAlive lets every process live, for what only the process that did it knows. Then no
+// request is lost with a label dropped, either.
+func (p *Plan) stayAlive() {
 	p.Crashes, p.Odds.CrashAtRequest, p.Odds.CrashAtAnswer = 0, 0, 0
-	p.Pauses, p.Odds.Pause, p.Odds.Vanish = 0, 0, 0
+	p.Pauses, p.Odds.Pause = 0, 0
+	if p.Preset == presetDroppedLabels {
+		p.Odds.Vanish = 0
+	}
 }
 
 // spoilLists draws what goes wrong with lists.

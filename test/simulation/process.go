@@ -39,6 +39,9 @@ type process struct {
 
 	mu      sync.Mutex
 	crashed bool
+	// turns has a channel of one place for each name of a Machine: the manager's queue hands
+	// out a name to one worker at a time.
+	turns map[string]chan struct{}
 	// tended are the Machines that it takes care of.
 	tended map[*record]bool
 	// still is open while the process stands still, else nil.
@@ -53,7 +56,7 @@ const endpoint = "http://iaas.invalid"
 func (c *cluster) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{
-		cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}, tended: map[*record]bool{},
+		cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}, tended: map[*record]bool{}, turns: map[string]chan struct{}{},
 		collect: make(chan struct{}, 1), collecting: make(chan struct{}, 1),
 	}
 	if c.world.plan.standsStill() {

@@ -157,6 +157,7 @@ func (c *cluster) machineSet() {
 
 // rest waits until all is well, and checks that it is.
 func (w *world) rest() Result {
+	w.edits.Wait()
 	began := w.clock.Now()
 	if !w.await(healing, w.settled) {
 		w.violated("not all is well after %s", healing)
@@ -170,6 +171,7 @@ func (w *world) rest() Result {
 		w.checkRest("at rest")
 	}
 	w.collectAll()
+	w.forgetAbandoned()
 	w.checkRest("after an orphan run")
 	return result
 }

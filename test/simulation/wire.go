@@ -207,9 +207,12 @@ func (w *world) carryOut(request *http.Request, c call, u upset, by *process) (*
 	if c.operation == opCreate {
 		before = w.cloud.Servers()
 	}
+	if refusal := w.refuseElsewhere(request, c); refusal != nil {
+		return refusal, nil
+	}
 	response, err := serve(w.cloud, served)
 	if c.operation == opCreate {
-		w.nameNew(before)
+		w.nameNew(before, c)
 	}
 	w.log("%s %s", c, outcome(u, response, err))
 	if request.Method != http.MethodGet {
@@ -271,7 +274,7 @@ func serve(cloud *iaasmock.Cloud, request *http.Request) (response *http.Respons
 }
 
 // nameNew gives the servers their names that were not there before.
-func (w *world) nameNew(before []iaasmock.Server) {
+func (w *world) nameNew(before []iaasmock.Server, c call) {
 	known := map[string]bool{}
 	for _, server := range before {
 		known[server.ID] = true
@@ -280,6 +283,7 @@ func (w *world) nameNew(before []iaasmock.Server) {
 		if !known[server.ID] && w.trace.name(server.ID) == "" {
 			w.trace.named(server.ID)
 			who := ownerOf(&server)
+			w.checkElsewhere(who, c)
 			w.log("%s is made for %s of %s", server.ID, who.machine, who.cluster)
 		}
 	}

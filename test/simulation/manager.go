@@ -72,23 +72,6 @@ func (p *process) reconcile(r *record) {
 	}
 }
 
-// inTurn makes a pass once no other is made for a Machine of this name.
-func (p *process) inTurn(name string, pass func() time.Duration) time.Duration {
-	p.mu.Lock()
-	turn, known := p.turns[name]
-	if !known {
-		turn = make(chan struct{}, 1)
-		p.turns[name] = turn
-	}
-	p.mu.Unlock()
-	turn <- struct{}{}
-	defer func() { <-turn }()
-	if !p.awake() {
-		return 0
-	}
-	return pass()
-}
-
 // untilNext is any time up to the retry period: events of other objects re-queue a
 // Machine whenever they like.
 func untilNext(rng *rand.Rand, retry time.Duration) time.Duration {

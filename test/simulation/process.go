@@ -186,6 +186,23 @@ func (p *process) wait(gap time.Duration, woken <-chan struct{}) bool {
 	return p.awake()
 }
 
+// inTurn makes a pass once no other is made for a Machine of this name.
+func (p *process) inTurn(name string, pass func() time.Duration) time.Duration {
+	p.mu.Lock()
+	turn, known := p.turns[name]
+	if !known {
+		turn = make(chan struct{}, 1)
+		p.turns[name] = turn
+	}
+	p.mu.Unlock()
+	turn <- struct{}{}
+	defer func() { <-turn }()
+	if !p.awake() {
+		return 0
+	}
+	return pass()
+}
+
 // errStoodStill is what a request meets that is begun while the process stands still.
 // Only the end of a context's time can do that, which the process's clock does not
 // stop. To send it once the process wakes up would be to send what has been

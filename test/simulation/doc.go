@@ -72,8 +72,7 @@
 //     Machine then.
 //   - Labels are dropped, and the Secret is edited, only where every process lives: what
 //     only the process knew that made a server is lost with it. The server that a wrong
-//     answer names has a machine label; one without, of the Machine's own name, cannot be
-//     told from one whose labels were dropped.
+//     answer names says whose it is, by a machine label and a cluster label.
 //   - While there are hiccups nothing else hides servers.
 //   - Clocks: only that of the API server is off, by the same time in the whole run, and
 //     only in what it writes into Machines. No clock jumps, or runs fast or slowly.

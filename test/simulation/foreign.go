@@ -44,7 +44,7 @@ func (f *foreign) populate(w *world, key []byte) {
 		{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: classA},
 		{clusterLabel: "shoot-a"},
 	} {
-		payload := iaas.CreateServerPayload{Name: machine, MachineType: iaasmock.DefaultMachineType, Labels: labels}
+		payload := iaas.CreateServerPayload{Name: nameOfForeign(labels), MachineType: iaasmock.DefaultMachineType, Labels: labels}
 		size, network := int64(20), iaasmock.DefaultNetworkID
 		payload.BootVolume = &iaas.BootVolume{Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}}
 		payload.Networking = iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}
@@ -56,6 +56,17 @@ func (f *foreign) populate(w *world, key []byte) {
 	}
 	_ = spi.Sleep(context.Background(), w.clock, w.plan.Boot+w.plan.AddressDelay+w.plan.ListLag)
 	f.servers, f.nics, f.volumes = byID(w.cloud)
+}
+
+// nameOfForeign is the name of a Machine, but for servers with no label of ours: one of that
+// name may be the Machine's from before there were labels, so that the driver waits for a
+// person to say so.
+func nameOfForeign(labels map[string]any) string {
+	_, inCluster := labels[clusterLabel]
+	if _, ofMachine := labels[provider.StackitMachineLabel]; !inCluster && !ofMachine {
+		return "nobody-s-" + machineName(0)
+	}
+	return machineName(0)
 }
 
 func byID(cloud *iaasmock.Cloud) (servers map[string]iaasmock.Server, nics map[string]iaasmock.NIC, volumes map[string]iaasmock.Volume) {

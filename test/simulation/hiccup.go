@@ -40,13 +40,15 @@ func (w *world) lookEmpty(after, length time.Duration) {
 	})
 }
 
-// anothers is a server of somebody else, which the answer to this CreateServer names. It
-// has a machine label: one without, of the Machine's name, looks like one whose labels the
-// cloud has dropped.
+// anothers is a server of somebody else, which the answer to this CreateServer names. Its
+// labels say whose it is: one without a machine label, of the Machine's name, looks like one
+// whose labels the cloud has dropped, one without a cluster label like one from before there
+// were any.
 func (w *world) anothers(c call) string {
 	var ids []string
 	for _, server := range w.cloud.Servers() {
-		if _, labeled := server.Labels[provider.StackitMachineLabel]; labeled && ownerOf(&server) != (owner{c.cluster, c.subject}) {
+		labeled := server.Labels[provider.StackitMachineLabel] != "" && server.Labels[clusterLabel] != ""
+		if labeled && ownerOf(&server) != (owner{c.cluster, c.subject}) {
 			ids = append(ids, server.ID)
 		}
 	}

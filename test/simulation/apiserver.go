@@ -18,6 +18,8 @@ import (
 // that are based on an older one.
 type apiServer struct {
 	clock clock.Clock
+	// timeout is the creation timeout of Machines; 0 is the manager's.
+	timeout time.Duration
 	// skew is by how much its clock is ahead of that of the manager.
 	skew time.Duration
 
@@ -46,8 +48,8 @@ type observer struct {
 // snapshot is which version of each Machine there was at a time.
 type snapshot map[*record]int
 
-func newAPIServer(clock clock.Clock, skew time.Duration) *apiServer {
-	return &apiServer{clock: clock, skew: skew, machines: map[string]*record{}}
+func newAPIServer(clock clock.Clock, plan *Plan) *apiServer {
+	return &apiServer{clock: clock, skew: plan.Skew, timeout: plan.CreationTimeout, machines: map[string]*record{}}
 }
 
 func (r *record) latest() *v1alpha1.Machine { return r.versions[len(r.versions)-1] }
@@ -66,6 +68,9 @@ func (a *apiServer) create(name, class string) (*record, bool) {
 			CreationTimestamp: a.now(), ResourceVersion: "1",
 		},
 		Spec: v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
+	}
+	if a.timeout > 0 {
+		machine.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineCreationTimeout: &metav1.Duration{Duration: a.timeout}}
 	}
 	created := &record{versions: []*v1alpha1.Machine{machine}}
 	a.machines[name] = created
@@ -122,6 +127,15 @@ func (a *apiServer) finalize(r *record, base *v1alpha1.Machine) bool {
 	r.gone = true
 	delete(a.machines, base.Name)
 	return true
+}
+
+// drop ends the Machine without its deletion, as a user does who removes its finalizer. It
+// makes another of its name at once.
+func (a *apiServer) drop(r *record) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.gone = true
+	delete(a.machines, r.latest().Name)
 }
 
 // current returns the Machine of that name as it is, or was in the past if there is

@@ -7,11 +7,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -27,9 +27,9 @@ func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
 // owner is whose server something is.
 type owner struct{ cluster, machine string }
 
-func ownerOf(server *iaasmock.Server) owner {
-	return owner{server.Labels[clusterLabel], server.Labels[provider.StackitMachineLabel]}
-}
+// ownerOf says for whom a server was made: its metadata and its name do, which nobody
+// changes. Its labels may be lost, or edited.
+func ownerOf(server *iaasmock.Server) owner { return owner{server.Metadata[clusterField], server.Name} }
 
 func serverOf(providerID string) string { return providerID[strings.LastIndex(providerID, "/")+1:] }
 
@@ -37,6 +37,8 @@ func serverOf(providerID string) string { return providerID[strings.LastIndex(pr
 func mayJoin(server *iaasmock.Server) bool {
 	return server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
 }
+
+func anyServer(*iaasmock.Server) bool { return true }
 
 // check is made at every change in the cloud.
 func (w *world) check() {
@@ -55,7 +57,7 @@ func (w *world) check() {
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) {
+		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
 			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
 		}
 	}
@@ -79,8 +81,8 @@ func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
 		return
 	}
 	who := ownerOf(&server)
-	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != by.name {
-		w.violated("%s of %s by %s, which it does not belong to", c.operation, id, by.name)
+	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != by.name || !c.calledFor(who.machine) {
+		w.violated("%s of %s by %s for %s, which it does not belong to", c.operation, id, by.name, c.caller)
 	}
 	m := by.api.current(who.machine, nil)
 	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive && serverOf(m.Spec.ProviderID) == id {
@@ -88,8 +90,17 @@ func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
 	}
 }
 
+// calledFor says whether the manager's call that the request belongs to is about the
+// Machine. Orphan runs are about all of them.
+func (c *call) calledFor(machine string) bool {
+	return c.caller == "" || c.caller == callerCollector || strings.HasPrefix(c.caller, machine+" ")
+}
+
 // promptCodes come back after seconds: any disturbance may bring them about.
 var promptCodes = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
+
+// longestCall is the driver's longest.
+const longestCall = 10 * time.Minute
 
 // checkCode checks a driver error's code: one that makes the manager wait for
 // minutes, or give up, needs a cause that says so.
@@ -104,6 +115,9 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 		return
 	}
 	if w.disturbed && slices.Contains(promptCodes, code) {
+		return
+	}
+	if code == codes.DeadlineExceeded && w.plan.Boot >= longestCall {
 		return
 	}
 	if code == codes.Unauthenticated && w.plan.Rotations > 0 {
@@ -161,6 +175,30 @@ func (w *world) settled() bool {
 		}
 	}
 	return true
+}
+
+// checkGone is made when a Machine is gone: so is its server.
+func (w *world) checkGone(who owner) {
+	if !w.plan.promised() {
+		return
+	}
+	for _, id := range w.servers(anyServer)[who] {
+		w.violated("%s of %s is gone, and %s is left", who.machine, who.cluster, id)
+	}
+}
+
+// checkEnd is made when all Machines are gone. What an orphan run has deleted may take its
+// time: nobody waits for it.
+func (w *world) checkEnd() {
+	if !w.plan.promised() {
+		return
+	}
+	if !w.plan.Collects {
+		w.foreign.check(w, true)
+	}
+	for who, ids := range w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting }) {
+		w.violated("at the end: %v of %s in %s is left", ids, who.machine, who.cluster)
+	}
 }
 
 // checkRest is made when all is at rest: each Machine has one server, which nobody

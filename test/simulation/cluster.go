@@ -19,6 +19,8 @@ import (
 
 const (
 	clusterLabel = "kubernetes.io/cluster"
+	// clusterField of a server's metadata names its cluster, too.
+	clusterField = "cluster"
 	// classA allows addresses, so that its servers have to be initialized; classB
 	// does not.
 	classA, classB = "pool-a", "pool-b"
@@ -41,10 +43,14 @@ type cluster struct {
 	started, restarts int
 	key               []byte
 	diskSize          int
+	// place is where the class and its Secret say that servers are.
+	place place
+	// edits counts what users have edited by hand.
+	edits int
 }
 
 func (w *world) newCluster(name string, keys [][]byte) *cluster {
-	c := &cluster{world: w, name: name, api: newAPIServer(w.clock, w.plan.Skew), keys: keys, key: keys[0], diskSize: 20}
+	c := &cluster{world: w, name: name, api: newAPIServer(w.clock, w.plan), keys: keys, key: keys[0], diskSize: 20, place: home}
 	c.leader = c.newProcess()
 	return c
 }
@@ -52,14 +58,18 @@ func (w *world) newCluster(name string, keys [][]byte) *cluster {
 // inputs are the class and its Secret as they are now.
 func (c *cluster) inputs(class string) (*v1alpha1.MachineClass, *corev1.Secret) {
 	c.mu.Lock()
-	key, size := c.key, c.diskSize
+	key, size, at := c.key, c.diskSize, c.place
 	c.mu.Unlock()
+	if at.key != nil {
+		key = at.key
+	}
 	spec := map[string]any{
 		"machineType": iaasmock.DefaultMachineType,
 		"imageId":     iaasmock.DefaultImageID,
-		"networking":  map[string]any{"networkId": iaasmock.DefaultNetworkID},
+		"networking":  map[string]any{"networkId": at.network},
 		"bootVolume":  map[string]any{"size": size},
 		"labels":      map[string]any{clusterLabel: c.name},
+		"metadata":    map[string]any{clusterField: c.name},
 	}
 	if class == classA {
 		spec["allowedAddresses"] = []string{allowed}
@@ -69,7 +79,7 @@ func (c *cluster) inputs(class string) (*v1alpha1.MachineClass, *corev1.Secret) 
 			ObjectMeta:   metav1.ObjectMeta{Name: class, Namespace: "simulated"},
 			ProviderSpec: runtime.RawExtension{Raw: raw},
 		}, &corev1.Secret{Data: map[string][]byte{
-			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
+			"projectId": []byte(at.project), "region": []byte(at.region),
 			"serviceAccountKey": key, "userData": []byte(userData),
 		}}
 }
@@ -119,6 +129,10 @@ func (c *cluster) users(rng *rand.Rand, until time.Time) {
 		gap := between(rng, time.Second, 90*time.Second)
 		if c.world.clock.Now().Add(gap).After(until) || !c.world.sleep(gap) {
 			return
+		}
+		if c.world.plan.Edit != "" && rng.IntN(2) == 0 {
+			c.edit(rng, until)
+			continue
 		}
 		name := machineName(rng.IntN(c.world.plan.Machines))
 		class := pick(rng, classA, classB)

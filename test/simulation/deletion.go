@@ -30,6 +30,7 @@ func (r *reconcile) deletion() time.Duration {
 	case stageFinalizer:
 		if r.api.finalize(r.record, r.machine) {
 			r.world.log("%s %s is gone", r.process.name, r.machine.Name)
+			r.world.checkGone(owner{r.name, r.machine.Name})
 			r.collectSoon()
 		}
 		return shortRetry

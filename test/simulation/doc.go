@@ -9,24 +9,35 @@
 // periods as the longest gap, orphan runs with the manager's rules.
 //
 // A seed makes a Plan; from it follows what users want (Machines and classes whose
-// names come back), what befalls each request (faults, lost answers, late
-// execution, crashes of the process before and after), each driver answer and each
-// write, and when keys are rotated. Run looks at every change in the cloud and, once
-// nothing goes wrong any more, at what there is:
+// names come back), what befalls each request (faults, lost answers, answers that name
+// another's server, labels that the cloud drops, late execution, crashes of the process
+// before and after), each driver answer and each write, and when keys are rotated. A plan
+// may have hiccups, moments of up to 12 s in which the project looks empty, a minute apart;
+// a storm, in which a kind of write fails for minutes or the API takes two calls a second;
+// a creation timeout of 45 minutes with boots of 12; and users who edit by hand: the
+// project or region in the Secret, a server's machine label, a Machine's finalizer, to use
+// its name again. Run looks at every change in the cloud and, once nothing goes wrong any
+// more, at what there is:
 //
-//   - never two servers that could join for a Machine, as long as lists lag and
-//     requests are carried out late by less than the driver's settle, and the API
-//     server's clock is off by less than ten seconds; beyond that, and where lists are
-//     empty by mistake, at most one server after one orphan run;
+//   - never two servers that could join for a Machine, nor a POST in another project or
+//     region while there may be one, as long as lists lag and requests are carried out
+//     late by less than the driver's settle, and the API server's clock is off by less
+//     than ten seconds; beyond that, and where single lists are empty by mistake, at most
+//     one server after one orphan run;
 //   - no Machine's running server is deleted that is to stay, not even by a process
-//     that does not lead any more;
-//   - every Machine that is wanted runs, with its allowed addresses, every one that is
-//     not leaves no server, volume or NIC;
-//   - what is another's (or the other cluster's) stays as it is;
+//     that does not lead any more, nor by an orphan run that its label misleads;
+//   - every Machine that is wanted runs, with its allowed addresses; one that is gone
+//     leaves no server; at the end, after two orphan runs, no server of ours is left,
+//     DELETING included, no volume and no NIC;
+//   - what is another's (or another Machine's, or the other cluster's) stays as it is;
 //   - every error decodes, and has a code that what happened explains;
 //   - nothing that is logged or answered holds a secret.
 //
-// Live runs one Machine from its creation to its deletion with one disturbance: the tests go
+// Whose a server is, is noted at its creation, in its name and metadata, which nobody
+// changes: labels may be lost or edited.
+//
+// Endure takes Machines through a storm: how many POSTs it costs, and how soon all run
+// after it. Live runs one Machine from its creation to its deletion with one disturbance: the tests go
 // through all of them, at every API call and driver answer.
 //
 // # Leaders that stand still
@@ -54,7 +65,15 @@
 // # What is not covered
 //
 //   - Nodes (a Machine's Node is Ready while its server runs), drains, in-place updates,
-//     a change of the region, and the network below HTTP.
+//     and the network below HTTP. The manager's deletion of a server whose Node is an
+//     older one's needs a Node that is not named like its Machine, so it never happens.
+//   - Another project or region has no room for servers: what counts is what is asked for
+//     there. In another region no server with a ProviderID is found; nobody deletes its
+//     Machine then.
+//   - Labels are dropped, and the Secret is edited, only where every process lives: what
+//     only the process knew that made a server is lost with it. The server that a wrong
+//     answer names says whose it is, by a machine label and a cluster label.
+//   - While there are hiccups nothing else hides servers.
 //   - Clocks: only that of the API server is off, by the same time in the whole run, and
 //     only in what it writes into Machines. No clock jumps, or runs fast or slowly.
 //   - Pauses: the clock of a process that stands still shows the time at which that

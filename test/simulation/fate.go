@@ -33,6 +33,8 @@ type upset struct {
 	// carried out all the same; 0 means never.
 	vanish bool
 	late   time.Duration
+	// hiccup is for how long the project looks empty from then on.
+	hiccup time.Duration
 	// pause of the process once the request is carried out.
 	pause stillness
 	// The process crashes before the request is sent, or once it is carried out.
@@ -94,7 +96,9 @@ func (o *odds) request(c call) upset {
 
 // troubles are those of the operation that the plan has.
 func (o *odds) troubles(operation string) []*trouble {
-	return slices.DeleteFunc(troublesOf(operation), func(t *trouble) bool { return t.forgets && !o.plan.Forgetful })
+	return slices.DeleteFunc(troublesOf(operation), func(t *trouble) bool {
+		return t.forgets && !o.plan.Forgetful || t.hides && o.plan.Hiccup > 0 || t.strands && !o.plan.staysAlive()
+	})
 }
 
 func (o *odds) answer(a answer) mishap {

@@ -20,6 +20,8 @@ type foreign struct {
 	servers map[string]iaasmock.Server
 	nics    map[string]iaasmock.NIC
 	volumes map[string]iaasmock.Volume
+	// api is how somebody else asks the cloud.
+	api iaas.DefaultAPI
 }
 
 // direct serves somebody else, whom nothing befalls.
@@ -32,6 +34,7 @@ func (f *foreign) populate(w *world, key []byte) {
 	if err != nil {
 		panic(err)
 	}
+	f.api = session.API
 	machine := machineName(0)
 	for i, labels := range []map[string]any{
 		nil,
@@ -41,7 +44,7 @@ func (f *foreign) populate(w *world, key []byte) {
 		{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: classA},
 		{clusterLabel: "shoot-a"},
 	} {
-		payload := iaas.CreateServerPayload{Name: machine, MachineType: iaasmock.DefaultMachineType, Labels: labels}
+		payload := iaas.CreateServerPayload{Name: nameOfForeign(labels), MachineType: iaasmock.DefaultMachineType, Labels: labels}
 		size, network := int64(20), iaasmock.DefaultNetworkID
 		payload.BootVolume = &iaas.BootVolume{Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}}
 		payload.Networking = iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}
@@ -53,6 +56,17 @@ func (f *foreign) populate(w *world, key []byte) {
 	}
 	_ = spi.Sleep(context.Background(), w.clock, w.plan.Boot+w.plan.AddressDelay+w.plan.ListLag)
 	f.servers, f.nics, f.volumes = byID(w.cloud)
+}
+
+// nameOfForeign is the name of a Machine, but for servers with no label of ours: one of that
+// name may be the Machine's from before there were labels, so that the driver waits for a
+// person to say so.
+func nameOfForeign(labels map[string]any) string {
+	_, inCluster := labels[clusterLabel]
+	if _, ofMachine := labels[provider.StackitMachineLabel]; !inCluster && !ofMachine {
+		return "nobody-s-" + machineName(0)
+	}
+	return machineName(0)
 }
 
 func byID(cloud *iaasmock.Cloud) (servers map[string]iaasmock.Server, nics map[string]iaasmock.NIC, volumes map[string]iaasmock.Volume) {
@@ -89,9 +103,9 @@ func compare[T any](w *world, kind string, before, now map[string]T, only bool) 
 	if !only {
 		return
 	}
-	for id, is := range now {
+	for id := range now {
 		if _, known := before[id]; !known {
-			w.violated("%s is left: %+v", kind, is)
+			w.violated("%s %s is left", kind, id)
 		}
 	}
 }

@@ -42,6 +42,7 @@ func DisturbancesOf(number int, operation string) []Disturbance {
 		{name: "pause after it", upset: upset{pause: stillness{length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}}},
 		{name: "pause after it, another leads", upset: upset{pause: stillness{
 			length: 50 * time.Second, takeover: leaseDuration, notice: renewDeadline + retryPeriod, fresh: 8 * time.Second}}},
+		{name: "the project looks empty from then on", upset: upset{hiccup: longestHiccup}},
 		{name: "lost, carried out late", upset: upset{vanish: true, late: lateBy}},
 	}
 	for _, t := range troublesOf(operation) {

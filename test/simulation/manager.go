@@ -63,7 +63,7 @@ func (p *process) reconcile(r *record) {
 		if machine != nil {
 			pass := &reconcile{cluster: c, process: p, record: r, machine: machine}
 			pass.class, pass.secret = c.inputs(machine.Spec.Class.Name)
-			retry = pass.run()
+			retry = p.inTurn(first.Name, pass.run)
 			if latest, _ := c.api.latestOf(r); latest.ResourceVersion != machine.ResourceVersion {
 				retry = min(retry, 2*time.Second) // the cache will show it
 			}
@@ -183,8 +183,13 @@ const (
 	healthTimeout   = 10 * time.Minute
 )
 
+// tooLate is the part of getCreateFailurePhase that decides.
 func (r *reconcile) tooLate() bool {
-	return r.process.clock.Since(r.machine.CreationTimestamp.Time) > creationTimeout
+	timeout := creationTimeout
+	if own := r.machine.Spec.MachineConfiguration; own != nil {
+		timeout = own.MachineCreationTimeout.Duration
+	}
+	return r.process.clock.Since(r.machine.CreationTimestamp.Time) > timeout
 }
 
 // health is reconcileMachineHealth: what a Node brings about. It says whether that

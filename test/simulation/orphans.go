@@ -44,14 +44,14 @@ func (c *cluster) collectOrphans() bool {
 }
 
 // collectOrphans is checkMachineClasses of the manager's machine_safety.go. It says
-// whether it came to its end.
+// whether it came to its end: that no server answers otherwise, not that all are gone.
 func (p *process) collectOrphans() bool {
 	p.collecting <- struct{}{}
 	defer func() { <-p.collecting }()
 	complete := true
 	for _, name := range []string{classA, classB} {
 		class, secret := p.cluster.inputs(name)
-		listed, err := p.driver.ListMachines(calledBy(p.ctx, "collector"), &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
+		listed, err := p.driver.ListMachines(calledBy(p.ctx, callerCollector), &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
 		if !p.awake() {
 			return false
 		}
@@ -93,7 +93,7 @@ func (p *process) keeps(machine, providerID string) bool {
 // deleteOrphan asks with nothing but name and ProviderID, as the manager does.
 func (p *process) deleteOrphan(class *v1alpha1.MachineClass, secret *corev1.Secret, name, id string) bool {
 	p.cluster.world.log("%s %s: %s is an orphan", p.name, name, id)
-	_, err := p.driver.DeleteMachine(calledBy(p.ctx, "collector"), &driver.DeleteMachineRequest{
+	_, err := p.driver.DeleteMachine(calledBy(p.ctx, callerCollector), &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "simulated"},
 			Spec:       v1alpha1.MachineSpec{ProviderID: id},

@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // settle is the driver's default: what is promised, is promised for lags and late
@@ -27,6 +29,8 @@ type Plan struct {
 	Collects bool
 
 	ListLag, AddressDelay, Boot, Deletion time.Duration
+	// CreationTimeout of all Machines; 0 is the manager's default.
+	CreationTimeout time.Duration
 	// Latency is the longest way of a request to the cloud, and of its answer back.
 	Latency time.Duration
 	// Late is the latest that a request is carried out whose sender has given up.
@@ -43,6 +47,13 @@ type Plan struct {
 	Skew time.Duration
 	// Forgetful lets lists of servers be empty by mistake.
 	Forgetful bool
+	// Hiccup is how long the moments are in which the project looks empty, a minute apart;
+	// 0 means that there are none.
+	Hiccup time.Duration
+	// Edit is what users edit by hand; "" is nothing.
+	Edit string
+	// Storm is when the cloud does less than it is asked for.
+	Storm Storm
 	// Outage is when lists fail while everything else works.
 	Outage Outage
 
@@ -100,7 +111,7 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
-	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Outage == (Outage{})
+	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
 }
 
 // standsStill says that a leader may stand still.
@@ -118,6 +129,9 @@ func NewPlan(seed uint64) Plan {
 		Deletion:     pick(rng, time.Second, 5*time.Second, 20*time.Second),
 		Latency:      pick(rng, 5*time.Millisecond, 100*time.Millisecond, 2*time.Second),
 		ServerLabels: rng.IntN(3) == 0,
+	}
+	if slow := random(seed, "slow"); slow.IntN(12) == 0 {
+		plan.Boot, plan.CreationTimeout = 12*time.Minute, 45*time.Minute
 	}
 	surroundings := random(seed, "surroundings")
 	plan.NullLists = surroundings.IntN(4) == 0
@@ -138,7 +152,7 @@ func NewPlan(seed uint64) Plan {
 	plan.Rotations = pick(rng, 0, 0, 1, 2)
 	plan.Crashes = pick(rng, 0, 1, 3)
 	if rng.IntN(6) == 0 {
-		plan.Preset = pick(rng, presets()...).Name
+		plan.Preset = pick(rng, iaasmock.Presets()...).Name
 	}
 	plan.spoilLists(surroundings)
 	if surroundings.IntN(12) == 0 {
@@ -147,7 +161,46 @@ func NewPlan(seed uint64) Plan {
 	if surroundings.IntN(3) == 0 {
 		plan.Pauses, plan.Odds.Pause = pick(surroundings, 1, 2, 4), pick(surroundings, 0, 0.01, 0.05)
 	}
+	if edits := random(seed, "edits"); edits.IntN(5) == 0 {
+		plan.Edit = pick(edits, editSecret, editLabel, editName)
+	}
+	if plan.Edit == editSecret || plan.Preset == presetDroppedLabels {
+		plan.stayAlive()
+	}
+	plan.addHiccups(random(seed, "hiccups"))
+	if storms := random(seed, "storm"); storms.IntN(5) == 0 {
+		plan.Storm = drawStorm(storms, plan.Turmoil)
+	}
 	return plan
+}
+
+// addHiccups draws moments in which the project looks empty. Nothing else hides a server
+// then: the driver takes a server for gone that has not been seen for longer.
+func (p *Plan) addHiccups(rng *rand.Rand) {
+	if rng.IntN(4) == 0 && !p.Forgetful && !slices.Contains(hidingPresets, p.Preset) {
+		p.Hiccup = between(rng, 1500*time.Millisecond, longestHiccup)
+	}
+}
+
+// longestHiccup is the longest moment in which a project may look empty.
+const longestHiccup = 12 * time.Second
+
+// hidingPresets are those that hide servers.
+var hidingPresets = []string{"stale-lists", "stale-reads", "empty-lists", "empty-project", "random-404"}
+
+// staysAlive says that every process lives, and leads, as long as the run.
+func (p *Plan) staysAlive() bool {
+	return p.Crashes == 0 && p.Odds.CrashAtRequest == 0 && p.Odds.CrashAtAnswer == 0 && !p.standsStill() && p.Edit != editName
+}
+
+// stayAlive lets every process live, for what only the process that did it knows. Then no
+// request is lost with a label dropped, either.
+func (p *Plan) stayAlive() {
+	p.Crashes, p.Odds.CrashAtRequest, p.Odds.CrashAtAnswer = 0, 0, 0
+	p.Pauses, p.Odds.Pause = 0, 0
+	if p.Preset == presetDroppedLabels {
+		p.Odds.Vanish = 0
+	}
 }
 
 // spoilLists draws what goes wrong with lists.

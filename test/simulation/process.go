@@ -39,6 +39,9 @@ type process struct {
 
 	mu      sync.Mutex
 	crashed bool
+	// turns has a channel of one place for each name of a Machine: the manager's queue hands
+	// out a name to one worker at a time.
+	turns map[string]chan struct{}
 	// tended are the Machines that it takes care of.
 	tended map[*record]bool
 	// still is open while the process stands still, else nil.
@@ -53,7 +56,7 @@ const endpoint = "http://iaas.invalid"
 func (c *cluster) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{
-		cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}, tended: map[*record]bool{},
+		cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}, tended: map[*record]bool{}, turns: map[string]chan struct{}{},
 		collect: make(chan struct{}, 1), collecting: make(chan struct{}, 1),
 	}
 	if c.world.plan.standsStill() {
@@ -181,6 +184,23 @@ func (p *process) wait(gap time.Duration, woken <-chan struct{}) bool {
 	case <-timer.C():
 	}
 	return p.awake()
+}
+
+// inTurn makes a pass once no other is made for a Machine of this name.
+func (p *process) inTurn(name string, pass func() time.Duration) time.Duration {
+	p.mu.Lock()
+	turn, known := p.turns[name]
+	if !known {
+		turn = make(chan struct{}, 1)
+		p.turns[name] = turn
+	}
+	p.mu.Unlock()
+	turn <- struct{}{}
+	defer func() { <-turn }()
+	if !p.awake() {
+		return 0
+	}
+	return pass()
 }
 
 // errStoodStill is what a request meets that is begun while the process stands still.

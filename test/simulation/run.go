@@ -16,9 +16,9 @@ import (
 
 const (
 	// healing is within how long all is well again. The manager's own periods make
-	// most of it: a Machine that can never run fails after 20 minutes, and a
+	// most of it: a Machine that can never run fails after 20 or 45 minutes, and a
 	// deletion with a code like Unauthenticated rests 10.
-	healing = 90 * time.Minute
+	healing = 2 * time.Hour
 	// echo is longer than any call of a process that has crashed.
 	echo = 30 * time.Minute
 )
@@ -90,15 +90,19 @@ func (w *world) turmoil(f *odds) {
 	w.log("nothing goes wrong any more")
 }
 
-// brew puts the plan's preset and its outage in force.
+// brew puts in force what holds for some time: the plan's preset, and what comes and goes.
 func (w *world) brew() {
 	for _, preset := range iaasmock.Presets() {
 		if preset.Name == w.plan.Preset {
-			w.cloud.Inject(preset.Fault)
+			w.cloud.Inject(w.anyOther(preset.Fault))
 			cause := weather[preset.Name]
 			cause.name = preset.Name
 			w.met(&cause)
 		}
+	}
+	w.hiccup()
+	if w.plan.Storm.For > 0 {
+		w.cloud.Inject(w.plan.Storm.fault())
 	}
 	w.failLists(w.plan.Outage)
 }
@@ -153,6 +157,7 @@ func (c *cluster) machineSet() {
 
 // rest waits until all is well, and checks that it is.
 func (w *world) rest() Result {
+	w.edits.Wait()
 	began := w.clock.Now()
 	if !w.await(healing, w.settled) {
 		w.violated("not all is well after %s", healing)
@@ -166,21 +171,24 @@ func (w *world) rest() Result {
 		w.checkRest("at rest")
 	}
 	w.collectAll()
+	w.forgetAbandoned()
 	w.checkRest("after an orphan run")
 	return result
 }
 
-// collectAll makes one orphan run in each cluster that comes to its end.
+// collectAll makes one orphan run in each cluster that comes to its end, and waits for
+// what it deletes: its DELETEs are accepted, and that is all that it knows.
 func (w *world) collectAll() {
 	for _, c := range w.clusters {
 		if !w.await(healing, c.collectOrphans) {
 			w.violated("no orphan run of %s comes to its end", c.name)
 		}
 	}
-	w.sleep(w.plan.ListLag)
+	w.sleep(w.plan.Deletion + w.plan.ListLag)
 }
 
-// tearDown deletes all Machines: nothing of ours may be left.
+// tearDown deletes all Machines: after two orphan runs nothing of ours may be left, DELETING
+// included.
 func (w *world) tearDown() {
 	for _, c := range w.clusters {
 		for _, r := range c.api.all() {
@@ -196,6 +204,14 @@ func (w *world) tearDown() {
 		return true
 	}) {
 		w.violated("not all Machines are gone after %s", healing)
+	}
+	w.checkEnd()
+	// The first may find what it cannot delete yet, or what stays DELETING until it is
+	// asked for again.
+	for range 2 {
+		if len(w.servers(anyServer)) > 0 {
+			w.collectAll()
+		}
 	}
 	w.foreign.check(w, true)
 }

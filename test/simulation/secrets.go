@@ -15,15 +15,23 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// keyCount: one for the foreigner, two for each cluster.
-const keyCount = 5
+// keyCount: one for the foreigner, two for each cluster, and one for another project.
+const keyCount = 6
+
+// projectOfKey is the project of the key with this index.
+func projectOfKey(i int) string {
+	if i == keyCount-1 {
+		return iaasmock.SecondProjectID
+	}
+	return iaasmock.DefaultProjectID
+}
 
 // simulationKeys are made once: that takes long.
 var simulationKeys = sync.OnceValue(func() [][]byte {
 	cloud := iaasmock.New()
 	var keys [][]byte
-	for range keyCount {
-		key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+	for i := range keyCount {
+		key, err := cloud.NewServiceAccountKey(projectOfKey(i))
 		if err != nil {
 			panic(err)
 		}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var (
@@ -86,7 +88,7 @@ func TestSeeds(t *testing.T) {
 
 // TestEveryPreset lets each preset of the mock hold for a while; in short mode every third.
 func TestEveryPreset(t *testing.T) {
-	for i, preset := range presets() {
+	for i, preset := range iaasmock.Presets() {
 		if testing.Short() && i%3 > 0 {
 			continue
 		}

@@ -26,6 +26,10 @@ type trouble struct {
 	spoils bool
 	// doubles says that the cloud itself makes second servers.
 	doubles bool
+	// strands says that only the process that made a server can find it again.
+	strands bool
+	// hides says that a server is not shown that is there.
+	hides bool
 	// forgets says that lists of servers are empty by mistake. Before a POST that
 	// makes a second server which nobody can foresee.
 	forgets bool
@@ -74,7 +78,7 @@ var troubles = []trouble{
 	{name: "401 once", fault: iaasmock.Fault{Status: 401}, explains: []codes.Code{codes.Unauthenticated}},
 	{name: "403", fault: apiAnswer(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied}},
 
-	{name: "404 though it exists", fault: apiAnswer(404, "server not found"), operations: []string{opGet, opDelete}},
+	{name: "404 though it exists", fault: apiAnswer(404, "server not found"), operations: []string{opGet, opDelete}, hides: true},
 	{name: "404 about the project", fault: apiAnswer(404, "project not found"), operations: []string{opGet, opDelete, opList}},
 
 	{name: "400", fault: apiAnswer(400, "bad request"), operations: []string{opCreate}, explains: []codes.Code{codes.InvalidArgument}},
@@ -85,11 +89,15 @@ var troubles = []trouble{
 	{name: "boot fails", fault: iaasmock.Fault{Operation: opCreate, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"},
 		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}},
 	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, operations: []string{opCreate}, spoils: true},
+	{name: "labels dropped", fault: iaasmock.Fault{Operation: opCreate, DropLabels: true},
+		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}, strands: true},
+	{name: "the answer names another's server", fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer, Executed: true}, operations: []string{opCreate}},
+	{name: "the answer names another's server, none is made", fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer}, operations: []string{opCreate}},
 
 	{name: "deletion fails", fault: iaasmock.Fault{Operation: opDelete, FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"}, operations: []string{opDelete}},
 	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}, operations: []string{opDelete}},
-	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}},
-	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, operations: []string{opList}, forgets: true},
+	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}, hides: true},
+	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, operations: []string{opList}, forgets: true, hides: true},
 	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}, operations: []string{opServerNICs}},
 	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, operations: []string{opNICs}},
 	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch}},
@@ -101,6 +109,8 @@ var troubles = []trouble{
 	{name: "token seems expired", fault: iaasmock.Fault{Operation: opToken, TokenSkew: -2 * time.Hour}, operations: []string{opToken}},
 	{name: "key refused", fault: apiAnswer(400, "invalid assertion"), operations: []string{opToken}, explains: []codes.Code{codes.Unauthenticated}},
 }
+
+const presetDroppedLabels = "dropped-labels"
 
 // weather is what the presets of the mock bring about, which hold for the whole
 // turmoil.
@@ -115,14 +125,7 @@ var weather = map[string]trouble{
 	"stuck-creating":    {spoils: true},
 	"duplicate-servers": {doubles: true},
 	"empty-lists":       {forgets: true},
-}
-
-// notYet are the presets that the driver cannot live with yet.
-var notYet = []string{"dropped-labels", "wrong-server", "empty-project"}
-
-// presets are those of the mock that a plan can have.
-func presets() []iaasmock.Preset {
-	return slices.DeleteFunc(iaasmock.Presets(), func(p iaasmock.Preset) bool { return slices.Contains(notYet, p.Name) })
+	presetDroppedLabels: {explains: []codes.Code{codes.Internal}},
 }
 
 // troublesOf are those that can meet the operation.

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -192,8 +191,12 @@ type ticket struct{}
 // ask for that.
 func (w *world) carryOut(request *http.Request, c call, u upset, by *process) (*http.Response, error) {
 	served := request.Clone(context.WithValue(request.Context(), ticket{}, c.number))
+	w.lookEmpty(0, u.hiccup)
 	if u.trouble != nil {
 		fault := u.trouble.fault
+		if fault.OtherServer != "" {
+			fault.OtherServer = w.anothers(c)
+		}
 		fault.Count = 1
 		fault.Match = func(r *http.Request) bool { return r.Context().Value(ticket{}) == c.number }
 		defer w.cloud.Inject(fault)()
@@ -204,9 +207,12 @@ func (w *world) carryOut(request *http.Request, c call, u upset, by *process) (*
 	if c.operation == opCreate {
 		before = w.cloud.Servers()
 	}
+	if refusal := w.refuseElsewhere(request, c); refusal != nil {
+		return refusal, nil
+	}
 	response, err := serve(w.cloud, served)
 	if c.operation == opCreate {
-		w.nameNew(before)
+		w.nameNew(before, c)
 	}
 	w.log("%s %s", c, outcome(u, response, err))
 	if request.Method != http.MethodGet {
@@ -229,6 +235,9 @@ func (w *world) carryOutLate(request *http.Request, c call, late time.Duration, 
 		}
 	})
 }
+
+// callerCollector is who makes the calls of an orphan run.
+const callerCollector = "collector"
 
 func (c call) String() string {
 	text := fmt.Sprintf("%s   %s %s #%d", c.process, c.operation, c.subject, c.repeat)
@@ -265,7 +274,7 @@ func serve(cloud *iaasmock.Cloud, request *http.Request) (response *http.Respons
 }
 
 // nameNew gives the servers their names that were not there before.
-func (w *world) nameNew(before []iaasmock.Server) {
+func (w *world) nameNew(before []iaasmock.Server, c call) {
 	known := map[string]bool{}
 	for _, server := range before {
 		known[server.ID] = true
@@ -273,7 +282,9 @@ func (w *world) nameNew(before []iaasmock.Server) {
 	for _, server := range w.cloud.Servers() {
 		if !known[server.ID] && w.trace.name(server.ID) == "" {
 			w.trace.named(server.ID)
-			w.log("%s is made for %s of %s", server.ID, server.Labels[provider.StackitMachineLabel], server.Labels[clusterLabel])
+			who := ownerOf(&server)
+			w.checkElsewhere(who, c)
+			w.log("%s is made for %s of %s", server.ID, who.machine, who.cluster)
 		}
 	}
 }

@@ -32,7 +32,9 @@ type world struct {
 	// fences are those of all processes.
 	fences  sync.WaitGroup
 	spawned sync.WaitGroup
-	late    sync.WaitGroup
+	// edits are those by hand that have yet to be taken back.
+	edits sync.WaitGroup
+	late  sync.WaitGroup
 
 	mu      sync.Mutex
 	calls   int
@@ -44,6 +46,11 @@ type world struct {
 	reported   map[string]bool
 	// causes are the troubles that were met.
 	causes map[string]*trouble
+	// abandoned are the servers whose Machine is gone by a user's doing. They stay until an
+	// orphan run.
+	abandoned map[string]bool
+	// posts are the numbers of the latest CreateServer calls elsewhere, see edit.go.
+	posts map[owner]int
 	// lives is how many Machines there ever were.
 	lives int
 }
@@ -53,6 +60,7 @@ func newWorld(plan *Plan, f fate, keys [][]byte) *world {
 	w := &world{
 		plan: plan, fate: f, clock: clock.RealClock{}, trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
+		abandoned: map[string]bool{}, posts: map[owner]int{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
@@ -71,8 +79,8 @@ func newWorld(plan *Plan, f fate, keys [][]byte) *world {
 		options = append(options, iaasmock.WithServerLabels())
 	}
 	w.cloud = iaasmock.New(options...)
-	for _, key := range keys {
-		if err := w.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
+	for i, key := range keys {
+		if err := w.cloud.RegisterServiceAccountKey(projectOfKey(i), key); err != nil {
 			panic(err)
 		}
 	}

@@ -102,7 +102,7 @@ var mutants = []mutant{
 	{"a lost POST is sent again in the same call", []edit{{create, "maxPosts = 3", "maxPosts = 1"}}},
 	{"not more than three POSTs a call", []edit{{create, "maxPosts = 3", "maxPosts = 300"}}},
 	{"a POST is closed once its server is gone", []edit{{ledger, "delete(e.open, serverID)\n\t\tl.gone", "l.gone"}}},
-	{"servers that are gone are ignored in lists", []edit{{servers, "c.admits(&server, false) == nil && !c.ledger.Gone(c.key, server.ID) {", "c.admits(&server, false) == nil {"}}},
+	{"servers that are gone are ignored in lists", []edit{{servers, "return c.admits(&server, false) != nil || c.ledger.Gone(c.key, server.ID)", "return c.admits(&server, false) != nil"}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, ends)\n\t\t\t\tcontinue", "return ends"}}},
 	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},
 	{"what was proved gone before is read once more", []edit{{deletion, "named := c.serverID //", "named := \"\" //"}}},
@@ -112,6 +112,7 @@ var mutants = []mutant{
 
 	// Moments, and doors.
 	{"an absence that nobody expects takes 15 s", []edit{{gone, "\tif a.progress == notAsked {\n\t\treturn unexpectedApart", "\tif a.progress == failed {\n\t\treturn unexpectedApart"}}},
+	{"a read that takes long is of its last moment", []edit{{gone, "*at = seen.ended", "*at = seen.began"}}},
 	{"one empty look-up does not prove that there is none", []edit{{gone, "case oneIsEnough, len(found.servers) > 0:", "case oneIsEnough, len(found.servers) >= 0:"}}},
 	{"the second look-up is of the whole project", []edit{{gone, "return found.wide && !first", "return !first"}, {servers, "if wide {", "if wide && c.machine == \"\" {"}}},
 	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{request, "return c.young && !entry.HasOpenPost()", "return c.young && entry.ServerID == \"never\""}}},

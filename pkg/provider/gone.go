@@ -33,8 +33,9 @@ type observation struct {
 	others bool
 	// listed says that it was a list.
 	listed bool
-	// began is when the read began; the zero time if it failed.
-	began time.Time
+	// began and ended are when it did, repeated attempts included: the answer is of a moment
+	// between them. They are the zero time if it failed.
+	began, ended time.Time
 }
 
 // server is the one that was asked for by its ID; nil if it is not shown.
@@ -74,8 +75,8 @@ const (
 // Gone is proved by a row of signs with no read between that shows the server. A sign is a
 // GET that answers 404 in the API's form (isServerNotFound in errors.go), or a list that
 // does not show the server although its labels match. The API is known for random 404s and
-// for empty moments, and lists lag, so no sign is enough. The row takes expectedApart or
-// unexpectedApart, and has
+// for empty moments, and lists lag, so no sign is enough. From the end of its first read to
+// the beginning of its last the row takes expectedApart or unexpectedApart, and it has
 //
 //   - a GET and a list, if it ends after noPostBefore;
 //   - two GETs after our accepted DELETE, if it ends before;
@@ -99,7 +100,7 @@ type absence struct {
 	row     signs
 }
 
-// signs are a row of signs: when the first of each kind began, the zero time without one.
+// signs are a row of signs: when the first of each kind ended, the zero time without one.
 type signs struct {
 	any, get, list time.Time
 	// deletedGet is a GET after our accepted DELETE, othersListed a list that shows others.
@@ -121,7 +122,7 @@ func (a *absence) add(seen *observation) (gone bool) {
 	before := a.row
 	first := func(at *time.Time, counts bool) {
 		if counts && at.IsZero() {
-			*at = seen.began
+			*at = seen.ended
 		}
 	}
 	first(&a.row.any, true)
@@ -190,7 +191,8 @@ func (a *absence) nextRead(at time.Time) readKind {
 	}
 }
 
-// nextSign returns when the read after the last one is due; false without a row.
+// nextSign returns when the next read is due, if the last one ended then; false without a
+// row.
 func (a *absence) nextSign(last time.Time) (due time.Time, ok bool) {
 	switch {
 	case a.row.any.IsZero():
@@ -265,11 +267,11 @@ func (a *absence) deleteSent(isAccepted, notFound bool, status string, now time.
 //
 // A look-up counts if it began after noPostBefore. One that shows some of the machine's
 // servers is believed about the rest; one that shows none is enough for a machine that
-// nobody can have made a server for. Else it takes two in a row, begun unexpectedApart from
-// each other, and the second looks at the whole project: a selector could be what is
-// broken.
+// nobody can have made a server for. Else it takes two in a row, with unexpectedApart from
+// the end of the first to the beginning of the second, which looks at the whole project: a
+// selector could be what is broken.
 type none struct {
-	// first is when the row's first look-up began; the zero time without one.
+	// first is when the row's first look-up ended; the zero time without one.
 	first time.Time
 }
 
@@ -278,7 +280,7 @@ type none struct {
 func (n *none) add(found *lookUp, noPostBefore time.Time, oneIsEnough bool) bool {
 	first := n.first
 	if first.IsZero() || len(found.servers) > 0 {
-		n.first = found.began
+		n.first = found.ended
 	}
 	switch {
 	case found.began.Before(noPostBefore):

@@ -17,9 +17,9 @@ func at(seconds float64) time.Time {
 // event is what happens to an absence, and when: in seconds from the beginning. It is a
 // read, or a DELETE and its answer.
 type event struct {
-	at   float64
-	read observation
-	sent answerToDelete
+	at, takes float64
+	read      observation
+	sent      answerToDelete
 }
 
 type answerToDelete string
@@ -56,7 +56,7 @@ func happens(t *testing.T, a *absence, events []event) (isGone bool, next step) 
 			a.deleteSent(e.sent == yes, e.sent == notFound, status, at(e.at))
 			continue
 		}
-		e.read.began = at(e.at)
+		e.read.began, e.read.ended = at(e.at), at(e.at+e.takes)
 		if server := e.read.server(); server != nil {
 			status = server.Status
 		}
@@ -94,6 +94,7 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		"nobody expects it, for 15 s, GETs":  {0, []event{gone(3), gone(6), gone(10), gone(18)}, false},
 		"nobody expects it, for 15 s, lists": {0, []event{listed(3, others), listed(18, others)}, false},
 		"nobody expects it, seen after 12 s": {0, []event{gone(3), listed(4, others), shown(15, seen, false), gone(16), gone(18.1)}, false},
+		"the first read takes long":          {0, []event{{at: 3, takes: 12}, listed(16, others), gone(18.1)}, false},
 		"a DELETE that was answered 404":     {0, []event{sent(1, notFound), gone(3), listed(4, others)}, false},
 		"a DELETE that was refused":          {0, []event{sent(1, refused), gone(3), listed(4, others)}, false},
 		"accepted once, then 404":            {0, []event{ourDelete, sent(2, notFound), gone(3), listed(4, others)}, true},
@@ -200,7 +201,7 @@ func TestWhatADeletionNeeds(t *testing.T) {
 func TestWhenNoneCounts(t *testing.T) {
 	const one, two = true, false
 	narrow := func(at float64, servers int) lookUp {
-		return lookUp{began: begin.Add(time.Duration(at * 1e9)), servers: make([]Server, servers)}
+		return lookUp{began: begin.Add(time.Duration(at * 1e9)), ended: begin.Add(time.Duration(at * 1e9)), servers: make([]Server, servers)}
 	}
 	wide := func(at float64, servers int) lookUp {
 		found := narrow(at, servers)

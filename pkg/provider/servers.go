@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
@@ -43,8 +44,8 @@ type lookUp struct {
 	servers []Server
 	// wide says that the whole project was looked at.
 	wide bool
-	// began is when it began.
-	began time.Time
+	// began and ended are when it did.
+	began, ended time.Time
 }
 
 // find reads the servers that match the selector, which lies in the call's scope. It
@@ -60,7 +61,7 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 			return observation{servers: list.matching(selector)}, true
 		},
 	})
-	return lookUp{servers: result.Value.servers, began: result.Began}, result.Err
+	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now()}, result.Err
 }
 
 // findInProject looks for the machine's servers among all of the project. A server of the
@@ -90,14 +91,14 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 			return lookUp{}, notOurs(&server, StackitMachineLabel, c.machine)
 		}
 	}
-	return lookUp{servers: result.Value.servers, began: result.Began, wide: true}, result.Err
+	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}, result.Err
 }
 
 // findNamed finds the machine's servers by its label, without those that are proved gone.
 // If the cluster is unknown it returns an error: "none" would be a guess.
 func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (lookUp, error) {
 	if c.unlabelable {
-		return lookUp{began: c.clock.Now()}, nil
+		return lookUp{}, nil
 	}
 	if c.clusterUnknown {
 		return lookUp{}, c.clusterUnknownError()
@@ -109,13 +110,10 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (l
 	} else {
 		found, err = c.find(ctx, c.machineSelector(), notBefore)
 	}
-	named := lookUp{began: found.began, wide: found.wide}
-	for _, server := range found.servers {
-		if c.admits(&server, false) == nil && !c.ledger.Gone(c.key, server.ID) {
-			named.servers = append(named.servers, server)
-		}
-	}
-	return named, err
+	found.servers = slices.DeleteFunc(found.servers, func(server Server) bool {
+		return c.admits(&server, false) != nil || c.ledger.Gone(c.key, server.ID)
+	})
+	return found, err
 }
 
 // search is a series of look-ups for the machine's servers, until they prove that there are
@@ -227,13 +225,13 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 		return observation{}, err
 	}
 	seen := result.Value
-	seen.began = result.Began
+	seen.began, seen.ended = result.Began, p.clock.Now()
 	if p.absence.add(&seen) {
 		p.ledger.ServerGone(p.key, p.id)
 		p.meters.gone(p.class, p.id)
 		return observation{}, errGone
 	}
-	if due, ok := p.absence.nextSign(seen.began); ok {
+	if due, ok := p.absence.nextSign(seen.ended); ok {
 		p.due = due
 	}
 	if p.absence.onlyGet && seen.listed {

@@ -12,6 +12,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
@@ -23,12 +24,13 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	if err != nil {
 		return nil, err
 	}
+	var addresses []corev1.NodeAddress
 	create := &creation{call: c}
-	server, err := create.ensureServer(ctx)
-	if err != nil {
-		return nil, err
+	server, err := create.findOrMake(ctx)
+	if err == nil {
+		create.deleteUnawaited(ctx)
+		addresses, err = server.awaitReady(ctx)
 	}
-	addresses, err := server.awaitReady(ctx)
 	if err != nil {
 		return nil, create.failed(ctx, server, err)
 	}
@@ -44,7 +46,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 		return nil, err
 	}
 	id, addresses, err := c.initialized(ctx)
-	if errors.Is(err, errGone) || errors.Is(err, errNoServer) {
+	if errors.Is(err, errGone) || errors.Is(err, errNoneKnown) || errors.Is(err, errUnusable) {
 		return nil, newError(codes.Unavailable, fmt.Sprintf("machine %s has no server to initialize", c.machine))
 	}
 	if err != nil {
@@ -60,35 +62,33 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	if err != nil {
 		return nil, err
 	}
-	find := c.namedByRequest
-	if c.serverID == "" {
-		find = c.readyByLedger
+	isDeleted := request.Machine.DeletionTimestamp != nil
+	id := c.serverID
+	if id == "" {
+		id, err = c.readyByLedger(ctx)
+	} else {
+		err = c.namedByRequest(ctx, isDeleted)
 	}
-	server, err := find(ctx)
-	if errors.Is(err, errNoServer) {
+	response := &driver.GetMachineStatusResponse{ProviderID: providerid.Format(c.projectID, id), NodeName: c.machine}
+	switch {
+	case errors.Is(err, errGone), errors.Is(err, errNoneKnown), errors.Is(err, errUnusable):
 		return nil, newError(codes.NotFound, fmt.Sprintf("no running server of machine %s is known", c.machine))
-	}
-	if err != nil {
-		return nil, err
-	}
-	response := &driver.GetMachineStatusResponse{ProviderID: providerid.Format(c.projectID, server.ID), NodeName: c.machine}
-	if request.Machine.DeletionTimestamp != nil {
+	case isDeleted && (err == nil || isNotOurs(err)):
 		return response, nil // DeleteMachine looks closer
-	}
-	if err := c.checkOwned(server, c.serverID != ""); err != nil {
+	case err != nil:
 		return nil, err
 	}
-	c.ledger.Adopt(c.key, server.ID)
-	connected, _, err := c.readConnection(ctx, server.ID)
+	c.ledger.Adopt(c.key, c.uid, id)
+	connected, _, err := c.readConnection(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	response.Addresses = connected.addresses
 	switch {
 	case !connected.allowed:
-		return response, newError(codes.Uninitialized, fmt.Sprintf("server %s: %s", server.ID, connected.missing()))
+		return response, newError(codes.Uninitialized, fmt.Sprintf("server %s: %s", id, connected.missing()))
 	case !connected.complete():
-		return nil, newError(codes.Unavailable, fmt.Sprintf("server %s: %s", server.ID, connected.missing()))
+		return nil, newError(codes.Unavailable, fmt.Sprintf("server %s: %s", id, connected.missing()))
 	default:
 		return response, nil
 	}
@@ -99,14 +99,21 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	if err != nil {
 		return nil, err
 	}
-	// The orphan collector's Machines have no deletionTimestamp: they are about the server
-	// that they name and no other.
-	deleted := request.Machine.DeletionTimestamp != nil
-	if err := c.deleteMachine(ctx, c.serverID != "" && !deleted); err != nil {
-		return nil, err
+	machine := request.Machine
+	switch {
+	case machine.DeletionTimestamp != nil:
+		if err = c.deleteAll(ctx); err == nil {
+			c.ledger.Forget(c.key)
+		}
+	case c.serverID == "":
+		err = newError(codes.InvalidArgument, fmt.Sprintf("machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
+	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
+		err = c.deleteOrphan(ctx)
+	default:
+		err = c.deleteNamed(ctx)
 	}
-	if deleted {
-		c.ledger.Forget(c.key)
+	if err != nil {
+		return nil, err
 	}
 	return &driver.DeleteMachineResponse{}, nil
 }
@@ -116,11 +123,13 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	if err != nil {
 		return nil, err
 	}
-	if c.clusterUnknown {
-		return nil, c.clusterUnknownError()
-	}
 	machines := map[string]string{}
-	if c.unlabelable {
+	if c.clusterUnknown && p.noteWarning("unknown cluster "+c.class) {
+		// An error would end the manager's orphan run for all later classes.
+		klog.InfoS("The servers of a MachineClass are not listed, so that none of them can be found without a Machine",
+			"machineClass", c.class, "reason", c.clusterUnknownError().Error())
+	}
+	if c.unlabelable || c.clusterUnknown {
 		return &driver.ListMachinesResponse{MachineList: machines}, nil
 	}
 	listed, err := c.find(ctx, c.classSelector(), time.Time{})
@@ -130,7 +139,7 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	for i := range listed.servers {
 		server := &listed.servers[i]
 		name := server.Labels[StackitMachineLabel]
-		if _, contradicts := c.contradiction(server); contradicts || name == "" || server.IsDeleting() {
+		if _, contradicts := c.contradiction(server); contradicts || name == "" || c.ledger.Gone(c.key, server.ID) {
 			continue
 		}
 		machines[providerid.Format(c.projectID, server.ID)] = name
@@ -191,5 +200,7 @@ func (p *Provider) await(ctx context.Context, projectID, region, serverID string
 	if !opened {
 		return nil, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
 	}
-	return p.newSessionCall(session, region).poll(serverID).until(ctx, done)
+	poll := p.newSessionCall(session, region).poll(serverID)
+	poll.begin()
+	return poll.until(ctx, done)
 }

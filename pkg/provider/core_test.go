@@ -105,10 +105,14 @@ func TestListMachinesListsTheClassWithinTheCluster(t *testing.T) {
 		r.makeServer("m3", func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = "class-b" })
 		r.makeServer("m4", func(labels map[string]any) { delete(labels, provider.StackitMachineLabel) })
 		r.makeServer("m5", func(labels map[string]any) { delete(labels, clusterLabel) })
-		if err := r.cloud.SetServerStatus(r.makeServer("m6", nil), iaasmock.StatusDeleting, ""); err != nil {
+		goes := r.makeServer("m6", nil) // if its deletion hangs, the orphan collector asks again
+		if err := r.cloud.SetServerStatus(goes, iaasmock.StatusDeleting, ""); err != nil {
 			t.Fatal(err)
 		}
-		want := map[string]string{"stackit://" + iaasmock.DefaultProjectID + "/" + mine: "m1"}
+		if err := r.cloud.SetServerStatus(r.makeServer("m7", nil), "DELETED", ""); err != nil {
+			t.Fatal(err)
+		}
+		want := map[string]string{providerIDOf(mine): "m1", providerIDOf(goes): "m6"}
 		if diff := cmp.Diff(want, r.list()); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -24,6 +25,9 @@ const (
 	maxPosts = 3
 	// timeForPost is what must be left of a CreateMachine for a POST after the first.
 	timeForPost = time.Minute
+	// unawaitedTimeout bounds the DELETEs of servers whose end nobody waits for, all
+	// together.
+	unawaitedTimeout = 5 * time.Second
 )
 
 // creation is one CreateMachine.
@@ -33,63 +37,67 @@ type creation struct {
 	// unknown.
 	posts int
 	lost  error
-	// waited says that the call has begun to wait: a failed look-up, or refused
-	// credentials, are then no answer any more.
-	waited bool
-	// retried says that stuck deletions were asked for again.
-	retried bool
+	// unawaited are servers to delete whose end nobody waits for.
+	unawaited []unawaited
 }
 
-// ensureServer is findOrMake; refused credentials that end a wait are Unavailable, so that
-// the manager comes back with the Secret as it is then.
-func (c *creation) ensureServer(ctx context.Context) (*poll, error) {
-	server, err := c.findOrMake(ctx)
-	if err == nil || !c.waited {
-		return server, err
-	}
-	if code, _ := classify(err); code == codes.Unauthenticated {
-		err = interruptedError(err)
-	}
-	return nil, err
+// unawaited is a server to delete: a second one, or one whose deletion may be stuck.
+type unawaited struct {
+	Server
+	second bool
 }
 
 // findOrMake returns the machine's server: the one this process knows, one that a look-up
-// finds, or a new one. A POST is sent only after a look-up that could have seen the result
+// finds, or a new one. A POST is sent only after look-ups that could have seen the result
 // of every earlier one; one whose outcome is unknown is repeated then.
 func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
+	if err := c.checkExhausted(); err != nil && c.nobodyElse() && c.ledger.Get(c.key).ServerID == "" {
+		return nil, err
+	}
 	if known := c.ledger.Get(c.key).ServerID; known != "" {
 		server, err := c.adopt(ctx, known)
-		if !errors.Is(err, errNoServer) {
+		if !errors.Is(err, errUnusable) {
 			return server, err
 		}
 	}
 	for {
 		seen := c.ledger.Get(c.key)
 		server, err := c.lookUp(ctx)
-		if !errors.Is(err, errNoServer) {
+		if !errors.Is(err, errNone) {
 			return server, err
 		}
 		if c.posts > 0 && (c.posts == maxPosts || !c.hasTimeForPost(ctx)) {
 			return nil, c.lost
 		}
-		if err := c.checkExhausted(); err != nil {
-			return nil, err
+		if server, err = c.makeOne(ctx, seen); !errors.Is(err, errUnusable) {
+			return server, err
 		}
-		if !c.ledger.Claim(c.key, seen) {
-			return nil, newError(codes.Aborted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
-		}
-		made, err := c.post(ctx)
-		switch {
-		case err == nil:
-			p := c.poll(made.ID)
-			p.last, p.due = made, p.since.Add(firstPoll)
-			return p, nil
-		case !outcomeUnknown(err):
-			return nil, err
-		}
-		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", err)
-		c.lost, c.waited = err, true
+		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
 	}
+}
+
+// makeOne sends the POST and reads the server that its answer names. errUnusable says that
+// nobody knows whether it made one.
+func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error) {
+	if err := cmp.Or(c.checkExhausted(), c.checkElsewhere()); err != nil {
+		return nil, err
+	}
+	if !c.ledger.Claim(c.key, c.uid, seen) {
+		return nil, newError(codes.Aborted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
+	}
+	made, err := c.post(ctx)
+	if err != nil && !outcomeUnknown(err) {
+		return nil, c.ended(err)
+	}
+	c.begin()
+	if err != nil {
+		c.lost = err
+		return nil, errUnusable
+	}
+	p := c.poll(made.ID)
+	p.due = p.since.Add(firstPoll)
+	c.lost = newError(codes.Unavailable, fmt.Sprintf("the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, made.ID))
+	return p, c.confirm(ctx, p)
 }
 
 func (c *creation) hasTimeForPost(ctx context.Context) bool {
@@ -97,71 +105,68 @@ func (c *creation) hasTimeForPost(ctx context.Context) bool {
 	return !ok || deadline.Sub(c.clock.Now()) >= timeForPost
 }
 
-// adopt reads a server that was found, checks that it is ours, and notes it as the
-// machine's. errNoServer says that this call cannot use it: it is gone, being deleted, or
-// failed (then it is deleted).
+// confirm reads a server until a read shows it. One that the machine's own POST made, and
+// that still does not show its labels when its look-ups should, is deleted: the API has
+// dropped them, and nobody would ever find it again.
+func (c *creation) confirm(ctx context.Context, p *poll) error {
+	for byGet := false; ; byGet = true {
+		err := p.present(ctx)
+		switch {
+		case !errors.Is(err, errUnlabelled):
+			return err
+		case !byGet || c.clock.Now().Before(c.noPostBefore()):
+			p.absence.onlyGet = true
+			continue
+		}
+		p.byID = true
+		if err := c.deleteServers(ctx, []*removal{{p}}); err != nil {
+			return err
+		}
+		return newError(codes.Internal, fmt.Sprintf("server %s was created without the labels that were sent, and is deleted: nobody would find it again", p.id))
+	}
+}
+
+// adopt reads a server that was found, and notes it as the machine's. errUnusable says that
+// this call cannot use it: it is gone, being deleted, or failed (then it is deleted).
 func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
-	p, err := c.present(ctx, serverID)
-	if errors.Is(err, errGone) {
-		return nil, errNoServer
-	}
-	if err == nil {
-		err = c.checkOwned(p.last, false)
-	}
+	p := c.poll(serverID)
+	err := c.confirm(ctx, p)
 	switch {
+	case errors.Is(err, errGone):
+		return nil, errUnusable
 	case err != nil:
 		return nil, err
 	case p.last.IsDeleting():
-		return nil, errNoServer
+		return nil, errUnusable
 	case p.last.Status == statusError:
-		c.waited = true
-		return nil, cmp.Or(c.discard(ctx, []Server{*p.last}), errNoServer)
+		return nil, cmp.Or(c.discard(ctx, p), errUnusable)
 	}
-	c.ledger.Adopt(c.key, serverID)
+	c.ledger.Adopt(c.key, c.uid, serverID)
 	return p, nil
 }
 
-// lookUp finds the machine's server by name; errNoServer says that surely none can be used.
+// lookUp finds the machine's server by name; errNone says that surely none can be used.
 func (c *creation) lookUp(ctx context.Context) (*poll, error) {
-	for search := c.search(c.findNamed, c.waited); ; {
+	for search := c.search(); ; {
 		named, err := search.next(ctx)
 		if err != nil {
 			return nil, err
 		}
 		own, deleting := withoutDeleting(named.servers)
-		c.retryStuckDeletions(ctx, deleting)
-		if len(own) > 0 {
-			kept, err := c.keepOne(ctx, own)
-			if !errors.Is(err, errNoServer) {
-				return kept, err
-			}
+		c.noteUnawaited(deleting, false)
+		kept, err := c.keepOne(ctx, own)
+		if !errors.Is(err, errUnusable) {
+			return kept, err
 		}
 		if search.conclusive(named) {
-			return nil, errNoServer
-		}
-		c.waited = true
-	}
-}
-
-// retryStuckDeletions asks once more for the deletion of servers that are being deleted:
-// one that is stuck would stay, and cost, for as long as the machine lives. Nobody waits
-// for them: they are no obstacle. Once a call is enough.
-func (c *creation) retryStuckDeletions(ctx context.Context, deleting []Server) {
-	if c.retried {
-		return
-	}
-	c.retried = true
-	for i := range deleting {
-		if err := c.client.DeleteServer(ctx, deleting[i].ID); err != nil {
-			klog.V(2).InfoS("Asking again for the deletion of a server failed", "machine", c.machine, "server", deleting[i].ID, "err", err)
+			return nil, errNone
 		}
 	}
 }
 
-// keepOne keeps the best of the machine's servers that can be used, and asks for the
-// deletion of the others, which the manager's orphan collector leaves alone while the
-// machine is in creation. Nobody waits for that: a duplicate that cannot be deleted must
-// not keep a machine from coming up. A list may lag: the one to keep is read first.
+// keepOne adopts the best of the machine's servers that can be used; errUnusable if there is
+// none. The others are deleted: the manager's orphan collector leaves them alone while the
+// machine is in creation. A list may lag: the one to keep is read first.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
 	slices.SortFunc(servers, func(a, b Server) int {
 		return cmp.Or(
@@ -171,21 +176,48 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error)
 	})
 	for i := range servers {
 		kept, err := c.adopt(ctx, servers[i].ID)
-		if errors.Is(err, errNoServer) {
+		if errors.Is(err, errUnusable) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
-		for _, other := range servers[i+1:] {
-			err := c.client.DeleteServer(ctx, other.ID)
-			c.meters.duplicate(err)
-			klog.InfoS("Deleting a second server of a machine", "machine", c.machine, "server", other.ID, "status", other.Status, "err", err)
-		}
+		c.noteUnawaited(servers[i+1:], true)
 		return kept, nil
 	}
-	return nil, errNoServer
+	return nil, errUnusable
+}
+
+// noteUnawaited notes servers to delete once the server to use is known: a second one, or
+// one whose deletion may be stuck, must not keep a machine from coming up.
+func (c *creation) noteUnawaited(servers []Server, second bool) {
+	for _, server := range servers {
+		if !slices.ContainsFunc(c.unawaited, func(u unawaited) bool { return u.ID == server.ID }) {
+			c.unawaited = append(c.unawaited, unawaited{server, second})
+		}
+	}
+}
+
+// deleteUnawaited asks once for the deletion of what was noted, and waits for the answers,
+// but not for long.
+func (c *creation) deleteUnawaited(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, unawaitedTimeout)
+	defer cancel()
+	var answers sync.WaitGroup
+	for _, server := range c.unawaited {
+		answers.Go(func() {
+			_, err := safely(func(ctx context.Context) (struct{}, error) {
+				return struct{}{}, c.client.DeleteServer(ctx, server.ID)
+			})(ctx)
+			if server.second {
+				c.meters.duplicate(err)
+			}
+			klog.InfoS("Asked for the deletion of a server that the machine does not use", "machine", c.machine,
+				"server", server.ID, "status", server.Status, "second", server.second, "err", err)
+		})
+	}
+	answers.Wait()
 }
 
 // rank of a server among several: the one that runs first, ERROR last.
@@ -200,17 +232,12 @@ func rank(server *Server) int {
 	}
 }
 
-// discard deletes servers of the machine that are of no use, and waits until they are
-// gone: their names and NICs would be in the way of a new one.
-func (c *call) discard(ctx context.Context, servers []Server) error {
-	for i := range servers {
-		if err := c.checkOwned(&servers[i], false); err != nil {
-			return err
-		}
-		klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
-			"server", servers[i].ID, "status", servers[i].Status, "reason", sanitize(servers[i].ErrorMessage))
-	}
-	return c.deleteServers(ctx, servers)
+// discard deletes a server of the machine that is of no use, and waits until it is gone: its
+// name and NICs would be in the way of a new one.
+func (c *call) discard(ctx context.Context, p *poll) error {
+	klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
+		"server", p.id, "status", p.last.Status, "reason", sanitize(p.last.ErrorMessage))
+	return c.deleteServers(ctx, []*removal{{c.pollOf(p.last)}})
 }
 
 // post sends the POST, which the ledger knows of already, and notes how it ended.
@@ -235,14 +262,14 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 // again by the manager's next call, not by this one.
 func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	switch {
-	case !errors.Is(err, errGone) && !errors.Is(err, errNoServer):
+	case !errors.Is(err, errGone) && !errors.Is(err, errUnusable):
 		return err
 	case errors.Is(err, errGone) || p.last.IsDeleting():
 		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
 	}
 	fault := faultyError(p.last)
 	c.noteExhausted(fault)
-	if err := c.discard(ctx, []Server{*p.last}); err != nil {
+	if err := c.discard(ctx, p); err != nil {
 		// The answer names the fault, not this error; the next call deletes again.
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
 	}
@@ -251,9 +278,10 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 
 // awaitReady waits until the server runs, each of its NICs has an address, and those of
 // the spec carry the allowedAddresses; it returns the addresses in a stable order.
-// errNoServer says that the server is in ERROR or being deleted. A step that fails is
+// errUnusable says that the server is in ERROR or being deleted. A step that fails is
 // tried again with the next read, unless the API refuses it.
 func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
+	p.begin()
 	for server := p.last; ; {
 		if server != nil {
 			addresses, err := p.makeReady(ctx, server)
@@ -262,7 +290,7 @@ func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 			}
 		}
 		seen, err := p.next(ctx)
-		if err := endsWait(ctx, err, p.state()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		server = seen.server()
@@ -275,7 +303,7 @@ func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddr
 	p.missing = ""
 	switch {
 	case server.Status == statusError, server.IsDeleting():
-		return nil, errNoServer
+		return nil, errUnusable
 	case server.Status != statusActive:
 		return nil, nil
 	}
@@ -284,18 +312,24 @@ func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddr
 		return connected.addresses, nil
 	}
 	p.missing = connected.missing()
-	if isDefinite(err) {
-		return nil, err
-	}
-	return nil, endsWait(ctx, err, p.state())
+	return nil, p.afterStep(ctx, err, p.state())
 }
 
-// isDefinite says that trying again would fail again: the API refuses the call, or does
-// something else than it says.
-func isDefinite(err error) bool {
-	if err == nil {
-		return false
+func (c *call) classKey() classKey {
+	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, c.rawSpec}
+}
+
+// noteExhausted remembers the error if it says that something is exhausted.
+func (c *call) noteExhausted(err error) {
+	if code, _ := classify(err); code == codes.ResourceExhausted {
+		c.exhausted.Set(c.classKey(), exhausted{err, c.clock.Now().Add(exhaustedFor)})
 	}
-	code, _ := classify(err)
-	return code == codes.InvalidArgument || code == codes.PermissionDenied || code == codes.Internal
+}
+
+// checkExhausted returns the error that the class ran out with, if it still holds.
+func (c *call) checkExhausted() error {
+	if found, ok := c.exhausted.Lookup(c.classKey()); ok && c.clock.Now().Before(found.until) {
+		return found.err
+	}
+	return nil
 }

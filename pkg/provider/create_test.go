@@ -165,25 +165,80 @@ func TestCreateMachineRemembersServersThatFoundNoHost(t *testing.T) {
 	})
 }
 
-// A failed server whose deletion is stuck would stay for as long as its machine lives.
+// A server whose deletion is stuck would stay for as long as its machine lives.
 func TestCreateMachineRetriesADeletionThatIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"})
+		stuck := r.makeServer("m1", nil)
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.Internal)
-		stuck := r.onlyServer()
-		if stuck.Status != iaasmock.StatusDeleting {
-			t.Fatalf("the failed server is %s, want it stuck", stuck.Status)
-		}
-		_, err = r.status(machine("m1"))
-		wantCode(t, err, codes.NotFound)
+		r.deleteByHand(stuck)
 		r.mustCreate(machine("m1"))
-		if r.onlyServer().ID == stuck.ID {
-			t.Error("the failed server is kept")
+		if r.onlyServer().ID == stuck {
+			t.Error("the server whose deletion was stuck is kept")
 		}
 	})
+}
+
+// A deletion that is stuck is asked for again while somebody waits for it.
+func TestAStuckDeletionIsAskedForAgain(t *testing.T) {
+	for name, call := range map[string]func(r *rig) error{
+		"a failed server": func(r *rig) error {
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"})
+			_, err := r.create(machine("m1"))
+			if err == nil {
+				r.t.Error("the server does not fail")
+			}
+			return nil
+		},
+		"a Machine's": func(r *rig) error {
+			r.mustCreate(machine("m1"))
+			return r.delete(r.deleted(machine("m1")))
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, NeverGone: true})
+			start := time.Now()
+			if err := call(r); err != nil {
+				t.Fatal(err)
+			}
+			r.wantNothingLeft()
+			if took := time.Since(start); took > 5*time.Minute {
+				t.Errorf("took %s, want two times two minutes and a little", took)
+			}
+			if deletions := r.cloud.CallCounts()["DeleteServer"]; deletions != 3 {
+				t.Errorf("%d deletions, want 3", deletions)
+			}
+		})
+	}
+}
+
+// The DELETE of a second server, or of one whose deletion is stuck, gets no answer.
+func TestCreateMachineIsNotHeldUpByWhatItDoesNotWaitFor(t *testing.T) {
+	for name, prepare := range map[string]func(r *rig){
+		"a second server": func(r *rig) {
+			r.makeRunning("m1")
+			r.makeServer("m1", nil)
+			r.makeServer("m1", nil)
+		},
+		"stuck deletions": func(r *rig) {
+			for range 2 {
+				r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
+				r.deleteByHand(r.makeServer("m1", nil))
+			}
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			prepare(r)
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverAnswers: true, Status: http.StatusGatewayTimeout})
+			start := time.Now()
+			r.mustCreate(machine("m1"))
+			if took := time.Since(start); took > bootDuration+6*time.Second {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
 }
 
 func TestAServerThatFailsWhileItBootsIsNoticedSoon(t *testing.T) {

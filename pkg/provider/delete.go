@@ -7,196 +7,196 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 )
 
-// deleteMachine deletes every server of the machine, and repeats the look-up until
-// no POST can be unseen; or it deletes only the server that the request names,
-// which is all that may be touched where the cluster is unknown.
-func (c *call) deleteMachine(ctx context.Context, onlyNamed bool) error {
-	if onlyNamed || c.clusterUnknown && c.serverID != "" {
-		server, err := c.ownServer(ctx, c.serverID, true)
-		if err != nil {
-			return err
-		}
-		err = c.deleteServers(ctx, server)
-		if staying, _ := withoutDeleting(server); onlyNamed && err == nil && len(staying) > 0 {
-			c.meters.orphans.Inc()
-		}
-		return err
+// deleteAll deletes every server of the machine: the one that the request names, the one
+// that this process knows, and those that look-ups find, until these prove that there are no
+// others. Where the cluster is unknown only the server that the request names may be
+// touched.
+func (c *call) deleteAll(ctx context.Context) error {
+	if c.clusterUnknown && c.serverID != "" {
+		return c.deleteNamed(ctx)
 	}
-	named := []string{c.serverID} // read once, whatever was proved before this call
-	toDelete := func(ctx context.Context, notBefore time.Time) (observation, error) {
-		found, err := c.serversToDelete(ctx, notBefore, named...)
-		if err == nil {
-			named = nil
-		}
-		return found, err
-	}
-	for search := c.search(toDelete, false); ; {
+	named := c.serverID // read once, whatever was proved before this call
+	for search := c.search(); ; named = "" {
 		found, err := search.next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := c.deleteServers(ctx, found.servers); err != nil {
+		if err := c.deleteFound(ctx, found.servers, named); err != nil {
 			return err
 		}
 		if search.conclusive(found) {
-			return nil
+			break
 		}
 	}
+	if c.serverID == "" {
+		return c.checkElsewhere()
+	}
+	return nil
 }
 
-// serversToDelete are the machine's servers by name, those with the IDs, and the one that
-// this process knows; each is checked to be the machine's. Servers that are being deleted
-// are among them: they are waited for.
-func (c *call) serversToDelete(ctx context.Context, notBefore time.Time, ids ...string) (observation, error) {
-	found, err := c.findNamed(ctx, notBefore) // as a rule it finds them all
-	if err != nil {
-		return observation{}, err
-	}
-	if known := c.ledger.Get(c.key).ServerID; !slices.Contains(ids, known) {
-		ids = append(ids, known)
-	}
-	for _, id := range ids {
-		if id == "" || slices.ContainsFunc(found.servers, func(s Server) bool { return s.ID == id }) {
-			continue
-		}
-		server, err := c.ownServer(ctx, id, id == c.serverID)
-		if err != nil {
-			return observation{}, err
-		}
-		found.servers = append(found.servers, server...)
-	}
-	return found, nil
-}
-
-// ownServer reads a server and checks that it is the machine's; none if it is gone. byID
-// says that the request names it.
-func (c *call) ownServer(ctx context.Context, serverID string, byID bool) ([]Server, error) {
-	p, err := c.present(ctx, serverID)
-	if errors.Is(err, errGone) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	return []Server{*p.last}, c.checkOwned(p.last, byID)
-}
-
-// deleteServers deletes the servers, which were checked to be the machine's, and waits
-// until all are proved gone. Each is asked to go before any is waited for, and one that
-// fails keeps no other.
-func (c *call) deleteServers(ctx context.Context, servers []Server) error {
-	var errs []error
+// deleteFound deletes servers that a look-up has shown, the one that is named ("" for none),
+// and the one that this process knows. One that is not the machine's, or cannot be read, keeps no other.
+func (c *call) deleteFound(ctx context.Context, shown []Server, named string) error {
 	var removals []*removal
-	staying := 0
-	for i := range servers {
-		r := c.newRemoval(&servers[i])
-		err := r.sendDelete(ctx)
-		if servers[i].IsDeleting() { // it may be stuck: asking again does no harm
-			removals = append(removals, r)
+	for i := range shown {
+		removals = append(removals, &removal{c.pollOf(&shown[i])})
+	}
+	var errs []error
+	for _, id := range []string{named, c.ledger.Get(c.key).ServerID} {
+		if id == "" || hasRemoval(removals, id) {
 			continue
 		}
-		if staying++; staying > 1 {
-			c.meters.duplicate(err)
-		}
+		r, err := c.removalByID(ctx, id)
 		if err != nil {
 			errs = append(errs, err)
+		} else if r != nil {
+			removals = append(removals, r)
+		}
+	}
+	return errors.Join(append(errs, c.deleteServers(ctx, removals))...)
+}
+
+func hasRemoval(removals []*removal, id string) bool {
+	for _, r := range removals {
+		if r.id == id {
+			return true
+		}
+	}
+	return false
+}
+
+// removalByID reads a server that is to be deleted; nil if it turns out to be none of the
+// machine's. One that this read does not show may still be there.
+func (c *call) removalByID(ctx context.Context, id string) (*removal, error) {
+	p := c.poll(id)
+	_, err := p.next(ctx)
+	switch {
+	case errors.Is(err, errUnlabelled) && c.clock.Now().Before(c.noPostBefore()):
+		return nil, nil // the next look-up comes after that
+	case errors.Is(err, errUnlabelled):
+		p.byID = true // its POST was ours, and nobody would ever find it again
+	case errors.Is(err, errUnusable):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &removal{p}, nil
+}
+
+// deleteNamed deletes the server that the request names, and no other.
+func (c *call) deleteNamed(ctx context.Context) error {
+	r, err := c.removalByID(ctx, c.serverID)
+	if err != nil || r == nil {
+		return err
+	}
+	return c.deleteServers(ctx, []*removal{r})
+}
+
+// orphanTimeout bounds the deletion of an orphan: the manager deletes one after the other,
+// and comes back by itself.
+const orphanTimeout = 5 * time.Second
+
+// deleteOrphan asks once for the deletion of a server that the orphan collector names, and
+// waits for nothing. The server's own name must be the Machine's, too: a machine label that
+// was edited by hand must not cost a running server.
+func (c *call) deleteOrphan(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, orphanTimeout)
+	defer cancel()
+	r := &removal{c.poll(c.serverID)}
+	r.absence.onlyGet = true
+	seen, err := r.next(ctx)
+	server := seen.server()
+	if err == nil && server != nil && server.Name != c.machine {
+		err = notOurs(server, StackitMachineLabel, server.Name)
+	}
+	if isNotOurs(err) {
+		c.meters.orphanRefusals.Inc()
+	}
+	if err != nil || server == nil {
+		return err
+	}
+	err = r.sendDelete(ctx)
+	if err == nil && !r.absence.owed && !server.IsDeleting() {
+		c.meters.orphans.Inc()
+	}
+	return err
+}
+
+// deleteServers deletes the machine's servers, and waits until all are proved gone. Each is
+// asked to go before any is waited for, and one that fails keeps no other.
+func (c *call) deleteServers(ctx context.Context, removals []*removal) error {
+	var errs []error
+	var awaited []*removal
+	staying := 0
+	for _, r := range removals {
+		if r.last == nil { // no DELETE before a read shows it
+			awaited = append(awaited, r)
 			continue
 		}
-		removals = append(removals, r)
+		err := r.sendDelete(ctx)
+		if !r.last.IsDeleting() {
+			if staying++; staying > 1 {
+				c.meters.duplicate(err)
+			}
+			if ends := r.afterStep(ctx, err, r.state()); ends != nil {
+				errs = append(errs, ends)
+				continue
+			}
+			r.absence.owed = r.absence.owed || err != nil
+		} // else it may be stuck: asking again does no harm
+		awaited = append(awaited, r)
 	}
-	for _, r := range removals {
+	for _, r := range awaited {
 		errs = append(errs, r.awaitGone(ctx))
 	}
 	return errors.Join(errs...)
 }
 
 // removal is the deletion of one server.
-type removal struct {
-	*poll
-	// notAccepted says that the last DELETE was answered 404.
-	notAccepted bool
-	// before is the server's state before the last DELETE.
-	before string
-	// requests counts the DELETEs that were accepted.
-	requests int
-	// wasDeleting says that the server was seen being deleted.
-	wasDeleting bool
-}
+type removal struct{ *poll }
 
-func (c *call) newRemoval(server *Server) *removal {
-	r := &removal{poll: c.poll(server.ID), before: server.Status, wasDeleting: server.IsDeleting()}
-	r.last, r.due = server, r.since.Add(leastPoll)
-	return r
-}
-
-// sendDelete asks the API for the deletion. A DELETE that is answered 404 was not accepted,
-// and is no proof.
+// sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
+// is answered 404 was not accepted, and is no proof: it is owed from then on.
 func (r *removal) sendDelete(ctx context.Context) error {
 	err := r.client.DeleteServer(ctx, r.id)
-	r.notAccepted = isServerNotFound(err)
-	switch {
-	case r.notAccepted:
+	notFound := isServerNotFound(err)
+	r.absence.deleteSent(err == nil, notFound, r.last.Status, r.clock.Now())
+	if notFound {
 		return nil
-	case err != nil:
-		return err
 	}
-	klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
-	r.requests++
-	r.absence.deleted = r.clock.Now()
-	return nil
+	if err == nil {
+		klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
+	}
+	return err
 }
 
-// awaitGone waits until the server is proved gone, and returns nil only then. A deletion
-// that fails on the way is asked for once more; one that was not accepted, with each read.
-// (When it counts as failed: deletionPatience in servers.go. HTTP retries:
-// pkg/spi/retry.go.)
+// awaitGone waits until the server is proved gone, and returns nil only then. When a DELETE
+// is sent again on the way: nextStep in gone.go. HTTP retries: pkg/spi/retry.go.
 func (r *removal) awaitGone(ctx context.Context) error {
 	for {
 		seen, err := r.next(ctx)
-		switch err := endsWait(ctx, err, r.state()); {
-		case errors.Is(err, errGone):
+		if errors.Is(err, errGone) {
 			return nil
-		case err != nil:
-			return err
-		}
-		server := seen.server()
-		switch {
-		case r.notAccepted:
-			err = endsWait(ctx, r.sendDelete(ctx), r.state())
-		case server == nil || !r.stuck(server):
-			err = nil
-		case seen.listed: // it may be old
-			err, r.doubted, r.due = nil, true, time.Time{}
-		case r.requests > 1:
-			err = newError(codes.Aborted, fmt.Sprintf("two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
-				r.id, server.Status, server.reason()))
-		default:
-			r.before, r.wasDeleting = server.Status, false
-			err = r.sendDelete(ctx)
-			if isRefused(err) {
-				err = interruptedError(err)
-			}
 		}
 		if err != nil {
 			return err
 		}
+		switch r.absence.nextStep(&seen, r.clock.Now()) {
+		case lookCloser:
+			r.absence.onlyGet, r.due = true, time.Time{}
+		case askAgain:
+			if err := r.afterStep(ctx, r.sendDelete(ctx), r.state()); err != nil {
+				return err
+			}
+		case giveUp:
+			return newError(codes.Aborted, fmt.Sprintf("two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
+				r.id, r.last.Status, r.last.reason()))
+		}
 	}
-}
-
-// stuck says whether the deletion has failed: the server is in ERROR, or is not being
-// deleted yet when the patience is over.
-func (r *removal) stuck(server *Server) bool {
-	if server.IsDeleting() {
-		r.wasDeleting = true
-		return false
-	}
-	failed := server.Status == statusError && (r.before != statusError || r.wasDeleting)
-	return failed || r.clock.Since(r.absence.deleted) > deletionPatience
 }

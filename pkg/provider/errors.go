@@ -69,6 +69,21 @@ func notOurs(server *Server, label, want string) error {
 		server.ID, server.Name, label, is, must)}
 }
 
+// errUnlabelled says that a server which the machine's own POST made does not show the labels
+// it was made with.
+var errUnlabelled = errors.New("the server does not show its labels")
+
+func unlabelledError(server *Server) error {
+	return &Error{Code: codes.Unavailable, err: errUnlabelled, Text: fmt.Sprintf(
+		"server %s does not show the labels that it was created with: it is left alone until it does", server.ID)}
+}
+
+// isNotOurs says that a server was refused because it is not the machine's.
+func isNotOurs(err error) bool {
+	var decided *Error
+	return errors.As(err, &decided) && decided.Label != ""
+}
+
 // lateError is the end of a wait: state is the last one seen.
 func lateError(err error, state string) error {
 	if errors.Is(err, context.Canceled) {

@@ -6,8 +6,6 @@ package provider
 import (
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
@@ -29,23 +27,4 @@ type classKey struct {
 type exhausted struct {
 	err   error
 	until time.Time
-}
-
-func (c *call) classKey() classKey {
-	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, c.rawSpec}
-}
-
-// noteExhausted remembers the error if it says that something is exhausted.
-func (c *call) noteExhausted(err error) {
-	if code, _ := classify(err); code == codes.ResourceExhausted {
-		c.exhausted.Set(c.classKey(), exhausted{err, c.clock.Now().Add(exhaustedFor)})
-	}
-}
-
-// checkExhausted returns the error that the class ran out with, if it still holds.
-func (c *call) checkExhausted() error {
-	if found, ok := c.exhausted.Lookup(c.classKey()); ok && c.clock.Now().Before(found.until) {
-		return found.err
-	}
-	return nil
 }

@@ -8,98 +8,237 @@ import (
 	"time"
 )
 
-// read is what a test lets a read show, and when it begins: in seconds from the
-// beginning.
-type read struct {
-	at float64
-	observation
+var begin = time.Unix(1e9, 0)
+
+func at(seconds float64) time.Time {
+	return begin.Add(time.Duration(seconds * float64(time.Second)))
 }
 
-func gone(at float64) read { return read{at, observation{}} }
+// event is what happens to an absence, and when: in seconds from the beginning. It is a
+// read, or a DELETE and its answer.
+type event struct {
+	at   float64
+	read observation
+	sent answerToDelete
+}
 
-func listed(at float64, others bool) read { return read{at, observation{listed: true, others: others}} }
+type answerToDelete string
 
-func shown(at float64, status string, list bool) read {
-	return read{at, observation{servers: []Server{{ID: "s", Status: status}}, listed: list, others: list}}
+const (
+	noDelete answerToDelete = ""
+	yes      answerToDelete = "accepted"
+	notFound answerToDelete = "404"
+	refused  answerToDelete = "refused"
+)
+
+func gone(at float64) event { return event{at: at} }
+
+func listed(at float64, others bool) event {
+	return event{at: at, read: observation{listed: true, others: others}}
+}
+
+func shown(at float64, status string, list bool) event {
+	return event{at: at, read: observation{servers: []Server{{ID: "s", Status: status}}, listed: list, others: list}}
+}
+
+func sent(at float64, answer answerToDelete) event { return event{at: at, sent: answer} }
+
+// happens lets all events happen; it says whether the server is proved gone, and what the
+// deletion needs after the last one.
+func happens(t *testing.T, a *absence, events []event) (isGone bool, next step) {
+	t.Helper()
+	status := statusActive
+	for i, e := range events {
+		if isGone {
+			t.Fatalf("proved before event %d", i+1)
+		}
+		if e.sent != noDelete {
+			a.deleteSent(e.sent == yes, e.sent == notFound, status, at(e.at))
+			continue
+		}
+		e.read.began = at(e.at)
+		if server := e.read.server(); server != nil {
+			status = server.Status
+		}
+		if isGone = a.add(&e.read); !isGone {
+			next = a.nextStep(&e.read, at(e.at))
+		}
+	}
+	return isGone, next
 }
 
 func TestWhatProvesAServerGone(t *testing.T) {
 	const others, empty = true, false
-	deletingInList := shown(2, statusDeleting, true)
+	const seen = statusActive
+	ourDelete, deleting, deletingInList := sent(1, yes), shown(2, statusDeleting, false), shown(2, statusDeleting, true)
 	for name, row := range map[string]struct {
-		certain, deleted float64 // 0 is long ago, and never
-		reads            []read
-		want             bool
+		certain float64 // 0 is long ago
+		events  []event
+		want    bool
 	}{
-		"a GET and a list":                          {0, 0, []read{gone(3), listed(4, others)}, true},
-		"a GET and an empty list":                   {0, 0, []read{gone(3), listed(4, empty)}, true},
-		"a list and a GET":                          {0, 1, []read{listed(3, others), gone(4)}, true},
-		"an empty list and a GET":                   {0, 1, []read{listed(3, empty), gone(4)}, true},
-		"a GET alone":                               {0, 1, []read{gone(3)}, false},
-		"a list alone":                              {0, 1, []read{deletingInList, listed(3, others)}, false},
-		"two reads less than a second apart":        {0, 0, []read{gone(3), listed(3.9, others)}, false},
-		"the second comes a second after the first": {0, 0, []read{gone(3), listed(3.9, others), listed(4, others)}, true},
-		"two GETs where lists count":                {0, 1, []read{gone(3), gone(4), gone(5)}, false},
-		"seen in between":                           {0, 1, []read{gone(3), shown(4, statusActive, false), listed(5, others)}, false},
-		"seen in between by a list":                 {0, 1, []read{gone(3), shown(4, statusActive, true), listed(5, others)}, false},
+		"a GET and a list":                          {0, []event{ourDelete, gone(3), listed(4, others)}, true},
+		"a GET and an empty list":                   {0, []event{ourDelete, gone(3), listed(4, empty)}, true},
+		"a list and a GET":                          {0, []event{ourDelete, listed(3, others), gone(4)}, true},
+		"an empty list and a GET":                   {0, []event{ourDelete, listed(3, empty), gone(4)}, true},
+		"a GET alone":                               {0, []event{ourDelete, gone(3)}, false},
+		"a list alone":                              {0, []event{ourDelete, deletingInList, listed(3, others)}, false},
+		"two reads less than a second apart":        {0, []event{ourDelete, gone(3), listed(3.9, others)}, false},
+		"the second comes a second after the first": {0, []event{ourDelete, gone(3), listed(3.9, others), listed(4, others)}, true},
+		"two GETs where lists count":                {0, []event{ourDelete, gone(3), gone(4), gone(5)}, false},
+		"seen in between":                           {0, []event{ourDelete, gone(3), shown(4, seen, false), listed(5, others)}, false},
+		"seen in between by a list":                 {0, []event{ourDelete, gone(3), shown(4, seen, true), listed(5, others)}, false},
+		"another's deletion":                        {0, []event{deleting, gone(3), listed(4, others)}, true},
 
-		"two lists":                                                {0, 1, []read{listed(3, others), listed(4, others)}, false},
-		"two lists after one showed it DELETING":                   {0, 1, []read{deletingInList, listed(3, others), listed(4, others)}, true},
-		"two lists after a GET showed it DELETING":                 {0, 1, []read{shown(2, statusDeleting, false), listed(3, others), listed(4, others)}, false},
-		"two lists after one showed it DELETING before our DELETE": {0, 2.5, []read{deletingInList, listed(3, others), listed(4, others)}, false},
-		"two lists after one showed it ACTIVE":                     {0, 1, []read{shown(2, statusActive, true), listed(3, others), listed(4, others)}, false},
-		"the first of two lists is empty":                          {0, 1, []read{deletingInList, listed(3, empty), listed(4, others)}, false},
-		"the second of two lists is empty":                         {0, 1, []read{deletingInList, listed(3, others), listed(4, empty)}, false},
+		"nobody expects it":                  {0, []event{gone(3), listed(4, others), gone(6), gone(10)}, false},
+		"nobody expects it, for 15 s":        {0, []event{gone(3), listed(4, others), gone(6), gone(10), gone(18)}, true},
+		"nobody expects it, for 15 s, GETs":  {0, []event{gone(3), gone(6), gone(10), gone(18)}, false},
+		"nobody expects it, for 15 s, lists": {0, []event{listed(3, others), listed(18, others)}, false},
+		"nobody expects it, seen after 12 s": {0, []event{gone(3), listed(4, others), shown(15, seen, false), gone(16), gone(18.1)}, false},
+		"a DELETE that was answered 404":     {0, []event{sent(1, notFound), gone(3), listed(4, others)}, false},
+		"a DELETE that was refused":          {0, []event{sent(1, refused), gone(3), listed(4, others)}, false},
+		"accepted once, then 404":            {0, []event{ourDelete, sent(2, notFound), gone(3), listed(4, others)}, true},
 
-		"two GETs of a young server":                      {30, 0, []read{gone(3), gone(4), gone(29)}, false},
-		"a GET and a list of a young server":              {30, 0, []read{gone(3), listed(4, others)}, false},
-		"two GETs of a young server after our DELETE":     {30, 2, []read{gone(3), gone(4)}, true},
-		"a GET before our DELETE":                         {30, 3.5, []read{gone(3), gone(4)}, false},
-		"lists of a young server after our DELETE":        {30, 1, []read{deletingInList, listed(3, others), listed(4, others)}, false},
-		"two GETs, the second where lists count":          {30, 2, []read{gone(29.5), gone(30.5)}, false},
-		"a GET of a young server, and a list that counts": {30, 2, []read{gone(29.5), listed(30.5, others)}, true},
-		"once lists count":                                {30, 0, []read{gone(3), gone(30), listed(31, others)}, true},
+		"two lists":                                                {0, []event{ourDelete, listed(3, others), listed(4, others)}, false},
+		"two lists after one showed it DELETING":                   {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
+		"two lists after a GET showed it DELETING":                 {0, []event{ourDelete, deleting, listed(3, others), listed(4, others)}, false},
+		"two lists after one showed it DELETING before our DELETE": {0, []event{deletingInList, sent(2.5, yes), listed(3, others), listed(4, others)}, false},
+		"two lists after one showed it ACTIVE":                     {0, []event{ourDelete, shown(2, seen, true), listed(3, others), listed(4, others)}, false},
+		"the first of two lists is empty":                          {0, []event{ourDelete, deletingInList, listed(3, empty), listed(4, others)}, false},
+		"the second of two lists is empty":                         {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, empty)}, false},
+
+		"two GETs of a young server":                      {30, []event{deleting, gone(3), gone(4), gone(29)}, false},
+		"a GET and a list of a young server":              {30, []event{deleting, gone(3), listed(4, others)}, false},
+		"two GETs of a young server after our DELETE":     {30, []event{ourDelete, gone(3), gone(4)}, true},
+		"a GET before our DELETE":                         {30, []event{gone(3), sent(3.5, yes), gone(4)}, false},
+		"lists of a young server after our DELETE":        {30, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
+		"two GETs, the second where lists count":          {30, []event{ourDelete, gone(29.5), gone(30.5)}, false},
+		"a GET of a young server, and a list that counts": {30, []event{ourDelete, gone(29.5), listed(30.5, others)}, true},
+		"once lists count":                                {30, []event{gone(3), gone(30), listed(31, others)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			begin := time.Unix(1e9, 0)
-			at := func(seconds float64) time.Time { return begin.Add(time.Duration(seconds * float64(time.Second))) }
 			a := absence{noPostBefore: at(row.certain)}
-			if row.deleted > 0 {
-				a.deleted = at(row.deleted)
-			}
-			got := false
-			for i, r := range row.reads {
-				if got {
-					t.Fatalf("proved before read %d", i+1)
-				}
-				r.began = at(r.at)
-				got = a.add(r.observation)
-			}
-			if got != row.want {
+			if got, _ := happens(t, &a, row.events); got != row.want {
 				t.Errorf("proved: %t, want %t", got, row.want)
 			}
 		})
 	}
 }
 
-// The next read is one that can make the last sign a proof.
+// The next read is one that can bring the row of signs to its end.
 func TestHowAServerIsReadThatMayBeGone(t *testing.T) {
-	begin := time.Unix(1e9, 0)
-	later := begin.Add(time.Minute)
+	ourDelete, deletingInList := sent(1, yes), shown(2, statusDeleting, true)
 	for name, row := range map[string]struct {
-		absence absence
+		certain float64
+		events  []event
 		want    readKind
+		due     float64 // 0 is on the poll interval
 	}{
-		"no sign":                                {absence{}, byAny},
-		"after a GET":                            {absence{noPostBefore: begin, last: &observation{}}, byList},
-		"after a GET of a young server":          {absence{noPostBefore: later.Add(time.Second), last: &observation{}}, byGet},
-		"after a list":                           {absence{last: &observation{listed: true, others: true}}, byGet},
-		"after a list, once one showed DELETING": {absence{deletingListed: true, last: &observation{listed: true, others: true}}, byAny},
-		"after an empty list":                    {absence{deletingListed: true, last: &observation{listed: true}}, byGet},
+		"no sign":                                {0, nil, byAny, 0},
+		"after a GET":                            {0, []event{ourDelete, gone(3)}, byList, 4},
+		"after a GET of a young server":          {30, []event{ourDelete, gone(3)}, byGet, 4},
+		"after a list":                           {0, []event{ourDelete, listed(3, true)}, byGet, 4},
+		"after a list, once one showed DELETING": {0, []event{ourDelete, deletingInList, listed(3, true)}, byAny, 4},
+		"after an empty list":                    {0, []event{ourDelete, deletingInList, listed(3, false)}, byGet, 4},
+		"nobody expects it":                      {0, []event{gone(3)}, byGet, 4},
+		"nobody expects it, the third read":      {0, []event{gone(3), gone(4)}, byList, 6},
+		"nobody expects it, the fourth read":     {0, []event{gone(3), gone(4), listed(6, true)}, byGet, 10},
+		"nobody expects it, the last read":       {0, []event{gone(3), listed(4, true), gone(6), gone(10)}, byGet, 18},
+		"nobody expects it of a young server":    {30, []event{gone(3), gone(4), gone(6), gone(10), gone(18)}, byList, 30},
+		"a list may be old after a 404":          {0, []event{ourDelete, gone(3), shown(4, statusActive, true)}, byGet, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := row.absence.nextRead(later); got != row.want {
-				t.Errorf("got %d, want %d", got, row.want)
+			a := absence{noPostBefore: at(row.certain)}
+			happens(t, &a, row.events)
+			last := 0.0
+			if len(row.events) > 0 {
+				last = row.events[len(row.events)-1].at
+			}
+			due, inRow := a.nextSign(at(last))
+			if inRow != (row.due != 0) || inRow && !due.Equal(at(row.due)) {
+				t.Errorf("due after %s (%t), want %v s", due.Sub(begin), inRow, row.due)
+			}
+			if got := a.nextRead(later(due, at(last))); got != row.want {
+				t.Errorf("read %d, want %d", got, row.want)
+			}
+		})
+	}
+}
+
+func TestWhatADeletionNeeds(t *testing.T) {
+	const get, list = false, true
+	ourDelete := sent(1, yes)
+	for name, row := range map[string]struct {
+		events []event
+		want   step
+	}{
+		"nobody asked":                           {[]event{shown(1, statusActive, get)}, askAgain},
+		"nobody asked, seen by a list":           {[]event{shown(1, statusActive, list)}, askAgain},
+		"it keeps its state for a while":         {[]event{ourDelete, shown(15, statusActive, get)}, waitOn},
+		"it keeps its state":                     {[]event{ourDelete, shown(17, statusActive, get)}, askAgain},
+		"a list shows the old state":             {[]event{ourDelete, shown(17, statusActive, list)}, lookCloser},
+		"it ends in ERROR":                       {[]event{ourDelete, shown(2, statusError, get)}, askAgain},
+		"it was in ERROR before":                 {[]event{shown(0, statusError, get), ourDelete, shown(2, statusError, get)}, waitOn},
+		"it was DELETING, and is in ERROR again": {[]event{shown(0, statusError, get), ourDelete, shown(2, statusDeleting, get), shown(3, statusError, get)}, askAgain},
+		"it fails twice":                         {[]event{ourDelete, shown(2, statusError, get), sent(3, yes), shown(4, statusDeleting, get), shown(5, statusError, get)}, giveUp},
+		"the second DELETE was refused":          {[]event{ourDelete, shown(2, statusError, get), sent(3, refused), shown(4, statusError, get)}, askAgain},
+		"answered 404":                           {[]event{sent(1, notFound), shown(2, statusActive, get)}, askAgain},
+		"answered 404, not shown":                {[]event{sent(1, notFound), gone(2)}, askAgain},
+		"answered 404, DELETING":                 {[]event{sent(1, notFound), shown(2, statusDeleting, get)}, askAgain},
+		"DELETING":                               {[]event{ourDelete, shown(2, statusDeleting, get), shown(120, statusDeleting, get)}, waitOn},
+		"DELETING for 2 minutes":                 {[]event{ourDelete, shown(2, statusDeleting, get), shown(121, statusDeleting, get)}, askAgain},
+		"DELETING for 2 minutes more":            {[]event{ourDelete, shown(121, statusDeleting, get), sent(121, yes), shown(240, statusDeleting, get)}, waitOn},
+		"not shown":                              {[]event{ourDelete, gone(2)}, waitOn},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, got := happens(t, &absence{}, row.events); got != row.want {
+				t.Errorf("step %d, want %d", got, row.want)
+			}
+		})
+	}
+}
+
+func TestWhenNoneCounts(t *testing.T) {
+	const one, two = true, false
+	narrow := func(at float64, servers int) lookUp {
+		return lookUp{began: begin.Add(time.Duration(at * 1e9)), servers: make([]Server, servers)}
+	}
+	wide := func(at float64, servers int) lookUp {
+		found := narrow(at, servers)
+		found.wide = true
+		return found
+	}
+	for name, row := range map[string]struct {
+		certain float64
+		enough  bool
+		lookUps []lookUp
+		want    bool
+	}{
+		"one is enough":                    {0, one, []lookUp{narrow(1, 0)}, true},
+		"one is enough, but young":         {30, one, []lookUp{narrow(1, 0), narrow(29, 0)}, false},
+		"one is enough, once certain":      {30, one, []lookUp{narrow(1, 0), narrow(30, 0)}, true},
+		"one is not enough":                {0, two, []lookUp{narrow(1, 0)}, false},
+		"the first is of the project":      {0, two, []lookUp{wide(1, 0)}, false},
+		"two":                              {0, two, []lookUp{narrow(1, 0), wide(16, 0)}, true},
+		"two within a moment":              {0, two, []lookUp{narrow(1, 0), wide(15.9, 0)}, false},
+		"two by the selector":              {0, two, []lookUp{narrow(1, 0), narrow(16, 0)}, false},
+		"the first before it is certain":   {30, two, []lookUp{narrow(1, 0), wide(30, 0)}, true},
+		"both before":                      {30, two, []lookUp{narrow(1, 0), wide(29, 0)}, false},
+		"some are shown":                   {0, two, []lookUp{narrow(1, 1)}, true},
+		"some are shown, but young":        {30, two, []lookUp{narrow(1, 1)}, false},
+		"some are shown, and none later":   {30, two, []lookUp{narrow(20, 1), wide(34, 0)}, false},
+		"some are shown, and none at last": {30, two, []lookUp{narrow(10, 1), wide(30, 0)}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var n none
+			got := false
+			for _, found := range row.lookUps {
+				if got {
+					t.Fatal("proved too early")
+				}
+				got = n.add(&found, at(row.certain), row.enough)
+			}
+			if got != row.want {
+				t.Errorf("proved: %t, want %t", got, row.want)
 			}
 		})
 	}

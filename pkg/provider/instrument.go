@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -149,14 +147,6 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	op.measure(code, elapsed)
 	op.log(code, elapsed, calls.Load(), about)
 	return response, err
-}
-
-// recovered, deferred, replaces err by that of a panic, whose stack goes to the log.
-func recovered(err *error) {
-	if cause := recover(); cause != nil {
-		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-		*err = newError(codes.Internal, "the driver failed unexpectedly; its log has the details")
-	}
 }
 
 func (o *operation) measure(code codes.Code, elapsed time.Duration) {

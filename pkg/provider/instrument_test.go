@@ -67,9 +67,6 @@ func TestRequestsAreNotChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.list()
-		if err := r.delete(m); err != nil {
-			t.Fatal(err)
-		}
 		gone := withID(r.deleted(m), created.ProviderID)
 		goneBefore := gone.DeepCopy()
 		if err := r.delete(gone); err != nil {

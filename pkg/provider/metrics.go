@@ -25,12 +25,14 @@ type meters struct {
 	posts      *prometheus.CounterVec
 	duplicates *prometheus.CounterVec
 	orphans    prometheus.Counter
-	reads      *prometheus.CounterVec
-	callers    *prometheus.CounterVec
-	waiting    *prometheus.GaugeVec
-	creation   *prometheus.HistogramVec
-	deletion   *prometheus.HistogramVec
-	servers    *prometheus.Desc
+	// orphanRefusals would otherwise cost silently.
+	orphanRefusals prometheus.Counter
+	reads          *prometheus.CounterVec
+	callers        *prometheus.CounterVec
+	waiting        *prometheus.GaugeVec
+	creation       *prometheus.HistogramVec
+	deletion       *prometheus.HistogramVec
+	servers        *prometheus.Desc
 
 	mu      sync.Mutex
 	classes map[string]*classMeter
@@ -67,7 +69,9 @@ func newMeters(clock clock.PassiveClock) *meters {
 		duplicates: counter("stackit_duplicate_servers_total",
 			"Second servers of a Machine that were found, by what became of the request to delete them: accepted, failed.", "deletion"),
 		orphans: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_servers_deleted_total",
-			Help: "Servers without a Machine that were deleted because the manager found them."}),
+			Help: "Servers without a Machine whose deletion was requested because the manager found them."}),
+		orphanRefusals: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_refusals_total",
+			Help: "Requests of the manager to delete a server without a Machine that were refused because the server is not that machine's."}),
 		reads: counter("stackit_reads_total",
 			"Reads of servers or NICs that succeeded, by kind: single, list.", "resource", "kind"),
 		callers: counter("stackit_read_callers_total",
@@ -128,7 +132,7 @@ func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 }
 
 func (m *meters) parts() []prometheus.Collector {
-	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.reads, m.callers, m.waiting, m.creation, m.deletion}
+	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.reads, m.callers, m.waiting, m.creation, m.deletion}
 }
 
 type classServers struct {

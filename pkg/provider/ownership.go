@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
@@ -35,9 +36,10 @@ type identity struct {
 	class   string
 	// cluster holds the providerSpec's cluster labels: as a rule one, or none.
 	cluster map[string]string
-	// clusterUnknown says that the providerSpec's cluster label cannot be decoded, or is no
-	// valid label (a providerSpec without one is fine): then only the server that the request itself names may be touched, and a
-	// look-up by labels would prove nothing.
+	// clusterUnknown says that the providerSpec's cluster label cannot be decoded, is empty (a
+	// template's missing value) or is no valid label. A providerSpec without one is fine. Only
+	// the server that the request itself names may be touched then, and a look-up by labels
+	// would prove nothing.
 	clusterUnknown bool
 	// unlabelable says that the machine's or class's name cannot be a label: no server
 	// carries it.
@@ -154,6 +156,50 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	default:
 		return notOurs(server, StackitMachineLabel, i.machine)
 	}
+}
+
+// admits says whether a server that a look-up shows may be used. It and enter are the door
+// through which every server enters a call.
+func (c *call) admits(server *Server, byID bool) error { return c.checkOwned(server, byID) }
+
+// enter admits a server that a read by its ID shows. One that the answer to our own POST
+// named is Unread until a read has shown whose it is: if it is somebody else's, the ledger
+// notes it, and the call cannot use it (errUnusable). If it does not show its labels, this
+// call must not use it yet (errUnlabelled).
+func (p *poll) enter(server *Server) error {
+	if p.machine == "" {
+		return nil // the caller names the server, and changes nothing
+	}
+	err := p.admits(server, p.byID)
+	entry := p.ledger.Get(p.key)
+	switch {
+	case entry.ServerID != p.id || !entry.Unread:
+		return err
+	case err == nil:
+		p.ledger.Adopt(p.key, p.uid, p.id)
+		return nil
+	case p.hasOnlyItsName(server):
+		return unlabelledError(server)
+	default:
+		klog.InfoS("The answer to a create request named somebody else's server; it is left alone, looking for the machine's",
+			"machine", p.machine, "server", p.id, "err", err)
+		p.ledger.NotOurs(p.key, p.id)
+		return errUnusable
+	}
+}
+
+// hasOnlyItsName says that a server has the machine's name, no machine label, and nothing
+// that contradicts.
+func (i identity) hasOnlyItsName(server *Server) bool {
+	_, labelled := server.Labels[StackitMachineLabel]
+	_, contradicts := i.contradiction(server)
+	return !labelled && !contradicts && server.Name == i.machine
+}
+
+// maybeFromBeforeLabels says that a server has the machine's name, and no label says whose
+// it is.
+func (i identity) maybeFromBeforeLabels(server *Server) bool {
+	return i.hasOnlyItsName(server) && !slices.ContainsFunc(slices.Collect(maps.Keys(server.Labels)), isClusterLabel)
 }
 
 // clusterUnknownError is the answer to what only a look-up by labels could tell.

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -127,8 +126,8 @@ func TestDeleteMachineWithABrokenClass(t *testing.T) {
 			if left := r.onlyServer(); left.ID != second || left.Status == iaasmock.StatusDeleting {
 				t.Errorf("%s %s is left, want %s untouched", left.Status, left.ID, second)
 			}
-			if _, err := r.driver.ListMachines(t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret}); err == nil {
-				t.Error("ListMachines tells of the cluster's servers, which it cannot know")
+			if listed := r.list(); len(listed) > 0 { // an error would end the manager's orphan run
+				t.Errorf("ListMachines lists %v, which cannot be known", listed)
 			}
 		})
 	}
@@ -208,14 +207,14 @@ func TestGetMachineStatusOfAnothersServerIsNoSuccess(t *testing.T) {
 // No server can carry such a label, but those that were made before it was edited carry
 // the old one.
 func TestAnInvalidClusterLabelHidesNoServer(t *testing.T) {
-	for name, value := range map[string]any{"no label": "not a label!", "too long": strings.Repeat("c", 64), "no text": 5} {
+	for name, value := range map[string]any{"no label": "not a label!", "too long": strings.Repeat("c", 64), "no text": 5, "empty": ""} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			created := r.mustCreate(machine("m1"))
 			r.setSpec(func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: value} })
 			r.restart()
-			if _, err := r.driver.ListMachines(t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret}); err == nil {
-				t.Error("ListMachines tells of the cluster's servers, which it cannot know")
+			if listed := r.list(); len(listed) > 0 { // an error would end the manager's orphan run
+				t.Errorf("ListMachines lists %v, which cannot be known", listed)
 			}
 			if err := r.delete(r.deleted(machine("m1"))); err == nil {
 				t.Error("DeleteMachine by name is a success")

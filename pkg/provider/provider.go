@@ -25,9 +25,6 @@ const (
 	// createTimeout is the deadline of CreateMachine and InitializeMachine.
 	createTimeout = 5 * time.Minute
 	deleteTimeout = 10 * time.Minute
-	// callTimeout bounds the calls that wait for nothing: the retries of a handful
-	// of requests.
-	callTimeout = 2 * time.Minute
 	// clockSkew is by how much the API server's clock, which dates Machines, and this
 	// process's may differ.
 	clockSkew = 10 * time.Second
@@ -153,20 +150,24 @@ func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 	return found
 }
 
-// noPredecessorBefore returns when a predecessor's last POST must show in lists, for a
-// Machine that was created then; the zero time if no predecessor can have worked on it. The
-// orphan collector's Machines have no creation time: they name their server.
-func (p *Provider) noPredecessorBefore(created time.Time) time.Time {
+// predecessors returns when a predecessor's last POST must show in lists, for a Machine that
+// was created then; the zero time if no predecessor can have worked on it. Of a Machine that
+// is young, too, the ledger has all that this process did. The orphan collector's Machines
+// have no creation time: they name their server.
+func (p *Provider) predecessors(created time.Time) (noneBefore time.Time, young bool) {
 	since := p.firstCall
 	if p.actingSince != nil {
 		if known := p.actingSince(); !known.IsZero() {
 			since = known
 		}
 	}
-	if created.IsZero() || !created.Before(since.Add(clockSkew)) {
-		return time.Time{}
+	if created.IsZero() {
+		return time.Time{}, false
 	}
-	return since.Add(*p.settle)
+	if created.Before(since.Add(clockSkew)) {
+		return since.Add(*p.settle), false
+	}
+	return time.Time{}, p.clock.Since(created) < ledger.Lifetime-clockSkew
 }
 
 // noteWarning notes a warning, and says whether it was not given before, as far as is

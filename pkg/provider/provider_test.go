@@ -29,7 +29,7 @@ func TestWaitUntil(t *testing.T) {
 		if r.onlyServer().Status != iaasmock.StatusActive {
 			t.Error("not running yet")
 		}
-		if err := r.delete(machine("m1")); err != nil {
+		if err := r.delete(r.deleted(machine("m1"))); err != nil {
 			t.Fatal(err)
 		}
 		if err := wait(p.WaitUntilServerDeleted, id); err != nil {
@@ -42,14 +42,17 @@ func TestWaitUntil(t *testing.T) {
 func TestTwoClassesWithDifferentSecretsDoNotMix(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		first := r.mustCreate(machine("m1"))
+		m := machine("m1")
+		m.UID = "first"
+		first := r.mustCreate(m)
+		m.UID = "second" // of another control cluster
 		r.class.Name = "class-b"
 		r.setSpec(func(spec map[string]any) {
 			spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
 		})
 		r.secret.Data["projectId"] = []byte(iaasmock.SecondProjectID)
 		r.secret.Data["serviceAccountKey"] = keys().secondProject
-		second := r.mustCreate(machine("m1"))
+		second := r.mustCreate(m)
 		if len(r.cloud.Servers()) != 2 {
 			t.Fatalf("servers: %+v", r.cloud.Servers())
 		}

@@ -5,6 +5,9 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"slices"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -18,6 +21,31 @@ type (
 	serverReader = coalesce.Group[serverList, observation]
 	nicReader    = coalesce.Group[map[string][]NIC, []NIC]
 )
+
+// callTimeout bounds the calls that wait for nothing, and a shared list: the retries of a
+// handful of requests.
+const callTimeout = 2 * time.Minute
+
+// readerLifetime is how long a scope's reader is kept without a read.
+const readerLifetime = 10 * time.Minute
+
+// readPolicy is how the callers of a scope share reads.
+var readPolicy = coalesce.Policy{
+	Singles:    4,
+	Window:     250 * time.Millisecond,
+	Patience:   5 * time.Second,
+	Backoff:    time.Second,
+	MaxBackoff: 30 * time.Second,
+	Timeout:    callTimeout,
+	Shared:     isEverybodys,
+}
+
+// isEverybodys says that an API call failed for a reason that holds for all others of the
+// session: refused credentials, or too many calls.
+func isEverybodys(err error) bool {
+	var api *APIError
+	return isRefused(err) || errors.As(err, &api) && api.StatusCode == http.StatusTooManyRequests
+}
 
 // readers read servers and NICs for all calls of a session and region: callers who want
 // to know of the same scope share reads (package coalesce).
@@ -82,15 +110,8 @@ func (r *readers) policyFor(resource string) coalesce.Policy {
 	return policy
 }
 
-// safely guards a read, which runs in a goroutine of its own, against panics.
-func safely[V any](read func(context.Context) (V, error)) func(context.Context) (V, error) {
-	return func(ctx context.Context) (value V, err error) {
-		defer recovered(&err)
-		return read(ctx)
-	}
-}
-
-// serverList is a list of servers, made ready for many requests.
+// serverList is a list of servers, made ready for many requests, without those in DELETED,
+// which do not exist.
 type serverList struct {
 	all       []Server
 	byID      map[string]int
@@ -98,6 +119,7 @@ type serverList struct {
 }
 
 func newServerList(servers []Server) serverList {
+	servers = slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Status == statusDeleted })
 	list := serverList{all: servers, byID: make(map[string]int, len(servers)), byMachine: make(map[string][]Server, len(servers))}
 	for i := range servers {
 		list.byID[servers[i].ID] = i
@@ -123,30 +145,10 @@ func (l serverList) matching(selector map[string]string) []Server {
 	return found
 }
 
-// observation is what one read of servers shows.
-type observation struct {
-	// servers that were asked for.
-	servers []Server
-	// others says that a list shows other servers.
-	others bool
-	// listed says that it was a list.
-	listed bool
-	// began is when the read began.
-	began time.Time
-}
-
-// server is the one that was asked for by its ID; nil if it is not shown.
-func (s *observation) server() *Server {
-	if len(s.servers) == 0 {
-		return nil
-	}
-	return &s.servers[0]
-}
-
-// of returns the list's observation of a server. A server in DELETED does not exist.
+// of returns the list's observation of a server.
 func (l serverList) of(serverID string) observation {
 	seen := observation{others: len(l.all) > 0, listed: true}
-	if at, shown := l.byID[serverID]; shown && l.all[at].Status != statusDeleted {
+	if at, shown := l.byID[serverID]; shown {
 		seen.servers = []Server{l.all[at]}
 	}
 	return seen

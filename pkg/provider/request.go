@@ -28,8 +28,11 @@ import (
 type call struct {
 	identity
 	clock clock.Clock
+	wait
 	// serverID is the server that the request's ProviderID names; "" if it names none.
-	serverID  string
+	serverID string
+	// uid is the Machine's.
+	uid       string
 	projectID string
 	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
 	// invalid or empty in part.
@@ -43,6 +46,9 @@ type call struct {
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger.Ledger
 	key    ledger.Key
+	// young says that the ledger has all that can have been done for the machine: it is
+	// younger than this process's leadership, and than the time for which entries are kept.
+	young bool
 	// noPredecessorBefore is when a look-up must begin so that it sees every POST of a
 	// predecessor; the zero time if none has worked on the machine.
 	noPredecessorBefore time.Time
@@ -98,7 +104,8 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	c.key.Machine = in.identity.machine
 	p.meters.nameClass(c.class)
 	if machine != nil {
-		c.noPredecessorBefore = p.noPredecessorBefore(machine.CreationTimestamp.Time)
+		c.uid = string(machine.UID)
+		c.noPredecessorBefore, c.young = p.predecessors(machine.CreationTimestamp.Time)
 	}
 	return c, nil
 }
@@ -137,6 +144,26 @@ func (c *call) noPostBefore() time.Time {
 	return c.noPredecessorBefore
 }
 
+// nobodyElse says that nobody can have made a server for the machine that this process does
+// not know of: the machine is young, and no POST is open.
+func (c *call) nobodyElse() bool {
+	entry := c.ledger.Get(c.key)
+	return c.young && !entry.HasOpenPost()
+}
+
+// checkElsewhere returns an error if this process knows of a server, or of an open POST, for
+// the machine in another project or region: its Secret was edited, and with a POST here, or
+// the end of the deletion, nobody would ever look there again.
+func (c *call) checkElsewhere() error {
+	other, found := c.ledger.Elsewhere(c.key, c.uid)
+	if !found {
+		return nil
+	}
+	return newError(codes.FailedPrecondition, fmt.Sprintf(
+		"machine %s has or may have a server in project %s, region %s, where it was created, but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
+		c.machine, other.ProjectID, other.Region, c.key.ProjectID, c.key.Region))
+}
+
 // inputs are a request's, decoded, with all that is wrong with them.
 type inputs struct {
 	identity identity
@@ -160,7 +187,9 @@ func decodeInputs(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secre
 	}
 	labels := in.decodeSpec(class.ProviderSpec.Raw, refuseUnknown)
 	in.identify(machine, class.Name)
-	in.identity.clusterUnknown = !labels || len(validation.ValidateLabels(in.identity.cluster, nil)) > 0
+	empty := validation.ValidateClusterLabels(in.identity.cluster, apis.SpecPath.Child("labels"))
+	in.others = append(in.others, empty...)
+	in.identity.clusterUnknown = !labels || len(empty) > 0 || len(validation.ValidateLabels(in.identity.cluster, nil)) > 0
 	return in
 }
 

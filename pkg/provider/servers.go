@@ -7,16 +7,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
-
-	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
-// The numbers of polling. How many reads may begin in a second: readsPerSecond in
-// pkg/spi/spi.go. Retries of a read: pkg/spi/retry.go.
+// The numbers of polling; those of an absence: gone.go. How many reads may begin in a
+// second: readsPerSecond in pkg/spi/spi.go. Retries of a read: pkg/spi/retry.go.
 const (
 	// firstPoll is the time from a POST to the first read of its server: hardly any runs
 	// before, and most for which there is no host have failed by then.
@@ -26,43 +23,33 @@ const (
 	pollShare = 10
 	leastPoll = time.Second
 	mostPoll  = 10 * time.Second
-	// signsApart is the least time between the two reads that prove a server gone.
-	signsApart = time.Second
-	// deletionPatience is how long a server may keep the state it had before its DELETE was
-	// accepted, until the deletion counts as failed.
-	deletionPatience = 15 * time.Second
-	// readerLifetime is how long a scope's reader is kept without a read.
-	readerLifetime = 10 * time.Minute
 )
-
-// readPolicy is how the callers of a scope share reads.
-var readPolicy = coalesce.Policy{
-	Singles:    4,
-	Window:     250 * time.Millisecond,
-	Patience:   5 * time.Second,
-	Backoff:    time.Second,
-	MaxBackoff: 30 * time.Second,
-	Timeout:    callTimeout,
-	Shared:     isEverybodys,
-}
-
-// isEverybodys says that an API call failed for a reason that holds for all others of the
-// session: refused credentials, or too many calls.
-func isEverybodys(err error) bool {
-	var api *APIError
-	return isRefused(err) || errors.As(err, &api) && api.StatusCode == http.StatusTooManyRequests
-}
 
 var (
 	// errGone says that a server is proved gone, and nothing else.
 	errGone = errors.New("the server is gone")
-	// errNoServer says that there is no server that this call can use.
-	errNoServer = errors.New("there is no server that can be used")
+	// errUnusable says that a server is there, or was, that this call cannot use: it is in
+	// ERROR or being deleted, or our POST's answer named it and it is somebody else's.
+	errUnusable = errors.New("the server cannot be used")
+	// errNoneKnown says that this process knows no server of the machine that is ready; it
+	// has not looked.
+	errNoneKnown = errors.New("no server that is ready is known")
+	// errNone says that look-ups have proved that there is no server that this call can use.
+	errNone = errors.New("there is no server that can be used")
 )
+
+// lookUp is what a look-up of the machine's servers shows.
+type lookUp struct {
+	servers []Server
+	// wide says that the whole project was looked at.
+	wide bool
+	// began is when it began.
+	began time.Time
+}
 
 // find reads the servers that match the selector, which lies in the call's scope. It
 // includes servers that are being deleted, and checks the API's selection again.
-func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (observation, error) {
+func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (lookUp, error) {
 	result := c.readers.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, observation]{
 		NotBefore: notBefore,
 		Single: safely(func(ctx context.Context) (observation, error) {
@@ -73,71 +60,110 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 			return observation{servers: list.matching(selector)}, true
 		},
 	})
-	result.Value.began = result.Began
-	return result.Value, result.Err
+	return lookUp{servers: result.Value.servers, began: result.Began}, result.Err
+}
+
+// findInProject looks for the machine's servers among all of the project. A server of the
+// machine's name without a machine label and a cluster label is an error: it may be the
+// machine's own, from before it was labelled.
+func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, error) {
+	pick := func(list serverList) observation {
+		seen := observation{servers: list.matching(c.machineSelector())}
+		for _, server := range list.all {
+			if server.Name == c.machine && !server.IsDeleting() && c.maybeFromBeforeLabels(&server) {
+				seen.servers = append(seen.servers, server)
+			}
+		}
+		return seen
+	}
+	result := c.readers.serversOf(nil).Read(ctx, coalesce.Request[serverList, observation]{
+		NotBefore: notBefore,
+		Single: safely(func(ctx context.Context) (observation, error) {
+			servers, err := c.client.ListServers(ctx, nil)
+			return pick(newServerList(servers)), err
+		}),
+		Pick: func(list serverList, _ time.Time) (observation, bool) { return pick(list), true },
+	})
+	own := c.ledger.Get(c.key).ServerID
+	for _, server := range result.Value.servers {
+		if c.maybeFromBeforeLabels(&server) && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
+			return lookUp{}, notOurs(&server, StackitMachineLabel, c.machine)
+		}
+	}
+	return lookUp{servers: result.Value.servers, began: result.Began, wide: true}, result.Err
 }
 
 // findNamed finds the machine's servers by its label, without those that are proved gone.
 // If the cluster is unknown it returns an error: "none" would be a guess.
-func (c *call) findNamed(ctx context.Context, notBefore time.Time) (observation, error) {
+func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (lookUp, error) {
 	if c.unlabelable {
-		return observation{began: c.clock.Now()}, nil
+		return lookUp{began: c.clock.Now()}, nil
 	}
 	if c.clusterUnknown {
-		return observation{}, c.clusterUnknownError()
+		return lookUp{}, c.clusterUnknownError()
 	}
-	found, err := c.find(ctx, c.machineSelector(), notBefore)
-	if err != nil {
-		return observation{}, err
+	var found lookUp
+	var err error
+	if wide {
+		found, err = c.findInProject(ctx, notBefore)
+	} else {
+		found, err = c.find(ctx, c.machineSelector(), notBefore)
 	}
-	entry := c.ledger.Get(c.key)
-	named := observation{began: found.began}
+	named := lookUp{began: found.began, wide: found.wide}
 	for _, server := range found.servers {
-		if c.checkOwned(&server, false) == nil && !entry.Gone(server.ID) {
+		if c.admits(&server, false) == nil && !c.ledger.Gone(c.key, server.ID) {
 			named.servers = append(named.servers, server)
 		}
 	}
-	return named, nil
+	return named, err
 }
 
-// search is a series of look-ups for the machine's servers, on the poll interval, until no
-// POST can have a result that it did not see.
+// search is a series of look-ups for the machine's servers, until they prove that there are
+// no others.
 type search struct {
 	*call
-	lookUp     func(ctx context.Context, notBefore time.Time) (observation, error)
-	start, due time.Time
-	// waiting says that the wait has begun: a look-up that fails does not end it.
-	waiting bool
+	none none
+	// start is when it began, looked says that there was a look-up.
+	start  time.Time
+	looked bool
 }
 
-func (c *call) search(lookUp func(context.Context, time.Time) (observation, error), waiting bool) *search {
-	return &search{call: c, lookUp: lookUp, start: c.clock.Now(), waiting: waiting}
-}
+func (c *call) search() *search { return &search{call: c, start: c.clock.Now()} }
 
 // next returns what the next look-up shows.
-func (s *search) next(ctx context.Context) (observation, error) {
+func (s *search) next(ctx context.Context) (lookUp, error) {
 	for {
-		found, err := s.lookUp(ctx, s.due)
-		now := s.clock.Now()
-		s.due = now.Add(pollInterval(now.Sub(s.start)))
-		if settled := s.noPostBefore(); settled.After(now) && settled.Before(s.due) {
-			s.due = settled
-		}
-		var decided *Error
-		if err == nil || !s.waiting || errors.As(err, &decided) {
-			s.waiting = true
-			return found, err
-		}
+		due, wide := s.schedule()
+		found, err := s.findNamed(ctx, due, wide)
+		s.looked = true
 		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", s.machine)
-		if err := endsWait(ctx, err, state); err != nil {
-			return observation{}, err
+		if ends := s.afterRead(ctx, err, state); ends != nil || err == nil {
+			return found, ends
 		}
 	}
 }
 
-// conclusive says that a look-up could see the result of every POST that is open now.
-func (s *search) conclusive(found observation) bool {
-	return s.unlabelable || !found.began.Before(s.noPostBefore())
+// schedule returns when the next look-up is due, and whether it looks at the whole project.
+func (s *search) schedule() (due time.Time, wide bool) {
+	if !s.looked {
+		return time.Time{}, false
+	}
+	s.begin()
+	now := s.clock.Now()
+	return s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
+}
+
+// conclusive says that look-ups have proved that there are no servers beside those that the
+// last one showed. In a deletion these are gone.
+func (s *search) conclusive(found lookUp) bool {
+	if s.unlabelable {
+		return true // no server can carry its name
+	}
+	if !s.none.add(&found, s.noPostBefore(), s.nobodyElse()) {
+		return false
+	}
+	s.ledger.ProvedNone(s.key, found.began)
+	return true
 }
 
 // withoutDeleting separates servers that stay from servers that are being deleted.
@@ -156,15 +182,14 @@ func withoutDeleting(servers []Server) (staying, deleting []Server) {
 type poll struct {
 	*call
 	id string
+	// byID says that the server counts as the machine's by its name, too.
+	byID bool
 	// since is the POST, or the start of the wait: the poll interval follows from it.
 	since time.Time
 	// due is when the next read is.
 	due time.Time
 	// absence are the signs that the server is gone.
 	absence absence
-	// doubted says that lists which show the server may be old, so that only a GET counts:
-	// the last GET was answered 404, or a deletion seems to have failed.
-	doubted bool
 	// last is the server as it was seen last; nil before.
 	last *Server
 	// missing is what an ACTIVE server lacks, for the text of a late end.
@@ -172,40 +197,57 @@ type poll struct {
 }
 
 func (c *call) poll(serverID string) *poll {
-	return &poll{call: c, id: serverID, since: c.clock.Now(), absence: absence{noPostBefore: c.noPostBefore()}}
+	return &poll{
+		call: c, id: serverID, byID: serverID == c.serverID, since: c.clock.Now(),
+		// A list may show a server that was proved gone.
+		absence: absence{noPostBefore: c.noPostBefore(), onlyGet: c.ledger.Gone(c.key, serverID)},
+	}
 }
 
-// next makes the next read, and returns errGone with the one that proves the server
-// gone: it is noted in the ledger then.
+// pollOf polls a server that a look-up has shown.
+func (c *call) pollOf(server *Server) *poll {
+	p := c.poll(server.ID)
+	p.last, p.due = server, p.since.Add(leastPoll)
+	p.absence.shown(server, &observation{listed: true})
+	return p
+}
+
+// next makes the next read. It returns errGone with the one that proves the server gone,
+// and the error of the door for one that the call must not use. A read that fails in a wait
+// shows nothing.
 func (p *poll) next(ctx context.Context) (observation, error) {
-	kind := p.absence.nextRead(p.clock.Now())
-	if p.doubted && kind == byAny {
-		kind = byGet
+	now := p.clock.Now()
+	if p.due.After(now) {
+		p.begin()
 	}
+	kind := p.absence.nextRead(later(p.due, now))
 	result := p.reader(kind).Read(ctx, p.request(kind))
+	p.due = result.Began.Add(pollInterval(p.clock.Since(p.since)))
+	if err := p.afterRead(ctx, result.Err, p.state()); err != nil || result.Err != nil {
+		return observation{}, err
+	}
 	seen := result.Value
 	seen.began = result.Began
-	p.due = seen.began.Add(pollInterval(p.clock.Since(p.since)))
-	if result.Err != nil {
-		return observation{}, result.Err
-	}
-	if p.absence.add(seen) {
+	if p.absence.add(&seen) {
 		p.ledger.ServerGone(p.key, p.id)
 		p.meters.gone(p.class, p.id)
 		return observation{}, errGone
 	}
-	if !seen.listed {
-		p.doubted = seen.server() == nil
-	} else if p.doubted {
+	if due, ok := p.absence.nextSign(seen.began); ok {
+		p.due = due
+	}
+	if p.absence.onlyGet && seen.listed {
 		seen.servers = nil
 	}
-	if server := seen.server(); server != nil {
-		p.last = server
+	server := seen.server()
+	if server == nil {
+		return seen, nil
 	}
-	if p.absence.last != nil {
-		p.due = p.absence.last.began.Add(signsApart)
+	if !seen.listed {
+		p.ledger.ServerShown(p.key, p.id)
 	}
-	return seen, nil
+	p.last = server
+	return seen, p.enter(server)
 }
 
 func pollInterval(age time.Duration) time.Duration {
@@ -236,10 +278,10 @@ func (p *poll) request(kind readKind) coalesce.Request[serverList, observation] 
 		request.Pick = func(list serverList, _ time.Time) (observation, bool) { return list.of(p.id), true }
 	default:
 		// Of a server that is to go, a list that does not show it is an answer.
-		absenceTells := !p.absence.deleted.IsZero() && p.inScope()
+		absenceTells := !p.absence.accepted.IsZero() && p.inScope()
 		request.Pick = func(list serverList, began time.Time) (observation, bool) {
 			seen := list.of(p.id)
-			return seen, seen.server() != nil || absenceTells && !began.Before(p.absence.noPostBefore)
+			return seen, seen.server() != nil || absenceTells && p.absence.countsList(began)
 		}
 	}
 	return request
@@ -266,23 +308,6 @@ func (p *poll) list(ctx context.Context) (observation, error) {
 	return newServerList(servers).of(p.id), err
 }
 
-// endsWait returns the error that a failed read ends a wait with: errGone, refused
-// credentials, or the deadline of ctx, with the last state. It is nil for any other: a
-// failed read is not a failed machine, the wait goes on.
-func endsWait(ctx context.Context, err error, state string) error {
-	switch {
-	case err == nil, errors.Is(err, errGone):
-		return err
-	case isRefused(err):
-		return interruptedError(err)
-	case ctx.Err() != nil:
-		return lateError(ctx.Err(), state)
-	default:
-		klog.V(2).InfoS("An API call failed, will be tried again", "state", state, "err", err)
-		return nil
-	}
-}
-
 func (p *poll) state() string {
 	switch {
 	case p.last == nil:
@@ -294,26 +319,21 @@ func (p *poll) state() string {
 	}
 }
 
-// present reads the server until a read shows it (the poll's last), or proves it gone
-// (errGone). The error of the first read is the call's.
-func (c *call) present(ctx context.Context, serverID string) (*poll, error) {
-	p := c.poll(serverID)
-	seen, err := p.next(ctx)
-	if err == nil && seen.server() == nil {
-		_, err = p.until(ctx, func(*Server) bool { return true })
-	}
-	return p, err
-}
-
 // until reads the server until done says so, or it is proved gone (errGone).
 func (p *poll) until(ctx context.Context, done func(*Server) bool) (*Server, error) {
 	for {
 		seen, err := p.next(ctx)
-		if err := endsWait(ctx, err, p.state()); err != nil {
+		if err != nil {
 			return nil, err
 		}
 		if server := seen.server(); server != nil && done(server) {
 			return server, nil
 		}
 	}
+}
+
+// present reads the server until a read shows it (the poll's last), or proves it gone.
+func (p *poll) present(ctx context.Context) error {
+	_, err := p.until(ctx, func(*Server) bool { return true })
+	return err
 }

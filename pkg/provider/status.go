@@ -14,46 +14,46 @@ import (
 )
 
 // readyByLedger returns the machine's server if this process knows one, it is ACTIVE and
-// nothing is left to do for it; else errNoServer. It makes no look-up by name:
+// nothing is left to do for it; else errNoneKnown. It makes no look-up by name:
 // CreateMachine does, and finishes what is unfinished.
-func (c *call) readyByLedger(ctx context.Context) (*Server, error) {
-	id := c.ledger.Get(c.key).ServerID
+func (c *call) readyByLedger(ctx context.Context) (id string, err error) {
+	id = c.ledger.Get(c.key).ServerID
 	if id == "" || !c.knownConnection(id).complete() {
-		return nil, errNoServer
+		return "", errNoneKnown
 	}
 	seen, err := c.poll(id).next(ctx)
-	if err != nil {
-		return nil, err
+	if err != nil && !isNotOurs(err) {
+		return "", err
 	}
-	server := seen.server()
-	if server == nil || server.Status != statusActive || c.checkOwned(server, false) != nil {
-		return nil, errNoServer
+	if server := seen.server(); err != nil || server == nil || server.Status != statusActive {
+		return "", errNoneKnown
 	}
-	return server, nil
+	return id, nil
 }
 
-// namedByRequest reads the server that the request's ProviderID names; errNoServer if it
-// is gone or being deleted. It does not wait until that is certain: Unavailable brings the
-// manager back. NotFound would be believed: the manager takes a Machine with a ProviderID
-// whose status is NotFound for created, and never initializes its server.
-func (c *call) namedByRequest(ctx context.Context) (*Server, error) {
+// namedByRequest reads the server that the request's ProviderID names; errGone says that it
+// is gone, errUnusable that it is being deleted. Before that is certain, Unavailable brings
+// the manager back. NotFound would be believed: the manager takes a Machine with a ProviderID
+// whose status is NotFound for created, and never initializes its server. For one that is
+// deleted a single 404 will do: DeleteMachine decides.
+func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 	p := c.poll(c.serverID)
 	for {
 		seen, err := p.next(ctx)
 		server := seen.server()
 		switch {
-		case errors.Is(err, errGone):
-			return nil, errNoServer
 		case err != nil:
-			return nil, err
+			return err
+		case server == nil && isDeleted:
+			return errGone
 		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
-			return nil, newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but it is too young to be sure that it is gone", c.serverID))
+			return newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but it is too young to be sure that it is gone", c.serverID))
 		case server == nil:
-			continue // the next read proves it
+			continue // the next reads prove it
 		case server.IsDeleting():
-			return nil, errNoServer
+			return errUnusable
 		default:
-			return server, nil
+			return nil
 		}
 	}
 }
@@ -70,40 +70,34 @@ func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.N
 		return "", nil, err
 	}
 	addresses, err = server.awaitReady(ctx)
-	if errors.Is(err, errNoServer) && server.last.Status == statusError {
+	if errors.Is(err, errUnusable) && server.last.Status == statusError {
 		err = faultyError(server.last)
 	}
 	return server.id, addresses, err
 }
 
 // serverToInitialize finds the server by its ProviderID, the ledger or its name, and
-// adopts it; errNoServer if there is none.
+// adopts it; errNoneKnown if there is none.
 func (c *call) serverToInitialize(ctx context.Context) (*poll, error) {
 	id := c.serverID
 	if id == "" {
 		id = c.ledger.Get(c.key).ServerID
 	}
 	if id == "" {
-		named, err := c.findNamed(ctx, time.Time{})
+		named, err := c.findNamed(ctx, time.Time{}, false)
 		if err != nil {
 			return nil, err
 		}
 		staying, _ := withoutDeleting(named.servers)
 		if len(staying) != 1 {
-			return nil, errNoServer
+			return nil, errNoneKnown
 		}
 		id = staying[0].ID
 	}
-	p, err := c.present(ctx, id)
-	if errors.Is(err, errGone) {
-		return nil, errNoServer
-	}
-	if err == nil {
-		err = c.checkOwned(p.last, id == c.serverID)
-	}
-	if err != nil {
+	p := c.poll(id)
+	if err := p.present(ctx); err != nil {
 		return nil, err
 	}
-	c.ledger.Adopt(c.key, id)
+	c.ledger.Adopt(c.key, c.uid, id)
 	return p, nil
 }

@@ -44,6 +44,19 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 	return errs
 }
 
+// ValidateClusterLabels checks the labels by which a cluster's servers are told from others.
+// An empty value is a template's missing one: it would make the servers of all clusters that
+// have it one cluster's.
+func ValidateClusterLabels(labels map[string]string, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		if labels[key] == "" {
+			errs = append(errs, field.Required(path.Key(key), "names the cluster whose servers these are: must not be empty"))
+		}
+	}
+	return errs
+}
+
 // ValidateMachineName checks a Machine's name: it becomes the server's name and
 // the value of a label. A longer one would fail for ever at the API.
 func ValidateMachineName(name string, path *field.Path) field.ErrorList {

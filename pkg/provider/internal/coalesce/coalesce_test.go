@@ -114,6 +114,9 @@ func (s *shelf) request(id int, notBefore time.Time) coalesce.Request[[]int, int
 	}
 }
 
+// longest is for how long a reader waits: none of these tests takes half of it.
+const longest = time.Hour
+
 // read lets as many readers as there are IDs read at once, each of them due after the
 // delay, and returns when they got their results.
 func (s *shelf) read(t *testing.T, delay time.Duration, ids ...int) map[int]time.Duration {
@@ -124,8 +127,10 @@ func (s *shelf) read(t *testing.T, delay time.Duration, ids ...int) map[int]time
 	due := time.Now().Add(delay)
 	for _, id := range ids {
 		all.Go(func() {
+			ctx, cancel := context.WithTimeout(t.Context(), longest)
+			defer cancel()
 			asked := time.Now()
-			result := s.Read(t.Context(), s.request(id, due))
+			result := s.Read(ctx, s.request(id, due))
 			if result.Err != nil || result.Value != id {
 				t.Errorf("reader %d is told %+v", id, result)
 			}
@@ -259,9 +264,11 @@ func TestAfterAFailedListItsReadersReadOneByOne(t *testing.T) {
 		slowest := time.Duration(0)
 		for id := range 100 {
 			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), longest)
+				defer cancel()
 				for time.Now().Before(stop) {
 					asked := time.Now()
-					if result := s.Read(t.Context(), s.request(id, asked.Add(time.Second))); result.Err != nil {
+					if result := s.Read(ctx, s.request(id, asked.Add(time.Second))); result.Err != nil {
 						t.Errorf("reader %d: %v", id, result.Err)
 					}
 					mu.Lock()

@@ -23,7 +23,7 @@ func newLedger() *ledger.Ledger { return ledger.New(clock.RealClock{}, settle) }
 // post lets a POST begin, and end ten seconds later.
 func post(t *testing.T, l *ledger.Ledger, end func(ledger.Key)) {
 	t.Helper()
-	if !l.Claim(key, l.Get(key)) {
+	if !l.Claim(key, "", l.Get(key)) {
 		t.Fatal("the POST cannot be claimed")
 	}
 	<-time.After(10 * time.Second)
@@ -42,7 +42,7 @@ func TestNoPostBefore(t *testing.T) {
 	}{
 		"nothing happened": {func(*testing.T, *ledger.Ledger) {}, 0},
 		"a POST is under way": {func(t *testing.T, l *ledger.Ledger) {
-			if !l.Claim(key, l.Get(key)) {
+			if !l.Claim(key, "", l.Get(key)) {
 				t.Fatal("the POST cannot be claimed")
 			}
 			<-time.After(time.Minute)
@@ -62,11 +62,11 @@ func TestNoPostBefore(t *testing.T) {
 		}, 0},
 		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
-			l.Adopt(key, "s0")
+			l.Adopt(key, "", "s0")
 		}, 10*time.Second + settle},
 		"the server that was found is gone, but not what the POST made": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
-			l.Adopt(key, "s0")
+			l.Adopt(key, "", "s0")
 			l.ServerGone(key, "s0")
 		}, 10*time.Second + settle},
 		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger) {
@@ -82,6 +82,19 @@ func TestNoPostBefore(t *testing.T) {
 			post(t, l, l.OutcomeUnknown)
 			post(t, l, l.Refused)
 		}, 10*time.Second + settle},
+		"its answer named somebody else's server": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, accepted(l, "s1"))
+			l.NotOurs(key, "s1")
+			l.ServerGone(key, "s1")
+		}, 10*time.Second + settle},
+		"look-ups proved too early that there is none": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
+			l.ProvedNone(key, time.Now().Add(settle-time.Second))
+		}, 10*time.Second + settle},
+		"look-ups proved that there is none": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, l.OutcomeUnknown)
+			l.ProvedNone(key, time.Now().Add(settle))
+		}, 0},
 		"the machine was deleted": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
 			l.Forget(key)
@@ -116,18 +129,18 @@ func TestClaim(t *testing.T) {
 	}{
 		"nothing since":                {func(*ledger.Ledger) {}, true},
 		"NICs were read since":         {func(l *ledger.Ledger) { l.SawAddresses(key, "s1", []string{"10.0.0.1"}) }, true},
-		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }, false},
-		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Refused(key) }, false},
-		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.OutcomeUnknown(key) }, false},
-		"a server was adopted":         {func(l *ledger.Ledger) { l.Adopt(key, "s2") }, false},
+		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)) }, false},
+		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)); l.Refused(key) }, false},
+		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)); l.OutcomeUnknown(key) }, false},
+		"a server was adopted":         {func(l *ledger.Ledger) { l.Adopt(key, "", "s2") }, false},
 		"the machine's server is gone": {func(l *ledger.Ledger) { l.ServerGone(key, "s1") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
-			l.Adopt(key, "s1")
+			l.Adopt(key, "", "s1")
 			seen := l.Get(key)
 			row.happens(l)
-			if got := l.Claim(key, seen); got != row.want {
+			if got := l.Claim(key, "", seen); got != row.want {
 				t.Errorf("claimed: %t, want %t", got, row.want)
 			}
 		})
@@ -136,8 +149,8 @@ func TestClaim(t *testing.T) {
 
 func TestAPOSTUnderWayCannotBeClaimed(t *testing.T) {
 	l := newLedger()
-	l.Claim(key, l.Get(key))
-	if l.Claim(key, l.Get(key)) {
+	l.Claim(key, "", l.Get(key))
+	if l.Claim(key, "", l.Get(key)) {
 		t.Error("a second POST is claimed while the first is under way")
 	}
 }
@@ -145,16 +158,16 @@ func TestAPOSTUnderWayCannotBeClaimed(t *testing.T) {
 func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 	for name, happens := range map[string]func(*ledger.Ledger){
 		"it is gone":            func(l *ledger.Ledger) { l.ServerGone(key, "s1") },
-		"another is adopted":    func(l *ledger.Ledger) { l.Adopt(key, "s2") },
-		"another one was made":  func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Accepted(key, "s2") },
+		"another is adopted":    func(l *ledger.Ledger) { l.Adopt(key, "", "s2") },
+		"another one was made":  func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)); l.Accepted(key, "s2") },
 		"the machine's deleted": func(l *ledger.Ledger) { l.Forget(key) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
-			l.Adopt(key, "s1")
+			l.Adopt(key, "", "s1")
 			l.SawAddresses(key, "s1", []string{"10.0.0.1"})
 			l.SawAllowed(key, "s1", "100.64.0.0/12")
-			l.Adopt(key, "s1") // again changes nothing
+			l.Adopt(key, "", "s1") // again changes nothing
 			if entry := l.Get(key); len(entry.Addresses) != 1 || entry.Allowed == "" {
 				t.Fatalf("%+v", entry)
 			}
@@ -168,7 +181,7 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 
 func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
 	l := newLedger()
-	l.Adopt(key, "s1")
+	l.Adopt(key, "", "s1")
 	l.SawAddresses(key, "s2", []string{"10.0.0.2"})
 	l.SawAllowed(key, "s2", "100.64.0.0/12")
 	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
@@ -176,24 +189,78 @@ func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
 	}
 }
 
+// They are known beyond the end of the machine's entry: lists may show them still.
 func TestServersThatAreGoneAreKnownForSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
 		l.ServerGone(key, "s1")
+		l.Forget(key)
 		<-time.After(settle)
-		if entry := l.Get(key); !entry.Gone("s1") || entry.Gone("s2") {
-			t.Errorf("%+v", entry)
+		if !l.Gone(key, "s1") || l.Gone(key, "s2") {
+			t.Error("s1 is not known as gone, or s2 is")
 		}
 		<-time.After(time.Second)
-		if entry := l.Get(key); entry.Gone("s1") {
-			t.Errorf("%+v", entry)
+		if l.Gone(key, "s1") {
+			t.Error("s1 is still known as gone")
 		}
 	})
 }
 
+func TestAServerThatAGetShowsIsNotGone(t *testing.T) {
+	l := newLedger()
+	l.ServerGone(key, "s1")
+	l.ServerShown(key, "s1")
+	if l.Gone(key, "s1") {
+		t.Error("it is still known as gone")
+	}
+}
+
+// Whose the server is that an answer names, a read decides.
+func TestAServerIsUnreadUntilItIsAdopted(t *testing.T) {
+	l := newLedger()
+	l.Claim(key, "", l.Get(key))
+	l.Accepted(key, "s1")
+	if entry := l.Get(key); entry.ServerID != "s1" || !entry.Unread {
+		t.Errorf("%+v", entry)
+	}
+	l.Adopt(key, "", "s1")
+	if entry := l.Get(key); entry.ServerID != "s1" || entry.Unread {
+		t.Errorf("%+v", entry)
+	}
+}
+
+func TestAMachineIsFoundElsewhere(t *testing.T) {
+	other := key
+	other.ProjectID = "q"
+	for name, row := range map[string]struct {
+		happens func(*ledger.Ledger)
+		uid     string
+		want    bool
+	}{
+		"nothing":                 {func(*ledger.Ledger) {}, "u1", false},
+		"a server":                {func(l *ledger.Ledger) { l.Adopt(other, "u1", "s1") }, "u1", true},
+		"one here":                {func(l *ledger.Ledger) { l.Adopt(key, "u1", "s1") }, "u1", false},
+		"of another Machine":      {func(l *ledger.Ledger) { l.Adopt(other, "u0", "s1") }, "u1", false},
+		"no UID is known":         {func(l *ledger.Ledger) { l.Adopt(other, "", "s1") }, "u1", true},
+		"the request has no UID":  {func(l *ledger.Ledger) { l.Adopt(other, "u1", "s1") }, "", true},
+		"a POST under way":        {func(l *ledger.Ledger) { l.Claim(other, "u1", l.Get(other)) }, "u1", true},
+		"a POST that was lost":    {func(l *ledger.Ledger) { l.Claim(other, "u1", l.Get(other)); l.OutcomeUnknown(other) }, "u1", true},
+		"a POST that was refused": {func(l *ledger.Ledger) { l.Claim(other, "u1", l.Get(other)); l.Refused(other) }, "u1", false},
+		"a server that is gone":   {func(l *ledger.Ledger) { l.Adopt(other, "u1", "s1"); l.ServerGone(other, "s1") }, "u1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLedger()
+			row.happens(l)
+			if at, found := l.Elsewhere(key, row.uid); found != row.want || found && at != other {
+				t.Errorf("found %t at %+v, want %t", found, at, row.want)
+			}
+		})
+	}
+}
+
 func TestAnEntryIsACopy(t *testing.T) {
 	l := newLedger()
-	l.Adopt(key, "s1")
+	l.Adopt(key, "", "s1")
 	entry := l.Get(key)
 	entry.ServerID = "s2"
 	if again := l.Get(key); again.ServerID != "s1" {
@@ -203,7 +270,7 @@ func TestAnEntryIsACopy(t *testing.T) {
 
 func TestMachinesAreApart(t *testing.T) {
 	l := newLedger()
-	l.Adopt(key, "s1")
+	l.Adopt(key, "", "s1")
 	for _, other := range []ledger.Key{
 		{Endpoint: "https://other", ProjectID: "p", Region: "eu01", Machine: "m1"},
 		{Endpoint: "https://iaas", ProjectID: "q", Region: "eu01", Machine: "m1"},
@@ -219,16 +286,16 @@ func TestMachinesAreApart(t *testing.T) {
 func TestEntriesThatNobodyWritesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
-		l.Adopt(key, "s1")
+		l.Adopt(key, "", "s1")
 		for i := range 13 {
 			<-time.After(5 * time.Minute)
-			l.Adopt(ledger.Key{Machine: fmt.Sprint(i)}, "s")
+			l.Adopt(ledger.Key{Machine: fmt.Sprint(i)}, "", "s")
 			if entry := l.Get(key); i < 11 && entry.ServerID == "" {
 				t.Fatalf("forgotten after %d minutes", 5*(i+1))
 			}
 		}
 		<-time.After(10 * time.Minute)
-		l.Adopt(ledger.Key{Machine: "last"}, "s")
+		l.Adopt(ledger.Key{Machine: "last"}, "", "s")
 		if entry := l.Get(key); entry.ServerID != "" {
 			t.Errorf("%+v is kept", entry)
 		}

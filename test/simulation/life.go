@@ -97,7 +97,7 @@ func (*once) stale(string, string, int) int { return 0 }
 // lag, and lets one thing go wrong. It returns the operations it asked for, too.
 // Like Run it needs a bubble.
 func Live(lag time.Duration, d Disturbance) (Result, []string) {
-	plan := Plan{Seed: 1, Clusters: 1, ListLag: lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second}
+	plan := Plan{Seed: 1, Clusters: 1, ListLag: lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second, Hiccup: d.upset.hiccup}
 	if d.upset.pause.length > 0 {
 		plan.Pauses = 1
 	}

@@ -76,6 +76,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	}
 	return app.Run(server, provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
+		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration, own.creationWait),
 		provider.WithStrictProviderSpec(own.strictSpec),
 		provider.WithActingSince(actingSince(server.LeaderElection)),
 		provider.WithMetrics(prometheus.DefaultRegisterer),

@@ -24,6 +24,7 @@ const (
 	core      = "pkg/provider/core.go"
 	request   = "pkg/provider/request.go"
 	providers = "pkg/provider/provider.go"
+	deadlines = "pkg/provider/deadlines.go"
 	nics      = "pkg/provider/nics.go"
 	sdkClient = "pkg/provider/sdk_client.go"
 	ledger    = "pkg/provider/internal/ledger/ledger.go"
@@ -107,5 +108,8 @@ var mutants = []mutant{
 	{"what was proved gone before is read once more", []edit{{deletion, "named := []string{c.serverID} //", "var named []string //"}}},
 	{"a DELETE that was not accepted is sent again", []edit{{deletion, "case r.notAccepted:\n\t\t\terr = endsWait", "case r.notAccepted && r.id == \"\":\n\t\t\terr = endsWait"}}},
 	{"refused at the POST after a wait, too", []edit{{create, "if code, _ := classify(err); code == codes.Unauthenticated {", "if code, _ := classify(err); c.posts > 1 && code == codes.Unauthenticated {"}}},
+	{"a creation waits for what is left of the Machine's timeout", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "max(MinCreationWait, p.creation.wait) + 0*left"}}},
+	{"a creation waits for a minute at least", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "min(left, p.creation.wait)"}}},
+	{"a Machine's own creation timeout counts", []edit{{deadlines, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
 	{"refused at the second DELETE, too", []edit{{deletion, "if isRefused(err) {\n\t\t\t\terr = interruptedError(err)", "if isRefused(err) && r.id == \"\" {\n\t\t\t\terr = interruptedError(err)"}}},
 }

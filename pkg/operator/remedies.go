@@ -140,7 +140,7 @@ var remedies = []Remedy{
 	row("the answer to a request was lost; its result is looked for",
 		"nothing",
 		codes.DeadlineExceeded, "may have been sent"),
-	row("the server boots or goes slowly",
+	row("the server boots or goes for longer than a call waits",
 		"nothing: the next call goes on with it",
 		codes.DeadlineExceeded, "not done in time"),
 	row("somebody deleted the server",

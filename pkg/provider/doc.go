@@ -23,7 +23,7 @@
 //   - a label, or which server is ours: ownership.go
 //   - the code or text for a failed API call: errors.go; a text about a decision of the
 //     driver stands where it is decided
-//   - deadlines, and the settle time: provider.go
+//   - deadlines: deadlines.go; the settle time: provider.go
 //   - for how long an exhausted class is not asked for again: exhaustion.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go

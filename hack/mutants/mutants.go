@@ -25,6 +25,7 @@ const (
 	request   = "pkg/provider/request.go"
 	providers = "pkg/provider/provider.go"
 	deadlines = "pkg/provider/deadlines.go"
+	userData  = "pkg/provider/userdata.go"
 	nics      = "pkg/provider/nics.go"
 	sdkClient = "pkg/provider/sdk_client.go"
 	ledger    = "pkg/provider/internal/ledger/ledger.go"
@@ -74,7 +75,10 @@ var mutants = []mutant{
 	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
 	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
-	{"no error repeats userData", []edit{{sdkClient, "if !errors.As(err, &api) {\n\t\treturn err\n\t}\n\tfor", "if !errors.As(err, &api) || userData != \"\" {\n\t\treturn err\n\t}\n\tfor"}}},
+	{"no error repeats userData", []edit{{userData, `if h.userData != "" {`, `if h.userData == "never" {`}}},
+	{"no error repeats quoted userData", []edit{{userData, "strconv.AppendQuote(nil, userData)", `strconv.AppendQuote(nil, "")`}}},
+	{"names that are sent stay in errors", []edit{{userData, "length = 0", "length += 0"}}},
+	{"codes are decided on the API's whole message", []edit{{sdkClient, "translated.shown = hide.shown(translated.Message)", "translated.shown = hide.shown(translated.Message)\n\ttranslated.Message = translated.shown"}}},
 	{"many who wait share a list", []edit{{coalesce, "} else if batch > g.policy.Singles && (full", "} else if batch > 100*g.policy.Singles && (full"}}},
 	{"the longest waiting decides how it is read", []edit{{coalesce, "(full || !due[0].singly)", "(full || len(due) > 0)"}}},
 	{"nobody gets what a read shows that began before", []edit{{coalesce, "if w.asked.After(began) {", "if w.asked.After(began.Add(time.Hour)) {"}}},

@@ -85,19 +85,21 @@ func interruptedError(err error) error {
 
 // faultyError is a server that ended in ERROR.
 func faultyError(server *Server) error {
-	if noHost.MatchString(server.ErrorMessage) || quotaExceeded.MatchString(server.ErrorMessage) {
-		return newError(codes.ResourceExhausted, exhaustedText(fmt.Sprintf("server %s: %s", server.ID, server.ErrorMessage)))
+	switch {
+	case noHost.MatchString(server.ErrorMessage):
+		return newError(codes.ResourceExhausted, fmt.Sprintf("%s: server %s: %s", noHostText, server.ID, server.reason()))
+	case quotaExceeded.MatchString(server.ErrorMessage):
+		return newError(codes.ResourceExhausted, fmt.Sprintf("%s: server %s: %s", quotaText, server.ID, server.reason()))
+	default:
+		return newError(codes.Internal, fmt.Sprintf("server %s ended in state ERROR: %s", server.ID, server.reason()))
 	}
-	return newError(codes.Internal, fmt.Sprintf("server %s ended in state ERROR: %s", server.ID, server.reason()))
 }
 
-// exhaustedText uses the words that Gardener's classification reads.
-func exhaustedText(message string) string {
-	if noHost.MatchString(message) {
-		return "There are not enough hosts available: " + message
-	}
-	return "Quota exceeded: " + message
-}
+// The words that Gardener's classification reads.
+const (
+	noHostText = "There are not enough hosts available"
+	quotaText  = "Quota exceeded"
+)
 
 var (
 	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed|exceed.*quota`)
@@ -152,10 +154,10 @@ func prefixed(prefix string) func(*failure) string {
 var rules = []rule{
 	{"no capacity", func(f *failure) bool {
 		return f.during(callCreateServer) && noHost.MatchString(f.api.Message)
-	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
+	}, codes.ResourceExhausted, prefixed(noHostText)},
 	{"quota exceeded", func(f *failure) bool {
 		return f.clientError() && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
-	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
+	}, codes.ResourceExhausted, prefixed(quotaText)},
 	{"credentials refused", func(f *failure) bool {
 		return isRefused(f.err)
 	}, codes.Unauthenticated, prefixed("Authentication failed, check the Secret's service-account key")},

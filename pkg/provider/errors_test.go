@@ -24,7 +24,7 @@ import (
 // TestClassify walks the table: each row names the rule that must have decided.
 func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
-		return &APIError{Call: call, StatusCode: status, Message: withoutMisleadingWords(message)}
+		return &APIError{Call: call, StatusCode: status, Message: message, shown: hiding{}.shown(message)}
 	}
 	lost := &APIError{Call: callCreateServer, Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}
 	sent := func(err error) error {

@@ -115,5 +115,7 @@ var mutants = []mutant{
 	{"a creation waits for what is left of the Machine's timeout", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "max(MinCreationWait, p.creation.wait) + 0*left"}}},
 	{"a creation waits for a minute at least", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "min(left, p.creation.wait)"}}},
 	{"a Machine's own creation timeout counts", []edit{{deadlines, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
+	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
+	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "prefixed(TextNoMachineType + ", "prefixed(TextQuota + "}}},
 	{"refused at the second DELETE, too", []edit{{deletion, "if isRefused(err) {\n\t\t\t\terr = interruptedError(err)", "if isRefused(err) && r.id == \"\" {\n\t\t\t\terr = interruptedError(err)"}}},
 }

@@ -175,7 +175,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 		case seen.listed: // it may be old
 			err, r.doubted, r.due = nil, true, time.Time{}
 		case r.requests > 1:
-			err = newError(codes.Aborted, fmt.Sprintf("two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
+			err = newError(codes.Aborted, fmt.Sprintf(TextTwoDeletes+", but it is %s, will be tried again: %s",
 				r.id, server.Status, server.reason()))
 		default:
 			r.before, r.wasDeleting = server.Status, false

@@ -128,7 +128,7 @@ func (s *search) next(ctx context.Context) (observation, error) {
 			s.waiting = true
 			return found, err
 		}
-		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", s.machine)
+		state := fmt.Sprintf(TextMayBeSent+", and no server has shown yet", s.machine)
 		if err := endsWait(ctx, err, state); err != nil {
 			return observation{}, err
 		}

@@ -47,7 +47,7 @@ func (c *call) namedByRequest(ctx context.Context) (*Server, error) {
 		case err != nil:
 			return nil, err
 		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
-			return nil, newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but it is too young to be sure that it is gone", c.serverID))
+			return nil, newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but "+TextTooYoung, c.serverID))
 		case server == nil:
 			continue // the next read proves it
 		case server.IsDeleting():

@@ -117,5 +117,6 @@ var mutants = []mutant{
 	{"a Machine's own creation timeout counts", []edit{{deadlines, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
 	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
 	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "prefixed(TextNoMachineType + ", "prefixed(TextQuota + "}}},
+	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
 	{"refused at the second DELETE, too", []edit{{deletion, "if isRefused(err) {\n\t\t\t\terr = interruptedError(err)", "if isRefused(err) && r.id == \"\" {\n\t\t\t\terr = interruptedError(err)"}}},
 }

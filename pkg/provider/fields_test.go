@@ -108,7 +108,7 @@ type schemas map[string]any
 // writable returns the paths of the fields without parts that a caller may set.
 func (s schemas) writable(path string, schema map[string]any) map[string]bool {
 	found := map[string]bool{}
-	if schema["readOnly"] == true {
+	if readOnly, _ := schema["readOnly"].(bool); readOnly {
 		return found
 	}
 	inside := []map[string]any{}

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"iter"
@@ -104,14 +105,15 @@ func withoutUserData(message, userData string, others []string) string {
 }
 
 // formsOf returns userData in the forms in which an API repeats it: as it is, as it was
-// sent, and quoted, as Go and as JSON do it.
+// sent, and quoted, as Go and as JSON do it, which as a rule is the same.
 func formsOf(userData string) [][]byte {
 	raw := []byte(userData)
-	quoted, err := json.Marshal(userData)
-	if err != nil {
-		quoted = nil // a text can always be marshalled
+	quoted := strconv.AppendQuote(nil, userData)
+	forms := [][]byte{raw, base64.StdEncoding.AppendEncode(nil, raw), quoted}
+	if asJSON, err := json.Marshal(userData); err == nil && !bytes.Equal(asJSON, quoted) {
+		forms = append(forms, asJSON)
 	}
-	return [][]byte{raw, base64.StdEncoding.AppendEncode(nil, raw), strconv.AppendQuote(nil, userData), quoted}
+	return forms
 }
 
 // occurrences marks the bytes of the message that belong to one of the values.

@@ -5,6 +5,7 @@ package operator_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -32,9 +33,11 @@ const (
 
 // newCleanRig is in virtual time, without a network: time stands still while a goroutine
 // waits for one.
-func newCleanRig(t *testing.T) *rig {
+func newCleanRig(t *testing.T, options ...iaasmock.Option) *rig {
 	t.Helper()
-	cloud := iaasmock.New(iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(5*time.Second), iaasmock.WithoutAuthentication())
+	cloud := iaasmock.New(append([]iaasmock.Option{
+		iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(5 * time.Second), iaasmock.WithoutAuthentication(),
+	}, options...)...)
 	return newRigOver(t, cloud, "http://iaas.invalid", &inMemory{Handler: conformance.Watch(t, cloud)})
 }
 
@@ -108,7 +111,8 @@ func (r *rig) failsFirst(status int, meanwhile func()) {
 
 func TestCleanDeletesInEachProjectAndRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newCleanRig(t)
+		// For longer than a server in another place would take to be proved gone.
+		r := newCleanRig(t, iaasmock.WithDeleteDuration(time.Minute))
 		places := map[string]struct{ project, region, network string }{
 			"first":  {iaasmock.DefaultProjectID, iaasmock.DefaultRegion, iaasmock.DefaultNetworkID},
 			"second": {iaasmock.DefaultProjectID, iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID},
@@ -132,6 +136,31 @@ func TestCleanDeletesInEachProjectAndRegion(t *testing.T) {
 		r.clean(t.Context(), plan)
 		if left := r.cloud.Servers(); len(left) > 0 {
 			t.Errorf("left: %+v", left)
+		}
+	})
+}
+
+// The driver's request for an orphan's deletion takes 5 s at most, and the last look lies
+// within it.
+func TestCleanDeletesManyWhereReadsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCleanRig(t)
+		for i := range 60 {
+			name := fmt.Sprintf("orphan-%d", i)
+			r.server(name, labels(name, "worker", ownCluster))
+		}
+		r.funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			<-time.After(2 * time.Second)
+			return c.List(ctx, list, options...)
+		}
+		plan := r.plan()
+		plan.Delete(t.Context(), func(deletion operator.Deletion) {
+			if !deletion.Gone {
+				t.Error(deletion.Orphan.Name, deletion.Reason)
+			}
+		})
+		if left := len(r.cloud.Servers()); left > 0 {
+			t.Errorf("%d servers are left", left)
 		}
 	})
 }

@@ -107,6 +107,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Entry("without a project", "stackit://%s"),
 		Entry("OpenStack's", "openstack:///%s"),
 		Entry("OpenStack's with a region", "openstack://eu01/%s"),
+		Entry("Gardener's for OpenStack", "openstack:///eu01/%s"),
 		Entry("the bare ID", "%s"),
 		Entry("a form that nobody takes", "stackit:///%s/"),
 	)

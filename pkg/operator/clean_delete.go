@@ -89,7 +89,7 @@ type deletion struct {
 
 // run asks for the deletion and waits until the server is proved gone. That DeleteMachine
 // answers OK proves nothing: to the API's DELETE, or to the read before it, the API may have
-// answered 404 by mistake. A server that stays as it is is asked to go again.
+// answered 404 by mistake. A server that keeps its state is asked to go again.
 func (d *deletion) run(driver *provider.Provider) error {
 	request, err := d.request()
 	if err != nil {

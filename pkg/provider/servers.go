@@ -138,6 +138,7 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 		if ends := s.afterRead(ctx, err, state); ends != nil || err == nil {
 			return found, ends
 		}
+		s.none = none{} // what was seen before may have been another bad moment
 	}
 }
 

@@ -100,9 +100,10 @@ type Outage struct {
 // server's times are whole seconds.
 const skewPromised = 9 * time.Second
 
-// promised says whether the driver promises that there are never two servers.
+// promised says whether the driver promises that there are never two servers. A list that
+// would be the first to show a late one may fall into a moment in which it is empty.
 func (p *Plan) promised() bool {
-	return p.ListLag+p.Late < settle && p.Skew.Abs() <= skewPromised &&
+	return p.ListLag+p.Late+p.Hiccup < settle && p.Skew.Abs() <= skewPromised &&
 		!p.Forgetful && !weather[p.Preset].doubles && !weather[p.Preset].forgets && !slices.Contains(unpromised, p.Preset)
 }
 

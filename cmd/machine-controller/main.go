@@ -67,6 +67,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
 	}
 	showBuildInfo(prometheus.DefaultRegisterer)
+	spi.RegisterMetrics(prometheus.DefaultRegisterer)
 	klog.InfoS("Starting machine-controller for STACKIT", "version", buildinfo.Version(), "apiEndpoint", config.Endpoint)
 	sessions := &spi.PluginSPIImpl{
 		Config:    config,
@@ -76,6 +77,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	}
 	return app.Run(server, provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
+		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration, own.creationWait),
 		provider.WithStrictProviderSpec(own.strictSpec),
 		provider.WithActingSince(actingSince(server.LeaderElection)),
 		provider.WithMetrics(prometheus.DefaultRegisterer),

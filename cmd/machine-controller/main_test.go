@@ -19,8 +19,9 @@ func TestOwnFlags(t *testing.T) {
 		ok   bool
 	}{
 		"defaults":          {nil, true},
-		"all set":           {[]string{"--stackit-settle=0", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--strict-provider-spec"}, true},
+		"all set":           {[]string{"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--strict-provider-spec"}, true},
 		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
+		"hardly any wait":   {[]string{"--stackit-creation-wait=59s"}, false},
 		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},
 		"no burst":          {[]string{"--stackit-api-burst=0"}, false},
 		"not even a number": {[]string{"--stackit-api-qps=NaN"}, false},

@@ -21,6 +21,7 @@ const concurrentSyncs = 500
 // driverOptions are this project's flags, beside MCM's.
 type driverOptions struct {
 	settle       time.Duration
+	creationWait time.Duration
 	apiQPS       float64
 	apiBurst     int
 	strictSpec   bool
@@ -28,12 +29,14 @@ type driverOptions struct {
 }
 
 func newDriverOptions() *driverOptions {
-	return &driverOptions{settle: provider.DefaultSettle, apiQPS: 50, apiBurst: 100}
+	return &driverOptions{settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait, apiQPS: 50, apiBurst: 100}
 }
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "stackit-settle", o.settle,
 		"How long STACKIT's API may take until a request for a server that was sent shows in its lists. No second request is sent before.")
+	flags.DurationVar(&o.creationWait, "stackit-creation-wait", o.creationWait,
+		"The longest that one call may wait for a new server. It waits for less where the Machine's creation timeout ends earlier, but for 1 minute at least. A deletion of the Machine waits for the call's end.")
 	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
 		"API calls a second that all machines together may make to STACKIT's IaaS API.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
@@ -47,6 +50,8 @@ func (o *driverOptions) validate() error {
 	switch {
 	case o.settle < 0:
 		return fmt.Errorf("--stackit-settle is %s, must not be negative", o.settle)
+	case o.creationWait < provider.MinCreationWait:
+		return fmt.Errorf("--stackit-creation-wait is %s, must be at least %s", o.creationWait, provider.MinCreationWait)
 	case !(o.apiQPS > 0): // nor NaN
 		return fmt.Errorf("--stackit-api-qps is %v, must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:

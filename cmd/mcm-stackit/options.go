@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -114,8 +115,11 @@ func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*oper
 	if err != nil {
 		return nil, err
 	}
+	transport := spi.NewTransport()
 	result := &operator.Operator{
-		Sessions:    &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version()},
+		Sessions:    o.sessions(transport),
+		Transport:   transport,
+		NewSessions: o.sessions,
 		Manifests:   manifests,
 		Broken:      broken,
 		Namespace:   namespace,
@@ -131,6 +135,11 @@ func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*oper
 		err = o.connect(result)
 	}
 	return result, err
+}
+
+// sessions returns what makes the command's sessions with the IaaS API.
+func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInterface {
+	return &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: transport}
 }
 
 // connect sets the clients of the clusters.

@@ -25,6 +25,8 @@ const (
 	core      = "pkg/provider/core.go"
 	request   = "pkg/provider/request.go"
 	providers = "pkg/provider/provider.go"
+	deadlines = "pkg/provider/deadlines.go"
+	userData  = "pkg/provider/userdata.go"
 	nics      = "pkg/provider/nics.go"
 	sdkClient = "pkg/provider/sdk_client.go"
 	ledger    = "pkg/provider/internal/ledger/ledger.go"
@@ -74,7 +76,10 @@ var mutants = []mutant{
 	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
 	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
-	{"no error repeats userData", []edit{{sdkClient, "if !errors.As(err, &api) {\n\t\treturn err\n\t}\n\tfor", "if !errors.As(err, &api) || userData != \"\" {\n\t\treturn err\n\t}\n\tfor"}}},
+	{"no error repeats userData", []edit{{userData, `if h.userData != "" {`, `if h.userData == "never" {`}}},
+	{"no error repeats quoted userData", []edit{{userData, "strconv.AppendQuote(nil, userData)", `strconv.AppendQuote(nil, "")`}}},
+	{"names that are sent stay in errors", []edit{{userData, "length = 0", "length += 0"}}},
+	{"codes are decided on the API's whole message", []edit{{sdkClient, "translated.shown = hide.shown(translated.Message)", "translated.shown = hide.shown(translated.Message)\n\ttranslated.Message = translated.shown"}}},
 	{"many who wait share a list", []edit{{coalesce, "} else if batch > g.policy.Singles && (full", "} else if batch > 100*g.policy.Singles && (full"}}},
 	{"the longest waiting decides how it is read", []edit{{coalesce, "(full || !due[0].singly)", "(full || len(due) > 0)"}}},
 	{"nobody gets what a read shows that began before", []edit{{coalesce, "if w.asked.After(began) {", "if w.asked.After(began.Add(time.Hour)) {"}}},
@@ -136,4 +141,10 @@ var mutants = []mutant{
 	{"an exhausted class hides no server", []edit{{create, "err != nil && c.nobodyElse() && c.ledger.Get(c.key).ServerID == \"\" {", "err != nil {"}}},
 	{"one foreign ID keeps no other", []edit{{deletion, "\t\tif err != nil {\n\t\t\terrs = append(errs, err)\n\t\t}", "\t\tif err != nil {\n\t\t\treturn err\n\t\t}"}}},
 	{"no DELETE before a read shows the server", []edit{{deletion, "if r.last == nil { // no DELETE", "if r.last == nil { // no DELETE\n\t\t\t_ = c.client.DeleteServer(ctx, r.id)"}}},
+	{"a creation waits for what is left of the Machine's timeout", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "max(MinCreationWait, p.creation.wait) + 0*left"}}},
+	{"a creation waits for a minute at least", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "min(left, p.creation.wait)"}}},
+	{"a Machine's own creation timeout counts", []edit{{deadlines, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
+	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
+	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "prefixed(TextNoMachineType + ", "prefixed(TextQuota + "}}},
+	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
 }

@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
@@ -20,11 +22,16 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// deletionsAtOnce is how many orphans are deleted side by side: a deletion mostly waits.
-const deletionsAtOnce = 10
+const (
+	// deletionsAtOnce is how many orphans are deleted side by side: a deletion mostly waits.
+	deletionsAtOnce = 10
+	// staysFor is how long a server may keep its state after a DELETE was accepted.
+	staysFor = 15 * time.Second
+	// maxRequests is how often a server that keeps its state is asked to go.
+	maxRequests = 3
+)
 
 // Deletion is what became of an orphan.
 type Deletion struct {
@@ -36,19 +43,27 @@ type Deletion struct {
 }
 
 // Delete deletes the orphans, waits until each is proved gone, and reports each as it ends;
-// report is called by one goroutine at a time. The deletion itself is the driver's, as the
-// manager's orphan collector calls it, with the driver's own rule of which server is whose.
-// Right before each of its DELETEs, repeated ones included, the server and the Machines are
+// report is called by one goroutine at a time. Request and wait are the driver's, the request
+// as the manager's orphan collector makes it, with the driver's own rule of which server is
+// whose. Right before each DELETE, repeated ones included, the server and the Machines are
 // read again: one that is not an orphan any more stays.
 func (c *Cleanup) Delete(ctx context.Context, report func(Deletion)) {
-	driver := provider.NewProvider(c.operator.Sessions)
+	look := &lastLook{next: c.operator.Transport, deletions: map[string]*deletion{}}
+	for i := range c.Orphans {
+		begun := &deletion{Orphan: &c.Orphans[i], plan: c}
+		begun.ctx, begun.cancel = context.WithCancelCause(ctx)
+		look.deletions[begun.ID] = begun
+	}
+	driver := &provider.Provider{SPI: c.operator.NewSessions(look)}
 	var reporting sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(deletionsAtOnce)
 	for _, orphan := range c.Orphans {
 		group.Go(func() error {
 			result := Deletion{Orphan: orphan, Gone: true}
-			if err := c.delete(ctx, driver, &orphan); err != nil {
+			deletion := look.deletions[orphan.ID]
+			defer deletion.cancel(nil)
+			if err := deletion.explain(ctx, deletion.run(driver)); err != nil {
 				result.Gone, result.Reason = false, err.Error()
 			}
 			reporting.Lock()
@@ -60,20 +75,64 @@ func (c *Cleanup) Delete(ctx context.Context, report func(Deletion)) {
 	_ = group.Wait()
 }
 
-func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orphan) error {
-	request, err := orphan.request()
+// deletion is that of one orphan.
+type deletion struct {
+	*Orphan
+	plan *Cleanup
+	// ctx ends with the deletion. A last look that refuses a DELETE ends it, too, and is
+	// its cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// sent says that a DELETE may have been sent.
+	sent atomic.Bool
+}
+
+// run asks for the deletion and waits until the server is proved gone. That DeleteMachine
+// answers OK proves nothing: to the API's DELETE, or to the read before it, the API may have
+// answered 404 by mistake. A server that keeps its state is asked to go again.
+func (d *deletion) run(driver *provider.Provider) error {
+	request, err := d.request()
 	if err != nil {
 		return err
 	}
-	sent := false
-	guarded, stop := spi.WithGuard(ctx, func(ctx context.Context) error {
-		err := c.stillOrphan(ctx, orphan)
-		sent = sent || err == nil
-		return err
-	})
-	defer stop()
-	_, err = driver.DeleteMachine(guarded, request)
-	refused := context.Cause(guarded)
+	if _, err := driver.DeleteMachine(d.ctx, request); err != nil {
+		return driverError(err)
+	}
+	gone := make(chan error, 1)
+	go func() { gone <- driver.WaitUntilServerDeleted(d.ctx, d.ProjectID, d.Region, d.ID) }()
+	for requests := 1; ; {
+		select {
+		case err := <-gone:
+			return driverError(err)
+		case <-d.plan.operator.clock().After(staysFor):
+		}
+		server, err := d.server.account.server(d.ctx, d.ID)
+		switch {
+		case err != nil || server.IsDeleting(): // the driver's wait decides
+			continue
+		case requests == maxRequests:
+			return fmt.Errorf("its deletion was requested %d times, but it is %s", requests, server.Status)
+		}
+		requests++
+		if _, err := driver.DeleteMachine(d.ctx, request); err != nil {
+			return driverError(err)
+		}
+	}
+}
+
+// driverError says what the driver answered, in one line.
+func driverError(err error) error {
+	if err == nil {
+		return nil
+	}
+	decoded, _ := status.FromError(err)
+	return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
+}
+
+// explain says why a deletion ended with err: ctx was interrupted, the last look refused a
+// DELETE, or err itself.
+func (d *deletion) explain(ctx context.Context, err error) error {
+	refused, sent := context.Cause(d.ctx), d.sent.Load()
 	switch {
 	case err == nil:
 		return nil
@@ -85,33 +144,9 @@ func (c *Cleanup) delete(ctx context.Context, driver driver.Driver, orphan *Orph
 		return fmt.Errorf("%w; but its deletion may have been requested before", refused)
 	case refused != nil:
 		return refused
-	}
-	decoded, _ := status.FromError(err)
-	return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
-}
-
-// stillOrphan reads the server, and then the Machines, again. A server that the API does not
-// find may be there all the same: it is judged as it was, and the driver proves it gone.
-func (c *Cleanup) stillOrphan(ctx context.Context, orphan *Orphan) error {
-	account := orphan.server.account
-	server := &orphan.server.Server
-	seen, err := account.server(ctx, orphan.ID)
-	if err == nil {
-		server = seen
-	} else if !provider.IsNotFound(err) {
-		return apiFailure(account.Origin, err)
-	}
-	if !carries(server.Labels, c.options.labels()) {
-		return fmt.Errorf("left alone: its label is not %s any more", c.options.label())
-	}
-	machines, err := c.operator.machines(ctx, c.namespaces...)
-	if err != nil {
+	default:
 		return err
 	}
-	if kept := c.keeps(server, machines); kept != nil {
-		return fmt.Errorf("left alone: %s", kept.Reason)
-	}
-	return nil
 }
 
 // request is the one that the manager's orphan collector would make: a Machine of which only

@@ -59,12 +59,23 @@ func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 	}
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
-	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: server.URL, NoAuth: true}}
+	return newRigOver(t, cloud, server.URL, spi.NewTransport())
+}
+
+// newRigOver reaches the cloud by the transport.
+func newRigOver(t testing.TB, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *rig {
+	t.Helper()
+	sessionsOver := func(transport http.RoundTripper) spi.SessionProviderInterface {
+		return &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
+	}
+	sessions := sessionsOver(transport)
 	api, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, url: server.URL, cloud: cloud, api: api, op: &operator.Operator{Sessions: sessions, NoAuth: true, Namespace: namespace}}
+	r := &rig{t: t, url: url, cloud: cloud, api: api, op: &operator.Operator{
+		Sessions: sessions, Transport: transport, NewSessions: sessionsOver, NoAuth: true, Namespace: namespace,
+	}}
 	r.add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "credentials"},
 		Data: map[string][]byte{
@@ -80,11 +91,16 @@ func (r *rig) add(objects ...client.Object) { r.objects = append(r.objects, obje
 // look makes an inventory.
 func (r *rig) look(query operator.Query) *operator.Inventory {
 	r.t.Helper()
+	r.makeClusters()
+	return r.op.Inventory(r.t.Context(), query)
+}
+
+// makeClusters makes the clusters with the objects, once.
+func (r *rig) makeClusters() {
 	if r.op.Control == nil && !r.clusterless {
 		cluster := fake.NewClientBuilder().WithScheme(operator.Scheme()).WithObjects(r.objects...).WithInterceptorFuncs(r.funcs).Build()
 		r.op.Control, r.op.Target = cluster, cluster
 	}
-	return r.op.Inventory(r.t.Context(), query)
 }
 
 // server makes a server with these labels, and returns its ID.
@@ -98,16 +114,20 @@ func (r *rig) server(name string, labels map[string]string) string {
 }
 
 func (r *rig) tryServer(ctx context.Context, name string, labels map[string]string) (string, error) {
+	return r.tryServerAt(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, iaasmock.DefaultDualStackNetworkID, name, labels)
+}
+
+func (r *rig) tryServerAt(ctx context.Context, project, region, network, name string, labels map[string]string) (string, error) {
 	payload := iaas.CreateServerPayload{
 		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: map[string]any{},
 		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
-		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(iaasmock.DefaultDualStackNetworkID)}},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(network)}},
 		UserData:   new("c2VjcmV0IHVzZXIgZGF0YQ=="),
 	}
 	for key, value := range labels {
 		payload.Labels[key] = value
 	}
-	server, err := r.api.API.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(payload).Execute()
+	server, err := r.api.API.CreateServer(ctx, project, region).CreateServerPayload(payload).Execute()
 	if err != nil {
 		return "", err
 	}

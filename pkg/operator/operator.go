@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"net/http"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -19,8 +20,12 @@ import (
 
 // Operator is what the commands share: where objects, credentials and servers are read.
 type Operator struct {
-	// Sessions makes the sessions with the IaaS API.
-	Sessions spi.SessionProviderInterface
+	// Sessions makes the sessions with the IaaS API, and Transport carries their requests.
+	Sessions  spi.SessionProviderInterface
+	Transport http.RoundTripper
+	// NewSessions makes sessions like Sessions, but over another transport. Only
+	// Cleanup.Delete needs it, and Transport.
+	NewSessions func(http.RoundTripper) spi.SessionProviderInterface
 	// Manifests are objects that the user gives; they are looked at before those of the
 	// cluster.
 	Manifests []*Manifest
@@ -72,9 +77,11 @@ func (o *Operator) note(text string) {
 	}
 }
 
-func (o *Operator) now() time.Time {
+func (o *Operator) now() time.Time { return o.clock().Now() }
+
+func (o *Operator) clock() clock.Clock {
 	if o.Clock != nil {
-		return o.Clock.Now()
+		return o.Clock
 	}
-	return clock.RealClock{}.Now()
+	return clock.RealClock{}
 }

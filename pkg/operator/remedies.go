@@ -9,6 +9,10 @@ import (
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // Remedy is a row of the table of samples/README.md, "When a Machine does not come up".
@@ -23,7 +27,7 @@ type Remedy struct {
 
 // saying is what a text may say.
 type saying struct {
-	// shown is the table's own, in which … stands for any text.
+	// shown is how the table has it, in which … stands for any text.
 	shown string
 	// pattern is what to look for; nil means shown.
 	pattern *regexp.Regexp
@@ -61,11 +65,14 @@ func remedyFor(code codes.Code, text string) *Remedy {
 // remedyForSilence returns the row about a Machine of which the manager says nothing.
 func remedyForSilence() *Remedy { return &remedies[0] }
 
-// row makes a row of the table; says are as it shows them.
+// verb is a place in a format of the driver's.
+var verb = regexp.MustCompile(`%[qsd]`)
+
+// row makes a row of the table; says are formats of the driver's texts, or texts of the API.
 func row(cause, remedy string, code codes.Code, says ...string) Remedy {
 	made := Remedy{Cause: cause, Remedy: remedy, codes: []codes.Code{code}}
-	for _, shown := range says {
-		made.says = append(made.says, saying{shown: shown})
+	for _, format := range says {
+		made.says = append(made.says, saying{shown: verb.ReplaceAllString(format, "…")})
 	}
 	return made
 }
@@ -88,80 +95,83 @@ var remedies = []Remedy{
 		Remedy: "create it; the sidecar's log repeats userdata field not found"},
 	row("wrong values; every field is named",
 		"correct the MachineClass or the Secret",
-		codes.InvalidArgument, "providerSpec.…", "secret.…"),
+		codes.InvalidArgument, apis.SpecPath.String()+".…", apis.SecretPath.String()+".…"),
 	row("the disk has no size, or a smaller one than its image asks for",
 		"set bootVolume.size",
 		codes.InvalidArgument, "boot device size is not valid or missing"),
-	row("a value that only the cloud can check, such as a machine type that does not exist",
+	row("a value that only the cloud can check",
 		"correct what the message names",
-		codes.InvalidArgument, "the API refused the request"),
+		codes.InvalidArgument, provider.TextRefused),
+	row("the class's machine type does not exist, or not in this region",
+		"correct providerSpec.machineType; the class gets the same answer for 1 minute",
+		codes.ResourceExhausted, provider.TextNoMachineType),
 	row("an image, network, key pair, NIC or volume is not in this project and region",
 		"correct the ID; check region",
-		codes.InvalidArgument, "something … was not found"),
+		codes.InvalidArgument, provider.TextMissing),
 	row("the Secret now names another project",
 		"restore the project: servers do not move",
-		codes.InvalidArgument, "providerID … is of project"),
+		codes.InvalidArgument, providerid.TextOtherProject),
 	row("the class is another provider's",
 		"set provider: stackit, or leave it out",
-		codes.InvalidArgument, "machineClass.provider"),
+		codes.InvalidArgument, provider.TextClassProvider),
 	row("the name is too long for a server",
 		"shorten the MachineDeployment's name",
-		codes.InvalidArgument, "machine.metadata.name"),
+		codes.InvalidArgument, provider.TextMachineName),
 	row("the key is wrong, expired or revoked",
 		"put a valid service-account key into the Secret",
-		codes.Unauthenticated, "Authentication failed"),
+		codes.Unauthenticated, provider.TextCredentials),
 	row("the service account may not do this in this project",
 		"grant it these permissions (pkg/provider/apis/README.md); check that key and projectId belong together",
-		codes.PermissionDenied, "not authorized"),
+		codes.PermissionDenied, provider.TextForbidden),
 	row("the project's quota is used up",
 		"raise it, or scale something else down; the class gets the same answer for 1 minute",
-		codes.ResourceExhausted, "Quota exceeded"),
+		codes.ResourceExhausted, provider.TextQuota),
 	row("no capacity for this machine type and zone",
 		"another zone or machine type, or wait; the class gets the same answer for 1 minute",
-		codes.ResourceExhausted, "There are not enough hosts available"),
+		codes.ResourceExhausted, provider.TextNoHost),
 	row("the service account's key was refused during a call",
 		"put a valid one into the Secret",
-		codes.Unavailable, "waiting for the server was interrupted"),
+		codes.Unavailable, provider.TextInterrupted),
 	row("another call is creating this Machine's server",
 		"nothing: the next call goes on",
-		codes.Aborted, "another call is creating"),
+		codes.Aborted, provider.TextAnotherCall),
 	row("the server runs, its network is not ready",
 		"nothing: the next call goes on",
-		codes.Uninitialized, "its NICs do not carry", "not all of its NICs have an address").or(codes.Unavailable),
+		codes.Uninitialized, provider.TextNotAllowed, provider.TextNoAddress).or(codes.Unavailable),
 	row("the server's labels name another machine or cluster",
 		"restore the label the text names, or delete the server by hand if it is nobody's",
-		codes.FailedPrecondition, "is not this machine's and is left alone"),
+		codes.FailedPrecondition, provider.TextNotOurs),
 	row("the class's label that ends in /cluster has a value that no server can carry",
 		"repair providerSpec.labels",
-		codes.FailedPrecondition, "the cluster label … cannot be used"),
+		codes.FailedPrecondition, provider.TextClusterUnknown),
 	row("a NIC or volume of the class is attached elsewhere",
 		"detach it: classes with nicIds or volumes serve one machine",
-		codes.FailedPrecondition, "is in use"),
+		codes.FailedPrecondition, provider.TextInUse),
 	row("the answer to a request was lost; its result is looked for",
 		"nothing",
-		codes.DeadlineExceeded, "may have been sent"),
-	row("the server boots or goes slowly",
+		codes.DeadlineExceeded, provider.TextMayBeSent),
+	row("the server boots or goes for longer than a call waits",
 		"nothing: the next call goes on with it",
-		codes.DeadlineExceeded, "not done in time"),
+		codes.DeadlineExceeded, provider.TextLate),
 	row("somebody deleted the server",
 		"nothing: a new one is made",
-		codes.Aborted, "was deleted while it was being created"),
+		codes.Aborted, provider.TextDeletedUnderUs),
 	row("the cloud is working on the server, or its deletion failed",
 		"nothing at first; if it stays, ask STACKIT with the server's ID",
-		codes.Aborted, "busy", "two DELETEs … were accepted"),
+		codes.Aborted, provider.TextBusy, provider.TextTwoDeletes),
 	row("a young server was not found",
 		"nothing: its next status tells",
-		codes.Unavailable, "too young to be sure that it is gone"),
+		codes.Unavailable, provider.TextTooYoung),
 	row("the API is busy or out of order",
 		"nothing at first; requestID in the sidecar's log is what support asks for",
-		codes.Unavailable, "Too many requests", "status 5…").orMatches("connection errors", connectionError),
+		codes.Unavailable, provider.TextThrottled, "status 5…").orMatches("connection errors", connectionError),
 	row("the cloud could not make the server; it is deleted and made anew",
 		"see the reason in the text",
-		codes.Internal, "ended in state ERROR"),
+		codes.Internal, provider.TextFaulty),
 	row("the API took the update and did not do it",
 		"ask STACKIT with the NIC's ID",
-		codes.Internal, "does not carry the allowedAddresses"),
+		codes.Internal, provider.TextUpdateIgnored),
 	row("a bug of the driver",
 		"report it with the stack from the sidecar's log",
-		codes.Internal, "failed unexpectedly"),
+		codes.Internal, provider.TextPanic),
 }

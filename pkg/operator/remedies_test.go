@@ -4,6 +4,7 @@
 package operator
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -12,6 +13,11 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
+	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // link of Markdown, relative to samples/.
@@ -58,37 +64,79 @@ func TestRemediesAreThoseOfTheDocument(t *testing.T) {
 	}
 }
 
-// The texts are those that the driver writes.
+// answered is what the manager is told of a call that the API answered.
+func answered(call string, code int, message string) (codes.Code, string) {
+	return provider.Classify(provider.NewAPIError(call, nil, &oapierror.GenericOpenAPIError{
+		StatusCode: code, Body: fmt.Appendf(nil, `{"code":%d,"msg":%q}`, code, message)}))
+}
+
+func TestRemedyForAnAnswerOfTheAPI(t *testing.T) {
+	const creating, listing = "creating a server", "listing servers"
+	for _, row := range []struct {
+		call    string
+		code    int
+		message string
+		cause   string
+	}{
+		{creating, 400, "The affinity group policy is not supported", "a value that only the cloud"},
+		{creating, 400, "boot device size is not valid or missing", "the disk has no size"},
+		{creating, 400, "machine type is not valid", "the class's machine type"},
+		{creating, 400, "Quota exceeded for cores", "the project's quota"},
+		{creating, 500, "No valid host was found", "no capacity"},
+		{creating, 404, "image not found", "an image, network"},
+		{creating, 409, "in use", "a NIC or volume"},
+		{"deleting a server", 409, "busy", "the cloud is working"},
+		{listing, 401, "", "the key is wrong"},
+		{listing, 403, "", "the service account may not"},
+		{listing, 429, "", "the API is busy"},
+		{listing, 503, "", "the API is busy"},
+	} {
+		t.Run(fmt.Sprint(row.call, row.code, row.message), func(t *testing.T) {
+			wantCause(t, row.cause)(answered(row.call, row.code, row.message))
+		})
+	}
+}
+
+// wantCause returns what checks the cause that is found for a code and text.
+func wantCause(t *testing.T, want string) func(codes.Code, string) {
+	return func(code codes.Code, text string) {
+		t.Helper()
+		cause := ""
+		if found := remedyFor(code, text); found != nil {
+			cause = found.Cause
+		}
+		if !strings.HasPrefix(cause, want) || (want == "") != (cause == "") {
+			t.Errorf("%s %q has the cause %q, want one that begins with %q", code, text, cause, want)
+		}
+	}
+}
+
+// The texts are made of those that the driver's errors are made of.
 func TestRemedyFor(t *testing.T) {
+	otherProject := func() string {
+		_, err := providerid.Parse("stackit://d61a8564-c8dd-4ffb-bc15-143e7d0c85ed/1", "2")
+		return "machine worker-1: " + err.Error()
+	}
 	for text, row := range map[string]struct {
 		code  codes.Code
 		cause string
 	}{
-		`providerSpec.machineType: Required value: must be set`:                                                                                   {codes.InvalidArgument, "wrong values"},
-		`secret.projectId: Invalid value: must be a UUID`:                                                                                         {codes.InvalidArgument, "wrong values"},
-		`the API refused the request, check the providerSpec: creating a server: status 400: machine type is not valid`:                           {codes.InvalidArgument, "a value that only the cloud"},
-		`the API refused the request, check the providerSpec: creating a server: status 400: boot device size is not valid or missing`:            {codes.InvalidArgument, "the disk has no size"},
-		`something the providerSpec or Secret names (project, image, network, key pair, ...) was not found: creating a server: status 404: image`: {codes.InvalidArgument, "an image, network"},
-		`machine worker-1: providerID "stackit://1/2" is of project 1, but the Secret's project is 3`:                                             {codes.InvalidArgument, "the Secret now names another"},
-		`Quota exceeded: creating a server: status 403: Quota exceeded for cores`:                                                                 {codes.ResourceExhausted, "the project's quota"},
-		`server 1: its NICs do not carry all allowedAddresses`:                                                                                    {codes.Uninitialized, "the server runs"},
-		`server 1: not all of its NICs have an address`:                                                                                           {codes.Unavailable, "the server runs"},
-		`listing servers: status 503`:                        {codes.Unavailable, "the API is busy"},
-		`listing servers: dial: connect: connection refused`: {codes.Unavailable, "the API is busy"},
-		`not done in time, will go on with the next call: a request for a server of machine worker-1 may have been sent, and no server has shown`: {codes.DeadlineExceeded, "the answer to a request was lost"},
-		`not done in time, will go on with the next call: server 1 is CREATING`:                                                                   {codes.DeadlineExceeded, "the server boots"},
-		`two DELETEs of server 1 were accepted, but it is ACTIVE`:                                                                                 {codes.Aborted, "the cloud is working"},
+		apis.SpecPath.Child("machineType").String() + `: Required value: must be set`: {codes.InvalidArgument, "wrong values"},
+		apis.SecretPath.Child("projectId").String() + `: Invalid value: must be set`:  {codes.InvalidArgument, "wrong values"},
+		provider.TextClassProvider + `: Unsupported value`:                            {codes.InvalidArgument, "the class is another"},
+		provider.TextMachineName + `: Invalid value`:                                  {codes.InvalidArgument, "the name is too long"},
+		otherProject():                                                             {codes.InvalidArgument, "the Secret now names another"},
+		`server 1: ` + provider.TextNotAllowed:                                     {codes.Uninitialized, "the server runs"},
+		`server 1: ` + provider.TextNoAddress:                                      {codes.Unavailable, "the server runs"},
+		`listing servers: dial: connect: connection refused`:                       {codes.Unavailable, "the API is busy"},
+		provider.TextLate + `: server 1 is CREATING`:                               {codes.DeadlineExceeded, "the server boots"},
+		provider.TextLate + `: ` + fmt.Sprintf(provider.TextMayBeSent, "worker-1"): {codes.DeadlineExceeded, "the answer to a request was lost"},
+		fmt.Sprintf(provider.TextTwoDeletes, "1") + `, but it is ACTIVE`:           {codes.Aborted, "the cloud is working"},
+		fmt.Sprintf(provider.TextClusterUnknown, "class-a") + `, so that`:          {codes.FailedPrecondition, "the class's label"},
+		fmt.Sprintf(provider.TextUpdateIgnored, "1") + `: wanted`:                  {codes.Internal, "the API took the update"},
 		`something else`:            {codes.Unavailable, ""},
 		`Quota exceeded under them`: {codes.Internal, ""},
 	} {
-		t.Run(text, func(t *testing.T) {
-			cause := ""
-			if found := remedyFor(row.code, text); found != nil {
-				cause = found.Cause
-			}
-			if !strings.HasPrefix(cause, row.cause) || (row.cause == "") != (cause == "") {
-				t.Errorf("got cause %q, want one that begins with %q", cause, row.cause)
-			}
-		})
+		t.Run(text, func(t *testing.T) { wantCause(t, row.cause)(row.code, text) })
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // silence is how long a Machine may be without a word of the manager: a call of the driver
-// ends within 5 minutes, and its end is noted (pkg/provider/README.md).
-const silence = 5 * time.Minute
+// ends within 10 minutes (provider.DefaultCreationWait), and its end is noted.
+const silence = 10 * time.Minute
 
 // silent is what stands for the code of a Machine without a word.
 const silent = "nothing at all"

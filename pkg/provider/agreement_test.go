@@ -58,8 +58,9 @@ var specValues = map[string][]any{
 		map[string]any{"a": "b"}, map[string]any{"a": 5, "b": true}, map[string]any{"a": strings.Repeat("v", 255)}, map[string]any{"a": strings.Repeat("v", 256)},
 		map[string]any{strings.Repeat("k", 256): "a"}, map[string]any{"": "a"}, map[string]any{"a": []any{}}, map[string]any{"a": strings.Repeat("ä", 255)},
 	},
-	"userData": {"#cloud-config", strings.Repeat("x", 100_000), "\x00ü"},
-	"agent":    {map[string]any{"provisioned": true}, map[string]any{"provisioned": "yes"}, map[string]any{}},
+	"userData":    {"#cloud-config", strings.Repeat("x", 100_000), "\x00ü"},
+	"configDrive": {true, false, "yes", nil},
+	"agent":       {map[string]any{"provisioned": true}, map[string]any{"provisioned": "yes"}, map[string]any{}},
 }
 
 // onlyTheCloudKnows are refusals that no check of a providerSpec can foresee.

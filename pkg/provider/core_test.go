@@ -29,11 +29,11 @@ func TestEveryCallEnds(t *testing.T) {
 		want   codes.Code
 	}{
 		"CreateMachine whose server never boots": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true},
-			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 5 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 10 * time.Minute, codes.DeadlineExceeded},
 		"CreateMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 5 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 10 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { _, err := r.initialize(withID(machine("m1"), r.makeRunning("m1"))); return err }, 5 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { _, err := r.initialize(withID(machine("m1"), r.makeRunning("m1"))); return err }, 10 * time.Minute, codes.DeadlineExceeded},
 		"DeleteMachine whose server never goes": {iaasmock.Fault{Operation: "DeleteServer", NeverGone: true},
 			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
@@ -46,7 +46,7 @@ func TestEveryCallEnds(t *testing.T) {
 			func(r *rig) error {
 				_, err := r.initialize(withID(machine("m1"), providerIDOf(someServerID)))
 				return err
-			}, 5 * time.Minute, codes.Unavailable},
+			}, 10 * time.Minute, codes.Unavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

@@ -83,7 +83,7 @@ func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error
 		return nil, err
 	}
 	if !c.ledger.Claim(c.key, c.uid, seen) {
-		return nil, newError(codes.Aborted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
+		return nil, newError(codes.Aborted, fmt.Sprintf(TextAnotherCall, c.machine))
 	}
 	made, err := c.post(ctx)
 	if err != nil && !outcomeUnknown(err) {
@@ -265,7 +265,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	case !errors.Is(err, errGone) && !errors.Is(err, errUnusable):
 		return err
 	case errors.Is(err, errGone) || p.last.IsDeleting():
-		return newError(codes.Aborted, fmt.Sprintf("the server of machine %s was deleted while it was being created", c.machine))
+		return newError(codes.Aborted, fmt.Sprintf(TextDeletedUnderUs, c.machine))
 	}
 	fault := faultyError(p.last)
 	c.noteExhausted(fault)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -390,4 +391,25 @@ func TestCreateMachineWithoutAHostForTheRequest(t *testing.T) {
 			wantCode(t, err, codes.ResourceExhausted)
 		})
 	}
+}
+
+// ResourceExhausted is the only code that makes the cluster autoscaler try another pool. The
+// class is not asked for again for a minute, unless it is corrected.
+func TestAMachineTypeThatDoesNotExist(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) { spec["machineType"] = "c9i.999" })
+		for _, name := range []string{"m1", "m2"} {
+			_, err := r.create(machine(name))
+			wantCode(t, err, codes.ResourceExhausted)
+			if !strings.Contains(err.Error(), "machineType") {
+				t.Errorf("%q does not say what is wrong", err)
+			}
+		}
+		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
+			t.Errorf("%d servers were asked for, want 1", posts)
+		}
+		r.setSpec(nil)
+		r.mustCreate(machine("m1"))
+	})
 }

@@ -195,7 +195,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 				return err
 			}
 		case giveUp:
-			return newError(codes.Aborted, fmt.Sprintf("two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
+			return newError(codes.Aborted, fmt.Sprintf(TextTwoDeletes+", but it is %s, will be tried again: %s",
 				r.id, r.last.Status, r.last.reason()))
 		}
 	}

@@ -24,6 +24,7 @@ func TestDeleteMachineWaitsUntilNothingIsLeft(t *testing.T) {
 		"the Node's form":      func(server string) string { return "stackit://" + server },
 		"OpenStack":            func(server string) string { return "openstack:///" + server },
 		"OpenStack and region": func(server string) string { return "openstack://RegionOne/" + server },
+		"Gardener's OpenStack": func(server string) string { return "openstack:///RegionOne/" + server },
 		"by name":              func(string) string { return "" },
 	} {
 		bubble(t, name, func(t *testing.T) {

@@ -23,8 +23,16 @@
 //   - a label, or which server is ours: ownership.go
 //   - the code or text for a failed API call: errors.go; a text about a decision of the
 //     driver stands where it is decided
-//   - deadlines, and the settle time: provider.go
+//   - deadlines: deadlines.go; the settle time: provider.go
 //   - for how long an exhausted class is not asked for again: exhaustion.go
+//   - a field of the providerSpec: apis/provider_spec.go, its rule in apis/validation, its place
+//     in the request in helpers.go, the table of apis/README.md and samples/machine-class.yaml;
+//     fields_test.go is red until all are done
+//   - a metric of the driver: metrics.go, fed by metered.go or the method that knows; one of a
+//     session: pkg/spi/metrics.go; both in kubernetes/monitoring/README.md
+//   - a text by which a failure is told apart: texts.go; cause and remedy: pkg/operator/remedies.go
+//     and samples/README.md
+//   - what may be shown of the API's messages: userdata.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go
 package provider

@@ -65,7 +65,7 @@ func notOurs(server *Server, label, want string) error {
 		must = "absent, or set in providerSpec.labels"
 	}
 	return &Error{Code: codes.FailedPrecondition, Label: label, Text: fmt.Sprintf(
-		"server %s (%s) is not this machine's and is left alone: its label %s is %s, must be %s; restore the label if the server belongs to the machine",
+		"server %s (%s) "+TextNotOurs+": its label %s is %s, must be %s; restore the label if the server belongs to the machine",
 		server.ID, server.Name, label, is, must)}
 }
 
@@ -89,35 +89,33 @@ func lateError(err error, state string) error {
 	if errors.Is(err, context.Canceled) {
 		return &Error{Code: codes.Aborted, Text: "the call was cancelled: " + state, err: err}
 	}
-	return &Error{Code: codes.DeadlineExceeded, Text: "not done in time, will go on with the next call: " + state, err: err}
+	return &Error{Code: codes.DeadlineExceeded, Text: TextLate + ", will go on with the next call: " + state, err: err}
 }
 
 // interruptedError ends a wait whose credentials were refused: the manager comes
 // back in seconds, with the Secret as it is then.
 func interruptedError(err error) error {
-	return &Error{Code: codes.Unavailable, Text: "waiting for the server was interrupted, the service account's key is not accepted any more: " + err.Error(), err: err}
+	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the service account's key is not accepted any more: " + err.Error(), err: err}
 }
 
 // faultyError is a server that ended in ERROR.
 func faultyError(server *Server) error {
-	if noHost.MatchString(server.ErrorMessage) || quotaExceeded.MatchString(server.ErrorMessage) {
-		return newError(codes.ResourceExhausted, exhaustedText(fmt.Sprintf("server %s: %s", server.ID, server.ErrorMessage)))
+	switch {
+	case noHost.MatchString(server.ErrorMessage):
+		return newError(codes.ResourceExhausted, fmt.Sprintf(TextNoHost+": server %s: %s", server.ID, server.reason()))
+	case quotaExceeded.MatchString(server.ErrorMessage):
+		return newError(codes.ResourceExhausted, fmt.Sprintf(TextQuota+": server %s: %s", server.ID, server.reason()))
+	default:
+		return newError(codes.Internal, fmt.Sprintf(TextFaulty+": %s", server.ID, server.reason()))
 	}
-	return newError(codes.Internal, fmt.Sprintf("server %s ended in state ERROR: %s", server.ID, server.reason()))
-}
-
-// exhaustedText uses the words that Gardener's classification reads.
-func exhaustedText(message string) string {
-	if noHost.MatchString(message) {
-		return "There are not enough hosts available: " + message
-	}
-	return "Quota exceeded: " + message
 }
 
 var (
 	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed|exceed.*quota`)
 	quotaOfCalls  = regexp.MustCompile(`(?i)\brate\b|requests`)
 	noHost        = regexp.MustCompile(`(?i)no valid host|not enough hosts`)
+	// noMachineType matches the API's "machine type is not valid", with or without a name.
+	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
 	// aboutProject recognises a 404 about the project instead of the server.
 	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
 )
@@ -167,13 +165,17 @@ func prefixed(prefix string) func(*failure) string {
 var rules = []rule{
 	{"no capacity", func(f *failure) bool {
 		return f.during(callCreateServer) && noHost.MatchString(f.api.Message)
-	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
+	}, codes.ResourceExhausted, prefixed(TextNoHost)},
 	{"quota exceeded", func(f *failure) bool {
 		return f.clientError() && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
-	}, codes.ResourceExhausted, func(f *failure) string { return exhaustedText(f.err.Error()) }},
+	}, codes.ResourceExhausted, prefixed(TextQuota)},
+	// Only this code makes the cluster autoscaler try another pool.
+	{"no such machine type", func(f *failure) bool {
+		return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
+	}, codes.ResourceExhausted, prefixed(TextNoMachineType + ", set one that its region has")},
 	{"credentials refused", func(f *failure) bool {
 		return isRefused(f.err)
-	}, codes.Unauthenticated, prefixed("Authentication failed, check the Secret's service-account key")},
+	}, codes.Unauthenticated, prefixed(TextCredentials + ", check the Secret's service-account key")},
 	{"token endpoint down", func(f *failure) bool {
 		var token *spi.TokenError
 		return errors.As(f.err, &token)
@@ -181,22 +183,22 @@ var rules = []rule{
 	{"cancelled", func(f *failure) bool { return errors.Is(f.err, context.Canceled) }, codes.Aborted, plain},
 	{"our deadline", func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }, codes.DeadlineExceeded, plain},
 	{"forbidden", func(f *failure) bool { return f.status(http.StatusForbidden) },
-		codes.PermissionDenied, prefixed("the service account is not authorized, check its permissions and that it belongs to the Secret's project")},
+		codes.PermissionDenied, prefixed(TextForbidden + ", check its permissions and that it belongs to the Secret's project")},
 	{"bad request", func(f *failure) bool {
 		return (f.during(callCreateServer) || f.during(callUpdateNIC)) &&
 			f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
-	}, codes.InvalidArgument, prefixed("the API refused the request, check the providerSpec")},
+	}, codes.InvalidArgument, prefixed(TextRefused + ", check the providerSpec")},
 	{"referenced resource missing", func(f *failure) bool {
 		return f.during(callCreateServer) && f.status(http.StatusNotFound)
-	}, codes.InvalidArgument, prefixed("something the providerSpec or Secret names (project, image, network, key pair, ...) was not found")},
+	}, codes.InvalidArgument, prefixed(TextMissing + " (project, image, network, key pair, ...)")},
 	{"server missing", func(f *failure) bool { return isServerNotFound(f.err) }, codes.NotFound, plain},
 	{"something else missing", func(f *failure) bool { return f.status(http.StatusNotFound) }, codes.Unavailable, plain},
 	{"in use", func(f *failure) bool { return f.during(callCreateServer) && f.status(http.StatusConflict) },
-		codes.FailedPrecondition, prefixed("a NIC or volume that the providerSpec names is in use")},
+		codes.FailedPrecondition, prefixed(TextInUse)},
 	{"busy", func(f *failure) bool { return f.status(http.StatusConflict) },
-		codes.Aborted, prefixed("the server is busy, will be tried again")},
+		codes.Aborted, prefixed(TextBusy + ", will be tried again")},
 	{"too many requests", func(f *failure) bool { return f.status(http.StatusTooManyRequests) },
-		codes.Unavailable, prefixed("Too many requests")},
+		codes.Unavailable, prefixed(TextThrottled)},
 	{"API out of order", func(f *failure) bool {
 		return f.api != nil && (f.api.StatusCode == 0 || f.api.StatusCode >= http.StatusInternalServerError)
 	}, codes.Unavailable, plain},

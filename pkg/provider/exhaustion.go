@@ -9,12 +9,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
-// exhaustedFor is how long a class that ran out of quota or capacity is answered
-// so again without a POST: every event of a class makes the manager call
+// exhaustedFor is how long a class that ran out of quota or capacity, or whose machine type
+// does not exist, is answered so again without a POST: every event of a class makes the manager call
 // for all of its machines, whatever its retry period.
 const exhaustedFor = time.Minute
 
-// exhaustion remembers which classes ran out of quota or capacity.
+// exhaustion remembers which classes were answered ResourceExhausted.
 type exhaustion = recent.Map[classKey, exhausted]
 
 // classKey names a class across sessions, with the providerSpec that was refused:

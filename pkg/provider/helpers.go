@@ -27,6 +27,7 @@ func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 		KeypairName:         optional(spec.KeypairName),
 		AvailabilityZone:    optional(spec.AvailabilityZone),
 		AffinityGroup:       optional(spec.AffinityGroup),
+		ConfigDrive:         spec.ConfigDrive,
 		Networking:          networkingPayload(spec.Networking),
 		BootVolume:          bootVolumePayload(spec.BootVolume),
 	}

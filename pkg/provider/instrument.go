@@ -32,7 +32,7 @@ var _ driver.Driver = (*Provider)(nil)
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal.
 func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	request = cmp.Or(request, &driver.CreateMachineRequest{})
-	return observed(ctx, p, operation{"CreateMachine", createTimeout, request.Machine, request.MachineClass}, request, p.createMachine)
+	return observed(ctx, p, operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}, request, p.createMachine)
 }
 
 // InitializeMachine lets the providerSpec's allowedAddresses pass the server's
@@ -42,7 +42,7 @@ func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMach
 // Unavailable, Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
 	request = cmp.Or(request, &driver.InitializeMachineRequest{})
-	return observed(ctx, p, operation{"InitializeMachine", createTimeout, request.Machine, request.MachineClass}, request, p.initializeMachine)
+	return observed(ctx, p, operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}, request, p.initializeMachine)
 }
 
 // GetMachineStatus reads the Machine's server. NotFound means that it is gone (without a
@@ -93,7 +93,7 @@ func (p *Provider) GenerateMachineClassForMigration(context.Context, *driver.Gen
 // without one, Internal or ResourceExhausted if the server ends in ERROR, NotFound
 // if it is gone, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	_, err := observed(ctx, p, operation{name: "WaitUntilServerRunning", timeout: createTimeout}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	_, err := observed(ctx, p, operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerRunning(ctx, projectID, region, serverID)
 	})
 	return err

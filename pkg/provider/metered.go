@@ -9,8 +9,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
-// What feeds the meters of metrics.go: decorators, so that the driver's methods need not
-// mention them.
+// What feeds the meters of metrics.go from reads and API calls: decorators, so that what reads
+// and calls need not mention them. What only a driver method knows (a creation that has ended,
+// a server that is proved gone, a duplicate, an orphan), the method tells the meters itself.
 
 // readMeter measures the reads of a resource.
 type readMeter struct {

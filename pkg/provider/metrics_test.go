@@ -121,15 +121,15 @@ func TestMetricsOfAMachinesLife(t *testing.T) {
 
 func TestTheTimeOfACreationSpansCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t, iaasmock.WithBootDuration(6*time.Minute))
+		m := newMetered(t, iaasmock.WithBootDuration(11*time.Minute))
 		if _, err := m.create(machine("m1")); err == nil {
 			t.Fatal("a server that boots for longer than a call was created at once")
 		}
 		m.want(metricCreation, map[string]float64{})
 		m.mustCreate(machine("m1"))
 		m.want(metricCreation, map[string]float64{"class-a": 1})
-		if got := m.seconds(metricCreation); got < 360 || got > 380 {
-			t.Errorf("the creation took %vs, the server boots in 6 minutes", got)
+		if got := m.seconds(metricCreation); got < 660 || got > 680 {
+			t.Errorf("the creation took %vs, the server boots in 11 minutes", got)
 		}
 	})
 }

@@ -71,7 +71,7 @@ func serve(t testing.TB, handler http.Handler) *http.Transport {
 	go func() { _ = server.Serve(n) }()
 	t.Cleanup(func() {
 		if inBubble() {
-			<-time.After(5 * time.Minute) // what is under way ends in its own time
+			<-time.After(10 * time.Minute) // what is under way ends in its own time
 		}
 		transport.CloseIdleConnections()
 		_ = server.Close()

@@ -205,5 +205,5 @@ func (i identity) maybeFromBeforeLabels(server *Server) bool {
 // clusterUnknownError is the answer to what only a look-up by labels could tell.
 func (i identity) clusterUnknownError() error {
 	return newError(codes.FailedPrecondition, fmt.Sprintf(
-		"the cluster label in the providerSpec of MachineClass %s cannot be used, so that the cluster's servers cannot be told from others: repair providerSpec.labels", i.class))
+		TextClusterUnknown+", so that the cluster's servers cannot be told from others: repair providerSpec.labels", i.class))
 }

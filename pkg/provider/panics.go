@@ -16,7 +16,7 @@ import (
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
 		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-		*err = newError(codes.Internal, "the driver failed unexpectedly; its log has the details")
+		*err = newError(codes.Internal, TextPanic+"; its log has the details")
 	}
 }
 

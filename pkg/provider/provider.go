@@ -22,9 +22,6 @@ const (
 	// shows in a list. The promise "never two servers for a machine" holds up to it.
 	DefaultSettle = 30 * time.Second
 
-	// createTimeout is the deadline of CreateMachine and InitializeMachine.
-	createTimeout = 5 * time.Minute
-	deleteTimeout = 10 * time.Minute
 	// clockSkew is by how much the API server's clock, which dates Machines, and this
 	// process's may differ.
 	clockSkew = 10 * time.Second
@@ -42,6 +39,7 @@ type Provider struct {
 
 	clock      clock.Clock
 	settle     *time.Duration
+	creation   *creationTimes
 	strictSpec bool
 	// actingSince tells since when this process alone acts; nil if nobody knows.
 	actingSince func() time.Time
@@ -97,7 +95,7 @@ func WithClock(clock clock.Clock) Option {
 }
 
 // WithMetrics shows the driver's own metrics through the registerer, which must not show
-// another Provider's. kubernetes/monitoring/README.md says what they mean.
+// another Provider's. Those of its sessions are the process's: spi.RegisterMetrics. kubernetes/monitoring/README.md says what they mean.
 func WithMetrics(registerer prometheus.Registerer) Option {
 	return func(p *Provider) { p.registerer = registerer }
 }
@@ -132,6 +130,9 @@ func (p *Provider) init() {
 		if p.settle == nil {
 			settle := DefaultSettle
 			p.settle = &settle
+		}
+		if p.creation == nil {
+			p.creation = &creationTimes{defaultCreationTimeout, DefaultCreationWait}
 		}
 		p.ledger = ledger.New(p.clock, *p.settle)
 		p.exhausted = recent.New[classKey, exhausted](p.clock, exhaustedFor)

@@ -183,7 +183,7 @@ func decodeInputs(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secre
 	in.secret, in.needed = apis.DecodeSecret(secret.Data)
 	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.secret, apis.SecretPath), in.needed)...)
 	if class.Provider != "" && class.Provider != StackitProviderName {
-		in.needed = append(in.needed, field.NotSupported(field.NewPath("machineClass", "provider"), class.Provider, []string{StackitProviderName}))
+		in.needed = append(in.needed, field.NotSupported(classProviderPath, class.Provider, []string{StackitProviderName}))
 	}
 	labels := in.decodeSpec(class.ProviderSpec.Raw, refuseUnknown)
 	in.identify(machine, class.Name)
@@ -224,7 +224,7 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 	name := ""
 	if machine != nil {
 		name = machine.Name
-		errs = append(errs, validation.ValidateMachineName(name, field.NewPath("machine", "metadata", "name"))...)
+		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
 	}
 	in.identity = newIdentity(name, class, in.spec.Labels)
 	in.identity.unlabelable = len(errs) > 0

@@ -5,13 +5,11 @@ package provider
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -39,33 +37,15 @@ var (
 // CreateServer implements StackitClient.
 func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*Server, error) {
 	ctx, response := captured(ctx)
-	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(serverPayload(request)).Execute()
+	payload := serverPayload(request)
+	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(payload).Execute()
 	if err != nil {
-		return nil, withoutUserData(apiError(callCreateServer, *response, err), request.Spec.UserData)
+		return nil, apiErrorHiding(hidingFor(request, payload), callCreateServer, *response, err)
 	}
 	if server.GetId() == "" {
 		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
 	}
 	return serverFromSDK(server), nil
-}
-
-// bootstrapToken matches the tokens that the manager puts into userData.
-var bootstrapToken = regexp.MustCompile(`\b[a-z0-9]{6}\.[a-z0-9]{16}\b`)
-
-// withoutUserData removes userData from an error, in case the API repeats it: the error
-// goes into the Machine's status.
-func withoutUserData(err error, userData string) error {
-	var api *APIError
-	if !errors.As(err, &api) {
-		return err
-	}
-	for _, secret := range []string{userData, base64.StdEncoding.EncodeToString([]byte(userData))} {
-		if secret != "" {
-			api.Message = strings.ReplaceAll(api.Message, secret, "<userData>")
-		}
-	}
-	api.Message = bootstrapToken.ReplaceAllString(api.Message, "<token>")
-	return err
 }
 
 // GetServer implements StackitClient.
@@ -187,9 +167,14 @@ func captured(ctx context.Context) (context.Context, **http.Response) {
 	return runtime.WithCaptureHTTPResponse(ctx, response), response
 }
 
-// apiError translates the SDK's error. It looks at the status code and body
-// only: the SDK's message and model depend on what the document lists.
+// apiError is apiErrorHiding for a call that sends no userData.
 func apiError(call apiCall, response *http.Response, err error) error {
+	return apiErrorHiding(hiding{}, call, response, err)
+}
+
+// apiErrorHiding translates the SDK's error. It looks at the status code and body
+// only: the SDK's message and model depend on what the document lists.
+func apiErrorHiding(hide hiding, call apiCall, response *http.Response, err error) error {
 	translated := &APIError{Call: call}
 	if response != nil {
 		translated.RequestID = spi.RequestID(response.Header)
@@ -204,7 +189,7 @@ func apiError(call apiCall, response *http.Response, err error) error {
 		return translated
 	case answer.StatusCode < http.StatusMultipleChoices:
 		// The SDK's error would repeat the body.
-		translated.Err = fmt.Errorf("%w: %s", errUnreadable, answer.ErrorMessage)
+		translated.Err = fmt.Errorf("%w: %s", errUnreadable, hide.shown(answer.ErrorMessage))
 		return translated
 	}
 	translated.StatusCode = answer.StatusCode
@@ -213,10 +198,11 @@ func apiError(call apiCall, response *http.Response, err error) error {
 		Message *string `json:"msg"`
 	}
 	if json.Unmarshal(answer.Body, &body) == nil && body.Code != nil && body.Message != nil {
-		translated.Message = withoutMisleadingWords(*body.Message)
+		translated.Message = *body.Message
 	} else if quotaExceeded.Match(answer.Body) {
 		// Quota texts of the services behind the API pass its gateway as they are.
 		translated.Message = "quota exceeded"
 	}
+	translated.shown = hide.shown(translated.Message)
 	return translated
 }

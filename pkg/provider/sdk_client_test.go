@@ -95,6 +95,7 @@ func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
 	const userData = "password: s3cr3t\ntoken: abc123.0123456789abcdef"
 	for name, echo := range map[string]string{
 		"plain": strings.ReplaceAll(userData, "\n", `\n`), "base64": base64.StdEncoding.EncodeToString([]byte(userData)), "a part": "abc123.0123456789abcdef",
+		"quoted twice": `\"password: s3cr3t\\ntoken: abc123.0123456789abcdef\"`, "quoted and cut off": `\"password: s3cr3t\\ntoken: abc123.01234567`,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -102,11 +103,44 @@ func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"wrong userData: ` + echo + `"}`})
 			_, err := r.create(machine("m1"))
 			wantCode(t, err, codes.InvalidArgument)
-			for _, secret := range []string{"s3cr3t", "abc123.0123456789abcdef", base64.StdEncoding.EncodeToString([]byte(userData))[:20]} {
+			for _, secret := range []string{"s3cr3t", "abc123.01234567", base64.StdEncoding.EncodeToString([]byte(userData))[:20]} {
 				if strings.Contains(err.Error(), secret) {
 					t.Errorf("%q shows userData", err)
 				}
 			}
 		})
 	}
+}
+
+// What is not shown of a message decides all the same.
+func TestCodesAreDecidedOnTheWholeMessage(t *testing.T) {
+	for name, message := range map[string]string{
+		"the words are in userData": "Quota exceeded for cores",
+		"the words come late":       strings.Repeat("x", 5000) + " quota exceeded",
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.secret.Data["userData"] = []byte("Quota exceeded for cores")
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"` + message + `"}`})
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, codes.ResourceExhausted)
+			if strings.Contains(err.Error(), "for cores") {
+				t.Errorf("%q shows userData", err)
+			}
+		})
+	}
+}
+
+// The manager writes names into userData: a message must still say which thing is wrong.
+func TestNamesThatAreSentStayInErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.secret.Data["userData"] = []byte("hostname: shoot--demo--worker-1\nimage: " + iaasmock.DefaultImageID + "\n")
+		message := "server shoot--demo--worker-1: image " + iaasmock.DefaultImageID + " is not bootable"
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"` + message + `"}`})
+		_, err := r.create(machine("shoot--demo--worker-1"))
+		if err == nil || !strings.Contains(err.Error(), message) {
+			t.Errorf("%v does not say %q", err, message)
+		}
+	})
 }

@@ -134,7 +134,7 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 		due, wide := s.schedule()
 		found, err := s.findNamed(ctx, due, wide)
 		s.looked = true
-		state := fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", s.machine)
+		state := fmt.Sprintf(TextMayBeSent+", and no server has shown yet", s.machine)
 		if ends := s.afterRead(ctx, err, state); ends != nil || err == nil {
 			return found, ends
 		}

@@ -201,7 +201,7 @@ func TestCreateMachineRepeatsNoLostRequestOfAnExhaustedClass(t *testing.T) {
 func TestCreateMachineAfterARefusedRequestIsImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest, Body: `{"code":400,"msg":"machine type is not valid"}`})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest, Body: `{"code":400,"msg":"The affinity group policy is not supported"}`})
 		_, err := r.create(machine("m1"))
 		wantCode(t, err, codes.InvalidArgument)
 		start := time.Now()

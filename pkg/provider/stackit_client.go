@@ -124,8 +124,11 @@ type APIError struct {
 	// StatusCode of the answer; 0 if there was none.
 	StatusCode int
 	// Message is the API's own message; "" if the answer was not in the API's
-	// form, as those of gateways are.
+	// form, as those of gateways are. Codes are decided on it; it may repeat userData, and
+	// is never shown as it is.
 	Message string
+	// shown is what texts and log show of Message.
+	shown string
 	// RequestID is the answer's, if it had one. It goes to the log, not into texts:
 	// the manager writes a Machine's status whenever its text changes.
 	RequestID string
@@ -141,7 +144,7 @@ func (e *APIError) Error() string {
 	case e.Message == "":
 		return fmt.Sprintf("%s: status %d", e.Call, e.StatusCode)
 	default:
-		return fmt.Sprintf("%s: status %d: %s", e.Call, e.StatusCode, e.Message)
+		return fmt.Sprintf("%s: status %d: %s", e.Call, e.StatusCode, e.shown)
 	}
 }
 

@@ -47,7 +47,7 @@ func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 		case server == nil && isDeleted:
 			return errGone
 		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
-			return newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but it is too young to be sure that it is gone", c.serverID))
+			return newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but "+TextTooYoung, c.serverID))
 		case server == nil:
 			continue // the next reads prove it
 		case server.IsDeleting():

@@ -188,7 +188,7 @@ func TestGetMachineStatusOfAYoungServerDoubtsA404(t *testing.T) {
 // Machines that came from OpenStack keep their ProviderIDs, and their servers may carry
 // none of our labels.
 func TestGetMachineStatusWithAnOpenStackID(t *testing.T) {
-	for name, scheme := range map[string]string{"without a region": "openstack:///", "with a region": "openstack://RegionOne/"} {
+	for name, scheme := range map[string]string{"without a region": "openstack:///", "with a region": "openstack://RegionOne/", "Gardener's": "openstack:///RegionOne/"} {
 		for labelled, change := range map[string]func(map[string]any){
 			"labelled": nil, "not labelled": func(labels map[string]any) { clear(labels) },
 		} {

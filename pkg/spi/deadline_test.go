@@ -24,7 +24,7 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			server := httptest.NewServer(handler)
 			defer server.Close()
-			transport := newTransport()
+			transport := NewTransport()
 			defer transport.CloseIdleConnections()
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, nil)
 			if err != nil {

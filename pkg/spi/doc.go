@@ -12,15 +12,14 @@
 //	auth      adds the access token (token.go), and renews it once on a 401
 //	limits    one bucket for all sessions of the process; reads go before writes
 //	fence     holds API calls back after a pause in which another sidecar may have led
-//	guard     asks whoever wants to be asked before an attempt changes anything
 //	deadline  an attempt ends after 30 s, to the end of its body
 //	metrics   counts, times and logs every attempt
 //	transport sends it, and reads the whole answer
 //
 // The order matters: every attempt takes a token from the bucket and has a
 // deadline of its own, and a renewed access token is used by the very next one. The
-// fence and the guard come after all that may take long, and before the deadline's
-// time begins. Requests for access tokens pass the last three links only.
+// fence comes after all that may take long, and before the deadline's time begins.
+// Requests for access tokens pass the last three links only.
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables, key.go the rules for service-account keys.

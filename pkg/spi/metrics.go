@@ -65,10 +65,16 @@ const (
 	tokenFailed  = "failed"
 )
 
-// init registers the metrics. Those whose label values are known begin with 0:
-// Prometheus does not see the first event of a counter that begins with 1.
+// RegisterMetrics shows the metrics of all sessions of the process through the registerer.
+// Only main calls it, as it does with provider.WithMetrics: who imports a package, as the
+// operator's command does, must not get its metrics.
+func RegisterMetrics(registerer prometheus.Registerer) {
+	registerer.MustRegister(httpRequests, httpDuration, httpRetries, callWaits, tokenFetches)
+}
+
+// init lets the metrics whose label values are known begin with 0: Prometheus does not see
+// the first event of a counter that begins with 1.
 func init() {
-	prometheus.MustRegister(httpRequests, httpDuration, httpRetries, callWaits, tokenFetches)
 	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitPause} {
 		callWaits.WithLabelValues(string(reason))
 	}

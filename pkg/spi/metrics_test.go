@@ -28,7 +28,9 @@ func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 // would show it.
 func counted(t *testing.T, name string, values ...string) (sum float64) {
 	t.Helper()
-	families, err := prometheus.DefaultGatherer.Gather()
+	ours := prometheus.NewRegistry()
+	RegisterMetrics(ours)
+	families, err := prometheus.Gatherers{ours, prometheus.DefaultGatherer}.Gather() // the manager's are in the second
 	if err != nil {
 		t.Fatal(err)
 	}

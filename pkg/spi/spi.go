@@ -74,8 +74,8 @@ type PluginSPIImpl struct {
 	Fence *Fence
 	// UserAgent is sent with every request; "" means the project's name.
 	UserAgent string
-	// Transport carries the requests, those for tokens included; nil means a
-	// connection pool of its own. It is for tests.
+	// Transport carries the requests, those for tokens included, and sees each attempt
+	// right before it is sent; nil means NewTransport's.
 	Transport http.RoundTripper
 	// Clock is for tests; nil means the real one.
 	Clock clock.Clock
@@ -105,7 +105,7 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 // init sets the defaults of fields that are not set.
 func (s *PluginSPIImpl) init() {
 	if s.Transport == nil {
-		s.Transport = newTransport()
+		s.Transport = NewTransport()
 	}
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}
@@ -151,7 +151,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 		metrics := &metered{next: &bodyReader{next: s.Transport}, clock: s.Clock, service: service}
 		return &deadlined{next: metrics, timeout: attemptTimeout}
 	}
-	chain := http.RoundTripper(&guarded{next: attempt("")})
+	chain := attempt("")
 	limits := &limited{next: chain, limiter: s.Limiter, clock: s.Clock, writers: s.writers}
 	if s.Fence != nil {
 		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {

@@ -22,10 +22,10 @@ const (
 	connections = 500
 )
 
-// newTransport returns the connection pool of the process. It honours the proxy
-// variables and trusts the system's roots (Gardener mounts a CloudProfile's CA
-// into /etc/ssl/certs).
-func newTransport() *http.Transport {
+// NewTransport returns a connection pool, as the sessions of a PluginSPIImpl have it unless
+// they are given another transport. It honours the proxy variables and trusts the system's
+// roots (Gardener mounts a CloudProfile's CA into /etc/ssl/certs).
+func NewTransport() *http.Transport {
 	// The defaults are Kubernetes': among them pings, without which a dead HTTP/2
 	// connection would be found out only by the deadline of every call on it.
 	return utilnet.SetTransportDefaults(&http.Transport{

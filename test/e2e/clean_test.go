@@ -107,6 +107,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Entry("without a project", "stackit://%s"),
 		Entry("OpenStack's", "openstack:///%s"),
 		Entry("OpenStack's with a region", "openstack://eu01/%s"),
+		Entry("Gardener's for OpenStack", "openstack:///eu01/%s"),
 		Entry("the bare ID", "%s"),
 		Entry("a form that nobody takes", "stackit:///%s/"),
 	)
@@ -257,7 +258,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		c.createClass(ctx, "worker", specWith(nil))
 		id := orphan(ctx)
 		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: id, Status: http.StatusTooManyRequests, Count: 1,
-			Header: http.Header{"Retry-After": {"10"}}})
+			Header: http.Header{"Retry-After": {"3"}}})
 		before := env.Cloud().CallCounts()["DeleteServer"]
 		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
 		Eventually(func() int { return env.Cloud().CallCounts()["DeleteServer"] }).WithTimeout(time.Minute).Should(Equal(before + 1))

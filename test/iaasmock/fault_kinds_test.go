@@ -46,7 +46,7 @@ func TestAnswersOfPresets(t *testing.T) {
 		retryAfter        string
 	}{
 		"quota-exceeded":           {create, 403, "application/json", "Quota exceeded", ""},
-		"bad-request":              {create, 400, "application/json", `{"code":400,"msg":"machine type is not valid"}`, ""},
+		"bad-request":              {create, 400, "application/json", `{"code":400,"msg":"The affinity group policy is not supported"}`, ""},
 		"too-large":                {create, 413, "application/json", `{"code":413,"msg":"Request Entity Too Large"}`, ""},
 		"unauthorized":             {list, 401, "application/json", `{"code":401,"msg":"Unauthorized"}`, ""},
 		"forbidden":                {list, 403, "application/json", `{"code":403,"msg":"Forbidden"}`, ""},

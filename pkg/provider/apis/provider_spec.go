@@ -42,6 +42,9 @@ type ProviderSpec struct {
 	ServiceAccountMails []string `json:"serviceAccountMails,omitempty"`
 	// Agent configures the STACKIT server agent. Default: the image's choice.
 	Agent *Agent `json:"agent,omitempty"`
+	// ConfigDrive attaches a drive with the server's metadata and userData, for images that do
+	// not ask the network for them. Default: the API's, false.
+	ConfigDrive *bool `json:"configDrive,omitempty"`
 	// Metadata is free-form metadata of the server: strings; numbers and booleans
 	// are sent as text.
 	Metadata map[string]any `json:"metadata,omitempty"`

@@ -9,9 +9,10 @@
 // by what follows the last slash: that must stay the server's ID.
 //
 // Parse reads more, because Machines have more: stackit://<server> is what STACKIT's
-// cloud controller manager writes to Nodes; openstack:///<server> and
-// openstack://<region>/<server> are of Machines that were made on OpenStack and taken
-// over.
+// cloud controller manager writes to Nodes; openstack://…/<server>, with anything or
+// nothing before the last slash, is of Machines that were made on OpenStack and taken over:
+// Gardener's provider writes openstack:///<region>/<server>, cloud controllers
+// openstack:///<server> or openstack://<region>/<server>.
 package providerid
 
 import (
@@ -25,6 +26,9 @@ const (
 	// Scheme begins the ProviderIDs that Format writes.
 	Scheme          = "stackit"
 	openstackScheme = "openstack"
+
+	// TextOtherProject is the form in which Parse's error about another project begins.
+	TextOtherProject = "providerID %q is of project %s"
 )
 
 // Format returns stackit://<projectID>/<serverID>.
@@ -42,9 +46,9 @@ func Parse(providerID, projectID string) (serverID string, err error) {
 	case ok && scheme == Scheme && first == projectID:
 		serverID = second
 	case ok && scheme == Scheme && validation.IsUUID(first):
-		return "", fmt.Errorf("providerID %q is of project %s, but the Secret's project is %s", providerID, first, projectID)
+		return "", fmt.Errorf(TextOtherProject+", but the Secret's project is %s", providerID, first, projectID)
 	case ok && scheme == openstackScheme && twoParts:
-		serverID = second
+		serverID = rest[strings.LastIndexByte(rest, '/')+1:]
 	}
 	if !validation.IsUUID(serverID) {
 		return "", fmt.Errorf("providerID %q is not understood: must be %s", providerID, Format("<projectId>", "<serverId>"))

@@ -20,6 +20,9 @@ func TestParse(t *testing.T) {
 		"stackit://" + server:                 {server, ""},
 		"openstack:///" + server:              {server, ""},
 		"openstack://RegionOne/" + server:     {server, ""},
+		"openstack:///RegionOne/" + server:    {server, ""},
+		"openstack:////" + server:             {server, ""},
+		"openstack://a/b/c d/" + server:       {server, ""},
 
 		"stackit://" + other + "/" + server:                    {"", "project " + other},
 		"stackit:///" + server:                                 {"", "not understood"},
@@ -28,6 +31,9 @@ func TestParse(t *testing.T) {
 		"stackit://" + project + "/":                           {"", "not understood"},
 		"stackit://" + project + "/" + strings.ToUpper(server): {"", "not understood"},
 		"openstack://" + server:                                {"", "not understood"},
+		"openstack:///RegionOne/" + server + "/":               {"", "not understood"},
+		"openstack:///" + server + "/x":                        {"", "not understood"},
+		"stackit:///eu01/" + server:                            {"", "not understood"},
 		"aws:///eu/" + server:                                  {"", "not understood"},
 		server:                                                 {"", "not understood"},
 		"":                                                     {"", "not understood"},
@@ -42,7 +48,7 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"stackit://" + project + "/" + server, "stackit://" + server, "openstack:///" + server, "openstack://r/" + server, "://", "stackit://"} {
+	for _, seed := range []string{"stackit://" + project + "/" + server, "stackit://" + server, "openstack:///" + server, "openstack://r/" + server, "openstack:///r/" + server, "://", "stackit://"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, providerID string) {

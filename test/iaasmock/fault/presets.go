@@ -75,7 +75,7 @@ func answerPresets() []Preset {
 	limited.Header = http.Header{"Retry-After": {"5"}}
 	return []Preset{
 		{"bad-request", "CreateServer answers 400.", Fault{Operation: operationCreate, Status: http.StatusBadRequest,
-			Body: `{"code":400,"msg":"machine type is not valid"}`}},
+			Body: `{"code":400,"msg":"The affinity group policy is not supported"}`}},
 		{"unauthorized", "Calls answer 401.", answer(http.StatusUnauthorized)},
 		{"forbidden", "Calls answer 403.", answer(http.StatusForbidden)},
 		{"random-404", "One GetServer in ten answers 404 although the server exists.", Fault{

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+)
+
+const (
+	// DefaultCreationWait is the longest deadline of CreateMachine and InitializeMachine. A
+	// slow cloud boots for longer than 5 minutes; a Machine that is deleted meanwhile waits
+	// for the call's end (the manager's v0.62.1 machine.go:638).
+	DefaultCreationWait = 10 * time.Minute
+	// MinCreationWait is the shortest: a call with less time could not even be sure that a
+	// lost request made nothing.
+	MinCreationWait = time.Minute
+	// defaultCreationTimeout is that of the manager's flag --machine-creation-timeout.
+	defaultCreationTimeout = 20 * time.Minute
+
+	// deleteTimeout is the deadline of DeleteMachine; callTimeout in readers.go that of calls
+	// that wait for nothing.
+	deleteTimeout = 10 * time.Minute
+)
+
+// creationTimes decide how long a creation may wait.
+type creationTimes struct {
+	// timeout is the age at which the manager gives a Machine up that names none itself.
+	timeout time.Duration
+	// wait is the longest deadline of a call.
+	wait time.Duration
+}
+
+// WithCreationTimeout sets what decides the deadline of CreateMachine and InitializeMachine:
+// what is left of the Machine's creation timeout, at least MinCreationWait and at most wait.
+// timeout is the manager's --machine-creation-timeout, which a Machine's spec.creationTimeout
+// replaces. The defaults are 20 minutes and DefaultCreationWait.
+func WithCreationTimeout(timeout, wait time.Duration) Option {
+	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
+}
+
+// creationDeadline returns how long a call may wait for the Machine's server. A call that ends
+// while the server boots shows the user CrashLoopBackOff for a server that is fine; one that
+// lasts longer than the Machine may wait keeps the manager from giving the Machine up.
+func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
+	p.init()
+	if machine == nil || machine.CreationTimestamp.IsZero() {
+		return p.creation.wait
+	}
+	timeout := p.creation.timeout
+	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
+		timeout = own.MachineCreationTimeout.Duration
+	}
+	left := timeout - p.clock.Since(machine.CreationTimestamp.Time)
+	return max(MinCreationWait, min(left, p.creation.wait))
+}

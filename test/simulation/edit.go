@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"net/http"
 	"strings"
 	"time"
@@ -230,12 +231,18 @@ func (w *world) abandon(id string) {
 	w.abandoned[id] = true
 }
 
+// wasAbandoned says that a user has made one of the servers no Machine's. It may be found
+// again beside one that was made meanwhile: then there are two by a user's doing, until an
+// orphan run.
+func (w *world) wasAbandoned(ids ...string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(ids, func(id string) bool { return w.abandoned[id] })
+}
+
 // isAbandoned says that the server is no Machine's by a user's doing.
 func (w *world) isAbandoned(server *iaasmock.Server) bool {
-	w.mu.Lock()
-	abandoned := w.abandoned[server.ID]
-	w.mu.Unlock()
-	if !abandoned {
+	if !w.wasAbandoned(server.ID) {
 		return false
 	}
 	who := ownerOf(server)

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"slices"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 

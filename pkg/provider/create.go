@@ -96,7 +96,7 @@ func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error
 	}
 	p := c.poll(made.ID)
 	p.due = p.since.Add(firstPoll)
-	c.lost = newError(codes.Unavailable, fmt.Sprintf("the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, made.ID))
+	c.lost = newError(codes.Unavailable, fmt.Sprintf(TextOthersServer+" %s, which is somebody else's", c.machine, made.ID))
 	return p, c.confirm(ctx, p)
 }
 
@@ -122,7 +122,7 @@ func (c *creation) confirm(ctx context.Context, p *poll) error {
 		if err := c.deleteServers(ctx, []*removal{{p}}); err != nil {
 			return err
 		}
-		return newError(codes.Internal, fmt.Sprintf("server %s was created without the labels that were sent, and is deleted: nobody would find it again", p.id))
+		return newError(codes.Internal, fmt.Sprintf("server %s "+TextLabelsDropped+", and is deleted: nobody would find it again", p.id))
 	}
 }
 

@@ -6,20 +6,23 @@
 //
 // Three promises shape it: never two servers for a machine, never a leaked one, never a
 // change to one that is not ours. What this process cannot know (a lost answer, a lagging
-// list, a predecessor's work) it waits out; it never guesses.
+// list, a predecessor's work, a project that looks empty for a moment) it waits out; it never
+// guesses.
 //
 // core.go has one function for each driver method; instrument.go adds deadline, log line and
 // metrics, request.go decodes the request; create.go, delete.go, status.go and nics.go have
 // the steps. Package ledger remembers what this process did for each machine. API calls are
 // scarce: package coalesce lets callers share reads, and readers.go has the scopes in which
-// they do.
+// they do. Three rules have one place each: wait.go says what an error means for a call,
+// gone.go what proves an absence, ownership.go which server may be used.
 //
 // Where to change
 //
-//   - a poll interval, or how long a deletion may take to begin: the numbers of servers.go
+//   - a poll interval: the numbers of servers.go
 //   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go
-//   - what counts as gone: gone.go
-//   - the retry of a deletion that failed: awaitGone in delete.go
+//   - what counts as gone, or as none; when a deletion has failed or is stuck, and is asked for
+//     again: gone.go
+//   - whether a failed call ends a wait: wait.go
 //   - a label, or which server is ours: ownership.go
 //   - the code or text for a failed API call: errors.go; a text about a decision of the
 //     driver stands where it is decided

@@ -75,7 +75,7 @@ var errUnlabelled = errors.New("the server does not show its labels")
 
 func unlabelledError(server *Server) error {
 	return &Error{Code: codes.Unavailable, err: errUnlabelled, Text: fmt.Sprintf(
-		"server %s does not show the labels that it was created with: it is left alone until it does", server.ID)}
+		"server %s "+TextUnlabelled+": it is left alone until it does", server.ID)}
 }
 
 // isNotOurs says that a server was refused because it is not the machine's.

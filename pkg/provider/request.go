@@ -160,7 +160,7 @@ func (c *call) checkElsewhere() error {
 		return nil
 	}
 	return newError(codes.FailedPrecondition, fmt.Sprintf(
-		"machine %s has or may have a server in project %s, region %s, where it was created, but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
+		TextElsewhere+" %s, region %s, where it was created, but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
 		c.machine, other.ProjectID, other.Region, c.key.ProjectID, c.key.Region))
 }
 

@@ -188,6 +188,7 @@ func (r *removal) awaitGone(ctx context.Context) error {
 			return err
 		}
 		switch r.absence.nextStep(&seen, r.clock.Now()) {
+		case waitOn:
 		case lookCloser:
 			r.absence.onlyGet, r.due = true, time.Time{}
 		case askAgain:

@@ -47,8 +47,8 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	if err == nil {
 		return nil
 	}
-	switch code, _ := classify(err); {
-	case code == codes.InvalidArgument, code == codes.PermissionDenied, code == codes.Internal:
+	switch code, _ := classify(err); code {
+	case codes.InvalidArgument, codes.PermissionDenied, codes.Internal:
 		return err
 	default:
 		return w.afterRead(ctx, err, state)

@@ -77,14 +77,6 @@ func init() {
 	}
 }
 
-// waitFor sleeps as Sleep does, and adds the time to the reason's.
-func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, reason waitReason) error {
-	start := clock.Now()
-	err := Sleep(ctx, clock, duration)
-	callWaits.WithLabelValues(string(reason)).Add(clock.Since(start).Seconds())
-	return err
-}
-
 // countRetry notes that a request is sent again, after that answer or none.
 func countRetry(request *http.Request, before *http.Response) {
 	code := 0

@@ -4,7 +4,6 @@
 package spi
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -56,9 +55,6 @@ type SessionProviderInterface interface {
 	// is a *CredentialsError if the credentials cannot be used.
 	Session(Credentials) (*Session, error)
 }
-
-// DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
-const DefaultEndpoint = "https://iaas.api.stackit.cloud"
 
 // PluginSPIImpl is the SessionProviderInterface of the real cloud. The zero value
 // works; its fields must not be changed after the first session.
@@ -172,41 +168,4 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
 	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
-}
-
-// refuseRedirects: the API has none, and following one would carry the access
-// token to another host.
-func refuseRedirects(*http.Request, []*http.Request) error {
-	return http.ErrUseLastResponse
-}
-
-// CredentialsError says that the credentials cannot be used, without asking the cloud: a
-// retry without a change is useless.
-type CredentialsError struct{ Reason string }
-
-func (e *CredentialsError) Error() string { return e.Reason }
-
-// TokenError says that no access token could be had. Its status code is about
-// the token endpoint, never about a server.
-type TokenError struct {
-	// Refused is true if the endpoint answered and refused the key, false if it
-	// could not be reached or was out of order.
-	Refused bool
-	// Date is the clock of the token endpoint, as its answer has it; the zero time if it
-	// gave none. An assertion is refused if the clock that it was signed by is wrong.
-	Date time.Time
-	// Err is the cause. It holds no token and no key.
-	Err error
-}
-
-func (e *TokenError) Error() string { return e.Err.Error() }
-
-func (e *TokenError) Unwrap() error { return e.Err }
-
-// IsRefused says whether err means that the credentials were refused or cannot
-// be used.
-func IsRefused(err error) bool {
-	var credentials *CredentialsError
-	var token *TokenError
-	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
 }

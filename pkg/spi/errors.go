@@ -38,3 +38,30 @@ func IsRefused(err error) bool {
 	var token *TokenError
 	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
 }
+
+// NotSentError says that a request, or a repeated attempt of it, was not sent: what it waited
+// for did not come in time, or failed. The API cannot have accepted it.
+type NotSentError struct {
+	// StatusCode is the status of the answer to another request that holds this one back; 0
+	// if it is held back by something else.
+	StatusCode int
+	// Err is the reason.
+	Err error
+}
+
+func (e *NotSentError) Error() string { return e.Err.Error() }
+
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// notSent marks the error of a link that comes before a request is sent.
+func notSent(err error) error {
+	if isNotSent(err) {
+		return err
+	}
+	return &NotSentError{Err: err}
+}
+
+func isNotSent(err error) bool {
+	var found *NotSentError
+	return errors.As(err, &found)
+}

@@ -32,8 +32,7 @@ const (
 // not accepted: the connection could not be made, or the API said "too many".
 func mayRetry(method string, response *http.Response, err error) bool {
 	if err != nil {
-		var token *TokenError
-		if errors.As(err, &token) || errors.Is(err, context.Canceled) {
+		if isNotSent(err) || errors.Is(err, context.Canceled) {
 			return false
 		}
 		return method != http.MethodPost || isDialError(err)
@@ -98,11 +97,11 @@ func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
 	for attempt := 1; ; attempt++ {
 		held, err := r.waitUntilAllowed(ctx)
 		if err != nil {
-			return nil, err
+			return nil, notSent(err)
 		}
 		if (attempt > 1 || held) && request.Method == http.MethodGet {
 			if err := WaitForRead(ctx, r.clock, r.reads); err != nil {
-				return nil, err
+				return nil, notSent(err)
 			}
 		}
 		try, err := rewound(request)

@@ -34,7 +34,7 @@ func TestMayRetry(t *testing.T) {
 		"cut off":             {0, io.ErrUnexpectedEOF, true, false},
 		"no answer in time":   {0, errors.New("no complete answer within 30s"), true, false},
 		"cancelled":           {0, context.Canceled, false, false},
-		"no access token":     {0, &TokenError{Err: dial}, false, false},
+		"not sent":            {0, &NotSentError{Err: dial}, false, false},
 		"success":             {200, nil, false, false},
 		"refused":             {400, nil, false, false},
 		"not found":           {404, nil, false, false},

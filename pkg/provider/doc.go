@@ -17,7 +17,8 @@
 // Where to change
 //
 //   - a poll interval, or how long a deletion may take to begin: the numbers of servers.go
-//   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go
+//   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go;
+//     how many writes are sent while the API fails: pkg/spi/pace.go
 //   - what counts as gone: gone.go
 //   - the retry of a deletion that failed: awaitGone in delete.go
 //   - a label, or which server is ours: ownership.go

@@ -54,6 +54,8 @@ const (
 	waitReadLimit waitReason = "read_limit"
 	// waitRetryAfter is the API's own Retry-After header.
 	waitRetryAfter waitReason = "retry_after"
+	// waitForPace is what the API's failures leave to the requests of a kind: see paced.
+	waitForPace waitReason = "pace"
 	// waitPause is the Fence, after a pause of the process.
 	waitPause waitReason = "pause"
 )
@@ -69,7 +71,7 @@ const (
 // Prometheus does not see the first event of a counter that begins with 1.
 func init() {
 	prometheus.MustRegister(httpRequests, httpDuration, httpRetries, callWaits, tokenFetches)
-	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitPause} {
+	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause} {
 		callWaits.WithLabelValues(string(reason))
 	}
 	for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {

@@ -38,8 +38,8 @@ type Session struct {
 	Endpoint string
 	// Reads bounds how many reads of the API (GET requests, lists included) begin: 8 a
 	// second, no two at once. Who reads through API takes a turn before each read
-	// (WaitForRead); the session itself takes one for each retry of a read. Its time is
-	// that of PluginSPIImpl.Clock. Nil means no limit.
+	// (WaitForRead); the session itself takes one for each retry of a read, and for each that
+	// a Retry-After held back. Its time is that of PluginSPIImpl.Clock. Nil means no limit.
 	Reads *rate.Limiter
 }
 
@@ -159,7 +159,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 			return limits.waitTurn(request)
 		}}
 	}
-	chain = limits
+	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
 		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, attempt("token"), s.Clock, s.Jitter)
 		if err != nil {
@@ -167,5 +167,5 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 		}
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
-	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
+	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
 }

@@ -13,6 +13,11 @@ import (
 
 // Sleep waits, or returns the context's error if that ends first.
 func Sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
+	return sleepUntil(ctx, clock, duration, nil)
+}
+
+// sleepUntil is Sleep, but waits no longer once woken is closed.
+func sleepUntil(ctx context.Context, clock clock.Clock, duration time.Duration, woken <-chan struct{}) error {
 	if duration <= 0 {
 		return ctx.Err()
 	}
@@ -22,6 +27,8 @@ func Sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C():
+		return nil
+	case <-woken:
 		return nil
 	}
 }

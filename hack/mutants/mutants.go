@@ -32,6 +32,7 @@ const (
 	ledger    = "pkg/provider/internal/ledger/ledger.go"
 	coalesce  = "pkg/provider/internal/coalesce/coalesce.go"
 	retry     = "pkg/spi/retry.go"
+	pace      = "pkg/spi/pace.go"
 	fence     = "pkg/spi/fence.go"
 	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
@@ -92,7 +93,20 @@ var mutants = []mutant{
 	{"one failing list stops nobody", []edit{{coalesce, "w.singly = w.singly || !w.due.After(now)", "w.singly = w.singly || w.due.IsZero()"}, {coalesce, "if g.failures == 0 {", "if g.failures >= 0 {"}}},
 	{"the next list waits longer after each that failed", []edit{{coalesce, "g.failures++\n", "g.failures = 1\n"}}},
 	{"no attempt is sent after a pause", []edit{{fence, "f.heldUntil = now.Add(f.hold)", "f.heldUntil = now"}}},
-	{"retries of reads are reads, too", []edit{{retry, "if (attempt > 1 || held) && request.Method == http.MethodGet {", "if attempt > maxAttempts && held {"}}},
+	{"retries of reads are reads, too", []edit{{pace, "held := a.shared.begun > 0\n", "held := false\n"}}},
+	{"reads that were held back take turns", []edit{{pace, "\t\theld = true\n", ""}}},
+	{"a failure halves the width", []edit{{pace, "max(a.width/2, 1)", "max(a.width-1, 1)"}}},
+	{"any other answer doubles the width", []edit{{pace, "min(2*a.width, maxWidth)", "min(a.width+1, maxWidth)"}}},
+	{"first attempts go before repeated ones", []edit{{pace, "a.repeated = before && ", "a.repeated = before && a.read && "}}},
+	{"a pause follows a failure at width 1", []edit{{pace, "if a.widthThen == 1 {", "if a.widthThen == 0 {"}}},
+	{"the pause doubles", []edit{{pace, "max(2*a.pause, firstPause)", "firstPause"}}},
+	{"what hangs does not count as under way for long", []edit{{pace, "if now.Sub(a.began) < countsFor {", "if !a.began.After(now) {"}}},
+	{"no request waits for longer than a minute", []edit{{pace, "left := maxPaceWait - a.shared.waited", "left := maxPaceWait"}}},
+	{"what takes longer than a request may wait is not waited for", []edit{{pace, "case left <= 0, tooLong:", "case left <= 0:"}}},
+	{"a caller that left says nothing about the API", []edit{{pace, "!isNotSent(err) && request.Context().Err() == nil", "!isNotSent(err)"}}},
+	{"Retry-After pauses its kind only", []edit{{pace, `name := request.Method + " " + serviceOf(request)`, `name := request.Method[:0]`}}},
+	{"a POST that was not sent is refused", []edit{{errorsGo, "case errors.As(err, &notSent), errors", "case errors.As(err, &notSent) && false, errors"}}},
+	{"failed token fetches come ever more rarely", []edit{{"pkg/spi/token.go", "t.retryAt = t.clock.Now().Add(t.pause)", "t.retryAt = t.clock.Now()"}}},
 	{"a tick hides no pause", []edit{{fence, "\tfor {\n\t\tf.tick()\n", "\tfor {\n\t\tf.mu.Lock()\n\t\tf.ticked = f.clock.Now()\n\t\tf.mu.Unlock()\n"}}},
 	{"clocks may differ by ten seconds", []edit{{providers, "created.Before(since.Add(clockSkew))", "created.Before(since)"}}},
 	{"a read that hangs holds up nobody", []edit{{coalesce, "single.holdsUntil = now.Add(g.policy.Patience)", "single.holdsUntil = now.Add(time.Hour)"}}},

@@ -249,10 +249,10 @@ func outcomeUnknown(err error) bool {
 	if !errors.As(err, &api) {
 		return true
 	}
-	var token *spi.TokenError
+	var notSent *spi.NotSentError
 	var dial *net.OpError
 	switch {
-	case errors.As(err, &token), errors.As(err, &dial) && dial.Op == "dial":
+	case errors.As(err, &notSent), errors.As(err, &dial) && dial.Op == "dial":
 		return false
 	case api.StatusCode == http.StatusRequestTimeout:
 		return true

@@ -48,6 +48,9 @@ func TestClassify(t *testing.T) {
 		{"credentials refused", sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
 		{"credentials refused", api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
 		{"token endpoint down", sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
+		{"too many requests", &APIError{Call: callCreateServer, StatusCode: 429, Err: &spi.NotSentError{StatusCode: 429, Err: errors.New("not sent")}}, codes.Unavailable, "Too many requests"},
+		{"API out of order", &APIError{Call: callCreateServer, StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: errors.New("not sent")}}, codes.Unavailable, "creating a server: not sent"},
+		{"our deadline", sent(&spi.NotSentError{Err: context.DeadlineExceeded}), codes.DeadlineExceeded, ""},
 		{"cancelled", sent(context.Canceled), codes.Aborted, ""},
 		{"our deadline", sent(context.DeadlineExceeded), codes.DeadlineExceeded, ""},
 		{"forbidden", api(callGetServer, 403, "Forbidden"), codes.PermissionDenied, "not authorized"},
@@ -194,7 +197,9 @@ func TestOutcomeUnknown(t *testing.T) {
 		"never connected":     {&APIError{Err: dial}, false},
 		"connection lost":     {&APIError{Err: read}, true},
 		"deadline":            {&APIError{Err: context.DeadlineExceeded}, true},
-		"no token was to get": {&APIError{Err: &spi.TokenError{Err: read}}, false},
+		"not sent":            {&APIError{Err: &spi.NotSentError{Err: read}}, false},
+		"held back by others": {&APIError{StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: read}}, false},
+		"not sent in time":    {&APIError{Err: &spi.NotSentError{Err: context.DeadlineExceeded}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			row.err.Call = callCreateServer

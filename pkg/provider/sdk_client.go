@@ -180,11 +180,14 @@ func apiErrorHiding(hide hiding, call apiCall, response *http.Response, err erro
 		translated.RequestID = spi.RequestID(response.Header)
 	}
 	var answer *oapierror.GenericOpenAPIError
-	var token *spi.TokenError
+	var notSent *spi.NotSentError
 	switch {
-	case errors.As(err, &token) || !errors.As(err, &answer):
+	case errors.As(err, &notSent):
 		// A failed token request carries the SDK's error type too, with the token
 		// endpoint's status code.
+		translated.Err, translated.StatusCode = err, notSent.StatusCode
+		return translated
+	case !errors.As(err, &answer):
 		translated.Err = err
 		return translated
 	case answer.StatusCode < http.StatusMultipleChoices:

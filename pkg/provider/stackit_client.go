@@ -121,7 +121,8 @@ const (
 type APIError struct {
 	// Call names the API call.
 	Call apiCall
-	// StatusCode of the answer; 0 if there was none.
+	// StatusCode of the answer, or of the one for which the call was not sent; 0 if there
+	// was none.
 	StatusCode int
 	// Message is the API's own message; "" if the answer was not in the API's
 	// form, as those of gateways are. Codes are decided on it; it may repeat userData, and
@@ -132,14 +133,14 @@ type APIError struct {
 	// RequestID is the answer's, if it had one. It goes to the log, not into texts:
 	// the manager writes a Machine's status whenever its text changes.
 	RequestID string
-	// Err is the cause if there was no answer.
+	// Err is the cause if there was no answer, or the call was not sent.
 	Err error
 }
 
 // Error never repeats a body that is not in the API's form.
 func (e *APIError) Error() string {
 	switch {
-	case e.StatusCode == 0:
+	case e.Err != nil:
 		return fmt.Sprintf("%s: %s", e.Call, causeText(e.Err))
 	case e.Message == "":
 		return fmt.Sprintf("%s: status %d", e.Call, e.StatusCode)

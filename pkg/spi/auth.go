@@ -29,11 +29,11 @@ func (a *authenticated) RoundTrip(request *http.Request) (*http.Response, error)
 func (a *authenticated) send(request *http.Request, before *http.Response) (*http.Response, string, error) {
 	token, err := a.tokens.get(request.Context())
 	if err != nil {
-		return nil, "", err
+		return nil, "", notSent(err)
 	}
 	try, err := rewound(request)
 	if err != nil {
-		return nil, "", err
+		return nil, "", notSent(err)
 	}
 	try.Header.Set("Authorization", "Bearer "+token)
 	if before != nil {

@@ -10,6 +10,9 @@ import (
 	"strings"
 )
 
+// DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
+const DefaultEndpoint = "https://iaas.api.stackit.cloud"
+
 // Environment variables that ConfigFromEnvironment reads.
 const (
 	// EnvAPIEndpoint and EnvIaaSEndpoint (the name that Gardener sets) override

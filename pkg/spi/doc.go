@@ -7,19 +7,22 @@
 // A request of a session passes this chain, from the outside in; each link is the
 // file of its name:
 //
-//	retry     repeats what may be repeated, and honours Retry-After; a read only when
-//	          its turn comes among the session's reads
+//	retry     repeats what may be repeated, after a backoff
 //	auth      adds the access token (token.go), and renews it once on a 401
+//	pace      sends fewer writes of a kind while the API fails for them, honours Retry-After,
+//	          and lets repeated reads wait for their turn among the session's
 //	limits    one bucket for all sessions of the process; reads go before writes
 //	fence     holds API calls back after a pause in which another sidecar may have led
 //	deadline  an attempt ends after 30 s, to the end of its body
 //	metrics   counts, times and logs every attempt
 //	transport sends it, and reads the whole answer
 //
-// The order matters: every attempt takes a token from the bucket and has a
+// The order matters: every attempt passes the pace, takes a token from the bucket and has a
 // deadline of its own, and a renewed access token is used by the very next one. The
 // fence comes after all that may take long, and before the deadline's time begins.
 // Requests for access tokens pass the last three links only.
+//
+// Wherever a request waits, its error is a NotSentError if it ends there.
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables, key.go the rules for service-account keys.

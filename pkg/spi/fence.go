@@ -87,10 +87,10 @@ type fenced struct {
 func (f *fenced) RoundTrip(request *http.Request) (*http.Response, error) {
 	for held := f.fence.tick(); held > 0; held = f.fence.tick() {
 		if err := waitFor(request.Context(), f.fence.clock, held, waitPause); err != nil {
-			return nil, fmt.Errorf("waiting after a pause of this process: %w", err)
+			return nil, notSent(fmt.Errorf("waiting after a pause of this process: %w", err))
 		}
 		if err := f.waitTurn(request); err != nil {
-			return nil, err
+			return nil, notSent(err)
 		}
 	}
 	return f.next.RoundTrip(request)

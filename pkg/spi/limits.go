@@ -26,7 +26,7 @@ type limited struct {
 // RoundTrip implements http.RoundTripper.
 func (l *limited) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err := l.waitTurn(request); err != nil {
-		return nil, err
+		return nil, notSent(err)
 	}
 	return l.next.RoundTrip(request)
 }

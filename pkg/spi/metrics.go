@@ -54,6 +54,8 @@ const (
 	waitReadLimit waitReason = "read_limit"
 	// waitRetryAfter is the API's own Retry-After header.
 	waitRetryAfter waitReason = "retry_after"
+	// waitForPace is what the API's failures leave to the requests of a kind: see paced.
+	waitForPace waitReason = "pace"
 	// waitPause is the Fence, after a pause of the process.
 	waitPause waitReason = "pause"
 )
@@ -75,20 +77,12 @@ func RegisterMetrics(registerer prometheus.Registerer) {
 // init lets the metrics whose label values are known begin with 0: Prometheus does not see
 // the first event of a counter that begins with 1.
 func init() {
-	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitPause} {
+	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause} {
 		callWaits.WithLabelValues(string(reason))
 	}
 	for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {
 		tokenFetches.WithLabelValues(result)
 	}
-}
-
-// waitFor sleeps as Sleep does, and adds the time to the reason's.
-func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, reason waitReason) error {
-	start := clock.Now()
-	err := Sleep(ctx, clock, duration)
-	callWaits.WithLabelValues(string(reason)).Add(clock.Since(start).Seconds())
-	return err
 }
 
 // countRetry notes that a request is sent again, after that answer or none.

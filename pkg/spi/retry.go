@@ -8,11 +8,8 @@ import (
 	"errors"
 	"net"
 	"net/http"
-	"strconv"
-	"sync"
 	"time"
 
-	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 )
 
@@ -23,8 +20,6 @@ const (
 	// firstBackoff doubles with every retry; each is multiplied with a random factor
 	// between 0.5 and 1.5.
 	firstBackoff = 250 * time.Millisecond
-	// maxRetryAfter is the longest wait that a Retry-After header can ask for.
-	maxRetryAfter = 60 * time.Second
 )
 
 // mayRetry is the policy: whether a request that ended so may be sent again.
@@ -32,8 +27,7 @@ const (
 // not accepted: the connection could not be made, or the API said "too many".
 func mayRetry(method string, response *http.Response, err error) bool {
 	if err != nil {
-		var token *TokenError
-		if errors.As(err, &token) || errors.Is(err, context.Canceled) {
+		if isNotSent(err) || errors.Is(err, context.Canceled) {
 			return false
 		}
 		return method != http.MethodPost || isDialError(err)
@@ -58,136 +52,36 @@ func backoff(retry int, random float64) time.Duration {
 	return time.Duration(float64(firstBackoff<<(retry-1)) * (0.5 + random))
 }
 
-// retryAfter reads the header of a 429 or 503, in seconds or as a date; 0 without
-// one.
-func retryAfter(response *http.Response, now time.Time) time.Duration {
-	if response == nil {
-		return 0
-	}
-	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
-		return 0
-	}
-	value := response.Header.Get("Retry-After")
-	wait := time.Duration(0)
-	if seconds, err := strconv.Atoi(value); err == nil {
-		wait = time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
-	} else if date, err := http.ParseTime(value); err == nil {
-		wait = date.Sub(now)
-	}
-	return max(0, min(wait, maxRetryAfter))
-}
-
-// retrying repeats requests by mayRetry. A Retry-After holds back every request
-// of the session, not only the one that got it.
+// retrying repeats requests by mayRetry.
 type retrying struct {
-	next http.RoundTripper
-	// reads bounds the reads of the session. A first attempt took its turn already:
-	// see Session.Reads.
-	reads  *rate.Limiter
+	next   http.RoundTripper
 	clock  clock.Clock
 	jitter func() float64
-
-	mu        sync.Mutex
-	notBefore time.Time
 }
 
 // RoundTrip implements http.RoundTripper.
 func (r *retrying) RoundTrip(request *http.Request) (*http.Response, error) {
-	ctx := request.Context()
+	ctx := withAttempts(request.Context())
 	var response *http.Response // of the attempt before
+	var failure error
 	for attempt := 1; ; attempt++ {
-		held, err := r.waitUntilAllowed(ctx)
+		try, err := rewound(request.WithContext(ctx))
 		if err != nil {
-			return nil, err
-		}
-		if (attempt > 1 || held) && request.Method == http.MethodGet {
-			if err := WaitForRead(ctx, r.clock, r.reads); err != nil {
-				return nil, err
-			}
-		}
-		try, err := rewound(request)
-		if err != nil {
-			return nil, err
+			return nil, notSent(err)
 		}
 		if attempt > 1 {
 			countRetry(request, response)
 		}
-		response, err = r.next.RoundTrip(try)
-		r.holdBack(response)
+		answer, err := r.next.RoundTrip(try)
+		if attempt > 1 && isNotSent(err) && ctx.Err() == nil {
+			return response, failure // it says more
+		}
+		response, failure = answer, err
 		if attempt == maxAttempts || ctx.Err() != nil || !mayRetry(request.Method, response, err) {
 			return response, err
 		}
 		if Sleep(ctx, r.clock, backoff(attempt, r.jitter())) != nil {
 			return response, err
 		}
-	}
-}
-
-func (r *retrying) holdBack(response *http.Response) {
-	now := r.clock.Now()
-	wait := retryAfter(response, now)
-	if wait == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if until := now.Add(wait); until.After(r.notBefore) {
-		r.notBefore = until
-	}
-}
-
-// waitUntilAllowed waits for the end of every Retry-After, and says whether there was one:
-// then the request's turn among the reads is long over.
-func (r *retrying) waitUntilAllowed(ctx context.Context) (held bool, err error) {
-	for {
-		r.mu.Lock()
-		wait := r.notBefore.Sub(r.clock.Now())
-		r.mu.Unlock()
-		if wait <= 0 {
-			return held, ctx.Err()
-		}
-		held = true
-		if err := waitFor(ctx, r.clock, wait, waitRetryAfter); err != nil {
-			return held, err
-		}
-	}
-}
-
-// WaitForRead waits until one more read of a session may begin: reads are Session.Reads,
-// nil for no limit. It fails only with the context's error.
-func WaitForRead(ctx context.Context, clock clock.Clock, reads *rate.Limiter) error {
-	if reads == nil {
-		return ctx.Err()
-	}
-	now := clock.Now()
-	return waitFor(ctx, clock, reads.ReserveN(now, 1).DelayFrom(now), waitReadLimit)
-}
-
-// rewound returns a copy of the request whose body starts at its beginning.
-func rewound(request *http.Request) (*http.Request, error) {
-	try := request.Clone(request.Context())
-	if request.GetBody == nil {
-		return try, nil
-	}
-	body, err := request.GetBody()
-	if err != nil {
-		return nil, err
-	}
-	try.Body = body
-	return try, nil
-}
-
-// Sleep waits, or returns the context's error if that ends first.
-func Sleep(ctx context.Context, clock clock.Clock, duration time.Duration) error {
-	if duration <= 0 {
-		return ctx.Err()
-	}
-	timer := clock.NewTimer(duration)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C():
-		return nil
 	}
 }

@@ -5,6 +5,7 @@ package spi
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -49,7 +50,12 @@ func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
 	}
 	sessions := &PluginSPIImpl{
 		Config: Config{Endpoint: "http://iaas.invalid", TokenURL: "http://iaas.invalid/token"},
-		Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
+		Transport: roundTripper(func(request *http.Request) (response *http.Response, err error) {
+			defer func() {
+				if cause := recover(); cause != nil { // the cloud drops the connection
+					response, err = nil, fmt.Errorf("connection reset: %v", cause)
+				}
+			}()
 			answer, received := httptest.NewRecorder(), request.Clone(request.Context())
 			if received.Body == nil {
 				received.Body = http.NoBody // as a server has it
@@ -86,6 +92,17 @@ func openSession(t *testing.T, endpoint string) *Session {
 	return session
 }
 
+// sessionOver is one without authentication and network.
+func sessionOver(t *testing.T, transport http.RoundTripper) *Session {
+	t.Helper()
+	session, err := (&PluginSPIImpl{Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: transport}).
+		Session(Credentials{ProjectID: testProject})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return session
+}
+
 func answerEmptyList(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	_, _ = w.Write([]byte(`{"items":[]}`))
@@ -97,6 +114,8 @@ type arrivals struct {
 	sent []arrival
 	// failures is how many of the next requests are answered 503.
 	failures int
+	// retryAfter are the headers of these answers.
+	retryAfter []string
 }
 
 type arrival struct {
@@ -113,6 +132,10 @@ func (a *arrivals) RoundTrip(request *http.Request) (*http.Response, error) {
 	if a.failures > 0 {
 		a.failures--
 		response.StatusCode, body = http.StatusServiceUnavailable, `{}`
+		if len(a.retryAfter) > 0 {
+			response.Header.Set("Retry-After", a.retryAfter[0])
+			a.retryAfter = a.retryAfter[1:]
+		}
 	}
 	response.Body = io.NopCloser(strings.NewReader(body))
 	return response, nil
@@ -141,7 +164,7 @@ const (
 	testServer  = "30000000-0000-4000-8000-000000000001"
 )
 
-// apiCalls has one for every method, and for lists.
+// apiCalls has one for every method, for lists and for NICs.
 var apiCalls = map[string]func(context.Context, iaas.DefaultAPI) error{
 	"LIST": func(ctx context.Context, api iaas.DefaultAPI) error {
 		_, err := api.ListServers(ctx, testProject, "eu01").Execute()
@@ -149,6 +172,10 @@ var apiCalls = map[string]func(context.Context, iaas.DefaultAPI) error{
 	},
 	"GET": func(ctx context.Context, api iaas.DefaultAPI) error {
 		_, err := api.GetServer(ctx, testProject, "eu01", testServer).Execute()
+		return err
+	},
+	"NICs": func(ctx context.Context, api iaas.DefaultAPI) error {
+		_, err := api.ListServerNICs(ctx, testProject, "eu01", testServer).Execute()
 		return err
 	},
 	"POST": func(ctx context.Context, api iaas.DefaultAPI) error {

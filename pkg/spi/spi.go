@@ -4,7 +4,6 @@
 package spi
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -39,8 +38,8 @@ type Session struct {
 	Endpoint string
 	// Reads bounds how many reads of the API (GET requests, lists included) begin: 8 a
 	// second, no two at once. Who reads through API takes a turn before each read
-	// (WaitForRead); the session itself takes one for each retry of a read. Its time is
-	// that of PluginSPIImpl.Clock. Nil means no limit.
+	// (WaitForRead); the session itself takes one for each retry of a read, and for each that
+	// a Retry-After held back. Its time is that of PluginSPIImpl.Clock. Nil means no limit.
 	Reads *rate.Limiter
 }
 
@@ -56,9 +55,6 @@ type SessionProviderInterface interface {
 	// is a *CredentialsError if the credentials cannot be used.
 	Session(Credentials) (*Session, error)
 }
-
-// DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
-const DefaultEndpoint = "https://iaas.api.stackit.cloud"
 
 // PluginSPIImpl is the SessionProviderInterface of the real cloud. The zero value
 // works; its fields must not be changed after the first session.
@@ -163,7 +159,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 			return limits.waitTurn(request)
 		}}
 	}
-	chain = limits
+	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
 		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, attempt("token"), s.Clock, s.Jitter)
 		if err != nil {
@@ -171,42 +167,5 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 		}
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
-	return &retrying{next: chain, reads: reads, clock: s.Clock, jitter: s.Jitter}, nil
-}
-
-// refuseRedirects: the API has none, and following one would carry the access
-// token to another host.
-func refuseRedirects(*http.Request, []*http.Request) error {
-	return http.ErrUseLastResponse
-}
-
-// CredentialsError says that the credentials cannot be used, without asking the cloud: a
-// retry without a change is useless.
-type CredentialsError struct{ Reason string }
-
-func (e *CredentialsError) Error() string { return e.Reason }
-
-// TokenError says that no access token could be had. Its status code is about
-// the token endpoint, never about a server.
-type TokenError struct {
-	// Refused is true if the endpoint answered and refused the key, false if it
-	// could not be reached or was out of order.
-	Refused bool
-	// Date is the clock of the token endpoint, as its answer has it; the zero time if it
-	// gave none. An assertion is refused if the clock that it was signed by is wrong.
-	Date time.Time
-	// Err is the cause. It holds no token and no key.
-	Err error
-}
-
-func (e *TokenError) Error() string { return e.Err.Error() }
-
-func (e *TokenError) Unwrap() error { return e.Err }
-
-// IsRefused says whether err means that the credentials were refused or cannot
-// be used.
-func IsRefused(err error) bool {
-	var credentials *CredentialsError
-	var token *TokenError
-	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
+	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
 }

@@ -30,6 +30,10 @@ const (
 	unknownLifetime = 5 * time.Minute
 	// tokenAttempts bounds how often a fetch asks an endpoint that is down.
 	tokenAttempts = 3
+	// firstTokenPause is the time from a failed fetch to the next. It doubles with each
+	// failure in a row, up to maxTokenPause.
+	firstTokenPause = time.Second
+	maxTokenPause   = 30 * time.Second
 )
 
 // tokenSource fetches and keeps the access token of one service-account key.
@@ -44,6 +48,11 @@ type tokenSource struct {
 	mu      sync.Mutex
 	token   string
 	expires time.Time
+	// failure is the error of the last fetch, and everybody's until retryAt; nil if it
+	// succeeded. pause is the time between the two.
+	failure error
+	retryAt time.Time
+	pause   time.Duration
 }
 
 // newTokenSource refuses a key that cannot work; requests for tokens go through next.
@@ -65,8 +74,8 @@ func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock cloc
 // get returns a valid token, and fetches one if there is none. Concurrent callers
 // share one fetch; a caller whose context ends leaves it to the others.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
-	if token := t.valid(); token != "" {
-		return token, nil
+	if token, err := t.known(); token != "" || err != nil {
+		return token, err
 	}
 	select {
 	case <-ctx.Done():
@@ -77,27 +86,36 @@ func (t *tokenSource) get(ctx context.Context) (string, error) {
 	}
 }
 
-// valid returns the token that was fetched last; "" if there is none, or it expires.
-func (t *tokenSource) valid() string {
+// known returns the token that was fetched last, or why there is none; neither if a fetch
+// is due.
+func (t *tokenSource) known() (string, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.clock.Now().Before(t.expires.Add(-expiryLeeway)) {
-		return ""
+	now := t.clock.Now()
+	switch {
+	case t.token != "" && now.Before(t.expires.Add(-expiryLeeway)):
+		return t.token, nil
+	case t.failure != nil && now.Before(t.retryAt):
+		return "", t.failure
+	default:
+		return "", nil
 	}
-	return t.token
 }
 
 func (t *tokenSource) renew() (any, error) {
-	if token := t.valid(); token != "" {
-		return token, nil // another fetch ended just before this one began
+	if token, err := t.known(); token != "" || err != nil {
+		return token, err // another fetch ended just before this one began
 	}
 	token, expires, err := t.fetchWithRetry()
-	if err == nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		t.token, t.expires = token, expires
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.failure = err; err != nil {
+		t.pause = min(max(2*t.pause, firstTokenPause), maxTokenPause)
+		t.retryAt = t.clock.Now().Add(t.pause)
+		return "", err
 	}
-	return token, err
+	t.token, t.expires, t.pause = token, expires, 0
+	return token, nil
 }
 
 // drop forgets the token, if it is still the one that was refused.

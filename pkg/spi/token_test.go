@@ -61,18 +61,64 @@ func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
 		"malformed":   {Status: http.StatusOK, Body: `{"access_token":"a\r\nHost: evil"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			fault.Operation = "Token"
-			remove := r.cloud.Inject(fault)
-			err := list(t.Context(), r.session())
-			var token *TokenError
-			if !errors.As(err, &token) || token.Refused {
-				t.Errorf("got %v, want a TokenError that is no refusal", err)
-			}
-			remove()
-			if err := list(t.Context(), r.session()); err != nil {
-				t.Errorf("after the endpoint is back: %v", err)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				r := newVirtualRig(t)
+				fault.Operation = "Token"
+				remove := r.cloud.Inject(fault)
+				err := list(t.Context(), r.session())
+				var token *TokenError
+				if !errors.As(err, &token) || token.Refused {
+					t.Errorf("got %v, want a TokenError that is no refusal", err)
+				}
+				remove()
+				<-time.After(firstTokenPause)
+				if err := list(t.Context(), r.session()); err != nil {
+					t.Errorf("after the endpoint is back: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// Who needs a token while the next fetch is not due gets the failure of the last one.
+func TestFailedTokenFetchesComeEverMoreRarely(t *testing.T) {
+	for name, row := range map[string]struct {
+		status, attempts int
+	}{"down": {http.StatusServiceUnavailable, tokenAttempts}, "refused": {http.StatusUnauthorized, 1}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newVirtualRig(t)
+				r.sessions.Jitter = func() float64 { return 0 }
+				session := r.session()
+				fail := func() { r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: row.status}) }
+				wantFetches := func(pauses ...time.Duration) {
+					t.Helper()
+					for _, pause := range pauses {
+						r.cloud.ResetCalls()
+						if err := list(t.Context(), session); err == nil {
+							t.Fatal("there is a token")
+						}
+						<-time.After(pause - time.Millisecond)
+						var token *TokenError
+						if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused != (row.status == http.StatusUnauthorized) {
+							t.Errorf("meanwhile: %v, want the last failure", err)
+						}
+						if fetches := r.cloud.CallCounts()["Token"]; fetches != row.attempts {
+							t.Errorf("%d fetches within %s, want %d", fetches, pause, row.attempts)
+						}
+						<-time.After(time.Millisecond)
+					}
+				}
+				fail()
+				wantFetches(time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second, 30*time.Second, 30*time.Second)
+				r.cloud.ClearFaults()
+				if err := list(t.Context(), session); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(time.Hour) // the token has expired
+				fail()
+				wantFetches(time.Second, 2*time.Second)
+			})
 		})
 	}
 }

@@ -67,3 +67,23 @@ func readBody(response *http.Response) error {
 	response.Body = io.NopCloser(&body)
 	return nil
 }
+
+// rewound returns a copy of the request whose body starts at its beginning.
+func rewound(request *http.Request) (*http.Request, error) {
+	try := request.Clone(request.Context())
+	if request.GetBody == nil {
+		return try, nil
+	}
+	body, err := request.GetBody()
+	if err != nil {
+		return nil, err
+	}
+	try.Body = body
+	return try, nil
+}
+
+// refuseRedirects: the API has none, and following one would carry the access
+// token to another host.
+func refuseRedirects(*http.Request, []*http.Request) error {
+	return http.ErrUseLastResponse
+}

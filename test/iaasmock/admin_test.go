@@ -76,6 +76,8 @@ func TestAdminSaysWhatIsWrong(t *testing.T) {
 		{"a negative count", object{"status": 503, "count": -3}, "count: invalid -3"},
 		{"probability above one", object{"status": 503, "probability": 10}, "probability: invalid 10; want more than 0 up to 1"},
 		{"probability zero", object{"status": 503, "probability": 0}, "probability: 0 would hit nothing"},
+		{"a negative rate", object{"status": 429, "rate": -1}, "rate: invalid -1; want the calls a second to let through"},
+		{"a burst without a rate", object{"status": 429, "burst": 4}, "burst: invalid 4; want the calls to let through at once, with a rate"},
 		{"label selector", object{"status": 503, "labelSelector": "a in b"}, "labelSelector: "},
 		{"status", object{"status": 99}, "status: invalid 99; want 200 to 599"},
 		{"body without status", object{"body": "x"}, "body and contentType need a status"},
@@ -90,6 +92,7 @@ func TestAdminSaysWhatIsWrong(t *testing.T) {
 		{"refusing for ever", object{"refuseConnections": true}, "duration: refuseConnections needs one"},
 		{"refusing one operation", object{"refuseConnections": true, "operation": "Token", "duration": "1s"}, "operation: refuseConnections takes none"},
 		{"refusing some", object{"refuseConnections": true, "count": 3, "duration": "1s"}, "refuseConnections: leave out server"},
+		{"refusing above a rate", object{"refuseConnections": true, "rate": 3, "duration": "1s"}, "refuseConnections: leave out server"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			answer := m.want(400, "POST", "/admin/faults", row.body)

@@ -77,6 +77,37 @@ func TestFaultsForOneServer(t *testing.T) {
 	m.want(200, "GET", inRegion+"/servers/"+other, nil)
 }
 
+// Calls below the rate are carried out, those beyond it are hit, with their header.
+func TestARateLetsCallsThrough(t *testing.T) {
+	m := openMock(t)
+	m.inject("rate-limited-creations", object{"header": object{"Retry-After": []any{"3"}}})
+	for _, row := range []struct {
+		after   time.Duration
+		through int
+	}{{0, 4}, {time.Second, 2}, {250 * time.Millisecond, 0}, {250 * time.Millisecond, 1}, {time.Hour, 4}} {
+		m.clock.Step(row.after)
+		got := 0
+		for range 10 {
+			response, _, err := m.try("POST", inRegion+"/servers", serverBody(nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response.StatusCode == http.StatusCreated {
+				got++
+			} else if response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "3" {
+				t.Errorf("beyond the rate: %v", response)
+			}
+			m.want(200, "GET", inRegion+"/servers", nil)
+		}
+		if got != row.through {
+			t.Errorf("%s later %d calls are let through, want %d", row.after, got, row.through)
+		}
+	}
+	if hits := m.cloud.Faults()[0].Hits; hits != 50-11 {
+		t.Errorf("%d hits, want %d", hits, 50-11)
+	}
+}
+
 func TestIaaSIsAllButTheTokenEndpoint(t *testing.T) {
 	m := openMock(t)
 	m.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusTeapot})

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -46,6 +47,8 @@ type entry struct {
 	hits          int
 	onlyDelays    bool
 	labelSelector labels.Selector
+	// through is the limit of the calls that Rate lets through; nil without one.
+	through *rate.Limiter
 	// rng is the entry's own, so that the choice of calls does not depend on other faults
 	// and calls.
 	rng *rand.Rand
@@ -60,6 +63,9 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 	added := &entry{
 		fault: f, id: fmt.Sprintf("f%d", b.added), startsAt: now.Add(f.After),
 		onlyDelays: !f.hasEffect(), labelSelector: selector, rng: stream(fmt.Sprintf("fault %d", b.added)),
+	}
+	if f.Rate > 0 {
+		added.through = rate.NewLimiter(rate.Limit(f.Rate), max(f.Burst, 1))
 	}
 	if f.Duration > 0 {
 		added.endsAt = added.startsAt.Add(f.Duration)
@@ -137,6 +143,9 @@ func (b *Book) Take(call *Call) Incident {
 // hit decides whether the fault hits this call, and counts it if so.
 func (e *entry) hit(call *Call) bool {
 	if call.Now.Before(e.startsAt) || e.over(call.Now) || !e.fits(call) {
+		return false
+	}
+	if e.through != nil && e.through.AllowN(call.Now, 1) {
 		return false
 	}
 	if p := e.fault.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {

@@ -65,6 +65,8 @@ var faultFields = []faultField{
 	{name: "server", at: func(f *Fault) any { return &f.Server }},
 	{name: "labelSelector", at: func(f *Fault) any { return &f.LabelSelector }},
 	{name: "probability", at: func(f *Fault) any { return &f.Probability }},
+	{name: "rate", at: func(f *Fault) any { return &f.Rate }},
+	{name: "burst", at: func(f *Fault) any { return &f.Burst }},
 	{name: "count", at: func(f *Fault) any { return &f.Count }},
 	{name: "after", at: func(f *Fault) any { return &f.After }},
 	{name: "duration", at: func(f *Fault) any { return &f.Duration }},

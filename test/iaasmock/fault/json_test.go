@@ -33,6 +33,7 @@ func TestParse(t *testing.T) {
 		{`{"preset":"no-capacity","count":3,"server":"m1"}`, three},
 		{"operation=ListServers,status=503,probability=0.1,duration=1m", fault.Fault{
 			Operation: "ListServers", Status: 503, Probability: 0.1, Duration: time.Minute}},
+		{"operation=CreateServer,rate=2.5,burst=4,status=429", fault.Fault{Operation: "CreateServer", Rate: 2.5, Burst: 4, Status: 429}},
 		{`dropAfter=true,"labelSelector=a=b,c in (d,e)"`, fault.Fault{DropAfter: true, LabelSelector: "a=b,c in (d,e)"}},
 		{`{"preset":"brown-out","duration":null,"delayDistribution":null,"probability":null}`, fault.Fault{
 			Name: "brown-out", Delay: 2 * time.Second, DelayMax: 20 * time.Second}},

@@ -86,6 +86,8 @@ func answerPresets() []Preset {
 		{"too-large", "CreateServer answers 413.", Fault{Operation: operationCreate, Status: http.StatusRequestEntityTooLarge}},
 		{"rate-limited", "Calls answer 429.", answer(http.StatusTooManyRequests)},
 		{"rate-limited-retry-after", "Calls answer 429 with Retry-After: 5.", limited},
+		{"rate-limited-creations", "CreateServer takes 2 calls a second, 4 at once, and answers 429 to the others.", Fault{
+			Operation: operationCreate, Rate: 2, Burst: 4, Status: http.StatusTooManyRequests}},
 		{"internal-error-empty", "Calls answer 500 without a body.", Fault{
 			Operation: OperationIaaS, Status: http.StatusInternalServerError, ContentType: "text/plain"}},
 		{"bad-gateway", "Calls answer 502 with a gateway's HTML page.", Fault{

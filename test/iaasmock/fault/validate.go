@@ -46,6 +46,12 @@ func (f *Fault) validateSelection() error {
 	if f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability) {
 		return fmt.Errorf("probability: invalid %v; want more than 0 up to 1", f.Probability)
 	}
+	if f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0) {
+		return fmt.Errorf("rate: invalid %v; want the calls a second to let through, 0 for none", f.Rate)
+	}
+	if f.Burst < 0 || f.Burst > 0 && f.Rate == 0 {
+		return fmt.Errorf("burst: invalid %d; want the calls to let through at once, with a rate", f.Burst)
+	}
 	if f.Count < 0 {
 		return fmt.Errorf("count: invalid %d; want the number of calls to hit, 0 for all", f.Count)
 	}
@@ -109,8 +115,8 @@ func (f *Fault) validateOperation() error {
 		needed := slices.DeleteFunc(slices.Clone(field.only), func(operation string) bool { return operation == "" })
 		return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(needed, " or "))
 	}
-	if f.RefuseConnections && (f.Match != nil || f.Server != "" || f.LabelSelector != "" || f.Probability > 0 || f.Count > 0) {
-		return errors.New("refuseConnections: leave out server, labelSelector, probability and count, which select calls")
+	if f.RefuseConnections && (f.Match != nil || f.Server != "" || f.LabelSelector != "" || f.Probability > 0 || f.Rate > 0 || f.Count > 0) {
+		return errors.New("refuseConnections: leave out server, labelSelector, probability, rate and count, which select calls")
 	}
 	return nil
 }

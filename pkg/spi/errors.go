@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package spi
+
+import (
+	"errors"
+	"time"
+)
+
+// CredentialsError says that the credentials cannot be used, without asking the cloud: a
+// retry without a change is useless.
+type CredentialsError struct{ Reason string }
+
+func (e *CredentialsError) Error() string { return e.Reason }
+
+// TokenError says that no access token could be had. Its status code is about
+// the token endpoint, never about a server.
+type TokenError struct {
+	// Refused is true if the endpoint answered and refused the key, false if it
+	// could not be reached or was out of order.
+	Refused bool
+	// Date is the clock of the token endpoint, as its answer has it; the zero time if it
+	// gave none. An assertion is refused if the clock that it was signed by is wrong.
+	Date time.Time
+	// Err is the cause. It holds no token and no key.
+	Err error
+}
+
+func (e *TokenError) Error() string { return e.Err.Error() }
+
+func (e *TokenError) Unwrap() error { return e.Err }
+
+// IsRefused says whether err means that the credentials were refused or cannot
+// be used.
+func IsRefused(err error) bool {
+	var credentials *CredentialsError
+	var token *TokenError
+	return errors.As(err, &credentials) || (errors.As(err, &token) && token.Refused)
+}
+
+// NotSentError says that a request, or a repeated attempt of it, was not sent: what it waited
+// for did not come in time, or failed. The API cannot have accepted it.
+type NotSentError struct {
+	// StatusCode is the status of the answer to another request that holds this one back; 0
+	// if it is held back by something else.
+	StatusCode int
+	// Err is the reason.
+	Err error
+}
+
+func (e *NotSentError) Error() string { return e.Err.Error() }
+
+func (e *NotSentError) Unwrap() error { return e.Err }
+
+// notSent marks the error of a link that comes before a request is sent.
+func notSent(err error) error {
+	if isNotSent(err) {
+		return err
+	}
+	return &NotSentError{Err: err}
+}
+
+func isNotSent(err error) bool {
+	var found *NotSentError
+	return errors.As(err, &found)
+}

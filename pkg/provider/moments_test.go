@@ -133,6 +133,18 @@ func TestABrokenSelectorProvesNothing(t *testing.T) {
 	})
 }
 
+// Nor after a POST whose answer was lost, for a Machine that is young.
+func TestABrokenSelectorHidesNoLostPOST(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true,
+			Match: func(request *http.Request) bool { return request.URL.Query().Has("label_selector") }})
+		r.mustCreate(machine("m1"))
+		r.onlyServer()
+	})
+}
+
 // A server of the Machine's name without labels may be its own, from before there were
 // labels: nothing is made beside it.
 func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {

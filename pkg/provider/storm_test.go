@@ -224,6 +224,7 @@ func TestOneDELETEThatAlwaysFailsDelaysOthersLittle(t *testing.T) {
 	for i, fails := range []bool{false, true} {
 		bubble(t, map[bool]string{false: "none fails", true: "one fails"}[fails], func(t *testing.T) {
 			c := newFleetToDelete(t)
+			c.workers = len(c.machines) // as the manager has them
 			failing := machine("failing")
 			c.mustCreate(failing)
 			c.insistForAll(c.createIt)

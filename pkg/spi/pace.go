@@ -275,10 +275,10 @@ func (p *paced) note(a *attempt, response *http.Response, err error) {
 }
 
 // refusalAfter has the status of the answer, and not its text: that may repeat what the other
-// request sent, userData for one.
+// request sent, userData for one, and differs from answer to answer.
 func refusalAfter(response *http.Response, err error) *NotSentError {
 	if err != nil {
-		return &NotSentError{Err: fmt.Errorf("not sent, others get no answer: %v", err)} //nolint:errorlint // it is another request's
+		return &NotSentError{Err: errors.New("not sent, others get no answer")}
 	}
 	return &NotSentError{StatusCode: response.StatusCode, Err: fmt.Errorf("not sent, others are answered with status %d", response.StatusCode)}
 }

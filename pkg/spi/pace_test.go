@@ -215,14 +215,14 @@ func TestPausesAtWidth1(t *testing.T) {
 			{0, 503}, {second, 503}, {2 * second, 201}, {0, 503}, {0, 503}, {second, 201},
 		} {
 			asked := time.Since(api.began)
-			done := api.post(t.Context(), fmt.Sprint(i))
+			api.post(t.Context(), fmt.Sprint(i))
 			<-time.After(row.waits)
 			sent := api.since(before + i)
 			if len(sent) == 0 || sent[0].at != asked+row.waits {
 				t.Fatalf("attempt %d is not sent after %s", i, row.waits)
 			}
 			sent[0].answer <- row.answer
-			<-done
+			synctest.Wait()
 		}
 	})
 }

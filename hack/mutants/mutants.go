@@ -154,7 +154,7 @@ var mutants = []mutant{
 	{"an exhausted class is not looked up", []edit{{create, "err != nil && c.nobodyElse() &&", "err != nil && c.machine == \"\" &&"}}},
 	{"an exhausted class hides no server", []edit{{create, "err != nil && c.nobodyElse() && c.ledger.Get(c.key).ServerID == \"\" {", "err != nil {"}}},
 	{"one foreign ID keeps no other", []edit{{deletion, "\t\tif err != nil {\n\t\t\terrs = append(errs, err)\n\t\t}", "\t\tif err != nil {\n\t\t\treturn err\n\t\t}"}}},
-	{"no DELETE before a read shows the server", []edit{{deletion, "if r.last == nil { // no DELETE", "if r.last == nil { // no DELETE\n\t\t\t_ = c.client.DeleteServer(ctx, r.id)"}}},
+	{"no DELETE before a read shows the server", []edit{{deletion, "if r.last == nil {", "if r.last == nil {\n\t\t\t_ = c.client.DeleteServer(ctx, r.id)"}}},
 	{"a creation waits for what is left of the Machine's timeout", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "max(MinCreationWait, p.creation.wait) + 0*left"}}},
 	{"a creation waits for a minute at least", []edit{{deadlines, "max(MinCreationWait, min(left, p.creation.wait))", "min(left, p.creation.wait)"}}},
 	{"a Machine's own creation timeout counts", []edit{{deadlines, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},

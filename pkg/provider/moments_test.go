@@ -201,6 +201,9 @@ func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
 		if took := time.Since(began); took > 17*time.Second {
 			t.Errorf("took %s, want at most 17 s", took)
 		}
+		if deletions := r.cloud.CallCounts()["DeleteServer"]; deletions > 0 {
+			t.Errorf("%d deletions of a server that no read has shown", deletions)
+		}
 		if reads := r.cloud.CallCounts()["GetServer"] + r.cloud.CallCounts()["ListServers"]; reads > 8 {
 			t.Errorf("%d reads, want at most 8: %v", reads, r.cloud.CallCounts())
 		}
@@ -311,6 +314,24 @@ func TestAServerWhoseLabelsTheAPIDroppedIsDeleted(t *testing.T) {
 			}
 			r.wantNothingLeft()
 		})
+	})
+}
+
+// They may take settle to show.
+func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
+		done := r.startCreate(machine("m1"))
+		<-time.After(20 * time.Second)
+		made := r.onlyServer().ID
+		r.relabel(made, map[string]any{provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if left := r.onlyServer(); left.ID != made {
+			t.Errorf("%s is left, want %s", left.ID, made)
+		}
 	})
 }
 

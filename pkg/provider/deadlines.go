@@ -33,26 +33,17 @@ type creationTimes struct {
 	wait time.Duration
 }
 
-// WithCreationTimeout sets what decides the deadline of CreateMachine and InitializeMachine:
-// what is left of the Machine's creation timeout, at least MinCreationWait and at most wait.
-// timeout is the manager's --machine-creation-timeout, which a Machine's spec.creationTimeout
-// replaces. The defaults are 20 minutes and DefaultCreationWait.
-func WithCreationTimeout(timeout, wait time.Duration) Option {
-	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
-}
-
-// creationDeadline returns how long a call may wait for the Machine's server. A call that ends
+// deadline returns how long a call may wait for the Machine's server. A call that ends
 // while the server boots shows the user CrashLoopBackOff for a server that is fine; one that
 // lasts longer than the Machine may wait keeps the manager from giving the Machine up.
-func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
-	p.init()
+func (t creationTimes) deadline(machine *v1alpha1.Machine, now time.Time) time.Duration {
 	if machine == nil || machine.CreationTimestamp.IsZero() {
-		return p.creation.wait
+		return t.wait
 	}
-	timeout := p.creation.timeout
+	timeout := t.timeout
 	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
 		timeout = own.MachineCreationTimeout.Duration
 	}
-	left := timeout - p.clock.Since(machine.CreationTimestamp.Time)
-	return max(MinCreationWait, min(left, p.creation.wait))
+	left := timeout - now.Sub(machine.CreationTimestamp.Time)
+	return max(MinCreationWait, min(left, t.wait))
 }

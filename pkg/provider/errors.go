@@ -69,6 +69,19 @@ func notOurs(server *Server, label, want string) error {
 		server.ID, server.Name, label, is, must)}
 }
 
+var (
+	// errGone says that a server is proved gone, and nothing else.
+	errGone = errors.New("the server is gone")
+	// errUnusable says that a server is there, or was, that this call cannot use: it is in
+	// ERROR or being deleted, or our POST's answer named it and it is somebody else's.
+	errUnusable = errors.New("the server cannot be used")
+	// errNoneKnown says that this process knows no server of the machine that is ready; it
+	// has not looked.
+	errNoneKnown = errors.New("no server that is ready is known")
+	// errNone says that look-ups have proved that there is no server that this call can use.
+	errNone = errors.New("there is no server that can be used")
+)
+
 // errUnlabelled says that a server which the machine's own POST made does not show the labels
 // it was made with.
 var errUnlabelled = errors.New("the server does not show its labels")

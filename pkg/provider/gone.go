@@ -46,6 +46,15 @@ func (s *observation) server() *Server {
 	return &s.servers[0]
 }
 
+// lookUp is what a look-up of the machine's servers shows.
+type lookUp struct {
+	servers []Server
+	// wide says that the whole project was looked at.
+	wide bool
+	// began and ended are when it did.
+	began, ended time.Time
+}
+
 // readKind is how a read is made.
 type readKind int
 

@@ -12,6 +12,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
@@ -158,32 +159,45 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	}
 }
 
-// admits says whether a server that a look-up shows may be used. It and enter are the door
-// through which every server enters a call.
-func (c *call) admits(server *Server, byID bool) error { return c.checkOwned(server, byID) }
+// door is what every server passes on its way into a call: those that a look-up shows by
+// admits, those that a read by an ID shows by enter.
+type door struct {
+	identity
+	// ledger is the process's, key the machine's place in it.
+	ledger *ledger.Ledger
+	key    ledger.Key
+	// uid is the Machine's.
+	uid string
+}
+
+// admits says whether a server that a look-up shows may be used: it is the machine's, and was
+// not proved gone.
+func (d *door) admits(server *Server) bool {
+	return d.checkOwned(server, false) == nil && !d.ledger.Gone(d.key, server.ID)
+}
 
 // enter admits a server that a read by its ID shows. One that the answer to our own POST
 // named is Unread until a read has shown whose it is: if it is somebody else's, the ledger
 // notes it, and the call cannot use it (errUnusable). If it does not show its labels, this
 // call must not use it yet (errUnlabelled).
-func (p *poll) enter(server *Server) error {
-	if p.machine == "" {
+func (d *door) enter(server *Server, byID bool) error {
+	if d.machine == "" {
 		return nil // the caller names the server, and changes nothing
 	}
-	err := p.admits(server, p.byID)
-	entry := p.ledger.Get(p.key)
+	err := d.checkOwned(server, byID)
+	entry := d.ledger.Get(d.key)
 	switch {
-	case entry.ServerID != p.id || !entry.Unread:
+	case entry.ServerID != server.ID || !entry.Unread:
 		return err
 	case err == nil:
-		p.ledger.Adopt(p.key, p.uid, p.id)
+		d.ledger.Adopt(d.key, d.uid, server.ID)
 		return nil
-	case p.hasOnlyItsName(server):
+	case d.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
 		klog.InfoS("The answer to a create request named somebody else's server; it is left alone, looking for the machine's",
-			"machine", p.machine, "server", p.id, "err", err)
-		p.ledger.NotOurs(p.key, p.id)
+			"machine", d.machine, "server", server.ID, "err", err)
+		d.ledger.NotOurs(d.key, server.ID)
 		return errUnusable
 	}
 }

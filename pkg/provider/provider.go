@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
@@ -89,6 +90,14 @@ func WithActingSince(since func() time.Time) Option {
 	return func(p *Provider) { p.actingSince = since }
 }
 
+// WithCreationTimeout sets what decides the deadline of CreateMachine and InitializeMachine:
+// what is left of the Machine's creation timeout, at least MinCreationWait and at most wait.
+// timeout is the manager's --machine-creation-timeout, which a Machine's spec.creationTimeout
+// replaces. The defaults are 20 minutes and DefaultCreationWait.
+func WithCreationTimeout(timeout, wait time.Duration) Option {
+	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
+}
+
 // WithClock sets the clock; for tests.
 func WithClock(clock clock.Clock) Option {
 	return func(p *Provider) { p.clock = clock }
@@ -141,6 +150,12 @@ func (p *Provider) init() {
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
 		p.firstCall = p.clock.Now()
 	})
+}
+
+// creationDeadline returns how long a call may wait for the Machine's server.
+func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
+	p.init()
+	return p.creation.deadline(machine, p.clock.Now())
 }
 
 // readersOf returns the readers of the session's calls in the region.

@@ -26,13 +26,11 @@ import (
 
 // call is a driver call with its request decoded and checked.
 type call struct {
-	identity
+	door
 	clock clock.Clock
 	wait
 	// serverID is the server that the request's ProviderID names; "" if it names none.
-	serverID string
-	// uid is the Machine's.
-	uid       string
+	serverID  string
 	projectID string
 	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
 	// invalid or empty in part.
@@ -43,9 +41,6 @@ type call struct {
 	readers   *readers
 	exhausted *exhaustion
 	meters    *meters
-	// ledger is the process's, key the machine's place in it.
-	ledger *ledger.Ledger
-	key    ledger.Key
 	// young says that the ledger has all that can have been done for the machine: it is
 	// younger than this process's leadership, and than the time for which entries are kept.
 	young bool
@@ -115,8 +110,11 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
 		clock: p.clock, projectID: session.ProjectID, client: readers.client, readers: readers,
-		exhausted: p.exhausted, meters: p.meters, ledger: p.ledger, identity: identity{unlabelable: true},
-		key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
+		exhausted: p.exhausted, meters: p.meters,
+		door: door{
+			identity: identity{unlabelable: true}, ledger: p.ledger,
+			key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
+		},
 	}
 }
 

@@ -5,7 +5,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -25,28 +24,6 @@ const (
 	leastPoll = time.Second
 	mostPoll  = 10 * time.Second
 )
-
-var (
-	// errGone says that a server is proved gone, and nothing else.
-	errGone = errors.New("the server is gone")
-	// errUnusable says that a server is there, or was, that this call cannot use: it is in
-	// ERROR or being deleted, or our POST's answer named it and it is somebody else's.
-	errUnusable = errors.New("the server cannot be used")
-	// errNoneKnown says that this process knows no server of the machine that is ready; it
-	// has not looked.
-	errNoneKnown = errors.New("no server that is ready is known")
-	// errNone says that look-ups have proved that there is no server that this call can use.
-	errNone = errors.New("there is no server that can be used")
-)
-
-// lookUp is what a look-up of the machine's servers shows.
-type lookUp struct {
-	servers []Server
-	// wide says that the whole project was looked at.
-	wide bool
-	// began and ended are when it did.
-	began, ended time.Time
-}
 
 // find reads the servers that match the selector, which lies in the call's scope. It
 // includes servers that are being deleted, and checks the API's selection again.
@@ -111,7 +88,7 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (l
 		found, err = c.find(ctx, c.machineSelector(), notBefore)
 	}
 	found.servers = slices.DeleteFunc(found.servers, func(server Server) bool {
-		return c.admits(&server, false) != nil || c.ledger.Gone(c.key, server.ID)
+		return !c.admits(&server)
 	})
 	return found, err
 }
@@ -246,7 +223,7 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 		p.ledger.ServerShown(p.key, p.id)
 	}
 	p.last = server
-	return seen, p.enter(server)
+	return seen, p.enter(server, p.byID)
 }
 
 func pollInterval(age time.Duration) time.Duration {

@@ -76,7 +76,7 @@ var _ = Describe("The sidecar's metrics", long, func() {
 			"stackit_server_posts_total refused":              0,
 			"stackit_api_http_retries_total 429":              1,
 			"stackit_machine_creation_duration_seconds_count": 2, // of those that were accepted
-			"stackit_machine_deletion_duration_seconds_count": 1, // the orphan
+			"stackit_machine_deletion_duration_seconds_count": 0, // nobody waits for the orphan
 			"stackit_orphan_servers_deleted_total":            1,
 			"stackit_duplicate_servers_total":                 0,
 			"stackit_token_fetches_total granted":             1,
@@ -105,7 +105,7 @@ var _ = Describe("The sidecar's metrics", long, func() {
 		c.expectMeasured(ctx, map[string]float64{
 			"stackit_servers":                                 0,
 			"mcm_machine_items_total":                         0,
-			"stackit_machine_deletion_duration_seconds_count": 4,
+			"stackit_machine_deletion_duration_seconds_count": 3,
 			"stackit_duplicate_servers_total":                 0,
 			"mcm_cloud_api_driver_requests_failed_total":      0,
 		})

@@ -51,7 +51,7 @@ type unawaited struct {
 // finds, or a new one. A POST is sent only after look-ups that could have seen the result
 // of every earlier one; one whose outcome is unknown is repeated then.
 func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
-	if err := c.checkExhausted(); err != nil && c.nobodyElse() && c.ledger.Get(c.key).ServerID == "" {
+	if err := c.checkExhausted(); err != nil && c.knowsOfNoServer() {
 		return nil, err
 	}
 	if known := c.ledger.Get(c.key).ServerID; known != "" {
@@ -74,6 +74,13 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 		}
 		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
 	}
+}
+
+// knowsOfNoServer says that this process knows of no server of the machine, and that no POST
+// for one is open, a predecessor's neither.
+func (c *creation) knowsOfNoServer() bool {
+	entry := c.ledger.Get(c.key)
+	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.noPredecessorBefore)
 }
 
 // makeOne sends the POST and reads the server that its answer names. errUnusable says that
@@ -200,12 +207,15 @@ func (c *creation) noteUnawaited(servers []Server, second bool) {
 }
 
 // deleteUnawaited asks once for the deletion of what was noted, and waits for the answers,
-// but not for long.
-func (c *creation) deleteUnawaited(ctx context.Context) {
+// but not for long. The server to use may have been noted before: a list may be old.
+func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 	ctx, cancel := context.WithTimeout(ctx, unawaitedTimeout)
 	defer cancel()
 	var answers sync.WaitGroup
 	for _, server := range c.unawaited {
+		if server.ID == use {
+			continue
+		}
 		answers.Go(func() {
 			_, err := safely(func(ctx context.Context) (struct{}, error) {
 				return struct{}{}, c.client.DeleteServer(ctx, server.ID)

@@ -4,9 +4,11 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -34,14 +36,12 @@ func (c *call) deleteAll(ctx context.Context) error {
 			break
 		}
 	}
-	if c.serverID == "" {
-		return c.checkElsewhere()
-	}
-	return nil
+	return c.checkElsewhere()
 }
 
 // deleteFound deletes servers that a look-up has shown, the one that is named ("" for none),
-// and the one that this process knows. One that is not the machine's, or cannot be read, keeps no other.
+// and the one that this process knows. One that is not the machine's, or cannot be read, keeps
+// no other.
 func (c *call) deleteFound(ctx context.Context, shown []Server, named string) error {
 	var removals []*removal
 	for i := range shown {
@@ -59,7 +59,8 @@ func (c *call) deleteFound(ctx context.Context, shown []Server, named string) er
 			removals = append(removals, r)
 		}
 	}
-	return errors.Join(append(errs, c.deleteServers(ctx, removals))...)
+	// What failed for a server of the machine may pass sooner than what is wrong with an ID.
+	return cmp.Or(c.deleteServers(ctx, removals), errors.Join(errs...))
 }
 
 func hasRemoval(removals []*removal, id string) bool {
@@ -152,10 +153,22 @@ func (c *call) deleteServers(ctx context.Context, removals []*removal) error {
 		} // else it may be stuck: asking again does no harm
 		awaited = append(awaited, r)
 	}
-	for _, r := range awaited {
-		errs = append(errs, r.awaitGone(ctx))
+	return errors.Join(append(errs, awaitAllGone(ctx, awaited)...)...)
+}
+
+// awaitAllGone waits for all at a time: one that is stuck keeps no other from being asked
+// again.
+func awaitAllGone(ctx context.Context, removals []*removal) []error {
+	errs := make([]error, len(removals))
+	var all sync.WaitGroup
+	for i, r := range removals {
+		all.Go(func() {
+			defer recovered(&errs[i])
+			errs[i] = r.awaitGone(ctx)
+		})
 	}
-	return errors.Join(errs...)
+	all.Wait()
+	return errs
 }
 
 // removal is the deletion of one server.
@@ -181,10 +194,10 @@ func (r *removal) sendDelete(ctx context.Context) error {
 func (r *removal) awaitGone(ctx context.Context) error {
 	for {
 		seen, err := r.next(ctx)
-		if errors.Is(err, errGone) {
+		switch {
+		case errors.Is(err, errGone), errors.Is(err, errUnusable): // gone, or never the machine's
 			return nil
-		}
-		if err != nil {
+		case err != nil:
 			return err
 		}
 		switch r.absence.nextStep(&seen, r.clock.Now()) {

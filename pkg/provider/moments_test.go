@@ -153,6 +153,8 @@ func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
 		want   codes.Code
 	}{
 		"no label at all":           {nil, codes.FailedPrecondition},
+		"no machine label":          {map[string]any{clusterLabel: "shoot-a"}, codes.FailedPrecondition},
+		"no cluster label":          {map[string]any{provider.StackitMachineLabel: "m1"}, codes.FailedPrecondition},
 		"another machine's":         {map[string]any{provider.StackitMachineLabel: "m2"}, codes.OK},
 		"another cluster's, by key": {map[string]any{"example.org/cluster": "c"}, codes.OK},
 	} {
@@ -169,6 +171,9 @@ func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
 			r.restartNow()
 			_, err := r.create(m)
 			wantCode(t, err, row.want)
+			if row.want != codes.OK {
+				wantCode(t, r.delete(r.deleted(m)), row.want)
+			}
 			servers := 1
 			if row.want == codes.OK {
 				servers = 2
@@ -564,6 +569,157 @@ func TestAfterARestartTheFirstPOSTComesAfterSettle(t *testing.T) {
 			}
 		}); len(names) != 1 {
 			t.Errorf("%d lists of the whole project, want 1", len(names))
+		}
+	})
+}
+
+// The class gets the cluster label that the log asks for while a POST is open.
+func TestAClusterLabelThatIsAddedHidesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		withLabel := r.class.ProviderSpec
+		r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, EmptyList: true})
+		done := r.startCreate(m)
+		<-time.After(2 * time.Second)
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 2, Status: http.StatusUnauthorized})
+		wantCode(t, <-done, codes.Unavailable)
+		r.class = r.class.DeepCopy()
+		r.class.ProviderSpec = withLabel
+		_, err := r.create(m)
+		wantCode(t, err, codes.FailedPrecondition)
+		r.onlyServer()
+	})
+}
+
+// What the answer named is not shown at first: it is read, and found to be somebody else's,
+// while its deletion is waited for.
+func TestDeleteMachineFindsLateThatAServerIsAnothers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		other := r.makeServer("other", nil)
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, OtherServer: other, Executed: true})
+		remove := r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.DeadlineExceeded)
+		remove()
+		r.cloud.Inject(randomNotFound)
+		if err := r.delete(r.deleted(machine("m1"))); err != nil {
+			t.Fatal(err)
+		}
+		if left := r.onlyServer(); left.ID != other || left.Status != iaasmock.StatusActive {
+			t.Errorf("%s %s is left, want the other machine's", left.Status, left.ID)
+		}
+	})
+}
+
+// Nor is it for a Machine that is older than this leadership, or than the ledger's hour.
+func TestAnExhaustedClassIsNotLookedUpForOlderMachines(t *testing.T) {
+	for name, age := range map[string]func(r *rig, m *v1alpha1.Machine){
+		"older than leadership": func(r *rig, _ *v1alpha1.Machine) { r.restartNow() },
+		"older than an hour": func(r *rig, m *v1alpha1.Machine) {
+			began := time.Now().Add(-24 * time.Hour)
+			r.restart(provider.WithActingSince(func() time.Time { return began }))
+			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-61 * time.Minute)
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			age(r, m)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
+			_, err := r.create(m)
+			wantCode(t, err, codes.ResourceExhausted)
+			r.cloud.ResetCalls()
+			_, err = r.create(m)
+			wantCode(t, err, codes.ResourceExhausted)
+			if calls := r.cloud.CallCounts(); len(calls) > 0 {
+				t.Errorf("calls %v, want none", calls)
+			}
+		})
+	}
+}
+
+// The class names another region than when the server was made, and the Machine's ProviderID
+// names it.
+func TestARegionThatIsEditedLosesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		m = withID(m, r.mustCreate(m).ProviderID)
+		r.setSpec(func(spec map[string]any) { spec["region"] = "eu02" })
+		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
+		r.setSpec(nil)
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// One look-up shows the server DELETING, a later one of the same call shows it ACTIVE again.
+func TestCreateMachineDeletesNoServerThatItUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		id := r.makeServer("m1", nil)
+		<-time.After(30 * time.Second)
+		r.restartNow()
+		if err := r.cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""); err != nil {
+			t.Fatal(err)
+		}
+		done := r.startCreate(m)
+		<-time.After(5 * time.Second)
+		if err := r.cloud.SetServerStatus(id, iaasmock.StatusActive, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if deletions := r.cloud.CallCounts()["DeleteServer"]; deletions > 0 || r.onlyServer().ID != id {
+			t.Errorf("%d deletions of the server that is the answer", deletions)
+		}
+	})
+}
+
+// One deletion hangs, the other one fails once.
+func TestADeletionThatHangsKeepsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		first, second := r.makeServer("m1", nil), r.makeServer("m1", nil)
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: first, Count: 2, NeverGone: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: second, Count: 1, FinalStatus: iaasmock.StatusError})
+		done := start(func() error { return r.delete(r.deleted(m)) })
+		<-time.After(time.Minute)
+		if left := r.onlyServer(); left.ID != first {
+			t.Errorf("%s is left, want the one that hangs", left.ID)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// The foreign ID asks for a human, which takes the manager 10 minutes; the machine's own server
+// only met a 503.
+func TestAForeignIDDoesNotPutOffTheOwnServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		foreign, own := r.makeServer("m2", nil), r.makeServer("m1", nil)
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: own, Duration: 20 * time.Second, Status: http.StatusServiceUnavailable})
+		m := withID(r.deleted(machine("m1")), providerIDOf(foreign))
+		wantCode(t, r.delete(m), codes.Unavailable)
+		<-time.After(30 * time.Second)
+		wantCode(t, r.delete(m), codes.FailedPrecondition)
+		if left := r.onlyServer(); left.ID != foreign {
+			t.Errorf("%s is left, want the foreign one", left.ID)
 		}
 	})
 }

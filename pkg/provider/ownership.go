@@ -210,10 +210,25 @@ func (i identity) hasOnlyItsName(server *Server) bool {
 	return !labelled && !contradicts && server.Name == i.machine
 }
 
-// maybeFromBeforeLabels says that a server has the machine's name, and no label says whose
-// it is.
-func (i identity) maybeFromBeforeLabels(server *Server) bool {
-	return i.hasOnlyItsName(server) && !slices.ContainsFunc(slices.Collect(maps.Keys(server.Labels)), isClusterLabel)
+// missingLabel returns the label for want of which look-ups do not find a server that may be
+// the machine's: it has the machine's name and nothing that contradicts, and lacks the machine
+// label or, where the class has one, the cluster's. It may be from before it was labelled.
+func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
+	for key := range server.Labels {
+		if _, known := i.cluster[key]; isClusterLabel(key) && !known {
+			return "", "", false // it is of another cluster
+		}
+	}
+	if i.hasOnlyItsName(server) {
+		return StackitMachineLabel, i.machine, true
+	}
+	for key, want := range i.cluster {
+		_, labelled := server.Labels[key]
+		if !labelled && server.Name == i.machine && server.Labels[StackitMachineLabel] == i.machine {
+			return key, want, true
+		}
+	}
+	return "", "", false
 }
 
 // clusterUnknownError is the answer to what only a look-up by labels could tell.

@@ -57,7 +57,7 @@ func TestTwoClassesWithDifferentSecretsDoNotMix(t *testing.T) {
 			t.Fatalf("servers: %+v", r.cloud.Servers())
 		}
 		wantCode(t, r.delete(withID(r.deleted(machine("m1")), first.ProviderID)), codes.InvalidArgument)
-		if err := r.delete(withID(r.deleted(machine("m1")), second.ProviderID)); err != nil {
+		if err := r.delete(withID(r.deleted(m), second.ProviderID)); err != nil {
 			t.Fatal(err)
 		}
 		if left := r.onlyServer(); left.ProjectID != iaasmock.DefaultProjectID {

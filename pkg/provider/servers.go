@@ -41,14 +41,13 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now()}, result.Err
 }
 
-// findInProject looks for the machine's servers among all of the project. A server of the
-// machine's name without a machine label and a cluster label is an error: it may be the
-// machine's own, from before it was labelled.
+// findInProject looks for the machine's servers among all of the project. A server that may
+// be the machine's, but lacks a label, is an error: somebody must say whose it is.
 func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, error) {
 	pick := func(list serverList) observation {
 		seen := observation{servers: list.matching(c.machineSelector())}
 		for _, server := range list.all {
-			if server.Name == c.machine && !server.IsDeleting() && c.maybeFromBeforeLabels(&server) {
+			if _, _, missing := c.missingLabel(&server); missing && !server.IsDeleting() {
 				seen.servers = append(seen.servers, server)
 			}
 		}
@@ -64,8 +63,9 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 	})
 	own := c.ledger.Get(c.key).ServerID
 	for _, server := range result.Value.servers {
-		if c.maybeFromBeforeLabels(&server) && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
-			return lookUp{}, notOurs(&server, StackitMachineLabel, c.machine)
+		key, want, missing := c.missingLabel(&server)
+		if missing && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
+			return lookUp{}, notOurs(&server, key, want)
 		}
 	}
 	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}, result.Err

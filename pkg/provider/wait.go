@@ -6,6 +6,7 @@ package provider
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
@@ -18,9 +19,9 @@ import (
 //
 // A wait begins with the first read that is put off (poll, search), and with a POST that
 // may have made a server.
-type wait struct{ begun bool }
+type wait struct{ begun atomic.Bool }
 
-func (w *wait) begin() { w.begun = true }
+func (w *wait) begin() { w.begun.Store(true) }
 
 // afterRead returns the error that a failed read ends the call with, nil if the call goes
 // on. state is the last one seen, for the text of a late end.
@@ -29,7 +30,7 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	switch {
 	case err == nil, errors.Is(err, errGone), errors.As(err, &decided):
 		return err
-	case !w.begun:
+	case !w.begun.Load():
 		return err
 	case isRefused(err):
 		return interruptedError(err)
@@ -59,7 +60,7 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 // end a wait with Unavailable: the manager comes back in seconds, with the Secret as it is
 // then. A call that begins with them answers Unauthenticated.
 func (w *wait) ended(err error) error {
-	if w.begun && isRefused(err) {
+	if w.begun.Load() && isRefused(err) {
 		return interruptedError(err)
 	}
 	return err

@@ -14,8 +14,8 @@ const (
 	// slow cloud boots for longer than 5 minutes; a Machine that is deleted meanwhile waits
 	// for the call's end (the manager's v0.62.1 machine.go:638).
 	DefaultCreationWait = 10 * time.Minute
-	// MinCreationWait is the shortest: a call with less time could not even be sure that a
-	// lost request made nothing.
+	// MinCreationWait is the shortest: a call with less time could not even wait settle for
+	// what a lost request made.
 	MinCreationWait = time.Minute
 	// defaultCreationTimeout is that of the manager's flag --machine-creation-timeout.
 	defaultCreationTimeout = 20 * time.Minute

@@ -274,7 +274,7 @@ func (a *absence) deleteSent(isAccepted, notFound bool, status string, now time.
 
 // none decides when look-ups by name prove that a machine has no server.
 //
-// A look-up counts if it began after noPostBefore. One that shows some of the machine's
+// The last look-up must begin after noPostBefore. One that shows some of the machine's
 // servers is believed about the rest; one that shows none is enough for a machine that
 // nobody can have made a server for. Else it takes two in a row, with unexpectedApart from
 // the end of the first to the beginning of the second, which looks at the whole project: a

@@ -45,7 +45,7 @@ func (p *Provider) InitializeMachine(ctx context.Context, request *driver.Initia
 	return observed(ctx, p, operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}, request, p.initializeMachine)
 }
 
-// GetMachineStatus reads the Machine's server. NotFound means that it is gone (without a
+// GetMachineStatus reads the Machine's server. NotFound means that it is gone or going (without a
 // ProviderID: that this process knows of none that is ready), Uninitialized that
 // InitializeMachine has something to do; the response is complete then, too.
 // Other codes: InvalidArgument, Unauthenticated, PermissionDenied,
@@ -68,8 +68,8 @@ func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMach
 
 // ListMachines returns the ProviderIDs and Machine names of the class's servers
 // within the cluster: those that carry both of the driver's labels. The manager
-// deletes what it does not know of them. Codes: InvalidArgument, FailedPrecondition (the
-// cluster is unknown), Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
+// deletes what it does not know of them. It finds none where the cluster is unknown. Codes:
+// InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
 	return observed(ctx, p, operation{"ListMachines", callTimeout, nil, request.MachineClass}, request, p.listMachines)

@@ -17,8 +17,8 @@ import (
 // waits for goes on by itself. Before that, nothing is lost if the call ends, and the
 // manager comes back.
 //
-// A wait begins with the first read that is put off (poll, search), and with a POST that
-// may have made a server.
+// A wait begins with the first read that is put off (poll, search), with a POST that may have
+// made a server, and where a call is about waiting and nothing else (awaitReady, await).
 type wait struct{ begun atomic.Bool }
 
 func (w *wait) begin() { w.begun.Store(true) }

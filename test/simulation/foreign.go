@@ -58,12 +58,12 @@ func (f *foreign) populate(w *world, key []byte) {
 	f.servers, f.nics, f.volumes = byID(w.cloud)
 }
 
-// nameOfForeign is the name of a Machine, but for servers with no label of ours: one of that
-// name may be the Machine's from before there were labels, so that the driver waits for a
-// person to say so.
+// nameOfForeign is the name of a Machine, but for servers that lack a label of ours: one of
+// that name may be the Machine's, from before it was labelled, so that the driver waits for a
+// person to say whose it is.
 func nameOfForeign(labels map[string]any) string {
 	_, inCluster := labels[clusterLabel]
-	if _, ofMachine := labels[provider.StackitMachineLabel]; !inCluster && !ofMachine {
+	if _, ofMachine := labels[provider.StackitMachineLabel]; !inCluster || !ofMachine {
 		return "nobody-s-" + machineName(0)
 	}
 	return machineName(0)

@@ -238,7 +238,7 @@ func (l *Ledger) ServerShown(key Key, serverID string) {
 }
 
 // ProvedNone closes the POSTs whose result a look-up that began then could see: look-ups
-// have proved that there is no server.
+// have proved that there is no server beside those that they showed.
 func (l *Ledger) ProvedNone(key Key, began time.Time) {
 	l.change(key, func(e *Entry, _ time.Time) {
 		maps.DeleteFunc(e.open, func(_ string, ended time.Time) bool { return !began.Before(ended.Add(l.settle)) })

@@ -409,3 +409,39 @@ func TestDeleteMachineOfABusyServerThatGoesAsksOnce(t *testing.T) {
 		r.wantNothingLeft()
 	})
 }
+
+// The first pass waited for a server to go; the second finds another one.
+func TestCredentialsRefusedAtADeleteAfterAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(20*time.Second))
+		m := machine("m1")
+		r.makeServer("m1", nil)
+		<-time.After(25 * time.Second)
+		r.makeServer("m1", nil) // does not show yet
+		r.restartNow()
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusUnauthorized,
+			Match: func(*http.Request) bool { return r.cloud.CallCounts()["DeleteServer"] > 0 }})
+		wantCode(t, r.delete(r.deleted(m)), codes.Unavailable)
+	})
+}
+
+// One deletion hangs, the other one fails once.
+func TestADeletionThatHangsKeepsNoOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		first, second := r.makeServer("m1", nil), r.makeServer("m1", nil)
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: first, Count: 2, NeverGone: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: second, Count: 1, FinalStatus: iaasmock.StatusError})
+		done := start(func() error { return r.delete(r.deleted(m)) })
+		<-time.After(time.Minute)
+		if left := r.onlyServer(); left.ID != first {
+			t.Errorf("%s is left, want the one that hangs", left.ID)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}

@@ -1,0 +1,285 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// Whose a server is: what an answer, a label, an ID and a Secret do not say.
+
+// A server of the Machine's name without labels may be its own, from before there were
+// labels: nothing is made beside it.
+func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
+	for name, row := range map[string]struct {
+		labels map[string]any // besides the class's label
+		want   codes.Code
+	}{
+		"no label at all":           {nil, codes.FailedPrecondition},
+		"no machine label":          {map[string]any{clusterLabel: "shoot-a"}, codes.FailedPrecondition},
+		"no cluster label":          {map[string]any{provider.StackitMachineLabel: "m1"}, codes.FailedPrecondition},
+		"another machine's":         {map[string]any{provider.StackitMachineLabel: "m2"}, codes.OK},
+		"another cluster's, by key": {map[string]any{"example.org/cluster": "c"}, codes.OK},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			r.makeServer("m1", func(labels map[string]any) {
+				delete(labels, provider.StackitMachineLabel)
+				delete(labels, clusterLabel)
+				for key, value := range row.labels {
+					labels[key] = value
+				}
+			})
+			r.restartNow()
+			_, err := r.create(m)
+			wantCode(t, err, row.want)
+			if row.want != codes.OK {
+				wantCode(t, r.delete(r.deleted(m)), row.want)
+			}
+			servers := 1
+			if row.want == codes.OK {
+				servers = 2
+			}
+			if got := len(r.cloud.Servers()); got != servers {
+				t.Errorf("%d servers, want %d", got, servers)
+			}
+		})
+	}
+}
+
+// The answer to the POST names a server, and nothing more: whose it is, a read decides.
+func TestThePOSTsAnswerIsNotBelieved(t *testing.T) {
+	for name, executed := range map[string]bool{"the server was made": true, "it was not made": false} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+			other := r.makeServer("other", nil)
+			<-time.After(time.Minute)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, OtherServer: other, Executed: executed})
+			response := r.mustCreate(machine("m1"))
+			if response.ProviderID == providerIDOf(other) {
+				t.Error("the answer is another machine's server")
+			}
+			for _, server := range r.cloud.Servers() {
+				if nic := nicOf(t, r, server); server.ID == other && len(nic.AllowedAddresses) > 0 {
+					t.Errorf("the other machine's NIC carries %v", nic.AllowedAddresses)
+				}
+			}
+			if servers := r.cloud.Servers(); len(servers) != 2 {
+				t.Errorf("%d servers, want the other one and the machine's", len(servers))
+			}
+		})
+	}
+}
+
+// Nobody would ever find the server again.
+func TestAServerWhoseLabelsTheAPIDroppedIsDeleted(t *testing.T) {
+	drops := iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true}
+	t.Run("by CreateMachine", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(drops)
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, codes.Internal)
+			r.wantNothingLeft()
+			r.mustCreate(machine("m1"))
+			r.onlyServer()
+		})
+	})
+	t.Run("by DeleteMachine", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(drops)
+			done := r.startCreate(machine("m1"))
+			<-time.After(3 * time.Second)
+			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 1, Status: http.StatusUnauthorized})
+			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 1, Status: http.StatusUnauthorized})
+			wantCode(t, <-done, codes.Unavailable)
+			if err := r.delete(r.deleted(machine("m1"))); err != nil {
+				t.Fatal(err)
+			}
+			r.wantNothingLeft()
+		})
+	})
+}
+
+// They may take settle to show.
+func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
+		done := r.startCreate(machine("m1"))
+		<-time.After(20 * time.Second)
+		made := r.onlyServer().ID
+		r.relabel(made, map[string]any{provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if left := r.onlyServer(); left.ID != made {
+			t.Errorf("%s is left, want %s", left.ID, made)
+		}
+	})
+}
+
+// The Secret or the class is edited while the Machine is created.
+func TestASecretThatNamesAnotherProjectLosesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		m.UID = "uid"
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, EmptyList: true})
+		done := r.startCreate(m)
+		<-time.After(time.Second)
+		secret, class := r.secret.DeepCopy(), r.class.DeepCopy()
+		r.secret.Data["projectId"] = []byte(iaasmock.SecondProjectID)
+		r.secret.Data["serviceAccountKey"] = keys().secondProject
+		r.setSpec(func(spec map[string]any) {
+			spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
+		})
+		_, err := r.create(m)
+		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.onlyServer()
+		_, err = r.create(m)
+		wantCode(t, err, codes.FailedPrecondition)
+		r.secret, r.class = secret, class
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// The Machine's ProviderID names somebody else's server.
+func TestOneForeignIDKeepsNoOtherServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		foreign := r.makeServer("m2", nil)
+		r.makeServer("m1", nil)
+		r.makeServer("m1", nil)
+		wantCode(t, r.delete(withID(r.deleted(machine("m1")), providerIDOf(foreign))), codes.FailedPrecondition)
+		if left := r.onlyServer(); left.ID != foreign || left.Status == iaasmock.StatusDeleting {
+			t.Errorf("%s %s is left, want only %s", left.Status, left.ID, foreign)
+		}
+	})
+}
+
+// The class gets the cluster label that the log asks for while a POST is open.
+func TestAClusterLabelThatIsAddedHidesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		withLabel := r.class.ProviderSpec
+		r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, EmptyList: true})
+		done := r.startCreate(m)
+		<-time.After(2 * time.Second)
+		r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 2, Status: http.StatusUnauthorized})
+		wantCode(t, <-done, codes.Unavailable)
+		r.class = r.class.DeepCopy()
+		r.class.ProviderSpec = withLabel
+		_, err := r.create(m)
+		wantCode(t, err, codes.FailedPrecondition)
+		r.onlyServer()
+	})
+}
+
+// The call ended before it could read what the answer named; the Machine is deleted.
+func TestDeleteMachineAfterAnAnswerThatNamedAnothersServer(t *testing.T) {
+	for name, notFound := range map[string]bool{"found at once": false, "found while its deletion is waited for": true} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			other := r.makeServer("other", nil)
+			<-time.After(time.Minute)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, OtherServer: other, Executed: true})
+			remove := r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, codes.DeadlineExceeded)
+			remove()
+			if notFound {
+				r.cloud.Inject(randomNotFound)
+			}
+			if err := r.delete(r.deleted(machine("m1"))); err != nil {
+				t.Fatal(err)
+			}
+			if left := r.onlyServer(); left.ID != other || left.Status != iaasmock.StatusActive {
+				t.Errorf("%s %s is left, want the other machine's", left.Status, left.ID)
+			}
+		})
+	}
+}
+
+// The class names another region than when the server was made, and the Machine's ProviderID
+// names it.
+func TestARegionThatIsEditedLosesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		m = withID(m, r.mustCreate(m).ProviderID)
+		r.setSpec(func(spec map[string]any) { spec["region"] = "eu02" })
+		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
+		r.setSpec(nil)
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Fatal(err)
+		}
+		r.wantNothingLeft()
+	})
+}
+
+// One look-up shows the server DELETING, a later one of the same call shows it ACTIVE again.
+func TestCreateMachineDeletesNoServerThatItUses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		id := r.makeServer("m1", nil)
+		<-time.After(30 * time.Second)
+		r.restartNow()
+		if err := r.cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""); err != nil {
+			t.Fatal(err)
+		}
+		done := r.startCreate(m)
+		<-time.After(5 * time.Second)
+		if err := r.cloud.SetServerStatus(id, iaasmock.StatusActive, ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		if deletions := r.cloud.CallCounts()["DeleteServer"]; deletions > 0 || r.onlyServer().ID != id {
+			t.Errorf("%d deletions of the server that is the answer", deletions)
+		}
+	})
+}
+
+// The foreign ID asks for a human, which takes the manager 10 minutes; the machine's own server
+// only met a 503.
+func TestAForeignIDDoesNotPutOffTheOwnServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		foreign, own := r.makeServer("m2", nil), r.makeServer("m1", nil)
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: own, Duration: 20 * time.Second, Status: http.StatusServiceUnavailable})
+		m := withID(r.deleted(machine("m1")), providerIDOf(foreign))
+		wantCode(t, r.delete(m), codes.Unavailable)
+		<-time.After(30 * time.Second)
+		wantCode(t, r.delete(m), codes.FailedPrecondition)
+		if left := r.onlyServer(); left.ID != foreign {
+			t.Errorf("%s is left, want the foreign one", left.ID)
+		}
+	})
+}

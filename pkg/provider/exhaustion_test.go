@@ -1,0 +1,82 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// Every event of a class makes the manager call for all of its machines.
+func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.ResourceExhausted)
+		r.cloud.ResetCalls()
+		for _, name := range []string{"m1", "m2", "m3"} {
+			_, err := r.create(machine(name))
+			wantCode(t, err, codes.ResourceExhausted)
+		}
+		if calls := r.cloud.Calls(); len(calls) > 0 {
+			t.Errorf("%d calls, want none: %v", len(calls), r.cloud.CallCounts())
+		}
+	})
+}
+
+// A POST of the machine is open: its server must be found, whatever the class.
+func TestAnExhaustedClassHidesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m1", Count: 1, DropAfter: true})
+		remove := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true})
+		done := r.startCreate(machine("m1"))
+		<-time.After(time.Second)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
+		_, err := r.create(machine("m2"))
+		wantCode(t, err, codes.ResourceExhausted)
+		remove()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		r.mustCreate(machine("m1"))
+		r.onlyServer()
+	})
+}
+
+// Nor is it for a Machine that is older than this leadership, or than the ledger's hour.
+func TestAnExhaustedClassIsNotLookedUpForOlderMachines(t *testing.T) {
+	for name, age := range map[string]func(r *rig, m *v1alpha1.Machine){
+		"older than leadership": func(r *rig, _ *v1alpha1.Machine) { r.restartNow() },
+		"older than an hour": func(r *rig, m *v1alpha1.Machine) {
+			began := time.Now().Add(-24 * time.Hour)
+			r.restart(provider.WithActingSince(func() time.Time { return began }))
+			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-61 * time.Minute)
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			age(r, m)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
+			_, err := r.create(m)
+			wantCode(t, err, codes.ResourceExhausted)
+			r.cloud.ResetCalls()
+			_, err = r.create(m)
+			wantCode(t, err, codes.ResourceExhausted)
+			if calls := r.cloud.CallCounts(); len(calls) > 0 {
+				t.Errorf("calls %v, want none", calls)
+			}
+		})
+	}
+}

@@ -86,7 +86,7 @@ var mutants = []mutant{
 	{"nobody gets what a read shows that began before", []edit{{coalesce, "if w.asked.After(began) {", "if w.asked.After(began.Add(time.Hour)) {"}}},
 
 	// What was a defect once, in the order in which it was found.
-	{"a young server is not believed gone: status", []edit{{status, "case server == nil && c.clock.Now().Before(p.absence.noPostBefore):", "case server == nil:\n\t\t\treturn nil, errNoServer\n\t\tcase false:"}}},
+	{"a young server is not believed gone: status", []edit{{status, "case server == nil && c.clock.Now().Before(p.absence.noPostBefore):", "case server == nil:\n\t\t\treturn errGone\n\t\tcase false:"}}},
 	{"a young server is not believed gone: proof", []edit{{gone, "return a.deletingListed || !began.Before(a.noPostBefore)", "return true"}, {gone, "seen.listed && !seen.began.Before(a.noPostBefore))", "seen.listed)"}}},
 	{"gone needs more than one read", []edit{{gone, "return a.proves(&before, seen)", "_ = before\n\treturn true"}}},
 	{"empty lists alone are no proof", []edit{{gone, "a.row.byOthers = seen.listed && seen.others", "a.row.byOthers = seen.listed"}, {gone, "return seen.others && a.deletingListed", "return a.deletingListed"}}},

@@ -241,15 +241,16 @@ func (a *absence) nextStep(seen *observation, now time.Time) step {
 			return askAgain
 		}
 		return waitOn
-	case a.progress != notAsked && !a.hasFailed(server, now):
+	case a.progress == notAsked:
+		return askAgain
+	case !a.hasFailed(server, now):
 		return waitOn
-	case seen.listed && a.progress != notAsked:
+	case seen.listed:
 		return lookCloser
 	case a.retried:
 		return giveUp
-	case a.progress != notAsked:
-		a.progress = failed
 	}
+	a.progress = failed
 	return askAgain
 }
 

@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -29,7 +31,7 @@ const mostRemedies = 10
 // cleaning is one run of clean.
 type cleaning struct {
 	*options
-	clean  operator.CleanOptions
+	clean  clean.Options
 	dryRun bool
 	yes    bool
 	output format
@@ -77,7 +79,7 @@ orphan; 64 wrong usage.`,
 }
 
 func (c *cleaning) readArguments(cluster string, servers []string) error {
-	key, value, err := operator.ParseClusterLabel(cluster)
+	key, value, err := account.ParseClusterLabel(cluster)
 	if err != nil {
 		return wrongUsage("--cluster: %v", err)
 	}
@@ -95,8 +97,8 @@ func (c *cleaning) readArguments(cluster string, servers []string) error {
 
 // cleaned is what -o json and yaml show.
 type cleaned struct {
-	*operator.Cleanup
-	Deletions []operator.Deletion `json:"deletions"`
+	*clean.Plan
+	Deletions []clean.Deletion `json:"deletions"`
 }
 
 func (c *cleaning) run(ctx context.Context) error {
@@ -106,13 +108,13 @@ func (c *cleaning) run(ctx context.Context) error {
 	}
 	progress := c.progress()
 	progress.show("reading servers and Machines")
-	plan, err := o.PlanCleanup(ctx, c.clean)
+	plan, err := clean.Make(ctx, o, c.clean)
 	progress.show("")
 	if err != nil {
 		return err
 	}
 	c.show(plan)
-	result := cleaned{Cleanup: plan, Deletions: []operator.Deletion{}}
+	result := cleaned{Plan: plan, Deletions: []clean.Deletion{}}
 	if len(plan.Orphans) > 0 && !c.dryRun {
 		if err := c.confirm(ctx, plan); err != nil {
 			_, failed := c.printAs(c.output, result)
@@ -122,7 +124,7 @@ func (c *cleaning) run(ctx context.Context) error {
 			progress.show(fmt.Sprintf("deleting: %d of %d done", len(result.Deletions), len(plan.Orphans)))
 		}
 		done()
-		plan.Delete(ctx, func(deletion operator.Deletion) {
+		plan.Delete(ctx, func(deletion clean.Deletion) {
 			progress.show("")
 			c.report(deletion)
 			result.Deletions = append(result.Deletions, deletion)
@@ -138,16 +140,16 @@ func (c *cleaning) run(ctx context.Context) error {
 
 // verdictOf is the end of the command: all that could be deleted is gone, or not.
 func (c *cleaning) verdictOf(result cleaned) error {
-	named := slices.ContainsFunc(result.Kept, func(kept operator.Kept) bool { return slices.Contains(c.clean.ServerIDs, kept.ID) })
-	failed := slices.ContainsFunc(result.Deletions, func(deletion operator.Deletion) bool { return !deletion.Gone })
+	named := slices.ContainsFunc(result.Kept, func(kept clean.Kept) bool { return slices.Contains(c.clean.ServerIDs, kept.ID) })
+	failed := slices.ContainsFunc(result.Deletions, func(deletion clean.Deletion) bool { return !deletion.Gone })
 	if named || failed {
-		return exitWith(operator.ExitWrong)
+		return exitWith(finding.ExitWrong)
 	}
 	return nil
 }
 
 // show says what would be deleted, and what is left alone.
-func (c *cleaning) show(plan *operator.Cleanup) {
+func (c *cleaning) show(plan *clean.Plan) {
 	if len(plan.Orphans) > 0 {
 		c.table(plan.Orphans)
 		for _, doubt := range plan.Doubts {
@@ -182,7 +184,7 @@ func (c *cleaning) show(plan *operator.Cleanup) {
 }
 
 // table shows the orphans: beside the data, if that is JSON or YAML.
-func (c *cleaning) table(orphans []operator.Orphan) {
+func (c *cleaning) table(orphans []clean.Orphan) {
 	out := c.streams.Out
 	if c.output.value != "" {
 		out = c.streams.ErrOut
@@ -199,7 +201,7 @@ func (c *cleaning) table(orphans []operator.Orphan) {
 
 // confirm asks whether to delete. Where only the user can know that this is the right
 // cluster, they must type its name: --yes is not enough.
-func (c *cleaning) confirm(ctx context.Context, plan *operator.Cleanup) error {
+func (c *cleaning) confirm(ctx context.Context, plan *clean.Plan) error {
 	question, want := fmt.Sprintf("Servers to delete: %d. Type yes to delete them: ", len(plan.Orphans)), "yes"
 	switch {
 	case len(plan.Doubts) > 0:
@@ -215,7 +217,7 @@ func (c *cleaning) confirm(ctx context.Context, plan *operator.Cleanup) error {
 	_, _ = fmt.Fprint(c.streams.ErrOut, question)
 	if answer := c.readLine(ctx); answer != want {
 		c.say("Nothing was deleted.")
-		return exitWith(operator.ExitWrong)
+		return exitWith(finding.ExitWrong)
 	}
 	return nil
 }
@@ -236,7 +238,7 @@ func (c *cleaning) readLine(ctx context.Context) string {
 }
 
 // report says what became of a server: beside the data, if that is JSON or YAML.
-func (c *cleaning) report(deletion operator.Deletion) {
+func (c *cleaning) report(deletion clean.Deletion) {
 	name := fmt.Sprintf("server %s (%s)", deletion.Orphan.ID, deletion.Orphan.Name)
 	switch {
 	case !deletion.Gone:

@@ -12,7 +12,8 @@ import (
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/rest"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/doctor"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -63,15 +64,15 @@ func (d *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	progress := d.progress()
-	doctor := &operator.Doctor{
-		Operator: o, Config: d.config, EndpointOrigin: d.endpointOrigin(), ServiceAccount: d.serviceAccount,
+	doctor := &doctor.Doctor{
+		Access: o, Config: d.config, EndpointOrigin: d.endpointOrigin(), ServiceAccount: d.serviceAccount,
 		Looking: func(what string) { progress.show("looking at " + what) },
 	}
 	if !d.cloudOnly {
 		d.connectDoctor(doctor)
 	}
 	if d.output.value == "" {
-		doctor.Report = func(finding operator.Finding) {
+		doctor.Report = func(finding finding.Finding) {
 			progress.show("")
 			d.print(finding)
 		}
@@ -82,7 +83,7 @@ func (d *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	d.summarize(findings)
-	if code := findings.ExitCode(); code != operator.ExitFine {
+	if code := findings.ExitCode(); code != finding.ExitFine {
 		return result(code)
 	}
 	return nil
@@ -90,8 +91,8 @@ func (d *doctorOptions) run(ctx context.Context) error {
 
 // connectDoctor makes what asks the clusters. One that cannot be asked is a finding, and not
 // the end.
-func (d *doctorOptions) connectDoctor(doctor *operator.Doctor) {
-	err := d.connect(doctor.Operator)
+func (d *doctorOptions) connectDoctor(doctor *doctor.Doctor) {
+	err := d.connect(doctor.Access)
 	if doctor.Control == nil {
 		doctor.ControlError = err
 		return
@@ -128,10 +129,10 @@ func (d *doctorOptions) endpointOrigin() string {
 }
 
 // verdictWidth is the length of the longest verdict.
-const verdictWidth = len(operator.Unknown)
+const verdictWidth = len(finding.Unknown)
 
 // print prints a finding, and its remedy below.
-func (d *doctorOptions) print(finding operator.Finding) {
+func (d *doctorOptions) print(finding finding.Finding) {
 	padding := strings.Repeat(" ", verdictWidth-len(finding.Verdict))
 	_, _ = fmt.Fprintf(d.streams.Out, "%s%s  %s: %s\n", d.verdict(finding.Verdict), padding, finding.Subject, finding.Found)
 	if finding.Remedy != "" {
@@ -140,10 +141,10 @@ func (d *doctorOptions) print(finding operator.Finding) {
 }
 
 // summarize counts the findings, beside the data.
-func (d *doctorOptions) summarize(findings operator.Findings) {
-	counts := map[operator.Verdict]int{}
+func (d *doctorOptions) summarize(findings finding.Findings) {
+	counts := map[finding.Verdict]int{}
 	for _, finding := range findings {
 		counts[finding.Verdict]++
 	}
-	d.say("%d fine, %d wrong, %d unknown, hints: %d.", counts[operator.Fine], counts[operator.Wrong], counts[operator.Unknown], counts[operator.Hint])
+	d.say("%d fine, %d wrong, %d unknown, hints: %d.", counts[finding.Fine], counts[finding.Wrong], counts[finding.Unknown], counts[finding.Hint])
 }

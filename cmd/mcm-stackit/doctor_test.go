@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
@@ -133,8 +133,8 @@ func inDays(days float64) string {
 
 func TestDoctorIsFine(t *testing.T) {
 	got := newSick(t).run(t)
-	if got.code != operator.ExitFine {
-		t.Errorf("exit code %d, want %d", got.code, operator.ExitFine)
+	if got.code != finding.ExitFine {
+		t.Errorf("exit code %d, want %d", got.code, finding.ExitFine)
 	}
 	expectGolden(t, "doctor-fine.txt", got.stdout)
 }
@@ -147,8 +147,8 @@ func TestDoctorPrintsJSONAndYAML(t *testing.T) {
 			s.args = append(s.args, "-o", format)
 			s.forbid("ListServers")
 			got := s.run(t)
-			if got.code != operator.ExitWrong {
-				t.Errorf("exit code %d, want %d", got.code, operator.ExitWrong)
+			if got.code != finding.ExitWrong {
+				t.Errorf("exit code %d, want %d", got.code, finding.ExitWrong)
 			}
 			expectGolden(t, "doctor."+format, got.stdout)
 		})

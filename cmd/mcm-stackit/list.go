@@ -10,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
 
 // The poll interval of --watch: API calls are scarce.
@@ -25,7 +27,7 @@ type listing struct {
 	kind     *listKind
 	output   format
 	cluster  string
-	query    operator.Query
+	query    inventory.Query
 	watch    bool
 	interval time.Duration
 }
@@ -34,13 +36,13 @@ type listing struct {
 type listKind struct {
 	name, singular string
 	short, example string
-	table          func(*operator.Inventory) *table
+	table          func(*inventory.Inventory) *table
 	// details are the notes that are explained below the table.
-	details []operator.NoteKind
+	details []inventory.NoteKind
 	// needs are the parts without which the question cannot be answered.
-	needs []operator.Part
+	needs []inventory.Part
 	// keep removes from an inventory what is of the other kinds.
-	keep func(*operator.Inventory)
+	keep func(*inventory.Inventory)
 }
 
 var listKinds = []*listKind{
@@ -56,9 +58,9 @@ var listKinds = []*listKind{
   # Every change, until Ctrl-C.
   mcm-stackit list servers --watch`,
 		table:   serversTable,
-		details: []operator.NoteKind{operator.NoteStuck, operator.NoteNoServer, operator.NoteFault},
-		needs:   []operator.Part{operator.PartServers},
-		keep:    func(all *operator.Inventory) { all.Machines, all.Clusters = nil, nil },
+		details: []inventory.NoteKind{inventory.NoteStuck, inventory.NoteNoServer, inventory.NoteFault},
+		needs:   []inventory.Part{inventory.PartServers},
+		keep:    func(all *inventory.Inventory) { all.Machines, all.Clusters = nil, nil },
 	},
 	{
 		name: "machines", singular: "machine",
@@ -70,9 +72,9 @@ var listKinds = []*listKind{
   # Those of a class, for a pipe.
   mcm-stackit list machines --class worker -o name`,
 		table:   machinesTable,
-		details: []operator.NoteKind{operator.NoteStuck},
-		needs:   []operator.Part{operator.PartServers, operator.PartMachines},
-		keep:    func(all *operator.Inventory) { all.Servers, all.Clusters = nil, nil },
+		details: []inventory.NoteKind{inventory.NoteStuck},
+		needs:   []inventory.Part{inventory.PartServers, inventory.PartMachines},
+		keep:    func(all *inventory.Inventory) { all.Servers, all.Clusters = nil, nil },
 	},
 	{
 		name: "clusters", singular: "cluster",
@@ -81,8 +83,8 @@ var listKinds = []*listKind{
   mcm-stackit list clusters
   mcm-stackit list clusters -o json`,
 		table: clustersTable,
-		needs: []operator.Part{operator.PartServers},
-		keep:  func(all *operator.Inventory) { all.Servers, all.Machines = nil, nil },
+		needs: []inventory.Part{inventory.PartServers},
+		keep:  func(all *inventory.Inventory) { all.Servers, all.Machines = nil, nil },
 	},
 }
 
@@ -172,7 +174,7 @@ func (l *listing) run(ctx context.Context) error {
 	}
 	progress := l.progress()
 	progress.show("reading servers, Machines and Nodes")
-	found := op.Inventory(ctx, l.query)
+	found := inventory.Read(ctx, op, l.query)
 	progress.show("")
 	for _, unread := range found.Unread {
 		l.say("%v", unread)
@@ -180,7 +182,7 @@ func (l *listing) run(ctx context.Context) error {
 	if err := l.print(found); err != nil {
 		return err
 	}
-	if code := l.exitCode(found); code != operator.ExitFine {
+	if code := l.exitCode(found); code != finding.ExitFine {
 		return result(code)
 	}
 	return nil
@@ -188,7 +190,7 @@ func (l *listing) run(ctx context.Context) error {
 
 // tryToConnect sets the clients of the clusters. One that cannot be asked is unread, and not
 // the end.
-func (l *listing) tryToConnect(op *operator.Operator) {
+func (l *listing) tryToConnect(op *account.Access) {
 	err := l.connect(op)
 	if op.Control == nil {
 		op.ControlError = err
@@ -199,19 +201,19 @@ func (l *listing) tryToConnect(op *operator.Operator) {
 }
 
 // exitCode says whether the question was answered, and whether what was looked for is there.
-func (l *listing) exitCode(found *operator.Inventory) int {
+func (l *listing) exitCode(found *inventory.Inventory) int {
 	switch {
 	case l.query.Orphans && len(found.Servers) > 0:
-		return operator.ExitWrong
-	case l.query.Orphans && !found.Knows(operator.PartOrphans), !found.Knows(l.kind.needs...):
-		return operator.ExitUnknown
+		return finding.ExitWrong
+	case l.query.Orphans && !found.Knows(inventory.PartOrphans), !found.Knows(l.kind.needs...):
+		return finding.ExitUnknown
 	default:
-		return operator.ExitFine
+		return finding.ExitFine
 	}
 }
 
 // print writes an inventory in the format of -o.
-func (l *listing) print(found *operator.Inventory) error {
+func (l *listing) print(found *inventory.Inventory) error {
 	switch l.output.value {
 	case formatName:
 		for _, row := range l.kind.table(found).rows {
@@ -234,7 +236,7 @@ func (l *listing) print(found *operator.Inventory) error {
 }
 
 // printText writes a table, what there is to say of some of its rows, and totals.
-func (l *listing) printText(found *operator.Inventory) error {
+func (l *listing) printText(found *inventory.Inventory) error {
 	if err := l.kind.table(found).print(l.streams.Out, l.output.value == formatWide); err != nil {
 		return err
 	}

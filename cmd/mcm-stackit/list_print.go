@@ -14,18 +14,19 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
 
 // columnNote has the notes of a row.
 const columnNote = "NOTE"
 
 // unknown is the cell of a value that could not be read.
-const unknown = operator.StateUnknown
+const unknown = inventory.StateUnknown
 
 // serversTable has what fits 160 characters of a line, with the names that Gardener gives;
 // a Node has the name of its Machine, so that its readiness is enough.
-func serversTable(found *operator.Inventory) *table {
+func serversTable(found *inventory.Inventory) *table {
 	t := &table{news: "STATE", columns: []column{
 		{name: "CLUSTER"}, {name: "CLASS", wide: true}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"},
 		{name: "AGE", passing: true}, {name: "TYPE"}, {name: "ZONE"}, {name: "ADDRESSES", wide: true},
@@ -55,7 +56,7 @@ func serversTable(found *operator.Inventory) *table {
 
 // clusterKeys are the keys of the servers' cluster labels: if there is one, it need not be
 // shown.
-func clusterKeys(servers []operator.ServerEntry) map[string]bool {
+func clusterKeys(servers []inventory.ServerEntry) map[string]bool {
 	keys := map[string]bool{}
 	for i := range servers {
 		for label := range strings.SplitSeq(servers[i].Cluster, ",") {
@@ -67,7 +68,7 @@ func clusterKeys(servers []operator.ServerEntry) map[string]bool {
 	return keys
 }
 
-func machinesTable(found *operator.Inventory) *table {
+func machinesTable(found *inventory.Inventory) *table {
 	t := &table{news: "PHASE", columns: []column{
 		{name: "MACHINE"}, {name: "NAMESPACE", wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
 		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE", passing: true},
@@ -85,7 +86,7 @@ func machinesTable(found *operator.Inventory) *table {
 	return t
 }
 
-func clustersTable(found *operator.Inventory) *table {
+func clustersTable(found *inventory.Inventory) *table {
 	t := &table{news: "SERVERS", columns: []column{
 		{name: "CLUSTER"}, {name: "CLASSES"}, {name: "SERVERS"}, {name: "ACTIVE"}, {name: "MACHINES"}, {name: "READY"}, {name: "ORPHANS"},
 	}}
@@ -113,19 +114,19 @@ func age(now, created time.Time) string {
 }
 
 // readinessCell is the readiness of a server's Node.
-func readinessCell(readiness operator.Readiness) string {
-	if readiness == operator.NoNode {
+func readinessCell(readiness inventory.Readiness) string {
+	if readiness == inventory.NoNode {
 		return none
 	}
 	return string(readiness)
 }
 
 // readyCell says whether a Machine's Node is Ready.
-func readyCell(readiness operator.Readiness) string {
+func readyCell(readiness inventory.Readiness) string {
 	switch readiness {
-	case operator.Ready:
+	case inventory.Ready:
 		return "yes"
-	case operator.NotReady:
+	case inventory.NotReady:
 		return "no"
 	default:
 		return readinessCell(readiness)
@@ -133,7 +134,7 @@ func readyCell(readiness operator.Readiness) string {
 }
 
 // noteCells are the notes, their reasons and their remedies.
-func noteCells(notes []operator.Note) (words, reasons, remedies string) {
+func noteCells(notes []inventory.Note) (words, reasons, remedies string) {
 	var parts [3][]string
 	for _, note := range notes {
 		for i, text := range []string{note.String(), note.Reason, note.Remedy} {
@@ -146,7 +147,7 @@ func noteCells(notes []operator.Note) (words, reasons, remedies string) {
 }
 
 // totalsText is the last line.
-func totalsText(totals operator.Totals, orphansOnly bool) string {
+func totalsText(totals inventory.Totals, orphansOnly bool) string {
 	orphans := plural(totals.Orphans, "orphan")
 	if orphansOnly {
 		return orphans
@@ -167,12 +168,12 @@ func plural(n *int, thing string) string {
 	if n == nil {
 		return thing + "s unknown"
 	}
-	return operator.Count(*n, thing)
+	return finding.Count(*n, thing)
 }
 
 // detail is a note that some Machines or servers share.
 type detail struct {
-	note operator.Note
+	note inventory.Note
 	// whose has the names of the Machines, or the IDs of the servers.
 	whose []string
 }
@@ -181,7 +182,7 @@ type detail struct {
 func (d *detail) String() string {
 	lines := []string{d.note.String()}
 	for _, line := range [][2]string{
-		{"of", operator.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
+		{"of", finding.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
 	} {
 		if line[1] != "" {
 			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))
@@ -192,7 +193,7 @@ func (d *detail) String() string {
 
 // printDetails explains notes of these kinds, those with one remedy together: a full quota
 // stops many Machines at once.
-func printDetails(out io.Writer, found *operator.Inventory, kinds []operator.NoteKind) error {
+func printDetails(out io.Writer, found *inventory.Inventory, kinds []inventory.NoteKind) error {
 	all := details(found, kinds)
 	for _, detail := range all {
 		if _, err := fmt.Fprintf(out, "\n%v\n", detail); err != nil {
@@ -208,9 +209,9 @@ func printDetails(out io.Writer, found *operator.Inventory, kinds []operator.Not
 
 // details returns the notes of these kinds, in the order of the kinds. The reason is that of
 // the first of those that are told together.
-func details(found *operator.Inventory, kinds []operator.NoteKind) []*detail {
+func details(found *inventory.Inventory, kinds []inventory.NoteKind) []*detail {
 	var all []*detail
-	add := func(whose string, notes []operator.Note) {
+	add := func(whose string, notes []inventory.Note) {
 		for _, note := range notes {
 			if !slices.Contains(kinds, note.Kind) {
 				continue
@@ -229,9 +230,9 @@ func details(found *operator.Inventory, kinds []operator.NoteKind) []*detail {
 		machine := &found.Machines[i]
 		add(machine.Name, machine.Notes)
 	}
-	if slices.Contains(kinds, operator.NoteFault) {
+	if slices.Contains(kinds, inventory.NoteFault) {
 		for i := range found.Servers {
-			faults := slices.DeleteFunc(slices.Clone(found.Servers[i].Notes), func(note operator.Note) bool { return note.Kind != operator.NoteFault })
+			faults := slices.DeleteFunc(slices.Clone(found.Servers[i].Notes), func(note inventory.Note) bool { return note.Kind != inventory.NoteFault })
 			add(found.Servers[i].ID, faults)
 		}
 	}

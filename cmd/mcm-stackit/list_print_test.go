@@ -13,48 +13,48 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
 
 // shoot is an inventory with the names that Gardener gives.
-func shoot() *operator.Inventory {
+func shoot() *inventory.Inventory {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	const cluster, class = "kubernetes.io/cluster=shoot--demo--laptop", "shoot--demo--laptop-worker-z1-5f8b7"
-	quota := operator.Note{Kind: operator.NoteStuck, About: "ResourceExhausted", Reason: "Quota exceeded: creating a server: status 403",
+	quota := inventory.Note{Kind: inventory.NoteStuck, About: "ResourceExhausted", Reason: "Quota exceeded: creating a server: status 403",
 		Cause: "the project's quota is used up", Remedy: "raise it, or scale something else down"}
-	found := &operator.Inventory{Time: now}
+	found := &inventory.Inventory{Time: now}
 	for i := range 4 {
 		name := fmt.Sprintf("%s-x2x4%d", class, i)
 		id := fmt.Sprintf("d61a8564-c8dd-4ffb-bc15-143e7d0c85e%d", i)
-		found.Servers = append(found.Servers, operator.ServerEntry{
+		found.Servers = append(found.Servers, inventory.ServerEntry{
 			ID: id, Name: name, Project: "10000000-0000-4000-8000-000000000001", Region: "eu01", Cluster: cluster, Class: class, Machine: name, Namespace: "shoot--demo--laptop",
 			State: "ACTIVE", CreatedAt: now.Add(-time.Duration(i+1) * 25 * time.Hour), MachineType: "c2i.2", Zone: "eu01-1",
-			Addresses: []string{fmt.Sprintf("10.1.0.%d", i), fmt.Sprintf("fd00:1::%d", i)}, Node: name, Readiness: operator.Ready,
+			Addresses: []string{fmt.Sprintf("10.1.0.%d", i), fmt.Sprintf("fd00:1::%d", i)}, Node: name, Readiness: inventory.Ready,
 		})
-		found.Machines = append(found.Machines, operator.MachineEntry{
+		found.Machines = append(found.Machines, inventory.MachineEntry{
 			Namespace: "shoot--demo--laptop", Name: name, Cluster: cluster, Class: class, Phase: "Running", Server: id, State: "ACTIVE",
-			Node: name, Readiness: operator.Ready, CreatedAt: now.Add(-time.Hour),
+			Node: name, Readiness: inventory.Ready, CreatedAt: now.Add(-time.Hour),
 		})
 	}
 	orphan, broken := &found.Servers[2], &found.Servers[3]
-	orphan.Namespace, orphan.Node, orphan.Readiness = "", "", operator.NoNode
-	orphan.Notes = []operator.Note{{Kind: operator.NoteOrphan, Reason: "no Machine is named so", Remedy: "the manager deletes it itself"}}
-	broken.State, broken.Addresses, broken.Readiness, broken.Fault = "ERROR", nil, operator.NotReady, "No valid host was found"
-	broken.Notes = []operator.Note{{Kind: operator.NoteFault, Reason: "No valid host was found"}}
+	orphan.Namespace, orphan.Node, orphan.Readiness = "", "", inventory.NoNode
+	orphan.Notes = []inventory.Note{{Kind: inventory.NoteOrphan, Reason: "no Machine is named so", Remedy: "the manager deletes it itself"}}
+	broken.State, broken.Addresses, broken.Readiness, broken.Fault = "ERROR", nil, inventory.NotReady, "No valid host was found"
+	broken.Notes = []inventory.Note{{Kind: inventory.NoteFault, Reason: "No valid host was found"}}
 	for i := range 7 {
-		found.Machines = append(found.Machines, operator.MachineEntry{
+		found.Machines = append(found.Machines, inventory.MachineEntry{
 			Namespace: "shoot--demo--laptop", Name: fmt.Sprintf("%s-stuck%d", class, i), Cluster: cluster, Class: class,
-			Phase: "CrashLoopBackOff", Readiness: operator.NoNode, CreatedAt: now.Add(-time.Minute), Notes: []operator.Note{quota},
+			Phase: "CrashLoopBackOff", Readiness: inventory.NoNode, CreatedAt: now.Add(-time.Minute), Notes: []inventory.Note{quota},
 		})
 	}
-	found.Machines[2].Notes = []operator.Note{{Kind: operator.NoteNoServer, Reason: "server x is not in project y", Remedy: "delete the Machine"}}
-	found.Totals = operator.Totals{Servers: new(4), Active: new(3), Machines: new(11), Ready: new(4), Orphans: new(1)}
-	found.Clusters = []operator.ClusterEntry{{Totals: operator.Totals{Servers: new(1)}}, {Cluster: cluster, Classes: new(1), Totals: found.Totals}}
+	found.Machines[2].Notes = []inventory.Note{{Kind: inventory.NoteNoServer, Reason: "server x is not in project y", Remedy: "delete the Machine"}}
+	found.Totals = inventory.Totals{Servers: new(4), Active: new(3), Machines: new(11), Ready: new(4), Orphans: new(1)}
+	found.Clusters = []inventory.ClusterEntry{{Totals: inventory.Totals{Servers: new(1)}}, {Cluster: cluster, Classes: new(1), Totals: found.Totals}}
 	return found
 }
 
 // printed returns what list prints of an inventory.
-func printed(t *testing.T, kind *listKind, output string, found *operator.Inventory) string {
+func printed(t *testing.T, kind *listKind, output string, found *inventory.Inventory) string {
 	t.Helper()
 	var out bytes.Buffer
 	o := newOptions(genericiooptions.IOStreams{Out: &out}, func(string) (string, bool) { return "", false })
@@ -88,7 +88,7 @@ func TestTablesFitATerminal(t *testing.T) {
 }
 
 func TestEmptyInventoryPrintsTotals(t *testing.T) {
-	empty := &operator.Inventory{Totals: operator.Totals{Servers: new(0), Active: new(0), Machines: new(1), Orphans: new(0)}}
+	empty := &inventory.Inventory{Totals: inventory.Totals{Servers: new(0), Active: new(0), Machines: new(1), Orphans: new(0)}}
 	for _, kind := range listKinds {
 		if got, want := printed(t, kind, "", empty), "0 servers, 0 ACTIVE, 1 Machine, 0 orphans\n"; got != want {
 			t.Errorf("%s: got %q, want %q", kind.name, got, want)
@@ -97,9 +97,9 @@ func TestEmptyInventoryPrintsTotals(t *testing.T) {
 }
 
 func TestNoteCellsRepeatNothing(t *testing.T) {
-	words, reasons, remedies := noteCells([]operator.Note{
-		{Kind: operator.NoteOrphan, Reason: "no Machine", Remedy: "create the class again"},
-		{Kind: operator.NoteClassDeleted, Reason: "no class", Remedy: "create the class again"},
+	words, reasons, remedies := noteCells([]inventory.Note{
+		{Kind: inventory.NoteOrphan, Reason: "no Machine", Remedy: "create the class again"},
+		{Kind: inventory.NoteClassDeleted, Reason: "no class", Remedy: "create the class again"},
 	})
 	if words != "orphan, class deleted" || reasons != "no Machine; no class" || remedies != "create the class again" {
 		t.Errorf("got %q, %q, %q", words, reasons, remedies)

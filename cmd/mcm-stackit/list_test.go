@@ -17,7 +17,8 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -101,7 +102,7 @@ func TestListUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: row.args}.run(t)
-			if got.code != operator.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+			if got.code != finding.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
 			}
 		})
@@ -122,18 +123,18 @@ func TestListWithoutACluster(t *testing.T) {
 		stdout []string
 		not    []string
 	}{
-		"a table": {[]string{"servers"}, operator.ExitFine, []string{first, second, "2 servers, 1 ACTIVE, Machines unknown, orphans unknown", "No valid host was found. Sorry"}, []string{bastion, "ADDRESSES"}},
-		"all":     {[]string{"servers", "--all"}, operator.ExitFine, []string{first, bastion, "unmanaged"}, nil},
-		"wide":    {[]string{"server", "-o", "wide"}, operator.ExitFine, []string{"ADDRESSES", "10.0.", "not all MachineClasses could be read"}, nil},
-		"names":   {[]string{"servers", "-o", "name", "--machine", "worker-1"}, operator.ExitFine, []string{first + "\n"}, []string{second, "SERVER"}},
-		"clusters": {[]string{"clusters"}, operator.ExitFine,
+		"a table": {[]string{"servers"}, finding.ExitFine, []string{first, second, "2 servers, 1 ACTIVE, Machines unknown, orphans unknown", "No valid host was found. Sorry"}, []string{bastion, "ADDRESSES"}},
+		"all":     {[]string{"servers", "--all"}, finding.ExitFine, []string{first, bastion, "unmanaged"}, nil},
+		"wide":    {[]string{"server", "-o", "wide"}, finding.ExitFine, []string{"ADDRESSES", "10.0.", "not all MachineClasses could be read"}, nil},
+		"names":   {[]string{"servers", "-o", "name", "--machine", "worker-1"}, finding.ExitFine, []string{first + "\n"}, []string{second, "SERVER"}},
+		"clusters": {[]string{"clusters"}, finding.ExitFine,
 			[]string{"kubernetes.io/cluster=shoot--demo--laptop  unknown  2        1       unknown"}, nil},
-		"names of clusters": {[]string{"clusters", "-o", "name"}, operator.ExitFine, []string{"kubernetes.io/cluster=shoot--demo--laptop\n"}, nil},
+		"names of clusters": {[]string{"clusters", "-o", "name"}, finding.ExitFine, []string{"kubernetes.io/cluster=shoot--demo--laptop\n"}, nil},
 		// These cannot be answered without Machines.
-		"orphans":  {[]string{"servers", "--orphans"}, operator.ExitUnknown, []string{"orphans unknown"}, []string{first}},
-		"machines": {[]string{"machines"}, operator.ExitUnknown, []string{"2 servers, 1 ACTIVE, Machines unknown"}, nil},
+		"orphans":  {[]string{"servers", "--orphans"}, finding.ExitUnknown, []string{"orphans unknown"}, []string{first}},
+		"machines": {[]string{"machines"}, finding.ExitUnknown, []string{"2 servers, 1 ACTIVE, Machines unknown"}, nil},
 		// There is nothing that could be an orphan.
-		"orphans of an empty cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=empty"}, operator.ExitFine, nil, nil},
+		"orphans of an empty cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=empty"}, finding.ExitFine, nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +166,7 @@ func TestListFormats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: []string{"list", noControl, "servers", "-o", name}, env: env}.run(t)
-			var found operator.Inventory
+			var found inventory.Inventory
 			if err := decode([]byte(got.stdout), &found); err != nil {
 				t.Fatal(err, got)
 			}
@@ -187,15 +188,15 @@ func TestListIsRefused(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"servers":           {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers"}, operator.ExitUnknown, "servers unknown: project " + iaasmock.DefaultProjectID + " in eu01: no Secret"},
-		"servers, orphans":  {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers", "--orphans"}, operator.ExitUnknown, "PermissionDenied: the service account is not authorized"},
-		"an answer of null": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: "null"}, []string{"servers"}, operator.ExitUnknown, "the answer has no list"},
-		"addresses":         {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusForbidden}, []string{"servers", "-o", "wide"}, operator.ExitFine, "addresses unknown: project"},
-		"no list of NICs":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "{}"}, []string{"servers", "-o", "wide"}, operator.ExitFine, "the answer cannot be read"},
-		"NICs of null":      {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "null"}, []string{"servers", "-o", "wide"}, operator.ExitFine, "the answer has no list"},
-		"NICs of nothing":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: `{"items":[{},{"device":"x"}]}`}, []string{"servers", "-o", "wide"}, operator.ExitFine, ""},
+		"servers":           {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers"}, finding.ExitUnknown, "servers unknown: project " + iaasmock.DefaultProjectID + " in eu01: no Secret"},
+		"servers, orphans":  {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers", "--orphans"}, finding.ExitUnknown, "PermissionDenied: the service account is not authorized"},
+		"an answer of null": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: "null"}, []string{"servers"}, finding.ExitUnknown, "the answer has no list"},
+		"addresses":         {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusForbidden}, []string{"servers", "-o", "wide"}, finding.ExitFine, "addresses unknown: project"},
+		"no list of NICs":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "{}"}, []string{"servers", "-o", "wide"}, finding.ExitFine, "the answer cannot be read"},
+		"NICs of null":      {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "null"}, []string{"servers", "-o", "wide"}, finding.ExitFine, "the answer has no list"},
+		"NICs of nothing":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: `{"items":[{},{"device":"x"}]}`}, []string{"servers", "-o", "wide"}, finding.ExitFine, ""},
 		"servers of nothing": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[{"name":"a","machineType":"b"},{"name":"a","machineType":"b","labels":null,"errorMessage":null}]}`},
-			[]string{"servers", "--all"}, operator.ExitFine, ""},
+			[]string{"servers", "--all"}, finding.ExitFine, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,14 +217,14 @@ func TestListWithoutItsTarget(t *testing.T) {
 	addServer(t, env, "worker-1", workerLabels("worker-1"))
 	target := filepath.Join(t.TempDir(), "nowhere")
 	got := invocation{args: []string{"list", noControl, "servers", "-o", "json", "--target-kubeconfig", target}, env: env}.run(t)
-	var found operator.Inventory
+	var found inventory.Inventory
 	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil {
 		t.Fatal(err, got)
 	}
-	if found.Knows(operator.PartNodes) || len(found.Servers) != 1 || found.Servers[0].Readiness != operator.ReadinessUnknown {
+	if found.Knows(inventory.PartNodes) || len(found.Servers) != 1 || found.Servers[0].Readiness != inventory.ReadinessUnknown {
 		t.Errorf("got %+v, want that Nodes are unknown", found)
 	}
-	if got.code != operator.ExitFine || strings.Count(got.stderr, "reading --target-kubeconfig "+target) != 1 || !strings.Contains(got.stderr, "Nodes unknown: reading") {
+	if got.code != finding.ExitFine || strings.Count(got.stderr, "reading --target-kubeconfig "+target) != 1 || !strings.Contains(got.stderr, "Nodes unknown: reading") {
 		t.Errorf("got %+v, want it on stderr once", got)
 	}
 }
@@ -238,7 +239,7 @@ func TestListWithAControlClusterThatCannotBeAsked(t *testing.T) {
 	args := []string{"list", "servers", "--server=https://127.0.0.1:1", "--certificate-authority", authority}
 	for _, target := range [][]string{nil, {"--target-kubeconfig", noCluster}} {
 		got := invocation{args: append(slices.Clone(args), target...), env: env}.run(t)
-		if got.code != operator.ExitFine || !strings.Contains(got.stderr, "Machines unknown: asking cluster https://127.0.0.1:1: ") || strings.Contains(got.stderr, "Nodes unknown: ") != (target == nil) {
+		if got.code != finding.ExitFine || !strings.Contains(got.stderr, "Machines unknown: asking cluster https://127.0.0.1:1: ") || strings.Contains(got.stderr, "Nodes unknown: ") != (target == nil) {
 			t.Errorf("%q: got %+v", target, got)
 		}
 	}
@@ -252,9 +253,9 @@ func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
 		code int
 		says string
 	}{
-		"list":     {[]string{"list", "servers", noControl}, operator.ExitUnknown, "servers unknown: "},
-		"doctor":   {[]string{"doctor", "--cloud-only"}, operator.ExitWrong, "no answer in time"},
-		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, operator.ExitUnknown, "could not be checked online any further"},
+		"list":     {[]string{"list", "servers", noControl}, finding.ExitUnknown, "servers unknown: "},
+		"doctor":   {[]string{"doctor", "--cloud-only"}, finding.ExitWrong, "no answer in time"},
+		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, finding.ExitUnknown, "could not be checked online any further"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -272,7 +273,7 @@ func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
 
 func TestListWithoutCredentials(t *testing.T) {
 	got := invocation{args: []string{"list", "servers", noControl}}.run(t)
-	if got.code != operator.ExitUnknown || !strings.Contains(got.stderr, "servers unknown: ") || got.stdout != "servers unknown, Machines unknown, orphans unknown\n" {
+	if got.code != finding.ExitUnknown || !strings.Contains(got.stderr, "servers unknown: ") || got.stdout != "servers unknown, Machines unknown, orphans unknown\n" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -299,7 +300,7 @@ func TestListExamples(t *testing.T) {
 					return // TestWatchEndsWithCtrlC runs it
 				}
 				// Without a cluster, some cannot be told.
-				if got := (invocation{args: append(args, noControl), env: env}).run(t); got.code != operator.ExitFine && got.code != operator.ExitUnknown {
+				if got := (invocation{args: append(args, noControl), env: env}).run(t); got.code != finding.ExitFine && got.code != finding.ExitUnknown {
 					t.Errorf("got %+v", got)
 				}
 			})

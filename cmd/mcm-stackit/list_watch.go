@@ -9,7 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
 
 // clearScreen puts the cursor into the corner of an empty screen (ECMA-48).
@@ -18,17 +19,17 @@ const clearScreen = "\x1b[H\x1b[2J"
 // watcher reads again and again.
 type watcher struct {
 	*listing
-	op *operator.Operator
+	op *account.Access
 	// seen is the last inventory that could be compared; nil before the first.
-	seen *operator.Inventory
+	seen *inventory.Inventory
 	// unread is what was said of parts that could not be read.
-	unread []operator.Unread
+	unread []inventory.Unread
 }
 
 // run shows every round, until the context ends: that is no error.
 func (w *watcher) run(ctx context.Context) error {
 	for {
-		found := w.op.Inventory(ctx, w.query)
+		found := inventory.Read(ctx, w.op, w.query)
 		if stopped(ctx) {
 			return nil
 		}
@@ -49,7 +50,7 @@ func (w *watcher) run(ctx context.Context) error {
 func stopped(ctx context.Context) bool { return ctx.Err() != nil }
 
 // show shows a round: on a terminal as a table, elsewhere what has changed.
-func (w *watcher) show(found *operator.Inventory) error {
+func (w *watcher) show(found *inventory.Inventory) error {
 	if isTerminal(w.streams.Out) {
 		if _, err := fmt.Fprint(w.streams.Out, clearScreen); err != nil {
 			return err
@@ -77,7 +78,7 @@ func (w *watcher) show(found *operator.Inventory) error {
 }
 
 // sayUnread says what could not be read, unless it was said of the round before.
-func (w *watcher) sayUnread(found *operator.Inventory) {
+func (w *watcher) sayUnread(found *inventory.Inventory) {
 	for _, unread := range found.Unread {
 		if !slices.Contains(w.unread, unread) {
 			w.say("%v", unread)
@@ -88,9 +89,9 @@ func (w *watcher) sayUnread(found *operator.Inventory) {
 
 // canCompare says whether a later round has read all that the earlier one has: what was not
 // read would look as if it had gone.
-func canCompare(earlier, later *operator.Inventory) bool {
+func canCompare(earlier, later *inventory.Inventory) bool {
 	for _, now := range later.Unread {
-		if !slices.ContainsFunc(earlier.Unread, func(was operator.Unread) bool { return was.Part == now.Part && was.Where == now.Where }) {
+		if !slices.ContainsFunc(earlier.Unread, func(was inventory.Unread) bool { return was.Part == now.Part && was.Where == now.Where }) {
 			return false
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -120,7 +120,7 @@ func TestWatchShowsChanges(t *testing.T) {
 	w.Expect(cloud.RemoveServer(id)).To(Succeed())
 	stdout, _ = w.round()
 	w.Expect(stdout).To(Equal("2026-05-04T03:02:51Z server " + id + " (worker-1) STATE: ERROR -> -\n"))
-	w.Expect(stop()).To(Equal(operator.ExitFine))
+	w.Expect(stop()).To(Equal(finding.ExitFine))
 }
 
 func TestWatchClusters(t *testing.T) {

@@ -19,7 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -93,7 +94,7 @@ func (o *options) complete() error {
 
 // operator returns what the commands work with. withCluster says whether the control
 // cluster may be asked.
-func (o *options) operator(ctx context.Context, withCluster bool) (*operator.Operator, error) {
+func (o *options) operator(ctx context.Context, withCluster bool) (*account.Access, error) {
 	with, err := o.operatorOfBroken(ctx, withCluster)
 	if err != nil || len(with.Broken) == 0 {
 		return with, err
@@ -102,12 +103,12 @@ func (o *options) operator(ctx context.Context, withCluster bool) (*operator.Ope
 }
 
 // operatorOfBroken is operator for a command that says itself which files are broken.
-func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*operator.Operator, error) {
+func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*account.Access, error) {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
 	if err != nil {
 		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
 	}
-	manifests, broken, err := operator.ReadManifests(ctx, o.files, o.streams.In, namespace)
+	manifests, broken, err := manifest.Read(ctx, o.files, o.streams.In, namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +117,7 @@ func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*oper
 		return nil, err
 	}
 	transport := spi.NewTransport()
-	result := &operator.Operator{
+	result := &account.Access{
 		Sessions:    o.sessions(transport),
 		Transport:   transport,
 		NewSessions: o.sessions,
@@ -143,7 +144,7 @@ func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInter
 }
 
 // connect sets the clients of the clusters.
-func (o *options) connect(to *operator.Operator) error {
+func (o *options) connect(to *account.Access) error {
 	config, err := o.control.ToRESTConfig()
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
@@ -180,7 +181,7 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 	if config.QPS == 0 {
 		config.QPS, config.Burst = 50, 300 // as kubectl does
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: operator.Scheme()})
+	c, err := client.NewWithWatch(config, client.Options{Scheme: account.Scheme()})
 	if err != nil {
 		return nil, fmt.Errorf("asking cluster %s: %w", config.Host, err)
 	}
@@ -188,11 +189,11 @@ func newClient(config *rest.Config) (client.WithWatch, error) {
 }
 
 // flagOverrides are what the flags say of the credentials.
-func (o *options) flagOverrides(ctx context.Context) (operator.Overrides, error) {
-	overrides := operator.Overrides{
-		ProjectID:         operator.Override{Value: o.projectID, Origin: "--project-id"},
-		Region:            operator.Override{Value: o.region, Origin: "--region"},
-		ServiceAccountKey: operator.Override{Origin: "--service-account-key-path"},
+func (o *options) flagOverrides(ctx context.Context) (account.Overrides, error) {
+	overrides := account.Overrides{
+		ProjectID:         account.Override{Value: o.projectID, Origin: "--project-id"},
+		Region:            account.Override{Value: o.region, Origin: "--region"},
+		ServiceAccountKey: account.Override{Origin: "--service-account-key-path"},
 	}
 	var err error
 	if o.keyPath != "" {
@@ -203,17 +204,17 @@ func (o *options) flagOverrides(ctx context.Context) (operator.Overrides, error)
 
 // environment is what the environment says of them. Its key is read when it is used: the
 // variable may be set for other tools.
-func (o *options) environment(ctx context.Context) operator.Overrides {
-	variable := func(name string) operator.Override {
+func (o *options) environment(ctx context.Context) account.Overrides {
+	variable := func(name string) account.Override {
 		value, _ := o.lookup(name)
-		return operator.Override{Value: value, Origin: "$" + name}
+		return account.Override{Value: value, Origin: "$" + name}
 	}
 	key := variable(envKeyPath)
 	if path := key.Value; path != "" {
 		key.Value = ""
 		key.Read = sync.OnceValues(func() (string, error) { return readKey(ctx, key.Origin, path) })
 	}
-	return operator.Overrides{ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: key}
+	return account.Overrides{ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: key}
 }
 
 // readKey reads the file of a service-account key.
@@ -221,7 +222,7 @@ func readKey(ctx context.Context, origin, path string) (string, error) {
 	if isContent(path) {
 		return "", contentError(origin)
 	}
-	content, err := operator.ReadFile(ctx, path)
+	content, err := manifest.ReadFile(ctx, path)
 	if err != nil {
 		return "", fmt.Errorf("reading the key of %s: %w", origin, err)
 	}

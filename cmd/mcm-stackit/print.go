@@ -15,7 +15,7 @@ import (
 	"golang.org/x/term"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 )
 
 // format is the value of -o: how data is printed.
@@ -73,12 +73,12 @@ func (o *options) printAs(f format, value any) (done bool, err error) {
 }
 
 // colours of the verdicts, as in the terminals' standard (ECMA-48).
-var colours = map[operator.Verdict]string{operator.Fine: "\x1b[32m", operator.Wrong: "\x1b[31m", operator.Unknown: "\x1b[33m", operator.Hint: "\x1b[36m"}
+var colours = map[finding.Verdict]string{finding.Fine: "\x1b[32m", finding.Wrong: "\x1b[31m", finding.Unknown: "\x1b[33m", finding.Hint: "\x1b[36m"}
 
 const colourOff = "\x1b[0m"
 
 // verdict is the word for a verdict, coloured on a terminal unless NO_COLOR is set.
-func (o *options) verdict(v operator.Verdict) string {
+func (o *options) verdict(v finding.Verdict) string {
 	word := strings.ToUpper(string(v))
 	if noColour, _ := o.lookup("NO_COLOR"); noColour != "" || !isTerminal(o.streams.Out) {
 		return word

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 )
 
 // pluginName is the file name by which kubectl finds the command: kubectl mcm-stackit.
@@ -31,7 +31,7 @@ func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
 
 // exitWith returns the error that ends the command with an exit code; nil for ExitFine.
 func exitWith(code int) error {
-	if code == operator.ExitFine {
+	if code == finding.ExitFine {
 		return nil
 	}
 	return result(code)
@@ -61,16 +61,16 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	var usage *usageError
 	switch {
 	case err == nil:
-		return operator.ExitFine
+		return finding.ExitFine
 	case errors.As(err, &code):
 		return int(code)
 	case !o.started || errors.As(err, &usage):
 		o.say("%v", hidesContent(err, args))
 		o.say("'%s --help' shows what is right.", command.CommandPath())
-		return operator.ExitUsage
+		return finding.ExitUsage
 	default:
 		o.say("%v", err)
-		return operator.ExitUnknown
+		return finding.ExitUnknown
 	}
 }
 

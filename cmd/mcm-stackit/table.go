@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 )
 
 // column is a column of a table.
@@ -44,12 +44,12 @@ const none = "-"
 // add adds a row with a cell for each column.
 func (t *table) add(key, what, name string, cells ...string) {
 	for i, cell := range cells {
-		if cell = operator.OneLine(cell); cell == "" {
+		if cell = finding.OneLine(cell); cell == "" {
 			cell = none
 		}
 		cells[i] = cell
 	}
-	t.rows = append(t.rows, row{key, operator.OneLine(what), operator.OneLine(name), cells})
+	t.rows = append(t.rows, row{key, finding.OneLine(what), finding.OneLine(name), cells})
 }
 
 // print writes the table, if it has rows.

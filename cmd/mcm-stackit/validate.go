@@ -14,7 +14,9 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/validate"
 )
 
 // validateFlags are those of validate alone.
@@ -87,7 +89,7 @@ func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 		return err
 	}
 	progress := o.progress()
-	result, err := with.Validate(ctx, operator.Validation{
+	result, err := validate.Run(ctx, with, validate.Options{
 		Cluster: len(o.files) == 0, Online: flags.online, Replicas: flags.replicas, Progress: progress.show,
 	})
 	progress.show("")
@@ -101,7 +103,7 @@ func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 }
 
 // validateOperator asks a cluster only if it has to.
-func (o *options) validateOperator(ctx context.Context) (*operator.Operator, error) {
+func (o *options) validateOperator(ctx context.Context) (*account.Access, error) {
 	with, err := o.operatorOfBroken(ctx, len(o.files) == 0)
 	if err != nil || len(o.files) == 0 || o.secret == "" || with.SecretGiven() {
 		return with, err
@@ -109,7 +111,7 @@ func (o *options) validateOperator(ctx context.Context) (*operator.Operator, err
 	return with, o.connect(with)
 }
 
-func (o *options) printValidation(flags *validateFlags, checked *operator.ValidationResult) error {
+func (o *options) printValidation(flags *validateFlags, checked *validate.Result) error {
 	if flags.showEffective {
 		if err := o.printEffective(flags.format, checked.Effective); err != nil {
 			return err
@@ -120,29 +122,29 @@ func (o *options) printValidation(flags *validateFlags, checked *operator.Valida
 	} else if !done {
 		o.printFindings(o.streams.Out, checked)
 	}
-	if code := checked.Findings.ExitCode(); code != operator.ExitFine {
+	if code := checked.Findings.ExitCode(); code != finding.ExitFine {
 		return result(code)
 	}
 	return nil
 }
 
 // printFindings prints those that somebody must look at, and how many objects there were.
-func (o *options) printFindings(to io.Writer, result *operator.ValidationResult) {
-	count := map[operator.Verdict]int{}
-	for _, finding := range result.Findings {
-		count[finding.Verdict]++
-		if finding.Verdict != operator.Fine || klog.V(1).Enabled() {
-			_, _ = fmt.Fprintln(to, finding)
+func (o *options) printFindings(to io.Writer, result *validate.Result) {
+	count := map[finding.Verdict]int{}
+	for _, found := range result.Findings {
+		count[found.Verdict]++
+		if found.Verdict != finding.Fine || klog.V(1).Enabled() {
+			_, _ = fmt.Fprintln(to, found)
 		}
 	}
 	summary := "Checked " + counted(result.Checked)
-	if fine := count[operator.Fine]; fine > 0 {
+	if fine := count[finding.Fine]; fine > 0 {
 		summary += fmt.Sprintf(", with %d findings that are fine", fine)
 		if !klog.V(1).Enabled() {
 			summary += " (-v=1 shows them)"
 		}
 	}
-	switch wrong, unknown := count[operator.Wrong], count[operator.Unknown]; {
+	switch wrong, unknown := count[finding.Wrong], count[finding.Unknown]; {
 	case wrong > 0:
 		o.say("%s: %d wrong, %d could not be told.", summary, wrong, unknown)
 	case unknown > 0:
@@ -154,9 +156,9 @@ func (o *options) printFindings(to io.Writer, result *operator.ValidationResult)
 
 // printEffective prints one document a class, as YAML, or one list of all as JSON, which
 // has no documents.
-func (o *options) printEffective(as format, specs []operator.EffectiveSpec) error {
+func (o *options) printEffective(as format, specs []validate.EffectiveSpec) error {
 	if as.value == formatJSON {
-		_, err := o.printAs(as, append([]operator.EffectiveSpec{}, specs...))
+		_, err := o.printAs(as, append([]validate.EffectiveSpec{}, specs...))
 		return err
 	}
 	as.value = formatYAML
@@ -178,7 +180,7 @@ func counted(kinds map[string]int) string {
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, operator.Count(kinds[kind], kind))
+		parts = append(parts, finding.Count(kinds[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -1,15 +1,27 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package operator is what the command mcm-stackit does, as a library: it checks classes
-// and credentials, shows a project's servers beside the Machines of a cluster, and deletes
-// servers that belong to nobody.
+// Package operator is what the command mcm-stackit does, in rooms of which each imports only
+// those below it; a rule of the linter says so:
 //
-// It decodes, judges and calls the API as the driver does, with the driver's own packages:
-// where it says that a class is wrong, the driver refuses it, and a server is deleted by
-// the driver's DeleteMachine. Nothing is written to disk, and no text has a secret in it.
+//	validate, doctor, inventory, clean   the four tasks; none imports another
+//	account                              what the user named, and reading it; what an orphan is
+//	manifest                             the user's files as objects with positions
+//	finding                              what was found, how sure, where, the exit code
 //
-// An Operator has what the commands share: the clusters, manifests and credentials that the
-// user names. An Account is a project and region in which they work; Findings are what was
-// found, with the exit code of it.
+// They decode, judge and call the API as the driver does, with the driver's own packages:
+// where validate says that a class is wrong, the driver refuses it, and a server is deleted
+// by the driver's DeleteMachine. Nothing is written to disk, and no text has a secret in it.
+//
+// Where to add things:
+//
+//   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
+//     machines.go, secret.go), called in check; one that asks the API: onlineCheck.run, with
+//     a read in catalog.go
+//   - a finding of doctor: a method of Doctor, called in Examine or by a part of it; of an
+//     account: a method of patient
+//   - a note of a server or Machine: a NoteKind of inventory, made in notes.go; a remedy for
+//     a text of the driver: a row in remedies.go and in samples/README.md
+//   - a column: a field of inventory's ServerEntry or MachineEntry, filled in view.go, and a
+//     cell in cmd/mcm-stackit/list_print.go
 package operator

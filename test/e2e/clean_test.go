@@ -25,7 +25,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -78,7 +79,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		By("showing them")
 		shown := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--dry-run", "-o=json")
 		Expect(shown.Code).To(BeZero(), shown.Stderr)
-		var plan operator.Cleanup
+		var plan clean.Plan
 		Expect(json.Unmarshal([]byte(shown.Stdout), &plan)).To(Succeed())
 		Expect(plan.Orphans).To(ConsistOf(HaveField("ID", gone[0]), HaveField("ID", gone[1])))
 		Expect(c.serverIDs()).To(ConsistOf(append(stay, gone...)))
@@ -118,7 +119,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		machine := c.createMachine(ctx, "orphan-1", "worker")
 		change(ctx, c, machine, func() { machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, first) })
 		result := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", second)
-		Expect(result.Code).To(Equal(operator.ExitWrong))
+		Expect(result.Code).To(Equal(finding.ExitWrong))
 		Expect(result.Stderr).To(And(ContainSubstring("it is a second server of Machine "+env.Namespace()+"/orphan-1, whose server is "+first),
 			Not(ContainSubstring("delete machine"))))
 		Expect(c.serverIDs()).To(ConsistOf(first, second))
@@ -143,10 +144,10 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			result = command.run(ctx, append(args, "--namespaces="+env.Namespace())...)
 			return result.Stderr
 		}).WithTimeout(upTimeout).WithPolling(poll).Should(ContainSubstring("Mind: only the Machines of " + env.Namespace() + " can be read"))
-		Expect(result.Code).To(Equal(operator.ExitUsage))
+		Expect(result.Code).To(Equal(finding.ExitUsage))
 		Expect(result.Stderr).To(ContainSubstring("the cluster's name must be typed on a terminal"))
 		result = command.run(ctx, args...)
-		Expect(result.Code).To(Equal(operator.ExitUnknown))
+		Expect(result.Code).To(Equal(finding.ExitUnknown))
 		Expect(result.Stderr).To(ContainSubstring("name the namespaces that have this cluster's with --namespaces"))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 	}, SpecTimeout(3*time.Minute))
@@ -172,7 +173,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Expect(c.serverIDs()).To(ConsistOf(young, named, owned))
 
 		result = command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", named, owned)
-		Expect(result.Code).To(Equal(operator.ExitWrong), result.Stderr)
+		Expect(result.Code).To(Equal(finding.ExitWrong), result.Stderr)
 		Expect(result.Stderr).To(ContainSubstring("kubectl -n " + env.Namespace() + " delete machine owned"))
 		Expect(c.serverIDs()).To(ConsistOf(young, owned))
 	}, SpecTimeout(3*time.Minute))
@@ -187,39 +188,39 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 	},
 		Entry("the wrong control cluster: none of its classes carries the label", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--test--other"}}))
-		}, nil, operator.ExitUnknown, "no MachineClass carries the label"),
+		}, nil, finding.ExitUnknown, "no MachineClass carries the label"),
 		Entry("the wrong control cluster, with credentials", func(context.Context) {}, []string{"--secret=" + secretName},
-			operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+			finding.ExitUsage, "the cluster's name must be typed on a terminal"),
 		Entry("a class of another cluster with the same label", func(ctx context.Context) {
 			c.createClass(ctx, "another", specWith(nil))
-		}, nil, operator.ExitUsage, "Mind: no MachineClass that carries "+clusterLabel+"="+clusterName+" is called worker: "),
+		}, nil, finding.ExitUsage, "Mind: no MachineClass that carries "+clusterLabel+"="+clusterName+" is called worker: "),
 		Entry("a class of the same label in another project", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
-		}, []string{"--secret=" + secretName}, operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+		}, []string{"--secret=" + secretName}, finding.ExitUsage, "the cluster's name must be typed on a terminal"),
 		Entry("a file with a Secret of another project by the name of the class's", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
 			c.writeSecret(file, "elsewhere")
-		}, []string{"--filename=" + file}, operator.ExitUsage, "the cluster's name must be typed on a terminal"),
+		}, []string{"--filename=" + file}, finding.ExitUsage, "the cluster's name must be typed on a terminal"),
 		Entry("a control cluster that does not answer", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
-		}, []string{"--server=https://127.0.0.1:1"}, operator.ExitUnknown, "listing Machines"),
+		}, []string{"--server=https://127.0.0.1:1"}, finding.ExitUnknown, "listing Machines"),
 		Entry("a class that cannot be read", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.createClass(ctx, "broken", specWith(providerSpec{"labels": "none"}))
-		}, nil, operator.ExitUnknown, "broken: its providerSpec.labels cannot be read"),
+		}, nil, finding.ExitUnknown, "broken: its providerSpec.labels cannot be read"),
 		Entry("a class whose Secret is gone", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "gone", nil)
-		}, nil, operator.ExitUnknown, "Secret default/gone is not there"),
+		}, nil, finding.ExitUnknown, "Secret default/gone is not there"),
 		Entry("a list of servers that fails", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
-		}, nil, operator.ExitUnknown, "not authorized"),
+		}, nil, finding.ExitUnknown, "not authorized"),
 		Entry("no terminal, and nobody to ask", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
-		}, []string{"--yes=false"}, operator.ExitUsage, "standard input is no terminal"),
+		}, []string{"--yes=false"}, finding.ExitUsage, "standard input is no terminal"),
 	)
 
 	It("asks on a terminal", func(ctx SpecContext) {
@@ -227,7 +228,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		id := orphan(ctx)
 		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
 		session.answer("Servers to delete: 1. Type yes", "no")
-		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.wait()).To(Equal(finding.ExitWrong))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
 		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
@@ -246,7 +247,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			env.Cloud().Inject(faults[i])
 		}
 		session.write("yes")
-		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.wait()).To(Equal(finding.ExitWrong))
 		Expect(session.output).To(gbytes.Say("left alone: Machine " + env.Namespace() + "/orphan-1 names it"))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 	},
@@ -263,7 +264,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
 		Eventually(func() int { return env.Cloud().CallCounts()["DeleteServer"] }).WithTimeout(time.Minute).Should(Equal(before + 1))
 		c.createMachine(ctx, "orphan-1", "worker")
-		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.wait()).To(Equal(finding.ExitWrong))
 		Expect(session.output).To(And(gbytes.Say("deleting: 0 of 1 done"),
 			gbytes.Say("left alone: Machine "+env.Namespace()+"/orphan-1 names it; but its deletion may have been requested before")))
 		Expect(env.Cloud().CallCounts()["DeleteServer"]).To(Equal(before + 1))
@@ -275,7 +276,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		args := []string{"clean", thisCluster, "--older-than=0s", "--yes", "--secret=" + secretName}
 		session := command.onTerminal(ctx, args...)
 		session.answer("Type the cluster's name", "yes")
-		Expect(session.wait()).To(Equal(operator.ExitWrong))
+		Expect(session.wait()).To(Equal(finding.ExitWrong))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
 		session = command.onTerminal(ctx, args...)
@@ -289,7 +290,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		stuck, gone := orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))
 		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: stuck, Status: 403})
 		result := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
-		Expect(result.Code).To(Equal(operator.ExitWrong))
+		Expect(result.Code).To(Equal(finding.ExitWrong))
 		Expect(result.Stdout).To(ContainSubstring(gone + " (orphan-2) deleted"))
 		Expect(result.Stderr).To(ContainSubstring(stuck + " (orphan-1) is not deleted: PermissionDenied"))
 		Expect(c.serverIDs()).To(ConsistOf(stuck))

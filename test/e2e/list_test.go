@@ -21,7 +21,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -29,8 +29,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// inventory is a cluster with Machines and servers of all kinds, made without a manager.
-type inventory struct {
+// stock is a cluster with Machines and servers of all kinds, made without a manager.
+type stock struct {
 	*cluster
 	command *command
 	session *spi.Session
@@ -39,12 +39,12 @@ type inventory struct {
 }
 
 var _ = Describe("mcm-stackit list", Ordered, func() {
-	var i *inventory
+	var i *stock
 
 	BeforeAll(func(ctx SpecContext) {
 		env := startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(),
 			localenv.WithCloudOptions(iaasmock.WithBootDuration(0)))
-		i = &inventory{
+		i = &stock{
 			cluster: &cluster{env: env, Client: env.Client(), target: env.TargetClient()},
 			command: newCommand(env), ids: map[string]string{},
 		}
@@ -205,7 +205,7 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 })
 
 // makeEverything makes a server or Machine for each note.
-func (i *inventory) makeEverything(ctx context.Context) {
+func (i *stock) makeEverything(ctx context.Context) {
 	GinkgoHelper()
 	secret := i.createSecret(ctx, nil)
 	class := i.createClass(ctx, "worker", specWith(nil))
@@ -246,7 +246,7 @@ func (i *inventory) makeEverything(ctx context.Context) {
 }
 
 // createServer makes a server with the labels that are not empty.
-func (i *inventory) createServer(ctx context.Context, name, machine, class, cluster string) {
+func (i *stock) createServer(ctx context.Context, name, machine, class, cluster string) {
 	GinkgoHelper()
 	labels := map[string]any{}
 	for key, value := range map[string]string{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class, clusterLabel: cluster} {
@@ -264,7 +264,7 @@ func (i *inventory) createServer(ctx context.Context, name, machine, class, clus
 }
 
 // run gives a Machine what the manager gives one whose server runs.
-func (i *inventory) run(ctx context.Context, name, providerID string, status v1alpha1.MachineStatus) {
+func (i *stock) run(ctx context.Context, name, providerID string, status v1alpha1.MachineStatus) {
 	GinkgoHelper()
 	machine, err := i.machine(name)(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -275,7 +275,7 @@ func (i *inventory) run(ctx context.Context, name, providerID string, status v1a
 	i.setStatus(ctx, name, status)
 }
 
-func (i *inventory) setStatus(ctx context.Context, name string, status v1alpha1.MachineStatus) {
+func (i *stock) setStatus(ctx context.Context, name string, status v1alpha1.MachineStatus) {
 	GinkgoHelper()
 	machine, err := i.machine(name)(ctx)
 	Expect(err).NotTo(HaveOccurred())
@@ -284,15 +284,15 @@ func (i *inventory) setStatus(ctx context.Context, name string, status v1alpha1.
 }
 
 // notes returns what list says of servers or Machines, by name.
-func (i *inventory) notes(ctx context.Context, args ...string) map[string][]string {
+func (i *stock) notes(ctx context.Context, args ...string) map[string][]string {
 	GinkgoHelper()
 	got := i.command.run(ctx, append([]string{"list", "-o", "json"}, args...)...)
 	Expect(got.Code).To(Equal(0), got.Stderr)
 	Expect(got.Stderr).To(BeEmpty())
-	var found operator.Inventory
+	var found inventory.Inventory
 	Expect(json.Unmarshal([]byte(got.Stdout), &found)).To(Succeed())
 	words := map[string][]string{}
-	add := func(name string, notes []operator.Note) {
+	add := func(name string, notes []inventory.Note) {
 		words[name] = []string{}
 		for _, note := range notes {
 			words[name] = append(words[name], note.String())

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package account has what the tasks of mcm-stackit share: which clusters, Secrets and
+// project the user named, how they are read, and which server is an orphan.
+package account
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Access is what the commands share: where objects, credentials and servers are read.
+type Access struct {
+	// Sessions makes the sessions with the IaaS API, and Transport carries their requests.
+	Sessions  spi.SessionProviderInterface
+	Transport http.RoundTripper
+	// NewSessions makes sessions like Sessions, but over another transport. Only
+	// Cleanup.Delete needs it, and Transport.
+	NewSessions func(http.RoundTripper) spi.SessionProviderInterface
+	// Manifests are objects that the user gives; they are looked at before those of the
+	// cluster.
+	Manifests []*manifest.Manifest
+	// Broken are the files that could be read in part only. Validate reports them; no other
+	// command should go on with what is left.
+	Broken []*manifest.Error
+	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
+	// asked.
+	Control   client.WithWatch
+	Namespace string
+	// Target is the cluster that the machines join; nil if none may be asked. It may be
+	// Control.
+	Target client.Client
+	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
+	// the same of Target.
+	ControlError, TargetError error
+	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
+	// means those of the classes.
+	SecretName string
+	// Overrides beat what Secrets and classes say.
+	Overrides Overrides
+	// Environment is used where no Secret is named, if it and Overrides together name a
+	// whole account.
+	Environment Overrides
+	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
+	// as the command lets it.
+	ReadTimeout time.Duration
+	// NoAuth says that an account needs no key.
+	NoAuth bool
+	// Note is told which credentials are used, and other things that few want to know; nil
+	// if nobody does.
+	Note func(text string)
+	// Clock is for tests; nil means the real one.
+	Clock clock.Clock
+}
+
+// Scheme has the types that Control and Target are asked for.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
+	return scheme
+}
+
+func (o *Access) note(text string) {
+	if o.Note != nil {
+		o.Note(text)
+	}
+}
+
+// Now is the time.
+func (o *Access) Now() time.Time { return o.ClockOrReal().Now() }
+
+// ClockOrReal is Clock, or the real one.
+func (o *Access) ClockOrReal() clock.Clock {
+	if o.Clock != nil {
+		return o.Clock
+	}
+	return clock.RealClock{}
+}

@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package account
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// ErrNoSecret says that a Secret is in no manifest, and not in the cluster if one may be
+// asked.
+var ErrNoSecret = errors.New("is not there")
+
+// Secret finds a Secret: among the manifests, then in the control cluster.
+func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	if manifest := o.ManifestOf(key); manifest != nil {
+		return manifest.Secret()
+	}
+	if o.Control == nil {
+		return nil, fmt.Errorf("Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
+	}
+	secret := &corev1.Secret{}
+	err := o.Control.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("Secret %s %w", key, ErrNoSecret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return secret, nil
+}
+
+// ManifestOf returns the manifest of a Secret; nil if there is none.
+func (o *Access) ManifestOf(key client.ObjectKey) *manifest.Manifest {
+	for _, manifest := range o.Manifests {
+		if manifest.IsSecret() && manifest.Namespace == key.Namespace && manifest.Name == key.Name {
+			return manifest
+		}
+	}
+	return nil
+}
+
+// SecretGiven says whether the Secret that SecretName names is among the manifests, so that
+// no cluster needs to be asked for it.
+func (o *Access) SecretGiven() bool {
+	return o.ManifestOf(o.NamedKey(o.SecretName)) != nil
+}
+
+// SecretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
+// names beats what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
+// reference has an empty one. The manager leaves out a Secret that is missing; here it is an
+// error, since nobody knows what it should hold.
+func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
+	merged := &corev1.Secret{Data: map[string][]byte{}}
+	for _, ref := range SecretRefs(class) {
+		secret, err := o.Secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(merged.Data, secret.Data)
+	}
+	return merged, nil
+}
+
+// Override is a value that beats that of a Secret, and what set it, such as "--region".
+type Override struct {
+	Value, Origin string
+	// Read returns the value, when it is used; nil means that it is Value.
+	Read func() (string, error)
+}
+
+// IsSet says whether there is a value.
+func (o Override) IsSet() bool { return o.Value != "" || o.Read != nil }
+
+// Overrides are what the command line and the environment say of the credentials.
+type Overrides struct{ ProjectID, Region, ServiceAccountKey Override }
+
+// apply returns the Secret with the overrides in it, and what they came from.
+func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string, error) {
+	changed := secret.DeepCopy()
+	if changed.Data == nil {
+		changed.Data = map[string][]byte{}
+	}
+	var origins []string
+	for _, each := range []struct {
+		Override
+		key, gardener string
+	}{
+		{o.ProjectID, apis.SecretProjectID, apis.SecretProjectIDGardener},
+		{o.Region, apis.SecretRegion, ""},
+		{o.ServiceAccountKey, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener},
+	} {
+		if !each.IsSet() {
+			continue
+		}
+		value := each.Value
+		if each.Read != nil {
+			var err error
+			if value, err = each.Read(); err != nil {
+				return nil, nil, err
+			}
+		}
+		delete(changed.Data, each.gardener)
+		changed.Data[each.key] = []byte(value)
+		origins = append(origins, fmt.Sprintf("%s by %s", each.key, each.Origin))
+	}
+	return changed, origins, nil
+}
+
+// NamedKey reads "name" or "namespace/name".
+func (o *Access) NamedKey(name string) client.ObjectKey {
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		return client.ObjectKey{Namespace: namespace, Name: rest}
+	}
+	return client.ObjectKey{Namespace: o.Namespace, Name: name}
+}
+
+// SecretRefs are the references of a class to its Secrets; the last one's keys win.
+func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
+	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
+		func(ref *corev1.SecretReference) bool { return ref == nil })
+}

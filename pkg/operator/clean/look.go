@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clean
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"path"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// lastLook is the transport of the sessions that clean deletes with. Right before each
+// attempt that changes something, it looks whether the server is still an orphan: after all
+// that may take long, such as the retries and limits of the session's chain.
+type lastLook struct {
+	next http.RoundTripper
+	// deletions are those under way, by the ID of their server.
+	deletions map[string]*deletion
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *lastLook) RoundTrip(request *http.Request) (*http.Response, error) {
+	switch request.Method {
+	case http.MethodGet, http.MethodPost: // POSTs ask for access tokens: a deletion has no other
+		return l.next.RoundTrip(request)
+	}
+	deletion, ok := l.deletions[path.Base(request.URL.Path)]
+	if !ok {
+		return nil, fmt.Errorf("%s %s is not about an orphan", request.Method, request.URL.Path)
+	}
+	if err := deletion.stillOrphan(request.Context()); err != nil {
+		deletion.cancel(err) // first: the chain would repeat the request after an error alone
+		return nil, err
+	}
+	deletion.sent.Store(true)
+	return l.next.RoundTrip(request)
+}
+
+// stillOrphan reads the server, and then the Machines, again; through the session of the
+// plan, so that the reads do not queue with the deletions'. A server that the API does not
+// find may be there all the same: it is judged as it was, and the driver proves it gone.
+func (d *deletion) stillOrphan(ctx context.Context) error {
+	plan, at := d.plan, d.server.at
+	server := &d.server.Server
+	seen, err := at.Server(ctx, d.ID)
+	if err == nil {
+		server = seen
+	} else if !provider.IsNotFound(err) {
+		return at.Failure(err)
+	}
+	if !account.Carries(server.Labels, plan.options.labels()) {
+		return fmt.Errorf("left alone: its label is not %s any more", plan.options.label())
+	}
+	machines, err := plan.operator.Machines(ctx, plan.namespaces...)
+	if err != nil {
+		return err
+	}
+	if kept := plan.keeps(server, machines); kept != nil {
+		return fmt.Errorf("left alone: %s", kept.Reason)
+	}
+	return nil
+}

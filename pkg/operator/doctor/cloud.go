@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+const (
+	// readTimeout is how long a read of the API may take, retries included.
+	readTimeout = 20 * time.Second
+	// keyExpiresSoon is how long before its end a key is worth replacing.
+	keyExpiresSoon = 14 * 24 * time.Hour
+	// Access tokens are asked for with the local time, and the driver allows the API
+	// server's clock and its own to differ by 10 s.
+	clockHint, clockWrong = 5 * time.Second, 30 * time.Second
+)
+
+// patient is one account that the Doctor looks at.
+type patient struct {
+	*Doctor
+	*account.Account
+	// suffix tells the account's findings from those of others; "" if there is only one.
+	suffix string
+}
+
+func (p *patient) subject(name string) string { return name + p.suffix }
+
+// examineCloud looks at each account, from the key to the reads of the API.
+func (d *Doctor) examineCloud(ctx context.Context) {
+	d.looking("credentials")
+	accounts, problems := d.Accounts(ctx)
+	for _, problem := range problems {
+		d.reportCredentials(problem)
+	}
+	d.accounts = accounts
+	for _, account := range accounts {
+		if ctx.Err() != nil {
+			return
+		}
+		p := &patient{Doctor: d, Account: account}
+		if len(accounts) > 1 {
+			p.suffix = fmt.Sprintf(" (project %s, %s)", account.Session.ProjectID, account.Region)
+		}
+		p.fine(p.subject("credentials"), fmt.Sprintf("project %s in %s, from %s", account.Session.ProjectID, account.Region, account.Origin))
+		p.examineKey()
+		p.examineAPI(ctx)
+	}
+}
+
+// reportCredentials says why there is no account. A class of another provider's is for
+// another sidecar.
+func (d *Doctor) reportCredentials(problem error) {
+	subject := "credentials"
+	var class *account.ClassError
+	var key *spi.CredentialsError
+	if errors.As(problem, &class) {
+		if account.IsForeign(class.Class) {
+			return
+		}
+		d.unusable[class.Class.Name] = true
+		subject, problem = account.Subject(class.Class), class.Err
+	} else if errors.As(problem, &key) {
+		subject = "service-account key"
+	}
+	if errors.Is(problem, account.ErrNoCredentials) {
+		d.unknown(subject, finding.OneLine(problem.Error()), "")
+		return
+	}
+	if d.isUnread(problem) {
+		d.unread(subject, problem)
+		return
+	}
+	remedy := "correct the Secret or the flag"
+	if errors.As(problem, &key) {
+		remedy = "make a new key of the service account, and put its JSON into the Secret"
+	}
+	d.wrong(subject, finding.OneLine(problem.Error()), remedy)
+}
+
+// examineKey says what the service-account key tells of itself.
+func (p *patient) examineKey() {
+	subject := p.subject("service-account key")
+	if p.Config.NoAuth {
+		p.hint(subject, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
+		return
+	}
+	secret, _ := apis.DecodeSecret(p.Secret.Data)
+	key, err := p.Config.InspectKey(secret.ServiceAccountKey)
+	if err != nil {
+		p.reportCredentials(err)
+		return
+	}
+	found := []string{fmt.Sprintf("key %s of %s", key.ID, key.Issuer)}
+	if !key.CreatedAt.IsZero() {
+		found = append(found, "created "+key.CreatedAt.UTC().Format(time.DateOnly))
+	}
+	const renew = "make a new key of the service account, put its JSON into the Secret, then delete this one"
+	left := key.ValidUntil.Sub(p.Now())
+	switch expires := key.ValidUntil.UTC().Format(time.DateTime); {
+	case key.Inactive:
+		p.wrong(subject, strings.Join(append(found, "not active"), ", "), renew)
+	case key.ValidUntil.IsZero():
+		p.fine(subject, strings.Join(append(found, "does not expire"), ", "))
+	case left <= 0:
+		p.wrong(subject, strings.Join(append(found, "expired at "+expires+" UTC"), ", "), renew)
+	case left < keyExpiresSoon:
+		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, finding.Count(int(left/(24*time.Hour)), "day"))), ", "), renew)
+	default:
+		p.fine(subject, strings.Join(append(found, "valid until "+expires+" UTC"), ", "))
+	}
+}
+
+// timedAnswer is what became of a read of the API.
+type timedAnswer struct {
+	err error
+	// date is the clock of who answered, the zero time without an answer; the read lasted
+	// from start to end.
+	date, start, end time.Time
+}
+
+// askTimed makes a read of the API that the driver does not make.
+func askTimed[T any](ctx context.Context, p *patient, what string, call func(context.Context, iaas.DefaultAPI) (T, error)) (result T, got timedAnswer) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var response *http.Response
+	result, got.err = account.Read(runtime.WithCaptureHTTPResponse(ctx, &response), p.Account, func(ctx context.Context) (T, error) {
+		got.start = p.Now()
+		return call(ctx, p.Session.API)
+	})
+	got.end = p.Now()
+	if response != nil {
+		got.date = spi.Date(response.Header)
+	}
+	if got.err == nil {
+		return result, got
+	}
+	if failure := tokenFailure(got.err); failure != nil {
+		got.date = failure.Date
+	}
+	got.err = provider.NewAPIError(what, response, got.err)
+	return result, got
+}
+
+// examineAPI makes the first read of the API, and the others if that got an answer.
+func (p *patient) examineAPI(ctx context.Context) {
+	p.looking("the API")
+	project, first := askTimed(ctx, p, "reading the project", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.Project, error) {
+		return api.GetProjectDetails(ctx, p.Session.ProjectID).Execute()
+	})
+	if ctx.Err() != nil {
+		return
+	}
+	granted := p.examineToken(first.err)
+	answers := granted && p.examineEndpoint(first.err)
+	p.examineClock(first)
+	if !answers {
+		p.unknown(p.subject("project, region and reads"), "not looked at: the API gave no answer that would tell", "")
+		return
+	}
+	p.examineProject(project, first.err)
+	p.examineRegion(ctx)
+	p.examineReads(ctx)
+}
+
+// examineToken says whether the token endpoint granted an access token that the API takes.
+func (p *patient) examineToken(err error) (granted bool) {
+	if p.Config.NoAuth {
+		return true
+	}
+	subject := p.subject("token")
+	endpoint := ""
+	secret, _ := apis.DecodeSecret(p.Secret.Data)
+	if key, err := p.Config.InspectKey(secret.ServiceAccountKey); err == nil {
+		endpoint = key.TokenEndpoint
+	}
+	failure := tokenFailure(err)
+	switch {
+	case failure != nil && failure.Refused:
+		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, finding.OneLine(failure.Error())),
+			"make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock")
+	case failure != nil && !failure.Date.IsZero():
+		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, finding.OneLine(failure.Error())),
+			"try again later; if it stays, check that "+spi.EnvTokenURL+" is the whole URL of the token endpoint")
+	case failure != nil:
+		found, remedy := explainNoAnswer(err, endpoint)
+		p.wrong(subject, fmt.Sprintf("none from %s: %s", endpoint, found), remedy)
+	case statusOf(err) == http.StatusUnauthorized:
+		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
+			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
+	case errors.Is(err, context.DeadlineExceeded):
+		p.unknown(subject, fmt.Sprintf("neither %s nor the API answered in time", endpoint), "")
+		return true
+	default:
+		p.fine(subject, "granted by "+endpoint)
+		return true
+	}
+	return false
+}
+
+// examineEndpoint says whether the API answers.
+func (p *patient) examineEndpoint(err error) (answers bool) {
+	subject := p.subject("endpoint")
+	endpoint := fmt.Sprintf("%s (%s)", p.Session.Endpoint, p.EndpointOrigin)
+	if proxy := proxyOf(p.Session.Endpoint); proxy != "" {
+		endpoint += " through the proxy " + proxy
+	}
+	var api *provider.APIError
+	switch status := statusOf(err); {
+	case err == nil:
+		p.fine(subject, endpoint+" answers")
+		return true
+	case status == 0:
+		found, remedy := explainNoAnswer(err, p.Session.Endpoint)
+		p.wrong(subject, endpoint+": "+found, remedy)
+	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
+		_, text := provider.Classify(err)
+		p.unknown(subject, endpoint+": "+text, "try again later; the driver does so, too")
+	case errors.As(err, &api) && api.Message == "":
+		p.wrong(subject, fmt.Sprintf("%s: status %d without the API's own message: somebody else answers", endpoint, status),
+			"check that the URL is right, and that no proxy or gateway answers in its place"+inTheWay(proxyOf(p.Session.Endpoint)))
+	default:
+		p.fine(subject, endpoint+" answers")
+		return true
+	}
+	return false
+}
+
+// statusOf is the status code of the API's answer; 0 without one.
+func statusOf(err error) int {
+	var api *provider.APIError
+	if errors.As(err, &api) {
+		return api.StatusCode
+	}
+	return 0
+}
+
+// examineClock compares this computer's clock with that of who answered. An answer's date
+// has no fractions of a second, and was written between start and end.
+func (p *patient) examineClock(got timedAnswer) {
+	if got.date.IsZero() {
+		return
+	}
+	subject := p.subject("clock")
+	ahead, behind := got.start.Sub(got.date.Add(time.Second)), got.date.Sub(got.end)
+	skew, direction := ahead, "ahead of"
+	if behind > ahead {
+		skew, direction = behind, "behind"
+	}
+	found := fmt.Sprintf("%s %s the Date of the answer", max(skew, 0).Round(time.Second), direction)
+	const remedy = "synchronise this computer's clock (NTP), and look at those of the sidecar's nodes, too: tokens are asked for with the local time"
+	switch {
+	case skew > clockWrong:
+		p.wrong(subject, found, remedy)
+	case skew > clockHint:
+		p.hint(subject, found, remedy)
+	default:
+		p.fine(subject, "agrees with the Date of the answer")
+	}
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package doctor looks at everything that a sidecar needs: the cloud, the cluster with the
+// Machines and the one that they join.
+package doctor
+
+import (
+	"context"
+	"errors"
+	"net/url"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/discovery"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Doctor looks at everything that a sidecar needs: the cloud, the cluster with the Machines
+// and the one that they join. It changes nothing. It is used once.
+type Doctor struct {
+	*account.Access
+	// Config is that of Sessions; EndpointOrigin says what set its endpoint, such as
+	// "STACKIT_API_ENDPOINT".
+	Config         spi.Config
+	EndpointOrigin string
+	// ControlVersion and TargetVersion ask Control and Target for their versions.
+	ControlVersion, TargetVersion discovery.ServerVersionInterface
+	// ServiceAccount is the sidecar's, as "name" or "namespace/name"; "" means that of its
+	// Deployment.
+	ServiceAccount string
+	// Report is told each Finding as it comes; Looking what is looked at next. Nil if nobody
+	// wants to know.
+	Report  func(finding.Finding)
+	Looking func(what string)
+
+	findings finding.Findings
+	// accounts are those of the cloud's part, servers what they show.
+	accounts []*account.Account
+	servers  map[*account.Account][]provider.Server
+	// classes are those of Namespace; unusable are those whose credentials were found wrong
+	// already.
+	classes  []account.Class
+	unusable map[string]bool
+}
+
+// Examine looks at everything, and returns what it found in the order in which it looked.
+func (d *Doctor) Examine(ctx context.Context) finding.Findings {
+	d.servers, d.unusable = map[*account.Account][]provider.Server{}, map[string]bool{}
+	for _, part := range []func(context.Context){
+		d.examineControlPlane, d.examineCloud, d.examineCRDs, d.examineClasses, d.examineClusterLabels,
+		d.examineTarget, d.examineControllers,
+	} {
+		part(ctx)
+		if ctx.Err() != nil {
+			d.unknown("the rest", "not looked at: interrupted", "")
+			break
+		}
+	}
+	return d.findings
+}
+
+func (d *Doctor) report(finding finding.Finding) {
+	d.findings = append(d.findings, finding)
+	if d.Report != nil {
+		d.Report(finding)
+	}
+}
+
+func (d *Doctor) fine(subject, found string) {
+	d.report(finding.Finding{Verdict: finding.Fine, Subject: subject, Found: found})
+}
+
+func (d *Doctor) wrong(subject, found, remedy string) {
+	d.report(finding.Finding{Verdict: finding.Wrong, Subject: subject, Found: found, Remedy: remedy})
+}
+
+func (d *Doctor) unknown(subject, found, remedy string) {
+	d.report(finding.Finding{Verdict: finding.Unknown, Subject: subject, Found: found, Remedy: remedy})
+}
+
+func (d *Doctor) hint(subject, found, remedy string) {
+	d.report(finding.Finding{Verdict: finding.Hint, Subject: subject, Found: found, Remedy: remedy})
+}
+
+func (d *Doctor) looking(what string) {
+	if d.Looking != nil {
+		d.Looking(what)
+	}
+}
+
+// unread reports that a cluster did not show something. The API server's refusals name the
+// right that is missing.
+func (d *Doctor) unread(subject string, err error) {
+	remedy := ""
+	if apierrors.IsForbidden(err) {
+		remedy = "log in as somebody who may do that, or ask for the right"
+	}
+	d.unknown(subject, "cannot be read: "+finding.OneLine(err.Error()), remedy)
+}
+
+// isUnread says whether an error means that something could not be looked at, and not that
+// it is wrong.
+func (d *Doctor) isUnread(err error) bool {
+	var status apierrors.APIStatus
+	var request *url.Error
+	return errors.As(err, &status) || errors.As(err, &request) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, account.ErrNoSecret) && d.Control == nil
+}

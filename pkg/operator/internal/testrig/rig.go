@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testrig is what the tests of the tasks stand on: an Access between the mock of
+// the cloud and fakes of the clusters.
+package testrig
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
+)
+
+// Names in the rig.
+const (
+	Namespace  = "shoot--demo"
+	ClusterKey = "kubernetes.io/cluster"
+	OwnCluster = "shoot--demo--laptop"
+	// OtherProject is none of the rig's.
+	OtherProject = "10000000-0000-4000-8000-000000000002"
+)
+
+// Rig is an Access between the mock of the cloud and fakes of the clusters.
+type Rig struct {
+	T       testing.TB
+	URL     string
+	Cloud   *iaasmock.Cloud
+	API     *spi.Session
+	Access  *account.Access
+	Objects []client.Object
+	// Funcs make reads of the clusters fail.
+	Funcs interceptor.Funcs
+	// Clusterless is without clusters.
+	Clusterless bool
+}
+
+// New has a Secret and the class worker in its Namespace.
+func New(t testing.TB, options ...iaasmock.Option) *Rig {
+	t.Helper()
+	cloud := iaasmock.New(append([]iaasmock.Option{iaasmock.WithBootDuration(0), iaasmock.WithoutAuthentication()}, options...)...)
+	handler := http.Handler(cloud)
+	if test, ok := t.(*testing.T); ok {
+		handler = conformance.Watch(test, cloud)
+	}
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return NewOver(t, cloud, server.URL, spi.NewTransport())
+}
+
+// NewOver reaches the cloud by the transport.
+func NewOver(t testing.TB, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *Rig {
+	t.Helper()
+	sessionsOver := func(transport http.RoundTripper) spi.SessionProviderInterface {
+		return &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
+	}
+	sessions := sessionsOver(transport)
+	api, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &Rig{T: t, URL: url, Cloud: cloud, API: api, Access: &account.Access{
+		Sessions: sessions, Transport: transport, NewSessions: sessionsOver, NoAuth: true, Namespace: Namespace,
+	}}
+	r.Add(&corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "credentials"},
+		Data: map[string][]byte{
+			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
+			"networkId": []byte(iaasmock.DefaultNetworkID), "userData": []byte("secret user data"),
+		},
+	}, Class("worker", map[string]any{"labels": map[string]any{ClusterKey: OwnCluster}}))
+	return r
+}
+
+// Add adds objects to the clusters.
+func (r *Rig) Add(objects ...client.Object) { r.Objects = append(r.Objects, objects...) }
+
+// MakeClusters makes the clusters with the objects, once.
+func (r *Rig) MakeClusters() {
+	if r.Access.Control == nil && !r.Clusterless {
+		cluster := fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).WithInterceptorFuncs(r.Funcs).Build()
+		r.Access.Control, r.Access.Target = cluster, cluster
+	}
+}
+
+// Server makes a server with these labels, and returns its ID.
+func (r *Rig) Server(name string, labels map[string]string) string {
+	r.T.Helper()
+	id, err := r.TryServer(r.T.Context(), name, labels)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return id
+}
+
+// TryServer is Server with an error in place of the end of the test.
+func (r *Rig) TryServer(ctx context.Context, name string, labels map[string]string) (string, error) {
+	return r.TryServerAt(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, iaasmock.DefaultDualStackNetworkID, name, labels)
+}
+
+// TryServerAt makes the server in a project, region and network.
+func (r *Rig) TryServerAt(ctx context.Context, project, region, network, name string, labels map[string]string) (string, error) {
+	payload := iaas.CreateServerPayload{
+		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: map[string]any{},
+		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(network)}},
+		UserData:   new("c2VjcmV0IHVzZXIgZGF0YQ=="),
+	}
+	for key, value := range labels {
+		payload.Labels[key] = value
+	}
+	server, err := r.API.API.CreateServer(ctx, project, region).CreateServerPayload(payload).Execute()
+	if err != nil {
+		return "", err
+	}
+	return server.GetId(), nil
+}
+
+// Labels of a server that the driver makes.
+func Labels(machine, class, cluster string) map[string]string {
+	all := map[string]string{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class}
+	if cluster != "" {
+		all[ClusterKey] = cluster
+	}
+	return all
+}
+
+// Class is one of the namespace, with this providerSpec added.
+func Class(name string, spec map[string]any) *v1alpha1.MachineClass {
+	all := map[string]any{"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID}
+	for key, value := range spec {
+		all[key] = value
+	}
+	raw, err := json.Marshal(all)
+	if err != nil {
+		panic(err)
+	}
+	return &v1alpha1.MachineClass{
+		ObjectMeta:   metav1.ObjectMeta{Namespace: Namespace, Name: name},
+		ProviderSpec: runtime.RawExtension{Raw: raw},
+		SecretRef:    &corev1.SecretReference{Namespace: Namespace, Name: "credentials"},
+	}
+}
+
+// Machine is a running Machine, an hour old, with this server.
+func Machine(name, class, serverID string) *v1alpha1.Machine {
+	hourAgo := metav1.NewTime(time.Now().Add(-time.Hour))
+	made := &v1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: name, CreationTimestamp: hourAgo, Labels: map[string]string{v1alpha1.NodeLabelKey: name}},
+		Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
+		Status:     v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineRunning, LastUpdateTime: hourAgo}},
+	}
+	if serverID != "" {
+		made.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, serverID)
+	}
+	return made
+}
+
+// InPhase returns the Machine in a phase, without a ProviderID.
+func InPhase(made *v1alpha1.Machine, phase v1alpha1.MachinePhase) *v1alpha1.Machine {
+	made.Spec.ProviderID = ""
+	made.Status.CurrentStatus.Phase = phase
+	return made
+}
+
+// Node is one of a server.
+func Node(name, serverID string, ready corev1.ConditionStatus) *corev1.Node {
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       corev1.NodeSpec{ProviderID: "stackit://" + serverID},
+		Status:     corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}},
+	}
+}

@@ -1,0 +1,242 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inventory joins the servers of accounts with the Machines and Nodes that they
+// belong to, and says what is wrong with them.
+package inventory
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+)
+
+// Query says what an Inventory is about. The zero value is about everything.
+type Query struct {
+	// ClusterKey and ClusterValue are a cluster label; "" means those of all clusters.
+	ClusterKey, ClusterValue string
+	// Class and Machine are names; "" means all.
+	Class, Machine string
+	// Orphans leaves only servers that are orphans.
+	Orphans bool
+	// Unmanaged adds servers without the manager's labels.
+	Unmanaged bool
+	// Addresses asks for the servers' addresses, which takes a call more for each account.
+	Addresses bool
+}
+
+// SetCluster sets the cluster label to what a text of the form key=value says.
+func (q *Query) SetCluster(text string) error {
+	var err error
+	q.ClusterKey, q.ClusterValue, err = account.ParseClusterLabel(text)
+	return err
+}
+
+// Inventory is what exists at one moment: the servers of the accounts, and the Machines and
+// Nodes that belong to them. Its JSON has stable names.
+type Inventory struct {
+	// Time is when it was read.
+	Time time.Time `json:"time"`
+	// Servers are sorted by cluster, class and machine.
+	Servers []ServerEntry `json:"servers,omitzero"`
+	// Machines are those of the Namespace, and those of others that have one of the servers,
+	// sorted by namespace and name.
+	Machines []MachineEntry `json:"machines,omitzero"`
+	// Clusters are sorted by their label.
+	Clusters []ClusterEntry `json:"clusters,omitzero"`
+	Totals   Totals         `json:"totals"`
+	// Unread are the parts that could not be read: what depends on them is unknown.
+	Unread []Unread `json:"unread,omitempty"`
+}
+
+// ServerEntry is a server of an Inventory.
+type ServerEntry struct {
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"projectId"`
+	Region  string `json:"region"`
+	// Cluster is the server's cluster label as key=value; "" if it has none.
+	Cluster string `json:"cluster,omitempty"`
+	// Class and Machine are what the server's labels say.
+	Class   string `json:"class,omitempty"`
+	Machine string `json:"machine,omitempty"`
+	// Namespace is that of the Machine whose server it is; "" if there is none.
+	Namespace string `json:"namespace,omitempty"`
+	State     string `json:"state"`
+	// Fault is the API's errorMessage.
+	Fault       string    `json:"fault,omitempty"`
+	CreatedAt   time.Time `json:"createdAt,omitzero"`
+	MachineType string    `json:"machineType"`
+	Zone        string    `json:"zone,omitempty"`
+	// Addresses are IPv4 and IPv6; null if they are not known or were not asked for.
+	Addresses []string `json:"addresses"`
+	// Node is the name of its Node; "" if there is none, or it is not known.
+	Node      string    `json:"node,omitempty"`
+	Readiness Readiness `json:"readiness,omitempty"`
+	Notes     []Note    `json:"notes,omitempty"`
+}
+
+// MachineEntry is a Machine of an Inventory.
+type MachineEntry struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	// Cluster is the cluster label of its class as key=value; "" if it has none, or it is
+	// not known.
+	Cluster string `json:"cluster,omitempty"`
+	Class   string `json:"class"`
+	// Phase is the Machine's; "" before the manager has set one.
+	Phase      string `json:"phase"`
+	ProviderID string `json:"providerID,omitempty"`
+	// Server is the ID of its server, or of the one that its ProviderID names. State is the
+	// server's; "" if there is none, "unknown" if it was not read.
+	Server    string    `json:"server,omitempty"`
+	State     string    `json:"state,omitempty"`
+	Node      string    `json:"node,omitempty"`
+	Readiness Readiness `json:"readiness,omitempty"`
+	CreatedAt time.Time `json:"createdAt,omitzero"`
+	Notes     []Note    `json:"notes,omitempty"`
+}
+
+// ClusterEntry counts what belongs to a cluster label. A number that is not known is
+// missing.
+type ClusterEntry struct {
+	// Cluster is the label as key=value; "" is of servers and classes without one.
+	Cluster string `json:"cluster"`
+	Classes *int   `json:"classes,omitempty"`
+	Totals
+}
+
+// Totals are counts. A number that is not known is missing.
+type Totals struct {
+	Servers *int `json:"servers,omitempty"`
+	// Active counts servers in state ACTIVE.
+	Active   *int `json:"active,omitempty"`
+	Machines *int `json:"machines,omitempty"`
+	// Ready counts Machines whose Node is Ready.
+	Ready   *int `json:"ready,omitempty"`
+	Orphans *int `json:"orphans,omitempty"`
+}
+
+// Readiness is what a Node says of itself; "" if there is no target cluster.
+type Readiness string
+
+// The readinesses.
+const (
+	Ready    Readiness = "Ready"
+	NotReady Readiness = "NotReady"
+	// NoNode means that there is no Node.
+	NoNode Readiness = "none"
+	// ReadinessUnknown means that the Nodes were not read.
+	ReadinessUnknown Readiness = StateUnknown
+)
+
+// StateUnknown is the state of a Machine's server that was not read.
+const StateUnknown = "unknown"
+
+// NoteKind is what a Note says.
+type NoteKind string
+
+// The notes.
+const (
+	// NoteOrphan is a server of this control cluster that no Machine names.
+	NoteOrphan NoteKind = "orphan"
+	// NoteOtherCluster is a server of a cluster that is not in this control cluster.
+	NoteOtherCluster NoteKind = "of another cluster"
+	// NoteClusterUnknown is a server that no Machine names, and of which cannot be told
+	// whether it is of this control cluster.
+	NoteClusterUnknown NoteKind = "cluster unknown"
+	// NoteUnknown is a server of which cannot be told whether a Machine names it, or a
+	// Machine of which cannot be told whether it has a server.
+	NoteUnknown NoteKind = "unknown"
+	// NoteUnmanaged is a server without the manager's labels.
+	NoteUnmanaged NoteKind = "unmanaged"
+	// NoteFault is a server in state ERROR.
+	NoteFault NoteKind = "fault"
+	// NoteDuplicate is a second server of a Machine.
+	NoteDuplicate NoteKind = "duplicate"
+	// NoteClassDeleted is a server or Machine whose class does not exist.
+	NoteClassDeleted NoteKind = "class deleted"
+	// NoteContradiction is a server with a label by which it is not its Machine's; About is
+	// the label's key.
+	NoteContradiction NoteKind = "contradicting label"
+	// NoteNoServer is a Machine whose server is not there.
+	NoteNoServer NoteKind = "no server"
+	// NoteBeingCreated is a Machine that does not have a server yet.
+	NoteBeingCreated NoteKind = "being created"
+	// NoteStuck is a Machine whose last operation failed; About is the manager's code.
+	NoteStuck NoteKind = "stuck"
+)
+
+// Note is something worth knowing of a server or Machine.
+type Note struct {
+	Kind NoteKind `json:"kind"`
+	// About is a part of some kinds: a label's key, a code.
+	About string `json:"about,omitempty"`
+	// Reason is what was found, in one line.
+	Reason string `json:"reason,omitempty"`
+	// Cause is why it is so, if that is known.
+	Cause string `json:"cause,omitempty"`
+	// Remedy is what to do about it; "" if nothing is known.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// String is the note in a few words.
+func (n Note) String() string {
+	switch {
+	case n.About == "":
+		return string(n.Kind)
+	case n.Kind == NoteStuck:
+		return string(n.Kind) + ": " + n.About
+	default:
+		return string(n.Kind) + " " + n.About
+	}
+}
+
+// Part is a part of an Inventory that is read by itself.
+type Part string
+
+// The parts.
+const (
+	PartServers   Part = "servers"
+	PartAddresses Part = "addresses"
+	// PartMachines and PartClasses are all of them, PartOtherMachines and PartOtherClasses
+	// those of other namespaces than the Access's.
+	PartMachines      Part = "Machines"
+	PartOtherMachines Part = "Machines of other namespaces"
+	PartClasses       Part = "MachineClasses"
+	PartOtherClasses  Part = "MachineClasses of other namespaces"
+	PartNodes         Part = "Nodes"
+	// PartOrphans is of servers that may be orphans. It is for a Query about orphans.
+	PartOrphans Part = "orphans"
+)
+
+// Unread is a part that could not be read.
+type Unread struct {
+	Part Part `json:"part"`
+	// Where is the project and region; "" for parts that are not in one.
+	Where  string `json:"where,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// String says what is unknown, and why.
+func (u Unread) String() string {
+	text := string(u.Part) + " unknown: "
+	if u.Where != "" {
+		text += u.Where + ": "
+	}
+	return text + u.Reason
+}
+
+// Read reads and joins what a query is about. What cannot be read does not end it, and
+// is among the Inventory's Unread.
+func Read(ctx context.Context, o *account.Access, query Query) *Inventory {
+	seen := look(ctx, o, query)
+	return seen.inventory(query)
+}
+
+// Knows says whether all of the parts were read.
+func (i *Inventory) Knows(parts ...Part) bool {
+	return !slices.ContainsFunc(i.Unread, func(unread Unread) bool { return slices.Contains(parts, unread.Part) })
+}

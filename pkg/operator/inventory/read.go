@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inventory
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// clusterTimeout bounds the reads of a cluster: one that does not answer must not keep the
+// servers from being shown.
+const clusterTimeout = 30 * time.Second
+
+// site is a project and region, and what was read there.
+type site struct {
+	project, region string
+	// accounts reach it, with different keys; the first that works is used.
+	accounts []*account.Account
+	// used is the one that worked; nil if the servers were not read.
+	used    *account.Account
+	servers []provider.Server
+	// partial says that servers may be there that were not read.
+	partial bool
+	// gone are the IDs of servers that the API itself does not find.
+	gone []string
+	// addresses are by the server's ID; nil if they were not read.
+	addresses map[string][]string
+}
+
+func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }
+
+// look reads what a query is about. Servers are read before Machines: a Machine is there
+// before its server, so that a server cannot be new and its Machine not be read.
+func look(ctx context.Context, o *account.Access, query Query) *sight {
+	seen := &sight{now: o.Now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil}
+	accounts, problems := o.Accounts(ctx)
+	for _, problem := range problems {
+		seen.miss(PartServers, "", problem)
+	}
+	for _, account := range accounts {
+		seen.addAccount(account)
+	}
+	var reads sync.WaitGroup
+	for _, at := range seen.sites {
+		reads.Go(func() { seen.readSite(ctx, at, query) })
+	}
+	reads.Wait()
+	readClusters(ctx, o, seen)
+	seen.join()
+	lookForMissing(ctx, o, seen, query)
+	seen.readMissing(ctx, query)
+	return seen
+}
+
+// addAccount adds an account to its site.
+func (s *sight) addAccount(found *account.Account) {
+	for _, at := range s.sites {
+		if at.project == found.Session.ProjectID && at.region == found.Region {
+			at.accounts = append(at.accounts, found)
+			return
+		}
+	}
+	s.sites = append(s.sites, &site{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
+}
+
+// readSite reads the servers of a site, and their addresses if the query asks for them.
+func (s *sight) readSite(ctx context.Context, at *site, query Query) {
+	var labels map[string]string
+	if query.ClusterKey != "" {
+		labels = map[string]string{query.ClusterKey: query.ClusterValue}
+	}
+	var failure error
+	for _, used := range at.accounts {
+		servers, err := used.Servers(ctx, labels)
+		if err != nil {
+			failure = errors.Join(failure, used.Failure(err))
+			continue
+		}
+		at.servers, at.used = servers, used
+		if query.Addresses {
+			if at.addresses, err = used.Addresses(ctx); err != nil {
+				s.miss(PartAddresses, at.String(), used.Failure(err))
+			}
+		}
+		return
+	}
+	s.miss(PartServers, at.String(), failure)
+}
+
+// readClusters reads the Machines and MachineClasses of the control cluster, and the Nodes
+// of the target cluster.
+func readClusters(parent context.Context, o *account.Access, seen *sight) {
+	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
+	defer cancel()
+	var reads sync.WaitGroup
+	reads.Go(func() {
+		seen.classes = readNamespaces(o, seen, PartClasses, PartOtherClasses, func(namespace ...string) ([]*account.Class, error) {
+			return o.InspectedClasses(ctx, namespace...)
+		})
+	})
+	reads.Go(func() {
+		seen.machines = readNamespaces(o, seen, PartMachines, PartOtherMachines, func(namespace ...string) ([]v1alpha1.Machine, error) {
+			return o.Machines(ctx, namespace...)
+		})
+	})
+	if o.TargetError != nil {
+		seen.miss(PartNodes, "", o.TargetError)
+	}
+	if o.Target != nil {
+		reads.Go(func() {
+			var nodes corev1.NodeList
+			if err := o.Target.List(ctx, &nodes); err != nil {
+				seen.miss(PartNodes, "", fmt.Errorf("listing Nodes: %w", err))
+			}
+			seen.nodes = nodes.Items
+		})
+	}
+	reads.Wait()
+}
+
+// readNamespaces lists the objects of all namespaces; where that is forbidden, those of the
+// Access's.
+func readNamespaces[T any](o *account.Access, seen *sight, part, others Part, list func(namespace ...string) ([]T, error)) []T {
+	if o.Control == nil {
+		seen.miss(part, "", cmp.Or(o.ControlError, errors.New("no cluster with Machines was asked")))
+		return nil
+	}
+	all, err := list()
+	if apierrors.IsForbidden(err) {
+		seen.miss(others, "", err)
+		all, err = list(o.Namespace)
+	}
+	if err != nil {
+		seen.miss(part, "", err)
+	}
+	return all
+}

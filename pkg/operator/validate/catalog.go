@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// catalog is what the API has in an account. Each thing is read once, however many classes
+// name it.
+type catalog struct {
+	account *account.Account
+	// progress is told what is being read.
+	progress func(text string)
+	answers  map[string]answer
+	// outage is the error after which nothing more is asked: the API cannot be reached, or
+	// refuses the credentials.
+	outage error
+}
+
+// answer is the API's to a call.
+type answer struct {
+	value any
+	err   error
+}
+
+// maxRead is how long a read may take, with its retries.
+const maxRead = time.Minute
+
+var errNoAnswer = errors.New("the answer is empty")
+
+// ask makes a read, unless it was made before. what names it, in the form "reading image x".
+// An error is an *APIError.
+func ask[T any](ctx context.Context, c *catalog, what string, call func(context.Context) (*T, error)) (*T, error) {
+	if known, ok := c.answers[what]; ok {
+		value, _ := known.value.(*T)
+		return value, known.err
+	}
+	if c.outage != nil {
+		return nil, c.outage
+	}
+	c.progress(what)
+	ctx, cancel := context.WithTimeout(ctx, maxRead)
+	defer cancel()
+	value, err := account.Read(ctx, c.account, call)
+	if err == nil && value == nil {
+		err = errNoAnswer
+	}
+	var api *provider.APIError
+	if err != nil && !errors.As(err, &api) {
+		err = provider.NewAPIError(what, nil, err)
+	}
+	if errors.As(err, &api) && isOutage(api) {
+		c.outage = err
+	}
+	c.answers[what] = answer{value, err}
+	return value, err
+}
+
+// isOutage says whether the next call would fail, too: no answer came, or no call is allowed
+// to these credentials. An answer that cannot be read is about its call alone.
+func isOutage(err *provider.APIError) bool {
+	var request *url.Error
+	code, _ := provider.Classify(err)
+	return errors.As(err, &request) || code == codes.Unauthenticated || code == codes.Aborted || code == codes.DeadlineExceeded
+}
+
+func (c *catalog) zones(ctx context.Context) ([]string, error) {
+	list, err := ask(ctx, c, "listing the availability zones of "+c.account.Region, func(ctx context.Context) (*iaas.AvailabilityZoneListResponse, error) {
+		return c.account.Session.API.ListAvailabilityZones(ctx, c.account.Region).Execute()
+	})
+	return list.GetItems(), err
+}
+
+func (c *catalog) machineTypes(ctx context.Context) ([]iaas.MachineType, error) {
+	list, err := ask(ctx, c, "listing machine types", func(ctx context.Context) (*iaas.MachineTypeListResponse, error) {
+		return c.account.Session.API.ListMachineTypes(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
+	})
+	return list.GetItems(), err
+}
+
+func (c *catalog) performanceClasses(ctx context.Context) ([]iaas.VolumePerformanceClass, error) {
+	list, err := ask(ctx, c, "listing performance classes", func(ctx context.Context) (*iaas.VolumePerformanceClassListResponse, error) {
+		return c.account.Session.API.ListVolumePerformanceClasses(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
+	})
+	return list.GetItems(), err
+}
+
+func (c *catalog) securityGroups(ctx context.Context) ([]iaas.SecurityGroup, error) {
+	list, err := ask(ctx, c, "listing security groups", func(ctx context.Context) (*iaas.SecurityGroupListResponse, error) {
+		return c.account.Session.API.ListSecurityGroups(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
+	})
+	return list.GetItems(), err
+}
+
+func (c *catalog) securityGroup(ctx context.Context, id string) (*iaas.SecurityGroup, error) {
+	return ask(ctx, c, "reading security group "+id, func(ctx context.Context) (*iaas.SecurityGroup, error) {
+		return c.account.Session.API.GetSecurityGroup(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+func (c *catalog) image(ctx context.Context, id string) (*iaas.Image, error) {
+	return ask(ctx, c, "reading image "+id, func(ctx context.Context) (*iaas.Image, error) {
+		return c.account.Session.API.GetImage(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+func (c *catalog) snapshot(ctx context.Context, id string) (*iaas.Snapshot, error) {
+	return ask(ctx, c, "reading snapshot "+id, func(ctx context.Context) (*iaas.Snapshot, error) {
+		return c.account.Session.API.GetSnapshot(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+func (c *catalog) volume(ctx context.Context, id string) (*iaas.Volume, error) {
+	return ask(ctx, c, "reading volume "+id, func(ctx context.Context) (*iaas.Volume, error) {
+		return c.account.Session.API.GetVolume(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+func (c *catalog) network(ctx context.Context, id string) (*iaas.Network, error) {
+	return ask(ctx, c, "reading network "+id, func(ctx context.Context) (*iaas.Network, error) {
+		return c.account.Session.API.GetNetwork(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+func (c *catalog) nic(ctx context.Context, id string) (*iaas.NIC, error) {
+	return ask(ctx, c, "reading NIC "+id, func(ctx context.Context) (*iaas.NIC, error) {
+		return c.account.Session.API.GetProjectNIC(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+func (c *catalog) affinityGroup(ctx context.Context, id string) (*iaas.AffinityGroup, error) {
+	return ask(ctx, c, "reading affinity group "+id, func(ctx context.Context) (*iaas.AffinityGroup, error) {
+		return c.account.Session.API.GetAffinityGroup(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
+	})
+}
+
+// keypair reads a key pair of the credentials: key pairs belong to no project.
+func (c *catalog) keypair(ctx context.Context, name string) (*iaas.Keypair, error) {
+	return ask(ctx, c, "reading key pair "+name, func(ctx context.Context) (*iaas.Keypair, error) {
+		return c.account.Session.API.GetKeyPair(ctx, name).Execute()
+	})
+}
+
+func (c *catalog) server(ctx context.Context, id string) (*provider.Server, error) {
+	return ask(ctx, c, "reading server "+id, func(ctx context.Context) (*provider.Server, error) {
+		return provider.NewClient(c.account.Session, c.account.Region).GetServer(ctx, id)
+	})
+}
+
+func (c *catalog) quotas(ctx context.Context) (*iaas.QuotaListResponse, error) {
+	return ask(ctx, c, "reading the quotas", func(ctx context.Context) (*iaas.QuotaListResponse, error) {
+		return c.account.Session.API.ListQuotas(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
+	})
+}

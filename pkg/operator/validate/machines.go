@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine"
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	managervalidation "github.com/gardener/machine-controller-manager/pkg/apis/machine/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+// managerClassKind is the one class.kind for which the manager keeps a class in use
+// (v0.62.1 machineclass.go:31); it makes no machine of another.
+const managerClassKind = "MachineClass"
+
+// minMachineName is the least length of a Machine's name in bytes: the manager takes the
+// last five for the bootstrap token's ID, and panics without (v0.62.1 userdata.go:172).
+const minMachineName = 5
+
+// checkMachine checks a Machine by the rules of the manager and the driver.
+func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
+	converted := &machine.Machine{}
+	if err := v1alpha1.Convert_v1alpha1_Machine_To_machine_Machine(given, converted, nil); err != nil {
+		v.wrong(on, "spec", err.Error(), "")
+		return
+	}
+	v.reportManagers(on, managervalidation.ValidateMachine(converted))
+	if on.name != "" {
+		path := field.NewPath("metadata", "name")
+		for _, err := range validation.ValidateMachineName(on.name, path) {
+			found, remedy := describe(err)
+			v.wrong(on, err.Field, found, remedy)
+		}
+		if len(on.name) < minMachineName {
+			v.wrong(on, path.String(), "is "+finding.Quoted(on.name), fmt.Sprintf("must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one", minMachineName))
+		}
+	}
+	v.checkClassReference(on, "spec.class", &given.Spec.Class)
+}
+
+// checkDeployment checks a MachineDeployment by the rules of the manager, and the names of
+// its Machines by those of the driver.
+func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeployment) {
+	given = given.DeepCopy()
+	switch selector := given.Spec.Selector; {
+	case selector == nil:
+		v.wrong(on, "spec.selector", "is missing", "set matchLabels to labels of spec.template.metadata: without a selector, machine-controller-manager fails")
+		// The manager's validation panics without one (v0.62.1 machinedeployment.go:106).
+		given.Spec.Selector = &metav1.LabelSelector{}
+	case len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0:
+		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one", "set matchLabels to labels of spec.template.metadata")
+	default:
+		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
+			v.wrong(on, "spec.selector", err.Error(), "")
+		}
+	}
+	converted := &machine.MachineDeployment{}
+	if err := v1alpha1.Convert_v1alpha1_MachineDeployment_To_machine_MachineDeployment(given, converted, nil); err != nil {
+		v.wrong(on, "spec", err.Error(), "")
+		return
+	}
+	v.reportManagers(on, managervalidation.ValidateMachineDeployment(converted))
+	v.checkGeneratedNames(on)
+	v.checkClassReference(on, "spec.template.spec.class", &given.Spec.Template.Spec.Class)
+}
+
+const (
+	// suffix is what a MachineSet's name adds to its MachineDeployment's, and a Machine's to
+	// its MachineSet's: "-" and five characters (v0.62.1 deployment_sync.go:301).
+	suffix = "-xxxxx"
+	// maxObjectName is the longest name that the API server takes for these kinds.
+	maxObjectName = 253
+	// maxGenerated is the length to which the API server cuts a name before it adds five
+	// characters (k8s.io/apiserver/pkg/storage/names).
+	maxGenerated = 58
+)
+
+// checkGeneratedNames checks the names that the manager makes of a MachineDeployment's:
+// <deployment>-<5 characters> for a MachineSet, and that with -<5 characters> for a Machine.
+// The API server cuts a Machine's name rather than to refuse it; it refuses a MachineSet's.
+func (v *validator) checkGeneratedNames(on *object) {
+	if on.name == "" {
+		return
+	}
+	set := on.name + suffix
+	if len(set) > maxObjectName {
+		v.wrong(on, "metadata.name", fmt.Sprintf("has %d characters", len(on.name)),
+			fmt.Sprintf("must have at most %d: its MachineSets are called like it, with 6 characters more", maxObjectName-len(suffix)))
+		return
+	}
+	base := set + "-"
+	if len(base) > maxGenerated {
+		base = base[:maxGenerated]
+		v.fine(on, "metadata.name", fmt.Sprintf("has %d characters, so that the API server cuts the names of its Machines: they are called %sxxxxx", len(on.name), base))
+	}
+	for _, err := range validation.ValidateMachineName(base+"xxxxx", field.NewPath("metadata", "name")) {
+		found, remedy := describe(err)
+		v.wrong(on, err.Field, "makes Machines whose name "+found, remedy)
+		return
+	}
+}
+
+// reportManagers reports what the manager's own validation refuses. The manager says so in
+// its log only, and leaves the object alone.
+func (v *validator) reportManagers(on *object, errs field.ErrorList) {
+	for _, err := range errs {
+		found, remedy := describe(err)
+		if err.Type == field.ErrorTypeRequired {
+			// The manager calls every error so, also where a value is there.
+			found, remedy = strings.TrimSpace(err.Detail), "machine-controller-manager leaves the object alone until then"
+		}
+		v.wrong(on, err.Field, found, remedy)
+	}
+}
+
+// checkClassReference checks that the class is there, and of the kind that the manager
+// knows. What is missing of the reference, the manager's own validation has found.
+func (v *validator) checkClassReference(on *object, path string, class *v1alpha1.ClassSpec) {
+	if class.Kind != "" && class.Kind != managerClassKind {
+		v.wrong(on, path+".kind", "is "+finding.Quoted(class.Kind), fmt.Sprintf("must be %q", managerClassKind))
+	}
+	if class.Name == "" || v.find(kindClass, client.ObjectKey{Namespace: on.namespace, Name: class.Name}) != nil {
+		return
+	}
+	name := finding.OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
+	if v.options.Cluster {
+		v.wrong(on, path+".name", name+" is not there", "create it, or name another class")
+		return
+	}
+	v.unknown(on, path+".name", name+" is not given: whether it is there cannot be told", "add its file with -f")
+}
+
+// checkServesOne finds several machines of a class whose NICs or volumes exist already:
+// these can be attached to one machine at a time. All classes are checked by now.
+func (v *validator) checkServesOne(on *object, deployment *v1alpha1.MachineDeployment) {
+	if deployment.Spec.Replicas < 2 {
+		return
+	}
+	for _, class := range v.classes {
+		if class.namespace != on.namespace || class.name != deployment.Spec.Template.Spec.Class.Name {
+			continue
+		}
+		if path := class.servesOne(); path != "" {
+			v.wrong(on, "spec.replicas", fmt.Sprintf("is %d", deployment.Spec.Replicas),
+				fmt.Sprintf("must be at most 1: %s of %s names what can be attached to one machine at a time", path, class.subject()))
+		}
+	}
+}
+
+// servesOne returns the field by which a class can have only one machine; "" if there is
+// none.
+func (c *classCheck) servesOne() string {
+	spec := c.inputs.Spec
+	switch {
+	case spec.Networking != nil && len(spec.Networking.NICIDs) > 0:
+		return "providerSpec.networking.nicIds"
+	case len(spec.Volumes) > 0:
+		return "providerSpec.volumes"
+	case spec.BootVolume != nil && spec.BootVolume.Source != nil && spec.BootVolume.Source.Type == apis.SourceVolume:
+		return "providerSpec.bootVolume.source"
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,226 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// onlineCheck asks the API for what one class names.
+type onlineCheck struct {
+	*validator
+	*classCheck
+	catalog *catalog
+	spec    *apis.ProviderSpec
+	// machineType is nil if it is not known.
+	machineType *iaas.MachineType
+	// newVolume is the size of the boot volume that is made for a machine, in GB; 0 if
+	// none is made or it is not known.
+	newVolume int64
+	// gaveUp says that an outage was reported for the class.
+	gaveUp bool
+}
+
+var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
+
+// checkOnline asks the API for what the classes name. Classes of one account share what is
+// read.
+func (v *validator) checkOnline(ctx context.Context) {
+	var catalogs []*catalog
+	checks := map[*catalog][]*onlineCheck{}
+	for _, class := range v.classes {
+		account, err := v.accountOf(class)
+		if err != nil {
+			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
+			continue
+		}
+		at := slices.IndexFunc(catalogs, func(known *catalog) bool {
+			return known.account.Session == account.Session && known.account.Region == account.Region
+		})
+		if at < 0 {
+			at = len(catalogs)
+			catalogs = append(catalogs, &catalog{account: account, progress: v.progress, answers: map[string]answer{}})
+		}
+		check := &onlineCheck{validator: v, classCheck: class, catalog: catalogs[at], spec: class.inputs.Spec}
+		check.run(ctx)
+		checks[check.catalog] = append(checks[check.catalog], check)
+	}
+	if len(v.classes) == 0 {
+		v.result.Findings = append(v.result.Findings, finding.Finding{
+			Verdict: finding.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass",
+		})
+	}
+	if v.options.Replicas == 0 {
+		return
+	}
+	for _, catalog := range catalogs {
+		v.checkQuota(ctx, catalog, checks[catalog])
+	}
+}
+
+// accountOf returns the account of a class: that of its own Secrets or the one that is named
+// in their place, or, where these are not given, of flags and environment.
+func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
+	secret := class.secret
+	var names []string
+	for _, secret := range class.secrets {
+		names = append(names, secret.subject())
+	}
+	origin := strings.Join(names, ", ")
+	if class.secrets == nil {
+		var err error
+		if secret, origin, err = v.SecretOfEnvironment(); err != nil {
+			return nil, err
+		}
+		if secret == nil {
+			return nil, errNoSecretForOnline
+		}
+	}
+	region := v.Overrides.Region.Value
+	if region == "" {
+		region = class.inputs.Spec.Region
+	}
+	return v.Open(secret, region, origin)
+}
+
+// run asks for all that the class names and that is not wrong already.
+func (k *onlineCheck) run(ctx context.Context) {
+	if !k.checkRegion(ctx) {
+		return
+	}
+	k.checkMachineType(ctx)
+	k.checkBoot(ctx)
+	k.checkNetworking(ctx)
+	k.checkSecurityGroups(ctx)
+	k.checkVolumes(ctx)
+	if id := k.spec.AffinityGroup; id != "" && k.accepts("affinityGroup") {
+		_, err := k.catalog.affinityGroup(ctx, id)
+		k.isThere("affinityGroup", "affinity group "+id, "iaas.affinity-group.get", err)
+	}
+	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
+		_, err := k.catalog.keypair(ctx, name)
+		k.isThere("keypairName", "key pair "+name+" of these credentials (key pairs belong to credentials, not to projects)", "", err)
+	}
+	for i, mail := range k.spec.ServiceAccountMails {
+		k.unknown(k.object, fmt.Sprintf("providerSpec.serviceAccountMails[%d]", i),
+			fmt.Sprintf("whether service account %s is there and may be used cannot be told: the IaaS API does not say", mail), "")
+	}
+}
+
+// checkRegion says whether the region is there, or at least not known to be missing.
+func (k *onlineCheck) checkRegion(ctx context.Context) bool {
+	region := k.catalog.account.Region
+	zones, err := k.catalog.zones(ctx)
+	switch {
+	case provider.IsNotFound(err):
+		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
+		if k.regionOfSecret() && !k.Overrides.Region.IsSet() {
+			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
+		} else {
+			k.wrong(k.object, "providerSpec.region", found, remedy)
+		}
+		return false
+	case err != nil:
+		k.failed("providerSpec.availabilityZone", "the zones of region "+region, "", err)
+		return true
+	}
+	k.fine(k.object, "providerSpec.region", "region "+region+" is there")
+	zone := k.spec.AvailabilityZone
+	switch {
+	case zone == "":
+	case slices.Contains(zones, zone):
+		k.fine(k.object, "providerSpec.availabilityZone", fmt.Sprintf(
+			"zone %s is there; which machine types it has, the API does not tell", zone))
+	default:
+		k.wrong(k.object, "providerSpec.availabilityZone", fmt.Sprintf("zone %s is not there", finding.Quoted(zone)),
+			fmt.Sprintf("region %s has %s", region, strings.Join(zones, ", ")))
+	}
+	return true
+}
+
+func (k *onlineCheck) checkMachineType(ctx context.Context) {
+	if !k.accepts("machineType") {
+		return
+	}
+	types, err := k.catalog.machineTypes(ctx)
+	if err != nil {
+		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, "iaas.machine-type.list", err)
+		return
+	}
+	var names []string
+	for i := range types {
+		if types[i].Name == k.spec.MachineType {
+			k.machineType = &types[i]
+			k.fine(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s is there: %d vCPUs, %d MB", types[i].Name, types[i].Vcpus, types[i].Ram))
+			return
+		}
+		names = append(names, types[i].Name)
+	}
+	k.wrong(k.object, "providerSpec.machineType", "machine type "+k.spec.MachineType+" is not there", k.didYouMean(k.spec.MachineType, names))
+}
+
+// didYouMean is the remedy for a name that the API does not have.
+func (k *onlineCheck) didYouMean(name string, names []string) string {
+	if near := manifest.Nearest(name, names); near != "" {
+		return "did you mean " + near + "?"
+	}
+	return k.checkPlace()
+}
+
+func (k *onlineCheck) checkPlace() string {
+	return fmt.Sprintf("must be one of project %s in region %s", k.catalog.account.Session.ProjectID, k.catalog.account.Region)
+}
+
+// isThere reports whether a thing that the class names is there, and says so.
+func (k *onlineCheck) isThere(path, thing, permission string, err error) bool {
+	path = "providerSpec." + path
+	switch {
+	case err == nil:
+		k.fine(k.object, path, thing+" is there")
+		return true
+	case provider.IsNotFound(err):
+		k.wrong(k.object, path, thing+" is not there", k.checkPlace())
+	default:
+		k.failed(path, thing, permission, err)
+	}
+	return false
+}
+
+// failed reports a thing that the API did not tell of. An outage is reported once.
+func (k *onlineCheck) failed(path, thing, permission string, err error) {
+	if k.gaveUp {
+		return
+	}
+	if k.catalog.outage != nil {
+		k.gaveUp = true
+		_, text := provider.Classify(err)
+		k.unknown(k.object, "", "could not be checked online any further: "+text, "")
+		return
+	}
+	found, remedy := couldNotTell(thing, permission, err)
+	k.unknown(k.object, path, found, remedy)
+}
+
+// couldNotTell says why the API does not tell of a thing.
+func couldNotTell(thing, permission string, err error) (found, remedy string) {
+	var api *provider.APIError
+	if errors.As(err, &api) && api.StatusCode == http.StatusForbidden && permission != "" {
+		return thing + " could not be checked: the service account may not read it", "grant it the permission " + permission
+	}
+	_, text := provider.Classify(err)
+	return thing + " could not be checked: " + text, ""
+}

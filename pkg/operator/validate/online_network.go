@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+// servesOne says why a thing that exists already must be free.
+const servesOne = "detach it: a NIC or volume of a class serves one machine at a time"
+
+// checkNetworking asks for the network or the NICs.
+func (k *onlineCheck) checkNetworking(ctx context.Context) {
+	if k.spec.Networking == nil || !k.accepts("networking") {
+		return
+	}
+	if id := k.spec.Networking.NetworkID; id != "" && validation.IsUUID(id) {
+		_, err := k.catalog.network(ctx, id)
+		k.isThere("networking.networkId", "network "+id, "iaas.network.get", err)
+	}
+	for i, id := range k.spec.Networking.NICIDs {
+		path := fmt.Sprintf("networking.nicIds[%d]", i)
+		nic, err := k.catalog.nic(ctx, id)
+		if k.isThere(path, "NIC "+id, "iaas.nic.get", err) && nic.GetDevice() != "" {
+			k.checkOwner(ctx, path, "NIC "+id, nic.GetDevice())
+		}
+	}
+}
+
+// checkVolumes asks for the volumes to attach.
+func (k *onlineCheck) checkVolumes(ctx context.Context) {
+	for i, id := range k.spec.Volumes {
+		if path := fmt.Sprintf("volumes[%d]", i); k.accepts(path) {
+			k.checkVolume(ctx, path, id)
+		}
+	}
+}
+
+// checkVolume asks for a volume that exists already.
+func (k *onlineCheck) checkVolume(ctx context.Context, path, id string) {
+	volume, err := k.catalog.volume(ctx, id)
+	if !k.isThere(path, "volume "+id, "iaas.volume.get", err) {
+		return
+	}
+	if volume.GetServerId() != "" {
+		k.checkOwner(ctx, path, "volume "+id, volume.GetServerId())
+		return
+	}
+	k.isAvailable(path, "volume "+id, volume.GetStatus())
+}
+
+// checkOwner reports a thing that is attached to a server of others than this class.
+func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID string) {
+	path = "providerSpec." + path
+	server, err := k.catalog.server(ctx, serverID)
+	switch {
+	case err != nil && !provider.IsNotFound(err):
+		k.failed(path, thing+" is attached to server "+serverID+", which", "iaas.server.get", err)
+	case err == nil && k.owns(server):
+		k.fine(k.object, path, fmt.Sprintf("%s is attached to server %s of this class", thing, serverID))
+	default:
+		k.wrong(k.object, path, fmt.Sprintf("%s is attached to server %s, which is none of this class's", thing, serverID), servesOne)
+	}
+}
+
+// owns says whether a server is of this class and cluster.
+func (k *onlineCheck) owns(server *provider.Server) bool {
+	for key, value := range k.inputs.ClusterLabels {
+		if server.Labels[key] != value {
+			return false
+		}
+	}
+	return server.Labels[provider.StackitMachineClassLabel] == k.name
+}
+
+// checkSecurityGroups asks for UUIDs singly, for names by one list.
+func (k *onlineCheck) checkSecurityGroups(ctx context.Context) {
+	for i, group := range k.spec.SecurityGroups {
+		path := fmt.Sprintf("securityGroups[%d]", i)
+		switch {
+		case !k.accepts(path):
+		case validation.IsUUID(group):
+			_, err := k.catalog.securityGroup(ctx, group)
+			k.isThere(path, "security group "+group, "iaas.security-group.get", err)
+		default:
+			k.checkSecurityGroupName(ctx, path, group)
+		}
+	}
+}
+
+func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name string) {
+	groups, err := k.catalog.securityGroups(ctx)
+	if err != nil {
+		k.failed("providerSpec."+path, "security group "+name, "iaas.security-group.list", err)
+		return
+	}
+	var names []string
+	count := 0
+	for i := range groups {
+		names = append(names, groups[i].Name)
+		if groups[i].Name == name {
+			count++
+		}
+	}
+	path = "providerSpec." + path
+	switch count {
+	case 0:
+		k.wrong(k.object, path, "security group "+name+" is not there", k.didYouMean(name, names))
+	case 1:
+		k.fine(k.object, path, "security group "+name+" is there")
+	default:
+		k.unknown(k.object, path, fmt.Sprintf("%d security groups are called %s: which one is used cannot be told", count, name), "name it by its UUID")
+	}
+}

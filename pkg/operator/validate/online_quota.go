@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"fmt"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// demand is how much machines take of the quota.
+type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
+
+// checkQuota asks whether Replicas more machines of each class of an account fit into what
+// is left of its quota.
+func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlineCheck) {
+	session := in.account.Session
+	report := func(verdict finding.Verdict, field, found, remedy string) {
+		v.result.Findings = append(v.result.Findings, finding.Finding{
+			Verdict: verdict, Subject: fmt.Sprintf("quota of project %s in %s", session.ProjectID, in.account.Region),
+			Field: field, Found: found, Remedy: remedy,
+		})
+	}
+	var need demand
+	for _, check := range checks {
+		one, known := check.demandOfOne()
+		if !known {
+			report(finding.Unknown, "", fmt.Sprintf("what machines of %s take could not be told: its machine type or the size of its disk is not known", check.subject()), "")
+			return
+		}
+		need.vcpus += one.vcpus * v.options.Replicas
+		need.ram += one.ram * v.options.Replicas
+		need.volumes += one.volumes * v.options.Replicas
+		need.gigabytes += one.gigabytes * v.options.Replicas
+		need.nics += one.nics * v.options.Replicas
+	}
+	answer, err := in.quotas(ctx)
+	if err != nil {
+		found, remedy := couldNotTell("the quota", "iaas.quota.get", err)
+		report(finding.Unknown, "", found, remedy)
+		return
+	}
+	quotas := answer.GetQuotas()
+	for _, row := range []struct {
+		name, unit string
+		quota      iaas.Quota
+		need       int64
+	}{
+		{"vcpu", "", quotas.Vcpu, need.vcpus},
+		{"ram", " MB", quotas.Ram, need.ram},
+		{"volumes", "", quotas.Volumes, need.volumes},
+		{"gigabytes", " GB", quotas.Gigabytes, need.gigabytes},
+		{"nics", "", quotas.Nics, need.nics},
+	} {
+		found := fmt.Sprintf("%d%s are needed, %d of %d are left", row.need, row.unit, row.quota.Limit-row.quota.Usage, row.quota.Limit)
+		switch {
+		case row.quota.Limit < 0:
+			// OpenStack, which is below the API, writes "no limit" as -1.
+			report(finding.Fine, row.name, fmt.Sprintf("%d%s are needed, and there is no limit", row.need, row.unit), "")
+		case row.need > 0 && row.need > row.quota.Limit-row.quota.Usage:
+			report(finding.Wrong, row.name, found, "raise the quota, or ask for fewer or smaller machines")
+		default:
+			report(finding.Fine, row.name, found, "")
+		}
+	}
+}
+
+// demandOfOne returns what one more machine of the class takes, and whether that is known.
+func (k *onlineCheck) demandOfOne() (one demand, known bool) {
+	boot := k.spec.BootVolume
+	if k.machineType == nil || boot == nil || boot.Source == nil {
+		return demand{}, false
+	}
+	one = demand{vcpus: k.machineType.Vcpus, ram: k.machineType.Ram}
+	if boot.Source.Type != apis.SourceVolume {
+		if k.newVolume == 0 {
+			return demand{}, false
+		}
+		one.volumes, one.gigabytes = 1, k.newVolume
+	}
+	if k.spec.Networking != nil && len(k.spec.Networking.NICIDs) == 0 {
+		one.nics = 1
+	}
+	return one, true
+}

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// secretsOf returns the Secrets of a class in the order in which the manager merges them
+// (v0.62.1 machine_util.go:97); nil if not all of them can be had, with the reason reported.
+func (v *validator) secretsOf(ctx context.Context, on *object, class *v1alpha1.MachineClass) []*object {
+	references := []struct {
+		path string
+		ref  *corev1.SecretReference
+	}{{"secretRef", class.SecretRef}, {"credentialsSecretRef", class.CredentialsSecretRef}}
+	var secrets []*object
+	none, complete := true, true
+	for _, reference := range references {
+		if reference.ref == nil {
+			continue
+		}
+		none = false
+		secret := v.secretOfReference(ctx, on, reference.path, reference.ref)
+		if secret == nil {
+			complete = false
+			continue
+		}
+		secrets = append(secrets, secret)
+	}
+	if none {
+		v.wrong(on, "secretRef", "is missing", "name the Secret with projectId, serviceAccountKey and userData")
+	}
+	if v.named != nil {
+		secrets, none, complete = []*object{v.named}, false, true
+	}
+	if none || !complete || slices.ContainsFunc(secrets, func(secret *object) bool { return len(secret.problems) > 0 }) {
+		return nil
+	}
+	return secrets
+}
+
+// secretOfReference returns the Secret that a class names; nil if it cannot be had. The one
+// that the user names takes its place.
+func (v *validator) secretOfReference(ctx context.Context, on *object, path string, ref *corev1.SecretReference) *object {
+	if ref.Name == "" {
+		v.wrong(on, path+".name", "is missing", "name the Secret")
+		return nil
+	}
+	if ref.Namespace != on.namespace {
+		// v0.62.1 app.go:270: the manager's cache has the Secrets of this namespace only.
+		found := "is " + finding.Quoted(ref.Namespace)
+		if ref.Namespace == "" {
+			found = "is missing"
+		}
+		v.wrong(on, path+".namespace", found, fmt.Sprintf("must be %s, the namespace of the class: machine-controller-manager sees no other Secrets", finding.Quoted(on.namespace)))
+	}
+	if v.named != nil || ref.Namespace == "" {
+		return nil
+	}
+	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
+	if secret := v.secrets[key]; secret != nil {
+		return secret
+	}
+	if !v.options.Cluster {
+		v.unknown(on, path, fmt.Sprintf("Secret %s is not given: what depends on it cannot be told", key), "add its file with -f, or name one with --secret")
+		return nil
+	}
+	secret, err := v.Secret(ctx, key)
+	switch {
+	case errors.Is(err, account.ErrNoSecret):
+		v.wrong(on, path, fmt.Sprintf("Secret %s is not there: what it should hold is missing", key), "create it, or remove the reference")
+		return nil
+	case err != nil:
+		v.unknown(on, path, err.Error(), "")
+		return nil
+	}
+	v.result.Checked[KindSecret]++
+	found := &object{kind: KindSecret, namespace: key.Namespace, name: key.Name, value: secret}
+	v.secrets[key] = found
+	return found
+}
+
+// secretData returns the data of an object that is a Secret.
+func (o *object) secretData() map[string][]byte {
+	if secret, ok := o.value.(*corev1.Secret); ok {
+		return secret.Data
+	}
+	return nil
+}
+
+// merged returns one Secret with the data of all; later ones win.
+func merged(secrets []*object) *corev1.Secret {
+	secret := &corev1.Secret{Data: map[string][]byte{}}
+	for _, each := range secrets {
+		maps.Copy(secret.Data, each.secretData())
+	}
+	return secret
+}
+
+// otherSpelling has Gardener's names of keys.
+var otherSpelling = map[string]string{
+	apis.SecretProjectID:         apis.SecretProjectIDGardener,
+	apis.SecretServiceAccountKey: apis.SecretServiceAccountGardener,
+}
+
+// reportKey reports what is wrong with a key of the class's Secrets: at the Secret that has
+// it, or, if none does, at the only Secret or else at the class.
+func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
+	for _, secret := range slices.Backward(check.secrets) {
+		for _, name := range []string{key, otherSpelling[key]} {
+			if _, ok := secret.secretData()[name]; ok && name != "" {
+				v.wrong(secret, secret.keyPath(name), found, remedy)
+				return
+			}
+		}
+	}
+	if near := manifest.Nearest(key, keysOf(check.secrets)); near != "" {
+		remedy += fmt.Sprintf("; is the key %s meant to be it?", finding.Quoted(near))
+	}
+	if len(check.secrets) == 1 {
+		v.wrong(check.secrets[0], check.secrets[0].keyPath(key), found, remedy)
+		return
+	}
+	var names []string
+	for _, secret := range check.secrets {
+		names = append(names, secret.subject())
+	}
+	v.wrong(check.object, "credentialsSecretRef", fmt.Sprintf("%s %s in %s", key, found, strings.Join(names, " and in ")), remedy)
+}
+
+// keysOf returns the keys of the Secrets that the driver does not know.
+func keysOf(secrets []*object) []string {
+	known := []string{
+		apis.SecretProjectID, apis.SecretProjectIDGardener, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener,
+		apis.SecretRegion, apis.SecretUserData, apis.SecretNetworkID,
+	}
+	keys := slices.Sorted(maps.Keys(merged(secrets).Data))
+	return slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(known, key) })
+}
+
+// keyPath returns where a key of a Secret stands, or should.
+func (o *object) keyPath(key string) string {
+	parent := "data"
+	if o.manifest != nil {
+		if o.manifest.Has("stringData") && (o.manifest.Has("stringData", key) || !o.manifest.Has("data")) {
+			parent = "stringData"
+		}
+	}
+	return manifest.PathOf(parent, key)
+}
+
+// checkUserData: without the key the manager never calls the driver, and the Machine shows
+// nothing (v0.62.1 userdata.go:48).
+func (v *validator) checkUserData(check *classCheck) {
+	if _, ok := check.secret.Data[apis.SecretUserData]; !ok {
+		v.reportKey(check, apis.SecretUserData, "is missing", "the key must exist, if need be with an empty value: without it machine-controller-manager makes no machines, and their status stays empty")
+	}
+}
+
+// keyRemedy is what is right for a service-account key.
+const keyRemedy = "put in the whole file that STACKIT handed out, with the private key"
+
+// checkKey asks what the session says of the service-account key. No call of the API is
+// made.
+func (v *validator) checkKey(check *classCheck) {
+	if about(apis.SecretPath.Child(apis.SecretServiceAccountKey).String(), check.rejected) {
+		return
+	}
+	_, err := v.Sessions.Session(spi.Credentials{ProjectID: check.inputs.Secret.ProjectID, ServiceAccountKey: check.inputs.Secret.ServiceAccountKey})
+	if err != nil {
+		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
+	}
+}
+
+// checkLoneSecret checks a Secret that no class names, if it has credentials: it may be one
+// for the command, or its classes are elsewhere.
+func (v *validator) checkLoneSecret(on *object, secret *corev1.Secret) {
+	if len(on.problems) > 0 || v.isNamedByClass(on) {
+		return
+	}
+	decoded, errs := apis.DecodeSecret(secret.Data)
+	if decoded.ProjectID == "" && decoded.ServiceAccountKey == "" && len(errs) == 0 {
+		return
+	}
+	check := &classCheck{object: on, secrets: []*object{on}}
+	for _, err := range append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...) {
+		found, remedy := describe(err)
+		v.reportKey(check, strings.TrimPrefix(err.Field, apis.SecretPath.String()+"."), found, remedy)
+	}
+	if _, err := v.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey}); err != nil {
+		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
+	}
+}
+
+// isNamedByClass says whether the Secret is checked with a class.
+func (v *validator) isNamedByClass(secret *object) bool {
+	return slices.ContainsFunc(v.objects, func(object *object) bool {
+		class, ok := object.value.(*v1alpha1.MachineClass)
+		if !ok || v.named != nil {
+			return ok && v.named == secret
+		}
+		return slices.ContainsFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef}, func(ref *corev1.SecretReference) bool {
+			return ref != nil && ref.Namespace == secret.namespace && ref.Name == secret.name
+		})
+	})
+}

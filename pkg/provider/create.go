@@ -175,12 +175,7 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 // none. The others are deleted: the manager's orphan collector leaves them alone while the
 // machine is in creation. A list may lag: the one to keep is read first.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
-	slices.SortFunc(servers, func(a, b Server) int {
-		return cmp.Or(
-			cmp.Compare(rank(&a), rank(&b)),
-			a.CreatedAt.Compare(b.CreatedAt),
-			cmp.Compare(a.ID, b.ID))
-	})
+	slices.SortFunc(servers, func(a, b Server) int { return CompareServers(&a, &b) })
 	for i := range servers {
 		kept, err := c.adopt(ctx, servers[i].ID)
 		if errors.Is(err, errUnusable) {
@@ -228,18 +223,6 @@ func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 		})
 	}
 	answers.Wait()
-}
-
-// rank of a server among several: the one that runs first, ERROR last.
-func rank(server *Server) int {
-	switch server.Status {
-	case statusActive:
-		return 0
-	case statusError:
-		return 2
-	default:
-		return 1
-	}
 }
 
 // discard deletes a server of the machine that is of no use, and waits until it is gone: its

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -229,6 +230,24 @@ func (i identity) missingLabel(server *Server) (key, want string, missing bool) 
 		}
 	}
 	return "", "", false
+}
+
+// CompareServers sorts a Machine's servers: the one that a call keeps comes first. One that
+// runs beats others, ERROR comes last; then the oldest, then the lowest ID.
+func CompareServers(a, b *Server) int {
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+}
+
+// rank of a server among several: the one that runs first, ERROR last.
+func rank(server *Server) int {
+	switch server.Status {
+	case statusActive:
+		return 0
+	case statusError:
+		return 2
+	default:
+		return 1
+	}
 }
 
 // clusterUnknownError is the answer to what only a look-up by labels could tell.

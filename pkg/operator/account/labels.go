@@ -61,6 +61,3 @@ func Carries(labels, wanted map[string]string) bool {
 func IsManaged(server *provider.Server) bool {
 	return server.Labels[provider.StackitMachineLabel] != "" && server.Labels[provider.StackitMachineClassLabel] != ""
 }
-
-// RemedyOrphan is what to do about a server that no Machine names, or a second one of a Machine.
-const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package account
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+)
+
+// Whose says whose a server is.
+type Whose string
+
+// The answers of WhoseIs, in the order in which they are looked for.
+const (
+	// OfMachine is a server that a Machine names.
+	OfMachine Whose = "a Machine names it"
+	// Unmanaged is one that lacks a label of the manager's.
+	Unmanaged Whose = "it lacks a label of the manager's"
+	// OtherCluster is one that carries none of the clusters' labels, or a cluster label of
+	// another value, too: Gardener writes one value under two keys.
+	OtherCluster Whose = "it is of another cluster"
+	// Orphan is none of these. Whether it is being deleted, and how old it is, is not asked.
+	Orphan Whose = "it is an orphan"
+)
+
+// WhoseIs is the definition of an orphan: a server with both labels of the manager's and the
+// cluster labels of one of the clusters, without a cluster label of another value, that no
+// Machine names.
+func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owners) Whose {
+	switch {
+	case len(owners.Of(server)) > 0:
+		return OfMachine
+	case !IsManaged(server):
+		return Unmanaged
+	case !slices.ContainsFunc(clusters, func(cluster map[string]string) bool { return isOf(server, cluster) }):
+		return OtherCluster
+	default:
+		return Orphan
+	}
+}
+
+// isOf says whether a server carries the labels of a cluster, and none that contradicts.
+func isOf(server *provider.Server, cluster map[string]string) bool {
+	values := slices.Collect(maps.Values(cluster))
+	for _, value := range ClusterLabels(server.Labels) {
+		if !slices.Contains(values, value) {
+			return false
+		}
+	}
+	return Carries(server.Labels, cluster)
+}
+
+// Owners finds the Machines that name a server: by a ProviderID, of whatever form, by the
+// machine label on the server, or by the server's own name.
+type Owners struct {
+	byID, byName map[string][]*v1alpha1.Machine
+}
+
+// NewOwners indexes the Machines, which must not change.
+func NewOwners(machines []v1alpha1.Machine) *Owners {
+	owners := &Owners{byID: map[string][]*v1alpha1.Machine{}, byName: map[string][]*v1alpha1.Machine{}}
+	for i := range machines {
+		machine := &machines[i]
+		owners.byName[machine.Name] = append(owners.byName[machine.Name], machine)
+		for _, id := range IDsIn(machine.Spec.ProviderID) {
+			owners.byID[id] = append(owners.byID[id], machine)
+		}
+	}
+	return owners
+}
+
+// ByID returns the Machines whose ProviderID has the server's ID.
+func (o *Owners) ByID(server *provider.Server) []*v1alpha1.Machine { return o.byID[server.ID] }
+
+// Of returns the Machines that name the server, each once, those of ByID first.
+func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
+	var all []*v1alpha1.Machine
+	for _, some := range [][]*v1alpha1.Machine{o.byID[server.ID], o.byName[server.Labels[provider.StackitMachineLabel]], o.byName[server.Name]} {
+		for _, machine := range some {
+			if !slices.Contains(all, machine) {
+				all = append(all, machine)
+			}
+		}
+	}
+	return all
+}
+
+// IsListedOtherwise says whether a Machine names a managed server by another ProviderID than
+// the one under which the driver lists it. The manager compares them as strings: it deletes
+// such a server as an orphan.
+func IsListedOtherwise(machine *v1alpha1.Machine, server *provider.Server, projectID string) bool {
+	id, err := providerid.Parse(machine.Spec.ProviderID, projectID)
+	return err == nil && id == server.ID && IsManaged(server) && machine.Spec.ProviderID != providerid.Format(projectID, id)
+}
+
+// Remedies that several commands name.
+const (
+	// RemedyOrphan is for a server that no Machine names, or a second one of a Machine.
+	RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"
+	// RemedyListedOtherwise is for what IsListedOtherwise finds.
+	RemedyListedOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
+)

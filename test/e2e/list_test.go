@@ -312,7 +312,7 @@ func (c *cluster) allowNamespace(ctx context.Context, user string) {
 	GinkgoHelper()
 	meta := metav1.ObjectMeta{Name: user, Namespace: c.env.Namespace()}
 	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"}, Verbs: []string{"list"}},
+		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses", "machinedeployments", "machinesets"}, Verbs: []string{"list"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}})).To(Succeed())
 	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta,

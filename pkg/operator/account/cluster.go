@@ -40,6 +40,28 @@ func (o *Access) Machines(ctx context.Context, namespaces ...string) ([]v1alpha1
 	return all, err
 }
 
+// MachineDeployments lists those of the namespaces; of all namespaces if none is named.
+func (o *Access) MachineDeployments(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineDeployment, error) {
+	var all []v1alpha1.MachineDeployment
+	var list v1alpha1.MachineDeploymentList
+	err := o.list(ctx, "MachineDeployments", namespaces, &list, func() {
+		all = append(all, list.Items...)
+		list = v1alpha1.MachineDeploymentList{}
+	})
+	return all, err
+}
+
+// MachineSets lists those of the namespaces; of all namespaces if none is named.
+func (o *Access) MachineSets(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineSet, error) {
+	var all []v1alpha1.MachineSet
+	var list v1alpha1.MachineSetList
+	err := o.list(ctx, "MachineSets", namespaces, &list, func() {
+		all = append(all, list.Items...)
+		list = v1alpha1.MachineSetList{}
+	})
+	return all, err
+}
+
 // list lists the objects of each namespace, and hands each list on.
 func (o *Access) list(ctx context.Context, what string, namespaces []string, list client.ObjectList, add func()) error {
 	if len(namespaces) == 0 {

@@ -43,7 +43,8 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		DeferCleanup(os.RemoveAll, file)
-		env = startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar())
+		// Nodes are those that the specs make.
+		env = startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(), localenv.WithJoinDuration(time.Hour))
 		command = newCommand(env)
 	}, NodeTimeout(5*time.Minute))
 
@@ -53,7 +54,12 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 	})
 
 	orphan := func(ctx context.Context) string {
-		return c.makeServer(ctx, "orphan-1", machineLabels("orphan-1", "worker", clusterName))
+		id := c.makeServer(ctx, "orphan-1", machineLabels("orphan-1", "worker", clusterName))
+		Eventually(func() string {
+			server, _ := env.Cloud().Server(id)
+			return server.Status
+		}).WithContext(ctx).WithTimeout(upTimeout).Should(Equal("ACTIVE"))
+		return id
 	}
 	// now is clean of servers of any age, beside the target cluster.
 	now := func(args ...string) []string {
@@ -202,13 +208,6 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			c.prove(ctx, "worker")
 			c.createNode(ctx, "live", live)
 		}, nil, "Node live of the target cluster is this server"),
-		Entry("a class of that name in another namespace, with a Secret of another project", func(ctx context.Context, _ string) {
-			elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
-			Expect(c.Create(ctx, elsewhere)).To(Succeed())
-			c.createClass(ctx, "other", specWith(nil))
-			c.createClass(ctx, "worker", specWith(nil))
-			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte(iaasmock.SecondProjectID) })
-		}, nil, "no Machine of this control cluster names a server with "),
 		Entry("no class, with credentials", func(context.Context, string) {}, []string{"--secret=" + secretName},
 			"no Machine of this control cluster names a server with "),
 		Entry("a file with a Secret of the project by the name of the class's", func(ctx context.Context, _ string) {
@@ -245,6 +244,19 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Entry("the wrong control cluster: none of its classes carries the label", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--test--other"}}))
 		}, nil, finding.ExitUnknown, "no MachineClass carries the label"),
+		Entry("a class of that name in another namespace, with a Secret of another project", func(ctx context.Context) {
+			c.createClass(ctx, "other", specWith(nil))
+			elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
+			Expect(c.Create(ctx, elsewhere)).To(Succeed())
+			c.createClass(ctx, "worker", specWith(nil))
+			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte(iaasmock.SecondProjectID) })
+			var class v1alpha1.MachineClass
+			Expect(c.Get(ctx, client.ObjectKey{Namespace: env.Namespace(), Name: "worker"}, &class)).To(Succeed())
+			Expect(c.Delete(ctx, &class)).To(Succeed())
+			class.ObjectMeta = metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "worker"}
+			Expect(c.Create(ctx, &class)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, &class)).To(Succeed()) })
+		}, nil, finding.ExitUnknown, "not authorized"),
 		Entry("a control cluster that does not answer", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 		}, []string{"--server=https://127.0.0.1:1"}, finding.ExitUnknown, "listing Machines"),

@@ -297,12 +297,20 @@ func (c *cleaning) show(plan *clean.Plan) {
 			}
 		}
 	}
+	c.sayKept(plan.Kept)
+	if len(plan.Orphans) == 0 {
+		c.say("There is nothing to delete.")
+	}
+}
+
+// sayKept says why servers are left alone, but for those that only need more to be said.
+func (c *cleaning) sayKept(all []clean.Kept) {
 	var owned []string
-	for _, kept := range plan.Kept {
+	for _, kept := range all {
+		named := slices.Contains(c.clean.ServerIDs, kept.ID)
 		switch {
-		case kept.Withheld && kept.Needs != clean.Flag: // said above
-		case len(c.clean.ServerIDs) > 0 && !slices.Contains(c.clean.ServerIDs, kept.ID):
-		case len(c.clean.ServerIDs) == 0 && kept.Remedy != "" && !kept.Withheld:
+		case kept.Needs != clean.Flag, len(c.clean.ServerIDs) > 0 && !named:
+		case !named && kept.Remedy != "" && !kept.Withheld:
 			owned = append(owned, kept.Remedy)
 		default:
 			c.say("Server %s %s is left alone: %s.", kept.ID, kept.Name, kept.Reason)
@@ -311,17 +319,15 @@ func (c *cleaning) show(plan *clean.Plan) {
 			}
 		}
 	}
-	if len(owned) > 0 {
-		c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine:", len(owned))
-		for _, remedy := range owned[:min(len(owned), mostRemedies)] {
-			c.say("  %s", remedy)
-		}
-		if len(owned) > mostRemedies {
-			c.say("  and so on: -o json has all")
-		}
+	if len(owned) == 0 {
+		return
 	}
-	if len(plan.Orphans) == 0 {
-		c.say("There is nothing to delete.")
+	c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine:", len(owned))
+	for _, remedy := range owned[:min(len(owned), mostRemedies)] {
+		c.say("  %s", remedy)
+	}
+	if len(owned) > mostRemedies {
+		c.say("  and so on: -o json has all")
 	}
 }
 

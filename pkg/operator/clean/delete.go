@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,6 +138,9 @@ func (d *deletion) run(driver *provider.Provider) error {
 	}
 }
 
+// definite are the codes of answers after which the server stays.
+var definite = []codes.Code{codes.PermissionDenied, codes.FailedPrecondition, codes.InvalidArgument, codes.Aborted}
+
 // judge says what became of the orphan: run ended with err, because ctx ended, because the
 // last look refused a DELETE, or by itself. Once a DELETE may have been sent, only an answer
 // that is definite says that the server stays.
@@ -164,8 +168,7 @@ func (d *deletion) judge(ctx context.Context, err error) Deletion {
 		result.Reason = refused.Error()
 	default:
 		result.Reason = fmt.Sprintf("%s: %s", failure.Code(), failure.Message())
-		switch failure.Code() {
-		case codes.PermissionDenied, codes.FailedPrecondition, codes.InvalidArgument, codes.Aborted:
+		if slices.Contains(definite, failure.Code()) {
 			result.Outcome = NotDeleted
 		}
 	}

@@ -309,7 +309,7 @@ func (c *cleaning) sayKept(all []clean.Kept) {
 	for _, kept := range all {
 		named := slices.Contains(c.clean.ServerIDs, kept.ID)
 		switch {
-		case kept.Needs != clean.Flag, len(c.clean.ServerIDs) > 0 && !named:
+		case kept.Withheld && kept.Needs != clean.Flag, len(c.clean.ServerIDs) > 0 && !named:
 		case !named && kept.Remedy != "" && !kept.Withheld:
 			owned = append(owned, kept.Remedy)
 		default:

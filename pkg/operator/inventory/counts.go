@@ -49,73 +49,63 @@ func (s *sight) totals(servers []ServerEntry, machines []MachineEntry) Totals {
 
 func (e *ServerEntry) isActive() bool { return (&provider.Server{Status: e.State}).IsActive() }
 
-// cluster is what was found of a cluster label.
-type cluster struct {
-	servers  []ServerEntry
-	machines []MachineEntry
-	// classes counts those that the query is about. carried says that any class carries the
-	// label: without one, its Machines may be in another control cluster.
-	classes int
-	carried bool
-	// shown says that there is a row for it.
-	shown bool
-}
-
 // clusterEntries counts by cluster label: of the servers and Machines found, and of the
-// classes.
+// Namespace's classes.
 func (s *sight) clusterEntries(query Query, found *Inventory) []ClusterEntry {
-	clusters := map[string]*cluster{}
-	at := func(name string) *cluster {
-		if clusters[name] == nil {
-			clusters[name] = &cluster{}
-		}
-		return clusters[name]
-	}
-	for _, class := range s.classes {
-		of := at(account.ClusterText(class.Inputs.ClusterLabels))
-		of.carried = true
-		if query.hasCluster(class.Inputs.ClusterLabels) && (query.Class == "" || query.Class == class.Name) {
-			of.classes++
-			of.shown = of.shown || s.namespace == "" || class.Namespace == s.namespace
-		}
-	}
+	servers, machines, classes := map[string][]ServerEntry{}, map[string][]MachineEntry{}, map[string]int{}
+	all, carried := map[string]bool{}, map[string]bool{}
 	for _, server := range found.Servers {
-		of := at(server.Cluster)
-		of.servers, of.shown = append(of.servers, server), true
-		// It may carry the label of a class and one more: Gardener writes one value under two keys.
-		isOwned := server.Namespace != "" && noteOf(server.Notes, NoteContradiction) == nil
-		of.carried = of.carried || isOwned || noteOf(server.Notes, NoteOrphan) != nil
+		servers[server.Cluster] = append(servers[server.Cluster], server)
+		all[server.Cluster] = true
+		carried[server.Cluster] = carried[server.Cluster] || server.isOfThisControl()
 	}
 	for _, machine := range found.Machines {
-		of := at(machine.Cluster)
-		of.machines, of.shown = append(of.machines, machine), true
+		machines[machine.Cluster] = append(machines[machine.Cluster], machine)
+		all[machine.Cluster] = true
+	}
+	for _, class := range s.classes {
+		name := account.ClusterText(class.Inputs.ClusterLabels)
+		carried[name] = true
+		if query.hasCluster(class.Inputs.ClusterLabels) && (query.Class == "" || query.Class == class.Name) {
+			classes[name]++
+			all[name] = all[name] || s.inScope(class.Namespace)
+		}
 	}
 	entries := []ClusterEntry{}
-	for _, name := range slices.Sorted(maps.Keys(clusters)) {
-		of := clusters[name]
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		lost := query.ClusterKey != "" && !slices.Contains(strings.Split(name, ","), query.ClusterKey+"="+query.ClusterValue)
-		if of.shown && !lost { // lost is of a server that has lost its Machine's label
-			entries = append(entries, s.clusterEntry(name, of))
+		if lost || !all[name] {
+			continue // lost is of a server that has lost its Machine's label
 		}
+		entry := s.clusterEntry(name, servers[name], machines[name], carried[name])
+		if s.knows(PartClasses) {
+			entry.Classes = new(classes[name])
+		}
+		entries = append(entries, entry)
 	}
 	return entries
 }
 
-func (s *sight) clusterEntry(name string, of *cluster) ClusterEntry {
-	entry := ClusterEntry{Cluster: name, Totals: s.totals(of.servers, of.machines)}
-	for i := range of.servers {
-		entry.Projects = append(entry.Projects, of.servers[i].Project)
+// isOfThisControl says that the control cluster has to do with the server's cluster labels. It
+// may carry one of a class and one more: Gardener writes one value under two keys.
+func (e *ServerEntry) isOfThisControl() bool {
+	return noteOf(e.Notes, NoteOrphan) != nil || e.Namespace != "" && noteOf(e.Notes, NoteContradiction) == nil
+}
+
+// clusterEntry counts what belongs to a label. If no class carries it, its Machines may be in
+// another control cluster.
+func (s *sight) clusterEntry(name string, servers []ServerEntry, machines []MachineEntry, carried bool) ClusterEntry {
+	entry := ClusterEntry{Cluster: name, Totals: s.totals(servers, machines)}
+	for i := range servers {
+		entry.Projects = append(entry.Projects, servers[i].Project)
 	}
 	slices.Sort(entry.Projects)
 	entry.Projects = slices.Compact(entry.Projects)
-	if s.knows(PartClasses) {
-		entry.Classes = new(of.classes)
-	}
-	if !of.carried {
+	if !carried {
 		entry.Orphans = nil
-		if len(of.machines) == 0 {
-			entry.Machines, entry.Ready = nil, nil
-		}
+	}
+	if !carried && len(machines) == 0 {
+		entry.Machines, entry.Ready = nil, nil
 	}
 	return entry
 }

@@ -151,6 +151,14 @@ func TestNotes(t *testing.T) {
 			"server m2": {"ProviderID in another form"}, "machine m2": {"ProviderID in another form"},
 		}},
 
+		"a labelled server that is being deleted, named in another form": {func(r *rig) {
+			id := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
+			must(r, r.Cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""))
+			made := testrig.Machine("m1", "worker", "")
+			made.Spec.ProviderID = "openstack:///" + id
+			r.Add(made)
+		}, notes{"server m1": {}, "machine m1": {"no server"}}},
+
 		"the server names another Machine": {func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m2", "worker", testrig.OwnCluster))))
 		}, notes{"server m1": {"contradicting label kubernetes.io/machine"}, "machine m1": {"contradicting label kubernetes.io/machine"}}},

@@ -224,17 +224,15 @@ func lastSegment(providerID string) string {
 	return providerID[strings.LastIndexByte(providerID, '/')+1:]
 }
 
-// inScope says whether a Machine is of the namespaces that the query is about.
-func (s *sight) inScope(machine *machineView) bool {
-	return s.namespace == "" || machine.Namespace == s.namespace
-}
+// inScope says whether the query is about a namespace.
+func (s *sight) inScope(namespace string) bool { return s.namespace == "" || namespace == s.namespace }
 
-// withoutServer returns the Machines of the Namespace whose server should be there and was
+// withoutServer returns the Machines in scope whose server should be there and was
 // not seen.
 func (s *sight) withoutServer() []*machineView {
 	var all []*machineView
 	for _, machine := range s.machineViews {
-		if s.inScope(machine) && machine.DeletionTimestamp == nil && !machine.hasServer() && !machine.mayWaitForServer() {
+		if s.inScope(machine.Namespace) && machine.DeletionTimestamp == nil && !machine.hasServer() && !machine.mayWaitForServer() {
 			all = append(all, machine)
 		}
 	}

@@ -182,7 +182,7 @@ func contradictingLabel(machine *machineView, server *provider.Server) string {
 
 // listedNotes says whether the manager takes a Machine's server for an orphan.
 func listedNotes(v *serverView) []Note {
-	if !v.byID || !account.IsListedOtherwise(v.owner.Machine, v.Server, v.at.project) {
+	if !v.byID || v.IsDeleting() || !account.IsListedOtherwise(v.owner.Machine, v.Server, v.at.project) {
 		return nil
 	}
 	return []Note{{Kind: NoteListedOtherwise, Remedy: account.RemedyListedOtherwise,
@@ -223,7 +223,7 @@ func (s *sight) preservedNotes(machine *machineView) []Note {
 	if node := s.nodesByName[machine.Labels[v1alpha1.NodeLabelKey]]; node != nil && (applied != "" || node.Annotations[key] != "") {
 		value, of = node.Annotations[key], "Node"
 	}
-	about := ""
+	var about string
 	until := machine.Status.CurrentStatus.PreserveExpiryTime
 	switch {
 	case until != nil:

@@ -27,7 +27,7 @@ func (s *sight) inventory(query Query) *Inventory {
 		}
 	}
 	for _, view := range s.machineViews {
-		if query.matchesMachine(view) && (s.inScope(view) || owners[view]) {
+		if query.matchesMachine(view) && (s.inScope(view.Namespace) || owners[view]) {
 			result.Machines = append(result.Machines, s.machineEntry(view))
 		}
 	}
@@ -83,23 +83,30 @@ var doubtful = []NoteKind{NoteUnknown, NoteClusterUnknown}
 
 func (q Query) matchesServer(view *serverView) bool {
 	owner := view.owner
-	if !account.IsManaged(view.Server) && owner == nil && !q.Unmanaged {
+	named := q.names(view.Labels[provider.StackitMachineClassLabel], view.Labels[provider.StackitMachineLabel])
+	switch {
+	case !isSelected(q.ServerLabels, view.Labels):
 		return false
+	case owner == nil:
+		return (q.Unmanaged || account.IsManaged(view.Server)) && q.MachineLabels == nil && q.hasCluster(view.Labels) && named
+	default:
+		return isSelected(q.MachineLabels, owner.Labels) && (q.hasCluster(view.Labels) || q.hasCluster(owner.clusterLabels())) &&
+			(named || q.names(owner.Spec.Class.Name, owner.Name))
 	}
-	return isSelected(q.ServerLabels, view.Labels) && (q.MachineLabels == nil || owner != nil && isSelected(q.MachineLabels, owner.Labels)) &&
-		(q.hasCluster(view.Labels) || owner != nil && q.hasCluster(owner.clusterLabels())) &&
-		(q.Class == "" || q.Class == view.Labels[provider.StackitMachineClassLabel] || owner != nil && q.Class == owner.Spec.Class.Name) &&
-		(q.Machine == "" || q.Machine == view.Labels[provider.StackitMachineLabel] || owner != nil && q.Machine == owner.Name)
 }
 
 func (q Query) matchesMachine(view *machineView) bool {
 	servers := func(matches func(labels map[string]string) bool) bool {
 		return slices.ContainsFunc(view.servers, func(server *serverView) bool { return matches(server.Labels) })
 	}
-	return (q.hasCluster(view.clusterLabels()) || servers(q.hasCluster)) &&
-		(q.Class == "" || q.Class == view.Spec.Class.Name) && (q.Machine == "" || q.Machine == view.Name) &&
-		isSelected(q.MachineLabels, view.Labels) &&
+	return q.names(view.Spec.Class.Name, view.Name) && isSelected(q.MachineLabels, view.Labels) &&
+		(q.hasCluster(view.clusterLabels()) || servers(q.hasCluster)) &&
 		(q.ServerLabels == nil || servers(func(labels map[string]string) bool { return isSelected(q.ServerLabels, labels) }))
+}
+
+// names says whether the query is about the class and Machine of these names.
+func (q Query) names(class, machine string) bool {
+	return (q.Class == "" || q.Class == class) && (q.Machine == "" || q.Machine == machine)
 }
 
 func isSelected(selector labels.Selector, set map[string]string) bool {

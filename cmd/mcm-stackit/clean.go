@@ -341,7 +341,7 @@ func (c *cleaning) table(orphans []clean.Orphan) {
 		{name: "CLASS"}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"}, {name: "AGE"}, {name: "PROJECT"}, {name: "REGION"},
 	}}
 	for _, orphan := range orphans {
-		t.add(orphan.ID, orphan.Name, orphan.ID, orphan.Class, orphan.Machine, orphan.ID, orphan.State,
+		t.addRow(orphan.ID, orphan.Class, orphan.Machine, orphan.ID, orphan.State,
 			duration.HumanDuration(c.clock.Since(orphan.CreatedAt)), orphan.ProjectID, orphan.Region)
 	}
 	_ = t.print(out, false)

@@ -91,6 +91,7 @@ func serverFromSDK(server *iaas.Server) *Server {
 		Status:       server.GetStatus(),
 		ErrorMessage: withoutMisleadingWords(server.GetErrorMessage()),
 		MachineType:  server.MachineType,
+		ImageID:      server.GetImageId(),
 		Zone:         server.GetAvailabilityZone(),
 		Labels:       stringValues(server.Labels),
 		CreatedAt:    server.GetCreatedAt(),

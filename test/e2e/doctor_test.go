@@ -105,7 +105,7 @@ var _ = Describe("mcm-stackit doctor", Ordered, ContinueOnFailure, func() {
 				delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties, "addresses")
 			})
 			return nil
-		}, diagnosis{1, []string{"WRONG    CRD machines.machine.sapcloud.io: is older than v0.62.1: it has no field status.addresses"}}),
+		}, diagnosis{1, []string{"WRONG    CRD machines.machine.sapcloud.io: is older than v0.62.1: it lacks 1 field: status.addresses"}}),
 		Entry("a CRD whose version is not served", func(ctx SpecContext, c *clinic) []string {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "machinesets.machine.sapcloud.io"}}
 			spoil(ctx, c, crd, func() { crd.Spec.Versions[0].Served = false })

@@ -178,6 +178,13 @@ var _ = Describe("mcm-stackit doctor", Ordered, ContinueOnFailure, func() {
 			`HINT     cluster label kubernetes.io/cluster=shoot--test--e2e: on 1 server of no MachineClass and no Machine here: theirs (class "large")`,
 			"HINT     cluster label kubernetes.io/cluster=shoot--test--e2e: on 1 server of a MachineClass here but no Machine: lost",
 			"FINE     reads: a server's NICs: allowed"}}),
+		Entry("a Machine whose server the manager would delete", func(ctx SpecContext, c *clinic) []string {
+			id := c.addServer(ctx, "machine-1", map[string]string{clusterLabel: clusterName, provider.StackitMachineLabel: "machine-1", provider.StackitMachineClassLabel: "small"})
+			machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1", Namespace: c.env.Namespace()}, Spec: v1alpha1.MachineSpec{Class: classReference("small")}}
+			machine.Spec.ProviderID = "openstack:///" + id
+			c.add(ctx, machine)
+			return nil
+		}, diagnosis{1, []string{"WRONG    Machines: 1 server named by a ProviderID of another form than the driver's: default/machine-1", "scale the manager and its sidecar to 0 now"}}),
 		Entry("nothing in servers that have Machines", func(ctx SpecContext, c *clinic) []string {
 			c.add(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1", Namespace: c.env.Namespace()}, Spec: v1alpha1.MachineSpec{Class: classReference("small")}})
 			c.addServer(ctx, "machine-1", map[string]string{clusterLabel: clusterName, provider.StackitMachineLabel: "machine-1", provider.StackitMachineClassLabel: "small"})

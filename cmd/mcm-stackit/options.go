@@ -72,7 +72,7 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	control.CacheDir, control.ClusterName = nil, nil
 	out := &output{Writer: streams.Out}
 	streams.Out = out
-	o := &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, control: control}
+	o := &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, control: control, running: context.Background()}
 	control.WrapConfigFn = o.interruptible
 	return o
 }

@@ -234,13 +234,14 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: check
-check: ## What to run while you edit: lint, tidy, and the unit tests in short mode.
+check: ## What to run while you edit: lint, tidy, unit tests in short mode, the command's. 2 minutes.
 	@$(MAKE) -j2 check-code check-tests
 .PHONY: check-code check-tests
 # The linter also does what gofmt and vet do, for which 'make lint' has their own tools.
 check-code: golangci-lint tidy
+# The operator's command first: its tests run it in processes of their own, and mostly wait.
 check-tests:
-	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
+	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$pkgs
 
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.

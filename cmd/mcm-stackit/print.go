@@ -77,16 +77,21 @@ var colours = map[finding.Verdict]string{finding.Fine: "\x1b[32m", finding.Wrong
 
 const colourOff = "\x1b[0m"
 
-// verdict is the word for a verdict, coloured on a terminal unless NO_COLOR is set.
+// verdict is the word for a verdict, coloured on a terminal unless NO_COLOR is set or
+// TERM=dumb.
 func (o *options) verdict(v finding.Verdict) string {
 	word := strings.ToUpper(string(v))
-	if noColour, _ := o.lookup("NO_COLOR"); noColour != "" || !isTerminal(o.streams.Out) {
+	noColour, _ := o.lookup("NO_COLOR")
+	if terminal, _ := o.lookup("TERM"); noColour != "" || terminal == "dumb" || !isTerminal(o.streams.Out) {
 		return word
 	}
 	return colours[v] + word + colourOff
 }
 
 func isTerminal(stream any) bool {
+	if out, ok := stream.(*output); ok {
+		stream = out.Writer
+	}
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -84,6 +84,9 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 }
 
 func (o *options) validate(ctx context.Context, flags *validateFlags) error {
+	if flags.online && o.configError != nil {
+		return o.configError
+	}
 	with, err := o.validateOperator(ctx)
 	if err != nil {
 		return err

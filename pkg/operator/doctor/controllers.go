@@ -169,6 +169,8 @@ func (d *Doctor) examineEnvironment(container *corev1.Container) {
 			"see that this command has the same values, or what it says of the cloud is not what the sidecar sees")
 	case err != nil:
 		d.wrong(subject, "the sidecar ends at its start: "+finding.OneLine(err.Error()), "correct env in the Deployment")
+	case d.ConfigError != nil:
+		d.hint(subject, fmt.Sprintf("there %s; here it is wrong", describeConfig(config)), "")
 	case config != d.Config:
 		d.hint(subject, fmt.Sprintf("differs from this command's: there %s, here %s", describeConfig(config), describeConfig(d.Config)),
 			"set the same variables for this command, or what it says of the cloud is not what the sidecar sees")

@@ -109,7 +109,7 @@ func (k *onlineCheck) run(ctx context.Context) {
 	k.checkVolumes(ctx)
 	if id := k.spec.AffinityGroup; id != "" && k.accepts("affinityGroup") {
 		_, err := k.catalog.affinityGroup(ctx, id)
-		k.isThere("affinityGroup", "affinity group "+id, "iaas.affinity-group.get", err)
+		k.isThere("affinityGroup", "affinity group "+id, account.AffinityGroup.Permission, err)
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		_, err := k.catalog.keypair(ctx, name)
@@ -158,7 +158,7 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	}
 	types, err := k.catalog.machineTypes(ctx)
 	if err != nil {
-		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, "iaas.machine-type.list", err)
+		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, account.MachineTypes.Permission, err)
 		return
 	}
 	var names []string

@@ -9,6 +9,7 @@ import (
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -41,7 +42,7 @@ func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlin
 	}
 	answer, err := in.quotas(ctx)
 	if err != nil {
-		found, remedy := couldNotTell("the quota", "iaas.quota.get", err)
+		found, remedy := couldNotTell("the quota", account.Quotas.Permission, err)
 		report(finding.Unknown, "", found, remedy)
 		return
 	}

@@ -26,7 +26,7 @@ func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 		switch {
 		case len(values) == 0 || slices.Contains(values, ""):
 			errs = append(errs, wrongUsage("--%s is empty: give it a value, or leave it out", flag.Name))
-		case flag.Name != "token" && slices.ContainsFunc(values, isContent):
+		case flag.Name != "token" && flag.Name != "output" && slices.ContainsFunc(values, isContent):
 			errs = append(errs, contentError("--"+flag.Name))
 		}
 	})

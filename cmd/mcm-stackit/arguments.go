@@ -15,7 +15,7 @@ import (
 
 // checkArguments refuses flags that were given without a value, as by --secret "$UNSET":
 // what they were to name would be left out. It also refuses the content of a file, in flags,
-// words and $KUBECONFIG: errors would repeat it.
+// words and $KUBECONFIG: errors would repeat it. The template of -o may be long.
 func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 	var errs []error
 	flags.Visit(func(flag *pflag.Flag) {

@@ -19,7 +19,7 @@ import (
 
 // checkArguments refuses flags that were given without a value, as by --secret "$UNSET":
 // what they were to name would be left out. It also refuses the content of a file, in flags,
-// words and $KUBECONFIG: errors would repeat it.
+// words and $KUBECONFIG: errors would repeat it. The template of -o may be long.
 func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 	var errs []error
 	flags.Visit(func(flag *pflag.Flag) {
@@ -30,7 +30,7 @@ func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 		switch {
 		case len(values) == 0 || slices.Contains(values, ""):
 			errs = append(errs, wrongUsage("--%s is empty: give it a value, or leave it out", flag.Name))
-		case flag.Name != "token" && slices.ContainsFunc(values, isContent):
+		case flag.Name != "token" && flag.Name != "output" && slices.ContainsFunc(values, isContent):
 			errs = append(errs, contentError("--"+flag.Name))
 		}
 	})

@@ -160,7 +160,7 @@ func (o *options) printFindings(to io.Writer, result *validate.Result) {
 // printEffective prints one document a class, as YAML, or one list of all as JSON, which
 // has no documents.
 func (o *options) printEffective(as format, specs []validate.EffectiveSpec) error {
-	if as.value == formatJSON {
+	if as.isJSON() {
 		_, err := o.printAs(as, append([]validate.EffectiveSpec{}, specs...))
 		return err
 	}

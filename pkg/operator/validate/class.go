@@ -6,7 +6,6 @@ package validate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -31,9 +30,6 @@ type classCheck struct {
 	inputs *provider.Inputs
 	// rejected are the errors that were reported.
 	rejected field.ErrorList
-	// wrongTypes are the fields of the providerSpec that do not decode, and of which the
-	// parts that have the wrong type were reported.
-	wrongTypes []string
 }
 
 // checkClass checks a class together with its Secrets, as the driver does.
@@ -44,7 +40,7 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 	check.inputs = provider.Inspect(class, check.secret)
 	v.classes = append(v.classes, check)
 
-	v.checkSpecTypes(check)
+	v.checkUnknown(check)
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
 	}
@@ -73,9 +69,6 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 		return
 	}
 	check.rejected = append(check.rejected, err)
-	if slices.Contains(check.wrongTypes, err.Field) {
-		return
-	}
 	if err.Field == apis.SpecPath.Child("region").String() && check.regionOfSecret() {
 		v.reportKey(check, apis.SecretRegion, found, remedy)
 		return
@@ -100,6 +93,9 @@ func describe(err *field.Error) (found, remedy string) {
 	switch {
 	case err.Type == field.ErrorTypeRequired:
 		return "is missing", err.Detail
+	case err.Type == field.ErrorTypeTypeInvalid:
+		wrong := manifest.WrongType(err)
+		return wrong.Found, wrong.Remedy
 	case hidden && strings.HasPrefix(err.Detail, "must "):
 		return "is wrong", err.Detail
 	case err.Type == field.ErrorTypeForbidden, hidden:
@@ -115,19 +111,10 @@ func describe(err *field.Error) (found, remedy string) {
 	}
 }
 
-// checkSpecTypes reports the parts of the providerSpec that have the wrong type, and the
-// fields that the driver ignores, or refuses with --strict-provider-spec. Whether it is an
-// object at all, Inspect says.
-func (v *validator) checkSpecTypes(check *classCheck) {
-	_, _, errs := apis.DecodeProviderSpec(check.class.ProviderSpec.Raw)
-	for _, problem := range manifest.DecodeStrictly(check.class.ProviderSpec.Raw, &apis.ProviderSpec{}) {
-		names := manifest.PathNames(problem.Path)
-		if len(names) == 0 {
-			continue
-		}
-		if top := apis.SpecPath.Child(names[0]).String(); about(top, errs) {
-			check.wrongTypes = append(check.wrongTypes, top)
-		}
+// checkUnknown reports the fields that the driver ignores, or refuses with
+// --strict-provider-spec.
+func (v *validator) checkUnknown(check *classCheck) {
+	for _, problem := range manifest.UnknownFields(check.inputs.Spec, check.inputs.Unknown) {
 		problem.Path = apis.SpecPath.String() + "." + problem.Path
 		v.report(check.object, finding.Wrong, problem)
 	}

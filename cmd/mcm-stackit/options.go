@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -105,8 +107,8 @@ func (o *options) operator(ctx context.Context, withCluster bool) (*account.Acce
 // operatorOfBroken is operator for a command that says itself which files are broken.
 func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*account.Access, error) {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	if err != nil { // connect has the same error, where a cluster is asked
+		namespace = cmp.Or(*o.control.Namespace, metav1.NamespaceDefault)
 	}
 	manifests, broken, err := manifest.Read(ctx, o.files, o.streams.In, namespace)
 	if err != nil {

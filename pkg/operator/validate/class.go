@@ -28,6 +28,8 @@ type classCheck struct {
 	// secret is what they are merged to.
 	secret *corev1.Secret
 	inputs *provider.Inputs
+	// missing are its references to Secrets that are not given.
+	missing []missingSecret
 	// rejected are the errors that were reported.
 	rejected field.ErrorList
 }
@@ -35,7 +37,7 @@ type classCheck struct {
 // checkClass checks a class together with its Secrets, as the driver does.
 func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.MachineClass) {
 	check := &classCheck{object: on, class: class}
-	check.secrets = v.secretsOf(ctx, on, class)
+	check.secrets = v.secretsOf(ctx, check)
 	check.secret = merged(check.secrets)
 	check.inputs = provider.Inspect(class, check.secret)
 	v.classes = append(v.classes, check)
@@ -45,7 +47,9 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 		v.reportInput(check, err)
 	}
 	v.checkClusterLabel(check)
-	v.checkNodeTemplate(on, class.NodeTemplate)
+	v.checkNodeTemplate(check)
+	v.reportMissing(check)
+	v.checkUserDataSize(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
 		v.checkKey(check)
@@ -145,28 +149,6 @@ func about(path string, errs field.ErrorList) bool {
 		}
 	}
 	return false
-}
-
-// checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1
-// machine_util.go:146), which cannot be imported. The manager leaves machines of a class
-// that breaks it alone, and says so in its log only.
-func (v *validator) checkNodeTemplate(on *object, template *v1alpha1.NodeTemplate) {
-	if template == nil {
-		return
-	}
-	const remedy = "set it: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"
-	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
-		if _, ok := template.Capacity[resource]; !ok {
-			v.wrong(on, fmt.Sprintf("nodeTemplate.capacity.%s", resource), "is missing", remedy)
-		}
-	}
-	for _, required := range []struct{ name, value string }{
-		{"instanceType", template.InstanceType}, {"region", template.Region}, {"zone", template.Zone},
-	} {
-		if required.value == "" {
-			v.wrong(on, "nodeTemplate."+required.name, "is missing", remedy)
-		}
-	}
 }
 
 // effective returns the providerSpec with its defaults, and without userData.

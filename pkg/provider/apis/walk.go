@@ -20,8 +20,8 @@ import (
 
 // Decode decodes a JSON object into what into points to. wrong has every part that has the
 // wrong type, with its path below the given one, which may be nil; it never repeats a value,
-// which may be a secret in the wrong place. Such a part is left out, in a list it is null, and
-// all others are decoded: cleaned is the JSON without it. unknown has the fields that the type does not
+// which may be a secret in the wrong place. Such a part counts as null, and all others are
+// decoded: cleaned is the JSON with that. unknown has the fields that the type does not
 // have, each as a FieldError of sigs.k8s.io/json. Names of fields must match exactly.
 func Decode(object []byte, into any, path *field.Path) (cleaned []byte, unknown []error, wrong field.ErrorList) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
@@ -72,7 +72,12 @@ func (w *walk) dropWrongTypes(steps []step, path *field.Path, value any, drop fu
 			break // No object may stand here.
 		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			look(step{key: key}, ChildPath(path, key), value[key], func() { delete(value, key) })
+			next := step{key: key}
+			look(next, ChildPath(path, key), value[key], func() {
+				if value[key] = nil; w.decode(append(slices.Clone(steps), next), nil) != nil {
+					delete(value, key) // as of a duration, which cannot be null
+				}
+			})
 		}
 	case []any:
 		if w.decode(steps, []any{}) != nil {

@@ -121,7 +121,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 // warn logs what is odd but not wrong in a class, each thing once an hour at most.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
-	if problems := strings.Join(in.unknown, ", "); problems != "" && p.noteWarning("fields "+class+problems) {
+	if problems := in.unknownText(); problems != "" && p.noteWarning("fields "+class+problems) {
 		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
 			"machineClass", class, "problems", problems)
 	}
@@ -168,8 +168,8 @@ type inputs struct {
 	secret   *apis.Secret
 	// spec has its defaults set. A field that could not be decoded is empty.
 	spec *apis.ProviderSpec
-	// unknown names fields of the providerSpec that are ignored.
-	unknown []string
+	// unknown names fields of the providerSpec that are ignored, as apis.DecodeProviderSpec does.
+	unknown []error
 	// needed are errors in what every call needs, others all the rest.
 	needed, others field.ErrorList
 }
@@ -210,10 +210,18 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
 	if refuseUnknown {
 		for _, problem := range in.unknown {
-			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem))
+			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
 	return !about(apis.SpecPath.Child("labels"), decoding)
+}
+
+func (in *inputs) unknownText() string {
+	var texts []string
+	for _, problem := range in.unknown {
+		texts = append(texts, problem.Error())
+	}
+	return strings.Join(texts, ", ")
 }
 
 // identify sets the identity, and checks that its names can be labels.
@@ -251,13 +259,18 @@ func about(path *field.Path, errs field.ErrorList) bool {
 	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
 }
 
-// unrelated drops those of found that are about a field, or a part of one, that reported
-// is about already.
+// unrelated drops those of found that are about a field, a part of one, or an object with
+// one in it, that reported is about already.
 func unrelated(found, reported field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(found, func(err *field.Error) bool {
 		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
-			rest, within := strings.CutPrefix(err.Field, earlier.Field)
-			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			return isWithin(err.Field, earlier.Field) || isWithin(earlier.Field, err.Field)
 		})
 	})
+}
+
+// isWithin says whether a path is another one, or that of a part of it.
+func isWithin(part, whole string) bool {
+	rest, within := strings.CutPrefix(part, whole)
+	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

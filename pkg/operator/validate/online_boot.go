@@ -110,31 +110,6 @@ func (k *onlineCheck) checkImage(image *iaas.Image) {
 	k.checkArchitecture(image)
 }
 
-// kubernetesNames has Kubernetes' names of the API's architectures, where they differ.
-var kubernetesNames = map[string]string{"x86": "amd64"}
-
-// checkArchitecture compares the image with the nodeTemplate. Of what architecture a
-// machine type is, the API does not tell.
-func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
-	template := k.class.NodeTemplate
-	if template == nil || template.Architecture == nil || *template.Architecture == "" {
-		return
-	}
-	config := image.GetConfig()
-	architecture := config.GetArchitecture()
-	if architecture == "" {
-		return
-	}
-	if name, ok := kubernetesNames[architecture]; ok {
-		architecture = name
-	}
-	if *template.Architecture != architecture {
-		k.wrong(k.object, "nodeTemplate.architecture", "is "+finding.Quoted(*template.Architecture), "must be "+finding.Quoted(architecture)+", that of the image")
-		return
-	}
-	k.fine(k.object, "nodeTemplate.architecture", "is that of the image")
-}
-
 func (k *onlineCheck) checkSnapshot(snapshot *iaas.Snapshot) {
 	size := k.spec.BootVolume.Size
 	if size == nil {

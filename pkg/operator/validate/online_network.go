@@ -69,14 +69,10 @@ func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID stri
 	}
 }
 
-// owns says whether a server is of this class and cluster.
+// owns says whether the driver would find a server as that of a Machine of this class.
 func (k *onlineCheck) owns(server *provider.Server) bool {
-	for key, value := range k.inputs.ClusterLabels {
-		if server.Labels[key] != value {
-			return false
-		}
-	}
-	return server.Labels[provider.StackitMachineClassLabel] == k.name
+	return server.Labels[provider.StackitMachineClassLabel] == k.name &&
+		provider.FoundByName(server.Labels[provider.StackitMachineLabel], k.name, k.spec.Labels, server)
 }
 
 // checkSecurityGroups asks for UUIDs singly, for names by one list.

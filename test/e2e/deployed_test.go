@@ -26,9 +26,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 	It("makes and removes machines in one cluster", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar()))
 		objects := render("kubernetes")
-		for _, object := range objects {
-			Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
-		}
+		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		controlUser := serviceAccount{c.env.Namespace(), account}
 		controlUser.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		controlUser.awaitRights(ctx, c.target, targetRights)
@@ -58,9 +56,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		}
 		c.createTargetKubeconfig(ctx)
 		objects := render("kubernetes/control")
-		for _, object := range objects {
-			Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
-		}
+		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		serviceAccount{c.env.Namespace(), account}.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		serviceAccount{metav1.NamespaceSystem, account}.awaitRights(ctx, c.target, targetRights)
 		deployment := c.deploymentIn(ctx, objects)

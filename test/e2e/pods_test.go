@@ -12,8 +12,10 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
@@ -39,6 +41,28 @@ func (s serviceAccount) awaitRights(ctx context.Context, c client.Client, rights
 	}
 }
 
+// grant gives a service account a right to Secrets that the manifests do not give.
+func (s serviceAccount) grant(ctx context.Context, c client.Client, namespace, verb string) {
+	GinkgoHelper()
+	named := metav1.ObjectMeta{Namespace: namespace, Name: s.name + "-more"}
+	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named,
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{verb}}}})).To(Succeed())
+	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: s.name}}})).To(Succeed())
+}
+
+// client returns a client that is logged in as a service account of in, which config reaches.
+func (s serviceAccount) client(ctx context.Context, in client.Client, config *rest.Config) client.Client {
+	GinkgoHelper()
+	token, err := localenv.ServiceAccountToken(ctx, in, s.namespace, s.name)
+	Expect(err).NotTo(HaveOccurred())
+	config.BearerToken = token
+	loggedIn, err := client.New(config, client.Options{Scheme: in.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return loggedIn
+}
+
 // controlRights and targetRights have one of each binding.
 func controlRights(namespace string) []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{{Group: "machine.sapcloud.io", Resource: "machines", Verb: "list", Namespace: namespace}}
@@ -47,6 +71,16 @@ func controlRights(namespace string) []authorizationv1.ResourceAttributes {
 var targetRights = []authorizationv1.ResourceAttributes{
 	{Resource: "nodes", Verb: "list"},
 	{Resource: "secrets", Verb: "create", Namespace: metav1.NamespaceSystem},
+}
+
+// applyAll applies the objects of a kustomization to the control cluster.
+func (c *cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := c.env.Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deploymentIn returns the Deployment among objects, as it is stored.

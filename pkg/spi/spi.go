@@ -161,7 +161,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	}
 	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
-		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, attempt("token"), s.Clock, s.Jitter)
+		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, attempt(serviceToken), s.Clock, s.Jitter)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ type EffectiveSpec struct {
 // ErrNothingToValidate says that no object is of a kind that Validate knows.
 var ErrNothingToValidate = errors.New("there is no MachineClass, Machine, MachineDeployment or Secret to check")
 
-var errInterrupted = errors.New("interrupted: not everything was checked")
+var errInterrupted = errors.New("not everything was checked")
 
 // Run checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules
 // of the driver, of machine-controller-manager and, if asked, of the API. The error says why

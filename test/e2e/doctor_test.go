@@ -53,7 +53,7 @@ var _ = Describe("mcm-stackit doctor", Ordered, ContinueOnFailure, func() {
 			"HINT     sidecar's environment: differs from this command's: there the default endpoint, here endpoint " + c.env.CloudURL(),
 			"FINE     lease machine-controller-manager: pod-1 holds it",
 			"FINE     lease machine-controller: pod-1 holds it",
-			"FINE     rights in namespace default: system:serviceaccount:default:machine-controller-manager has all 37",
+			"FINE     rights in namespace default: system:serviceaccount:default:machine-controller-manager has all 36",
 			"FINE     rights in the target cluster: system:serviceaccount:default:machine-controller-manager has all 24",
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -13,6 +14,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -162,18 +164,12 @@ func (c *cluster) expectLed(pod *corev1.Pod) {
 	Expect(c.podLogs(pod)).To(HaveEach(ContainSubstring("Successfully acquired lease")), "of Pod %s", pod.Name)
 }
 
-// expectAllowed looks for requests that RBAC refused.
-func (c *cluster) expectAllowed(pod *corev1.Pod) {
-	GinkgoHelper()
-	Expect(c.podLogs(pod)).NotTo(ContainElement(ContainSubstring("forbidden")), "of Pod %s", pod.Name)
-}
-
 // createPodOn makes a Pod on a Node, to be evicted. There is no kubelet: without a
 // grace period it is gone at once.
 func (c *cluster) createPodOn(ctx context.Context, node string) *corev1.Pod {
 	GinkgoHelper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "to-be-evicted", Namespace: metav1.NamespaceDefault},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "to-be-evicted-", Namespace: metav1.NamespaceDefault},
 		Spec: corev1.PodSpec{
 			NodeName:                      node,
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
@@ -182,4 +178,30 @@ func (c *cluster) createPodOn(ctx context.Context, node string) *corev1.Pod {
 	}
 	Expect(c.target.Create(ctx, pod)).To(Succeed())
 	return pod
+}
+
+// attachVolumeTo makes a volume attached to a Node. There is no kubelet that would detach it.
+func (c *cluster) attachVolumeTo(ctx context.Context, nodeName string) *storagev1.VolumeAttachment {
+	GinkgoHelper()
+	attachment := &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: "attached"},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "csi.test", NodeName: nodeName,
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("data")},
+		},
+	}
+	Expect(c.target.Create(ctx, attachment)).To(Succeed())
+	node := &corev1.Node{}
+	Expect(c.target.Get(ctx, client.ObjectKey{Name: nodeName}, node)).To(Succeed())
+	before := client.MergeFrom(node.DeepCopy())
+	node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "csi.test^data"}}
+	Expect(c.target.Status().Patch(ctx, node, before)).To(Succeed())
+	return attachment
+}
+
+// forceDeletionOf has the manager delete a Machine, once it goes, without evicting its Pods.
+func (c *cluster) forceDeletionOf(ctx context.Context, name string) {
+	GinkgoHelper()
+	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name}}
+	change(ctx, c, machine, func() { machine.Labels["force-deletion"] = "True" })
 }

@@ -11,7 +11,7 @@ SHELL := /bin/sh
 GO  ?= go
 BIN := bin
 
-# The nested modules under hack/tools are modules of their own, also where
+# The nested modules under hack/tools and test/monitoring are modules of their own, also where
 # somebody keeps a go.work above this folder.
 export GOWORK := off
 
@@ -28,7 +28,7 @@ VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
@@ -163,8 +163,9 @@ test-localenv: race-note ## Tests of the local environment itself.
 
 # Not among the unit tests: promtool takes minutes to build the first time.
 .PHONY: test-monitoring
-test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and PodMonitor with Prometheus' own tool.
+test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and inhibition with Prometheus' and Alertmanager's own code.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(MONITORING_PKG)
+	$(GO) -C $(MONITORING_PKG)/alertmanager test -count=1 -timeout 30m $(TESTFLAGS) ./...
 
 # Without the race detector: what runs in the test's process is MCM's.
 .PHONY: test-integration
@@ -287,8 +288,9 @@ generated: ## Check that generated code is current.
 behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}
 .PHONY: outdated
 outdated: ## List dependencies and tools that are behind, and those that could not be asked about.
-	@$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .
-	@for module in $(filter-out .,$(MODULES)); do (cd $$module && \
+	@for module in $(filter-out hack/tools/%,$(MODULES)); do (cd $$module && \
+		$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .) || :; done
+	@for module in $(filter hack/tools/%,$(MODULES)); do (cd $$module && \
 		$(GO) list -m -u -e -f '$(behind)' $$($(GO) list -f '{{.Module.Path}}' tool) | grep .) || :; done
 
 # Not part of verify: its answer depends on the day and on the network, not on the

@@ -6,6 +6,7 @@ package provider
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -238,7 +239,7 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 	c.posts++
 	end := c.ledger.OutcomeUnknown // also that of a panic
 	defer func() { end(c.key) }()
-	server, err := c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec})
+	server, err := c.send(ctx)
 	switch {
 	case err == nil:
 		end = func(key ledger.Key) { c.ledger.Accepted(key, server.ID) }
@@ -248,6 +249,18 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 		c.noteExhausted(err)
 	}
 	return server, err
+}
+
+// send sends the POST. Only from here to its answer the user data is in memory, and its body.
+func (c *creation) send(ctx context.Context) (*Server, error) {
+	done, err := c.session.TakeBody(ctx, c.bodyAtMost())
+	if err != nil {
+		return nil, &APIError{Call: callCreateServer, Err: err}
+	}
+	defer done()
+	spec := *c.spec
+	spec.UserData = c.userData()
+	return c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(spec.Labels), Spec: &spec})
 }
 
 // failed is the answer where the server did not become ready: err says why. One that is
@@ -309,7 +322,7 @@ func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddr
 }
 
 func (c *call) classKey() classKey {
-	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, c.rawSpec}
+	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, sha256.Sum256(c.rawSpec)}
 }
 
 // noteExhausted remembers the error if it says that something is exhausted.

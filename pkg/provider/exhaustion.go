@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"crypto/sha256"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
@@ -20,7 +21,8 @@ type exhaustion = recent.Map[classKey, exhausted]
 // classKey names a class across sessions, with the providerSpec that was refused:
 // another may be served.
 type classKey struct {
-	endpoint, projectID, region, class, spec string
+	endpoint, projectID, region, class string
+	spec                               [sha256.Size]byte
 }
 
 // exhausted is the error that a class ran out with, and until when it is the answer.

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -56,6 +57,8 @@ type Provider struct {
 	// sessions are the newest of each project.
 	sessions *recent.Map[string, *spi.Session]
 	readers  *recent.Map[readersKey, *readers]
+	// decoding has an element for each request that is being decoded.
+	decoding chan struct{}
 	// warned are the classes and fields that were warned about.
 	warned *recent.Map[string, bool]
 }
@@ -148,6 +151,7 @@ func (p *Provider) init() {
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
+		p.decoding = make(chan struct{}, runtime.GOMAXPROCS(0))
 		p.firstCall = p.clock.Now()
 	})
 }

@@ -33,9 +33,14 @@ type call struct {
 	serverID  string
 	projectID string
 	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
-	// invalid or empty in part.
+	// invalid or empty in part. It has no userData: a call may take minutes, and hold no copy
+	// of what may be long.
 	spec    *apis.ProviderSpec
-	rawSpec string
+	rawSpec []byte
+	// secret is the data of the request's.
+	secret map[string][]byte
+
+	session *spi.Session
 
 	client    StackitClient
 	readers   *readers
@@ -88,7 +93,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	if secret == nil {
 		return nil, newError(codes.InvalidArgument, "the request has no Secret")
 	}
-	in := decodeInputs(machine, class, secret, p.strictSpec)
+	in := p.decode(machine, class, secret)
 	session, err := p.SPI.Session(spi.Credentials{ProjectID: in.secret.ProjectID, ServiceAccountKey: in.secret.ServiceAccountKey})
 	if err := in.problems(mode, err); err != nil {
 		return nil, err
@@ -96,7 +101,8 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	p.sessions.Set(session.ProjectID, session)
 	p.warn(in)
 	c := p.newSessionCall(session, in.spec.Region)
-	c.identity, c.spec, c.rawSpec = in.identity, in.spec, string(class.ProviderSpec.Raw)
+	c.identity, c.spec, c.rawSpec, c.secret = in.identity, in.spec, class.ProviderSpec.Raw, secret.Data
+	c.spec.UserData = ""
 	c.key.Machine = in.identity.machine
 	p.meters.nameClass(c.class)
 	if machine != nil {
@@ -106,11 +112,19 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	return c, nil
 }
 
+// decode is decodeInputs, for no more calls at a time than there are processors: a class may
+// have a megabyte, and decoding takes several copies of it.
+func (p *Provider) decode(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret) *inputs {
+	p.decoding <- struct{}{}
+	defer func() { <-p.decoding }()
+	return decodeInputs(machine, class, secret, p.strictSpec)
+}
+
 // newSessionCall is a call that knows nothing but where to read.
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
-		clock: p.clock, projectID: session.ProjectID, client: readers.client, readers: readers,
+		clock: p.clock, projectID: session.ProjectID, session: session, client: readers.client, readers: readers,
 		exhausted: p.exhausted, meters: p.meters,
 		door: door{
 			identity: identity{unlabelable: true}, ledger: p.ledger,
@@ -122,13 +136,17 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 // warn logs what is odd but not wrong in a class, each thing once an hour at most.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
-	if problems := in.unknownText(); problems != "" && p.noteWarning("fields "+class+problems) {
+	if problems := sanitize(in.unknownText()); problems != "" && p.noteWarning("fields "+class+problems) {
 		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
 			"machineClass", class, "problems", problems)
 	}
 	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.noteWarning("cluster "+class) {
 		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): machines are told apart by machine and class name only",
 			"machineClass", class)
+	}
+	if size := len(in.spec.UserData); size > usualUserData && p.noteWarning("userData "+class) {
+		klog.InfoS("The user data is long: the API may refuse it, and few such servers are created at a time",
+			"machineClass", class, "bytes", size, "usualAtMost", usualUserData)
 	}
 }
 

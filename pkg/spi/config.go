@@ -4,14 +4,32 @@
 package spi
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
 	"net/url"
+	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
 
 // DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
 const DefaultEndpoint = "https://iaas.api.stackit.cloud"
+
+// defaultTokenURL is where access tokens are asked for, unless the key or the environment
+// says something else.
+const defaultTokenURL = "https://service-account.api.stackit.cloud" + tokenPath
+
+// tokenPath is the only one that a key's token endpoint may have.
+const tokenPath = "/token"
+
+// FlagTokenHosts is the sidecar's flag for Config.TokenHosts: errors name it.
+const FlagTokenHosts = "stackit-token-hosts"
+
+// DefaultTokenHosts are the hosts of STACKIT's token endpoints, of all its landscapes.
+// Customers' applications have names below stackit.cloud, too.
+const DefaultTokenHosts = "service-account.api.stackit.cloud,service-account.api.*.stackit.cloud"
 
 // Environment variables that ConfigFromEnvironment reads.
 const (
@@ -29,9 +47,12 @@ const (
 type Config struct {
 	// Endpoint is the base URL of the IaaS API; "" means DefaultEndpoint.
 	Endpoint string
-	// TokenURL is the URL of the token endpoint; "" means the key's own, if it
-	// belongs to STACKIT, else STACKIT's default.
+	// TokenURL is the URL of the token endpoint; "" means the one that the key names, if
+	// TokenHosts has its host, and STACKIT's default if it names none.
 	TokenURL string
+	// TokenHosts are the hosts that a key may name as its token endpoint, with commas between
+	// them; "" means DefaultTokenHosts. A "*" stands for one label of a name.
+	TokenHosts string
 	// NoAuth sends no credentials.
 	NoAuth bool
 }
@@ -53,11 +74,6 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 		name, endpoint = EnvIaaSEndpoint, iaasEndpoint
 	}
 	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL)}
-	for _, variable := range []struct{ name, value string }{{name, config.Endpoint}, {EnvTokenURL, config.TokenURL}} {
-		if err := checkURL(variable.name, variable.value); err != nil {
-			return Config{}, err
-		}
-	}
 	if noAuth := get(EnvNoAuth); noAuth != "" {
 		var err error
 		if config.NoAuth, err = strconv.ParseBool(noAuth); err != nil {
@@ -67,10 +83,15 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if config.NoAuth && config.Endpoint == "" {
 		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too", EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
+	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth))
+	if err != nil {
+		return Config{}, err
+	}
 	return config, nil
 }
 
-func checkURL(name, value string) error {
+// checkURL refuses http where somebody on the way could read a token or user data.
+func checkURL(name, value string, noAuth bool) error {
 	if value == "" {
 		return nil
 	}
@@ -79,5 +100,57 @@ func checkURL(name, value string) error {
 		parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
 		return fmt.Errorf("%s must be an http or https URL such as %s, without user, query and fragment", name, DefaultEndpoint)
 	}
+	if parsed.Scheme == "http" && !noAuth && !isLoopback(parsed.Hostname()) {
+		return fmt.Errorf("%s is an http URL, must be https: http is for 127.0.0.1, ::1 and localhost, or with %s=true for a mock elsewhere",
+			name, EnvNoAuth)
+	}
 	return nil
+}
+
+func isLoopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && address.IsLoopback()
+}
+
+// tokenEndpoint returns where the signed assertion is sent. The key is written by the
+// tenant, who must not choose what the sidecar connects to.
+func (c Config) tokenEndpoint(fromKey string) (string, error) {
+	if c.TokenURL != "" {
+		return c.TokenURL, nil
+	}
+	if fromKey == "" {
+		return defaultTokenURL, nil
+	}
+	hosts := strings.Split(cmp.Or(c.TokenHosts, DefaultTokenHosts), ",")
+	parsed, err := url.Parse(fromKey)
+	if err != nil || !slices.ContainsFunc(hosts, func(host string) bool { return matchesHost(parsed.Hostname(), host) }) ||
+		*parsed != (url.URL{Scheme: "https", Host: parsed.Host, Path: tokenPath}) || !slices.Contains([]string{"", "443"}, parsed.Port()) {
+		return "", &CredentialsError{fmt.Sprintf(
+			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; set the variable %s or the flag --%s of the sidecar if it is right",
+			tokenPath, strings.Join(hosts, " or "), EnvTokenURL, FlagTokenHosts)}
+	}
+	return fromKey, nil
+}
+
+// hostLabel is a part of a host's name, in lower case.
+var hostLabel = regexp.MustCompile(`^[a-z0-9-]+$`)
+
+// CheckTokenHosts returns an error unless the hosts can be Config.TokenHosts.
+func CheckTokenHosts(hosts string) error {
+	for host := range strings.SplitSeq(hosts, ",") {
+		for label := range strings.SplitSeq(host, ".") {
+			if label != "*" && !hostLabel.MatchString(label) {
+				return fmt.Errorf("%q is no host, must be a name in lower case, as in %s", host, DefaultTokenHosts)
+			}
+		}
+	}
+	return nil
+}
+
+// matchesHost says whether a host is the one of Config.TokenHosts, or one of those.
+func matchesHost(host, wanted string) bool {
+	labels := strings.Split(strings.ToLower(host), ".")
+	return slices.EqualFunc(labels, strings.Split(wanted, "."), func(label, want string) bool {
+		return label == want || want == "*" && hostLabel.MatchString(label)
+	})
 }

@@ -30,7 +30,15 @@ func TestConfigFromEnvironment(t *testing.T) {
 		"no auth":              {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "true"}, Config{Endpoint: "http://a", NoAuth: true}, ""},
 		"no auth at the cloud": {env{EnvNoAuth: "true"}, Config{}, EnvAPIEndpoint},
 		"no auth switched off": {env{EnvNoAuth: "false"}, Config{}, ""},
-		"no auth misspelt":     {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "yes"}, Config{}, EnvNoAuth},
+		"http":                 {env{EnvIaaSEndpoint: "http://iaas.example"}, Config{}, EnvIaaSEndpoint + " is an http URL, must be https"},
+		"http for tokens":      {env{EnvTokenURL: "http://10.0.0.1/token"}, Config{}, EnvTokenURL + " is an http URL, must be https"},
+		"http, lookalike":      {env{EnvAPIEndpoint: "http://127.0.0.1.example"}, Config{}, EnvNoAuth + "=true"},
+		"http without auth": {env{EnvAPIEndpoint: "http://a", EnvTokenURL: "http://a/token", EnvNoAuth: "true"},
+			Config{Endpoint: "http://a", TokenURL: "http://a/token", NoAuth: true}, ""},
+		"http on 127.0.0.0/8": {env{EnvAPIEndpoint: "http://127.8.9.1:80"}, Config{Endpoint: "http://127.8.9.1:80"}, ""},
+		"http on ::1":         {env{EnvAPIEndpoint: "http://[::1]:80"}, Config{Endpoint: "http://[::1]:80"}, ""},
+		"http on localhost":   {env{EnvTokenURL: "http://localhost:80/x"}, Config{TokenURL: "http://localhost:80/x"}, ""},
+		"no auth misspelt":    {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "yes"}, Config{}, EnvNoAuth},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ConfigFromEnvironment(func(name string) (string, bool) { value, ok := row.env[name]; return value, ok })
@@ -45,26 +53,63 @@ func TestConfigFromEnvironment(t *testing.T) {
 }
 
 func TestTokenEndpoint(t *testing.T) {
+	const own = "https://service-account.api.stackit.cloud/token"
 	for name, row := range map[string]struct {
-		configured, fromKey, want string
-		refused                   bool
+		config   Config
+		fromKey  string
+		accepted string
 	}{
-		"default":                {"", "", defaultTokenURL, false},
-		"configured beats key":   {"http://127.0.0.1/token", "https://evil.example/token", "http://127.0.0.1/token", false},
-		"the key's, STACKIT":     {"", "https://accounts.stackit.cloud/token", "https://accounts.stackit.cloud/token", false},
-		"the key's, elsewhere":   {"", "https://evil.example/token", "", true},
-		"the key's, lookalike":   {"", "https://evilstackit.cloud/token", "", true},
-		"the key's, not https":   {"", "http://accounts.stackit.cloud/token", "", true},
-		"the key's, hidden host": {"", "https://a.stackit.cloud@evil.example/token", "", true},
-		"the key's, user info":   {"", "https://user@a.stackit.cloud/token", "", true},
-		"the key's, no URL":      {"", "://", "", true},
+		"none":                        {Config{}, "", own},
+		"configured beats the key's":  {Config{TokenURL: "http://127.0.0.1/token"}, "https://evil.example/token", "http://127.0.0.1/token"},
+		"STACKIT's":                   {Config{}, own, own},
+		"in upper case":               {Config{}, "HTTPS://Service-Account.API.stackit.cloud/token", "HTTPS://Service-Account.API.stackit.cloud/token"},
+		"another landscape":           {Config{}, "https://service-account.api.qa.stackit.cloud:443/token", "https://service-account.api.qa.stackit.cloud:443/token"},
+		"a host of the flag":          {Config{TokenHosts: "a.example"}, "https://a.example/token", "https://a.example/token"},
+		"STACKIT's, not of the flag":  {Config{TokenHosts: "a.example"}, own, ""},
+		"a customer's host":           {Config{}, "https://app.runs.stackit.cloud/token", ""},
+		"any host below STACKIT's":    {Config{}, "https://accounts.stackit.cloud/token", ""},
+		"two labels":                  {Config{}, "https://service-account.api.a.b.stackit.cloud/token", ""},
+		"two labels, for browsers":    {Config{}, "https://service-account.api.a。b.stackit.cloud/token", ""},
+		"no label":                    {Config{}, "https://service-account.api..stackit.cloud/token", ""},
+		"a host that ends with a dot": {Config{}, "https://service-account.api.stackit.cloud./token", ""},
+		"elsewhere":                   {Config{}, "https://evil.example/token", ""},
+		"lookalike":                   {Config{}, "https://evilservice-account.api.stackit.cloud/token", ""},
+		"not https":                   {Config{}, "http://service-account.api.stackit.cloud/token", ""},
+		"another port":                {Config{}, "https://service-account.api.stackit.cloud:8443/token", ""},
+		"another path":                {Config{}, "https://service-account.api.stackit.cloud/v2/projects", ""},
+		"another path, encoded":       {Config{}, "https://service-account.api.stackit.cloud/%74oken", ""},
+		"a query":                     {Config{}, "https://service-account.api.stackit.cloud/token?a=b", ""},
+		"an empty query":              {Config{}, "https://service-account.api.stackit.cloud/token?", ""},
+		"a fragment":                  {Config{}, "https://service-account.api.stackit.cloud/token#a", ""},
+		"hidden host":                 {Config{}, "https://service-account.api.stackit.cloud@evil.example/token", ""},
+		"user info":                   {Config{}, "https://user@service-account.api.stackit.cloud/token", ""},
+		"no URL":                      {Config{}, "://", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tokenEndpoint(row.configured, row.fromKey)
-			if got != row.want || (err != nil) != row.refused || (row.refused && !strings.Contains(err.Error(), EnvTokenURL)) {
+			got, err := row.config.tokenEndpoint(row.fromKey)
+			if got != row.accepted || (err == nil) != (row.accepted != "") {
 				t.Errorf("got %q, %v", got, err)
 			}
+			if err == nil {
+				return
+			}
+			for _, says := range []string{"credentials.tokenEndpoint", "https://<host>/token", EnvTokenURL, "--" + FlagTokenHosts} {
+				if !IsRefused(err) || !strings.Contains(err.Error(), says) {
+					t.Errorf("%v, want a CredentialsError that names %s", err, says)
+				}
+			}
 		})
+	}
+}
+
+func TestCheckTokenHosts(t *testing.T) {
+	for hosts, ok := range map[string]bool{
+		DefaultTokenHosts: true, "localhost": true, "a-1.*.example": true,
+		"": false, "https://a.example": false, "a.example:443": false, "a.example/token": false, "A.example": false, "a*.example": false, "a..b": false,
+	} {
+		if err := CheckTokenHosts(hosts); (err == nil) != ok {
+			t.Errorf("%q: %v, want ok=%t", hosts, err, ok)
+		}
 	}
 }
 

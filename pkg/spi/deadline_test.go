@@ -30,7 +30,7 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			link := &deadlined{next: &bodyReader{next: transport}, timeout: 50 * time.Millisecond}
+			link := &deadlined{next: &bodyReader{next: transport, limit: maxAnswer}, timeout: 50 * time.Millisecond}
 			if response, err := link.RoundTrip(request); err == nil || errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v, %v, want an error that is not the caller's deadline", response, err)
 			}

@@ -4,9 +4,12 @@
 package spi
 
 import (
+	"encoding/asn1"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"net/url"
+	"math/big"
 	"strings"
 	"time"
 
@@ -14,8 +17,12 @@ import (
 )
 
 const (
-	defaultTokenURL = "https://service-account.api.stackit.cloud/token"
-	stackitDomain   = ".stackit.cloud"
+	// maxKey is the largest service-account key, in bytes. One of 8,192 bits has 9,000.
+	maxKey = 16 << 10
+	// minModulus and maxModulus are the sizes of RSA keys, in bits. Signing takes the cube of
+	// the size: 0.1 s at most, but 21 s with 44,910 bits.
+	minModulus = 2048
+	maxModulus = 8192
 )
 
 // Key is what a service-account key says of itself, without what is secret.
@@ -40,7 +47,7 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoint, err := tokenEndpoint(c.TokenURL, parsed.Credentials.TokenEndpoint)
+	endpoint, err := c.tokenEndpoint(parsed.Credentials.TokenEndpoint)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +65,14 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	return key, nil
 }
 
-// parseKey reads a service-account key and refuses one that cannot work. No
-// error repeats anything of the key.
+// parseKey reads a service-account key and refuses one that cannot work. It does not look at
+// the private key. No error repeats anything of the key.
 func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	if keyJSON == "" {
 		return nil, &CredentialsError{"the service-account key is missing"}
+	}
+	if len(keyJSON) > maxKey {
+		return nil, &CredentialsError{fmt.Sprintf("the service-account key has %d bytes, must have at most %d", len(keyJSON), maxKey)}
 	}
 	key := &clients.ServiceAccountKeyResponse{}
 	if err := json.Unmarshal([]byte(keyJSON), key); err != nil {
@@ -92,19 +102,55 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	return *key.Credentials.PrivateKey
 }
 
-// tokenEndpoint decides where the signed assertion is sent. The key is written
-// by the tenant: a URL in it is followed only to STACKIT itself.
-func tokenEndpoint(configured, fromKey string) (string, error) {
-	if configured != "" {
-		return configured, nil
+// errPrivateKey says that a private key is none that a session can sign with.
+var errPrivateKey = &CredentialsError{"the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
+
+// checkPrivateKey refuses a private key of a size that would burn time: whoever may write a
+// Secret must not stop the machines of all others. It only measures the key's numbers: to
+// parse them takes that time already.
+func checkPrivateKey(text string) error {
+	block, _ := pem.Decode([]byte(text))
+	if block == nil {
+		return errPrivateKey
 	}
-	if fromKey == "" {
-		return defaultTokenURL, nil
+	sizes, err := numberSizes(block.Bytes)
+	if err != nil {
+		return errPrivateKey
 	}
-	parsed, err := url.Parse(fromKey)
-	if err != nil || parsed.Scheme != "https" || !strings.HasSuffix(parsed.Hostname(), stackitDomain) || parsed.User != nil {
-		return "", &CredentialsError{fmt.Sprintf(
-			"the service-account key names a token endpoint outside of *%s: set %s if it is right", stackitDomain, EnvTokenURL)}
+	for i, size := range sizes {
+		if i == 1 && (size < minModulus || size > maxModulus) {
+			return &CredentialsError{fmt.Sprintf("the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
+				size, minModulus, maxModulus)}
+		}
+		if size > maxModulus {
+			return &CredentialsError{fmt.Sprintf("the service-account key's credentials.privateKey has a number of %d bits, must have at most %d",
+				size, maxModulus)}
+		}
 	}
-	return fromKey, nil
+	return nil
+}
+
+// numberSizes returns how many bits each number of an RSA key in PKCS #1 or PKCS #8 has: the
+// first one is its version, the second its modulus.
+func numberSizes(der []byte) ([]int, error) {
+	var wrapped struct {
+		Version   int
+		Algorithm struct{ ID asn1.ObjectIdentifier }
+		Key       []byte
+	}
+	if _, err := asn1.Unmarshal(der, &wrapped); err == nil {
+		der = wrapped.Key
+	}
+	var numbers []asn1.RawValue
+	if _, err := asn1.Unmarshal(der, &numbers); err != nil {
+		return nil, err
+	}
+	if len(numbers) < 2 || numbers[1].Tag != asn1.TagInteger {
+		return nil, errors.New("it has no modulus")
+	}
+	sizes := make([]int, len(numbers))
+	for i, number := range numbers {
+		sizes[i] = new(big.Int).SetBytes(number.Bytes).BitLen()
+	}
+	return sizes, nil
 }

@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/stackitcloud/stackit-sdk-go/core/config"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"golang.org/x/sync/singleflight"
 	"golang.org/x/time/rate"
 	"k8s.io/utils/clock"
 
@@ -41,6 +43,8 @@ type Session struct {
 	// (WaitForRead); the session itself takes one for each retry of a read, and for each that
 	// a Retry-After held back. Its time is that of PluginSPIImpl.Clock. Nil means no limit.
 	Reads *rate.Limiter
+	// bodies are what TakeBody shares out; nil means no limit.
+	bodies *bodyShares
 }
 
 // readsPerSecond is the rate of Session.Reads. API calls are the scarce resource:
@@ -79,9 +83,12 @@ type PluginSPIImpl struct {
 	// one. It is for tests that have to repeat themselves.
 	Jitter func() float64
 
-	setup    sync.Once
-	sessions *recent.Map[Credentials, *Session]
+	setup sync.Once
+	// sessions are kept by sessionKey; builds are the ones that are being made.
+	sessions *recent.Map[string, *Session]
+	builds   singleflight.Group
 	writers  chan struct{}
+	bodies   *bodyShares
 }
 
 // idleAfter is how long a session is kept that nobody asks for: after a rotation
@@ -95,7 +102,30 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	if s.Config.NoAuth {
 		credentials.ServiceAccountKey = ""
 	}
-	return s.sessions.Get(credentials, func() (*Session, error) { return s.newSession(credentials) })
+	key := credentials.sessionKey()
+	if session, ok := s.sessions.Lookup(key); ok {
+		return session, nil
+	}
+	// To read a key may take 0.1 s: the callers with other keys do not wait for it.
+	built, err, _ := s.builds.Do(key, func() (any, error) {
+		if session, ok := s.sessions.Lookup(key); ok {
+			return session, nil // another build ended just before this one began
+		}
+		session, err := s.newSession(credentials)
+		if err == nil {
+			s.sessions.Set(key, session)
+		}
+		return session, err
+	})
+	session, _ := built.(*Session)
+	return session, err
+}
+
+// sessionKey names the session of the credentials. It has a hash instead of the key's text,
+// which is a secret, and may be long.
+func (c Credentials) sessionKey() string {
+	hash := sha256.Sum256([]byte(c.ServiceAccountKey))
+	return string(hash[:]) + c.ProjectID
 }
 
 // init sets the defaults of fields that are not set.
@@ -112,8 +142,9 @@ func (s *PluginSPIImpl) init() {
 	if s.UserAgent == "" {
 		s.UserAgent = "machine-controller-manager-provider-stackit"
 	}
-	s.sessions = recent.New[Credentials, *Session](s.Clock, idleAfter)
+	s.sessions = recent.New[string, *Session](s.Clock, idleAfter)
 	s.writers = make(chan struct{}, 1)
+	s.bodies = newBodyShares(s.Clock)
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
@@ -137,17 +168,17 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the IaaS API client: %w", err)
 	}
-	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads}, nil
+	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads, bodies: s.bodies}, nil
 }
 
 // newChain returns the chain that package doc describes, built from the inside out.
 // Requests for access tokens pass its inner end, an attempt.
 func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (http.RoundTripper, error) {
-	attempt := func(service string) http.RoundTripper {
-		metrics := &metered{next: &bodyReader{next: s.Transport}, clock: s.Clock, service: service}
+	attempt := func(service string, limit int) http.RoundTripper {
+		metrics := &metered{next: &bodyReader{next: s.Transport, limit: limit}, clock: s.Clock, service: service}
 		return &deadlined{next: metrics, timeout: attemptTimeout}
 	}
-	chain := attempt("")
+	chain := attempt("", maxAnswer)
 	limits := &limited{next: chain, limiter: s.Limiter, clock: s.Clock, writers: s.writers}
 	if s.Fence != nil {
 		limits.next = &fenced{next: chain, fence: s.Fence, waitTurn: func(request *http.Request) error {
@@ -161,7 +192,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	}
 	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
-		tokens, err := newTokenSource(credentials.ServiceAccountKey, s.Config.TokenURL, attempt(serviceToken), s.Clock, s.Jitter)
+		tokens, err := newTokenSource(s.Config, credentials.ServiceAccountKey, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
 		if err != nil {
 			return nil, err
 		}

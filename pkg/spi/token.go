@@ -4,12 +4,14 @@
 package spi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -45,6 +47,8 @@ type tokenSource struct {
 	jitter   func() float64
 
 	fetches singleflight.Group
+	// waiting is how many callers wait for a fetch.
+	waiting atomic.Int64
 	mu      sync.Mutex
 	token   string
 	expires time.Time
@@ -56,34 +60,45 @@ type tokenSource struct {
 }
 
 // newTokenSource refuses a key that cannot work; requests for tokens go through next.
-func newTokenSource(keyJSON, tokenURL string, next http.RoundTripper, clock clock.Clock, jitter func() float64) (*tokenSource, error) {
+func newTokenSource(config Config, keyJSON string, next http.RoundTripper, clock clock.Clock, jitter func() float64) (*tokenSource, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {
 		return nil, err
 	}
-	if tokenURL, err = tokenEndpoint(tokenURL, key.Credentials.TokenEndpoint); err != nil {
+	tokenURL, err := config.tokenEndpoint(key.Credentials.TokenEndpoint)
+	if err := cmp.Or(err, checkPrivateKey(privateKey(key))); err != nil {
 		return nil, err
 	}
 	source := &tokenSource{key: key, tokenURL: tokenURL, next: next, clock: clock, jitter: jitter}
 	if err := (&clients.KeyFlow{}).Init(source.flowConfig(nil)); err != nil {
-		return nil, &CredentialsError{"the service-account key's private key cannot be used: it must be an RSA key in PEM form"}
+		return nil, errPrivateKey
 	}
 	return source, nil
 }
 
+// errAbandoned says that a fetch ended because nobody waited for it.
+var errAbandoned = errors.New("nobody waits for the access token")
+
 // get returns a valid token, and fetches one if there is none. Concurrent callers
 // share one fetch; a caller whose context ends leaves it to the others.
 func (t *tokenSource) get(ctx context.Context) (string, error) {
-	if token, err := t.known(); token != "" || err != nil {
-		return token, err
+	t.waiting.Add(1)
+	defer t.waiting.Add(-1)
+	for ctx.Err() == nil {
+		if token, err := t.known(); token != "" || err != nil {
+			return token, err
+		}
+		select {
+		case <-ctx.Done():
+		case fetched := <-t.fetches.DoChan("", t.renew):
+			if errors.Is(fetched.Err, errAbandoned) {
+				continue // it was, before this caller came
+			}
+			token, _ := fetched.Val.(string)
+			return token, fetched.Err
+		}
 	}
-	select {
-	case <-ctx.Done():
-		return "", ctx.Err()
-	case fetched := <-t.fetches.DoChan("", t.renew):
-		token, _ := fetched.Val.(string)
-		return token, fetched.Err
-	}
+	return "", ctx.Err()
 }
 
 // known returns the token that was fetched last, or why there is none; neither if a fetch
@@ -107,6 +122,9 @@ func (t *tokenSource) renew() (any, error) {
 		return token, err // another fetch ended just before this one began
 	}
 	token, expires, err := t.fetchWithRetry()
+	if errors.Is(err, errAbandoned) {
+		return "", err
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.failure = err; err != nil {
@@ -128,9 +146,13 @@ func (t *tokenSource) drop(refused string) {
 }
 
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
-// assertion: one that was seen may be refused as a replay.
+// assertion: one that was seen may be refused as a replay. Signing takes up to 0.1 s of a
+// processor, which is not spent for callers that left.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
+		if t.waiting.Load() == 0 {
+			return "", time.Time{}, errAbandoned
+		}
 		token, expires, err = t.fetchOnce()
 		result := tokenResult(err)
 		tokenFetches.WithLabelValues(result).Inc()

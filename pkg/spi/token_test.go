@@ -4,12 +4,17 @@
 package spi
 
 import (
+	"context"
 	"errors"
+	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -144,6 +149,76 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 				}
 				if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
 					t.Errorf("%d tokens were fetched, want 2", tokens)
+				}
+			})
+		})
+	}
+}
+
+// Signing for the token endpoint costs up to 0.1 s.
+func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newVirtualRig(t)
+		session := r.session()
+		remove := r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusServiceUnavailable})
+		leaving, leave := context.WithCancel(t.Context())
+		var callers sync.WaitGroup
+		for range 5 {
+			callers.Go(func() {
+				if err := list(leaving, session); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v, want the context's error", err)
+				}
+			})
+		}
+		synctest.Wait() // all of them wait for the second attempt
+		leave()
+		callers.Wait()
+		if err := list(leaving, session); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+		<-time.After(time.Minute)
+		if fetches := r.cloud.CallCounts()["Token"]; fetches != 1 {
+			t.Errorf("%d assertions were signed, want 1", fetches)
+		}
+		remove()
+		if err := list(t.Context(), session); err != nil {
+			t.Errorf("after others left: %v", err)
+		}
+	})
+}
+
+// A fetch that nobody waits for may end just when somebody comes.
+func TestACallerThatComesLateGetsAToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newVirtualRig(t)
+		tokens, err := newTokenSource(r.sessions.Config, string(r.key), r.sessions.Transport, clock.RealClock{}, rand.Float64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens.fetches.DoChan("", func() (any, error) {
+			<-time.After(time.Second)
+			return "", errAbandoned
+		})
+		if token, err := tokens.get(t.Context()); token == "" || err != nil {
+			t.Errorf("got %q, %v, want a token", token, err)
+		}
+	})
+}
+
+func TestAnEndlessTokenIsNotUsed(t *testing.T) {
+	for name, row := range map[string]struct {
+		size int
+		ok   bool
+	}{"almost all that is read": {maxTokenAnswer - 100, true}, "more than is read": {maxTokenAnswer, false}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newVirtualRig(t, iaasmock.WithoutAuthentication())
+				r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK,
+					Body: `{"token_type":"Bearer","access_token":"` + strings.Repeat("a", row.size) + `"}`})
+				err := list(t.Context(), r.session())
+				var token *TokenError
+				if row.ok && err != nil || !row.ok && (!errors.As(err, &token) || !strings.Contains(err.Error(), "larger than 65536 bytes")) {
+					t.Errorf("got %v", err)
 				}
 			})
 		})

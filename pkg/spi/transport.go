@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// maxBody is the largest answer that is read, in bytes. A list of 5,000 servers has about
+	// maxAnswer is the largest answer that is read, in bytes. A list of 5,000 servers has about
 	// 5 MB.
-	maxBody = 64 << 20
+	maxAnswer = 64 << 20
+	// maxTokenAnswer is the same of a token endpoint. The token becomes a header of every call.
+	maxTokenAnswer = 64 << 10
 	// connections is how many are kept open to a host, for calls at a time.
 	connections = 500
 )
@@ -38,7 +40,11 @@ func NewTransport() *http.Transport {
 // bodyReader sends a request and reads the whole answer. Reading it here puts the body
 // under the attempt's deadline and into its metrics, and an answer that stops half-way
 // into the hands of the retry rules.
-type bodyReader struct{ next http.RoundTripper }
+type bodyReader struct {
+	next http.RoundTripper
+	// limit is the size of the largest answer, in bytes.
+	limit int
+}
 
 // RoundTrip implements http.RoundTripper.
 func (b *bodyReader) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -46,23 +52,23 @@ func (b *bodyReader) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := readBody(response); err != nil {
+	if err := readBody(response, b.limit); err != nil {
 		return nil, err
 	}
 	return response, nil
 }
 
-func readBody(response *http.Response) error {
+func readBody(response *http.Response, limit int) error {
 	var body bytes.Buffer
-	if size := response.ContentLength; size > 0 && size <= maxBody {
+	if size := response.ContentLength; size > 0 && size <= int64(limit) {
 		body.Grow(int(size) + bytes.MinRead)
 	}
-	_, err := body.ReadFrom(io.LimitReader(response.Body, maxBody+1))
+	_, err := body.ReadFrom(io.LimitReader(response.Body, int64(limit)+1))
 	if err := errors.Join(err, response.Body.Close()); err != nil {
 		return fmt.Errorf("reading the answer: %w", err)
 	}
-	if body.Len() > maxBody {
-		return fmt.Errorf("the answer is larger than %d bytes", maxBody)
+	if body.Len() > limit {
+		return fmt.Errorf("the answer is larger than %d bytes", limit)
 	}
 	response.Body = io.NopCloser(&body)
 	return nil

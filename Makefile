@@ -244,11 +244,17 @@ check-code: golangci-lint tidy
 check-tests:
 	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$pkgs
 
+# The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
+# missing.
+.PHONY: ci
+ci: ## What has to hold for every commit, from a fresh clone: .ci/run, 20 minutes.
+	bash .ci/run
+
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
 
 .PHONY: lint
-lint: gofmt vet golangci-lint ## gofmt, go vet and golangci-lint.
+lint: gofmt vet golangci-lint actionlint ## gofmt, go vet, golangci-lint and actionlint.
 
 .PHONY: gofmt
 gofmt:
@@ -267,6 +273,11 @@ vet-darwin:
 .PHONY: golangci-lint
 golangci-lint: $(BIN)/golangci-lint
 	GOGC=400 $(BIN)/golangci-lint run ./...
+
+# Not with the shellcheck or pyflakes that this computer may have: the same everywhere.
+.PHONY: actionlint
+actionlint: $(BIN)/actionlint
+	$(BIN)/actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml
 
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## Format the code and sort its imports.
@@ -317,6 +328,10 @@ $(BIN)/ginkgo: go.mod
 
 $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
 	$(GO_BUILD) -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(BIN)/actionlint: hack/tools/actionlint/go.mod hack/tools/actionlint/go.sum
+	$(GO_BUILD) -C hack/tools/actionlint -o "$(CURDIR)/$@" github.com/rhysd/actionlint/cmd/actionlint
 	@touch $@
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum

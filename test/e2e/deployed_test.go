@@ -9,9 +9,12 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,9 +26,9 @@ import (
 const account = "machine-controller-manager"
 
 var _ = Describe("The Deployment under kubernetes/", long, func() {
-	It("makes and removes machines in one cluster", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar()))
-		objects := render("kubernetes")
+	It("makes and removes machines in one cluster, in a namespace of its own, and uses its rights", func(ctx SpecContext) {
+		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(), localenv.WithoutSidecar()))
+		objects := renderIn("machines")
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		controlUser := serviceAccount{c.env.Namespace(), account}
 		controlUser.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
@@ -50,6 +53,24 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		c.expectLed(pod)
 		c.expectAllowed()
 		c.expectRightsUsed(objects)
+	})
+
+	It("is the last to go for want of room, may be drained, and takes nothing from other Services", func() {
+		objects := render("kubernetes/control")
+		deployment := only[appsv1.Deployment](objects, "Deployment")
+		template := deployment.Spec.Template
+		Expect(template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
+		Expect(template.Spec.EnableServiceLinks).To(HaveValue(BeFalse()))
+		budget := only[policyv1.PodDisruptionBudget](objects, "PodDisruptionBudget")
+		Expect(budget.Namespace).To(Equal(deployment.Namespace))
+		Expect(selects(budget.Spec.Selector, template.Labels)).To(BeTrue(), "the budget is about other pods")
+		allowed := func(replicas int) int {
+			unavailable, err := intstr.GetScaledValueFromIntOrPercent(budget.Spec.MaxUnavailable, replicas, true)
+			Expect(err).NotTo(HaveOccurred())
+			return unavailable
+		}
+		Expect(allowed(1)).To(Equal(1), "a node with a single replica must drain")
+		Expect(allowed(2)).To(Equal(1), "of two replicas one stays")
 	})
 
 	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {

@@ -19,7 +19,7 @@
 //     machines.go, secret.go), called in check; one that asks the API: onlineCheck.run, with
 //     a method in catalog.go
 //   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
-//   - a finding of doctor: a method of Doctor, called in Examine or by a part of it; of an
+//   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
 //     account: a method of patient; of a project and region: Doctor.place is set meanwhile
 //   - a note of a server or Machine: a NoteKind of inventory, made in notes.go; a remedy for
 //     a text of the driver: a row in remedies.go and in samples/README.md

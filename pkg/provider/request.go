@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -131,6 +132,23 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 			key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
 		},
 	}
+}
+
+// usualUserData is the size of user data, in bytes, above which the log says that it is long.
+const usualUserData = 64 << 10
+
+// userData reads the user data from the request once more: hundreds of calls may wait before
+// they send it, or after, and each would hold a copy of a megabyte.
+func (c *call) userData() string {
+	spec, _, _ := apis.DecodeProviderSpec(c.rawSpec)
+	secret, _ := apis.DecodeSecret(c.secret)
+	apis.SetDefaults(spec, secret)
+	return spec.UserData
+}
+
+// bodyAtMost is more than the request's body can have, in bytes.
+func (c *call) bodyAtMost() int {
+	return base64.StdEncoding.EncodedLen(len(c.rawSpec) + len(c.secret[apis.SecretUserData]))
 }
 
 // warn logs what is odd but not wrong in a class, each thing once an hour at most.

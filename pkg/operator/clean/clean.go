@@ -11,85 +11,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
-
-// Options say which servers a Plan is about.
-type Options struct {
-	// ClusterKey and ClusterValue are the one label of the cluster whose servers are looked
-	// at. The key ends in "/cluster".
-	ClusterKey, ClusterValue string
-	// OlderThan is the least age of a server that is deleted.
-	OlderThan time.Duration
-	// Max is how many servers are deleted without somebody who types their number.
-	Max int
-	// Namespaces are those whose MachineClasses and Machines are read where the user may not
-	// read all.
-	Namespaces []string
-	// ServerIDs are the only servers that may be deleted; none means all that are orphans.
-	ServerIDs []string
-}
-
-// Orphan is a server that account.WhoseIs calls an orphan, and that may be deleted if the
-// user says what its Place asks for.
-type Orphan struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	State     string    `json:"state"`
-	CreatedAt time.Time `json:"createdAt"`
-	Class     string    `json:"class"`
-	Machine   string    `json:"machine"`
-	ProjectID string    `json:"projectId"`
-	Region    string    `json:"region"`
-
-	server provider.Server
-	in     *Place
-}
-
-// Kept is a server of the cluster that is left alone.
-type Kept struct {
-	ID        string `json:"id"`
-	Name      string `json:"name"`
-	ProjectID string `json:"projectId,omitempty"`
-	Region    string `json:"region,omitempty"`
-	// Reason says why, in one line.
-	Reason string `json:"reason"`
-	// Remedy is what to do to have it deleted all the same; "" if nothing should.
-	Remedy string `json:"remedy,omitempty"`
-	// Withheld says that it is an orphan, so that something is left to do; Needs what its
-	// deletion takes, if that is more than the user has said.
-	Withheld bool    `json:"withheld,omitempty"`
-	Needs    Consent `json:"needs,omitempty"`
-}
-
-// Plan is what Make found.
-type Plan struct {
-	// Orphans are the servers that Delete deletes.
-	Orphans []Orphan `json:"orphans"`
-	Kept    []Kept   `json:"kept"`
-	// Places are the projects and regions in which the cluster has servers.
-	Places []*Place `json:"places"`
-
-	access  *account.Access
-	options Options
-	// namespaces are those whose Machines are read; none means all.
-	namespaces []string
-}
-
-// facts are what the clusters say.
-type facts struct {
-	owners *account.Owners
-	// nodes are those of the target cluster, none without one.
-	nodes []corev1.Node
-}
 
 // Make finds the orphans of one cluster. It changes nothing. It fails if anything cannot be
 // read that could name a server: a list of classes, Machines or Nodes, a class with the
@@ -136,12 +65,6 @@ func Make(ctx context.Context, o *account.Access, options Options) (*Plan, error
 		plan.judgePlace(place, wants)
 	}
 	return plan, nil
-}
-
-func (c Options) label() string { return c.ClusterKey + "=" + c.ClusterValue }
-
-func (c Options) labels() map[string]string {
-	return map[string]string{c.ClusterKey: c.ClusterValue}
 }
 
 // chooseNamespaces asks for the Machines of all namespaces; where that is forbidden, those
@@ -211,12 +134,6 @@ func (c *Plan) factsOf(ctx context.Context, machines []v1alpha1.Machine) (*facts
 	nodes, err := c.access.Nodes(ctx)
 	known.nodes = nodes
 	return known, err
-}
-
-// located is a server, and where it is.
-type located struct {
-	provider.Server
-	in *Place
 }
 
 // servers lists the cluster's servers in each project and region.
@@ -296,19 +213,4 @@ func (c *Plan) Needs() Consent {
 		most = max(most, needs)
 	}
 	return most
-}
-
-// In returns the orphans of a place.
-func (c *Plan) In(place *Place) []Orphan {
-	return slices.DeleteFunc(slices.Clone(c.Orphans), func(orphan Orphan) bool { return orphan.in != place })
-}
-
-// Count is how many of the orphans are not being deleted yet.
-func (c *Plan) Count() (count int) {
-	for i := range c.Orphans {
-		if !c.Orphans[i].server.IsDeleting() {
-			count++
-		}
-	}
-	return count
 }

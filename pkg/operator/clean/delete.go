@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -90,19 +89,6 @@ func (c *Plan) Delete(ctx context.Context, says Consent, wait bool, report func(
 		})
 	}
 	_ = group.Wait()
-}
-
-// deletion is that of one orphan.
-type deletion struct {
-	*Orphan
-	plan *Plan
-	wait bool
-	// ctx ends with the deletion. A last look that refuses a DELETE ends it, too, and is
-	// its cause.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	// sent says that a DELETE may have been sent.
-	sent atomic.Bool
 }
 
 // run asks for the deletion and waits until the server is proved gone. That DeleteMachine

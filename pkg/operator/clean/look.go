@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"sync/atomic"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
@@ -62,4 +63,17 @@ func (d *deletion) stillOrphan(ctx context.Context) error {
 		return fmt.Errorf("left alone: %s", kept.Reason)
 	}
 	return nil
+}
+
+// deletion is that of one orphan.
+type deletion struct {
+	*Orphan
+	plan *Plan
+	wait bool
+	// ctx ends with the deletion. A last look that refuses a DELETE ends it, too, and is
+	// its cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// sent says that a DELETE may have been sent.
+	sent atomic.Bool
 }

@@ -19,49 +19,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// Consent is what a user says before orphans are deleted; a later one is more.
-type Consent int
-
-// The consents.
-const (
-	// Flag is --yes, or "yes" on a terminal.
-	Flag Consent = iota
-	// Typed is the cluster's name and the number of servers, typed on a terminal.
-	Typed
-	// TypedWithIDs is that, where the servers' IDs were given as arguments, too.
-	TypedWithIDs
-	// Nobody may have these orphans deleted.
-	Nobody
-)
-
-// MarshalText implements encoding.TextMarshaler.
-func (c Consent) MarshalText() ([]byte, error) {
-	return []byte([]string{"yes", "typed", "typed with server IDs", "nobody"}[c]), nil
-}
-
-// Place is a project and region, and what is known of the cluster there.
-type Place struct {
-	ProjectID string `json:"projectId"`
-	Region    string `json:"region"`
-	// Servers counts the cluster's servers, Orphans those of them that may be deleted. What
-	// is being deleted already is in neither.
-	Servers int `json:"servers"`
-	Orphans int `json:"orphans"`
-	// Linked says that a Machine of the control cluster names one of the servers by its
-	// ProviderID, NodesProven that a Node of the target cluster is one of them.
-	Linked      bool `json:"linked"`
-	NodesProven bool `json:"nodesProven"`
-	// Needs is what the deletion of its orphans takes, Reasons why it is more than Flag.
-	Needs   Consent  `json:"needs"`
-	Reasons []string `json:"reasons,omitempty"`
-
-	at *account.Account
-	// inCreation names an orphan that somebody may be creating; "" if there is none.
-	inCreation string
-}
-
-func (p *Place) String() string { return fmt.Sprintf("project %s in %s", p.ProjectID, p.Region) }
-
 // needs is what the deletion of an orphan takes, and why. One that is being deleted is asked
 // again where the cluster is linked, and left alone elsewhere.
 func (o *Orphan) needs() (Consent, string) {

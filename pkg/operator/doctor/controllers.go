@@ -39,33 +39,6 @@ type workload struct {
 	container  *corev1.Container
 }
 
-// examineControllers looks at the manager, the sidecar, who leads, and what the sidecar's
-// service account may do.
-func (d *Doctor) examineControllers(ctx context.Context) {
-	if d.Control == nil {
-		return
-	}
-	d.looking("manager and sidecar")
-	var deployments appsv1.DeploymentList
-	err := d.Control.List(ctx, &deployments, client.InNamespace(d.Namespace))
-	var sidecar *workload
-	if err != nil {
-		d.unread("manager and sidecar", err)
-	} else {
-		manager := findContainer(deployments.Items, isManager)
-		if d.examineWorkload("manager", manager) {
-			d.examineManagerVersion(manager.container.Image)
-		}
-		sidecar = findContainer(deployments.Items, isSidecar)
-		if d.examineWorkload("sidecar", sidecar) {
-			d.examineEnvironment(sidecar.container)
-		}
-	}
-	d.examineLease(ctx, managerName)
-	d.examineLease(ctx, sidecarName)
-	d.examineRights(ctx, sidecar)
-}
-
 func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) bool) *workload {
 	for i := range deployments {
 		containers := deployments[i].Spec.Template.Spec.Containers

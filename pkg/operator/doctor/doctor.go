@@ -69,22 +69,6 @@ func (d *Doctor) placeOf(in *account.Account) place {
 	return at
 }
 
-// Examine looks at everything, and returns what it found in the order in which it looked.
-func (d *Doctor) Examine(ctx context.Context) finding.Findings {
-	d.servers, d.unusable = map[*account.Account][]provider.Server{}, map[string]bool{}
-	for _, part := range []func(context.Context){
-		d.examineControlPlane, d.examineCloud, d.examineCRDs, d.examineClasses, d.examineMachines,
-		d.examineClusterLabels, d.examineTarget, d.examineControllers,
-	} {
-		part(ctx)
-		if ctx.Err() != nil {
-			d.unknown("the rest", "not looked at: interrupted", "")
-			break
-		}
-	}
-	return d.findings
-}
-
 func (d *Doctor) report(finding finding.Finding) {
 	finding.Subject += d.place.suffix
 	finding.ProjectID, finding.Region = d.place.projectID, d.place.region

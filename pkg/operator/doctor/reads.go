@@ -110,13 +110,6 @@ func (p *patient) selector() map[string]string {
 	return only
 }
 
-// refusal is a read that was refused.
-type refusal struct {
-	account.Need
-	subject string
-	err     error
-}
-
 func isRefused(err error) bool { return statusOf(err) == http.StatusForbidden }
 
 // tried reports what became of a read. As long as all reads of the project are refused it

@@ -60,20 +60,6 @@ func serviceAccountUser(namespace, name string) *user {
 		[]string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}}
 }
 
-// examineRights asks what the sidecar's service account may do in the control cluster.
-// sidecar is nil if no Deployment of it was found.
-func (d *Doctor) examineRights(ctx context.Context, sidecar *workload) {
-	subject := "rights in namespace " + d.Namespace
-	account := d.controlUser(sidecar)
-	if account == nil {
-		d.unknown(subject, "not looked at: there is no Deployment of the sidecar that would name its service account", "name it with --service-account")
-		return
-	}
-	d.looking(subject)
-	d.reportRights(ctx, d.Control, account, subject, "apply kubernetes/control/rbac.yaml", map[string][]rbacv1.PolicyRule{d.Namespace: controlRules})
-	d.examineTargetRights(ctx, sidecar, account)
-}
-
 // controlUser is the sidecar's service account; nil if nothing names it.
 func (d *Doctor) controlUser(sidecar *workload) *user {
 	if d.ServiceAccount != "" {

@@ -144,7 +144,7 @@ func (c *cleaning) run(ctx context.Context) error {
 	c.show(plan)
 	result := cleaned{Plan: plan, Deletions: []clean.Deletion{}}
 	if refused == nil && len(plan.Orphans) > 0 {
-		if refused = c.confirm(ctx, plan); refused == nil {
+		if refused = c.confirm(ctx, plan, says); refused == nil {
 			result.Deletions = c.delete(ctx, plan, says, progress)
 		}
 	}
@@ -209,8 +209,9 @@ func (c *cleaning) verdictOf(result cleaned) error {
 }
 
 // confirm asks whether to delete, unless --yes says so. Where only the user can know that this
-// is the right cluster, they must type its name and the number of servers.
-func (c *cleaning) confirm(ctx context.Context, plan *clean.Plan) error {
+// is the right cluster, they must type its name and the number of servers. What has changed
+// while they thought about it ends the command.
+func (c *cleaning) confirm(ctx context.Context, plan *clean.Plan, says clean.Consent) error {
 	if c.yes {
 		return nil
 	}
@@ -219,12 +220,16 @@ func (c *cleaning) confirm(ctx context.Context, plan *clean.Plan) error {
 		want = fmt.Sprintf("%s %d", c.clean.ClusterValue, plan.Count())
 		what = "the cluster's name and their number, " + want + ","
 	}
-	_, _ = fmt.Fprintf(c.streams.ErrOut, "Servers to delete: %d. Type %s to delete them: ", plan.Count(), what)
+	number := fmt.Sprint(plan.Count())
+	if going := len(plan.Orphans) - plan.Count(); going > 0 {
+		number += fmt.Sprintf(", and %d to ask again that are being deleted", going)
+	}
+	_, _ = fmt.Fprintf(c.streams.ErrOut, "Servers to delete: %s. Type %s to delete them: ", number, what)
 	if answer := c.readLine(ctx); answer != want {
 		c.say("Nothing was deleted.")
 		return exitWith(finding.ExitWrong)
 	}
-	return nil
+	return plan.Recheck(ctx, says)
 }
 
 // readLine returns a line of the standard input; "" if the command is interrupted.

@@ -32,7 +32,11 @@ func (c *cleaning) show(plan *clean.Plan) {
 		}
 	}
 	c.sayKept(plan.Kept)
-	if len(plan.Orphans) == 0 {
+	switch {
+	case len(plan.Orphans) > 0:
+	case slices.ContainsFunc(plan.Kept, func(kept clean.Kept) bool { return kept.Withheld }):
+		c.say("Nothing is deleted.")
+	default:
 		c.say("There is nothing to delete.")
 	}
 }
@@ -79,7 +83,7 @@ func (c *cleaning) sayKept(all []clean.Kept) {
 		case !named && kept.Remedy != "" && !kept.Withheld:
 			owned = append(owned, kept.Remedy)
 		default:
-			c.say("Server %s %s is left alone: %s.", kept.ID, kept.Name, kept.Reason)
+			c.say("Server %s is left alone: %s.", strings.TrimSpace(kept.ID+" "+kept.Name), kept.Reason)
 			if kept.Remedy != "" {
 				c.say("  To delete it: %s", kept.Remedy)
 			}

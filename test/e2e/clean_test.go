@@ -329,7 +329,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		id, args := orphan(ctx), now("--secret="+secretName)
 		session := command.onTerminal(ctx, args...)
 		Expect(session.wait()).To(Equal(finding.ExitWrong))
-		Expect(session.output).To(gbytes.Say("There is nothing to delete."))
+		Expect(session.output).To(gbytes.Say("Nothing is deleted."))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
 		for _, wrong := range []string{"yes", clusterName, clusterName + " 2"} {

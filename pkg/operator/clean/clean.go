@@ -186,6 +186,22 @@ func (c *Plan) sort(servers []located, known *facts) {
 	}
 }
 
+// Recheck makes the plan again, as after a question that somebody has thought about: it fails
+// if the deletion of an orphan now takes more than the user says.
+func (c *Plan) Recheck(ctx context.Context, says Consent) error {
+	again, err := Make(ctx, c.access, c.options)
+	if err != nil {
+		return err
+	}
+	again.Allow(says)
+	for _, kept := range again.Kept {
+		if kept.Needs > says && slices.ContainsFunc(c.Orphans, func(orphan Orphan) bool { return orphan.ID == kept.ID }) {
+			return fmt.Errorf("server %s must not be deleted any more as it was said: %s; run this again", kept.ID, kept.Reason)
+		}
+	}
+	return nil
+}
+
 // Allow leaves only those orphans to be deleted for which it is enough what the user says.
 // The others are withheld.
 func (c *Plan) Allow(says Consent) {

@@ -43,9 +43,9 @@ const (
 	Gone Outcome = "gone"
 	// Requested means that its deletion was accepted, and that nobody wants to wait for it.
 	Requested Outcome = "requested"
-	// NotDeleted means that it stays: no DELETE was sent, or none had an effect.
+	// NotDeleted means that it stays: no DELETE was sent, or all were refused.
 	NotDeleted Outcome = "not deleted"
-	// Unknown means that a DELETE may have been sent, and that its end was not seen.
+	// Unknown means that a DELETE may have been accepted, and that its end was not seen.
 	Unknown Outcome = "unknown"
 )
 
@@ -59,11 +59,11 @@ type Deletion struct {
 
 // Delete deletes the orphans for which it is enough what the user says (Allow), waits until
 // each is proved gone if wait says so, and reports each as it ends; report is called by one
-// goroutine at a time. Request and wait are the
-// driver's, the request as the manager's orphan collector makes it, with the driver's own rule
-// of which server is whose. Right before each DELETE, repeated ones included, the server, the
-// Machines and the Nodes are read again: one that is not an orphan any more stays. The cause
-// of ctx's end is among the reasons.
+// goroutine at a time. Request and wait are the driver's, the request as the manager's orphan
+// collector makes it, with the driver's own rule of which server is whose. Right before each
+// DELETE, repeated ones included, the server, the Machines and the Nodes are read again: one
+// that has changed, or is not an orphan any more, stays. The cause of ctx's end is among the
+// reasons.
 func (c *Plan) Delete(ctx context.Context, says Consent, wait bool, report func(Deletion)) {
 	c.Allow(says)
 	look := &lastLook{next: c.access.Transport, deletions: map[string]*deletion{}}

@@ -89,6 +89,10 @@ func (d *deletion) stillOrphan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	// No single moment proves that all of them are gone.
+	if d.in.Linked && len(machines) == 0 || d.in.NodesProven && len(known.nodes) == 0 {
+		return errors.New("left alone: the Machines or Nodes that were there are not shown any more: run this again")
+	}
 	if kept := d.plan.keeps(server, known); kept != nil {
 		return fmt.Errorf("left alone: %s", kept.Reason)
 	}

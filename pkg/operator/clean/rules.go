@@ -17,6 +17,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // needs is what the deletion of an orphan takes, and why. One that is being deleted is asked
@@ -36,7 +37,12 @@ func (o *Orphan) needs() (Consent, string) {
 func (c *Plan) count(server *located, known *facts) {
 	place := server.in
 	isNode := func(node corev1.Node) bool { return slices.Contains(account.IDsIn(node.Spec.ProviderID), server.ID) }
-	place.Linked = place.Linked || len(known.owners.ByID(&server.Server)) > 0
+	// To protect a server any form of an ID will do; to prove something, the driver must take it.
+	links := func(machine *v1alpha1.Machine) bool {
+		id, err := providerid.Parse(machine.Spec.ProviderID, place.ProjectID)
+		return err == nil && id == server.ID
+	}
+	place.Linked = place.Linked || slices.ContainsFunc(known.owners.ByID(&server.Server), links)
 	place.NodesProven = place.NodesProven || slices.ContainsFunc(known.nodes, isNode)
 	if server.IsDeleting() {
 		return
@@ -165,7 +171,7 @@ func (c *Plan) wants(ctx context.Context, classes []*account.Class, machines []v
 		}
 		has := 0
 		for i := range machines {
-			if machines[i].Namespace == object.GetNamespace() && selects.Matches(labels.Set(machines[i].Labels)) {
+			if machines[i].Namespace == object.GetNamespace() && machines[i].DeletionTimestamp == nil && selects.Matches(labels.Set(machines[i].Labels)) {
 				has++
 			}
 		}

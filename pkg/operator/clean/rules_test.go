@@ -19,6 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
@@ -35,6 +36,8 @@ type situation struct {
 	// nodes are the target cluster's; targetless is without one.
 	nodes      []client.Object
 	targetless bool
+	// targetFuncs make reads of the target cluster fail.
+	targetFuncs interceptor.Funcs
 	// ids are of the servers, by name.
 	ids map[string]string
 }
@@ -77,7 +80,7 @@ func (s *situation) make() (*clean.Plan, error) {
 	s.MakeClusters()
 	s.Access.Target = nil
 	if !s.targetless {
-		s.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(s.nodes...).Build()
+		s.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(s.nodes...).WithInterceptorFuncs(s.targetFuncs).Build()
 	}
 	return clean.Make(s.T.Context(), s.Access, s.options)
 }
@@ -144,9 +147,24 @@ func TestWhatMustBeSaid(t *testing.T) {
 			s.Add(&v1alpha1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "worker"},
 				Spec: v1alpha1.MachineSetSpec{Replicas: 2, Selector: spec.Selector, Template: spec.Template}})
 		}, clean.Typed, "MachineSet shoot--demo/worker wants 2 Machines and has 1"},
-		"more than --max":              {func(s *situation) { s.options.Max = 0 }, clean.Typed, "1 are more than --max=0"},
-		"not linked":                   {func(s *situation) { s.unlink() }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
-		"linked by a name alone":       {func(s *situation) { s.unlink(); s.Add(testrig.Machine("worker-0", "worker", "")) }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"more than --max":        {func(s *situation) { s.options.Max = 0 }, clean.Typed, "1 are more than --max=0"},
+		"not linked":             {func(s *situation) { s.unlink() }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"linked by a name alone": {func(s *situation) { s.unlink(); s.Add(testrig.Machine("worker-0", "worker", "")) }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"linked by a form that nobody takes": {func(s *situation) {
+			s.unlink()
+			machine := testrig.Machine("x", "worker", "")
+			machine.Spec.ProviderID = "aws:///x/" + s.ids["worker-0"]
+			s.Add(machine)
+		}, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"a pool's Machine is on its way": {func(s *situation) {
+			s.Add(deployment("worker", 1))
+			for _, object := range s.Objects {
+				if object.GetName() == "worker-0" {
+					object.SetDeletionTimestamp(&metav1.Time{Time: time.Now()})
+					object.SetFinalizers([]string{"machine.sapcloud.io/machine-controller"})
+				}
+			}
+		}, clean.Typed, "MachineDeployment shoot--demo/worker wants 1 Machine and has 0"},
 		"not linked, one is too young": {func(s *situation) { s.unlink(); s.nodes = nil; s.options.OlderThan = time.Hour }, clean.Nobody, "it is younger than 1h0m0s"},
 		"not linked, one is CREATING":  {func(s *situation) { s.unlink(); s.makeServer("new"); s.setStatus("new", "CREATING") }, clean.Nobody, "somebody works on this cluster"},
 	} {
@@ -250,6 +268,8 @@ func TestWhatChangesUntilItsDELETE(t *testing.T) {
 		"another cluster":      {func(*situation) {}, func(s *situation) { s.relabel(lost, testrig.ClusterKey, "x") }},
 		"a Node has its ID":    {func(*situation) {}, func(s *situation) { s.createNode(testrig.Node("n", s.ids[lost], corev1.ConditionTrue)) }},
 		"a Node has its name":  {func(*situation) {}, func(s *situation) { s.createNode(testrig.Node(lost, "", corev1.ConditionTrue)) }},
+		"no Machine is shown":  {func(*situation) {}, func(s *situation) { s.deleteAll(s.Access.Control, &v1alpha1.Machine{}) }},
+		"no Node is shown":     {func(*situation) {}, func(s *situation) { s.deleteAll(s.Access.Target, &corev1.Node{}) }},
 		"a Machine has its ID": {func(*situation) {}, func(s *situation) { s.createMachine(testrig.Machine("m", "worker", s.ids[lost])) }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -269,6 +289,40 @@ func TestWhatChangesUntilItsDELETE(t *testing.T) {
 			})
 			if reports != 1 || s.Cloud.CallCounts()[deleteOperation] != 0 {
 				t.Errorf("%d reports, calls: %v", reports, s.Cloud.CallCounts())
+			}
+		})
+	}
+}
+
+func (s *situation) deleteAll(in client.Client, kind client.Object) {
+	if err := in.DeleteAllOf(s.T.Context(), kind); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// What somebody begins while the user thinks is asked about again.
+func TestRecheck(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(s *situation)
+		says   string
+	}{
+		"nothing":                       {func(*situation) {}, ""},
+		"somebody works on it":          {func(s *situation) { s.makeServer("new"); s.setStatus("new", "CREATING") }, "somebody works on this cluster"},
+		"another is on its way":         {func(s *situation) { s.makeServer("going"); s.setStatus("going", "DELETING") }, ""},
+		"the server itself has an heir": {func(s *situation) { s.createMachine(testrig.Machine(lost, "worker", "")) }, ""}, // the last look says so
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			s.unlink()
+			s.options.ServerIDs = []string{s.ids[lost]}
+			plan, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.change(s)
+			err = plan.Recheck(t.Context(), clean.TypedWithIDs)
+			if (err == nil) != (row.says == "") || err != nil && !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %v, want %q", err, row.says)
 			}
 		})
 	}
@@ -316,15 +370,58 @@ func TestWhatAFailedDELETEProves(t *testing.T) {
 	}
 }
 
+// A server that is younger than --older-than beside one that is not, where nothing links the
+// cluster: somebody may be making it.
+func TestAYoungServerBesideAnOldOne(t *testing.T) {
+	for name, row := range map[string]struct {
+		status string
+		named  bool
+		needs  clean.Consent
+	}{
+		"nobody's":         {"ACTIVE", false, clean.Nobody},
+		"a Machine's":      {"ACTIVE", true, clean.TypedWithIDs},
+		"on its way":       {"DELETING", false, clean.TypedWithIDs},
+		"a Machine's, new": {"CREATING", true, clean.TypedWithIDs},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newCleanRig(t)
+				r.orphan()
+				<-time.After(time.Hour)
+				young := r.Server("young", testrig.Labels("young", "worker", testrig.OwnCluster))
+				if err := r.Cloud.SetServerStatus(young, row.status, ""); err != nil {
+					t.Fatal(err)
+				}
+				if row.named {
+					r.Add(testrig.Machine("young", "worker", ""))
+				}
+				r.MakeClusters()
+				plan, err := clean.Make(t.Context(), r.Access, clean.Options{
+					ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster, OlderThan: time.Minute, Max: 10,
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := plan.Places[0].Needs; got != row.needs {
+					t.Errorf("got %d, want %d: %q", got, row.needs, plan.Places[0].Reasons)
+				}
+				if asked := len(plan.Orphans) == 2; asked != (row.status == "DELETING") { // whatever its age
+					t.Errorf("got %+v", plan.Orphans)
+				}
+			})
+		})
+	}
+}
+
 // What cannot be read makes no plan.
 func TestWhatCannotBeRead(t *testing.T) {
 	for name, list := range map[string]client.ObjectList{
 		"Machines": &v1alpha1.MachineList{}, "MachineSets": &v1alpha1.MachineSetList{},
-		"MachineDeployments": &v1alpha1.MachineDeploymentList{}, "MachineClasses": &v1alpha1.MachineClassList{},
+		"MachineDeployments": &v1alpha1.MachineDeploymentList{}, "MachineClasses": &v1alpha1.MachineClassList{}, "Nodes": &corev1.NodeList{},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSituation(t)
-			s.Funcs.List = failsFor(list)
+			s.Funcs.List, s.targetFuncs.List = failsFor(list), failsFor(list)
 			if plan, err := s.make(); err == nil || !errors.Is(err, errList) {
 				t.Errorf("%+v, %v", plan, err)
 			}

@@ -242,7 +242,7 @@ func TestDoctorFindsInTheCloud(t *testing.T) {
 			s.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusInternalServerError})
 		}, 2, []string{"UNKNOWN  endpoint: ", "status 500", "UNKNOWN  project, region and reads: not looked at"}},
 		"a proxy that is not there": {func(_ *testing.T, s *sick) {
-			s.env["STACKIT_API_ENDPOINT"], s.env["HTTP_PROXY"] = "http://iaas.invalid", "http://somebody:canary@127.0.0.1:1"
+			s.env["STACKIT_API_ENDPOINT"], s.env["HTTPS_PROXY"] = "https://iaas.invalid", "http://somebody:canary@127.0.0.1:1"
 		}, 1, []string{"through the proxy 127.0.0.1:1: the proxy 127.0.0.1:1 does not let the request pass", "NO_PROXY"}},
 		"a project that the API does not know": {func(_ *testing.T, s *sick) {
 			s.cloud.Inject(iaasmock.Fault{Operation: "GetProjectDetails", Status: http.StatusNotFound})

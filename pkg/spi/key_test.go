@@ -175,8 +175,8 @@ func TestOtherSecretsDoNotWaitForAKeyToBeRead(t *testing.T) {
 		}
 	}
 	reader.Wait()
-	if meanwhile < 100 {
-		t.Errorf("another Secret had its session %d times while a key was read, want at least 100", meanwhile)
+	if meanwhile < 3000 { // 100,000 as a rule; some come between two keys in any case
+		t.Errorf("another Secret had its session %d times while a key was read, want at least 3000", meanwhile)
 	}
 }
 

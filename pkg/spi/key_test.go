@@ -100,6 +100,18 @@ func pkcs8(t testing.TB, numbers []*big.Int) any {
 // tooLong is the longest time that a key may take until it is refused.
 const tooLong = 10 * time.Millisecond
 
+// quickest returns the least time that run takes: of more than one try, unless the first is
+// quick, because the computer may be busy.
+func quickest(run func()) time.Duration {
+	least := time.Hour
+	for tries := 0; tries < 5 && least > tooLong; tries++ {
+		start := time.Now()
+		run()
+		least = min(least, time.Since(start))
+	}
+	return least
+}
+
 // A key of 44,910 bits took 9 s to parse, and 21 s to sign with.
 func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	const notUsable = "credentials.privateKey cannot be used, must be an RSA key in PEM form"
@@ -121,9 +133,10 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newVirtualRig(t)
-			start := time.Now()
-			_, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: row.key})
-			took := time.Since(start)
+			var err error
+			took := quickest(func() {
+				_, err = r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: row.key})
+			})
 			var unusable *CredentialsError
 			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)

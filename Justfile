@@ -57,7 +57,7 @@ test-e2e *args:
 test-integration *args:
     @make test-integration "$@"
 
-# gofmt, go vet and golangci-lint.
+# gofmt, go vet, golangci-lint and actionlint.
 lint *args:
     @make lint "$@"
 

@@ -11,7 +11,7 @@ SHELL := /bin/sh
 GO  ?= go
 BIN := bin
 
-# The nested modules under hack/tools are modules of their own, also where
+# The nested modules under hack/tools and test/monitoring are modules of their own, also where
 # somebody keeps a go.work above this folder.
 export GOWORK := off
 
@@ -28,7 +28,7 @@ VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
@@ -163,8 +163,9 @@ test-localenv: race-note ## Tests of the local environment itself.
 
 # Not among the unit tests: promtool takes minutes to build the first time.
 .PHONY: test-monitoring
-test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and PodMonitor with Prometheus' own tool.
+test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and inhibition with Prometheus' and Alertmanager's own code.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(MONITORING_PKG)
+	$(GO) -C $(MONITORING_PKG)/alertmanager test -count=1 -timeout 30m $(TESTFLAGS) ./...
 
 # Without the race detector: what runs in the test's process is MCM's.
 .PHONY: test-integration
@@ -234,19 +235,26 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: check
-check: ## What to run while you edit: lint, tidy, and the unit tests in short mode.
+check: ## What to run while you edit: lint, tidy, unit tests in short mode, the command's. 2 minutes.
 	@$(MAKE) -j2 check-code check-tests
 .PHONY: check-code check-tests
 # The linter also does what gofmt and vet do, for which 'make lint' has their own tools.
 check-code: golangci-lint tidy
+# The operator's command first: its tests run it in processes of their own, and mostly wait.
 check-tests:
-	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) $$pkgs
+	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$pkgs
+
+# The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
+# missing.
+.PHONY: ci
+ci: ## What has to hold for every commit, from a fresh clone: .ci/run, 20 minutes.
+	bash .ci/run
 
 .PHONY: verify
 verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
 
 .PHONY: lint
-lint: gofmt vet golangci-lint ## gofmt, go vet and golangci-lint.
+lint: gofmt vet golangci-lint actionlint ## gofmt, go vet, golangci-lint and actionlint.
 
 .PHONY: gofmt
 gofmt:
@@ -265,6 +273,11 @@ vet-darwin:
 .PHONY: golangci-lint
 golangci-lint: $(BIN)/golangci-lint
 	GOGC=400 $(BIN)/golangci-lint run ./...
+
+# Not with the shellcheck or pyflakes that this computer may have: the same everywhere.
+.PHONY: actionlint
+actionlint: $(BIN)/actionlint
+	$(BIN)/actionlint -shellcheck= -pyflakes= .github/workflows/*.yaml
 
 .PHONY: fmt
 fmt: $(BIN)/golangci-lint ## Format the code and sort its imports.
@@ -286,8 +299,9 @@ generated: ## Check that generated code is current.
 behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}
 .PHONY: outdated
 outdated: ## List dependencies and tools that are behind, and those that could not be asked about.
-	@$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .
-	@for module in $(filter-out .,$(MODULES)); do (cd $$module && \
+	@for module in $(filter-out hack/tools/%,$(MODULES)); do (cd $$module && \
+		$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .) || :; done
+	@for module in $(filter hack/tools/%,$(MODULES)); do (cd $$module && \
 		$(GO) list -m -u -e -f '$(behind)' $$($(GO) list -f '{{.Module.Path}}' tool) | grep .) || :; done
 
 # Not part of verify: its answer depends on the day and on the network, not on the
@@ -314,6 +328,10 @@ $(BIN)/ginkgo: go.mod
 
 $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
 	$(GO_BUILD) -C hack/tools/lint -o "$(CURDIR)/$@" github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+	@touch $@
+
+$(BIN)/actionlint: hack/tools/actionlint/go.mod hack/tools/actionlint/go.sum
+	$(GO_BUILD) -C hack/tools/actionlint -o "$(CURDIR)/$@" github.com/rhysd/actionlint/cmd/actionlint
 	@touch $@
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum

@@ -9,17 +9,24 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/options"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// actingSince returns a function that tells since when this process alone acts on
-// the machines: since its start without leader election, else since it leads
-// (zero before). A predecessor cannot have worked on Machines made after that, but for the
-// difference of clocks (clockSkew in pkg/provider).
-func actingSince(election options.LeaderElectionConfiguration) func() time.Time {
+// leadership notes when this process began to lead. It is a metrics provider of
+// client-go's leader election, and its metric.
+type leadership struct {
+	began atomic.Pointer[time.Time]
+	leads atomic.Bool
+}
+
+// newLeadership returns the leadership of this process, which leads from its start without
+// leader election. client-go has one metrics provider only, so that its own metric,
+// leader_election_master_status, is not shown: stackit_leader is in its place.
+func newLeadership(election options.LeaderElectionConfiguration) *leadership {
 	l := &leadership{}
 	if election.LeaderElect {
 		// app.Run has no hook for it, but client-go tells its metrics.
@@ -27,18 +34,30 @@ func actingSince(election options.LeaderElectionConfiguration) func() time.Time 
 	} else {
 		l.On("")
 	}
-	return l.actingSince
+	return l
 }
 
-// leadership notes when this process began to lead. It is a metrics provider of
-// client-go's leader election, and its metric.
-type leadership struct{ began atomic.Pointer[time.Time] }
-
+// actingSince is since when this process alone acts on the machines: since its start
+// without leader election, else since it leads (zero before). A predecessor cannot have
+// worked on Machines made after that, but for the difference of clocks (clockSkew in
+// pkg/provider).
 func (l *leadership) actingSince() time.Time {
 	if began := l.began.Load(); began != nil {
 		return *began
 	}
 	return time.Time{}
+}
+
+// show shows as a metric whether this process leads.
+func (l *leadership) show(registerer prometheus.Registerer) {
+	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "stackit_leader", Help: "1 if this process leads, or runs without leader election; else 0.",
+	}, func() float64 {
+		if l.leads.Load() {
+			return 1
+		}
+		return 0
+	}))
 }
 
 // NewLeaderMetric implements leaderelection.MetricsProvider.
@@ -48,10 +67,11 @@ func (l *leadership) NewLeaderMetric() leaderelection.LeaderMetric { return l }
 func (l *leadership) On(string) {
 	now := time.Now()
 	l.began.Store(&now)
+	l.leads.Store(true)
 }
 
 // Off is called at the start and when the process stops leading; it then exits.
-func (l *leadership) Off(string) {}
+func (l *leadership) Off(string) { l.leads.Store(false) }
 
 // SlowpathExercised counts something else.
 func (l *leadership) SlowpathExercised(string) {}

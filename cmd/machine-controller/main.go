@@ -69,6 +69,8 @@ func run(server *options.MCServer, own *driverOptions) error {
 	}
 	showBuildInfo(prometheus.DefaultRegisterer)
 	spi.RegisterMetrics(prometheus.DefaultRegisterer)
+	lead := newLeadership(server.LeaderElection)
+	lead.show(prometheus.DefaultRegisterer)
 	klog.InfoS("Starting machine-controller for STACKIT", "version", buildinfo.Version(), "apiEndpoint", config.Endpoint)
 	sessions := &spi.PluginSPIImpl{
 		Config:    config,
@@ -80,7 +82,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 		provider.WithSettle(own.settle),
 		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration, own.creationWait),
 		provider.WithStrictProviderSpec(own.strictSpec),
-		provider.WithActingSince(actingSince(server.LeaderElection)),
+		provider.WithActingSince(lead.actingSince),
 		provider.WithMetrics(prometheus.DefaultRegisterer),
 	))
 }

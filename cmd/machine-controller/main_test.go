@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/options"
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -72,19 +73,34 @@ func TestConcurrentSyncs(t *testing.T) {
 	}
 }
 
-func TestActingSince(t *testing.T) {
+func TestLeadership(t *testing.T) {
+	leads := func(l *leadership) float64 {
+		t.Helper()
+		registry := prometheus.NewRegistry()
+		l.show(registry)
+		families, err := registry.Gather()
+		if err != nil || len(families) != 1 || families[0].GetName() != "stackit_leader" {
+			t.Fatalf("%v, %v", families, err)
+		}
+		return families[0].GetMetric()[0].GetGauge().GetValue()
+	}
 	before := time.Now()
-	if since := actingSince(options.LeaderElectionConfiguration{})(); since.Before(before) || since.After(time.Now()) {
-		t.Errorf("without leader election it acts since %s, want now", since)
+	alone := newLeadership(options.LeaderElectionConfiguration{})
+	if since := alone.actingSince(); since.Before(before) || since.After(time.Now()) || leads(alone) != 1 {
+		t.Errorf("without leader election it acts since %s, stackit_leader is %v, want now and 1", since, leads(alone))
 	}
 	l := &leadership{}
 	l.Off("machine-controller")
-	if since := l.actingSince(); !since.IsZero() {
-		t.Errorf("it acts since %s before it leads", since)
+	if since := l.actingSince(); !since.IsZero() || leads(l) != 0 {
+		t.Errorf("it acts since %s before it leads, stackit_leader is %v", since, leads(l))
 	}
 	l.NewLeaderMetric().On("machine-controller")
-	if since := l.actingSince(); since.Before(before) {
-		t.Errorf("it acts since %s once it leads, want now", since)
+	if since := l.actingSince(); since.Before(before) || leads(l) != 1 {
+		t.Errorf("it acts since %s once it leads, stackit_leader is %v, want now and 1", since, leads(l))
+	}
+	l.Off("machine-controller")
+	if leads(l) != 0 {
+		t.Error("stackit_leader is 1 after the lease is lost")
 	}
 }
 

@@ -10,12 +10,16 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
+
+	apisvalidation "github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
 // checkArguments refuses flags that were given without a value, as by --secret "$UNSET":
 // what they were to name would be left out. It also refuses the content of a file, in flags,
-// words and $KUBECONFIG: errors would repeat it.
+// words and $KUBECONFIG: errors would repeat it. The template of -o may be long.
 func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 	var errs []error
 	flags.Visit(func(flag *pflag.Flag) {
@@ -26,7 +30,7 @@ func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 		switch {
 		case len(values) == 0 || slices.Contains(values, ""):
 			errs = append(errs, wrongUsage("--%s is empty: give it a value, or leave it out", flag.Name))
-		case flag.Name != "token" && slices.ContainsFunc(values, isContent):
+		case flag.Name != "token" && flag.Name != "output" && slices.ContainsFunc(values, isContent):
 			errs = append(errs, contentError("--"+flag.Name))
 		}
 	})
@@ -41,6 +45,31 @@ func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 		return errs[0]
 	}
 	return nil
+}
+
+// checkNames refuses values that can name nothing. They are not repeated: a value in a wrong
+// place may be a secret.
+func (o *options) checkNames() error {
+	switch namespace := *o.control.Namespace; {
+	case namespace != "" && len(validation.IsDNS1123Label(namespace)) > 0:
+		return wrongUsage("--namespace must be the name of a namespace: lower case letters, digits and -")
+	case !isObjectName(o.secret):
+		return wrongUsage("--secret must be the name of a Secret, or namespace/name")
+	case o.projectID != "" && !apisvalidation.IsUUID(o.projectID):
+		return wrongUsage("--project-id must be a UUID in lower case")
+	case o.region != "" && len(apisvalidation.ValidateRegion(o.region, nil)) > 0:
+		return wrongUsage("--region must be a region such as eu01")
+	}
+	return nil
+}
+
+// isObjectName says whether a value is "name" or "namespace/name"; "" is not set.
+func isObjectName(value string) bool {
+	namespace, name, ok := strings.Cut(value, "/")
+	if !ok {
+		namespace, name = metav1.NamespaceDefault, value
+	}
+	return value == "" || len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
 }
 
 // contentError is about a path or name in whose place a content is. It does not repeat it.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -25,16 +26,26 @@ import (
 // manager's own collector has seen it, if it runs.
 const defaultOlderThan = 10 * time.Minute
 
-// mostRemedies is how many kubectl lines clean shows for servers that stay.
+// mostRemedies is how many lines clean shows for servers that stay.
 const mostRemedies = 10
+
+// Limits of clean, unless flags say otherwise.
+const (
+	defaultMax     = 10
+	defaultTimeout = 10 * time.Minute
+)
 
 // cleaning is one run of clean.
 type cleaning struct {
 	*options
-	clean  clean.Options
-	dryRun bool
-	yes    bool
-	output format
+	clean   clean.Options
+	dryRun  bool
+	yes     bool
+	wait    bool
+	timeout time.Duration
+	output  format
+	// given are the flags of the command line, as they are written there.
+	given []string
 }
 
 func (o *options) newCleanCommand() *cobra.Command {
@@ -45,46 +56,58 @@ func (o *options) newCleanCommand() *cobra.Command {
 		Short: "Delete a cluster's servers that no Machine names",
 		Long: `Deletes orphans: servers that carry the given cluster label and the manager's labels, and
 that no Machine names. It shows them, asks, deletes them as the driver does, and waits until
-they are gone. Server IDs narrow it down to these.
+they are gone. Server IDs narrow it down to these. What a Machine or a Node of the target
+cluster names, it never deletes.
 
-It needs the cluster with the Machines, and refuses unless a MachineClass there carries the
-same label in the same project: else it may be the wrong cluster. Where all classes are
-deleted already, name the credentials. Where a server's class is not there, the cluster's
-name must be typed on a terminal.
+It needs the cluster with the Machines, and is sure that it is the right one if a Machine there
+names a server with the label by its ProviderID, and a Node of --target-kubeconfig is one of
+these servers. --yes is enough then, for at most half of the servers and --max. Else the
+cluster's name and the number of servers must be typed on a terminal; where no Machine names a
+server, with the servers' IDs as arguments.
 
-Exit codes: 0 nothing is left to delete, or --dry-run; 1 a server could not be deleted, is
-left alone although it was named, or the answer was no; 2 it could not be told what is an
-orphan; 64 wrong usage.`,
+Exit codes: 0 nothing is left to delete, or --dry-run; 1 a server is not deleted that should
+be, or the answer was no; 2 it could not be told what is an orphan, or what became of one; 64
+wrong usage.`,
 		Example: `  # What would be deleted
   mcm-stackit clean --cluster kubernetes.io/cluster=shoot--demo--laptop --dry-run
 
   # Delete what is older than an hour, without asking
-  mcm-stackit clean --cluster kubernetes.io/cluster=shoot--demo--laptop --older-than 1h --yes`,
+  mcm-stackit clean --cluster kubernetes.io/cluster=shoot--demo--laptop --target-kubeconfig target.kubeconfig --older-than 1h --yes`,
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := c.readArguments(cluster, args); err != nil {
 				return err
 			}
+			command.Flags().Visit(func(flag *pflag.Flag) {
+				c.given = append(c.given, flagArguments(flag)...)
+			})
 			return c.run(command.Context())
 		},
 	}
 	flags := command.Flags()
 	flags.StringVar(&cluster, "cluster", "", "label of the cluster, as key=value; the key ends in /cluster. Required")
 	flags.DurationVar(&c.clean.OlderThan, "older-than", defaultOlderThan, "least age of a server that is deleted")
+	flags.IntVar(&c.clean.Max, "max", defaultMax, "most servers that --yes deletes; never a part of them")
 	flags.StringSliceVar(&c.clean.Namespaces, "namespaces", nil,
 		"namespaces whose MachineClasses and Machines are read where you may not read those of all; the cluster's name must be typed then")
 	flags.BoolVar(&c.dryRun, "dry-run", false, "show what would be deleted, and end")
-	flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask")
+	flags.BoolVarP(&c.yes, "yes", "y", false, "do not ask, and leave alone what must be asked for")
+	flags.BoolVar(&c.wait, "wait", true, "wait until the servers are gone")
+	flags.DurationVar(&c.timeout, "timeout", defaultTimeout, "how long to delete and wait, all servers together")
 	c.output.addTo(command, formatJSON, formatYAML)
 	return command
 }
 
 func (c *cleaning) readArguments(cluster string, servers []string) error {
 	key, value, err := account.ParseClusterLabel(cluster)
-	if err != nil {
+	switch {
+	case err != nil:
 		return wrongUsage("--cluster: %v", err)
-	}
-	if c.clean.OlderThan < 0 {
+	case c.clean.OlderThan < 0:
 		return wrongUsage("--older-than must not be negative")
+	case c.clean.Max < 0:
+		return wrongUsage("--max must not be negative")
+	case c.timeout <= 0:
+		return wrongUsage("--timeout must be more than 0")
 	}
 	for _, id := range servers {
 		if !validation.IsUUID(id) {
@@ -106,6 +129,9 @@ func (c *cleaning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.targetKubeconfig == "" {
+		o.Target = nil // only a target that is named proves anything
+	}
 	progress := c.progress()
 	progress.show("reading servers and Machines")
 	plan, err := clean.Make(ctx, o, c.clean)
@@ -113,73 +139,195 @@ func (c *cleaning) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if c.dryRun {
+		c.show(plan)
+		_, err := c.printAs(c.output, cleaned{Plan: plan, Deletions: []clean.Deletion{}})
+		return err
+	}
+	says, refused := c.restrict(plan)
 	c.show(plan)
 	result := cleaned{Plan: plan, Deletions: []clean.Deletion{}}
-	if len(plan.Orphans) > 0 && !c.dryRun {
-		if err := c.confirm(ctx, plan); err != nil {
-			_, failed := c.printAs(c.output, result)
-			return errors.Join(err, failed)
+	if refused == nil && len(plan.Orphans) > 0 {
+		if refused = c.confirm(ctx, plan); refused == nil {
+			result.Deletions = c.delete(ctx, plan, says, progress)
 		}
-		done := func() {
-			progress.show(fmt.Sprintf("deleting: %d of %d done", len(result.Deletions), len(plan.Orphans)))
-		}
-		done()
-		plan.Delete(ctx, func(deletion clean.Deletion) {
-			progress.show("")
-			c.report(deletion)
-			result.Deletions = append(result.Deletions, deletion)
-			done()
-		})
-		progress.show("")
 	}
-	if _, err := c.printAs(c.output, result); err != nil {
-		return err
+	if _, err := c.printAs(c.output, result); err != nil || refused != nil {
+		return errors.Join(refused, err)
 	}
 	return c.verdictOf(result)
 }
 
-// verdictOf is the end of the command: all that could be deleted is gone, or not.
+// restrict leaves what can be deleted by what the user can say: --yes, or what is typed on a
+// terminal.
+func (c *cleaning) restrict(plan *clean.Plan) (clean.Consent, error) {
+	says := clean.Flag
+	if !c.yes && isTerminal(c.streams.In) {
+		says = clean.Typed
+		if len(c.clean.ServerIDs) > 0 {
+			says = clean.TypedWithIDs
+		}
+	}
+	plan.Allow(says)
+	if !c.yes && !isTerminal(c.streams.In) && len(plan.Orphans) > 0 {
+		return says, wrongUsage("standard input is no terminal: --yes deletes without asking, --dry-run shows what would be deleted")
+	}
+	return says, nil
+}
+
+// sayWithheld says why orphans of a place are left alone, and how somebody who is sure deletes
+// them.
+func (c *cleaning) sayWithheld(plan *clean.Plan, place *clean.Place) {
+	ids := withheldIn(plan, place)
+	if len(ids) == 0 {
+		return
+	}
+	c.say("Left alone in %v: %s (%s), because", place, finding.Count(len(ids), "orphan"), strings.Join(ids, ", "))
+	for _, reason := range place.Reasons {
+		c.say("  %s", reason)
+	}
+	switch place.Needs {
+	case clean.Nobody, clean.Flag:
+		return
+	case clean.Typed:
+		ids = c.clean.ServerIDs
+	case clean.TypedWithIDs:
+	}
+	c.say("Who is sure runs this on a terminal, and types the cluster's name and the number of servers:")
+	c.say("  %s", strings.Join(slices.Concat([]string{"mcm-stackit clean"}, c.given, ids), " "))
+}
+
+// withheldIn are the IDs of a place's orphans that need more than was said.
+func withheldIn(plan *clean.Plan, place *clean.Place) (ids []string) {
+	for i := range plan.Kept {
+		if kept := &plan.Kept[i]; kept.Withheld && kept.Needs != clean.Flag && kept.ProjectID == place.ProjectID && kept.Region == place.Region {
+			ids = append(ids, kept.ID)
+		}
+	}
+	return ids
+}
+
+// flagArguments writes a flag as on the command line; those that answer the question are left
+// out.
+func flagArguments(flag *pflag.Flag) []string {
+	if flag.Name == "yes" || flag.Name == "output" {
+		return nil
+	}
+	values := []string{flag.Value.String()}
+	if list, ok := flag.Value.(pflag.SliceValue); ok {
+		values = list.GetSlice()
+	}
+	var all []string
+	for _, value := range values {
+		if flag.Name == "token" || flag.Name == "password" {
+			value = "..."
+		}
+		all = append(all, "--"+flag.Name+"="+shellQuoted(value))
+	}
+	return all
+}
+
+// shellQuoted quotes a value for a shell, if it must be.
+func shellQuoted(value string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_=./:,@+%", r)
+	}
+	if value != "" && strings.IndexFunc(value, func(r rune) bool { return !plain(r) }) < 0 {
+		return value
+	}
+	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
+}
+
+// delete deletes what is left of the plan, and says what became of each server.
+func (c *cleaning) delete(ctx context.Context, plan *clean.Plan, says clean.Consent, progress *progress) []clean.Deletion {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.timeout, fmt.Errorf("not done within --timeout=%s", c.timeout))
+	defer cancel()
+	all := []clean.Deletion{}
+	done := func() {
+		c.showProgress(progress, fmt.Sprintf("deleting: %d of %d done", len(all), len(plan.Orphans)))
+	}
+	done()
+	plan.Delete(ctx, says, c.wait, func(deletion clean.Deletion) {
+		progress.show("")
+		c.report(deletion)
+		all = append(all, deletion)
+		done()
+	})
+	progress.show("")
+	return all
+}
+
+// showProgress shows it off a terminal, too, as lines: a deletion may take minutes.
+func (c *cleaning) showProgress(progress *progress, text string) {
+	if isTerminal(c.streams.ErrOut) {
+		progress.show(text)
+		return
+	}
+	c.say("%s", text)
+}
+
+// verdictOf is the end of the command: all that should be deleted is gone, is not, or may be.
 func (c *cleaning) verdictOf(result cleaned) error {
-	named := slices.ContainsFunc(result.Kept, func(kept clean.Kept) bool { return slices.Contains(c.clean.ServerIDs, kept.ID) })
-	failed := slices.ContainsFunc(result.Deletions, func(deletion clean.Deletion) bool { return !deletion.Gone })
-	if named || failed {
+	code := finding.ExitFine
+	for _, deletion := range result.Deletions {
+		switch deletion.Outcome {
+		case clean.NotDeleted:
+			return exitWith(finding.ExitWrong)
+		case clean.Unknown:
+			code = finding.ExitUnknown
+		case clean.Gone, clean.Requested:
+		}
+	}
+	if slices.ContainsFunc(result.Kept, func(kept clean.Kept) bool { return kept.Withheld || slices.Contains(c.clean.ServerIDs, kept.ID) }) {
 		return exitWith(finding.ExitWrong)
 	}
-	return nil
+	return exitWith(code)
 }
 
 // show says what would be deleted, and what is left alone.
 func (c *cleaning) show(plan *clean.Plan) {
 	if len(plan.Orphans) > 0 {
 		c.table(plan.Orphans)
-		for _, doubt := range plan.Doubts {
-			c.say("Mind: %s.", doubt)
+	}
+	for _, place := range plan.Places {
+		c.sayWithheld(plan, place)
+		for _, reason := range place.Reasons {
+			if len(plan.In(place)) > 0 {
+				c.say("Mind: %s.", reason)
+			}
 		}
 	}
+	c.sayKept(plan.Kept)
+	if len(plan.Orphans) == 0 {
+		c.say("There is nothing to delete.")
+	}
+}
+
+// sayKept says why servers are left alone, but for those that only need more to be said.
+func (c *cleaning) sayKept(all []clean.Kept) {
 	var owned []string
-	for _, kept := range plan.Kept {
+	for _, kept := range all {
+		named := slices.Contains(c.clean.ServerIDs, kept.ID)
 		switch {
-		case len(c.clean.ServerIDs) > 0 && !slices.Contains(c.clean.ServerIDs, kept.ID):
-		case len(c.clean.ServerIDs) == 0 && kept.Remedy != "":
+		case kept.Withheld && kept.Needs != clean.Flag, len(c.clean.ServerIDs) > 0 && !named:
+		case !named && kept.Remedy != "" && !kept.Withheld:
 			owned = append(owned, kept.Remedy)
 		default:
 			c.say("Server %s %s is left alone: %s.", kept.ID, kept.Name, kept.Reason)
 			if kept.Remedy != "" {
-				c.say("  To delete it with its Machine: %s", kept.Remedy)
+				c.say("  To delete it: %s", kept.Remedy)
 			}
 		}
 	}
-	if len(owned) > 0 {
-		c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine:", len(owned))
-		for _, remedy := range owned[:min(len(owned), mostRemedies)] {
-			c.say("  %s", remedy)
-		}
-		if len(owned) > mostRemedies {
-			c.say("  and so on: -o json has all")
-		}
+	if len(owned) == 0 {
+		return
 	}
-	if len(plan.Orphans) == 0 {
-		c.say("There is nothing to delete.")
+	c.say("Servers that belong to Machines and stay: %d. To delete one with its Machine:", len(owned))
+	for _, remedy := range owned[:min(len(owned), mostRemedies)] {
+		c.say("  %s", remedy)
+	}
+	if len(owned) > mostRemedies {
+		c.say("  and so on: -o json has all")
 	}
 }
 
@@ -193,28 +341,24 @@ func (c *cleaning) table(orphans []clean.Orphan) {
 		{name: "CLASS"}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"}, {name: "AGE"}, {name: "PROJECT"}, {name: "REGION"},
 	}}
 	for _, orphan := range orphans {
-		t.add(orphan.ID, orphan.Name, orphan.ID, orphan.Class, orphan.Machine, orphan.ID, orphan.State,
+		t.addRow(orphan.ID, orphan.Class, orphan.Machine, orphan.ID, orphan.State,
 			duration.HumanDuration(c.clock.Since(orphan.CreatedAt)), orphan.ProjectID, orphan.Region)
 	}
 	_ = t.print(out, false)
 }
 
-// confirm asks whether to delete. Where only the user can know that this is the right
-// cluster, they must type its name: --yes is not enough.
+// confirm asks whether to delete, unless --yes says so. Where only the user can know that this
+// is the right cluster, they must type its name and the number of servers.
 func (c *cleaning) confirm(ctx context.Context, plan *clean.Plan) error {
-	question, want := fmt.Sprintf("Servers to delete: %d. Type yes to delete them: ", len(plan.Orphans)), "yes"
-	switch {
-	case len(plan.Doubts) > 0:
-		question, want = fmt.Sprintf("Servers to delete: %d. Type the cluster's name, %s, to delete them: ", len(plan.Orphans), c.clean.ClusterValue), c.clean.ClusterValue
-		if !isTerminal(c.streams.In) {
-			return wrongUsage("the cluster's name must be typed on a terminal, and standard input is none; --yes is not enough here")
-		}
-	case c.yes:
+	if c.yes {
 		return nil
-	case !isTerminal(c.streams.In):
-		return wrongUsage("standard input is no terminal: --yes deletes without asking, --dry-run shows what would be deleted")
 	}
-	_, _ = fmt.Fprint(c.streams.ErrOut, question)
+	want, what := "yes", "yes"
+	if plan.Needs() != clean.Flag {
+		want = fmt.Sprintf("%s %d", c.clean.ClusterValue, plan.Count())
+		what = "the cluster's name and their number, " + want + ","
+	}
+	_, _ = fmt.Fprintf(c.streams.ErrOut, "Servers to delete: %d. Type %s to delete them: ", plan.Count(), what)
 	if answer := c.readLine(ctx); answer != want {
 		c.say("Nothing was deleted.")
 		return exitWith(finding.ExitWrong)
@@ -240,12 +384,21 @@ func (c *cleaning) readLine(ctx context.Context) string {
 // report says what became of a server: beside the data, if that is JSON or YAML.
 func (c *cleaning) report(deletion clean.Deletion) {
 	name := fmt.Sprintf("server %s (%s)", deletion.Orphan.ID, deletion.Orphan.Name)
-	switch {
-	case !deletion.Gone:
+	switch deletion.Outcome {
+	case clean.NotDeleted:
 		c.say("%s is not deleted: %s", name, deletion.Reason)
-	case c.output.value == "":
-		_, _ = fmt.Fprintln(c.streams.Out, name+" deleted")
-	default:
-		c.say("%s deleted", name)
+		return
+	case clean.Unknown:
+		c.say("%s may be deleted or not: %s", name, deletion.Reason)
+		return
+	case clean.Requested:
+		name += " is being deleted"
+	case clean.Gone:
+		name += " deleted"
+	}
+	if c.output.value == "" {
+		_, _ = fmt.Fprintln(c.streams.Out, name)
+	} else {
+		c.say("%s", name)
 	}
 }

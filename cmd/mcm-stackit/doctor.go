@@ -49,7 +49,12 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wron
   # Two clusters, as JSON
   mcm-stackit doctor --target-kubeconfig target.kubeconfig -o json`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return d.run(command.Context()) },
+		RunE: func(command *cobra.Command, _ []string) error {
+			if !isObjectName(d.serviceAccount) {
+				return wrongUsage("--service-account must be the name of a service account, or namespace/name")
+			}
+			return d.run(command.Context())
+		},
 	}
 	d.output.addTo(command, formatJSON, formatYAML)
 	command.Flags().BoolVar(&d.cloudOnly, "cloud-only", false, "ask no cluster: look at credentials and API alone")
@@ -59,13 +64,13 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wron
 }
 
 func (d *doctorOptions) run(ctx context.Context) error {
-	o, err := d.operator(ctx, false)
+	o, err := d.operatorOfWhole(ctx, false)
 	if err != nil {
 		return err
 	}
 	progress := d.progress()
 	doctor := &doctor.Doctor{
-		Access: o, Config: d.config, EndpointOrigin: d.endpointOrigin(), ServiceAccount: d.serviceAccount,
+		Access: o, Config: d.config, ConfigError: d.configError, EndpointOrigin: d.endpointOrigin(), ServiceAccount: d.serviceAccount,
 		Looking: func(what string) { progress.show("looking at " + what) },
 	}
 	if !d.cloudOnly {
@@ -146,5 +151,5 @@ func (d *doctorOptions) summarize(findings finding.Findings) {
 	for _, finding := range findings {
 		counts[finding.Verdict]++
 	}
-	d.say("%d fine, %d wrong, %d unknown, hints: %d.", counts[finding.Fine], counts[finding.Wrong], counts[finding.Unknown], counts[finding.Hint])
+	d.say("%d fine, %d wrong, %d unknown, %s.", counts[finding.Fine], counts[finding.Wrong], counts[finding.Unknown], finding.Count(counts[finding.Hint], "hint"))
 }

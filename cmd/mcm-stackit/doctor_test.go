@@ -169,6 +169,39 @@ func serveTLS(t *testing.T, cloud http.Handler) (server *httptest.Server, ca str
 	return server, ca
 }
 
+// Ten refusals of one project are one finding.
+func TestDoctorSaysOnceThatTheProjectIsWrong(t *testing.T) {
+	for name, row := range map[string]struct {
+		spoil func(*sick)
+		want  string
+	}{
+		"unknown": {func(s *sick) {
+			s.cloud.Inject(iaasmock.Fault{Operation: "GetProjectDetails", Status: http.StatusNotFound})
+		},
+			"UNKNOWN  reads: not looked at: without the project, none can be answered"},
+		"another account's": {func(s *sick) { s.secret["projectId"] = iaasmock.SecondProjectID },
+			"FINE     reads: key pairs: allowed\nWRONG    project: the API refuses " + iaasmock.SecondProjectID + " and all reads in it (status 403): what is there cannot be known\n" +
+				"         correct projectId in the Secret, or give the service account the permissions that the driver needs in the project, such as iaas.server.list and iaas.nic.list"},
+		"no role but to see it": {func(s *sick) {
+			for _, operation := range []string{"ListServers", "ListProjectNICs", "ListNetworks", "ListImages", "ListMachineTypes", "ListVolumes",
+				"ListVolumePerformanceClasses", "ListQuotas", "ListSecurityGroups", "ListAffinityGroups"} {
+				s.forbid(operation)
+			}
+		}, "WRONG    reads: none is allowed in the project (status 403): what is there cannot be known\n         give the service account the permissions"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSick(t)
+			row.spoil(s)
+			got := s.run(t)
+			last := got.stdout[strings.Index(got.stdout, "region: "):]
+			if got.code != finding.ExitWrong || !strings.Contains(last, row.want) || strings.Contains(last, "not allowed") || strings.Contains(last, "HINT") {
+				t.Errorf("got %+v, want exit code 1 and, after the region, only %q", got, row.want)
+			}
+		})
+	}
+}
+
 func TestDoctorFindsInTheCloud(t *testing.T) {
 	for name, row := range map[string]struct {
 		spoil func(*testing.T, *sick)
@@ -246,9 +279,11 @@ func TestDoctorFindsInTheCloud(t *testing.T) {
 		}, 1, []string{"through the proxy 127.0.0.1:1: the proxy 127.0.0.1:1 does not let the request pass", "NO_PROXY"}},
 		"a project that the API does not know": {func(_ *testing.T, s *sick) {
 			s.cloud.Inject(iaasmock.Fault{Operation: "GetProjectDetails", Status: http.StatusNotFound})
-		}, 1, []string{"WRONG    project: the API does not know " + iaasmock.DefaultProjectID, "correct projectId"}},
-		"another account's project": {func(_ *testing.T, s *sick) { s.secret["projectId"] = iaasmock.SecondProjectID }, 1,
-			[]string{"HINT     project: not allowed (status 403)", "WRONG    reads: servers: not allowed (status 403): the driver needs it", "iaas.server.list"}},
+		}, 1, []string{"WRONG    project: the API does not know " + iaasmock.DefaultProjectID, "correct projectId", "UNKNOWN  reads: not looked at: without the project"}},
+		"a project that may not be read itself": {func(_ *testing.T, s *sick) { s.forbid("GetProjectDetails") }, 0,
+			[]string{"HINT     project: not allowed (status 403)", "iaas.project.get", "FINE     reads: servers: allowed"}},
+		"a project and a first read that may not be made": {func(_ *testing.T, s *sick) { s.forbid("GetProjectDetails"); s.forbid("ListServers") }, 1,
+			[]string{"HINT     project: not allowed (status 403)", "WRONG    reads: servers: not allowed", "FINE     reads: NICs: allowed"}},
 		"a region that the API does not know": {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" }, 1,
 			[]string{"WRONG    region: the API does not know eu09", "correct region"}},
 		"servers that may not be read": {func(_ *testing.T, s *sick) { s.forbid("ListServers") }, 1,

@@ -6,30 +6,24 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
 
-// The poll interval of --watch: API calls are scarce.
-const (
-	defaultInterval = 10 * time.Second
-	leastInterval   = 5 * time.Second
-)
-
 // listing is a run of list.
 type listing struct {
 	*options
-	kind     *listKind
-	output   format
-	cluster  string
-	query    inventory.Query
-	watch    bool
-	interval time.Duration
+	kind      *listKind
+	output    format
+	cluster   string
+	selector  string
+	query     inventory.Query
+	noHeaders bool
 }
 
 // listKind is a word after list.
@@ -55,10 +49,10 @@ var listKinds = []*listKind{
   mcm-stackit list servers --cluster kubernetes.io/cluster=shoot--demo--laptop -o wide
   # The IDs of servers that no Machine names. The exit code is 1 if there are any.
   mcm-stackit list servers --orphans -o name
-  # Every change, until Ctrl-C.
-  mcm-stackit list servers --watch`,
+  # By the servers' own labels, one a line, for a pipe.
+  mcm-stackit list servers -l kubernetes.io/machineclass=worker --no-headers`,
 		table:   serversTable,
-		details: []inventory.NoteKind{inventory.NoteStuck, inventory.NoteNoServer, inventory.NoteFault},
+		details: []inventory.NoteKind{inventory.NoteListedOtherwise, inventory.NoteStuck, inventory.NoteNoServer, inventory.NoteFault},
 		needs:   []inventory.Part{inventory.PartServers},
 		keep:    func(all *inventory.Inventory) { all.Machines, all.Clusters = nil, nil },
 	},
@@ -67,12 +61,17 @@ var listKinds = []*listKind{
 		short: "Show the Machines of a namespace with their servers and Nodes",
 		example: `  # The Machines of a namespace; below them, why some are stuck, and the remedy.
   mcm-stackit list machines -n default
+  # Those of all namespaces, every 10 seconds:
+  #   watch -n 10 mcm-stackit list machines -A
+  mcm-stackit list machines -A
+  # What is not as the class asks for any more: the column DRIFT.
+  mcm-stackit list machines -o wide
   # One of them with all that is known.
   mcm-stackit list machines --machine worker-1 -o yaml
   # Those of a class, for a pipe.
   mcm-stackit list machines --class worker -o name`,
 		table:   machinesTable,
-		details: []inventory.NoteKind{inventory.NoteStuck},
+		details: []inventory.NoteKind{inventory.NoteListedOtherwise, inventory.NoteStuck},
 		needs:   []inventory.Part{inventory.PartServers, inventory.PartMachines},
 		keep:    func(all *inventory.Inventory) { all.Servers, all.Clusters = nil, nil },
 	},
@@ -93,9 +92,10 @@ const listLong = `%s.
 The projects are those of the MachineClasses in the namespace, or the one that --secret,
 --project-id or the environment names. What cannot be read is said on stderr, and
 what depends on it is "unknown". A server that a list lacks is read by its ID, before its
-Machine is said to have no server; if it is there, the list is not believed.
+Machine is said to have no server; if it should have been in the list, the list is not believed.
 
-Exit codes: 0 fine, 1 orphans were found (with --orphans), 2 it could not be told, 64 wrong usage.`
+Exit codes: 0 fine, 1 orphans were found (with --orphans), 2 it could not be told, or nothing
+carries the label of --cluster, 64 wrong usage.`
 
 func (o *options) newListCommand() *cobra.Command {
 	list := &cobra.Command{
@@ -132,9 +132,13 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 	flags.StringVar(&l.cluster, "cluster", "", "only this cluster's: its label as key=value, with a key that ends in /cluster")
 	flags.StringVar(&l.query.Class, "class", "", "only those of the MachineClass of this name")
 	flags.StringVar(&l.query.Machine, "machine", "", "only those of the Machine of this name")
-	flags.BoolVarP(&l.watch, "watch", "w", false, "read again and again, and show what changes, until Ctrl-C")
-	flags.DurationVar(&l.interval, "interval", defaultInterval, fmt.Sprintf("time between the reads of --watch, at least %s", leastInterval))
-	if kind.name == "servers" {
+	flags.BoolVar(&l.noHeaders, "no-headers", false, "print the rows of the table alone: no names of columns, nothing below them")
+	switch kind.name {
+	case "machines":
+		flags.StringVarP(&l.selector, "selector", "l", "", "only Machines with these labels, as kubectl writes them: a=b,c!=d,e in (f,g)")
+		flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false, "the Machines of all namespaces, with the projects that the MachineClasses there name")
+	case "servers":
+		flags.StringVarP(&l.selector, "selector", "l", "", "only servers with these labels, as kubectl writes them: a=b,c!=d,e in (f,g)")
 		flags.BoolVar(&l.query.Orphans, "orphans", false, "only servers of this control cluster that no Machine of any namespace names")
 		flags.BoolVar(&l.query.Unmanaged, "all", false, "also servers without the labels of machine-controller-manager")
 	}
@@ -148,20 +152,27 @@ func (l *listing) check(command *cobra.Command) error {
 			return wrongUsage("--cluster: %v", err)
 		}
 	}
+	if l.selector != "" {
+		selector, err := labels.Parse(l.selector)
+		if err != nil {
+			return wrongUsage("--selector: %v", err)
+		}
+		if l.kind.name == "machines" {
+			l.query.MachineLabels = selector
+		} else {
+			l.query.ServerLabels = selector
+		}
+	}
 	switch {
 	case command.Flags().Changed("cluster") && l.cluster == "":
 		return wrongUsage("--cluster is empty: must be key=value")
-	case command.Flags().Changed("interval") && !l.watch:
-		return wrongUsage("--interval is for --watch")
-	case l.interval < leastInterval:
-		return wrongUsage("--interval is %s, must be at least %s: API calls are scarce", l.interval, leastInterval)
-	case l.watch && l.output.value != "" && l.output.value != formatWide:
-		return wrongUsage("--watch writes text: -o %s cannot be used with it", l.output.value)
+	case l.noHeaders && l.output.value != "" && l.output.value != formatWide:
+		return wrongUsage("--no-headers is for tables: -o %s cannot be used with it", l.output.value)
 	}
 	return nil
 }
 
-// run shows an inventory, or with --watch one after the other.
+// run shows an inventory.
 func (l *listing) run(ctx context.Context) error {
 	l.query.Addresses = l.kind.name == "servers" && l.output.value != "" && l.output.value != formatName
 	op, err := l.operator(ctx, false)
@@ -169,9 +180,6 @@ func (l *listing) run(ctx context.Context) error {
 		return err
 	}
 	l.tryToConnect(op)
-	if l.watch {
-		return (&watcher{listing: l, op: op}).run(ctx)
-	}
 	progress := l.progress()
 	progress.show("reading servers, Machines and Nodes")
 	found := inventory.Read(ctx, op, l.query)
@@ -182,10 +190,7 @@ func (l *listing) run(ctx context.Context) error {
 	if err := l.print(found); err != nil {
 		return err
 	}
-	if code := l.exitCode(found); code != finding.ExitFine {
-		return result(code)
-	}
-	return nil
+	return exitWith(l.exitCode(found))
 }
 
 // tryToConnect sets the clients of the clusters. One that cannot be asked is unread, and not
@@ -205,7 +210,8 @@ func (l *listing) exitCode(found *inventory.Inventory) int {
 	switch {
 	case l.query.Orphans && len(found.Servers) > 0:
 		return finding.ExitWrong
-	case l.query.Orphans && !found.Knows(inventory.PartOrphans), !found.Knows(l.kind.needs...):
+	case l.query.Orphans && !found.Knows(inventory.PartOrphans), l.query.AllNamespaces && !found.Knows(inventory.PartOtherMachines),
+		!found.Knows(inventory.PartCluster), !found.Knows(l.kind.needs...):
 		return finding.ExitUnknown
 	default:
 		return finding.ExitFine
@@ -237,7 +243,14 @@ func (l *listing) print(found *inventory.Inventory) error {
 
 // printText writes a table, what there is to say of some of its rows, and totals.
 func (l *listing) printText(found *inventory.Inventory) error {
-	if err := l.kind.table(found).print(l.streams.Out, l.output.value == formatWide); err != nil {
+	table := l.kind.table(found)
+	table.noHeaders = l.noHeaders
+	for i := range table.columns {
+		if l.query.AllNamespaces && table.columns[i].name == columnNamespace {
+			table.columns[i].wide = false
+		}
+	}
+	if err := table.print(l.streams.Out, l.output.value == formatWide); err != nil || l.noHeaders {
 		return err
 	}
 	if err := printDetails(l.streams.Out, found, l.kind.details); err != nil {

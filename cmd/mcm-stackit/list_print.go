@@ -18,8 +18,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
 
-// columnNote has the notes of a row.
-const columnNote = "NOTE"
+// Columns that are named elsewhere, too.
+const (
+	// columnNote has the notes of a row.
+	columnNote = "NOTE"
+	// columnNamespace is shown with the Machines of all namespaces.
+	columnNamespace = "NAMESPACE"
+)
 
 // unknown is the cell of a value that could not be read.
 const unknown = inventory.StateUnknown
@@ -27,10 +32,10 @@ const unknown = inventory.StateUnknown
 // serversTable has what fits 160 characters of a line, with the names that Gardener gives;
 // a Node has the name of its Machine, so that its readiness is enough.
 func serversTable(found *inventory.Inventory) *table {
-	t := &table{news: "STATE", columns: []column{
+	t := &table{columns: []column{
 		{name: "CLUSTER"}, {name: "CLASS", wide: true}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"},
-		{name: "AGE", passing: true}, {name: "TYPE"}, {name: "ZONE"}, {name: "ADDRESSES", wide: true},
-		{name: "NAMESPACE", wide: true}, {name: "NODE"}, {name: columnNote},
+		{name: "AGE"}, {name: "TYPE"}, {name: "ZONE"}, {name: "ADDRESSES", wide: true},
+		{name: columnNamespace, wide: true}, {name: "NODE"}, {name: columnNote},
 		{name: "REASON", wide: true}, {name: "REMEDY", wide: true},
 	}}
 	keys := clusterKeys(found.Servers)
@@ -45,9 +50,7 @@ func serversTable(found *inventory.Inventory) *table {
 			addresses = unknown
 		}
 		notes, reasons, remedies := noteCells(server.Notes)
-		machine := cmp.Or(server.Machine, server.Name)
-		t.add(server.ID, fmt.Sprintf("server %s (%s)", server.ID, machine), server.ID,
-			cluster, server.Class, machine, server.ID, server.State,
+		t.addRow(server.ID, cluster, server.Class, cmp.Or(server.Machine, server.Name), server.ID, server.State,
 			age(found.Time, server.CreatedAt), server.MachineType, server.Zone, addresses,
 			server.Namespace, readinessCell(server.Readiness), notes, reasons, remedies)
 	}
@@ -69,30 +72,29 @@ func clusterKeys(servers []inventory.ServerEntry) map[string]bool {
 }
 
 func machinesTable(found *inventory.Inventory) *table {
-	t := &table{news: "PHASE", columns: []column{
-		{name: "MACHINE"}, {name: "NAMESPACE", wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
-		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE", passing: true},
-		{name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
+	t := &table{columns: []column{
+		{name: "MACHINE"}, {name: columnNamespace, wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
+		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE"},
+		{name: "DRIFT", wide: true}, {name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
 	}}
 	for i := range found.Machines {
 		machine := &found.Machines[i]
 		notes, reasons, remedies := noteCells(machine.Notes)
-		name := machine.Namespace + "/" + machine.Name
-		t.add(name, "machine "+name, "machine/"+machine.Name,
+		t.addRow("machine/"+machine.Name,
 			machine.Name, machine.Namespace, machine.Class, machine.Phase, machine.Server,
 			machine.State, machine.Node, readyCell(machine.Readiness), age(found.Time, machine.CreatedAt),
-			notes, reasons, remedies)
+			driftCell(machine), notes, reasons, remedies)
 	}
 	return t
 }
 
 func clustersTable(found *inventory.Inventory) *table {
-	t := &table{news: "SERVERS", columns: []column{
+	t := &table{columns: []column{
 		{name: "CLUSTER"}, {name: "CLASSES"}, {name: "SERVERS"}, {name: "ACTIVE"}, {name: "MACHINES"}, {name: "READY"}, {name: "ORPHANS"},
 	}}
 	for i := range found.Clusters {
 		cluster := &found.Clusters[i]
-		t.add(cluster.Cluster, "cluster "+cmp.Or(cluster.Cluster, "without a label"), cluster.Cluster,
+		t.addRow(cluster.Cluster,
 			cluster.Cluster, number(cluster.Classes), number(cluster.Servers), number(cluster.Active),
 			number(cluster.Machines), number(cluster.Ready), number(cluster.Orphans))
 	}
@@ -133,6 +135,18 @@ func readyCell(readiness inventory.Readiness) string {
 	}
 }
 
+// driftCell is where a Machine's server is not what its class asks for.
+func driftCell(machine *inventory.MachineEntry) string {
+	if machine.State == unknown {
+		return unknown
+	}
+	var parts []string
+	for _, drift := range machine.Drift {
+		parts = append(parts, drift.String())
+	}
+	return strings.Join(parts, "; ")
+}
+
 // noteCells are the notes, their reasons and their remedies.
 func noteCells(notes []inventory.Note) (words, reasons, remedies string) {
 	var parts [3][]string
@@ -149,8 +163,11 @@ func noteCells(notes []inventory.Note) (words, reasons, remedies string) {
 // totalsText is the last line.
 func totalsText(totals inventory.Totals, orphansOnly bool) string {
 	orphans := plural(totals.Orphans, "orphan")
-	if orphansOnly {
+	switch {
+	case orphansOnly && totals.Orphans == nil:
 		return orphans
+	case orphansOnly:
+		return orphans + " of " + plural(totals.Servers, "server")
 	}
 	parts := []string{plural(totals.Servers, "server")}
 	if totals.Active != nil {
@@ -228,7 +245,11 @@ func details(found *inventory.Inventory, kinds []inventory.NoteKind) []*detail {
 	}
 	for i := range found.Machines {
 		machine := &found.Machines[i]
-		add(machine.Name, machine.Notes)
+		name := machine.Name
+		if machine.Namespace != found.Machines[0].Namespace || machine.Namespace != found.Machines[len(found.Machines)-1].Namespace {
+			name = machine.Namespace + "/" + name // they are sorted by namespace
+		}
+		add(name, machine.Notes)
 	}
 	if slices.Contains(kinds, inventory.NoteFault) {
 		for i := range found.Servers {

@@ -32,7 +32,7 @@ func shoot() *inventory.Inventory {
 			Addresses: []string{fmt.Sprintf("10.1.0.%d", i), fmt.Sprintf("fd00:1::%d", i)}, Node: name, Readiness: inventory.Ready,
 		})
 		found.Machines = append(found.Machines, inventory.MachineEntry{
-			Namespace: "shoot--demo--laptop", Name: name, Cluster: cluster, Class: class, Phase: "Running", Server: id, State: "ACTIVE",
+			Namespace: "shoot--demo--laptop", Name: name, Project: "10000000-0000-4000-8000-000000000001", Region: "eu01", Cluster: cluster, Class: class, Phase: "Running", Server: id, State: "ACTIVE",
 			Node: name, Readiness: inventory.Ready, CreatedAt: now.Add(-time.Hour),
 		})
 	}
@@ -48,8 +48,11 @@ func shoot() *inventory.Inventory {
 		})
 	}
 	found.Machines[2].Notes = []inventory.Note{{Kind: inventory.NoteNoServer, Reason: "server x is not in project y", Remedy: "delete the Machine"}}
+	found.Machines[0].Notes = []inventory.Note{{Kind: inventory.NoteListedOtherwise, Reason: "the ProviderID is a, the driver lists b",
+		Cause: "the manager compares ProviderIDs as texts", Remedy: "scale the manager to 0"}}
+	found.Machines[0].Drift = []inventory.Drift{{Field: "machineType", Server: "c2i.2", Class: "c2i.4"}, {Field: "imageId", Server: unknown, Class: "x"}}
 	found.Totals = inventory.Totals{Servers: new(4), Active: new(3), Machines: new(11), Ready: new(4), Orphans: new(1)}
-	found.Clusters = []inventory.ClusterEntry{{Totals: inventory.Totals{Servers: new(1)}}, {Cluster: cluster, Classes: new(1), Totals: found.Totals}}
+	found.Clusters = []inventory.ClusterEntry{{Totals: inventory.Totals{Servers: new(1)}}, {Cluster: cluster, Projects: []string{"10000000-0000-4000-8000-000000000001"}, Classes: new(1), Totals: found.Totals}}
 	return found
 }
 
@@ -71,6 +74,34 @@ func TestListPrints(t *testing.T) {
 				t.Parallel()
 				expectGolden(t, "list-"+strings.TrimSuffix(kind.name+"-"+output, "-")+".txt", printed(t, kind, output, shoot()))
 			})
+		}
+	}
+}
+
+func TestMachinesOfAllNamespaces(t *testing.T) {
+	found := shoot()
+	found.Machines = found.Machines[3:6]
+	found.Machines[2].Namespace = "shoot--demo--other"
+	var out bytes.Buffer
+	o := newOptions(genericiooptions.IOStreams{Out: &out}, func(string) (string, bool) { return "", false })
+	if err := (&listing{options: o, kind: listKinds[1], query: inventory.Query{AllNamespaces: true}}).print(found); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"MACHINE ", "NAMESPACE ", " shoot--demo--other ", "of:     shoot--demo--laptop/shoot--demo--laptop-worker-z1-5f8b7-stuck0, shoot--demo--other/"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not in\n%s", want, out.String())
+		}
+	}
+}
+
+func TestTotalsOfOrphans(t *testing.T) {
+	for want, totals := range map[string]inventory.Totals{
+		"0 orphans of 200 servers": {Servers: new(200), Orphans: new(0)},
+		"1 orphan of 1 server":     {Servers: new(1), Orphans: new(1)},
+		"orphans unknown":          {Servers: new(3)},
+	} {
+		if got := totalsText(totals, true); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
 	}
 }

@@ -93,9 +93,11 @@ func TestListUsage(t *testing.T) {
 		"empty cluster":           {[]string{"list", "servers", "--cluster", ""}, "--cluster is empty"},
 		"another label":           {[]string{"list", "machines", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
 		"no label value":          {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "no label that a server can have"},
-		"short interval":          {[]string{"list", "servers", "--watch", "--interval", "1s"}, "at least 5s"},
-		"interval without watch":  {[]string{"list", "servers", "--interval", "1m"}, "--interval is for --watch"},
-		"watch as JSON":           {[]string{"list", "servers", "--watch", "-o", "json"}, "-o json cannot be used"},
+		"no selector":             {[]string{"list", "machines", "-l", "a=b=c"}, "--selector: "},
+		"selector of clusters":    {[]string{"list", "clusters", "-l", "a=b"}, "unknown shorthand flag: 'l'"},
+		"all namespaces' servers": {[]string{"list", "servers", "-A"}, "unknown shorthand flag: 'A'"},
+		"JSON without headers":    {[]string{"list", "servers", "--no-headers", "-o", "json"}, "-o json cannot be used"},
+		"watch":                   {[]string{"list", "servers", "--watch"}, "unknown flag: --watch"},
 		"unknown format":          {[]string{"list", "servers", "-o", "xml"}, "must be one of"},
 		"orphans among Machines":  {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
 	} {
@@ -131,10 +133,14 @@ func TestListWithoutACluster(t *testing.T) {
 			[]string{"kubernetes.io/cluster=shoot--demo--laptop  unknown  2        1       unknown"}, nil},
 		"names of clusters": {[]string{"clusters", "-o", "name"}, finding.ExitFine, []string{"kubernetes.io/cluster=shoot--demo--laptop\n"}, nil},
 		// These cannot be answered without Machines.
-		"orphans":  {[]string{"servers", "--orphans"}, finding.ExitUnknown, []string{"orphans unknown"}, []string{first}},
-		"machines": {[]string{"machines"}, finding.ExitUnknown, []string{"2 servers, 1 ACTIVE, Machines unknown"}, nil},
-		// There is nothing that could be an orphan.
-		"orphans of an empty cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=empty"}, finding.ExitFine, nil, nil},
+		"orphans":                       {[]string{"servers", "--orphans"}, finding.ExitUnknown, []string{"orphans unknown"}, []string{first}},
+		"machines":                      {[]string{"machines"}, finding.ExitUnknown, []string{"2 servers, 1 ACTIVE, Machines unknown"}, nil},
+		"orphans of a mistyped cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=typo"}, finding.ExitUnknown, nil, nil},
+		"all namespaces":                {[]string{"machines", "-A"}, finding.ExitUnknown, []string{"2 servers"}, nil},
+		"labels": {[]string{"servers", "-l", "kubernetes.io/machine in (worker-1,x),!kubernetes.io/nope"}, finding.ExitFine,
+			[]string{first, "SERVER", "1 server, 1 ACTIVE"}, []string{second}},
+		"no headers":           {[]string{"servers", "--no-headers"}, finding.ExitFine, []string{first, second}, []string{"SERVER", "servers", "reason:"}},
+		"no headers, all wide": {[]string{"servers", "--no-headers", "-o", "wide"}, finding.ExitFine, []string{first, second, "10.0."}, []string{"ADDRESSES", "2 servers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -153,6 +159,21 @@ func TestListWithoutACluster(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A cluster label that nothing carries is said to be wrong, in every form.
+func TestListOfAMistypedCluster(t *testing.T) {
+	_, env := startProject(t)
+	addServer(t, env, "worker-1", workerLabels("worker-1"))
+	const says = "cluster unknown: no server and no MachineClass that was read carries kubernetes.io/cluster=shoot--demo--latpop\n"
+	for _, kind := range listKinds {
+		for _, output := range []string{"wide", "json", "name"} {
+			got := invocation{args: []string{"list", noControl, kind.name, "-o", output, "--cluster", "kubernetes.io/cluster=shoot--demo--latpop"}, env: env}.run(t)
+			if got.code != finding.ExitUnknown || !strings.Contains(got.stderr, says) {
+				t.Errorf("%s -o %s: got %+v", kind.name, output, got)
+			}
+		}
 	}
 }
 
@@ -296,9 +317,6 @@ func TestListExamples(t *testing.T) {
 			t.Run(example[1], func(t *testing.T) {
 				t.Parallel()
 				args := strings.Fields(example[1])[1:]
-				if slices.Contains(args, "--watch") {
-					return // TestWatchEndsWithCtrlC runs it
-				}
 				// Without a cluster, some cannot be told.
 				if got := (invocation{args: append(args, noControl), env: env}).run(t); got.code != finding.ExitFine && got.code != finding.ExitUnknown {
 					t.Errorf("got %+v", got)

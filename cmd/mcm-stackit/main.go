@@ -24,6 +24,8 @@ func run() int {
 	// The first signal ends what is being done, the second the process.
 	context.AfterFunc(ctx, stop)
 	defer stop()
+	// A closed pipe is an error of the write, and not the silent end of the process.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
 	return o.execute(ctx, os.Args)
 }

@@ -111,20 +111,45 @@ func expectGolden(t *testing.T, name, text string) {
 func TestWrongUsage(t *testing.T) {
 	for name, row := range map[string]struct {
 		args []string
-		env  []string
 		says string
 	}{
-		"unknown command":   {[]string{"bogus"}, nil, `unknown command "bogus"`},
-		"unknown flag":      {[]string{"version", "--nope"}, nil, "unknown flag: --nope"},
-		"too many words":    {[]string{"version", "1"}, nil, `unknown command "1"`},
-		"timeout in words":  {[]string{"list", "servers", "--request-timeout", "abc"}, nil, `--request-timeout is "abc", must be`},
-		"negative timeout":  {[]string{"version", "--request-timeout", "-3s"}, nil, `--request-timeout is "-3s", must be`},
-		"wrong environment": {[]string{"version"}, []string{"STACKIT_API_ENDPOINT=nowhere"}, "STACKIT_API_ENDPOINT must be an http or https URL"},
+		"unknown command":        {[]string{"bogus"}, `unknown command "bogus"`},
+		"unknown list":           {[]string{"list", "bogus"}, `unknown command "bogus"`},
+		"unknown shell":          {[]string{"completion", "bogus"}, `unknown command "bogus"`},
+		"too many words":         {[]string{"version", "1"}, `unknown command "1"`},
+		"too many for list":      {[]string{"list", "servers", "1"}, `unknown command "1"`},
+		"too many for doctor":    {[]string{"doctor", "1"}, `unknown command "1"`},
+		"unknown flag":           {[]string{"version", "--nope"}, "unknown flag: --nope"},
+		"unknown to validate":    {[]string{"validate", "--nope"}, "unknown flag: --nope"},
+		"unknown to doctor":      {[]string{"doctor", "--nope"}, "unknown flag: --nope"},
+		"unknown to list":        {[]string{"list", "machines", "--nope"}, "unknown flag: --nope"},
+		"unknown to clean":       {[]string{"clean", "--nope"}, "unknown flag: --nope"},
+		"flag of another":        {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
+		"timeout in words":       {[]string{"list", "servers", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
+		"negative timeout":       {[]string{"version", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
+		"verbosity":              {[]string{"version", "-v=x"}, `invalid argument "x" for "-v, --v" flag`},
+		"format of validate":     {[]string{"validate", "-o", "bad"}, "must be one of: "},
+		"format of doctor":       {[]string{"doctor", "-o", "wide"}, "must be one of: "},
+		"format of list":         {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
+		"format of clean":        {[]string{"clean", "-o", "bad"}, "must be one of: "},
+		"replicas":               {[]string{"validate", "--replicas", "0", "--online"}, "--replicas must be 1 to "},
+		"cluster of list":        {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
+		"cluster of clean":       {[]string{"clean", "--cluster", "bad"}, "--cluster: "},
+		"age of clean":           {[]string{"clean", "--cluster", "a/cluster=b", "--older-than", "x"}, `invalid argument "x"`},
+		"server of clean":        {[]string{"clean", "--cluster", "a/cluster=b", "x"}, "must be a UUID"},
+		"Secret in three parts":  {[]string{"doctor", "--secret", "a/b/c"}, "--secret must be the name of a Secret, or namespace/name"},
+		"Secret without a name":  {[]string{"list", "servers", "--secret", "a/"}, "--secret must be"},
+		"Secret with a capital":  {[]string{"validate", "--secret", "Name"}, "--secret must be"},
+		"service account":        {[]string{"doctor", "--service-account", "a/b/c"}, "--service-account must be the name of a service account, or namespace/name"},
+		"namespace":              {[]string{"clean", "--cluster", "a/cluster=b", "-n", "a/b"}, "--namespace must be the name of a namespace"},
+		"project":                {[]string{"list", "clusters", "--project-id", "mine"}, "--project-id must be a UUID"},
+		"region":                 {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},
+		"content as the context": {[]string{"doctor", "--context", "{"}, "--context has the content of a file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := invocation{args: row.args, env: row.env}.run(t)
-			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+			got := invocation{args: row.args}.run(t)
+			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) || !strings.Contains(got.stderr, "--help' shows what is right") {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
 			}
 		})

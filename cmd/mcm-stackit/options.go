@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
@@ -40,8 +42,10 @@ const flagRequestTimeout = "request-timeout"
 // options are what all commands share.
 type options struct {
 	streams genericiooptions.IOStreams
-	lookup  func(string) (string, bool)
-	clock   clock.Clock
+	// out is streams.Out.
+	out    *output
+	lookup func(string) (string, bool)
+	clock  clock.Clock
 
 	control          *genericclioptions.ConfigFlags
 	targetKubeconfig string
@@ -51,9 +55,13 @@ type options struct {
 	region           string
 	keyPath          string
 
+	// running ends when the command is interrupted.
+	running context.Context
 	// started says that the command line was right.
 	started bool
-	config  spi.Config
+	// config says where the API is; configError that the environment says it wrongly.
+	config      spi.Config
+	configError error
 	// requestTimeout is what --request-timeout says; 0 is none.
 	requestTimeout time.Duration
 }
@@ -62,7 +70,11 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	control := genericclioptions.NewConfigFlags(false)
 	// Nothing is written to disk; and --cluster is about the label of servers.
 	control.CacheDir, control.ClusterName = nil, nil
-	return &options{streams: streams, lookup: lookup, clock: clock.RealClock{}, control: control}
+	out := &output{Writer: streams.Out}
+	streams.Out = out
+	o := &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, control: control, running: context.Background()}
+	control.WrapConfigFn = o.interruptible
+	return o
 }
 
 func (o *options) addFlags(flags *pflag.FlagSet) {
@@ -80,21 +92,27 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key; beats the Secret's (without a Secret: $"+envKeyPath+")")
 }
 
-// complete reads the environment, after the flags.
+// complete checks the flags, and reads the environment.
 func (o *options) complete() error {
+	o.config, o.configError = spi.ConfigFromEnvironment(o.lookup)
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
 		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout, *o.control.Timeout)
 	}
-	if o.config, err = spi.ConfigFromEnvironment(o.lookup); err != nil {
-		return err
-	}
-	return nil
+	return o.checkNames()
 }
 
-// operator returns what the commands work with. withCluster says whether the control
-// cluster may be asked.
+// operator returns what the commands work with that call the API. withCluster says whether
+// the control cluster may be asked.
 func (o *options) operator(ctx context.Context, withCluster bool) (*account.Access, error) {
+	if o.configError != nil {
+		return nil, o.configError
+	}
+	return o.operatorOfWhole(ctx, withCluster)
+}
+
+// operatorOfWhole is operator for a command that can do without the API.
+func (o *options) operatorOfWhole(ctx context.Context, withCluster bool) (*account.Access, error) {
 	with, err := o.operatorOfBroken(ctx, withCluster)
 	if err != nil || len(with.Broken) == 0 {
 		return with, err
@@ -105,8 +123,8 @@ func (o *options) operator(ctx context.Context, withCluster bool) (*account.Acce
 // operatorOfBroken is operator for a command that says itself which files are broken.
 func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*account.Access, error) {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
-	if err != nil {
-		return nil, fmt.Errorf("reading the kubeconfig: %w", err)
+	if err != nil { // connect has the same error, where a cluster is asked
+		namespace = cmp.Or(*o.control.Namespace, metav1.NamespaceDefault)
 	}
 	manifests, broken, err := manifest.Read(ctx, o.files, o.streams.In, namespace)
 	if err != nil {
@@ -140,6 +158,9 @@ func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*acco
 
 // sessions returns what makes the command's sessions with the IaaS API.
 func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInterface {
+	if o.configError != nil { // the default would be STACKIT's own API
+		transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, o.configError })
+	}
 	return &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: transport}
 }
 
@@ -168,13 +189,32 @@ func (o *options) connect(to *account.Access) error {
 	return nil
 }
 
+// interruptible makes each request to a cluster end with the command: discovery, which comes
+// before the first list, knows no context.
+func (o *options) interruptible(config *rest.Config) *rest.Config {
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			ctx, cancel := context.WithCancel(request.Context())
+			context.AfterFunc(o.running, cancel)
+			return next.RoundTrip(request.WithContext(ctx))
+		})
+	})
+	return config
+}
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
 // targetConfig reads the file of --target-kubeconfig.
 func (o *options) targetConfig() (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", o.targetKubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", o.targetKubeconfig, err)
 	}
-	return config, nil
+	return o.interruptible(config), nil
 }
 
 func newClient(config *rest.Config) (client.WithWatch, error) {

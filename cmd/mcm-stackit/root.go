@@ -4,10 +4,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -48,6 +50,7 @@ func wrongUsage(format string, args ...any) error {
 
 // execute runs the command line and returns its exit code.
 func (o *options) execute(ctx context.Context, args []string) int {
+	o.running = ctx
 	root := o.newRootCommand()
 	if strings.HasPrefix(filepath.Base(args[0]), pluginName) {
 		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mcm-stackit"}
@@ -56,22 +59,53 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	root.SetIn(o.streams.In)
 	root.SetOut(o.streams.Out)
 	root.SetErr(o.streams.ErrOut)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = showHelp // cobra's own takes the name of an unknown shell for a question
+	}
 	command, err := root.ExecuteContextC(ctx)
 	var code result
 	var usage *usageError
+	said := errors.As(err, &code)
 	switch {
+	case o.out.err != nil:
+		if err != nil && !said && !errors.Is(err, o.out.err) {
+			o.say("%v", err)
+		}
+		o.say("standard output cannot be written: %v", o.out.err)
+		return finding.ExitUnknown
 	case err == nil:
 		return finding.ExitFine
-	case errors.As(err, &code):
-		return int(code)
 	case !o.started || errors.As(err, &usage):
 		o.say("%v", hidesContent(err, args))
 		o.say("'%s --help' shows what is right.", command.CommandPath())
 		return finding.ExitUsage
+	case ctx.Err() != nil && said:
+		o.say("interrupted")
+		return finding.ExitUnknown
+	case ctx.Err() != nil:
+		o.say("interrupted: %v", err)
+		return finding.ExitUnknown
+	case said:
+		return int(code)
 	default:
 		o.say("%v", err)
 		return finding.ExitUnknown
 	}
+}
+
+// output is standard output. It keeps its first error: a command whose data did not arrive
+// has not told anything.
+type output struct {
+	io.Writer
+	err error
+}
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	n, err := o.Writer.Write(text)
+	o.err = cmp.Or(o.err, err)
+	return n, err
 }
 
 // say writes a line for the user, beside the data.
@@ -98,7 +132,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
-		RunE:          func(command *cobra.Command, _ []string) error { return command.Help() },
+		RunE:          showHelp,
 		PersistentPreRunE: func(command *cobra.Command, args []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
 			if !klog.V(2).Enabled() {
@@ -118,9 +152,11 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(root.PersistentFlags())
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newCleanCommand(), o.newVersionCommand())
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newCleanCommand(), o.newVersionCommand())
 	return root
 }
+
+func showHelp(command *cobra.Command, _ []string) error { return command.Help() }
 
 func (o *options) newVersionCommand() *cobra.Command {
 	return &cobra.Command{

@@ -21,10 +21,12 @@ import (
 
 // validateFlags are those of validate alone.
 type validateFlags struct {
-	online        bool
-	replicas      int64
-	showEffective bool
-	format        format
+	online             bool
+	replicas           int64
+	allowMissingSecret bool
+	allowUnknown       bool
+	showEffective      bool
+	format             format
 }
 
 // maxReplicas of --replicas is more than any quota has room for.
@@ -37,8 +39,9 @@ func (o *options) newValidateCommand() *cobra.Command {
 		Short: "Check MachineClasses, their Secrets, Machines and MachineDeployments",
 		Long: `Checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the
 driver and of machine-controller-manager, and prints what is wrong with file, line, column
-and field. With -f, files are checked and no cluster is asked, unless --secret names a Secret
-that is in none of the files. Without -f, the objects of the namespace (-n) are checked.
+and field. With -f, files are checked, and a cluster is asked only for what is in none of them:
+the Secret that --secret names, and the class of a Machine or MachineDeployment. Without -f, the
+objects of the namespace (-n) are checked.
 
 A class is checked with its own Secrets; --secret takes their place. Where they cannot be had,
 --online asks with the credentials of --project-id, --region and --service-account-key-path,
@@ -47,9 +50,16 @@ or of their variables.
 With --online, the API is asked whether it has what the classes name: machine type, zone,
 image, network, NICs, security groups, affinity group, performance class, volumes, snapshot
 and key pair; with --replicas, also whether the quota has room for so many machines of each
-class. Nothing is changed. The API does not tell which zone has which machine types, of what
-architecture a machine type is, and whether a service account exists. Key pairs are looked for
-with the credentials of the class's Secret, because they belong to credentials, not projects.
+class. Nothing is changed. The nodeTemplate, by which cluster-autoscaler scales up from zero,
+is compared as well: its cpu and memory must not be more than the machine type's, its zone must
+be one of the region, and its architecture that of the image. The API does not tell which zone
+has which machine types, what GPUs and which architecture a machine type has, how much of its
+memory a Node gets, and whether a service account exists. Key pairs are looked for with the
+credentials of the class's Secret, because they belong to credentials, not projects.
+
+For CI, where Secrets are in no file: --allow-missing-secret. What cannot be told because of it
+is named all the same, and so is a value of a Secret with the text replace-me, which the samples
+have. --allow-unknown allows everything that cannot be told.
 
 -v=1 shows what was asked of the API and is fine, too.
 
@@ -58,6 +68,9 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 		Example: `  # Files and folders; "-" is standard input
   mcm-stackit validate -f samples
   mcm-stackit validate -f samples/secret.yaml -f - < samples/machine-class.yaml
+
+  # In CI: files without the Secret, or one with placeholders
+  mcm-stackit validate -f samples --allow-missing-secret
 
   # What the driver makes of a class, its Secret and the defaults
   mcm-stackit validate -f samples --show-effective
@@ -72,11 +85,17 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 			if command.Flags().Changed("replicas") && (!flags.online || flags.replicas < 1 || flags.replicas > maxReplicas) {
 				return wrongUsage("--replicas must be 1 to %d, and needs --online", maxReplicas)
 			}
+			if flags.allowMissingSecret && len(o.files) == 0 {
+				return wrongUsage("--allow-missing-secret is for files: it needs -f")
+			}
 			return o.validate(command.Context(), flags)
 		},
 	}
 	command.Flags().BoolVar(&flags.online, "online", false, "ask the API, too; nothing is changed there")
 	command.Flags().Int64Var(&flags.replicas, "replicas", 0, "with --online: how many more machines of each class the quota must have room for")
+	command.Flags().BoolVar(&flags.allowMissingSecret, "allow-missing-secret", false,
+		"with -f: exit with 0 if nothing is wrong, but something could not be told because a Secret is in no file or has a placeholder")
+	command.Flags().BoolVar(&flags.allowUnknown, "allow-unknown", false, "exit with 0 if nothing is wrong, but something could not be told")
 	command.Flags().BoolVar(&flags.showEffective, "show-effective", false,
 		"print the providerSpec of each class after Secret and defaults, without userData: as YAML documents, or with -o json as a list; findings go to stderr")
 	flags.format.addTo(command, formatJSON, formatYAML)
@@ -84,13 +103,17 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 }
 
 func (o *options) validate(ctx context.Context, flags *validateFlags) error {
+	if flags.online && o.configError != nil {
+		return o.configError
+	}
 	with, err := o.validateOperator(ctx)
 	if err != nil {
 		return err
 	}
 	progress := o.progress()
 	result, err := validate.Run(ctx, with, validate.Options{
-		Cluster: len(o.files) == 0, Online: flags.online, Replicas: flags.replicas, Progress: progress.show,
+		Cluster: len(o.files) == 0, Online: flags.online, Replicas: flags.replicas,
+		AllowMissingSecret: flags.allowMissingSecret, AllowUnknown: flags.allowUnknown, Progress: progress.show,
 	})
 	progress.show("")
 	if result != nil && len(result.NotChecked) > 0 {
@@ -102,13 +125,18 @@ func (o *options) validate(ctx context.Context, flags *validateFlags) error {
 	return o.printValidation(flags, result)
 }
 
-// validateOperator asks a cluster only if it has to.
+// validateOperator needs a cluster only where the objects or a Secret of one are named. Else
+// it may be asked for a class.
 func (o *options) validateOperator(ctx context.Context) (*account.Access, error) {
 	with, err := o.operatorOfBroken(ctx, len(o.files) == 0)
-	if err != nil || len(o.files) == 0 || o.secret == "" || with.SecretGiven() {
+	if err != nil || len(o.files) == 0 {
 		return with, err
 	}
-	return with, o.connect(with)
+	with.ControlError = o.connect(with)
+	if o.secret == "" || with.SecretGiven() {
+		return with, nil
+	}
+	return with, with.ControlError
 }
 
 func (o *options) printValidation(flags *validateFlags, checked *validate.Result) error {
@@ -122,10 +150,7 @@ func (o *options) printValidation(flags *validateFlags, checked *validate.Result
 	} else if !done {
 		o.printFindings(o.streams.Out, checked)
 	}
-	if code := checked.Findings.ExitCode(); code != finding.ExitFine {
-		return result(code)
-	}
-	return nil
+	return exitWith(checked.ExitCode())
 }
 
 // printFindings prints those that somebody must look at, and how many objects there were.
@@ -138,15 +163,22 @@ func (o *options) printFindings(to io.Writer, result *validate.Result) {
 		}
 	}
 	summary := "Checked " + counted(result.Checked)
-	if fine := count[finding.Fine]; fine > 0 {
+	if hints := count[finding.Hint]; hints > 0 {
+		summary += ", with " + finding.Count(hints, "hint")
+	}
+	if fine := count[finding.Fine]; fine == 1 {
+		summary += ", with 1 finding that is fine"
+	} else if fine > 1 {
 		summary += fmt.Sprintf(", with %d findings that are fine", fine)
-		if !klog.V(1).Enabled() {
-			summary += " (-v=1 shows them)"
-		}
+	}
+	if count[finding.Fine] > 0 && !klog.V(1).Enabled() {
+		summary += " (-v=1 shows them)"
 	}
 	switch wrong, unknown := count[finding.Wrong], count[finding.Unknown]; {
 	case wrong > 0:
 		o.say("%s: %d wrong, %d could not be told.", summary, wrong, unknown)
+	case unknown > 0 && result.ExitCode() == finding.ExitFine:
+		_, _ = fmt.Fprintf(to, "%s: nothing is wrong, %d could not be told, which is allowed.\n", summary, unknown)
 	case unknown > 0:
 		o.say("%s: nothing is wrong, %d could not be told.", summary, unknown)
 	default:
@@ -157,7 +189,7 @@ func (o *options) printFindings(to io.Writer, result *validate.Result) {
 // printEffective prints one document a class, as YAML, or one list of all as JSON, which
 // has no documents.
 func (o *options) printEffective(as format, specs []validate.EffectiveSpec) error {
-	if as.value == formatJSON {
+	if as.isJSON() {
 		_, err := o.printAs(as, append([]validate.EffectiveSpec{}, specs...))
 		return err
 	}

@@ -52,9 +52,12 @@ func TestValidateOnline(t *testing.T) {
 	source := func(kind, id, more string) []string {
 		return []string{boot, "  bootVolume: {source: {type: " + kind + ", id: " + id + "}" + more + "}"}
 	}
-	template := func(architecture string) []string {
-		return []string{"providerSpec:\n", "nodeTemplate: {capacity: {cpu: 1, gpu: 0, memory: 4Gi}, instanceType: a, region: b, zone: c, architecture: " + architecture + "}\nproviderSpec:\n"}
+	// template adds a nodeTemplate that is right, but for pairs of changes.
+	template := func(changes ...string) []string {
+		right := "nodeTemplate: {capacity: {cpu: 2, gpu: 0, memory: 4Gi}, instanceType: c2i.2, region: eu01, zone: eu01-1, architecture: amd64}\n"
+		return []string{"providerSpec:\n", strings.NewReplacer(changes...).Replace(right) + "providerSpec:\n"}
 	}
+	const arm, x86 = "imageId: 30000000-0000-4000-8000-00000000000a", "imageId: 30000000-0000-4000-8000-00000000000b"
 	for name, row := range map[string]struct {
 		changes []string
 		code    int
@@ -62,7 +65,7 @@ func TestValidateOnline(t *testing.T) {
 	}{
 		"all is there":              {nil, 0, []string{"with 6 findings that are fine (-v=1 shows them): nothing is wrong."}},
 		"no such machine type":      {[]string{"c2i.2", "c2i.3"}, 1, []string{"-:17:16: MachineClass default/worker: providerSpec.machineType: machine type c2i.3 is not there; did you mean c2i.2?"}},
-		"no machine type like it":   {[]string{"c2i.2", "enormous"}, 1, []string{"machine type enormous is not there; must be one of project 10000000-0000-4000-8000-000000000001 in region eu01"}},
+		"no machine type like it":   {[]string{"c2i.2", "enormous"}, 1, []string{"machine type enormous is not there; must be one that project 10000000-0000-4000-8000-000000000001 can use in region eu01"}},
 		"no such region":            {[]string{"region: eu01", "region: eu09"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: region eu09 is not there"}},
 		"no such region of class":   {with("region: eu09"), 1, []string{"-:20:11: MachineClass default/worker: providerSpec.region: region eu09 is not there"}},
 		"zone of another region":    {with("availabilityZone: eu02-1"), 1, []string{`providerSpec.availabilityZone: zone "eu02-1" is not there; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
@@ -72,9 +75,20 @@ func TestValidateOnline(t *testing.T) {
 		"disk too small":            {[]string{"{size: 20}", "{size: 9}"}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: is 9; must be at least 10, which the image asks for"}},
 		"disk without a size":       {[]string{"{size: 20}", "{}"}, 1, []string{"providerSpec.bootVolume.size: is missing; a disk that is made from an image needs a size, for this image at least 10"}},
 		"machine type too small":    {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}", "{size: 30}"}, 1, []string{"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
-		"architecture differs":      {append(template("amd64"), image, "imageId: 30000000-0000-4000-8000-00000000000a"), 1, []string{`nodeTemplate.architecture: is "amd64"; must be "arm64", that of the image`}},
-		"architecture is the same":  {append(template("amd64"), image, "imageId: 30000000-0000-4000-8000-00000000000b"), 0, nil},
-		"image does not tell of it": {template("arm64"), 0, nil},
+		"nodeTemplate is right":     {template(), 0, nil},
+		"it has less":               {template("cpu: 2", "cpu: 1900m", "4Gi", "3500Mi"), 0, nil},
+		"more CPUs":                 {template("cpu: 2", "cpu: 2001m"), 1, []string{"-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: is 2001m; must be at most 2: machine type c2i.2 has 2 vCPUs"}},
+		"more memory":               {template("4Gi", "4097Mi"), 1, []string{"nodeTemplate.capacity.memory: is 4097Mi; must be at most 4Gi: machine type c2i.2 has 4096 MB of memory"}},
+		"another instanceType":      {template("c2i.2", "c2i.4"), 1, []string{`nodeTemplate.instanceType: is "c2i.4"; must be "c2i.2", the machineType of the servers`}},
+		"another region":            {template("region: eu01", "region: eu02"), 1, []string{`nodeTemplate.region: is "eu02"; must be "eu01", the region of the servers`}},
+		"no zone of the region":     {template("eu01-1", "eu02-1"), 1, []string{`nodeTemplate.zone: zone "eu02-1" is not there; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
+		"another zone":              {append(template(), with("availabilityZone: eu01-2")...), 1, []string{`nodeTemplate.zone: is "eu01-1"; must be "eu01-2", the availabilityZone of the servers`}},
+		"the same zone":             {append(template(), with("availabilityZone: eu01-1")...), 0, nil},
+		"architecture differs":      {append(template(), image, arm), 1, []string{`nodeTemplate.architecture: is "amd64"; must be "arm64", that of the image`}},
+		"architecture is missing":   {append(template(", architecture: amd64", ""), image, arm), 1, []string{`nodeTemplate.architecture: is missing; must be "arm64", that of the image: cluster-autoscaler takes amd64`}},
+		"architecture is the usual": {append(template(", architecture: amd64", ""), image, x86), 0, nil},
+		"architecture is the same":  {append(template(), image, x86), 0, nil},
+		"image does not tell of it": {template("amd64", "arm64"), 0, nil},
 		"no such snapshot":          {source("snapshot", missing, ", size: 20"), 1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " is not there"}},
 		"snapshot":                  {source("snapshot", iaasmock.DefaultSnapshotID, ""), 0, nil},
 		"snapshot is broken":        {source("snapshot", "80000000-0000-4000-8000-00000000000a", ""), 1, []string{`is in state "ERROR"; must be AVAILABLE`}},
@@ -91,7 +105,7 @@ func TestValidateOnline(t *testing.T) {
 		"security groups of a name": {with("securityGroups: [twins]"), 2, []string{"securityGroups[0]: 2 security groups are called twins"}},
 		"no such affinity group":    {with("affinityGroup: " + missing), 1, []string{"providerSpec.affinityGroup: affinity group " + missing + " is not there"}},
 		"no such volume":            {append(with("volumes: ["+missing+"]"), "replicas: 2", "replicas: 1"), 1, []string{"providerSpec.volumes[0]: volume " + missing + " is not there"}},
-		"no such key pair":          {with("keypairName: nobody"), 1, []string{"providerSpec.keypairName: key pair nobody of these credentials (key pairs belong to credentials, not to projects) is not there"}},
+		"no such key pair":          {with("keypairName: nobody"), 1, []string{"providerSpec.keypairName: key pair nobody of these credentials (key pairs belong to credentials, not to projects) is not there; make it with these credentials, or name one of theirs\n"}},
 		"service account":           {with("serviceAccountMails: [a@sa.stackit.cloud]"), 2, []string{"providerSpec.serviceAccountMails[0]: whether service account a@sa.stackit.cloud is there and may be used cannot be told"}},
 		"wrong already":             {[]string{image, "imageId: nowhere", "c2i.2", "'-'"}, 1, []string{`imageId: is "nowhere"`, `machineType: is "-"`}},
 		"Secret is not given":       {[]string{"metadata: {name: credentials}", "metadata: {name: other}"}, 2, []string{"MachineClass default/worker: could not be checked online: its Secret is not given"}},
@@ -128,7 +142,7 @@ func TestValidateOnlineSamples(t *testing.T) {
 func TestValidateOnlineWhatIsAttached(t *testing.T) {
 	cloud, env := startMock(t)
 	text := manifests(t, cloud, "  labels: {", "  networking: {nicIds: [70000000-0000-4000-8000-000000000001]}\n  volumes: [60000000-0000-4000-8000-000000000001]\n  labels: {", "replicas: 2", "replicas: 1")
-	id := createServer(t, cloud, map[string]string{provider.StackitMachineClassLabel: "worker", "kubernetes.io/cluster": "one"})
+	id := createServer(t, cloud, map[string]string{provider.StackitMachineLabel: "machine", provider.StackitMachineClassLabel: "worker", "kubernetes.io/cluster": "one"})
 	run := invocation{args: []string{"validate", "-f", "-", "--online", "-v=1"}, env: env, stdin: text}
 	run.run(t).expect(t, 0, "NIC 70000000-0000-4000-8000-000000000001 is attached to server "+id+" of this class", "volume 60000000-0000-4000-8000-000000000001 is attached to server "+id+" of this class")
 	run.stdin = strings.Replace(text, "kubernetes.io/cluster: one", "kubernetes.io/cluster: two", 1)

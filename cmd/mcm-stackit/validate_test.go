@@ -39,6 +39,93 @@ func TestValidateSamples(t *testing.T) {
 	expectGolden(t, "validate-samples.txt", got.stdout+got.stderr)
 }
 
+// TestValidateSamplesInCI has the samples as a repository has them: with a Secret that has
+// placeholders, or without one.
+func TestValidateSamplesInCI(t *testing.T) {
+	samples := []string{"validate", "-f", "../../samples/machine-class.yaml", "-f", "../../samples/machine-class-minimal.yaml", "-f", "../../samples/machine-deployment.yaml", "-f", "../../samples/machine.yaml"}
+	without := invocation{args: append(samples, "--allow-missing-secret")}.run(t)
+	without.expect(t, 0,
+		"stackit-worker: secretRef: Secret default/stackit-credentials is not given: whether it is right cannot be told, nor its projectId, serviceAccountKey, userData; add",
+		"stackit-worker-minimal: secretRef: Secret default/stackit-credentials is not given: whether it is right cannot be told, nor its projectId, serviceAccountKey, userData, region, networkId; add",
+		"nothing is wrong, 2 could not be told, which is allowed.")
+	folder := invocation{args: []string{"validate", "-f", "../../samples", "--allow-missing-secret"}}.run(t)
+	folder.expect(t, 0, "stringData.serviceAccountKey: is a placeholder (replace-me): whether the value is right cannot be told", "nothing is wrong, 1 could not be told, which is allowed.")
+}
+
+func TestValidateAllowed(t *testing.T) {
+	cloud, env := startMock(t)
+	noSecret := []string{"metadata: {name: credentials}", "metadata: {name: other}"}
+	noClass := []string{"name: worker}}\n", "name: other}}\n"}
+	secret, unknown := []string{"--allow-missing-secret"}, []string{"--allow-unknown"}
+	for name, row := range map[string]struct {
+		changes, args []string
+		code          int
+		says          string
+	}{
+		"no Secret":                      {noSecret, nil, 2, "Secret default/credentials is not given"},
+		"no Secret, allowed":             {noSecret, secret, 0, "Secret default/credentials is not given"},
+		"no Secret, all allowed":         {noSecret, unknown, 0, "Secret default/credentials is not given"},
+		"no Secret, but wrong":           {append([]string{"provider: stackit", "provider: aws"}, noSecret...), secret, 1, `provider: is "aws"`},
+		"wrong, all allowed":             {[]string{"provider: stackit", "provider: aws"}, unknown, 1, `provider: is "aws"`},
+		"no Secret, online":              {noSecret, append(secret, "--online"), 0, "could not be checked online: its Secret is not given"},
+		"no Secret, and no class":        {append(noClass, noSecret...), secret, 2, "MachineClass default/other is not given"},
+		"no class":                       {noClass, secret, 2, "MachineClass default/other is not given"},
+		"no class, all allowed":          {noClass, unknown, 0, "MachineClass default/other is not given"},
+		"nothing to ask, all allowed":    {without(goodClass), append(unknown, "--online"), 0, "the API was not asked: there is no MachineClass"},
+		"placeholder":                    {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, nil, 1, "the service-account key is not the JSON"},
+		"placeholder, allowed":           {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, secret, 0, "is a placeholder"},
+		"placeholder of a lone Secret":   {append(without(goodClass), "projectId: 1", "projectId: replace-me-1", "name: worker}}\n", "name: other}}\n"), append(secret, unknown...), 0, "stringData.projectId: is a placeholder"},
+		"key that is no placeholder":     {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "x {`}, secret, 1, "the service-account key is not the JSON"},
+		"region that is a placeholder":   {[]string{"region: eu01", "region: replace-me/"}, secret, 0, "stringData.region: is a placeholder"},
+		"nothing to allow, text as ever": {nil, append(secret, unknown...), 0, "Secret: nothing is wrong.\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			invocation{args: append([]string{"validate", "-f", "-"}, row.args...), env: env, stdin: manifests(t, cloud, row.changes...)}.run(t).expect(t, row.code, row.says)
+		})
+	}
+}
+
+// A kubeconfig that cannot be used keeps nobody from checking files.
+func TestValidateFilesWithABrokenKubeconfig(t *testing.T) {
+	cloud, env := startMock(t)
+	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
+	if err := os.WriteFile(kubeconfig, []byte("clusters: ["), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	env = append(env, "KUBECONFIG="+kubeconfig)
+	text := manifests(t, cloud)
+	invocation{args: []string{"validate", "-f", "-"}, env: env, stdin: text}.run(t).expect(t, 0, "nothing is wrong.")
+	alone := text[strings.Index(text, goodDeployment):]
+	invocation{args: []string{"validate", "-f", "-"}, env: env, stdin: alone}.run(t).expect(t, 2,
+		"MachineClass default/worker is not given: whether it is there cannot be told: reading the kubeconfig of the cluster with the Machines: ")
+}
+
+func TestValidateLargeUserData(t *testing.T) {
+	cloud, env := startMock(t)
+	const most = 49149 // 65532 in base64
+	own := "machineType: c2i.2\n  userData: "
+	for name, row := range map[string]struct {
+		changes []string
+		says    string
+		not     string
+	}{
+		"as much as OpenStack takes": {[]string{"#cloud-config the-canary", strings.Repeat("u", most)}, "nothing is wrong.\n", "OpenStack"},
+		"more":                       {[]string{"#cloud-config the-canary", strings.Repeat("u", most+1)}, "-:8:13: Secret default/credentials: stringData.userData: has 49150 bytes, in base64 65536: the API may refuse it; the API document names no limit, OpenStack's is 65535 bytes in base64, which is 49149 of text\n", "-:17"},
+		"more in the class":          {[]string{"machineType: c2i.2", own + strings.Repeat("u", most+1)}, "-:18:13: MachineClass default/worker: providerSpec.userData: has 49150 bytes", "-:8:13"},
+		"of a class with less":       {[]string{"#cloud-config the-canary", strings.Repeat("u", most+1), "machineType: c2i.2", own + "less"}, "nothing is wrong.\n", "OpenStack"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := invocation{args: []string{"validate", "-f", "-"}, env: env, stdin: manifests(t, cloud, row.changes...)}.run(t)
+			got.expect(t, 0, row.says)
+			if strings.Contains(got.stdout, row.not) || strings.Contains(got.stdout, "uuuu") {
+				t.Errorf("stdout has %q, or a value:\n%s", row.not, got.stdout)
+			}
+		})
+	}
+}
+
 func TestValidateNothingWrong(t *testing.T) {
 	cloud, env := startMock(t)
 	text := manifests(t, cloud)
@@ -151,6 +238,8 @@ func TestValidateFindings(t *testing.T) {
 		"infinite number":       {[]string{"{size: 20}", "{size: .inf}"}, 1, []string{"-:19:22: manifest: cannot be read: must be what its tag says"}},
 		"key that is a list":    {[]string{"{size: 20}", "{[size]: 20}"}, 1, []string{"-:19:16: manifest: this key cannot be read: must be a text"}},
 		"merge of a text":       {[]string{"  bootVolume", "  <<: text\n  bootVolume"}, 1, []string{"-:19:3: manifest: this key merges a mapping, and its value is none"}},
+		"tab":                   {[]string{"  region: eu01", "\tregion: eu01"}, 1, []string{"-:6:1: manifest: has a tab where YAML wants spaces"}},
+		"template":              {[]string{"region: eu01", "region: {{ .Values.region }}"}, 1, []string{"-:6:11: manifest: is a template ({{ }}), not YAML: render it first"}},
 		"directive on line one": {[]string{"apiVersion: v1\nkind: Secret", "%FOO\n---\napiVersion: v1\nkind: Secret"}, 1, []string{"-:1:1: manifest: is not YAML: found unknown directive name"}},
 
 		"two documents with one key twice": {[]string{"provider: stackit", "provider: stackit\nprovider: stackit"}, 1, []string{"-:15:1: manifest: this key is there twice"}},
@@ -226,6 +315,12 @@ func TestValidateWrongUsage(t *testing.T) {
 		"replicas without online": {[]string{"--replicas", "3"}, "--replicas must be 1 to 10000, and needs --online"},
 		"no replicas":             {[]string{"--online", "--replicas", "0"}, "--replicas must be 1 to 10000"},
 		"too many replicas":       {[]string{"--online", "--replicas", "10001"}, "--replicas must be 1 to 10000"},
+		"replicas in words":       {[]string{"--online", "--replicas=x"}, `invalid argument "x" for "--replicas"`},
+		"online is no boolean":    {[]string{"--online=maybe"}, `invalid argument "maybe" for "--online"`},
+		"effective is no boolean": {[]string{"--show-effective=2"}, `invalid argument "2" for "--show-effective"`},
+		"allowed is no boolean":   {[]string{"--allow-unknown=x"}, `invalid argument "x" for "--allow-unknown"`},
+		"allowed without files":   {[]string{"--allow-missing-secret"}, "--allow-missing-secret is for files: it needs -f"},
+		"empty file name":         {[]string{"-f", ""}, "--filename is empty"},
 		"format":                  {[]string{"-o", "wide"}, "must be one of: json, yaml"},
 		"file without -f":         {[]string{"samples"}, `unknown command "samples"`},
 	} {

@@ -17,9 +17,10 @@
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
 //     machines.go, secret.go), called in check; one that asks the API: onlineCheck.run, with
-//     a read in catalog.go
-//   - a finding of doctor: a method of Doctor, called in Examine or by a part of it; of an
-//     account: a method of patient
+//     a method in catalog.go
+//   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
+//   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
+//     account: a method of patient; of a project and region: Doctor.place is set meanwhile
 //   - a note of a server or Machine: a NoteKind of inventory, made in notes.go; a remedy for
 //     a text of the driver: a row in remedies.go and in samples/README.md
 //   - a column: a field of inventory's ServerEntry or MachineEntry, filled in view.go, and a

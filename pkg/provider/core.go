@@ -104,6 +104,7 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	case machine.DeletionTimestamp != nil:
 		if err = c.deleteAll(ctx); err == nil {
 			c.ledger.Forget(c.key)
+			c.meters.machineDeleted(machine)
 		}
 	case c.serverID == "":
 		err = newError(codes.InvalidArgument, fmt.Sprintf("machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))

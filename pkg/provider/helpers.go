@@ -6,6 +6,9 @@ package provider
 import (
 	"encoding/base64"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
@@ -91,6 +94,7 @@ func serverFromSDK(server *iaas.Server) *Server {
 		Status:       server.GetStatus(),
 		ErrorMessage: withoutMisleadingWords(server.GetErrorMessage()),
 		MachineType:  server.MachineType,
+		ImageID:      server.GetImageId(),
 		Zone:         server.GetAvailabilityZone(),
 		Labels:       stringValues(server.Labels),
 		CreatedAt:    server.GetCreatedAt(),
@@ -144,4 +148,14 @@ func optional(text string) *string {
 		return nil
 	}
 	return &text
+}
+
+// labelSelector in a stable order, with equality only: nothing else was seen to
+// work everywhere.
+func labelSelector(labels map[string]string) string {
+	terms := make([]string, 0, len(labels))
+	for _, key := range slices.Sorted(maps.Keys(labels)) {
+		terms = append(terms, key+"="+labels[key])
+	}
+	return strings.Join(terms, ",")
 }

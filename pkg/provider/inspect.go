@@ -30,6 +30,9 @@ type Inputs struct {
 	// ClusterUnknown says that the cluster labels could not be decoded, or are no valid
 	// labels: which servers are the cluster's cannot be told then.
 	ClusterUnknown bool
+	// Unknown are the fields of the providerSpec that the driver ignores, or refuses with
+	// --strict-provider-spec, as apis.DecodeProviderSpec names them.
+	Unknown []error
 	// Errors are everything that a strict call would refuse, with the paths of the fields:
 	// providerSpec.…, secret.…, machineClass.… .
 	Errors field.ErrorList
@@ -46,7 +49,7 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	return &Inputs{
 		Secret: in.secret, Spec: in.spec,
 		ClusterLabels: in.identity.cluster, ClusterUnknown: in.identity.clusterUnknown,
-		Errors: append(in.needed, in.others...),
+		Unknown: in.unknown, Errors: append(in.needed, in.others...),
 	}
 }
 

@@ -110,6 +110,7 @@ func TestDeleteMachineWithABrokenClass(t *testing.T) {
 		"no JSON":     `{"machineType"`,
 		"null":        `null`,
 		"wrong types": `{"machineType": 5, "labels": "none", "bootVolume": []}`,
+		"wrong label": `{"machineType": "c2i.2", "labels": {"team": 5, "` + clusterLabel + `": "shoot-a"}}`,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -73,6 +74,7 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	if machine.Name == "" {
 		return nil, newError(codes.InvalidArgument, "the request's Machine has no name")
 	}
+	p.meters.machineNamed(machine)
 	c, err := p.newCall(machine, class, secret, mode)
 	if err != nil || machine.Spec.ProviderID == "" {
 		return c, err
@@ -132,10 +134,27 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	}
 }
 
+// usualUserData is the size of user data, in bytes, above which the log says that it is long.
+const usualUserData = 64 << 10
+
+// userData reads the user data from the request once more: hundreds of calls may wait before
+// they send it, or after, and each would hold a copy of a megabyte.
+func (c *call) userData() string {
+	spec, _, _ := apis.DecodeProviderSpec(c.rawSpec)
+	secret, _ := apis.DecodeSecret(c.secret)
+	apis.SetDefaults(spec, secret)
+	return spec.UserData
+}
+
+// bodyAtMost is more than the request's body can have, in bytes.
+func (c *call) bodyAtMost() int {
+	return base64.StdEncoding.EncodedLen(len(c.rawSpec) + len(c.secret[apis.SecretUserData]))
+}
+
 // warn logs what is odd but not wrong in a class, each thing once an hour at most.
 func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
-	if problems := sanitize(strings.Join(in.unknown, ", ")); problems != "" && p.noteWarning("fields "+class+problems) {
+	if problems := sanitize(in.unknownText()); problems != "" && p.noteWarning("fields "+class+problems) {
 		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
 			"machineClass", class, "problems", problems)
 	}
@@ -186,8 +205,8 @@ type inputs struct {
 	secret   *apis.Secret
 	// spec has its defaults set. A field that could not be decoded is empty.
 	spec *apis.ProviderSpec
-	// unknown names fields of the providerSpec that are ignored.
-	unknown []string
+	// unknown names fields of the providerSpec that are ignored, as apis.DecodeProviderSpec does.
+	unknown []error
 	// needed are errors in what every call needs, others all the rest.
 	needed, others field.ErrorList
 }
@@ -228,10 +247,18 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
 	if refuseUnknown {
 		for _, problem := range in.unknown {
-			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem))
+			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
 	return !about(apis.SpecPath.Child("labels"), decoding)
+}
+
+func (in *inputs) unknownText() string {
+	var texts []string
+	for _, problem := range in.unknown {
+		texts = append(texts, problem.Error())
+	}
+	return strings.Join(texts, ", ")
 }
 
 // identify sets the identity, and checks that its names can be labels.
@@ -269,13 +296,18 @@ func about(path *field.Path, errs field.ErrorList) bool {
 	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
 }
 
-// unrelated drops those of found that are about a field, or a part of one, that reported
-// is about already.
+// unrelated drops those of found that are about a field, a part of one, or an object with
+// one in it, that reported is about already.
 func unrelated(found, reported field.ErrorList) field.ErrorList {
 	return slices.DeleteFunc(found, func(err *field.Error) bool {
 		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
-			rest, within := strings.CutPrefix(err.Field, earlier.Field)
-			return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
+			return isWithin(err.Field, earlier.Field) || isWithin(earlier.Field, err.Field)
 		})
 	})
+}
+
+// isWithin says whether a path is another one, or that of a part of it.
+func isWithin(part, whole string) bool {
+	rest, within := strings.CutPrefix(part, whole)
+	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

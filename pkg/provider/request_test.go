@@ -114,6 +114,25 @@ func TestWrongInputsNameEveryField(t *testing.T) {
 	})
 }
 
+func TestWrongTypesAreNamedWithTheirPaths(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.setSpec(func(spec map[string]any) {
+			spec["networking"] = map[string]any{"nicIds": []any{"s3cr3t", []any{"s3cr3t"}}}
+			spec["bootVolume"] = map[string]any{"size": "s3cr3t", "performanceClass": 5}
+			spec["metadata"] = map[string]any{"a": []any{}}
+			spec["userData"] = 81726354
+		})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.InvalidArgument)
+		const all = "All: providerSpec.bootVolume.performanceClass, providerSpec.bootVolume.size, providerSpec.networking.nicIds(1), " +
+			"providerSpec.userData, providerSpec.networking.nicIds(0), providerSpec.metadata(a)"
+		if text := err.Error(); !strings.Contains(text, "6 fields are wrong") || !strings.Contains(text, all) || strings.Contains(text, "81726354") {
+			t.Errorf("got %q, want %q and no value", err, all)
+		}
+	})
+}
+
 func TestMissingInputs(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *rig) error{
 		"CreateMachine(nil)":     func(ctx context.Context, r *rig) error { _, err := r.driver.CreateMachine(ctx, nil); return err },

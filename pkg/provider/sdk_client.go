@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -150,16 +149,6 @@ func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID
 // SDK's decoder sets the additional properties only if it found "items".
 func noList(noItems bool, additionalProperties map[string]any) bool {
 	return noItems && additionalProperties == nil
-}
-
-// labelSelector in a stable order, with equality only: nothing else was seen to
-// work everywhere.
-func labelSelector(labels map[string]string) string {
-	terms := make([]string, 0, len(labels))
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		terms = append(terms, key+"="+labels[key])
-	}
-	return strings.Join(terms, ",")
 }
 
 func captured(ctx context.Context) (context.Context, **http.Response) {

@@ -44,6 +44,9 @@ type Server struct {
 	Status       string
 	ErrorMessage string
 	MachineType  string
+	// ImageID is the image that it boots from; "" where the API does not show it, as of a
+	// server with a boot volume.
+	ImageID string
 	// Zone is the availability zone; "" for a server without one.
 	Zone      string
 	Labels    map[string]string

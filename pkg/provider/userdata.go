@@ -12,26 +12,7 @@ import (
 	"strings"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
-
-// usualUserData is the size of user data, in bytes, above which the log says that it is long.
-const usualUserData = 64 << 10
-
-// userData reads the user data from the request once more: hundreds of calls may wait before
-// they send it, or after, and each would hold a copy of a megabyte.
-func (c *call) userData() string {
-	spec, _, _ := apis.DecodeProviderSpec(c.rawSpec)
-	secret, _ := apis.DecodeSecret(c.secret)
-	apis.SetDefaults(spec, secret)
-	return spec.UserData
-}
-
-// bodyAtMost is more than the request's body can have, in bytes.
-func (c *call) bodyAtMost() int {
-	return base64.StdEncoding.EncodedLen(len(c.rawSpec) + len(c.secret[apis.SecretUserData]))
-}
 
 // maxMessage is how much of a message of the API is shown, in bytes.
 const maxMessage = 4 << 10

@@ -32,19 +32,18 @@ func newBodyShares(clock clock.PassiveClock) *bodyShares {
 	return &bodyShares{semaphore.NewWeighted(maxBodies), clock}
 }
 
-// TakeBody waits until a request body of that many bytes may be made, and returns what ends
-// its time: the call that sends it has returned. The error is a *NotSentError, with the
-// context's. No link of the chain can do this: the SDK has made the body before the first.
-func (s *Session) TakeBody(ctx context.Context, size int) (done func(), err error) {
-	if s.bodies == nil || size <= smallBody {
+// take waits until a request body of that many bytes may be made, and returns what ends its
+// time. The error is a *NotSentError, with the context's.
+func (b *bodyShares) take(ctx context.Context, size int) (done func(), err error) {
+	if b == nil || size <= smallBody {
 		return func() {}, nil
 	}
-	start := s.bodies.clock.Now()
+	start := b.clock.Now()
 	share := int64(min(bodyCopies*size, maxBodies))
-	err = s.bodies.free.Acquire(ctx, share)
-	callWaits.WithLabelValues(string(waitForBody)).Add(s.bodies.clock.Since(start).Seconds())
+	err = b.free.Acquire(ctx, share)
+	callWaits.WithLabelValues(string(waitForBody)).Add(b.clock.Since(start).Seconds())
 	if err != nil {
 		return nil, notSent(fmt.Errorf("waiting for the memory of other requests: %w", err))
 	}
-	return func() { s.bodies.free.Release(share) }, nil
+	return func() { b.free.Release(share) }, nil
 }

@@ -4,11 +4,9 @@
 package spi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
-	"slices"
-	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,20 +18,35 @@ import (
 
 const metricsProvider = "stackit"
 
+// component tells this program's series from those of STACKIT's other controllers, which
+// share the names of the first three metrics and their labels.
+const component = "machine-controller-manager-provider-stackit"
+
+// attemptLabels are the labels that those controllers have agreed on. Nobody outside this
+// process gives them a value of his own choice: see hostNames, operationOf and statusLabel.
+var attemptLabels = []string{"host", "method", "operation", "status_code"}
+
 var (
 	httpRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "stackit_api_http_requests_total",
-		Help: "HTTP attempts against STACKIT's APIs by service, method and status code (0: no answer).",
-	}, []string{"service", "method", "code"})
+		Name:        "stackit_api_http_requests_total",
+		Help:        "HTTP attempts against STACKIT's APIs by the SDK's name of the operation and status code (network_error: no answer).",
+		ConstLabels: prometheus.Labels{"component": component},
+	}, attemptLabels)
+	httpErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name:        "stackit_api_http_errors_total",
+		Help:        "HTTP attempts against STACKIT's APIs that got no answer (network_error) or one with a status code of 400 or more.",
+		ConstLabels: prometheus.Labels{"component": component},
+	}, attemptLabels)
 	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "stackit_api_http_request_duration_seconds",
-		Help:    "Duration of HTTP attempts against STACKIT's APIs, to the end of the body.",
-		Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
-	}, []string{"service", "method"})
+		Name:        "stackit_api_http_request_duration_seconds",
+		Help:        "Duration of HTTP attempts against STACKIT's APIs, to the end of the body.",
+		ConstLabels: prometheus.Labels{"component": component},
+		Buckets:     []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+	}, attemptLabels)
 	httpRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_http_retries_total",
-		Help: "HTTP requests against STACKIT's APIs that were sent again, by the status code of the answer before (0: no answer).",
-	}, []string{"service", "method", "code"})
+		Help: "HTTP requests against STACKIT's APIs that were sent again, by the status code of the answer before (network_error: none).",
+	}, []string{"method", "operation", "status_code"})
 	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_wait_seconds_total",
 		Help: "Seconds that API calls waited before they were sent, summed over the calls, by what they waited for.",
@@ -73,7 +86,7 @@ const (
 // Only main calls it, as it does with provider.WithMetrics: who imports a package, as the
 // operator's command does, must not get its metrics.
 func RegisterMetrics(registerer prometheus.Registerer) {
-	registerer.MustRegister(httpRequests, httpDuration, httpRetries, callWaits, tokenFetches)
+	registerer.MustRegister(httpRequests, httpErrors, httpDuration, httpRetries, callWaits, tokenFetches)
 }
 
 // init lets the metrics whose label values are known begin with 0: Prometheus does not see
@@ -93,7 +106,7 @@ func countRetry(request *http.Request, before *http.Response) {
 	if before != nil {
 		code = before.StatusCode
 	}
-	httpRetries.WithLabelValues(serviceOf(request), request.Method, strconv.Itoa(code)).Inc()
+	httpRetries.WithLabelValues(request.Method, operationOf(request), statusLabel(code)).Inc()
 }
 
 type callsKey struct{}
@@ -108,7 +121,8 @@ func WithCallCount(ctx context.Context) (context.Context, *atomic.Int64) {
 type metered struct {
 	next  http.RoundTripper
 	clock clock.PassiveClock
-	// service is the name in the metrics; "" takes it from the path.
+	// service is the name in the manager's metrics; "" takes it from the path. It is
+	// serviceToken for access tokens.
 	service string
 }
 
@@ -117,32 +131,34 @@ func (m *metered) RoundTrip(request *http.Request) (*http.Response, error) {
 	if count, ok := request.Context().Value(callsKey{}).(*atomic.Int64); ok {
 		count.Add(1)
 	}
-	service := m.service
-	if service == "" {
-		service = serviceOf(request)
+	service, operation := cmp.Or(m.service, serviceOf(request)), operationOf(request)
+	if m.service == serviceToken {
+		operation = operationToken
 	}
 	start := m.clock.Now()
 	response, err := m.next.RoundTrip(request)
-	observe(service, request, response, err, m.clock.Since(start))
+	observe(service, operation, request, response, err, m.clock.Since(start))
 	return response, err
 }
 
 // observe notes what became of an attempt.
-func observe(service string, request *http.Request, response *http.Response, err error, elapsed time.Duration) {
+func observe(service, operation string, request *http.Request, response *http.Response, err error, elapsed time.Duration) {
 	code, requestID := 0, ""
 	if err == nil {
 		code, requestID = response.StatusCode, RequestID(response.Header)
 	}
+	labels := []string{hosts.label(request.URL.Host), request.Method, operation, statusLabel(code)}
 	mcmmetrics.APIRequestCount.WithLabelValues(metricsProvider, service).Inc()
 	if err != nil || code >= http.StatusBadRequest {
 		mcmmetrics.APIFailedRequestCount.WithLabelValues(metricsProvider, service).Inc()
+		httpErrors.WithLabelValues(labels...).Inc()
 	} else {
 		mcmmetrics.APIRequestDuration.WithLabelValues(metricsProvider, service).Observe(elapsed.Seconds())
 	}
-	httpRequests.WithLabelValues(service, request.Method, strconv.Itoa(code)).Inc()
-	httpDuration.WithLabelValues(service, request.Method).Observe(elapsed.Seconds())
+	httpRequests.WithLabelValues(labels...).Inc()
+	httpDuration.WithLabelValues(labels...).Observe(elapsed.Seconds())
 	klog.V(verbosity(code)).InfoS("API call", "method", request.Method, "path", request.URL.Path,
-		"code", code, "duration", elapsed, "requestID", requestID, "err", err)
+		"code", statusLabel(code), "duration", elapsed, "requestID", requestID, "err", err)
 }
 
 // verbosity: failed calls are worth a line where state changes are logged, with
@@ -160,17 +176,4 @@ func RequestID(header http.Header) string {
 		return id
 	}
 	return header.Get("X-Trace-Id")
-}
-
-// serviceOf names the kind of resource a request of the IaaS API is about, for
-// the metrics. It never contains an ID.
-func serviceOf(request *http.Request) string {
-	segments := strings.Split(request.URL.Path, "/")
-	for _, segment := range slices.Backward(segments) {
-		switch segment {
-		case "servers", "nics", "volumes", "networks":
-			return segment
-		}
-	}
-	return "other"
 }

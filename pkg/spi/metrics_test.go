@@ -54,31 +54,45 @@ func TestEveryAttemptIsCounted(t *testing.T) {
 	const nic = "/v2/projects/p/regions/eu01/networks/n/nics/i"
 	for name, row := range map[string]struct {
 		path, service, labelled string
+		operation, code         string
 		status                  int
 		err                     error
 		failed                  float64
 	}{
-		"success":   {nic, "", "nics", http.StatusOK, nil, 0},
-		"failure":   {"/v2/projects/p/regions/eu01/servers/s", "", "servers", http.StatusConflict, nil, 1},
-		"no answer": {"/v2/projects/p/regions/eu01/quota", "", "other", 0, errors.New("connection reset"), 1},
-		"token":     {nic, "token", "token", http.StatusOK, nil, 0},
+		"success":   {nic, "", "nics", "UpdateNic", "200", http.StatusOK, nil, 0},
+		"failure":   {"/v2/projects/p/regions/eu01/networks/n/nics/i", "", "nics", "UpdateNic", "409", http.StatusConflict, nil, 1},
+		"no answer": {"/v2/projects/p/regions/eu01/quota", "", "other", "UnknownOperation", "network_error", 0, errors.New("connection reset"), 1},
+		"token":     {nic, serviceToken, "token", "GetAccessToken", "200", http.StatusOK, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, calls := WithCallCount(t.Context())
-			request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://iaas.invalid"+row.path, nil)
+			request, err := http.NewRequestWithContext(ctx, http.MethodPatch, "http://iaas.invalid"+row.path, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			before, failedBefore := counted(t, "mcm_cloud_api_requests_total", row.labelled), counted(t, "mcm_cloud_api_requests_failed_total", row.labelled)
+			labels := []string{component, "iaas.invalid", "PATCH", row.operation, row.code}
+			counts := []struct {
+				name   string
+				labels []string
+				want   float64
+			}{
+				{"mcm_cloud_api_requests_total", []string{row.labelled}, 1},
+				{"mcm_cloud_api_requests_failed_total", []string{row.labelled}, row.failed},
+				{"stackit_api_http_requests_total", labels, 1},
+				{"stackit_api_http_errors_total", labels, row.failed},
+			}
+			var before []float64
+			for _, count := range counts {
+				before = append(before, counted(t, count.name, count.labels...))
+			}
 			link := &metered{service: row.service, clock: clock.RealClock{}, next: roundTripper(func(*http.Request) (*http.Response, error) {
 				return &http.Response{StatusCode: row.status}, row.err
 			})}
 			_, _ = link.RoundTrip(request)
-			if got := counted(t, "mcm_cloud_api_requests_total", row.labelled) - before; got != 1 {
-				t.Errorf("service %s counts %v attempts, want 1", row.labelled, got)
-			}
-			if got := counted(t, "mcm_cloud_api_requests_failed_total", row.labelled) - failedBefore; got != row.failed {
-				t.Errorf("service %s counts %v failures, want %v", row.labelled, got, row.failed)
+			for i, count := range counts {
+				if got := counted(t, count.name, count.labels...) - before[i]; got != count.want {
+					t.Errorf("%s%q is %v more, want %v", count.name, count.labels, got, count.want)
+				}
 			}
 			if calls.Load() != 1 {
 				t.Errorf("the caller's count is %d, want 1", calls.Load())
@@ -109,14 +123,14 @@ func TestRetriesAndWaitsAreCounted(t *testing.T) {
 			{retries, nil, 0}, {waits, nil, 0}, {tokens, nil, 1}, {tokens, []string{"granted"}, 1}}},
 		"the API is out of order, and says for how long": {
 			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"3"}}},
-			want: []series{{retries, []string{"servers", "GET", "503"}, 1}, {retries, nil, 1},
+			want: []series{{retries, []string{"ListServers", "GET", "503"}, 1}, {retries, nil, 1},
 				{waits, []string{"retry_after"}, 3 - backoff(1, 0).Seconds()}}},
 		"the API hangs up": {
 			resets: 2,
-			want:   []series{{retries, []string{"servers", "GET", "0"}, 2}, {retries, nil, 2}}},
+			want:   []series{{retries, []string{"ListServers", "GET", "network_error"}, 2}, {retries, nil, 2}}},
 		"the token is refused": {
 			fault: fault.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized},
-			want:  []series{{retries, []string{"servers", "GET", "401"}, 1}, {tokens, []string{"granted"}, 2}}},
+			want:  []series{{retries, []string{"ListServers", "GET", "401"}, 1}, {tokens, []string{"granted"}, 2}}},
 		"the key is refused": {
 			fault: fault.Fault{Operation: fault.OperationToken, Status: http.StatusUnauthorized},
 			want:  []series{{tokens, []string{"refused"}, 1}, {tokens, nil, 1}}},

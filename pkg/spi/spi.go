@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -45,6 +46,13 @@ type Session struct {
 	Reads *rate.Limiter
 	// bodies are what TakeBody shares out; nil means no limit.
 	bodies *bodyShares
+}
+
+// TakeBody waits until a request body of that many bytes may be made, and returns what ends
+// its time: the call that sends it has returned. The error is a *NotSentError, with the
+// context's. No link of the chain can do this: the SDK has made the body before the first.
+func (s *Session) TakeBody(ctx context.Context, size int) (done func(), err error) {
+	return s.bodies.take(ctx, size)
 }
 
 // readsPerSecond is the rate of Session.Reads. API calls are the scarce resource:
@@ -192,7 +200,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	}
 	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
-		tokens, err := newTokenSource(s.Config, credentials.ServiceAccountKey, attempt("token", maxTokenAnswer), s.Clock, s.Jitter)
+		tokens, err := newTokenSource(s.Config, credentials.ServiceAccountKey, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
 		if err != nil {
 			return nil, err
 		}

@@ -43,6 +43,7 @@ var target = model.LabelSet{
 
 // scrapes are a scenario's scrapes of the sidecar, one each scrapeInterval.
 type scrapes struct {
+	// url is "" while there is no Pod to scrape.
 	url func() string
 	// most is how many of them count.
 	most int
@@ -88,9 +89,14 @@ func startScrapes(url func() string, most int) *scrapes {
 func (s *scrapes) scrape(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, scrapeInterval)
 	defer cancel()
-	samples, err := readMetrics(ctx, s.url())
+	url := s.url()
+	samples, err := readMetrics(ctx, url)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { s.count++ }()
+	if url == "" {
+		return nil
+	}
 	up := "1"
 	if err != nil {
 		up = "0"
@@ -99,7 +105,6 @@ func (s *scrapes) scrape(ctx context.Context) error {
 	for _, sample := range samples {
 		s.note(sample.Metric, strconv.FormatFloat(float64(sample.Value), 'f', -1, 64))
 	}
-	s.count++
 	return err
 }
 

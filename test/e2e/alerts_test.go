@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -17,6 +18,8 @@ import (
 	. "github.com/onsi/gomega"
 	"github.com/stackitcloud/stackit-sdk-go/core/config"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -54,18 +57,11 @@ func preset(name string) iaasmock.Fault {
 // is 15 minutes old, and before deletions have failed for 20: 30 and 40 s here.
 var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 	var (
-		c    *cluster
-		tool *monitoring.Promtool
+		c *cluster
 		// spare are the Machines that run, for the scenarios to delete.
 		spare []*v1alpha1.Machine
 		seen  = map[string]bool{}
 	)
-
-	BeforeAll(func() {
-		var err error
-		tool, err = monitoring.NewPromtool(GinkgoT().TempDir())
-		Expect(err).NotTo(HaveOccurred())
-	})
 
 	BeforeAll(func(ctx SpecContext) {
 		const machines = 10
@@ -93,22 +89,12 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		spare = spare[count:]
 	}
 
-	// expectOnly provokes a trouble and waits until this alert has fired, and no other,
-	// within so many scrapes: later ones do not count, however long an evaluation takes.
+	// expectOnly is expectOnlyAlert, and notes which metrics were seen.
 	expectOnly := func(ctx SpecContext, alert string, within int, provoke func(*scrapes)) {
 		GinkgoHelper()
 		s := startScrapes(c.env.SidecarMetricsURL, within)
-		DeferCleanup(func() {
-			maps.Copy(seen, s.names())
-			if CurrentSpecReport().Failed() {
-				c.showLogs()
-			}
-		})
-		Expect(s.expectFired(ctx, tool)).To(Succeed(), "before")
-		provoke(s)
-		Eventually(ctx, func() error { return s.expectFired(ctx, tool, alert) }).
-			WithTimeout(alertTimeout).WithPolling(2 * time.Second).Should(Succeed())
-		_, _ = fmt.Fprintf(GinkgoWriter, "%s has fired, after at most %d scrapes\n", alert, s.counted())
+		DeferCleanup(func() { maps.Copy(seen, s.names()) })
+		c.expectOnlyAlert(ctx, alert, s, provoke)
 	}
 
 	// inject lets the cloud misbehave until the spec ends.
@@ -228,6 +214,94 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		}
 	})
 })
+
+// These need a sidecar with other flags, or none. The one without an API server comes last: it
+// takes the manager a while to go on after that.
+var _ = Describe("Alerts of a sidecar that cannot work", Ordered, ContinueOnFailure, longest, func() {
+	var c *cluster
+
+	BeforeAll(func(ctx SpecContext) {
+		c = newCluster(startEnvironment(ctx, localenv.WithSidecarArgs(
+			// 5 to 10 minutes for promtool, and some seconds.
+			"--machine-safety-orphan-vms-period=15s",
+			"--machine-safety-apiserver-statuscheck-period=2s", "--machine-safety-apiserver-statuscheck-timeout=2s")))
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "quiet", specWith(nil))
+	}, NodeTimeout(5*time.Minute))
+
+	It("StackitListsFailing fires when lists fail for an hour", func(ctx SpecContext) {
+		s := startScrapes(c.env.SidecarMetricsURL, 3*longEnough)
+		c.expectOnlyAlert(ctx, "StackitListsFailing", s, func(*scrapes) {
+			DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusInternalServerError}))
+		})
+	}, SpecTimeout(5*time.Minute))
+
+	It("StackitSidecarMissing fires when there is no Pod", func(ctx SpecContext) {
+		var gone atomic.Bool
+		s := startScrapes(func() string {
+			if gone.Load() {
+				return ""
+			}
+			return c.env.SidecarMetricsURL()
+		}, longEnough)
+		c.expectOnlyAlert(ctx, "StackitSidecarMissing", s, func(*scrapes) {
+			c.env.KillSidecar()
+			DeferCleanup(c.env.StartSidecar)
+			gone.Store(true)
+		})
+	})
+
+	It("StackitControllerFrozen fires when the API server does not answer", func(ctx SpecContext) {
+		s := startScrapes(c.env.SidecarMetricsURL, longEnough)
+		c.expectOnlyAlert(ctx, "StackitControllerFrozen", s, func(*scrapes) {
+			c.env.KillAPIServer()
+			DeferCleanup(func(ctx SpecContext) {
+				Expect(c.env.StartAPIServer(ctx)).To(Succeed())
+				c.restartSidecar(ctx) // it would look for the API server less and less often
+			})
+		})
+	})
+})
+
+var _ = Describe("Alerts of a sidecar that waits for its lease", long, func() {
+	It("StackitSidecarNotLeading fires when somebody else leads", func(ctx SpecContext) {
+		c := newCluster(startEnvironment(ctx, localenv.WithoutSidecar(), localenv.WithSidecarArgs("--leader-elect=true")))
+		somebody, seconds, now := "somebody-else", int32(3600), metav1.NowMicro()
+		Expect(c.Create(ctx, &coordinationv1.Lease{
+			ObjectMeta: metav1.ObjectMeta{Name: "machine-controller", Namespace: c.env.Namespace()},
+			Spec:       coordinationv1.LeaseSpec{HolderIdentity: &somebody, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now},
+		})).To(Succeed())
+		Expect(c.env.StartSidecar(ctx)).To(Succeed())
+		s := startScrapes(c.env.SidecarMetricsURL, longEnough)
+		fired := func() error { return s.expectFired(ctx, newPromtool(), "StackitSidecarNotLeading") }
+		Eventually(ctx, fired).WithTimeout(alertTimeout).WithPolling(2 * time.Second).Should(Succeed())
+	}, SpecTimeout(4*time.Minute))
+})
+
+func newPromtool() *monitoring.Promtool {
+	GinkgoHelper()
+	tool, err := monitoring.NewPromtool(GinkgoT().TempDir())
+	Expect(err).NotTo(HaveOccurred())
+	return tool
+}
+
+// expectOnlyAlert provokes a trouble and waits until this alert has fired, and no other,
+// within the scrapes that count: later ones do not, however long an evaluation takes.
+func (c *cluster) expectOnlyAlert(ctx SpecContext, alert string, s *scrapes, provoke func(*scrapes)) {
+	GinkgoHelper()
+	tool := newPromtool()
+	DeferCleanup(func() {
+		if CurrentSpecReport().Failed() {
+			c.showLogs()
+		}
+	})
+	Expect(s.expectFired(ctx, tool)).To(Succeed(), "before")
+	provoke(s)
+	timeout := max(alertTimeout, time.Duration(s.most)*scrapeInterval)
+	Eventually(ctx, func() error { return s.expectFired(ctx, tool, alert) }).
+		WithTimeout(timeout).WithPolling(2 * time.Second).Should(Succeed())
+	_, _ = fmt.Fprintf(GinkgoWriter, "%s has fired, after at most %d scrapes\n", alert, s.counted())
+}
 
 // createServer makes a server in the cloud, as somebody else than the sidecar would who uses
 // its labels.

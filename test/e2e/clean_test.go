@@ -43,7 +43,8 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 
 	BeforeAll(func(ctx SpecContext) {
 		DeferCleanup(os.RemoveAll, file)
-		env = startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar())
+		// Nodes are those that the specs make.
+		env = startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(), localenv.WithJoinDuration(time.Hour))
 		command = newCommand(env)
 	}, NodeTimeout(5*time.Minute))
 
@@ -53,11 +54,21 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 	})
 
 	orphan := func(ctx context.Context) string {
-		return c.makeServer(ctx, "orphan-1", machineLabels("orphan-1", "worker", clusterName))
+		id := c.makeServer(ctx, "orphan-1", machineLabels("orphan-1", "worker", clusterName))
+		Eventually(func() string {
+			server, _ := env.Cloud().Server(id)
+			return server.Status
+		}).WithContext(ctx).WithTimeout(upTimeout).Should(Equal("ACTIVE"))
+		return id
+	}
+	// now is clean of servers of any age, beside the target cluster.
+	now := func(args ...string) []string {
+		return append([]string{"clean", thisCluster, "--older-than=0s", "--target-kubeconfig=" + env.TargetKubeconfigPath()}, args...)
 	}
 
 	It("deletes orphans of the cluster, and nothing else", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
+		proof := c.prove(ctx, "worker")
 		gone := []string{orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))}
 		Expect(env.Cloud().SetServerStatus(gone[1], "DELETING", "")).To(Succeed())
 		c.createMachine(ctx, "by-label", "worker")
@@ -77,19 +88,20 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		change(ctx, c, byID, func() { byID.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, stay[2]) })
 
 		By("showing them")
-		shown := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--dry-run", "-o=json")
+		stay = append(stay, proof)
+		shown := command.run(ctx, now("--dry-run", "-o=json")...)
 		Expect(shown.Code).To(BeZero(), shown.Stderr)
-		var plan clean.Plan
+		var plan struct{ Orphans []clean.Orphan }
 		Expect(json.Unmarshal([]byte(shown.Stdout), &plan)).To(Succeed())
 		Expect(plan.Orphans).To(ConsistOf(HaveField("ID", gone[0]), HaveField("ID", gone[1])))
 		Expect(c.serverIDs()).To(ConsistOf(append(stay, gone...)))
 
 		By("deleting them")
-		deleted := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
+		deleted := command.run(ctx, now("--yes")...)
 		Expect(deleted.Code).To(BeZero(), deleted.Stderr)
 		Expect(deleted.Stdout).To(And(ContainSubstring(gone[0]+" (orphan-1) deleted"), ContainSubstring(gone[1]+" (orphan-2) deleted")))
 		Expect(deleted.Stderr).To(And(
-			ContainSubstring("Servers that belong to Machines and stay: 3."),
+			ContainSubstring("Servers that belong to Machines and stay: 4."),
 			ContainSubstring("\n  kubectl -n "+env.Namespace()+" delete machine by-provider-id\n"),
 			ContainSubstring("it carries the label of another cluster, too: example.org/cluster=other,"+clusterLabel+"="+clusterName)))
 		Expect(c.serverIDs()).To(ConsistOf(stay))
@@ -100,7 +112,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		id := orphan(ctx)
 		machine := c.createMachine(ctx, "another-name", "worker")
 		change(ctx, c, machine, func() { machine.Spec.ProviderID = fmt.Sprintf(providerID, id) })
-		Expect(command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes").Code).To(BeZero())
+		Expect(command.run(ctx, now("--yes")...).Code).To(BeZero())
 		Expect(c.serverIDs()).To(ConsistOf(id))
 	},
 		Entry("this project's", "stackit://"+iaasmock.DefaultProjectID+"/%s"),
@@ -118,7 +130,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		first, second := orphan(ctx), orphan(ctx)
 		machine := c.createMachine(ctx, "orphan-1", "worker")
 		change(ctx, c, machine, func() { machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, first) })
-		result := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", second)
+		result := command.run(ctx, now("--yes", second)...)
 		Expect(result.Code).To(Equal(finding.ExitWrong))
 		Expect(result.Stderr).To(And(ContainSubstring("it is a second server of Machine "+env.Namespace()+"/orphan-1, whose server is "+first),
 			Not(ContainSubstring("delete machine"))))
@@ -133,7 +145,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Expect(c.Create(ctx, machine)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, machine)).To(Succeed()) })
 		id := orphan(ctx)
-		Expect(command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", "--namespaces="+env.Namespace()).Code).To(BeZero())
+		Expect(command.run(ctx, now("--yes", "--namespaces="+env.Namespace())...).Code).To(BeZero())
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
 		By("for somebody who may see one namespace alone")
@@ -143,9 +155,8 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Eventually(ctx, func(ctx context.Context) string { // the API server learns of roles in a moment
 			result = command.run(ctx, append(args, "--namespaces="+env.Namespace())...)
 			return result.Stderr
-		}).WithTimeout(upTimeout).WithPolling(poll).Should(ContainSubstring("Mind: only the Machines of " + env.Namespace() + " can be read"))
-		Expect(result.Code).To(Equal(finding.ExitUsage))
-		Expect(result.Stderr).To(ContainSubstring("the cluster's name must be typed on a terminal"))
+		}).WithTimeout(upTimeout).WithPolling(poll).Should(ContainSubstring("only the Machines of " + env.Namespace() + " can be read"))
+		Expect(result.Code).To(Equal(finding.ExitWrong))
 		result = command.run(ctx, args...)
 		Expect(result.Code).To(Equal(finding.ExitUnknown))
 		Expect(result.Stderr).To(ContainSubstring("name the namespaces that have this cluster's with --namespaces"))
@@ -157,52 +168,95 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		lines := regexp.MustCompile(`(?m)^  mcm-stackit (clean --cluster kubernetes.*)$`).FindAllStringSubmatch(command.run(ctx, "clean", "--help").Stdout, -1)
 		Expect(lines).NotTo(BeEmpty())
 		for _, line := range lines {
-			Expect(command.run(ctx, strings.Fields(line[1])...)).To(HaveField("Code", 0), line[1])
+			line := strings.ReplaceAll(line[1], "target.kubeconfig", env.TargetKubeconfigPath())
+			Expect(command.run(ctx, strings.Fields(line)...)).To(HaveField("Code", 0), line)
 		}
 	})
 
 	It("leaves alone what is young, or not asked for", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
 		c.createMachine(ctx, "owned", "worker")
+		proof := c.prove(ctx, "worker")
 		young, named := orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))
 		owned := c.makeServer(ctx, "owned", machineLabels("owned", "worker", clusterName))
 
 		result := command.run(ctx, "clean", thisCluster, "--yes")
 		Expect(result.Code).To(BeZero(), result.Stderr)
 		Expect(result.Stderr).To(ContainSubstring("Server " + young + " orphan-1 is left alone: it is younger than 10m0s."))
-		Expect(c.serverIDs()).To(ConsistOf(young, named, owned))
+		Expect(c.serverIDs()).To(ConsistOf(young, named, owned, proof))
 
-		result = command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes", named, owned)
+		result = command.run(ctx, now("--yes", named, owned)...)
 		Expect(result.Code).To(Equal(finding.ExitWrong), result.Stderr)
 		Expect(result.Stderr).To(ContainSubstring("kubectl -n " + env.Namespace() + " delete machine owned"))
-		Expect(c.serverIDs()).To(ConsistOf(young, owned))
+		Expect(c.serverIDs()).To(ConsistOf(young, owned, proof))
 	}, SpecTimeout(3*time.Minute))
+
+	DescribeTable("never deletes without a terminal what may be in use", func(ctx SpecContext, prepare func(context.Context, string), args []string, says string) {
+		live := orphan(ctx)
+		prepare(ctx, live)
+		before := c.serverIDs()
+		result := command.run(ctx, append(now("--yes"), args...)...)
+		Expect(result.Code).To(Equal(finding.ExitWrong), result.Stderr)
+		Expect(result.Stderr).To(ContainSubstring(says))
+		Expect(c.serverIDs()).To(ConsistOf(before))
+	},
+		Entry("two control clusters with one class: from the one without Machines", func(ctx context.Context, _ string) {
+			c.createClass(ctx, "worker", specWith(nil))
+		}, nil, "no Machine of this control cluster names a server with "),
+		Entry("servers with Ready Nodes", func(ctx context.Context, live string) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.prove(ctx, "worker")
+			c.createNode(ctx, "live", live)
+		}, nil, "Node live of the target cluster is this server"),
+		Entry("no class, with credentials", func(context.Context, string) {}, []string{"--secret=" + secretName},
+			"no Machine of this control cluster names a server with "),
+		Entry("a file with a Secret of the project by the name of the class's", func(ctx context.Context, _ string) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte(iaasmock.SecondProjectID) })
+			c.writeSecret(file, "elsewhere")
+		}, []string{"--filename=" + file}, "no Machine of this control cluster names a server with "),
+		Entry("no target cluster is named", func(ctx context.Context, _ string) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.prove(ctx, "worker")
+		}, []string{"--target-kubeconfig=none"}, "no target cluster was looked at"),
+		Entry("more than half of the servers", func(ctx context.Context, _ string) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.prove(ctx, "worker")
+			orphan(ctx)
+		}, nil, "more than half of the cluster's servers: 2 of 3"),
+		Entry("a pool that wants more Machines", func(ctx context.Context, _ string) {
+			c.createClass(ctx, "worker", specWith(nil))
+			c.prove(ctx, "worker")
+			c.createDeployment(ctx, "worker", "worker", 1)
+		}, nil, "wants 1 Machine and has 0"),
+	)
 
 	DescribeTable("deletes nothing where it cannot be told what is an orphan", func(ctx SpecContext, prepare func(context.Context), args []string, code int, says string) {
 		prepare(ctx)
-		id := orphan(ctx)
-		result := command.run(ctx, append([]string{"clean", thisCluster, "--older-than=0s", "--yes"}, args...)...)
+		c.prove(ctx, "worker")
+		orphan(ctx)
+		before := c.serverIDs()
+		result := command.run(ctx, append(now("--yes"), args...)...)
 		Expect(result.Code).To(Equal(code), result.Stderr)
 		Expect(result.Stderr).To(ContainSubstring(says))
-		Expect(c.serverIDs()).To(ConsistOf(id))
+		Expect(c.serverIDs()).To(ConsistOf(before))
 	},
 		Entry("the wrong control cluster: none of its classes carries the label", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--test--other"}}))
 		}, nil, finding.ExitUnknown, "no MachineClass carries the label"),
-		Entry("the wrong control cluster, with credentials", func(context.Context) {}, []string{"--secret=" + secretName},
-			finding.ExitUsage, "the cluster's name must be typed on a terminal"),
-		Entry("a class of another cluster with the same label", func(ctx context.Context) {
-			c.createClass(ctx, "another", specWith(nil))
-		}, nil, finding.ExitUsage, "Mind: no MachineClass that carries "+clusterLabel+"="+clusterName+" is called worker: "),
-		Entry("a class of the same label in another project", func(ctx context.Context) {
+		Entry("a class of that name in another namespace, with a Secret of another project", func(ctx context.Context) {
+			c.createClass(ctx, "other", specWith(nil))
+			elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
+			Expect(c.Create(ctx, elsewhere)).To(Succeed())
 			c.createClass(ctx, "worker", specWith(nil))
-			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
-		}, []string{"--secret=" + secretName}, finding.ExitUsage, "the cluster's name must be typed on a terminal"),
-		Entry("a file with a Secret of another project by the name of the class's", func(ctx context.Context) {
-			c.createClass(ctx, "worker", specWith(nil))
-			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte("99999999-0000-4000-8000-000000000001") })
-			c.writeSecret(file, "elsewhere")
-		}, []string{"--filename=" + file}, finding.ExitUsage, "the cluster's name must be typed on a terminal"),
+			c.useSecret(ctx, "worker", "elsewhere", func(data map[string][]byte) { data["projectId"] = []byte(iaasmock.SecondProjectID) })
+			var class v1alpha1.MachineClass
+			Expect(c.Get(ctx, client.ObjectKey{Namespace: env.Namespace(), Name: "worker"}, &class)).To(Succeed())
+			Expect(c.Delete(ctx, &class)).To(Succeed())
+			class.ObjectMeta = metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "worker"}
+			Expect(c.Create(ctx, &class)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, &class)).To(Succeed()) })
+		}, nil, finding.ExitUnknown, "not authorized"),
 		Entry("a control cluster that does not answer", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 		}, []string{"--server=https://127.0.0.1:1"}, finding.ExitUnknown, "listing Machines"),
@@ -225,22 +279,22 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 
 	It("asks on a terminal", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
-		id := orphan(ctx)
-		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		proof, id := c.prove(ctx, "worker"), orphan(ctx)
+		session := command.onTerminal(ctx, now()...)
 		session.answer("Servers to delete: 1. Type yes", "no")
 		Expect(session.wait()).To(Equal(finding.ExitWrong))
-		Expect(c.serverIDs()).To(ConsistOf(id))
+		Expect(c.serverIDs()).To(ConsistOf(proof, id))
 
-		session = command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		session = command.onTerminal(ctx, now()...)
 		session.answer("Servers to delete: 1. Type yes", "yes")
 		Expect(session.wait()).To(BeZero())
-		Expect(c.serverIDs()).To(BeEmpty())
+		Expect(c.serverIDs()).To(ConsistOf(proof))
 	}, SpecTimeout(3*time.Minute))
 
 	DescribeTable("leaves alone a server whose Machine appears while it asks", func(ctx SpecContext, faults ...iaasmock.Fault) {
 		c.createClass(ctx, "worker", specWith(nil))
-		id := orphan(ctx)
-		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s")
+		proof, id := c.prove(ctx, "worker"), orphan(ctx)
+		session := command.onTerminal(ctx, now()...)
 		Eventually(session.output).WithTimeout(time.Minute).Should(gbytes.Say("Servers to delete: 1. Type yes"))
 		c.createMachine(ctx, "orphan-1", "worker")
 		for i := range faults {
@@ -249,7 +303,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		session.write("yes")
 		Expect(session.wait()).To(Equal(finding.ExitWrong))
 		Expect(session.output).To(gbytes.Say("left alone: Machine " + env.Namespace() + "/orphan-1 names it"))
-		Expect(c.serverIDs()).To(ConsistOf(id))
+		Expect(c.serverIDs()).To(ConsistOf(proof, id))
 	},
 		Entry("and that the API finds"),
 		Entry("and that the API does not find for a moment", iaasmock.Fault{Operation: "GetServer", Status: http.StatusNotFound, Count: 1}),
@@ -257,45 +311,106 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 
 	It("leaves alone a server whose Machine appears before its DELETE is repeated", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
-		id := orphan(ctx)
+		proof, id := c.prove(ctx, "worker"), orphan(ctx)
 		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: id, Status: http.StatusTooManyRequests, Count: 1,
 			Header: http.Header{"Retry-After": {"3"}}})
 		before := env.Cloud().CallCounts()["DeleteServer"]
-		session := command.onTerminal(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
+		session := command.onTerminal(ctx, now("--yes")...)
 		Eventually(func() int { return env.Cloud().CallCounts()["DeleteServer"] }).WithTimeout(time.Minute).Should(Equal(before + 1))
 		c.createMachine(ctx, "orphan-1", "worker")
-		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.wait()).To(Equal(finding.ExitUnknown))
 		Expect(session.output).To(And(gbytes.Say("deleting: 0 of 1 done"),
 			gbytes.Say("left alone: Machine "+env.Namespace()+"/orphan-1 names it; but its deletion may have been requested before")))
 		Expect(env.Cloud().CallCounts()["DeleteServer"]).To(Equal(before + 1))
-		Expect(c.serverIDs()).To(ConsistOf(id))
+		Expect(c.serverIDs()).To(ConsistOf(proof, id))
 	}, SpecTimeout(3*time.Minute))
 
-	It("has the cluster's name typed where the classes are gone", func(ctx SpecContext) {
-		id := orphan(ctx)
-		args := []string{"clean", thisCluster, "--older-than=0s", "--yes", "--secret=" + secretName}
+	It("has the cluster's name and the number typed, and the IDs given, where nothing links it", func(ctx SpecContext) {
+		id, args := orphan(ctx), now("--secret="+secretName)
 		session := command.onTerminal(ctx, args...)
-		session.answer("Type the cluster's name", "yes")
 		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.output).To(gbytes.Say("There is nothing to delete."))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
-		session = command.onTerminal(ctx, args...)
-		session.answer("Type the cluster's name", clusterName)
+		for _, wrong := range []string{"yes", clusterName, clusterName + " 2"} {
+			session = command.onTerminal(ctx, append(args, id)...)
+			session.answer("Type the cluster's name and their number, "+clusterName+" 1,", wrong)
+			Expect(session.wait()).To(Equal(finding.ExitWrong))
+			Expect(c.serverIDs()).To(ConsistOf(id))
+		}
+
+		session = command.onTerminal(ctx, append(args, id)...)
+		session.answer("Type the cluster's name", clusterName+" 1")
 		Expect(session.wait()).To(BeZero())
 		Expect(c.serverIDs()).To(BeEmpty())
 	}, SpecTimeout(3*time.Minute))
 
+	It("never deletes what a Node names, whoever types", func(ctx SpecContext) {
+		id := orphan(ctx)
+		c.createNode(ctx, "live", id)
+		session := command.onTerminal(ctx, now("--secret="+secretName, id)...)
+		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.output).To(gbytes.Say("kubectl drain live, kubectl delete node live"))
+		Expect(c.serverIDs()).To(ConsistOf(id))
+	})
+
+	It("prints the command that gives the IDs", func(ctx SpecContext) {
+		id := orphan(ctx)
+		result := command.run(ctx, now("--secret="+secretName, "--yes")...)
+		line := regexp.MustCompile(`(?m)^  mcm-stackit (clean .*)$`).FindStringSubmatch(result.Stderr)
+		Expect(line).To(HaveLen(2), result.Stderr)
+		Expect(line[1]).To(HaveSuffix(id))
+		session := command.onTerminal(ctx, strings.Fields(line[1])...)
+		session.answer("Type the cluster's name", clusterName+" 1")
+		Expect(session.wait()).To(BeZero())
+		Expect(c.serverIDs()).To(BeEmpty())
+	}, SpecTimeout(3*time.Minute))
+
+	DescribeTable("says what became of a server that it did not see go", func(ctx SpecContext, arg string, code int, says string) {
+		c.createClass(ctx, "worker", specWith(nil))
+		c.prove(ctx, "worker")
+		id := orphan(ctx)
+		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: id, NeverGone: true})
+		result := command.run(ctx, now("--yes", arg)...)
+		Expect(result.Code).To(Equal(code), result.Stderr)
+		Expect(result.Stdout + result.Stderr).To(ContainSubstring("server " + id + " (orphan-1) " + says))
+	},
+		Entry("because nobody waits", "--wait=false", finding.ExitFine, "is being deleted"),
+		Entry("because it takes too long", "--timeout=3s", finding.ExitUnknown, "may be deleted or not: not done within --timeout=3s: its deletion may have been requested"),
+	)
+
 	It("says which deletion failed", func(ctx SpecContext) {
 		c.createClass(ctx, "worker", specWith(nil))
+		proofs := []string{c.prove(ctx, "first"), c.prove(ctx, "second")}
 		stuck, gone := orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))
 		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: stuck, Status: 403})
-		result := command.run(ctx, "clean", thisCluster, "--older-than=0s", "--yes")
+		result := command.run(ctx, now("--yes")...)
 		Expect(result.Code).To(Equal(finding.ExitWrong))
 		Expect(result.Stdout).To(ContainSubstring(gone + " (orphan-2) deleted"))
 		Expect(result.Stderr).To(ContainSubstring(stuck + " (orphan-1) is not deleted: PermissionDenied"))
-		Expect(c.serverIDs()).To(ConsistOf(stuck))
+		Expect(c.serverIDs()).To(ConsistOf(append(proofs, stuck)))
 	}, SpecTimeout(3*time.Minute))
 })
+
+// prove makes a server with its Machine and Node, by which the cluster is linked and its target
+// proved, and returns the server's ID.
+func (c *cluster) prove(ctx context.Context, name string) string {
+	GinkgoHelper()
+	id := c.makeServer(ctx, "proof-"+name, machineLabels("proof-"+name, "worker", clusterName))
+	machine := c.createMachine(ctx, "proof-"+name, "worker")
+	change(ctx, c, machine, func() { machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, id) })
+	c.createNode(ctx, "proof-"+name, id)
+	return id
+}
+
+// createNode makes a Ready Node of a server.
+func (c *cluster) createNode(ctx context.Context, name, serverID string) {
+	GinkgoHelper()
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: corev1.NodeSpec{ProviderID: "stackit://" + serverID}}
+	Expect(c.target.Create(ctx, node)).To(Succeed())
+	node.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
+	Expect(c.target.Status().Update(ctx, node)).To(Succeed())
+}
 
 func (c *cluster) serverIDs() []string {
 	var ids []string

@@ -75,6 +75,7 @@ func newQuietCluster(ctx context.Context, env *localenv.Env) *cluster {
 	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.Machine{}, &v1alpha1.MachineClass{}, &corev1.Secret{}} {
 		Expect(c.DeleteAllOf(ctx, object, client.InNamespace(env.Namespace()))).To(Succeed())
 	}
+	Expect(c.target.DeleteAllOf(ctx, &corev1.Node{})).To(Succeed())
 	env.Cloud().ClearFaults()
 	for _, server := range env.Cloud().Servers() {
 		Expect(env.Cloud().RemoveServer(server.ID)).To(Succeed())

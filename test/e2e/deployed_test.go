@@ -9,9 +9,12 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,12 +26,10 @@ import (
 const account = "machine-controller-manager"
 
 var _ = Describe("The Deployment under kubernetes/", long, func() {
-	It("makes and removes machines in one cluster", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar()))
-		objects := render("kubernetes")
-		for _, object := range objects {
-			Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
-		}
+	It("makes and removes machines in one cluster, in a namespace of its own, and uses its rights", func(ctx SpecContext) {
+		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(), localenv.WithoutSidecar()))
+		objects := renderIn("machines")
+		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		controlUser := serviceAccount{c.env.Namespace(), account}
 		controlUser.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		controlUser.awaitRights(ctx, c.target, targetRights)
@@ -38,14 +39,38 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		c.createClass(ctx, "small", specWith(nil))
 		machines := c.createDeployment(ctx, "workers", "small", 2)
 		Eventually(ctx, c.running).WithTimeout(afterCrash).WithPolling(poll).Should(HaveLen(2))
-		evicted := c.createPodOn(ctx, c.env.Cloud().Servers()[0].Name)
+		servers := c.env.Cloud().Servers()
+		evicted, killed := c.createPodOn(ctx, servers[0].Name), c.createPodOn(ctx, servers[1].Name)
+		attachment := c.attachVolumeTo(ctx, servers[1].Name)
+		c.forceDeletionOf(ctx, servers[1].Name)
 
 		Expect(c.Delete(ctx, machines)).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
 		c.expectNothingLeft(ctx)
-		Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(evicted), evicted))).To(BeTrue(), "the Pod was not evicted")
-		c.expectAllowed(pod)
+		for _, object := range []client.Object{evicted, killed, attachment} {
+			Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(object), object))).To(BeTrue(), "%T %s is left", object, object.GetName())
+		}
 		c.expectLed(pod)
+		c.expectAllowed()
+		c.expectRightsUsed(objects)
+	})
+
+	It("is the last to go for want of room, may be drained, and takes nothing from other Services", func() {
+		objects := render("kubernetes/control")
+		deployment := only[appsv1.Deployment](objects, "Deployment")
+		template := deployment.Spec.Template
+		Expect(template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
+		Expect(template.Spec.EnableServiceLinks).To(HaveValue(BeFalse()))
+		budget := only[policyv1.PodDisruptionBudget](objects, "PodDisruptionBudget")
+		Expect(budget.Namespace).To(Equal(deployment.Namespace))
+		Expect(selects(budget.Spec.Selector, template.Labels)).To(BeTrue(), "the budget is about other pods")
+		allowed := func(replicas int) int {
+			unavailable, err := intstr.GetScaledValueFromIntOrPercent(budget.Spec.MaxUnavailable, replicas, true)
+			Expect(err).NotTo(HaveOccurred())
+			return unavailable
+		}
+		Expect(allowed(1)).To(Equal(1), "a node with a single replica must drain")
+		Expect(allowed(2)).To(Equal(1), "of two replicas one stays")
 	})
 
 	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
@@ -58,9 +83,7 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		}
 		c.createTargetKubeconfig(ctx)
 		objects := render("kubernetes/control")
-		for _, object := range objects {
-			Expect(c.env.Apply(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
-		}
+		Expect(c.applyAll(ctx, objects)).To(Succeed())
 		serviceAccount{c.env.Namespace(), account}.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
 		serviceAccount{metav1.NamespaceSystem, account}.awaitRights(ctx, c.target, targetRights)
 		deployment := c.deploymentIn(ctx, objects)
@@ -101,8 +124,8 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		Expect(apierrors.IsNotFound(c.target.Get(ctx, client.ObjectKeyFromObject(evicted), evicted))).To(BeTrue(), "the Pod was not evicted")
 		verify()
 		for _, pod := range pods {
-			c.expectAllowed(pod)
 			c.expectLed(pod)
 		}
+		c.expectAllowed()
 	})
 })

@@ -143,7 +143,7 @@ func (c *clinic) add(ctx context.Context, object client.Object) {
 }
 
 // addServer makes a server with these labels until the spec ends.
-func (c *clinic) addServer(ctx context.Context, name string, labels map[string]string) {
+func (c *clinic) addServer(ctx context.Context, name string, labels map[string]string) (id string) {
 	GinkgoHelper()
 	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: c.env.CloudURL(), TokenURL: c.env.CloudURL() + "/token"}}
 	session, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(c.env.ServiceAccountKey())})
@@ -154,6 +154,7 @@ func (c *clinic) addServer(ctx context.Context, name string, labels map[string]s
 	server, err := provider.NewClient(session, iaasmock.DefaultRegion).CreateServer(ctx, &provider.ServerRequest{Name: name, Labels: labels, Spec: spec})
 	Expect(err).NotTo(HaveOccurred())
 	DeferCleanup(func() { Expect(c.env.Cloud().RemoveServer(server.ID)).To(Succeed()) })
+	return server.ID
 }
 
 // classIn is a class of another namespace, with the cluster label of the specs.

@@ -53,7 +53,7 @@ var _ = Describe("mcm-stackit doctor", Ordered, ContinueOnFailure, func() {
 			"HINT     sidecar's environment: differs from this command's: there the default endpoint, here endpoint " + c.env.CloudURL(),
 			"FINE     lease machine-controller-manager: pod-1 holds it",
 			"FINE     lease machine-controller: pod-1 holds it",
-			"FINE     rights in namespace default: system:serviceaccount:default:machine-controller-manager has all 37",
+			"FINE     rights in namespace default: system:serviceaccount:default:machine-controller-manager has all 36",
 			"FINE     rights in the target cluster: system:serviceaccount:default:machine-controller-manager has all 24",
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))
@@ -105,7 +105,7 @@ var _ = Describe("mcm-stackit doctor", Ordered, ContinueOnFailure, func() {
 				delete(crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["status"].Properties, "addresses")
 			})
 			return nil
-		}, diagnosis{1, []string{"WRONG    CRD machines.machine.sapcloud.io: is older than v0.62.1: it has no field status.addresses"}}),
+		}, diagnosis{1, []string{"WRONG    CRD machines.machine.sapcloud.io: is older than v0.62.1: it lacks 1 field: status.addresses"}}),
 		Entry("a CRD whose version is not served", func(ctx SpecContext, c *clinic) []string {
 			crd := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: "machinesets.machine.sapcloud.io"}}
 			spoil(ctx, c, crd, func() { crd.Spec.Versions[0].Served = false })
@@ -178,6 +178,13 @@ var _ = Describe("mcm-stackit doctor", Ordered, ContinueOnFailure, func() {
 			`HINT     cluster label kubernetes.io/cluster=shoot--test--e2e: on 1 server of no MachineClass and no Machine here: theirs (class "large")`,
 			"HINT     cluster label kubernetes.io/cluster=shoot--test--e2e: on 1 server of a MachineClass here but no Machine: lost",
 			"FINE     reads: a server's NICs: allowed"}}),
+		Entry("a Machine whose server the manager would delete", func(ctx SpecContext, c *clinic) []string {
+			id := c.addServer(ctx, "machine-1", map[string]string{clusterLabel: clusterName, provider.StackitMachineLabel: "machine-1", provider.StackitMachineClassLabel: "small"})
+			machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1", Namespace: c.env.Namespace()}, Spec: v1alpha1.MachineSpec{Class: classReference("small")}}
+			machine.Spec.ProviderID = "openstack:///" + id
+			c.add(ctx, machine)
+			return nil
+		}, diagnosis{1, []string{"WRONG    Machines: 1 server named by a ProviderID of another form than the driver's: default/machine-1", "scale the manager and its sidecar to 0 now"}}),
 		Entry("nothing in servers that have Machines", func(ctx SpecContext, c *clinic) []string {
 			c.add(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1", Namespace: c.env.Namespace()}, Spec: v1alpha1.MachineSpec{Class: classReference("small")}})
 			c.addServer(ctx, "machine-1", map[string]string{clusterLabel: clusterName, provider.StackitMachineLabel: "machine-1", provider.StackitMachineClassLabel: "small"})

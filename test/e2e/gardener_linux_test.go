@@ -85,7 +85,7 @@ var _ = Describe("In Gardener's terms", long, func() {
 		Expect(c.Delete(ctx, pool)).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
 		c.expectNothingLeft(ctx)
-		c.expectAllowed(pod)
+		c.expectAllowed()
 		c.expectLed(pod)
 	})
 })

@@ -4,11 +4,8 @@
 package e2e_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -20,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -100,7 +98,7 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 		Expect(strings.Fields(got.Stdout)).To(ConsistOf(i.ids["orphaned"], i.ids["forgotten"]))
 
 		got = i.command.run(ctx, "list", "servers", "--orphans", "--class", "none")
-		Expect(got).To(Equal(ran{Stdout: "0 orphans\n"}))
+		Expect(got).To(Equal(ran{Stdout: "0 orphans of 0 servers\n"}))
 	})
 
 	It("says what somebody may not read, and that orphans cannot be told", func(ctx SpecContext) {
@@ -160,12 +158,15 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 			section, _, _ = strings.Cut(section, "\n\n")
 			for line := range strings.SplitSeq(section, "\n") {
 				example := strings.Fields(line)
-				if example[0] == "#" || slices.Contains(example, "--watch") {
+				if example[0] == "#" {
 					continue
 				}
 				want := 0
-				if slices.Contains(example, "--orphans") {
+				switch {
+				case slices.Contains(example, "--orphans"):
 					want = 1
+				case slices.Contains(example, "--cluster"):
+					want = 2 // the example's is another one
 				}
 				Expect(i.command.run(ctx, example[1:]...).Code).To(Equal(want), line)
 			}
@@ -182,25 +183,52 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 		}
 	})
 
-	It("watches Machines", func(ctx SpecContext) {
-		watch := exec.CommandContext(ctx, i.command.path, "list", "machines", "--watch", "--interval", "5s")
-		watch.Env = i.command.env
-		stdout, err := watch.StdoutPipe()
-		Expect(err).NotTo(HaveOccurred())
-		Expect(watch.Start()).To(Succeed())
-		lines := bufio.NewScanner(stdout)
-		until := func(text string) string {
-			for lines.Scan() && !strings.Contains(lines.Text(), text) {
-				continue
-			}
-			return lines.Text()
+	It("shows the Machines of all namespaces, and those with labels", func(ctx SpecContext) {
+		const other = "elsewhere"
+		Expect(i.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}})).To(Succeed())
+		Expect(i.Create(ctx, &v1alpha1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Namespace: other, Name: "far", Labels: map[string]string{"pool": "far"}},
+			Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: "worker"}},
+		})).To(Succeed())
+		got := i.command.run(ctx, "list", "machines", "-A")
+		Expect(got.Code).To(Equal(0), got.Stderr)
+		Expect(got.Stdout).To(And(
+			MatchRegexp(`(?m)^MACHINE +NAMESPACE +PHASE `),
+			MatchRegexp(`(?m)^far +%s `, other),
+			MatchRegexp(`(?m)^healthy +%s +Running `, i.env.Namespace()),
+			ContainSubstring(" of 7 Machines ready")))
+		got = i.command.run(ctx, "list", "machines", "-A", "--no-headers", "-l", "pool in (far)")
+		Expect(got.Code).To(Equal(0), got.Stderr)
+		Expect(got.Stdout).To(MatchRegexp(`^far [^\n]+\n$`))
+		Expect(i.command.run(ctx, "list", "machines", "-o", "name").Stdout).NotTo(ContainSubstring("far"))
+	})
+
+	It("counts what was read, and says that nothing carries a mistyped label", func(ctx SpecContext) {
+		got := i.command.run(ctx, "list", "servers", "--orphans", "-o", "json")
+		var found inventory.Inventory
+		Expect(json.Unmarshal([]byte(got.Stdout), &found)).To(Succeed())
+		Expect(found.Servers).To(HaveLen(2))
+		Expect([]int{*found.Totals.Servers, *found.Totals.Orphans}).To(Equal([]int{7, 2}))
+
+		got = i.command.run(ctx, "list", "servers", "--cluster", clusterLabel+"=typo")
+		Expect(got).To(Equal(ran{Code: 2, Stdout: "0 servers, 0 ACTIVE, 0 of 0 Machines ready, 0 orphans\n",
+			Stderr: "cluster unknown: no server and no MachineClass that was read carries " + clusterLabel + "=typo\n"}))
+	})
+
+	It("shows drift", func(ctx SpecContext) {
+		const field = "machineType"
+		class := &v1alpha1.MachineClass{}
+		Expect(i.Get(ctx, client.ObjectKey{Namespace: i.env.Namespace(), Name: "worker"}, class)).To(Succeed())
+		changed := func(ctx context.Context, machineType string) {
+			raw, err := json.Marshal(specWith(map[string]any{field: machineType}))
+			Expect(err).NotTo(HaveOccurred())
+			change(ctx, i.cluster, class, func() { class.ProviderSpec.Raw = raw })
 		}
-		Expect(until("Machines ready")).NotTo(BeEmpty())
-		i.setStatus(ctx, "new-born", v1alpha1.MachineStatus{CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff}})
-		Expect(until("new-born")).To(MatchRegexp(`^20.*Z machine %s/new-born PHASE: - -> CrashLoopBackOff$`, i.env.Namespace()))
-		Expect(watch.Process.Signal(os.Interrupt)).To(Succeed())
-		until("the end")
-		Expect(watch.Wait()).To(Succeed(), "Ctrl-C is no failure")
+		changed(ctx, "c2i.4")
+		DeferCleanup(func(ctx SpecContext) { changed(ctx, iaasmock.DefaultMachineType) })
+		got := i.command.run(ctx, "list", "machines", "-o", "wide", "--machine", "healthy")
+		Expect(got.Code).To(Equal(0), got.Stderr)
+		Expect(got.Stdout).To(ContainSubstring(" " + field + " " + iaasmock.DefaultMachineType + ", not c2i.4; imageId unknown "))
 	})
 })
 
@@ -312,7 +340,7 @@ func (c *cluster) allowNamespace(ctx context.Context, user string) {
 	GinkgoHelper()
 	meta := metav1.ObjectMeta{Name: user, Namespace: c.env.Namespace()}
 	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses"}, Verbs: []string{"list"}},
+		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses", "machinedeployments", "machinesets"}, Verbs: []string{"list"}},
 		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
 	}})).To(Succeed())
 	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta,

@@ -66,10 +66,16 @@ func frontPage(key []byte) []*unstructured.Unstructured {
 	return objects
 }
 
-// render returns the objects of a folder with a kustomization.
+// render returns the objects of a folder of the repository with a kustomization.
 func render(folder string) []*unstructured.Unstructured {
 	GinkgoHelper()
-	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), filepath.Join(root(), folder))
+	return build(filepath.Join(root(), folder))
+}
+
+// build returns the objects of any folder with a kustomization.
+func build(path string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
 	Expect(err).NotTo(HaveOccurred())
 	content, err := resources.AsYaml()
 	Expect(err).NotTo(HaveOccurred())
@@ -77,6 +83,21 @@ func render(folder string) []*unstructured.Unstructured {
 	Expect(err).NotTo(HaveOccurred())
 	Expect(objects).NotTo(BeEmpty())
 	return objects
+}
+
+// renderIn is render of kubernetes/ after README.md's first step, which gives the pod a
+// namespace.
+func renderIn(namespace string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	folder := GinkgoT().TempDir()
+	Expect(os.CopyFS(folder, os.DirFS(filepath.Join(root(), "kubernetes")))).To(Succeed())
+	path := filepath.Join(folder, "control", "kustomization.yaml")
+	content, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	edited := strings.Replace(string(content), "\nnamespace: default\n", "\nnamespace: "+namespace+"\n", 1)
+	Expect(edited).NotTo(Equal(string(content)))
+	Expect(os.WriteFile(path, []byte(edited), 0o600)).To(Succeed())
+	return build(folder)
 }
 
 func root() string {

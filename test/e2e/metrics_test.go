@@ -22,14 +22,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-// countedOperations are the mock's operations by how the sidecar's metrics name them.
-var countedOperations = map[string][]string{
-	"servers POST":   {"CreateServer"},
-	"servers GET":    {"GetServer", "ListServers"},
-	"servers DELETE": {"DeleteServer"},
-	"nics GET":       {"ListServerNICs", "ListNics"},
-	"nics PATCH":     {"UpdateNic"},
-	"token POST":     {fault.OperationToken},
+// services are the operations of the mock that the sidecar uses, by the service that the
+// manager's metrics give each.
+var services = map[string][]string{
+	"servers": {"CreateServer", "GetServer", "ListServers", "DeleteServer"},
+	"nics":    {"ListServerNICs", "ListNics", "UpdateNic"},
+	"token":   {fault.OperationToken},
 }
 
 // measured are the metrics of one scrape.
@@ -75,6 +73,8 @@ var _ = Describe("The sidecar's metrics", long, func() {
 			"stackit_server_posts_total unknown":              1,
 			"stackit_server_posts_total refused":              0,
 			"stackit_api_http_retries_total 429":              1,
+			"stackit_api_http_errors_total 429":               1,
+			"stackit_api_http_errors_total network_error":     1,
 			"stackit_machine_creation_duration_seconds_count": 2, // of those that were accepted
 			"stackit_machine_deletion_duration_seconds_count": 0, // nobody waits for the orphan
 			"stackit_orphan_servers_deleted_total":            1,
@@ -150,23 +150,22 @@ func (m measured) differences(want map[string]float64) (found []string) {
 // differentCalls compares its API calls, ours and those of the manager's metrics, with the
 // mock's.
 func (m measured) differentCalls(counts map[string]int) (found []string) {
-	services, unknown := map[string]int{}, maps.Clone(counts)
-	for series, operations := range countedOperations {
-		service, method, _ := strings.Cut(series, " ")
+	unknown := maps.Clone(counts)
+	for service, operations := range services {
 		calls := 0
 		for _, operation := range operations {
-			calls += counts[operation]
+			count := counts[operation]
+			calls += count
 			delete(unknown, operation)
+			if operation == fault.OperationToken {
+				operation = "GetAccessToken"
+			}
+			for _, name := range []string{"stackit_api_http_requests_total", "stackit_api_http_request_duration_seconds_count"} {
+				if got := m.sum(name, operation, "machine-controller-manager-provider-stackit"); got != float64(count) {
+					found = append(found, fmt.Sprintf("%s counts %v of %s, the cloud %d", name, got, operation, count))
+				}
+			}
 		}
-		services[service] += calls
-		if got := m.sum("stackit_api_http_requests_total", service, method); got != float64(calls) {
-			found = append(found, fmt.Sprintf("%v calls %s, the cloud counts %d", got, series, calls))
-		}
-		if got := m.sum("stackit_api_http_request_duration_seconds_count", service, method); got != float64(calls) {
-			found = append(found, fmt.Sprintf("%v calls %s were timed, the cloud counts %d", got, series, calls))
-		}
-	}
-	for service, calls := range services {
 		if got := m.sum("mcm_cloud_api_requests_total", service); got != float64(calls) {
 			found = append(found, fmt.Sprintf("the manager's metrics have %v calls of %s, the cloud counts %d", got, service, calls))
 		}
@@ -175,6 +174,14 @@ func (m measured) differentCalls(counts map[string]int) (found []string) {
 		found = append(found, fmt.Sprintf("%d calls of %s, which the spec does not know", calls, operation))
 	}
 	return found
+}
+
+// expectKnownOperations looks for requests that the sidecar's metrics have no name for.
+func (c *cluster) expectKnownOperations(ctx context.Context) {
+	GinkgoHelper()
+	if c.env.PID(localenv.PartSidecar) != 0 {
+		Expect(c.scrape(ctx).sum("stackit_api_http_requests_total", "UnknownOperation")).To(BeZero())
+	}
 }
 
 // readMetrics returns the series that a process shows at the URL.

@@ -6,14 +6,18 @@ package e2e_test
 import (
 	"context"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
@@ -39,6 +43,28 @@ func (s serviceAccount) awaitRights(ctx context.Context, c client.Client, rights
 	}
 }
 
+// grant gives a service account a right to Secrets that the manifests do not give.
+func (s serviceAccount) grant(ctx context.Context, c client.Client, namespace, verb string) {
+	GinkgoHelper()
+	named := metav1.ObjectMeta{Namespace: namespace, Name: s.name + "-more"}
+	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: named,
+		Rules: []rbacv1.PolicyRule{{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{verb}}}})).To(Succeed())
+	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: named,
+		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: named.Name},
+		Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.namespace, Name: s.name}}})).To(Succeed())
+}
+
+// client returns a client that is logged in as a service account of in, which config reaches.
+func (s serviceAccount) client(ctx context.Context, in client.Client, config *rest.Config) client.Client {
+	GinkgoHelper()
+	token, err := localenv.ServiceAccountToken(ctx, in, s.namespace, s.name)
+	Expect(err).NotTo(HaveOccurred())
+	config.BearerToken = token
+	loggedIn, err := client.New(config, client.Options{Scheme: in.Scheme()})
+	Expect(err).NotTo(HaveOccurred())
+	return loggedIn
+}
+
 // controlRights and targetRights have one of each binding.
 func controlRights(namespace string) []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{{Group: "machine.sapcloud.io", Resource: "machines", Verb: "list", Namespace: namespace}}
@@ -47,6 +73,16 @@ func controlRights(namespace string) []authorizationv1.ResourceAttributes {
 var targetRights = []authorizationv1.ResourceAttributes{
 	{Resource: "nodes", Verb: "list"},
 	{Resource: "secrets", Verb: "create", Namespace: metav1.NamespaceSystem},
+}
+
+// applyAll applies the objects of a kustomization to the control cluster.
+func (c *cluster) applyAll(ctx context.Context, objects []*unstructured.Unstructured) error {
+	for _, object := range objects {
+		if err := c.env.Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // deploymentIn returns the Deployment among objects, as it is stored.
@@ -128,18 +164,12 @@ func (c *cluster) expectLed(pod *corev1.Pod) {
 	Expect(c.podLogs(pod)).To(HaveEach(ContainSubstring("Successfully acquired lease")), "of Pod %s", pod.Name)
 }
 
-// expectAllowed looks for requests that RBAC refused.
-func (c *cluster) expectAllowed(pod *corev1.Pod) {
-	GinkgoHelper()
-	Expect(c.podLogs(pod)).NotTo(ContainElement(ContainSubstring("forbidden")), "of Pod %s", pod.Name)
-}
-
 // createPodOn makes a Pod on a Node, to be evicted. There is no kubelet: without a
 // grace period it is gone at once.
 func (c *cluster) createPodOn(ctx context.Context, node string) *corev1.Pod {
 	GinkgoHelper()
 	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: "to-be-evicted", Namespace: metav1.NamespaceDefault},
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "to-be-evicted-", Namespace: metav1.NamespaceDefault},
 		Spec: corev1.PodSpec{
 			NodeName:                      node,
 			TerminationGracePeriodSeconds: ptr.To[int64](0),
@@ -148,4 +178,30 @@ func (c *cluster) createPodOn(ctx context.Context, node string) *corev1.Pod {
 	}
 	Expect(c.target.Create(ctx, pod)).To(Succeed())
 	return pod
+}
+
+// attachVolumeTo makes a volume attached to a Node. There is no kubelet that would detach it.
+func (c *cluster) attachVolumeTo(ctx context.Context, nodeName string) *storagev1.VolumeAttachment {
+	GinkgoHelper()
+	attachment := &storagev1.VolumeAttachment{
+		ObjectMeta: metav1.ObjectMeta{Name: "attached"},
+		Spec: storagev1.VolumeAttachmentSpec{
+			Attacher: "csi.test", NodeName: nodeName,
+			Source: storagev1.VolumeAttachmentSource{PersistentVolumeName: ptr.To("data")},
+		},
+	}
+	Expect(c.target.Create(ctx, attachment)).To(Succeed())
+	node := &corev1.Node{}
+	Expect(c.target.Get(ctx, client.ObjectKey{Name: nodeName}, node)).To(Succeed())
+	before := client.MergeFrom(node.DeepCopy())
+	node.Status.VolumesAttached = []corev1.AttachedVolume{{Name: "csi.test^data"}}
+	Expect(c.target.Status().Patch(ctx, node, before)).To(Succeed())
+	return attachment
+}
+
+// forceDeletionOf has the manager delete a Machine, once it goes, without evicting its Pods.
+func (c *cluster) forceDeletionOf(ctx context.Context, name string) {
+	GinkgoHelper()
+	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name}}
+	change(ctx, c, machine, func() { machine.Labels["force-deletion"] = "True" })
 }

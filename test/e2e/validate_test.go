@@ -118,6 +118,8 @@ spec:
   strategy: {type: Recreate}
 `)
 		got := validate(ctx, "-f", file, "-v=1")
+		Expect(got.Code).To(Equal(0), "the class is in the cluster: %s%s", got.Stdout, got.Stderr)
+		Expect(got.Stdout).To(ContainSubstring("MachineClass " + c.env.Namespace() + "/small is in the cluster"))
 		Expect(got.Stdout).To(ContainSubstring("they are called " + name[:58] + "xxxxx"))
 		machine := &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-12345-", Namespace: c.env.Namespace()},

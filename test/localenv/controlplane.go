@@ -161,6 +161,7 @@ func newCredentials(dir string) (credentials, error) {
 		os.WriteFile(c.path("tls.key"), key, 0o600),
 		os.WriteFile(c.path("signer.key"), signer, 0o600),
 		os.WriteFile(c.path("tokens.csv"), []byte(c.token+`,admin,admin,"system:masters"`+"\n"), 0o600),
+		os.WriteFile(c.path("audit.yaml"), []byte(auditPolicy), 0o600),
 	)
 }
 
@@ -189,6 +190,8 @@ func (c *cluster) args(port int) []string {
 		"--cert-dir=" + c.credentials.dir,
 		"--token-auth-file=" + path("tokens.csv"),
 		"--authorization-mode=RBAC",
+		"--audit-policy-file=" + path("audit.yaml"),
+		"--audit-log-path=" + path(auditLog),
 		"--service-account-issuer=https://localenv",
 		"--service-account-key-file=" + path("signer.key"),
 		"--service-account-signing-key-file=" + path("signer.key"),

@@ -27,13 +27,13 @@ import (
 // pins it.
 const envtestVersion = "1.36.2"
 
-// envtestSums are the SHA512 of the archives of envtestVersion by platform, from
-// controller-tools' envtest-releases.yaml.
+// envtestSums are the SHA512 of the archives of envtestVersion by name, from controller-tools'
+// envtest-releases.yaml. Each line names the version, so that .github/renovate.json finds it.
 var envtestSums = map[string]string{
-	"linux-amd64":  "ea743186c8a799f5cf8faf16969f86189d003cb7d130e0ac4b58789f1e5748dcf30ebe91c837a10d5ac415383da3e10b9e64d65785c938c23e739781cfb76f08",
-	"linux-arm64":  "2d72ee985a8e262a3c57dc9f7f0fd891f6a8c7bf7ebaa2db6dc6d8eac8ae28181afe51c1f368b67756cdb40b10de9b205609e1726e5f27f7c6d824dd9c6649ac",
-	"darwin-amd64": "b4fe9f973cd1992e3880f8b230ed32c0c243b83371591e3e3315f4404df2cdbef8ee94eeb9bb245b7e5feb987d5c4a76c43e0877654ab73f00d7bbc2b9984514",
-	"darwin-arm64": "9278f9e5af556b2f1f2d139769c1f0d717c7b4426917fdebdba898bcb725a916e4910d6160886194ff9be9589ea7c5c32c2b8ae0754703874b7c8ba8ddfc41ce",
+	"envtest-v1.36.2-linux-amd64.tar.gz":  "ea743186c8a799f5cf8faf16969f86189d003cb7d130e0ac4b58789f1e5748dcf30ebe91c837a10d5ac415383da3e10b9e64d65785c938c23e739781cfb76f08",
+	"envtest-v1.36.2-linux-arm64.tar.gz":  "2d72ee985a8e262a3c57dc9f7f0fd891f6a8c7bf7ebaa2db6dc6d8eac8ae28181afe51c1f368b67756cdb40b10de9b205609e1726e5f27f7c6d824dd9c6649ac",
+	"envtest-v1.36.2-darwin-amd64.tar.gz": "b4fe9f973cd1992e3880f8b230ed32c0c243b83371591e3e3315f4404df2cdbef8ee94eeb9bb245b7e5feb987d5c4a76c43e0877654ab73f00d7bbc2b9984514",
+	"envtest-v1.36.2-darwin-arm64.tar.gz": "9278f9e5af556b2f1f2d139769c1f0d717c7b4426917fdebdba898bcb725a916e4910d6160886194ff9be9589ea7c5c32c2b8ae0754703874b7c8ba8ddfc41ce",
 }
 
 const (
@@ -59,17 +59,20 @@ type archive struct {
 
 // pinnedArchive returns the archive for this computer.
 func pinnedArchive() archive {
-	platform := runtime.GOOS + "-" + runtime.GOARCH
-	return archive{
+	a := archive{
 		version:    envtestVersion,
-		platform:   platform,
-		sum:        cmp.Or(os.Getenv(sumVariable), envtestSums[platform]),
+		platform:   runtime.GOOS + "-" + runtime.GOARCH,
 		index:      cmp.Or(os.Getenv(indexVariable), envtestIndex),
 		indexLimit: 3 * time.Second,
 		// What takes longer than this is not faster than the build.
 		limit: 4 * time.Minute,
 	}
+	a.sum = cmp.Or(os.Getenv(sumVariable), envtestSums[a.name()])
+	return a
 }
+
+// name is the file's name in the index.
+func (a archive) name() string { return fmt.Sprintf("envtest-v%s-%s.tar.gz", a.version, a.platform) }
 
 // folder is where the programs belong in bin/controlplane. Another checksum makes
 // another folder.
@@ -148,7 +151,7 @@ func (a archive) find(index []byte) (link string, err error) {
 	if err := yaml.Unmarshal(index, &parsed); err != nil {
 		return "", err
 	}
-	name := fmt.Sprintf("envtest-v%s-%s.tar.gz", a.version, a.platform)
+	name := a.name()
 	found, ok := parsed.Releases["v"+a.version][name]
 	switch {
 	case !ok:

@@ -129,7 +129,7 @@ func TestGardenersServiceMonitor(t *testing.T) {
 		t.Fatal(err)
 	}
 	keep := regexp.MustCompile(monitor.Spec.Endpoints[0].MetricRelabelConfigs[0].Regex)
-	gardeners := []string{"mcm_machine_current_status_phase", "mcm_machine_info", "up"}
+	gardeners := []string{"mcm_machine_current_status_phase", "mcm_machine_info", "mcm_machine_controller_frozen", "up", "ALERTS"}
 	for _, alert := range alerts(t) {
 		for _, name := range monitoring.MetricNames(alert.Expr) {
 			if keep.MatchString(name) == slices.Contains(gardeners, name) {

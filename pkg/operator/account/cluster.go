@@ -7,13 +7,10 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
 // Classes lists the MachineClasses of the namespaces; of all namespaces if none is named.
@@ -40,6 +37,28 @@ func (o *Access) Machines(ctx context.Context, namespaces ...string) ([]v1alpha1
 	return all, err
 }
 
+// MachineDeployments lists those of the namespaces; of all namespaces if none is named.
+func (o *Access) MachineDeployments(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineDeployment, error) {
+	var all []v1alpha1.MachineDeployment
+	var list v1alpha1.MachineDeploymentList
+	err := o.list(ctx, "MachineDeployments", namespaces, &list, func() {
+		all = append(all, list.Items...)
+		list = v1alpha1.MachineDeploymentList{}
+	})
+	return all, err
+}
+
+// MachineSets lists those of the namespaces; of all namespaces if none is named.
+func (o *Access) MachineSets(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineSet, error) {
+	var all []v1alpha1.MachineSet
+	var list v1alpha1.MachineSetList
+	err := o.list(ctx, "MachineSets", namespaces, &list, func() {
+		all = append(all, list.Items...)
+		list = v1alpha1.MachineSetList{}
+	})
+	return all, err
+}
+
 // list lists the objects of each namespace, and hands each list on.
 func (o *Access) list(ctx context.Context, what string, namespaces []string, list client.ObjectList, add func()) error {
 	if len(namespaces) == 0 {
@@ -57,31 +76,10 @@ func (o *Access) list(ctx context.Context, what string, namespaces []string, lis
 	return nil
 }
 
-// Names says whether a Machine is about a server: by its ProviderID, of whatever form, or by
-// its name on the server's label.
-func Names(machine *v1alpha1.Machine, server *provider.Server) bool {
-	return slices.Contains(IDsIn(machine.Spec.ProviderID), server.ID) ||
-		server.Labels[provider.StackitMachineLabel] == machine.Name
-}
-
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // IDsIn returns the IDs in a ProviderID, among them the server's, also where the driver would
 // refuse the form: who looks for servers that nobody needs must not overlook one.
 func IDsIn(providerID string) []string {
 	return uuid.FindAllString(strings.ToLower(providerID), -1)
-}
-
-// OwnerOf returns the Machine that names the server, by its ProviderID rather than by the
-// server's label; nil if there is none.
-func OwnerOf(server *provider.Server, machines []v1alpha1.Machine) (owner *v1alpha1.Machine) {
-	for i := range machines {
-		switch {
-		case slices.Contains(IDsIn(machines[i].Spec.ProviderID), server.ID):
-			return &machines[i]
-		case owner == nil && Names(&machines[i], server):
-			owner = &machines[i]
-		}
-	}
-	return owner
 }

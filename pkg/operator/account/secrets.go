@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // ErrNoSecret says that a Secret is in no manifest, and not in the cluster if one may be
@@ -73,51 +72,6 @@ func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*c
 		maps.Copy(merged.Data, secret.Data)
 	}
 	return merged, nil
-}
-
-// Override is a value that beats that of a Secret, and what set it, such as "--region".
-type Override struct {
-	Value, Origin string
-	// Read returns the value, when it is used; nil means that it is Value.
-	Read func() (string, error)
-}
-
-// IsSet says whether there is a value.
-func (o Override) IsSet() bool { return o.Value != "" || o.Read != nil }
-
-// Overrides are what the command line and the environment say of the credentials.
-type Overrides struct{ ProjectID, Region, ServiceAccountKey Override }
-
-// apply returns the Secret with the overrides in it, and what they came from.
-func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string, error) {
-	changed := secret.DeepCopy()
-	if changed.Data == nil {
-		changed.Data = map[string][]byte{}
-	}
-	var origins []string
-	for _, each := range []struct {
-		Override
-		key, gardener string
-	}{
-		{o.ProjectID, apis.SecretProjectID, apis.SecretProjectIDGardener},
-		{o.Region, apis.SecretRegion, ""},
-		{o.ServiceAccountKey, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener},
-	} {
-		if !each.IsSet() {
-			continue
-		}
-		value := each.Value
-		if each.Read != nil {
-			var err error
-			if value, err = each.Read(); err != nil {
-				return nil, nil, err
-			}
-		}
-		delete(changed.Data, each.gardener)
-		changed.Data[each.key] = []byte(value)
-		origins = append(origins, fmt.Sprintf("%s by %s", each.key, each.Origin))
-	}
-	return changed, origins, nil
 }
 
 // NamedKey reads "name" or "namespace/name".

@@ -36,8 +36,7 @@ func (a *Account) Servers(ctx context.Context, labels map[string]string) ([]prov
 
 // Server reads one of the account's servers.
 func (a *Account) Server(ctx context.Context, id string) (*provider.Server, error) {
-	client := provider.NewClient(a.Session, a.Region)
-	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
+	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return a.server(ctx, id) })
 }
 
 // Failure is a failed call of the API as the manager would be told of it.

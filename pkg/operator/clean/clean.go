@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clean deletes one cluster's servers that no Machine names.
+// Package clean deletes one cluster's servers that no Machine names. rules.go says which, and
+// what the user must say first.
 package clean
 
 import (
@@ -10,8 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,68 +20,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// Options say which servers a Cleanup is about.
-type Options struct {
-	// ClusterKey and ClusterValue are the one label of the cluster whose servers are looked
-	// at. The key ends in "/cluster".
-	ClusterKey, ClusterValue string
-	// OlderThan is the least age of a server that is deleted.
-	OlderThan time.Duration
-	// Namespaces are those whose MachineClasses and Machines are read where the user may not
-	// read all.
-	Namespaces []string
-	// ServerIDs are the only servers that may be deleted; none means all that are orphans.
-	ServerIDs []string
-}
-
-// Orphan is a server that carries the cluster's label and both of the driver's, and that no
-// Machine names.
-type Orphan struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	State     string    `json:"state"`
-	CreatedAt time.Time `json:"createdAt"`
-	Class     string    `json:"class"`
-	Machine   string    `json:"machine"`
-	ProjectID string    `json:"projectID"`
-	Region    string    `json:"region"`
-
-	server located
-}
-
-// Kept is a server of the cluster that is left alone.
-type Kept struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	// Reason says why, in one line.
-	Reason string `json:"reason"`
-	// Remedy is what deletes it all the same; "" if nothing should.
-	Remedy string `json:"remedy,omitempty"`
-}
-
-// Plan is what PlanCleanup found: the servers that Delete may delete.
-type Plan struct {
-	Orphans []Orphan `json:"orphans"`
-	Kept    []Kept   `json:"kept"`
-	// Doubts say why servers that are in use could be among the orphans, so that only the
-	// user can know: Delete must not be called then before the user has typed the cluster's
-	// name.
-	Doubts []string `json:"doubts"`
-
-	operator *account.Access
-	options  Options
-	// namespaces are those whose Machines are read; none means all.
-	namespaces []string
-}
-
-// Make finds the orphans of one cluster. It changes nothing. It fails if anything
-// cannot be read that could name a server: a list of classes or Machines, a class with the
+// Make finds the orphans of one cluster. It changes nothing. It fails if anything cannot be
+// read that could name a server: a list of classes, Machines or Nodes, a class with the
 // label, its Secret.
 func Make(ctx context.Context, o *account.Access, options Options) (*Plan, error) {
 	if o.Control == nil {
 		return nil, errors.New("the cluster with the Machines must be asked, and there is none")
 	}
-	plan := &Plan{operator: o, options: options, Orphans: []Orphan{}, Kept: []Kept{}, Doubts: []string{}}
+	plan := &Plan{access: o, options: options, Orphans: []Orphan{}, Kept: []Kept{}, Places: []*Place{}}
 	if err := plan.chooseNamespaces(ctx); err != nil {
 		return nil, err
 	}
@@ -90,11 +35,15 @@ func Make(ctx context.Context, o *account.Access, options Options) (*Plan, error
 	if err != nil {
 		return nil, err
 	}
-	accounts, err := accountsToClean(ctx, o, classes)
+	own, err := plan.own(classes)
 	if err != nil {
 		return nil, err
 	}
-	servers, err := plan.servers(ctx, accounts, classes)
+	accounts, err := accountsToClean(ctx, o, own)
+	if err != nil {
+		return nil, err
+	}
+	servers, err := plan.servers(ctx, accounts)
 	if err != nil {
 		return nil, err
 	}
@@ -103,21 +52,25 @@ func Make(ctx context.Context, o *account.Access, options Options) (*Plan, error
 	if err != nil {
 		return nil, err
 	}
-	plan.sort(servers, machines)
-	plan.doubtClasses(classes)
+	wants, err := plan.wants(ctx, classes, machines)
+	if err != nil {
+		return nil, err
+	}
+	known, err := plan.factsOf(ctx, machines)
+	if err != nil {
+		return nil, err
+	}
+	plan.sort(servers, known)
+	for _, place := range plan.Places {
+		plan.judgePlace(place, wants)
+	}
 	return plan, nil
-}
-
-func (c Options) label() string { return c.ClusterKey + "=" + c.ClusterValue }
-
-func (c Options) labels() map[string]string {
-	return map[string]string{c.ClusterKey: c.ClusterValue}
 }
 
 // chooseNamespaces asks for the Machines of all namespaces; where that is forbidden, those
 // named must do, and a Machine elsewhere cannot be seen.
 func (c *Plan) chooseNamespaces(ctx context.Context) error {
-	err := c.operator.Control.List(ctx, &v1alpha1.MachineList{}, client.Limit(1))
+	err := c.access.Control.List(ctx, &v1alpha1.MachineList{}, client.Limit(1))
 	switch {
 	case err == nil:
 		return nil
@@ -127,21 +80,21 @@ func (c *Plan) chooseNamespaces(ctx context.Context) error {
 		return fmt.Errorf("listing Machines: %w; name the namespaces that have this cluster's with --namespaces", err)
 	}
 	c.namespaces = c.options.Namespaces
-	c.Doubts = append(c.Doubts, fmt.Sprintf("only the Machines of %s can be read: a server that a Machine elsewhere names would pass for an orphan",
-		strings.Join(c.namespaces, ", ")))
 	return nil
 }
 
-// classes returns the MachineClasses that carry the cluster's label. A class whose labels
-// cannot be read might be one of them: it is an error.
-func (c *Plan) classes(ctx context.Context) ([]*v1alpha1.MachineClass, error) {
-	classes, err := c.operator.InspectedClasses(ctx)
+// classes returns all MachineClasses that can be read.
+func (c *Plan) classes(ctx context.Context) ([]*account.Class, error) {
+	classes, err := c.access.InspectedClasses(ctx)
 	if apierrors.IsForbidden(err) && len(c.options.Namespaces) > 0 {
-		classes, err = c.operator.InspectedClasses(ctx, c.options.Namespaces...)
+		return c.access.InspectedClasses(ctx, c.options.Namespaces...)
 	}
-	if err != nil {
-		return nil, err
-	}
+	return classes, err
+}
+
+// own returns the MachineClasses that carry the cluster's label. A class whose labels cannot
+// be read might be one of them: it is an error.
+func (c *Plan) own(classes []*account.Class) ([]*v1alpha1.MachineClass, error) {
 	var found []*v1alpha1.MachineClass
 	for _, class := range classes {
 		switch {
@@ -172,77 +125,61 @@ func accountsToClean(ctx context.Context, o *account.Access, classes []*v1alpha1
 	return accounts, errors.Join(problems...)
 }
 
-// carriedIn says whether one of the classes is of the account's project and region, by its
-// own Secret in the cluster: what the command line says of credentials, and Secrets in
-// files, would make every class fit.
-func carriedIn(ctx context.Context, o *account.Access, at *account.Account, classes []*v1alpha1.MachineClass) (bool, error) {
-	cluster := &account.Access{Control: o.Control}
-	for _, class := range classes {
-		secret, err := cluster.SecretOf(ctx, class)
-		if err != nil {
-			return false, fmt.Errorf("MachineClass %s/%s: %w", class.Namespace, class.Name, err)
-		}
-		in := provider.Inspect(class, secret)
-		if in.Secret.ProjectID == at.Session.ProjectID && in.Spec.Region == at.Region {
-			return true, nil
-		}
+// factsOf reads the Nodes of the target cluster, if one is named.
+func (c *Plan) factsOf(ctx context.Context, machines []v1alpha1.Machine) (*facts, error) {
+	known := &facts{owners: account.NewOwners(machines)}
+	if c.access.Target == nil {
+		return known, nil
 	}
-	return false, nil
+	nodes, err := c.access.Nodes(ctx)
+	known.nodes = nodes
+	return known, err
 }
 
-// located is a server, and where it is.
-type located struct {
-	provider.Server
-	at *account.Account
-}
-
-// servers lists the cluster's servers in each project and region, and doubts those where no
-// class carries the label.
-func (c *Plan) servers(ctx context.Context, accounts []*account.Account, classes []*v1alpha1.MachineClass) ([]located, error) {
+// servers lists the cluster's servers in each project and region.
+func (c *Plan) servers(ctx context.Context, accounts []*account.Account) ([]located, error) {
 	var all []located
-	seen := map[string]bool{}
 	for _, at := range accounts {
-		place := fmt.Sprintf("project %s and region %s", at.Session.ProjectID, at.Region)
-		if seen[place] { // with another key
-			continue
+		if slices.ContainsFunc(c.Places, func(known *Place) bool {
+			return known.at.Session.ProjectID == at.Session.ProjectID && known.Region == at.Region
+		}) {
+			continue // with another key
 		}
-		seen[place] = true
-		confirmed, err := carriedIn(ctx, c.operator, at, classes)
-		if err != nil {
-			return nil, err
-		}
-		if !confirmed {
-			c.Doubts = append(c.Doubts, fmt.Sprintf("no MachineClass of the cluster with the Machines carries %s in %s: this may be the wrong cluster",
-				c.options.label(), place))
-		}
+		place := &Place{ProjectID: at.Session.ProjectID, Region: at.Region, at: at}
+		c.Places = append(c.Places, place)
 		servers, err := at.Servers(ctx, c.options.labels())
 		if err != nil {
 			return nil, at.Failure(err)
 		}
 		for _, server := range servers {
 			if account.Carries(server.Labels, c.options.labels()) { // the API's selection is not relied on
-				all = append(all, located{server, at})
+				all = append(all, located{server, place})
 			}
 		}
 	}
 	return all, nil
 }
 
-// sort puts the servers among the orphans or the kept.
-func (c *Plan) sort(servers []located, machines []v1alpha1.Machine) {
+// sort puts the servers among the orphans or the kept, and counts them by place.
+func (c *Plan) sort(servers []located, known *facts) {
 	slices.SortFunc(servers, func(a, b located) int {
 		return cmp.Or(cmp.Compare(a.Labels[provider.StackitMachineClassLabel], b.Labels[provider.StackitMachineClassLabel]),
 			cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 	})
 	for _, server := range servers {
-		if kept := c.keeps(&server.Server, machines); kept != nil {
+		c.count(&server, known)
+		if kept := c.keeps(&server.Server, known); kept != nil {
+			kept.ProjectID, kept.Region = server.in.ProjectID, server.in.Region
 			c.Kept = append(c.Kept, *kept)
 			continue
+		}
+		if !server.IsDeleting() {
+			server.in.Orphans++
 		}
 		c.Orphans = append(c.Orphans, Orphan{
 			ID: server.ID, Name: server.Name, State: server.Status, CreatedAt: server.CreatedAt,
 			Class: server.Labels[provider.StackitMachineClassLabel], Machine: server.Labels[provider.StackitMachineLabel],
-			ProjectID: server.at.Session.ProjectID, Region: server.at.Region, server: server,
+			ProjectID: server.in.ProjectID, Region: server.in.Region, server: server.Server, in: server.in,
 		})
 	}
 	for _, id := range c.options.ServerIDs {
@@ -252,67 +189,28 @@ func (c *Plan) sort(servers []located, machines []v1alpha1.Machine) {
 	}
 }
 
-// doubtClasses doubts orphans of classes that are not there: if another cluster has the same
-// label, they are its servers.
-func (c *Plan) doubtClasses(classes []*v1alpha1.MachineClass) {
-	if len(classes) == 0 {
-		return // that is doubted already
-	}
-	var missing []string
+// Allow leaves only those orphans to be deleted for which it is enough what the user says.
+// The others are withheld.
+func (c *Plan) Allow(says Consent) {
+	c.Orphans = slices.DeleteFunc(c.Orphans, func(orphan Orphan) bool {
+		needs, reason := orphan.needs()
+		if needs <= says {
+			return false
+		}
+		c.Kept = append(c.Kept, Kept{
+			ID: orphan.ID, Name: orphan.Name, ProjectID: orphan.ProjectID, Region: orphan.Region,
+			Reason: reason, Withheld: !orphan.server.IsDeleting(), Needs: needs,
+		})
+		return true
+	})
+}
+
+// Needs returns the most that any orphan needs.
+func (c *Plan) Needs() Consent {
+	most := Flag
 	for i := range c.Orphans {
-		class := c.Orphans[i].Class
-		if !slices.Contains(missing, class) && !slices.ContainsFunc(classes, func(c *v1alpha1.MachineClass) bool { return c.Name == class }) {
-			missing = append(missing, class)
-		}
+		needs, _ := c.Orphans[i].needs()
+		most = max(most, needs)
 	}
-	if len(missing) > 0 {
-		c.Doubts = append(c.Doubts, fmt.Sprintf("no MachineClass that carries %s is called %s: they may be servers of another cluster with this label",
-			c.options.label(), strings.Join(missing, " or ")))
-	}
-}
-
-// byMachine says that a Machine names the server.
-func (k *Kept) byMachine(machine *v1alpha1.Machine) {
-	k.Reason = fmt.Sprintf("Machine %s/%s names it", machine.Namespace, machine.Name)
-	if ids := account.IDsIn(machine.Spec.ProviderID); len(ids) > 0 && !slices.Contains(ids, k.ID) {
-		k.Reason = fmt.Sprintf("it is a second server of Machine %s/%s, whose server is %s: %s",
-			machine.Namespace, machine.Name, ids[len(ids)-1], account.RemedyOrphan)
-		return
-	}
-	k.Remedy = fmt.Sprintf("kubectl -n %s delete machine %s", machine.Namespace, machine.Name)
-}
-
-// inAnotherCluster says whether a server carries a cluster label of another value. Gardener
-// writes one under two keys.
-func (c *Plan) inAnotherCluster(server *provider.Server) bool {
-	for _, value := range account.ClusterLabels(server.Labels) {
-		if value != c.options.ClusterValue {
-			return true
-		}
-	}
-	return false
-}
-
-// keeps returns why a server must not be deleted; nil if it may.
-func (c *Plan) keeps(server *provider.Server, machines []v1alpha1.Machine) *Kept {
-	kept := &Kept{ID: server.ID, Name: server.Name}
-	machine, class := server.Labels[provider.StackitMachineLabel], server.Labels[provider.StackitMachineClassLabel]
-	owner := account.OwnerOf(server, machines)
-	switch {
-	case owner != nil:
-		kept.byMachine(owner)
-	case len(c.options.ServerIDs) > 0 && !slices.Contains(c.options.ServerIDs, server.ID):
-		kept.Reason = "it is not among those named"
-	case machine == "" || class == "":
-		kept.Reason = fmt.Sprintf("it lacks the label %s or %s: it is not the manager's", provider.StackitMachineLabel, provider.StackitMachineClassLabel)
-	case c.inAnotherCluster(server):
-		kept.Reason = "it carries the label of another cluster, too: " + account.ClusterText(account.ClusterLabels(server.Labels))
-	case server.CreatedAt.IsZero():
-		kept.Reason = "its age is not known"
-	case c.operator.Now().Sub(server.CreatedAt) < c.options.OlderThan:
-		kept.Reason = fmt.Sprintf("it is younger than %s", c.options.OlderThan)
-	default:
-		return nil
-	}
-	return kept
+	return most
 }

@@ -5,6 +5,7 @@ package clean_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -18,9 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -87,10 +86,10 @@ func (r *rig) plan() *clean.Plan {
 func (r *rig) clean(ctx context.Context, plan *clean.Plan) (last clean.Deletion) {
 	r.T.Helper()
 	reports := 0
-	plan.Delete(ctx, func(deletion clean.Deletion) {
+	plan.Delete(ctx, clean.TypedWithIDs, true, func(deletion clean.Deletion) {
 		last = deletion
 		reports++
-		if _, there := r.Cloud.Server(deletion.Orphan.ID); there && deletion.Gone {
+		if _, there := r.Cloud.Server(deletion.Orphan.ID); there && deletion.Outcome == clean.Gone {
 			r.T.Errorf("server %s is reported gone, and is there", deletion.Orphan.ID)
 		}
 	})
@@ -162,8 +161,8 @@ func TestCleanDeletesManyWhereReadsAreSlow(t *testing.T) {
 			return c.List(ctx, list, options...)
 		}
 		plan := r.plan()
-		plan.Delete(t.Context(), func(deletion clean.Deletion) {
-			if !deletion.Gone {
+		plan.Delete(t.Context(), clean.TypedWithIDs, true, func(deletion clean.Deletion) {
+			if deletion.Outcome != clean.Gone {
 				t.Error(deletion.Orphan.Name, deletion.Reason)
 			}
 		})
@@ -203,7 +202,7 @@ func TestCleanLooksRightBeforeItDeletes(t *testing.T) {
 				plan := r.plan()
 				row.prepare(r, id, func() { r.makeMachine("orphan-1") })
 				result := r.clean(t.Context(), plan)
-				if result.Gone || result.Reason != row.reason || r.status(id) != "ACTIVE" {
+				if result.Outcome == clean.Gone || result.Reason != row.reason || r.status(id) != "ACTIVE" {
 					t.Errorf("the server is %s; %+v", r.status(id), result)
 				}
 				if sent := r.Cloud.CallCounts()[deleteOperation]; sent != row.sent {
@@ -230,7 +229,7 @@ func TestCleanRepeatsNoRefusal(t *testing.T) {
 			return nil
 		}
 		result := r.clean(t.Context(), r.plan())
-		if result.Gone || !strings.HasPrefix(result.Reason, "left alone: Machine ") || r.status(id) != "ACTIVE" || looks != 3 {
+		if result.Outcome == clean.Gone || !strings.HasPrefix(result.Reason, "left alone: Machine ") || r.status(id) != "ACTIVE" || looks != 3 {
 			t.Errorf("the server is %s after %d looks; %+v", r.status(id), looks, result)
 		}
 	})
@@ -255,7 +254,7 @@ func TestCleanReportsGoneOnlyWhatIsGone(t *testing.T) {
 				plan := r.plan()
 				r.Cloud.Inject(row.fault)
 				result := r.clean(t.Context(), plan) // which checks what is reported gone
-				if result.Gone != row.gone || (result.Reason == "") != row.gone {
+				if (result.Outcome == clean.Gone) != row.gone || (result.Reason == "") != row.gone {
 					t.Errorf("the server is %q; %+v", r.status(id), result)
 				}
 			})
@@ -265,19 +264,20 @@ func TestCleanReportsGoneOnlyWhatIsGone(t *testing.T) {
 
 func TestCleanInterrupted(t *testing.T) {
 	for name, row := range map[string]struct {
-		after  time.Duration
-		reason string
+		after   time.Duration
+		outcome clean.Outcome
+		reason  string
 	}{
-		"before it began":       {0, "not begun: it was interrupted"},
-		"while a deletion ends": {2 * time.Second, "interrupted: its deletion may have been requested"},
+		"before it began":       {0, clean.NotDeleted, "not begun: too late"},
+		"while a deletion ends": {2 * time.Second, clean.Unknown, "too late: its deletion may have been requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newCleanRig(t)
 				r.orphan()
-				ctx, cancel := context.WithTimeout(t.Context(), row.after)
+				ctx, cancel := context.WithTimeoutCause(t.Context(), row.after, errors.New("too late"))
 				defer cancel()
-				if result := r.clean(ctx, r.plan()); result.Gone || result.Reason != row.reason {
+				if result := r.clean(ctx, r.plan()); result.Outcome != row.outcome || result.Reason != row.reason {
 					t.Errorf("%+v", result)
 				}
 			})
@@ -296,38 +296,5 @@ func (r *rig) giveToAnotherCluster(id string) {
 		UpdateServerPayload(iaas.UpdateServerPayload{Labels: map[string]any{testrig.ClusterKey: "another"}}).Execute()
 	if err != nil {
 		r.T.Error(err)
-	}
-}
-
-func flag(value, origin string) account.Override {
-	return account.Override{Value: value, Origin: origin}
-}
-
-// A project that a flag names has no class that carries the label: whether this is the
-// right cluster, only the user can know.
-func TestCleanDoubtsTheProjectOfAFlag(t *testing.T) {
-	for name, row := range map[string]struct {
-		overrides account.Overrides
-		doubts    int
-	}{
-		"none":              {account.Overrides{}, 0},
-		"the class's own":   {account.Overrides{ProjectID: flag(iaasmock.DefaultProjectID, "--project-id")}, 0},
-		"another project":   {account.Overrides{ProjectID: flag(testrig.OtherProject, "--project-id")}, 1},
-		"another region":    {account.Overrides{Region: flag("eu02", "--region")}, 1},
-		"a whole other one": {account.Overrides{ProjectID: flag(testrig.OtherProject, "--project-id"), Region: flag("eu01", "--region")}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := &rig{testrig.New(t)}
-			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 200, Body: `{"items":[]}`})
-			r.Access.Control = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).Build()
-			r.Access.Overrides = row.overrides
-			plan, err := clean.Make(t.Context(), r.Access, clean.Options{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if len(plan.Doubts) != row.doubts {
-				t.Errorf("got doubts %v, want %d", plan.Doubts, row.doubts)
-			}
-		})
 	}
 }

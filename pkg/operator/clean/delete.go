@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 	"golang.org/x/sync/errgroup"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,39 +35,53 @@ const (
 	maxRequests = 3
 )
 
+// Outcome is what became of an orphan.
+type Outcome string
+
+// The outcomes.
+const (
+	// Gone means that the server is proved gone.
+	Gone Outcome = "gone"
+	// Requested means that its deletion was accepted, and that nobody wants to wait for it.
+	Requested Outcome = "requested"
+	// NotDeleted means that it stays: no DELETE was sent, or none had an effect.
+	NotDeleted Outcome = "not deleted"
+	// Unknown means that a DELETE may have been sent, and that its end was not seen.
+	Unknown Outcome = "unknown"
+)
+
 // Deletion is what became of an orphan.
 type Deletion struct {
-	Orphan Orphan `json:"server"`
-	// Gone says that the server is proved gone.
-	Gone bool `json:"gone"`
-	// Reason says why it is not, in one line.
+	Orphan  Orphan  `json:"server"`
+	Outcome Outcome `json:"outcome"`
+	// Reason says why it is not Gone, in one line.
 	Reason string `json:"reason,omitempty"`
 }
 
-// Delete deletes the orphans, waits until each is proved gone, and reports each as it ends;
-// report is called by one goroutine at a time. Request and wait are the driver's, the request
-// as the manager's orphan collector makes it, with the driver's own rule of which server is
-// whose. Right before each DELETE, repeated ones included, the server and the Machines are
-// read again: one that is not an orphan any more stays.
-func (c *Plan) Delete(ctx context.Context, report func(Deletion)) {
-	look := &lastLook{next: c.operator.Transport, deletions: map[string]*deletion{}}
+// Delete deletes the orphans for which it is enough what the user says (Allow), waits until
+// each is proved gone if wait says so, and reports each as it ends; report is called by one
+// goroutine at a time. Request and wait are the
+// driver's, the request as the manager's orphan collector makes it, with the driver's own rule
+// of which server is whose. Right before each DELETE, repeated ones included, the server, the
+// Machines and the Nodes are read again: one that is not an orphan any more stays. The cause
+// of ctx's end is among the reasons.
+func (c *Plan) Delete(ctx context.Context, says Consent, wait bool, report func(Deletion)) {
+	c.Allow(says)
+	look := &lastLook{next: c.access.Transport, deletions: map[string]*deletion{}}
 	for i := range c.Orphans {
-		begun := &deletion{Orphan: &c.Orphans[i], plan: c}
+		begun := &deletion{Orphan: &c.Orphans[i], plan: c, wait: wait}
 		begun.ctx, begun.cancel = context.WithCancelCause(ctx)
 		look.deletions[begun.ID] = begun
 	}
-	driver := &provider.Provider{SPI: c.operator.NewSessions(look)}
+	driver := &provider.Provider{SPI: c.access.NewSessions(look)}
 	var reporting sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(deletionsAtOnce)
 	for _, orphan := range c.Orphans {
 		group.Go(func() error {
-			result := Deletion{Orphan: orphan, Gone: true}
 			deletion := look.deletions[orphan.ID]
 			defer deletion.cancel(nil)
-			if err := deletion.explain(ctx, deletion.run(driver)); err != nil {
-				result.Gone, result.Reason = false, err.Error()
-			}
+			result := deletion.judge(ctx, deletion.run(driver))
 			reporting.Lock()
 			defer reporting.Unlock()
 			report(result)
@@ -74,18 +89,6 @@ func (c *Plan) Delete(ctx context.Context, report func(Deletion)) {
 		})
 	}
 	_ = group.Wait()
-}
-
-// deletion is that of one orphan.
-type deletion struct {
-	*Orphan
-	plan *Plan
-	// ctx ends with the deletion. A last look that refuses a DELETE ends it, too, and is
-	// its cause.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	// sent says that a DELETE may have been sent.
-	sent atomic.Bool
 }
 
 // run asks for the deletion and waits until the server is proved gone. That DeleteMachine
@@ -96,58 +99,74 @@ func (d *deletion) run(driver *provider.Provider) error {
 	if err != nil {
 		return err
 	}
-	if _, err := driver.DeleteMachine(d.ctx, request); err != nil {
-		return driverError(err)
+	if _, err := driver.DeleteMachine(d.ctx, request); err != nil || !d.wait {
+		return err
 	}
 	gone := make(chan error, 1)
 	go func() { gone <- driver.WaitUntilServerDeleted(d.ctx, d.ProjectID, d.Region, d.ID) }()
 	for requests := 1; ; {
 		select {
 		case err := <-gone:
-			return driverError(err)
-		case <-d.plan.operator.ClockOrReal().After(staysFor):
+			return err
+		case <-d.plan.access.ClockOrReal().After(staysFor):
 		}
-		server, err := d.server.at.Server(d.ctx, d.ID)
+		server, err := d.in.at.Server(d.ctx, d.ID)
 		switch {
 		case err != nil || server.IsDeleting(): // the driver's wait decides
 			continue
 		case requests == maxRequests:
-			return fmt.Errorf("its deletion was requested %d times, but it is %s", requests, server.Status)
+			return status.Error(codes.Aborted, fmt.Sprintf("its deletion was requested %d times, but it is %s", requests, server.Status))
 		}
 		requests++
 		if _, err := driver.DeleteMachine(d.ctx, request); err != nil {
-			return driverError(err)
+			return err
 		}
 	}
 }
 
-// driverError says what the driver answered, in one line.
-func driverError(err error) error {
-	if err == nil {
-		return nil
+// definite are the codes of answers after which the server stays.
+var definite = []codes.Code{codes.PermissionDenied, codes.FailedPrecondition, codes.InvalidArgument, codes.Aborted}
+
+// judge says what became of the orphan: run ended with err, because ctx ended, because the
+// last look refused a DELETE, or by itself. Once a DELETE may have been sent, only an answer
+// that is definite says that the server stays.
+func (d *deletion) judge(ctx context.Context, err error) Deletion {
+	result := Deletion{Orphan: *d.Orphan, Outcome: NotDeleted}
+	sent, refused := d.sent.Load(), context.Cause(d.ctx)
+	if sent {
+		result.Outcome = Unknown
 	}
-	decoded, _ := status.FromError(err)
-	return fmt.Errorf("%s: %s", decoded.Code(), decoded.Message())
+	failure, _ := status.FromError(err)
+	switch {
+	case err == nil && d.wait:
+		result.Outcome = Gone
+	case err == nil && sent:
+		result.Outcome = Requested
+	case err == nil:
+		result.Outcome, result.Reason = Unknown, "the API did not find it; --wait proves it gone"
+	case ctx.Err() != nil && sent:
+		result.Reason = fmt.Sprintf("%v: its deletion may have been requested", ended(ctx))
+	case ctx.Err() != nil:
+		result.Reason = fmt.Sprintf("not begun: %v", ended(ctx))
+	case refused != nil && sent:
+		result.Reason = fmt.Sprintf("%v; but its deletion may have been requested before", refused)
+	case refused != nil:
+		result.Reason = refused.Error()
+	default:
+		result.Reason = fmt.Sprintf("%s: %s", failure.Code(), failure.Message())
+		if slices.Contains(definite, failure.Code()) {
+			result.Outcome = NotDeleted
+		}
+	}
+	return result
 }
 
-// explain says why a deletion ended with err: ctx was interrupted, the last look refused a
-// DELETE, or err itself.
-func (d *deletion) explain(ctx context.Context, err error) error {
-	refused, sent := context.Cause(d.ctx), d.sent.Load()
-	switch {
-	case err == nil:
-		return nil
-	case ctx.Err() != nil && sent:
-		return errors.New("interrupted: its deletion may have been requested")
-	case ctx.Err() != nil:
-		return errors.New("not begun: it was interrupted")
-	case refused != nil && sent:
-		return fmt.Errorf("%w; but its deletion may have been requested before", refused)
-	case refused != nil:
-		return refused
-	default:
-		return err
+// ended says why a context ended.
+func ended(ctx context.Context) string {
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		return cause.Error()
 	}
+	return "interrupted"
 }
 
 // request is the one that the manager's orphan collector would make: a Machine of which only
@@ -167,6 +186,6 @@ func (o *Orphan) request() (*driver.DeleteMachineRequest, error) {
 			ObjectMeta:   metav1.ObjectMeta{Name: o.Class},
 			ProviderSpec: runtime.RawExtension{Raw: spec},
 		},
-		Secret: o.server.at.Secret,
+		Secret: o.in.at.Secret,
 	}, nil
 }

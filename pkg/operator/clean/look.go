@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"sync/atomic"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -40,27 +40,40 @@ func (l *lastLook) RoundTrip(request *http.Request) (*http.Response, error) {
 	return l.next.RoundTrip(request)
 }
 
-// stillOrphan reads the server, and then the Machines, again; through the session of the
-// plan, so that the reads do not queue with the deletions'. A server that the API does not
+// stillOrphan reads the server, and then the Machines and Nodes, again; through the session of
+// the plan, so that the reads do not queue with the deletions'. A server that the API does not
 // find may be there all the same: it is judged as it was, and the driver proves it gone.
 func (d *deletion) stillOrphan(ctx context.Context) error {
-	plan, at := d.plan, d.server.at
-	server := &d.server.Server
-	seen, err := at.Server(ctx, d.ID)
+	server := &d.server
+	seen, err := d.in.at.Server(ctx, d.ID)
 	if err == nil {
 		server = seen
 	} else if !provider.IsNotFound(err) {
-		return at.Failure(err)
+		return d.in.at.Failure(err)
 	}
-	if !account.Carries(server.Labels, plan.options.labels()) {
-		return fmt.Errorf("left alone: its label is not %s any more", plan.options.label())
-	}
-	machines, err := plan.operator.Machines(ctx, plan.namespaces...)
+	machines, err := d.plan.access.Machines(ctx, d.plan.namespaces...)
 	if err != nil {
 		return err
 	}
-	if kept := plan.keeps(server, machines); kept != nil {
+	known, err := d.plan.factsOf(ctx, machines)
+	if err != nil {
+		return err
+	}
+	if kept := d.plan.keeps(server, known); kept != nil {
 		return fmt.Errorf("left alone: %s", kept.Reason)
 	}
 	return nil
+}
+
+// deletion is that of one orphan.
+type deletion struct {
+	*Orphan
+	plan *Plan
+	wait bool
+	// ctx ends with the deletion. A last look that refuses a DELETE ends it, too, and is
+	// its cause.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// sent says that a DELETE may have been sent.
+	sent atomic.Bool
 }

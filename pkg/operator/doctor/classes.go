@@ -67,6 +67,10 @@ func (d *Doctor) examineClass(ctx context.Context, class *v1alpha1.MachineClass)
 	}
 	inputs := provider.Inspect(class, secret)
 	d.classes = append(d.classes, account.Class{MachineClass: class, Inputs: inputs})
+	if len(inputs.Errors) == 0 {
+		d.place = place{projectID: inputs.Secret.ProjectID, region: inputs.Spec.Region}
+		defer func() { d.place = place{} }()
+	}
 	d.examineInputs(class, inputs)
 	if len(inputs.ClusterLabels) == 0 {
 		d.hint(subject, "has no cluster label: servers are told apart by the names of Machine and class only",
@@ -102,7 +106,7 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 	if len(spec) > 0 {
 		d.wrong(subject, fmt.Sprintf("%s: %s", finding.Count(len(spec), "error"), spec[0]), "\"mcm-stackit validate\" shows all of them with their places")
 	}
-	if d.unusable[class.Name] {
+	if d.unusable[class.Name] || d.ConfigError != nil {
 		return
 	}
 	if len(secret) > 0 {

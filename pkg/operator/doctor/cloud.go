@@ -11,9 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -21,43 +18,26 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-const (
-	// readTimeout is how long a read of the API may take, retries included.
-	readTimeout = 20 * time.Second
-	// keyExpiresSoon is how long before its end a key is worth replacing.
-	keyExpiresSoon = 14 * 24 * time.Hour
-	// Access tokens are asked for with the local time, and the driver allows the API
-	// server's clock and its own to differ by 10 s.
-	clockHint, clockWrong = 5 * time.Second, 30 * time.Second
-)
-
-// patient is one account that the Doctor looks at.
-type patient struct {
-	*Doctor
-	*account.Account
-	// suffix tells the account's findings from those of others; "" if there is only one.
-	suffix string
-}
-
-func (p *patient) subject(name string) string { return name + p.suffix }
-
 // examineCloud looks at each account, from the key to the reads of the API.
 func (d *Doctor) examineCloud(ctx context.Context) {
+	if d.ConfigError != nil {
+		d.wrong("environment", "the cloud is not looked at: "+finding.OneLine(d.ConfigError.Error()), "correct the variable, or unset it")
+		return
+	}
 	d.looking("credentials")
 	accounts, problems := d.Accounts(ctx)
 	for _, problem := range problems {
 		d.reportCredentials(problem)
 	}
 	d.accounts = accounts
+	defer func() { d.place = place{} }()
 	for _, account := range accounts {
 		if ctx.Err() != nil {
 			return
 		}
+		d.place = d.placeOf(account)
 		p := &patient{Doctor: d, Account: account}
-		if len(accounts) > 1 {
-			p.suffix = fmt.Sprintf(" (project %s, %s)", account.Session.ProjectID, account.Region)
-		}
-		p.fine(p.subject("credentials"), fmt.Sprintf("project %s in %s, from %s", account.Session.ProjectID, account.Region, account.Origin))
+		p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", account.Session.ProjectID, account.Region, account.Origin))
 		p.examineKey()
 		p.examineAPI(ctx)
 	}
@@ -95,7 +75,7 @@ func (d *Doctor) reportCredentials(problem error) {
 
 // examineKey says what the service-account key tells of itself.
 func (p *patient) examineKey() {
-	subject := p.subject("service-account key")
+	subject := "service-account key"
 	if p.Config.NoAuth {
 		p.hint(subject, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
 		return
@@ -126,43 +106,10 @@ func (p *patient) examineKey() {
 	}
 }
 
-// timedAnswer is what became of a read of the API.
-type timedAnswer struct {
-	err error
-	// date is the clock of who answered, the zero time without an answer; the read lasted
-	// from start to end.
-	date, start, end time.Time
-}
-
-// askTimed makes a read of the API that the driver does not make.
-func askTimed[T any](ctx context.Context, p *patient, what string, call func(context.Context, iaas.DefaultAPI) (T, error)) (result T, got timedAnswer) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	var response *http.Response
-	result, got.err = account.Read(runtime.WithCaptureHTTPResponse(ctx, &response), p.Account, func(ctx context.Context) (T, error) {
-		got.start = p.Now()
-		return call(ctx, p.Session.API)
-	})
-	got.end = p.Now()
-	if response != nil {
-		got.date = spi.Date(response.Header)
-	}
-	if got.err == nil {
-		return result, got
-	}
-	if failure := tokenFailure(got.err); failure != nil {
-		got.date = failure.Date
-	}
-	got.err = provider.NewAPIError(what, response, got.err)
-	return result, got
-}
-
 // examineAPI makes the first read of the API, and the others if that got an answer.
 func (p *patient) examineAPI(ctx context.Context) {
 	p.looking("the API")
-	project, first := askTimed(ctx, p, "reading the project", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.Project, error) {
-		return api.GetProjectDetails(ctx, p.Session.ProjectID).Execute()
-	})
+	project, first := askTimed(ctx, p, account.Project, p.Session.ProjectID)
 	if ctx.Err() != nil {
 		return
 	}
@@ -170,12 +117,16 @@ func (p *patient) examineAPI(ctx context.Context) {
 	answers := granted && p.examineEndpoint(first.err)
 	p.examineClock(first)
 	if !answers {
-		p.unknown(p.subject("project, region and reads"), "not looked at: the API gave no answer that would tell", "")
+		p.unknown("project, region and reads", "not looked at: the API gave no answer that would tell", "")
 		return
 	}
-	p.examineProject(project, first.err)
+	known := p.examineProject(project, first.err)
 	p.examineRegion(ctx)
-	p.examineReads(ctx)
+	if known {
+		p.examineReads(ctx)
+	} else {
+		p.unknown("reads", "not looked at: without the project, none can be answered", "")
+	}
 }
 
 // examineToken says whether the token endpoint granted an access token that the API takes.
@@ -183,7 +134,7 @@ func (p *patient) examineToken(err error) (granted bool) {
 	if p.Config.NoAuth {
 		return true
 	}
-	subject := p.subject("token")
+	subject := "token"
 	endpoint := ""
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	if key, err := p.Config.InspectKey(secret.ServiceAccountKey); err == nil {
@@ -215,7 +166,7 @@ func (p *patient) examineToken(err error) (granted bool) {
 
 // examineEndpoint says whether the API answers.
 func (p *patient) examineEndpoint(err error) (answers bool) {
-	subject := p.subject("endpoint")
+	subject := "endpoint"
 	endpoint := fmt.Sprintf("%s (%s)", p.Session.Endpoint, p.EndpointOrigin)
 	if proxy := proxyOf(p.Session.Endpoint); proxy != "" {
 		endpoint += " through the proxy " + proxy
@@ -241,22 +192,13 @@ func (p *patient) examineEndpoint(err error) (answers bool) {
 	return false
 }
 
-// statusOf is the status code of the API's answer; 0 without one.
-func statusOf(err error) int {
-	var api *provider.APIError
-	if errors.As(err, &api) {
-		return api.StatusCode
-	}
-	return 0
-}
-
 // examineClock compares this computer's clock with that of who answered. An answer's date
 // has no fractions of a second, and was written between start and end.
 func (p *patient) examineClock(got timedAnswer) {
 	if got.date.IsZero() {
 		return
 	}
-	subject := p.subject("clock")
+	subject := "clock"
 	ahead, behind := got.start.Sub(got.date.Add(time.Second)), got.date.Sub(got.end)
 	skew, direction := ahead, "ahead of"
 	if behind > ahead {

@@ -39,33 +39,6 @@ type workload struct {
 	container  *corev1.Container
 }
 
-// examineControllers looks at the manager, the sidecar, who leads, and what the sidecar's
-// service account may do.
-func (d *Doctor) examineControllers(ctx context.Context) {
-	if d.Control == nil {
-		return
-	}
-	d.looking("manager and sidecar")
-	var deployments appsv1.DeploymentList
-	err := d.Control.List(ctx, &deployments, client.InNamespace(d.Namespace))
-	var sidecar *workload
-	if err != nil {
-		d.unread("manager and sidecar", err)
-	} else {
-		manager := findContainer(deployments.Items, isManager)
-		if d.examineWorkload("manager", manager) {
-			d.examineManagerVersion(manager.container.Image)
-		}
-		sidecar = findContainer(deployments.Items, isSidecar)
-		if d.examineWorkload("sidecar", sidecar) {
-			d.examineEnvironment(sidecar.container)
-		}
-	}
-	d.examineLease(ctx, managerName)
-	d.examineLease(ctx, sidecarName)
-	d.examineRights(ctx, sidecar)
-}
-
 func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) bool) *workload {
 	for i := range deployments {
 		containers := deployments[i].Spec.Template.Spec.Containers
@@ -169,6 +142,8 @@ func (d *Doctor) examineEnvironment(container *corev1.Container) {
 			"see that this command has the same values, or what it says of the cloud is not what the sidecar sees")
 	case err != nil:
 		d.wrong(subject, "the sidecar ends at its start: "+finding.OneLine(err.Error()), "correct env in the Deployment")
+	case d.ConfigError != nil:
+		d.hint(subject, fmt.Sprintf("there %s; here it is wrong", describeConfig(config)), "")
 	case config != d.Config:
 		d.hint(subject, fmt.Sprintf("differs from this command's: there %s, here %s", describeConfig(config), describeConfig(d.Config)),
 			"set the same variables for this command, or what it says of the cloud is not what the sidecar sees")

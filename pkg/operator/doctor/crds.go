@@ -25,7 +25,7 @@ func (d *Doctor) examineControlPlane(context.Context) {
 	const subject = "control cluster"
 	if d.Control == nil {
 		if d.ControlError != nil {
-			d.unknown(subject, "not looked at: "+finding.OneLine(d.ControlError.Error()), "name a kubeconfig with --kubeconfig; --cloud-only looks at the cloud alone")
+			d.unconnected(subject, d.ControlError, "name a kubeconfig with --kubeconfig; --cloud-only looks at the cloud alone")
 		}
 		return
 	}
@@ -96,7 +96,7 @@ func (d *Doctor) examineCRD(subject string, crd *apiextensionsv1.CustomResourceD
 		missing = missingFields(kind, schema.OpenAPIV3Schema, "")
 	}
 	if len(missing) > 0 {
-		d.wrong(subject, fmt.Sprintf("is older than %s: it has no field %s", managerVersion, finding.Some(missing)),
+		d.wrong(subject, fmt.Sprintf("is older than %s: it lacks %s: %s", managerVersion, finding.Count(len(missing), "field"), finding.Some(missing)),
 			"an unknown field is dropped when it is written: "+installCRDs)
 		return
 	}

@@ -8,10 +8,13 @@ package doctor
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"net/url"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
@@ -27,6 +30,8 @@ type Doctor struct {
 	// "STACKIT_API_ENDPOINT".
 	Config         spi.Config
 	EndpointOrigin string
+	// ConfigError says why Config cannot be used, and that the cloud is not looked at.
+	ConfigError error
 	// ControlVersion and TargetVersion ask Control and Target for their versions.
 	ControlVersion, TargetVersion discovery.ServerVersionInterface
 	// ServiceAccount is the sidecar's, as "name" or "namespace/name"; "" means that of its
@@ -38,32 +43,35 @@ type Doctor struct {
 	Looking func(what string)
 
 	findings finding.Findings
+	// place is where the findings are about now.
+	place place
 	// accounts are those of the cloud's part, servers what they show.
 	accounts []*account.Account
 	servers  map[*account.Account][]provider.Server
+	// owners are the Machines of all namespaces; nil if they were not read.
+	owners *account.Owners
 	// classes are those of Namespace; unusable are those whose credentials were found wrong
 	// already.
 	classes  []account.Class
 	unusable map[string]bool
 }
 
-// Examine looks at everything, and returns what it found in the order in which it looked.
-func (d *Doctor) Examine(ctx context.Context) finding.Findings {
-	d.servers, d.unusable = map[*account.Account][]provider.Server{}, map[string]bool{}
-	for _, part := range []func(context.Context){
-		d.examineControlPlane, d.examineCloud, d.examineCRDs, d.examineClasses, d.examineClusterLabels,
-		d.examineTarget, d.examineControllers,
-	} {
-		part(ctx)
-		if ctx.Err() != nil {
-			d.unknown("the rest", "not looked at: interrupted", "")
-			break
-		}
+// place is the project and region of findings. suffix tells their subjects from those of
+// other accounts; "" if there is only one.
+type place struct{ projectID, region, suffix string }
+
+// placeOf is the place of an account.
+func (d *Doctor) placeOf(in *account.Account) place {
+	at := place{projectID: in.Session.ProjectID, region: in.Region}
+	if len(d.accounts) > 1 {
+		at.suffix = fmt.Sprintf(" (project %s, %s)", at.projectID, at.region)
 	}
-	return d.findings
+	return at
 }
 
 func (d *Doctor) report(finding finding.Finding) {
+	finding.Subject += d.place.suffix
+	finding.ProjectID, finding.Region = d.place.projectID, d.place.region
 	d.findings = append(d.findings, finding)
 	if d.Report != nil {
 		d.Report(finding)
@@ -100,6 +108,28 @@ func (d *Doctor) unread(subject string, err error) {
 		remedy = "log in as somebody who may do that, or ask for the right"
 	}
 	d.unknown(subject, "cannot be read: "+finding.OneLine(err.Error()), remedy)
+}
+
+// unconnected reports that a cluster cannot be asked: its kubeconfig is broken, or is not
+// there.
+func (d *Doctor) unconnected(subject string, err error, remedy string) {
+	found := "not looked at: " + finding.OneLine(err.Error())
+	if isBroken(err) {
+		d.wrong(subject, found, "correct the kubeconfig or the context, or "+remedy)
+		return
+	}
+	d.unknown(subject, found, remedy)
+}
+
+// isBroken says whether a kubeconfig is there and cannot be used: it cannot be parsed, or
+// lacks the context.
+func isBroken(err error) bool {
+	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
+		if clientcmd.IsEmptyConfig(cause) {
+			return false
+		}
+	}
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // isUnread says whether an error means that something could not be looked at, and not that

@@ -25,6 +25,38 @@ func (l clusterLabel) subject() string { return fmt.Sprintf("cluster label %s=%s
 
 const oneValuePerCluster = "give each cluster a value of its own in providerSpec.labels, in new classes, and roll to them"
 
+// examineMachines reads the Machines of all namespaces, and looks for those that the manager
+// would not find again in what the driver lists.
+func (d *Doctor) examineMachines(ctx context.Context) {
+	if d.Control == nil || len(d.servers) == 0 {
+		return
+	}
+	d.looking("Machines")
+	machines, err := d.Machines(ctx)
+	if err != nil {
+		d.unread("Machines", err)
+		return
+	}
+	d.owners = account.NewOwners(machines)
+	for _, in := range d.accounts {
+		var otherwise []string
+		for i := range d.servers[in] {
+			server := &d.servers[in][i]
+			for _, machine := range d.owners.ByID(server) {
+				if account.IsListedOtherwise(machine, server, in.Session.ProjectID) {
+					otherwise = append(otherwise, fmt.Sprintf("%s/%s (%s)", machine.Namespace, machine.Name, finding.Quoted(machine.Spec.ProviderID)))
+				}
+			}
+		}
+		if len(otherwise) > 0 {
+			d.place = d.placeOf(in)
+			d.wrong("Machines", fmt.Sprintf("%s named by a ProviderID of another form than the driver's: %s",
+				finding.Count(len(otherwise), "server"), finding.Some(otherwise)), account.RemedyListedOtherwise)
+		}
+	}
+	d.place = place{}
+}
+
 // examineClusterLabels looks for two clusters with one cluster label: they would adopt and
 // delete each other's servers. Another namespace of the control cluster is seen there, a
 // cluster elsewhere only by its servers.
@@ -41,24 +73,19 @@ func (d *Doctor) examineClusterLabels(ctx context.Context) {
 		return strings.Compare(a.subject()+a.projectID, b.subject()+b.projectID)
 	})
 	everywhere, err := d.Classes(ctx)
-	if err != nil {
-		for _, label := range labels {
-			d.unread(label.subject()+" in other namespaces", err)
-		}
-		return
-	}
-	machines, err := d.Machines(ctx)
+	defer func() { d.place = place{} }()
 	for _, label := range labels {
+		d.place = place{projectID: label.projectID}
+		if err != nil {
+			d.unread(label.subject()+" in other namespaces", err)
+			continue
+		}
 		before := len(d.findings)
 		d.findOtherNamespaces(ctx, label, everywhere)
-		if err != nil {
-			d.unread(label.subject()+" on servers", err)
-		} else {
-			d.findForeignServers(label, everywhere, machines)
-		}
+		d.findOrphans(label, everywhere)
 		switch {
 		case len(d.findings) > before:
-		case d.readServers(label):
+		case d.owners != nil && d.readServers(label):
 			d.fine(label.subject(), "no other namespace uses it in this project, and no server of another cluster carries it")
 		default:
 			d.unknown(label.subject(), "no other namespace uses it; whether servers of another cluster carry it was not looked at", "")
@@ -110,29 +137,25 @@ func (d *Doctor) findOtherNamespaces(ctx context.Context, label clusterLabel, cl
 	}
 }
 
-// findForeignServers hints at servers with the label that belong to nothing in this control
-// cluster.
-func (d *Doctor) findForeignServers(label clusterLabel, classes []*v1alpha1.MachineClass, machines []v1alpha1.Machine) {
+// findOrphans hints at servers with the label that belong to nothing in this control cluster.
+func (d *Doctor) findOrphans(label clusterLabel, classes []*v1alpha1.MachineClass) {
+	if d.owners == nil {
+		return
+	}
 	known := sets.New[string]()
 	for i := range classes {
 		known.Insert(classes[i].Name)
 	}
-	var ofNoClass, ofNoMachine []string
-	for _, in := range d.accounts {
-		if in.Session.ProjectID != label.projectID {
-			continue
-		}
-		for i := range d.servers[in] {
-			server := &d.servers[in][i]
-			class, hasClass := server.Labels[provider.StackitMachineClassLabel]
-			owned := slices.ContainsFunc(machines, func(machine v1alpha1.Machine) bool { return account.Names(&machine, server) })
-			switch {
-			case server.Labels[label.key] != label.value, owned:
-			case !hasClass || !known.Has(class):
-				ofNoClass = append(ofNoClass, fmt.Sprintf("%s (class %q)", server.Name, class))
-			default:
-				ofNoMachine = append(ofNoMachine, server.Name)
-			}
+	var ofNoClass, ofNoMachine, deleting []string
+	for _, server := range d.orphans(label) {
+		class := server.Labels[provider.StackitMachineClassLabel]
+		switch {
+		case server.IsDeleting():
+			deleting = append(deleting, server.Name)
+		case !known.Has(class):
+			ofNoClass = append(ofNoClass, fmt.Sprintf("%s (class %q)", server.Name, class))
+		default:
+			ofNoMachine = append(ofNoMachine, server.Name)
 		}
 	}
 	if len(ofNoClass) > 0 {
@@ -143,4 +166,30 @@ func (d *Doctor) findForeignServers(label clusterLabel, classes []*v1alpha1.Mach
 		d.hint(label.subject(), fmt.Sprintf("on %s of a MachineClass here but no Machine: %s", finding.Count(len(ofNoMachine), "server"), finding.Some(ofNoMachine)),
 			"the sidecar deletes them within 15 minutes, or 30 in Gardener: if they belong to another cluster, stop the sidecar now")
 	}
+	if len(deleting) > 0 {
+		d.hint(label.subject(), fmt.Sprintf("on %s of no Machine, being deleted already: %s", finding.Count(len(deleting), "server"), finding.Some(deleting)), "")
+	}
+}
+
+// orphans are the servers with the label that are orphans of a class of the namespace.
+func (d *Doctor) orphans(label clusterLabel) []*provider.Server {
+	var clusters []map[string]string
+	for _, class := range d.classes {
+		if class.Inputs.Secret.ProjectID == label.projectID {
+			clusters = append(clusters, class.Inputs.ClusterLabels)
+		}
+	}
+	var orphans []*provider.Server
+	for _, in := range d.accounts {
+		if in.Session.ProjectID != label.projectID {
+			continue
+		}
+		for i := range d.servers[in] {
+			server := &d.servers[in][i]
+			if server.Labels[label.key] == label.value && account.WhoseIs(server, clusters, d.owners) == account.Orphan {
+				orphans = append(orphans, server)
+			}
+		}
+	}
+	return orphans
 }

@@ -19,31 +19,33 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// examineProject says what the API tells of the project.
-func (p *patient) examineProject(project *iaas.Project, err error) {
-	subject := p.subject("project")
+// examineProject says what the API tells of the project. known is false if it is none.
+func (p *patient) examineProject(project *iaas.Project, err error) (known bool) {
+	const subject = "project"
 	switch {
 	case err == nil && project != nil:
 		p.fine(subject, fmt.Sprintf("%s is %s", p.Session.ProjectID, project.Status))
 	case statusOf(err) == http.StatusNotFound:
 		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, finding.OneLine(err.Error())), "correct projectId in the Secret")
+		return false
+	case isRefused(err):
+		p.refused = append(p.refused, refusal{account.Project.Need, subject, err})
 	default:
-		p.reportRead(apiRead{what: "project", permission: "iaas.project.get"}, subject, err)
+		p.reportRead(account.Project.Need, subject, err)
 	}
+	return true
 }
 
 // examineRegion says whether the API knows the region.
 func (p *patient) examineRegion(ctx context.Context) {
-	subject := p.subject("region")
-	zones, got := askTimed(ctx, p, "listing availability zones", func(ctx context.Context, api iaas.DefaultAPI) (*iaas.AvailabilityZoneListResponse, error) {
-		return api.ListAvailabilityZones(ctx, p.Region).Execute()
-	})
+	const subject = "region"
+	zones, got := askTimed(ctx, p, account.Zones, "")
 	const remedy = "correct region in the providerSpec or the Secret; no machine may exist in the old one"
 	switch status := statusOf(got.err); {
 	case status == http.StatusNotFound, status == http.StatusBadRequest:
 		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, finding.OneLine(got.err.Error())), remedy)
 	case got.err != nil:
-		p.reportRead(apiRead{what: "availability zones"}, subject, got.err)
+		p.reportRead(account.Zones.Need, subject, got.err)
 	case zones == nil || len(zones.Items) == 0:
 		p.wrong(subject, p.Region+" has no availability zone", remedy)
 	default:
@@ -51,78 +53,33 @@ func (p *patient) examineRegion(ctx context.Context) {
 	}
 }
 
-// apiRead is one read of the API.
-type apiRead struct {
-	// what is read, in the plural.
-	what string
-	// permission is that of the API document; "" if a token is enough.
-	permission string
-	// driver says that the driver makes it. The others are for "validate --online".
-	driver bool
-	call   func(ctx context.Context, api iaas.DefaultAPI, projectID, region string) error
-}
-
-// discard leaves a read's error.
-func discard[T any](_ T, err error) error { return err }
-
-// apiReads are those that need no ID, but for project, zones and servers.
-var apiReads = []apiRead{
-	{"NICs", "iaas.nic.list", true, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListProjectNICs(ctx, project, region).Execute())
-	}},
-	{"networks", "iaas.network.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListNetworks(ctx, project, region).Execute())
-	}},
-	{"images", "iaas.image.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListImages(ctx, project, region).Execute())
-	}},
-	{"machine types", "iaas.machine-type.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListMachineTypes(ctx, project, region).Execute())
-	}},
-	{"volumes", "iaas.volume.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListVolumes(ctx, project, region).Execute())
-	}},
-	{"performance classes", "iaas.volume-performance-class.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListVolumePerformanceClasses(ctx, project, region).Execute())
-	}},
-	{"quotas", "iaas.quota.get", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListQuotas(ctx, project, region).Execute())
-	}},
-	{"security groups", "iaas.security-group.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListSecurityGroups(ctx, project, region).Execute())
-	}},
-	{"affinity groups", "iaas.affinity-group.list", false, func(ctx context.Context, api iaas.DefaultAPI, project, region string) error {
-		return discard(api.ListAffinityGroups(ctx, project, region).Execute())
-	}},
-	{"key pairs", "", false, func(ctx context.Context, api iaas.DefaultAPI, _, _ string) error {
-		return discard(api.ListKeyPairs(ctx).Execute())
-	}},
-}
-
 // examineReads tries each read once. What changes servers cannot be tried without doing it.
 func (p *patient) examineReads(ctx context.Context) {
 	p.examineServers(ctx)
-	for _, read := range apiReads {
+	for _, read := range account.Trials {
 		if ctx.Err() != nil {
+			p.reportRefusals()
 			return
 		}
-		p.looking("reads: " + read.what)
-		_, got := askTimed(ctx, p, "listing "+read.what, func(ctx context.Context, api iaas.DefaultAPI) (struct{}, error) {
-			return struct{}{}, read.call(ctx, api, p.Session.ProjectID, p.Region)
-		})
-		p.reportRead(read, p.subject("reads: "+read.what), got.err)
+		p.looking("reads: " + read.What)
+		_, got := askTimed(ctx, p, read, "")
+		p.tried(read.Need, got.err)
 	}
-	p.hint(p.subject("creating, changing and deleting servers"), "not looked at: only doing it would tell",
+	if len(p.refused) > 0 {
+		p.reportAllRefused()
+		return
+	}
+	p.hint("creating, changing and deleting servers", "not looked at: only doing it would tell",
 		"see that the service account has iaas.server.create, iaas.server.delete and iaas.nic.update; the first Machine shows the rest in its status")
 }
 
 // examineServers reads the servers, and one server's NICs.
 func (p *patient) examineServers(ctx context.Context) {
-	p.looking("reads: servers")
+	p.looking("reads: " + account.ListServers.What)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	servers, err := p.Servers(ctx, p.selector())
-	p.reportRead(apiRead{what: "servers", permission: "iaas.server.list", driver: true}, p.subject("reads: servers"), err)
+	p.tried(account.ListServers, err)
 	if err != nil {
 		return
 	}
@@ -131,12 +88,12 @@ func (p *patient) examineServers(ctx context.Context) {
 		return // without a server nobody has NICs to ask for
 	}
 	_, err = account.Read(ctx, p.Account, func(ctx context.Context) ([]provider.NIC, error) {
-		return provider.NewClient(p.Session, p.Region).ListServerNICs(ctx, servers[0].ID)
+		return account.ServerNICs.Call(p.Account, ctx, servers[0].ID)
 	})
 	if statusOf(err) == http.StatusNotFound {
 		return // it was deleted meanwhile
 	}
-	p.reportRead(apiRead{what: "a server's NICs", permission: "iaas.server.nic.list", driver: true}, p.subject("reads: a server's NICs"), err)
+	p.tried(account.ServerNICs.Need, err)
 }
 
 // selector has the one cluster label of the account's classes. Without one, or with several,
@@ -153,21 +110,64 @@ func (p *patient) selector() map[string]string {
 	return only
 }
 
+func isRefused(err error) bool { return statusOf(err) == http.StatusForbidden }
+
+// tried reports what became of a read. As long as all reads of the project are refused it
+// waits: then there is one thing to say, and not one of each.
+func (p *patient) tried(read account.Need, err error) {
+	subject := "reads: " + read.What
+	switch {
+	case read.Permission == "": // key pairs are of no project
+	case isRefused(err) && !p.answered:
+		p.refused = append(p.refused, refusal{read, subject, err})
+		return
+	default:
+		p.answered = true
+		p.reportRefusals()
+	}
+	p.reportRead(read, subject, err)
+}
+
+// reportRefusals reports each refusal by itself.
+func (p *patient) reportRefusals() {
+	for _, refused := range p.refused {
+		p.reportRead(refused.Need, refused.subject, refused.err)
+	}
+	p.refused = nil
+}
+
+// reportAllRefused says once that no read of the project is allowed.
+func (p *patient) reportAllRefused() {
+	var permissions []string
+	for _, refused := range p.refused {
+		if refused.Driver {
+			permissions = append(permissions, refused.Permission)
+		}
+	}
+	give := "give the service account the permissions that the driver needs in the project, such as " + strings.Join(permissions, " and ")
+	if p.refused[0].Need == account.Project.Need {
+		p.wrong("project", fmt.Sprintf("the API refuses %s and all reads in it (status %d): what is there cannot be known",
+			p.Session.ProjectID, http.StatusForbidden), "correct projectId in the Secret, or "+give)
+		return
+	}
+	p.wrong("reads", fmt.Sprintf("none is allowed in the project (status %d): what is there cannot be known", http.StatusForbidden), give)
+}
+
 // reportRead says whether a read is allowed.
-func (p *patient) reportRead(read apiRead, subject string, err error) {
+func (p *patient) reportRead(read account.Need, subject string, err error) {
 	if err == nil {
 		p.fine(subject, "allowed")
 		return
 	}
 	code, text := provider.Classify(err)
 	remedy := ""
-	if read.permission != "" {
-		remedy = "give the service account the permission " + read.permission + " in the project"
+	if read.Permission != "" {
+		remedy = "give the service account the permission " + read.Permission + " in the project"
 	}
 	switch {
 	case code != codes.PermissionDenied:
 		p.unknown(subject, text, "try again later")
-	case read.driver:
+	case read.Driver:
 		p.wrong(subject, fmt.Sprintf("not allowed (status %d): the driver needs it", statusOf(err)), remedy)
 	default:
 		p.hint(subject, fmt.Sprintf("not allowed (status %d): the driver does not need it, but \"validate --online\" cannot tell without", statusOf(err)), remedy)

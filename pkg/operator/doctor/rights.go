@@ -27,7 +27,7 @@ var (
 		{APIGroups: []string{"machine.sapcloud.io"}, Resources: []string{"machinedeployments/status", "machines/status", "machinesets/status"},
 			Verbs: []string{"update"}},
 		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"get", "list", "update", "watch"}},
-		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch", "update"}},
+		{APIGroups: []string{""}, Resources: []string{"events"}, Verbs: []string{"create", "patch"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: []string{"create"}},
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"},
 			ResourceNames: []string{sidecarName, managerName}, Verbs: []string{"get", "update"}},
@@ -58,20 +58,6 @@ type user struct {
 func serviceAccountUser(namespace, name string) *user {
 	return &user{"system:serviceaccount:" + namespace + ":" + name,
 		[]string{"system:serviceaccounts", "system:serviceaccounts:" + namespace, "system:authenticated"}}
-}
-
-// examineRights asks what the sidecar's service account may do in the control cluster.
-// sidecar is nil if no Deployment of it was found.
-func (d *Doctor) examineRights(ctx context.Context, sidecar *workload) {
-	subject := "rights in namespace " + d.Namespace
-	account := d.controlUser(sidecar)
-	if account == nil {
-		d.unknown(subject, "not looked at: there is no Deployment of the sidecar that would name its service account", "name it with --service-account")
-		return
-	}
-	d.looking(subject)
-	d.reportRights(ctx, d.Control, account, subject, "apply kubernetes/control/rbac.yaml", map[string][]rbacv1.PolicyRule{d.Namespace: controlRules})
-	d.examineTargetRights(ctx, sidecar, account)
 }
 
 // controlUser is the sidecar's service account; nil if nothing names it.

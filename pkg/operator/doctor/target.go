@@ -42,7 +42,7 @@ func (d *Doctor) examineTarget(context.Context) {
 			d.Target = nil
 		}
 	case d.Target == nil && d.TargetError != nil:
-		d.unknown(subject, "not looked at: "+finding.OneLine(d.TargetError.Error()), "name its kubeconfig with --target-kubeconfig")
+		d.unconnected(subject, d.TargetError, "name its kubeconfig with --target-kubeconfig")
 	}
 }
 

@@ -59,6 +59,9 @@ type Finding struct {
 	Verdict Verdict `json:"verdict"`
 	// Subject is what was looked at, such as "MachineClass default/worker" or "clock".
 	Subject string `json:"subject"`
+	// ProjectID and Region are where it is; "" if it is of no account.
+	ProjectID string `json:"projectId,omitempty"`
+	Region    string `json:"region,omitempty"`
 	// Position is where it stands, if it came from a file.
 	Position *Position `json:"position,omitempty"`
 	// Field is the path of the field that the finding is about; "" if it is about none.

@@ -96,6 +96,28 @@ func TestFewServersAreReadOneByOne(t *testing.T) {
 	}
 }
 
+// The list of a cluster lacks servers that have lost its label: they are read by their IDs,
+// and not looked for among all of the project's.
+func TestServersWithoutTheLabelAreReadByID(t *testing.T) {
+	r := newRig(t)
+	for i := range 20 {
+		name := fmt.Sprintf("m%02d", i)
+		r.Add(testrig.Machine(name, "worker", r.Server(name, testrig.Labels(name, "worker", "typo"))))
+	}
+	r.Cloud.ResetCalls()
+	found := r.look(inventory.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster})
+	counts := map[string]int{}
+	for _, machine := range found.Machines {
+		counts[strings.Join(words(machine.Notes), ",")]++
+	}
+	if want := (map[string]int{"contradicting label " + testrig.ClusterKey: 8, "unknown": 12}); !cmp.Equal(counts, want) {
+		t.Errorf("got %v, want %v", counts, want)
+	}
+	if calls := r.Cloud.CallCounts(); calls["ListServers"] != 1 || calls["GetServer"] != 8 {
+		t.Errorf("got calls %v", calls)
+	}
+}
+
 func TestTotalsThatAreNotKnownAreMissing(t *testing.T) {
 	inSecondRegion := func(request *http.Request) bool {
 		return strings.Contains(request.URL.Path, "/regions/"+iaasmock.SecondRegion+"/")
@@ -111,7 +133,11 @@ func TestTotalsThatAreNotKnownAreMissing(t *testing.T) {
 		}, inventory.Query{}, `{"machines":1,"ready":0}`},
 		"no orphan is read": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-		}, inventory.Query{Orphans: true}, `{"machines":0,"ready":0}`},
+		}, inventory.Query{Orphans: true}, `{"machines":1,"ready":0}`},
+		"orphans of what is read": {func(r *rig) {
+			r.Server("lost", testrig.Labels("lost", "worker", testrig.OwnCluster))
+		}, inventory.Query{Orphans: true}, `{"servers":2,"active":2,"machines":1,"ready":0,"orphans":1}`},
+		"no orphan of what is read": {func(*rig) {}, inventory.Query{Orphans: true}, `{"servers":1,"active":1,"machines":1,"ready":0,"orphans":0}`},
 		"one region is not read": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: inSecondRegion, Status: http.StatusForbidden})
 		}, inventory.Query{}, `{"machines":1,"ready":0}`},

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/labels"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 )
 
@@ -19,7 +21,13 @@ type Query struct {
 	ClusterKey, ClusterValue string
 	// Class and Machine are names; "" means all.
 	Class, Machine string
-	// Orphans leaves only servers that are orphans.
+	// MachineLabels and ServerLabels select by the labels of Machines and of servers; nil means
+	// all. What belongs to what is selected is, too.
+	MachineLabels, ServerLabels labels.Selector
+	// AllNamespaces asks for the Machines of all namespaces, and for the projects that the
+	// MachineClasses there name.
+	AllNamespaces bool
+	// Orphans leaves only servers that are orphans. The Totals still count everything.
 	Orphans bool
 	// Unmanaged adds servers without the manager's labels.
 	Unmanaged bool
@@ -41,12 +49,13 @@ type Inventory struct {
 	Time time.Time `json:"time"`
 	// Servers are sorted by cluster, class and machine.
 	Servers []ServerEntry `json:"servers,omitzero"`
-	// Machines are those of the Namespace, and those of others that have one of the servers,
-	// sorted by namespace and name.
+	// Machines are those of the Namespace or of all, and those of others that have one of the
+	// servers, sorted by namespace and name.
 	Machines []MachineEntry `json:"machines,omitzero"`
 	// Clusters are sorted by their label.
 	Clusters []ClusterEntry `json:"clusters,omitzero"`
-	Totals   Totals         `json:"totals"`
+	// Totals count what was read of what the query is about.
+	Totals Totals `json:"totals"`
 	// Unread are the parts that could not be read: what depends on them is unknown.
 	Unread []Unread `json:"unread,omitempty"`
 }
@@ -82,6 +91,9 @@ type ServerEntry struct {
 type MachineEntry struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
+	// Project and Region are its server's; "" if they are not known.
+	Project string `json:"projectId,omitempty"`
+	Region  string `json:"region,omitempty"`
 	// Cluster is the cluster label of its class as key=value; "" if it has none, or it is
 	// not known.
 	Cluster string `json:"cluster,omitempty"`
@@ -96,7 +108,25 @@ type MachineEntry struct {
 	Node      string    `json:"node,omitempty"`
 	Readiness Readiness `json:"readiness,omitempty"`
 	CreatedAt time.Time `json:"createdAt,omitzero"`
-	Notes     []Note    `json:"notes,omitempty"`
+	// Drift is where the server is not what the class asks for now, or cannot be compared.
+	Drift []Drift `json:"drift,omitempty"`
+	Notes []Note  `json:"notes,omitempty"`
+}
+
+// Drift is a field of the providerSpec in which a server differs from its class. What is not
+// known is StateUnknown: as a rule the API shows no image of a server with a boot volume.
+type Drift struct {
+	Field  string `json:"field"`
+	Server string `json:"server"`
+	Class  string `json:"class"`
+}
+
+// String says what the server has, and what the class asks for.
+func (d Drift) String() string {
+	if d.Server == StateUnknown || d.Class == StateUnknown {
+		return d.Field + " " + StateUnknown
+	}
+	return d.Field + " " + d.Server + ", not " + d.Class
 }
 
 // ClusterEntry counts what belongs to a cluster label. A number that is not known is
@@ -104,7 +134,9 @@ type MachineEntry struct {
 type ClusterEntry struct {
 	// Cluster is the label as key=value; "" is of servers and classes without one.
 	Cluster string `json:"cluster"`
-	Classes *int   `json:"classes,omitempty"`
+	// Projects are those of its servers, sorted.
+	Projects []string `json:"projectIds,omitempty"`
+	Classes  *int     `json:"classes,omitempty"`
 	Totals
 }
 
@@ -132,7 +164,7 @@ const (
 	ReadinessUnknown Readiness = StateUnknown
 )
 
-// StateUnknown is the state of a Machine's server that was not read.
+// StateUnknown stands for a value that was not read, such as the state of a server.
 const StateUnknown = "unknown"
 
 // NoteKind is what a Note says.
@@ -140,7 +172,8 @@ type NoteKind string
 
 // The notes.
 const (
-	// NoteOrphan is a server of this control cluster that no Machine names.
+	// NoteOrphan is a server of this control cluster that no Machine names. About says that
+	// its deletion has begun.
 	NoteOrphan NoteKind = "orphan"
 	// NoteOtherCluster is a server of a cluster that is not in this control cluster.
 	NoteOtherCluster NoteKind = "of another cluster"
@@ -165,6 +198,12 @@ const (
 	NoteNoServer NoteKind = "no server"
 	// NoteBeingCreated is a Machine that does not have a server yet.
 	NoteBeingCreated NoteKind = "being created"
+	// NoteListedOtherwise is a Machine whose server the manager deletes as an orphan, because
+	// the driver lists it by another ProviderID than the Machine's.
+	NoteListedOtherwise NoteKind = "ProviderID in another form"
+	// NotePreserved is a Machine that the manager keeps, also if it fails; About says until
+	// when.
+	NotePreserved NoteKind = "preserved"
 	// NoteStuck is a Machine whose last operation failed; About is the manager's code.
 	NoteStuck NoteKind = "stuck"
 )
@@ -210,6 +249,8 @@ const (
 	PartNodes         Part = "Nodes"
 	// PartOrphans is of servers that may be orphans. It is for a Query about orphans.
 	PartOrphans Part = "orphans"
+	// PartCluster is the cluster label of a Query that nothing carries.
+	PartCluster Part = "cluster"
 )
 
 // Unread is a part that could not be read.

@@ -4,6 +4,7 @@
 package inventory_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -48,7 +49,7 @@ func TestNotes(t *testing.T) {
 		"no Machine, but the server is being deleted": {func(r *rig) {
 			id := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
 			must(r, r.Cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""))
-		}, notes{"server m1": {}}},
+		}, notes{"server m1": {"orphan being deleted"}}},
 
 		"no Machine, and no class": {func(r *rig) {
 			r.Server("m1", testrig.Labels("m1", "gone", testrig.OwnCluster))
@@ -69,7 +70,29 @@ func TestNotes(t *testing.T) {
 		"another cluster, with a Machine of this name here": {func(r *rig) {
 			r.Server("m1", testrig.Labels("m1", "worker", "shoot--demo--other"))
 			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"server m1": {"of another cluster"}, "machine m1": {"stuck: nothing at all"}}},
+		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "machine m1": {"stuck: nothing at all"}}},
+
+		"no cluster label, with a Machine of this name here": {func(r *rig) {
+			r.Server("m1", testrig.Labels("m1", "worker", ""))
+			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
+		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "machine m1": {"stuck: nothing at all"}}},
+
+		"a Machine of the server's own name": {func(r *rig) {
+			r.Server("m1", testrig.Labels("m2", "worker", testrig.OwnCluster))
+			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
+		}, notes{"server m1": {"contradicting label kubernetes.io/machine"}, "machine m1": {"stuck: nothing at all"}}},
+
+		"one value under two keys": {func(r *rig) {
+			all := testrig.Labels("m1", "worker", testrig.OwnCluster)
+			all["ske.stackit.cloud/cluster"] = testrig.OwnCluster
+			r.Server("m1", all)
+		}, notes{"server m1": {"orphan"}}},
+
+		"another value under a second key": {func(r *rig) {
+			all := testrig.Labels("m1", "worker", testrig.OwnCluster)
+			all["ske.stackit.cloud/cluster"] = "shoot--demo--other"
+			r.Server("m1", all)
+		}, notes{"server m1": {"of another cluster"}}},
 
 		"another cluster with another key": {func(r *rig) {
 			all := testrig.Labels("m1", "worker", "")
@@ -115,6 +138,27 @@ func TestNotes(t *testing.T) {
 			r.Add(made)
 		}, notes{"server m1": {}, "machine m1": {}}},
 
+		"labelled servers, named in other forms": {func(r *rig) {
+			for i, format := range []string{"openstack:///eu01/%s", "openstack:///%s", "stackit://%s"} {
+				name := fmt.Sprint("m", i)
+				made := testrig.Machine(name, "worker", "")
+				made.Spec.ProviderID = fmt.Sprintf(format, r.Server(name, testrig.Labels(name, "worker", testrig.OwnCluster)))
+				r.Add(made)
+			}
+		}, notes{
+			"server m0": {"ProviderID in another form"}, "machine m0": {"ProviderID in another form"},
+			"server m1": {"ProviderID in another form"}, "machine m1": {"ProviderID in another form"},
+			"server m2": {"ProviderID in another form"}, "machine m2": {"ProviderID in another form"},
+		}},
+
+		"a labelled server that is being deleted, named in another form": {func(r *rig) {
+			id := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
+			must(r, r.Cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""))
+			made := testrig.Machine("m1", "worker", "")
+			made.Spec.ProviderID = "openstack:///" + id
+			r.Add(made)
+		}, notes{"server m1": {}, "machine m1": {"no server"}}},
+
 		"the server names another Machine": {func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m2", "worker", testrig.OwnCluster))))
 		}, notes{"server m1": {"contradicting label kubernetes.io/machine"}, "machine m1": {"contradicting label kubernetes.io/machine"}}},
@@ -140,6 +184,13 @@ func TestNotes(t *testing.T) {
 			r.Server("second", testrig.Labels("m1", "worker", testrig.OwnCluster))
 			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
 		}, notes{"server first": {"duplicate", "fault"}, "server second": {}, "machine m1": {"duplicate"}}},
+
+		"three servers, and no ProviderID yet": {func(r *rig) {
+			for name, state := range map[string]string{"broken": iaasmock.StatusError, "going": iaasmock.StatusDeleting, "slow": iaasmock.StatusCreating} {
+				must(r, r.Cloud.SetServerStatus(r.Server(name, testrig.Labels("m1", "worker", testrig.OwnCluster)), state, ""))
+			}
+			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
+		}, notes{"server broken": {"duplicate"}, "server going": {}, "server slow": {}, "machine m1": {"duplicate"}}},
 
 		"the class of a Machine is gone": {func(r *rig) {
 			r.Add(testrig.Machine("m1", "gone", r.Server("m1", testrig.Labels("m1", "gone", testrig.OwnCluster))))

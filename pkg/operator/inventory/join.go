@@ -21,7 +21,8 @@ import (
 
 // sight is what was read for an Inventory, and after join what belongs together.
 type sight struct {
-	now       time.Time
+	now time.Time
+	// namespace is that of the Machines; "" is all.
 	namespace string
 	// targetless says that there is no target cluster.
 	targetless bool
@@ -39,8 +40,10 @@ type sight struct {
 	serverViews  []*serverView
 	machineViews []*machineView
 	byClassName  map[string][]*account.Class
-	nodesByName  map[string]*corev1.Node
-	nodesByID    map[string][]*corev1.Node
+	// clusters are the cluster labels of the classes, each once, by each label as key=value.
+	clusters    map[string][]map[string]string
+	nodesByName map[string]*corev1.Node
+	nodesByID   map[string][]*corev1.Node
 }
 
 // machineView is a Machine with what belongs to it.
@@ -56,6 +59,8 @@ type machineView struct {
 type serverView struct {
 	*provider.Server
 	at *site
+	// whose is the server, as far as the Machines and classes were read.
+	whose account.Whose
 	// named are the Machines of any cluster that name it.
 	named []*machineView
 	// owner is the Machine whose server it is; nil if it is nobody's, or not known.
@@ -78,20 +83,26 @@ func (s *sight) knows(parts ...Part) bool {
 
 // join finds what belongs together.
 func (s *sight) join() {
-	if s.homes == nil {
-		s.homes = map[*account.Class]*site{}
-	}
 	s.indexClasses()
 	s.indexNodes()
-	byName, byID := s.indexMachines()
-	s.serverViews = nil
+	s.sortMachines()
+	owners := account.NewOwners(s.machines)
+	views := map[*v1alpha1.Machine]*machineView{}
+	s.serverViews, s.machineViews = nil, nil
+	for i := range s.machines {
+		machine := &machineView{Machine: &s.machines[i]}
+		machine.class = s.classNamed(machine.Namespace, machine.Spec.Class.Name)
+		s.machineViews = append(s.machineViews, machine)
+		views[machine.Machine] = machine
+	}
 	for _, at := range s.sites {
 		for i := range at.servers {
 			view := &serverView{Server: &at.servers[i], at: at}
-			candidates := slices.Concat(byID[view.ID], byName[view.Labels[provider.StackitMachineLabel]])
-			view.findOwner(slices.DeleteFunc(candidates, func(machine *machineView) bool {
-				return !account.Names(machine.Machine, view.Server)
-			}))
+			view.whose = account.WhoseIs(view.Server, s.clustersLike(view.Labels), owners)
+			for _, machine := range owners.Of(view.Server) {
+				view.named = append(view.named, views[machine])
+			}
+			view.findOwner()
 			s.serverViews = append(s.serverViews, view)
 		}
 	}
@@ -101,15 +112,14 @@ func (s *sight) join() {
 }
 
 // findOwner sets the owner to that of the Machines that name the server.
-func (v *serverView) findOwner(named []*machineView) {
-	v.named = named
-	for _, machine := range named {
+func (v *serverView) findOwner() {
+	for _, machine := range v.named {
 		if id, err := providerid.Parse(machine.Spec.ProviderID, v.at.project); err == nil && id == v.ID {
 			v.owner, v.byID = machine, true
 			break
 		}
 	}
-	for _, machine := range named {
+	for _, machine := range v.named {
 		if v.owner == nil && machine.findsByName(v.Server) {
 			v.owner = machine
 		}
@@ -119,17 +129,33 @@ func (v *serverView) findOwner(named []*machineView) {
 	}
 }
 
-// findsByName says whether the driver would find the server by the Machine's name. Where
-// the class is not known, the class's name on the server must do.
-func (m *machineView) findsByName(server *provider.Server) bool {
-	if m.class == nil || m.class.Inputs.ClusterUnknown {
-		return server.Labels[provider.StackitMachineClassLabel] == m.Spec.Class.Name
+// knowsClass says whether the labels of the Machine's class are known.
+func (m *machineView) knowsClass() bool { return m.class != nil && !m.class.Inputs.ClusterUnknown }
+
+// specLabels are those of the Machine's class. Where they are not known, the server's own
+// cluster labels must do: they contradict nothing.
+func (m *machineView) specLabels(server *provider.Server) map[string]string {
+	if m.knowsClass() {
+		return m.class.Inputs.Spec.Labels
 	}
-	return provider.FoundByName(m.Name, m.class.Name, m.class.Inputs.Spec.Labels, server)
+	return account.ClusterLabels(server.Labels)
 }
 
-// compareServers sorts a Machine's servers: that of the ProviderID, then the others as the
-// driver chooses among them: those that run, then the oldest.
+// findsByName says whether the driver would find the server by the Machine's name. Where
+// the class is not known, the server must have its name.
+func (m *machineView) findsByName(server *provider.Server) bool {
+	class := m.Spec.Class.Name
+	return (m.knowsClass() || server.Labels[provider.StackitMachineClassLabel] == class) &&
+		provider.FoundByName(m.Name, class, m.specLabels(server), server)
+}
+
+// checkOwned is the driver's rule.
+func (m *machineView) checkOwned(server *provider.Server, byID bool) error {
+	return provider.CheckOwned(m.Name, m.Spec.Class.Name, m.specLabels(server), server, byID)
+}
+
+// compareServers sorts a Machine's servers: that of the ProviderID, then as the driver chooses
+// among those that it does not know to be going.
 func compareServers(a, b *serverView) int {
 	last := func(is bool) int {
 		if is {
@@ -140,20 +166,39 @@ func compareServers(a, b *serverView) int {
 	return cmp.Or(
 		cmp.Compare(last(!a.byID), last(!b.byID)),
 		cmp.Compare(last(a.IsDeleting()), last(b.IsDeleting())),
-		cmp.Compare(last(!a.IsActive()), last(!b.IsActive())),
-		a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID))
+		provider.CompareServers(a.Server, b.Server))
 }
 
 func (s *sight) indexClasses() {
-	s.byClassName = map[string][]*account.Class{}
+	s.byClassName, s.clusters = map[string][]*account.Class{}, map[string][]map[string]string{}
+	known := map[string]bool{}
 	for _, class := range s.classes {
 		s.byClassName[class.Name] = append(s.byClassName[class.Name], class)
+		cluster := class.Inputs.ClusterLabels
+		text := account.ClusterText(cluster)
+		if known[text] || account.IsForeign(class.MachineClass) || class.Inputs.ClusterUnknown {
+			continue
+		}
+		known[text] = true
+		for key, value := range cluster {
+			s.clusters[key+"="+value] = append(s.clusters[key+"="+value], cluster)
+		}
 	}
 }
 
-// indexMachines makes the views of the Machines. Those of the Namespace are first: of two
-// with one name they are the likelier owners.
-func (s *sight) indexMachines() (byName, byID map[string][]*machineView) {
+// clustersLike are the clusters of classes that have a cluster label with some labels in
+// common: no others need be compared with them.
+func (s *sight) clustersLike(labels map[string]string) []map[string]string {
+	var all []map[string]string
+	for key, value := range labels {
+		all = append(all, s.clusters[key+"="+value]...)
+	}
+	return all
+}
+
+// sortMachines puts those of the Namespace first: of two with one name they are the likelier
+// owners.
+func (s *sight) sortMachines() {
 	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
 		own := func(m v1alpha1.Machine) string {
 			if m.Namespace == s.namespace {
@@ -163,18 +208,6 @@ func (s *sight) indexMachines() (byName, byID map[string][]*machineView) {
 		}
 		return cmp.Or(cmp.Compare(own(a), own(b)), cmp.Compare(a.Name, b.Name))
 	})
-	byName, byID = map[string][]*machineView{}, map[string][]*machineView{}
-	s.machineViews = nil
-	for i := range s.machines {
-		machine := &machineView{Machine: &s.machines[i]}
-		machine.class = s.classNamed(machine.Namespace, machine.Spec.Class.Name)
-		s.machineViews = append(s.machineViews, machine)
-		byName[machine.Name] = append(byName[machine.Name], machine)
-		for _, id := range account.IDsIn(machine.Spec.ProviderID) {
-			byID[id] = append(byID[id], machine)
-		}
-	}
-	return byName, byID
 }
 
 func (s *sight) classNamed(namespace, name string) *account.Class {
@@ -191,12 +224,15 @@ func lastSegment(providerID string) string {
 	return providerID[strings.LastIndexByte(providerID, '/')+1:]
 }
 
-// withoutServer returns the Machines of the Namespace whose server should be there and was
+// inScope says whether the query is about a namespace.
+func (s *sight) inScope(namespace string) bool { return s.namespace == "" || namespace == s.namespace }
+
+// withoutServer returns the Machines in scope whose server should be there and was
 // not seen.
 func (s *sight) withoutServer() []*machineView {
 	var all []*machineView
 	for _, machine := range s.machineViews {
-		if machine.Namespace == s.namespace && machine.DeletionTimestamp == nil && !machine.hasServer() && !machine.mayWaitForServer() {
+		if s.inScope(machine.Namespace) && machine.DeletionTimestamp == nil && !machine.hasServer() && !machine.mayWaitForServer() {
 			all = append(all, machine)
 		}
 	}

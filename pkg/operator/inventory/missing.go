@@ -18,12 +18,12 @@ import (
 // begins in a second.
 const mostProofs = 8
 
-// lookForMissing looks closer at the Machines of the Namespace of which no server was seen:
-// it finds where their servers should be, and asks there once more if the list had only
-// servers with a label, which a server may have lost.
+// lookForMissing looks closer at the Machines of which no server was seen: it finds where
+// their servers should be, and reads them there by their IDs. A list alone does not prove that
+// a server is gone, and one of a cluster label lacks the servers that have lost theirs.
 func lookForMissing(ctx context.Context, o *account.Access, seen *sight, query Query) {
-	missing := map[*site]map[string]bool{}
 	bySecrets := map[string]*site{}
+	found := false
 	for _, machine := range seen.withoutServer() {
 		class := machine.class
 		if class == nil || !query.matchesMachine(machine) {
@@ -37,17 +37,11 @@ func lookForMissing(ctx context.Context, o *account.Access, seen *sight, query Q
 			bySecrets[key] = home
 		}
 		seen.homes[class] = home
-		if home != nil && query.ClusterKey != "" && machine.Spec.ProviderID != "" {
-			if missing[home] == nil {
-				missing[home] = map[string]bool{}
-			}
-			missing[home][lastSegment(machine.Spec.ProviderID)] = true
+		if home != nil && machine.server() == nil && !seen.mayShowLater(machine) {
+			found = seen.readByID(ctx, home, machine.Spec.ProviderID, query) || found
 		}
 	}
-	for home, ids := range missing {
-		seen.addServers(ctx, home, ids)
-	}
-	if len(missing) > 0 {
+	if found {
 		seen.join()
 	}
 }
@@ -75,48 +69,29 @@ func homeOf(ctx context.Context, o *account.Access, seen *sight, class *account.
 	return nil
 }
 
-// addServers adds the servers with these IDs, whatever their labels.
-func (s *sight) addServers(ctx context.Context, at *site, ids map[string]bool) {
-	servers, err := at.used.Servers(ctx, nil)
-	if err != nil {
-		at.partial = true
-		s.miss(PartServers, at.String(), at.used.Failure(err))
-	}
-	for i := range servers {
-		if ids[servers[i].ID] {
-			at.servers = append(at.servers, servers[i])
-		}
-	}
-}
-
-// readMissing reads the servers that are still not seen by their IDs: a list alone does not
-// prove that a server is gone.
-func (s *sight) readMissing(ctx context.Context, query Query) {
-	for _, machine := range s.withoutServer() {
-		home := s.homes[machine.class]
-		if home != nil && query.matchesMachine(machine) && machine.server() == nil && !s.mayShowLater(machine) {
-			s.proveGone(ctx, home, machine.Spec.ProviderID)
-		}
-	}
-}
-
-// proveGone reads the server that a ProviderID names and that no list has shown. If it is
-// there, or that cannot be told, others may have been left out, too.
-func (s *sight) proveGone(ctx context.Context, at *site, providerID string) {
+// readByID reads the server that a ProviderID names and that no list has shown, and says
+// whether it is there. If it should have been in the list, or cannot be read, others may have
+// been left out, too.
+func (s *sight) readByID(ctx context.Context, at *site, providerID string, query Query) (found bool) {
 	id, err := providerid.Parse(providerID, at.project)
-	if err != nil || at.partial || len(at.gone) == mostProofs {
-		return
+	if err != nil || at.partial || at.proofs == mostProofs {
+		return false
 	}
-	_, err = at.used.Server(ctx, id)
+	at.proofs++
+	server, err := at.used.Server(ctx, id)
 	switch {
 	case provider.IsNotFound(err):
 		at.gone = append(at.gone, id)
-		return
-	case err == nil:
-		err = fmt.Errorf("the list lacks server %s, which is there", id)
-	default:
+		return false
+	case err != nil:
 		err = at.used.Failure(err)
+	case !query.hasCluster(server.Labels):
+		at.servers = append(at.servers, *server)
+		return true
+	default:
+		err = fmt.Errorf("the list lacks server %s, which is there", id)
 	}
 	at.partial = true
 	s.miss(PartServers, at.String(), err)
+	return false
 }

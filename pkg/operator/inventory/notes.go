@@ -7,7 +7,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
@@ -21,6 +26,7 @@ const (
 	remedyOrphanNoOne  = "nobody else deletes it: mcm-stackit clean does"
 	remedyNoServer     = "delete the Machine: its MachineSet makes another one"
 	remedyLabel        = "restore the label if the server belongs to the Machine"
+	remedyDeleting     = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
 	remedyClusterLabel = "set a label whose key ends in /cluster in providerSpec.labels, and on the server if it is this cluster's"
 )
 
@@ -31,8 +37,7 @@ func (s *sight) serverNotes(v *serverView) []Note {
 	if v.owner == nil {
 		notes = append(notes, s.strangerNotes(v, lost)...)
 	} else {
-		notes = append(notes, duplicateNotes(v)...)
-		notes = append(notes, contradictionNotes(v)...)
+		notes = append(notes, ownedNotes(v)...)
 	}
 	if lost {
 		remedy := remedyLostClass
@@ -54,52 +59,47 @@ func (s *sight) serverNotes(v *serverView) []Note {
 // strangerNotes says whose a server is that belongs to no Machine.
 func (s *sight) strangerNotes(v *serverView, classDeleted bool) []Note {
 	switch {
-	case !account.IsManaged(v.Server):
-		return []Note{{Kind: NoteUnmanaged, Reason: fmt.Sprintf("it lacks one of the labels %s and %s", provider.StackitMachineLabel, provider.StackitMachineClassLabel)}}
-	case v.IsDeleting():
-		return nil
-	case !s.isOwnCluster(v.Server):
-		return s.otherClusterNotes(v)
-	case len(v.named) > 0:
+	case v.whose == account.OfMachine:
 		machine := v.named[0]
-		reason := fmt.Sprintf("Machine %s/%s has its name, and is of another cluster or class", machine.Namespace, machine.Name)
-		return []Note{{Kind: NoteContradiction, About: contradictingLabel(machine, v.Server), Reason: reason, Remedy: remedyLabel}}
+		return []Note{{Kind: NoteContradiction, About: contradictingLabel(machine, v.Server), Remedy: remedyLabel,
+			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project", machine.Namespace, machine.Name)}}
+	case v.whose == account.Unmanaged:
+		return []Note{{Kind: NoteUnmanaged, Reason: fmt.Sprintf("it lacks one of the labels %s and %s", provider.StackitMachineLabel, provider.StackitMachineClassLabel)}}
+	case v.whose == account.OtherCluster:
+		return s.otherClusterNotes(v)
 	case !s.knows(PartMachines, PartOtherMachines):
 		return []Note{{Kind: NoteUnknown, Reason: "not all Machines could be read"}}
-	default:
-		remedy := account.RemedyOrphan
-		if classDeleted {
-			remedy = remedyOrphanNoOne
-		}
-		return []Note{{Kind: NoteOrphan, Remedy: remedy,
-			Reason: fmt.Sprintf("no Machine is named %s, and none has its ID", v.Labels[provider.StackitMachineLabel])}}
 	}
+	note := Note{Kind: NoteOrphan, Remedy: account.RemedyOrphan,
+		Reason: fmt.Sprintf("no Machine is named %s, and none has its ID", v.Labels[provider.StackitMachineLabel])}
+	switch {
+	case v.IsDeleting():
+		note.About, note.Remedy = "being deleted", remedyDeleting
+	case classDeleted:
+		note.Remedy = remedyOrphanNoOne
+	}
+	return []Note{note}
 }
 
-// otherClusterNotes is about a managed server that carries none of the known cluster labels.
+// otherClusterNotes is about a managed server that is of none of the known clusters.
 func (s *sight) otherClusterNotes(v *serverView) []Note {
+	labels := account.ClusterLabels(v.Labels)
+	if slices.ContainsFunc(s.clustersLike(v.Labels), func(cluster map[string]string) bool { return account.Carries(labels, cluster) }) {
+		return []Note{{Kind: NoteOtherCluster, Reason: "it carries the label of another cluster, too: " + account.ClusterText(labels)}}
+	}
 	if !s.knows(PartClasses, PartOtherClasses) {
 		return []Note{{Kind: NoteUnknown, Reason: "not all MachineClasses could be read"}}
 	}
-	unlabelled := len(account.ClusterLabels(v.Labels)) == 0
 	for _, class := range s.byClassName[v.Labels[provider.StackitMachineClassLabel]] {
 		switch {
 		case class.Inputs.ClusterUnknown:
 			return []Note{{Kind: NoteClusterUnknown, Reason: fmt.Sprintf("the cluster label of MachineClass %s/%s cannot be used", class.Namespace, class.Name),
 				Remedy: "repair providerSpec.labels"}}
-		case unlabelled:
+		case len(labels) == 0:
 			return []Note{{Kind: NoteClusterUnknown, Reason: "it has no cluster label: another cluster may have a class of this name", Remedy: remedyClusterLabel}}
 		}
 	}
 	return []Note{{Kind: NoteOtherCluster, Reason: "no MachineClass here has its cluster label"}}
-}
-
-// isOwnCluster says whether a server carries the cluster label of a class of the control
-// cluster.
-func (s *sight) isOwnCluster(server *provider.Server) bool {
-	return slices.ContainsFunc(s.classes, func(class *account.Class) bool {
-		return !account.IsForeign(class.MachineClass) && !class.Inputs.ClusterUnknown && account.Carries(server.Labels, class.Inputs.ClusterLabels)
-	})
 }
 
 // className is the class of a server: its Machine's, or what its label says.
@@ -115,7 +115,7 @@ func (s *sight) classDeleted(v *serverView) bool {
 	switch {
 	case v.owner != nil:
 		return s.lacksClass(v.owner)
-	case !s.knows(PartClasses) || !account.IsManaged(v.Server) || !s.isOwnCluster(v.Server):
+	case !s.knows(PartClasses) || v.whose != account.Orphan:
 		return false
 	}
 	return !slices.ContainsFunc(s.byClassName[v.Labels[provider.StackitMachineClassLabel]], func(class *account.Class) bool {
@@ -126,6 +126,11 @@ func (s *sight) classDeleted(v *serverView) bool {
 // lacksClass says whether the class of a Machine does not exist.
 func (s *sight) lacksClass(machine *machineView) bool {
 	return machine.class == nil && s.knows(PartClasses) && (machine.Namespace == s.namespace || s.knows(PartOtherClasses))
+}
+
+// ownedNotes returns what is worth knowing of a server beside its Machine.
+func ownedNotes(v *serverView) []Note {
+	return slices.Concat(duplicateNotes(v), contradictionNotes(v), listedNotes(v))
 }
 
 // duplicateNotes says whether a server is one too many of its Machine.
@@ -160,23 +165,29 @@ func contradictionNotes(v *serverView) []Note {
 	return []Note{{Kind: NoteContradiction, About: refused.Label, Reason: finding.OneLine(refused.Text), Remedy: remedyLabel}}
 }
 
-// checkOwned is the driver's rule. Where the class's cluster label is not known, it cannot
-// contradict.
-func (m *machineView) checkOwned(server *provider.Server, byID bool) error {
-	labels := account.ClusterLabels(server.Labels)
-	if m.class != nil && !m.class.Inputs.ClusterUnknown {
-		labels = m.class.Inputs.Spec.Labels
-	}
-	return provider.CheckOwned(m.Name, m.Spec.Class.Name, labels, server, byID)
-}
-
-// contradictingLabel is the label by which a server is not that of the Machine of its name.
+// contradictingLabel is the label by which a server is not that of a Machine that names it.
 func contradictingLabel(machine *machineView, server *provider.Server) string {
 	var refused *provider.Error
 	if errors.As(machine.checkOwned(server, false), &refused) {
 		return refused.Label
 	}
+	wanted := account.ClusterLabels(machine.specLabels(server))
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if server.Labels[key] != wanted[key] {
+			return key
+		}
+	}
 	return provider.StackitMachineClassLabel
+}
+
+// listedNotes says whether the manager takes a Machine's server for an orphan.
+func listedNotes(v *serverView) []Note {
+	if !v.byID || v.IsDeleting() || !account.IsListedOtherwise(v.owner.Machine, v.Server, v.at.project) {
+		return nil
+	}
+	return []Note{{Kind: NoteListedOtherwise, Remedy: account.RemedyListedOtherwise,
+		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s", finding.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
+		Cause:  "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}}
 }
 
 // machineNotes returns what is worth knowing of a Machine.
@@ -191,12 +202,41 @@ func (s *sight) machineNotes(machine *machineView) []Note {
 			Reason: fmt.Sprintf("MachineClass %s/%s does not exist", machine.Namespace, machine.Spec.Class.Name)})
 	}
 	for _, server := range machine.servers {
-		for _, note := range slices.Concat(duplicateNotes(server), contradictionNotes(server)) {
+		for _, note := range ownedNotes(server) {
 			note.Reason = fmt.Sprintf("server %s: %s", server.ID, note.Reason)
 			notes = append(notes, note)
 		}
 	}
-	return notes
+	return append(notes, s.preservedNotes(machine)...)
+}
+
+// preservedNotes says whether the manager keeps a Machine, also if it fails. It does while an
+// expiry time is set. The annotation asks for it; a Node's, also a removed one, comes before
+// the Machine's (v0.62.1 machine.go:881).
+func (s *sight) preservedNotes(machine *machineView) []Note {
+	const key = machineutils.PreserveMachineAnnotationKey
+	value, of := machine.Annotations[key], "Machine"
+	applied := machine.Annotations[machineutils.LastAppliedNodePreserveValueAnnotationKey]
+	if applied != "" {
+		value, of = applied, "Node"
+	}
+	if node := s.nodesByName[machine.Labels[v1alpha1.NodeLabelKey]]; node != nil && (applied != "" || node.Annotations[key] != "") {
+		value, of = node.Annotations[key], "Node"
+	}
+	var about string
+	until := machine.Status.CurrentStatus.PreserveExpiryTime
+	switch {
+	case until != nil:
+		about = "until " + until.UTC().Format(time.RFC3339)
+	case value == machineutils.PreserveMachineAnnotationValueWhenFailed:
+		about = "if it fails"
+	case value == machineutils.PreserveMachineAnnotationValueNow, value == machineutils.PreserveMachineAnnotationValueAutoPreserved:
+		about = "soon"
+	default:
+		return nil
+	}
+	return []Note{{Kind: NotePreserved, About: about, Reason: fmt.Sprintf("annotation %s of the %s is %s", key, of, finding.Quoted(value)),
+		Remedy: fmt.Sprintf("the annotation's value %q ends it", machineutils.PreserveMachineAnnotationValueFalse)}}
 }
 
 // missingServer says why a Machine has no server; nil if it has one, or needs none.

@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -71,12 +72,12 @@ func TestEntries(t *testing.T) {
 	if second, third := found.Servers[1].Readiness, found.Servers[2].Readiness; second != inventory.NotReady || third != inventory.NoNode {
 		t.Errorf("got readiness %q and %q", second, third)
 	}
-	if m := found.Machines[1]; m.Server != notReady || m.State != "ACTIVE" || m.Node != "m2" || m.Readiness != inventory.NotReady || m.Cluster != testrig.ClusterKey+"="+testrig.OwnCluster {
+	if m := found.Machines[1]; m.Server != notReady || m.Project != iaasmock.DefaultProjectID || m.Region != iaasmock.DefaultRegion || m.State != "ACTIVE" || m.Node != "m2" || m.Readiness != inventory.NotReady || m.Cluster != testrig.ClusterKey+"="+testrig.OwnCluster {
 		t.Errorf("got machine %+v", m)
 	}
 	counts, err := json.Marshal(found.Clusters)
 	must(r, err)
-	if want := `[{"cluster":"kubernetes.io/cluster=shoot--demo--laptop","classes":1,"servers":3,"active":3,"machines":2,"ready":1,"orphans":1}]`; string(counts) != want {
+	if want := `[{"cluster":"kubernetes.io/cluster=shoot--demo--laptop","projectIds":["10000000-0000-4000-8000-000000000001"],"classes":1,"servers":3,"active":3,"machines":2,"ready":1,"orphans":1}]`; string(counts) != want {
 		t.Errorf("got %s, want %s", counts, want)
 	}
 	all, err := json.Marshal(found)
@@ -90,7 +91,9 @@ func TestFilters(t *testing.T) {
 	r := newRig(t)
 	r.Add(testrig.Class("other", map[string]any{"labels": map[string]any{testrig.ClusterKey: "shoot--demo--other"}}))
 	r.Add(testrig.Machine("a1", "worker", r.Server("a1", testrig.Labels("a1", "worker", testrig.OwnCluster))))
-	r.Add(testrig.Machine("b1", "other", r.Server("b1", testrig.Labels("b1", "other", "shoot--demo--other"))))
+	b1 := testrig.Machine("b1", "other", r.Server("b1", testrig.Labels("b1", "other", "shoot--demo--other")))
+	b1.Labels["pool"] = "b"
+	r.Add(b1)
 	r.Add(testrig.Machine("lost", "worker", r.Server("lost", testrig.Labels("lost", "worker", "typo"))))
 	r.Server("bastion", nil)
 	r.Server("b2", testrig.Labels("b2", "other", "shoot--demo--other"))
@@ -103,11 +106,13 @@ func TestFilters(t *testing.T) {
 		"everything of the manager": {inventory.Query{}, "a1 b1 b2 lost / a1 b1 lost"},
 		"everything":                {inventory.Query{Unmanaged: true}, "a1 b1 b2 bastion lost / a1 b1 lost"},
 		// The server of the Machine lost is not in the list of the label.
-		"a cluster": {cluster, "a1 lost / a1 lost"},
-		"a class":   {inventory.Query{Class: "other"}, "b1 b2 / b1"},
-		"a machine": {inventory.Query{Machine: "b1"}, "b1 / b1"},
-		"orphans":   {inventory.Query{Orphans: true}, "b2 / "},
-		"nothing":   {inventory.Query{Class: "worker", Machine: "b1"}, " / "},
+		"a cluster":           {cluster, "a1 lost / a1 lost"},
+		"a class":             {inventory.Query{Class: "other"}, "b1 b2 / b1"},
+		"a machine":           {inventory.Query{Machine: "b1"}, "b1 / b1"},
+		"orphans":             {inventory.Query{Orphans: true}, "b2 / "},
+		"nothing":             {inventory.Query{Class: "worker", Machine: "b1"}, " / "},
+		"labels of a Machine": {inventory.Query{MachineLabels: selector(r, "pool notin (b),"+v1alpha1.NodeLabelKey)}, "a1 lost / a1 lost"},
+		"labels of a server":  {inventory.Query{ServerLabels: selector(r, testrig.ClusterKey+"=shoot--demo--other")}, "b1 b2 / b1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := r.look(row.query)
@@ -132,6 +137,12 @@ func TestFilters(t *testing.T) {
 			}
 		})
 	}
+}
+
+func selector(r *rig, text string) labels.Selector {
+	parsed, err := labels.Parse(text)
+	must(r, err)
+	return parsed
 }
 
 func TestSetCluster(t *testing.T) {

@@ -8,11 +8,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -33,6 +33,8 @@ type site struct {
 	servers []provider.Server
 	// partial says that servers may be there that were not read.
 	partial bool
+	// proofs counts the servers that were read one by one.
+	proofs int
 	// gone are the IDs of servers that the API itself does not find.
 	gone []string
 	// addresses are by the server's ID; nil if they were not read.
@@ -44,8 +46,11 @@ func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.projec
 // look reads what a query is about. Servers are read before Machines: a Machine is there
 // before its server, so that a server cannot be new and its Machine not be read.
 func look(ctx context.Context, o *account.Access, query Query) *sight {
-	seen := &sight{now: o.Now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil}
-	accounts, problems := o.Accounts(ctx)
+	seen := &sight{now: o.Now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil, homes: map[*account.Class]*site{}}
+	if query.AllNamespaces {
+		seen.namespace = ""
+	}
+	accounts, problems := accountsOf(ctx, o, query)
 	for _, problem := range problems {
 		seen.miss(PartServers, "", problem)
 	}
@@ -60,8 +65,25 @@ func look(ctx context.Context, o *account.Access, query Query) *sight {
 	readClusters(ctx, o, seen)
 	seen.join()
 	lookForMissing(ctx, o, seen, query)
-	seen.readMissing(ctx, query)
 	return seen
+}
+
+// accountsOf are the Access's accounts; for all namespaces those that the MachineClasses
+// there name, unless the user names one. Where reading them is forbidden, those of the
+// Access's Namespace must do.
+func accountsOf(ctx context.Context, o *account.Access, query Query) ([]*account.Account, []error) {
+	if !query.AllNamespaces || o.Control == nil {
+		return o.Accounts(ctx)
+	}
+	if secret, _, err := o.NamedSecret(ctx); secret != nil || err != nil {
+		return o.Accounts(ctx)
+	}
+	classes, err := o.Classes(ctx)
+	classes = slices.DeleteFunc(classes, account.IsForeign)
+	if err != nil || len(classes) == 0 {
+		return o.Accounts(ctx)
+	}
+	return o.AccountsOf(ctx, classes)
 }
 
 // addAccount adds an account to its site.
@@ -120,11 +142,11 @@ func readClusters(parent context.Context, o *account.Access, seen *sight) {
 	}
 	if o.Target != nil {
 		reads.Go(func() {
-			var nodes corev1.NodeList
-			if err := o.Target.List(ctx, &nodes); err != nil {
-				seen.miss(PartNodes, "", fmt.Errorf("listing Nodes: %w", err))
+			nodes, err := o.Nodes(ctx)
+			if err != nil {
+				seen.miss(PartNodes, "", err)
 			}
-			seen.nodes = nodes.Items
+			seen.nodes = nodes
 		})
 	}
 	reads.Wait()

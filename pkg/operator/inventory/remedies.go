@@ -105,7 +105,7 @@ var remedies = []Remedy{
 	row("the class's machine type does not exist, or not in this region",
 		"correct providerSpec.machineType; the class gets the same answer for 1 minute",
 		codes.ResourceExhausted, provider.TextNoMachineType),
-	row("an image, network, key pair, NIC or volume is not in this project and region",
+	row("an image, network, NIC or volume is not in this project and region, or a key pair is not one of the service account",
 		"correct the ID; check region",
 		codes.InvalidArgument, provider.TextMissing),
 	row("the Secret now names another project",

@@ -6,9 +6,10 @@ package inventory
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
@@ -19,30 +20,16 @@ import (
 func (s *sight) inventory(query Query) *Inventory {
 	result := &Inventory{Time: s.now, Unread: s.unread, Servers: []ServerEntry{}, Machines: []MachineEntry{}}
 	owners := map[*machineView]bool{}
-	var doubts []string
 	for _, view := range s.serverViews {
-		if !query.matchesServer(view) {
-			continue
+		if query.matchesServer(view) {
+			result.Servers = append(result.Servers, s.serverEntry(view))
+			owners[view.owner] = true
 		}
-		entry := s.serverEntry(view)
-		if doubt := noteOf(entry.Notes, NoteUnknown, NoteClusterUnknown); doubt != nil && len(view.named) == 0 {
-			doubts = append(doubts, doubt.Reason)
-		}
-		if query.Orphans && noteOf(entry.Notes, NoteOrphan) == nil {
-			continue
-		}
-		result.Servers = append(result.Servers, entry)
-		owners[view.owner] = true
 	}
 	for _, view := range s.machineViews {
-		if !query.Orphans && query.matchesMachine(view) && (view.Namespace == s.namespace || owners[view]) {
+		if query.matchesMachine(view) && (s.inScope(view.Namespace) || owners[view]) {
 			result.Machines = append(result.Machines, s.machineEntry(view))
 		}
-	}
-	if query.Orphans && len(doubts) > 0 {
-		slices.Sort(doubts)
-		result.Unread = append(result.Unread, Unread{PartOrphans, "", fmt.Sprintf("of %d servers it cannot be told: %s",
-			len(doubts), strings.Join(slices.Compact(doubts), "; "))})
 	}
 	slices.SortFunc(result.Servers, func(a, b ServerEntry) int {
 		return cmp.Or(compareStrings([]string{a.Cluster, a.Class, a.Machine}, []string{b.Cluster, b.Class, b.Machine}),
@@ -51,29 +38,79 @@ func (s *sight) inventory(query Query) *Inventory {
 	slices.SortFunc(result.Machines, func(a, b MachineEntry) int {
 		return compareStrings([]string{a.Namespace, a.Name}, []string{b.Namespace, b.Name})
 	})
+	result.Totals = s.totals(result.Servers, result.Machines)
+	result.Clusters = s.clusterEntries(query, result)
+	if query.ClusterKey != "" && s.knows(PartServers) && !s.isCarried(query) {
+		result.Unread = append(result.Unread, Unread{PartCluster, "", fmt.Sprintf("no server and no MachineClass that was read carries %s=%s",
+			query.ClusterKey, query.ClusterValue)})
+	}
+	if query.Orphans {
+		result.keepOrphans()
+	}
 	slices.SortFunc(result.Unread, func(a, b Unread) int {
 		return compareStrings([]string{string(a.Part), a.Where, a.Reason}, []string{string(b.Part), b.Where, b.Reason})
 	})
-	result.Totals = s.totals(result.Servers, result.Machines)
-	result.Clusters = s.clusters(query, result)
 	return result
 }
 
-func (q Query) matchesServer(view *serverView) bool {
-	labels, owner := view.Labels, view.owner
-	if !account.IsManaged(view.Server) && owner == nil && !q.Unmanaged {
-		return false
+// isCarried says whether a server or a class carries the cluster label of the query.
+func (s *sight) isCarried(query Query) bool {
+	return slices.ContainsFunc(s.serverViews, func(view *serverView) bool { return query.hasCluster(view.Labels) }) ||
+		slices.ContainsFunc(s.classes, func(class *account.Class) bool { return query.hasCluster(class.Inputs.ClusterLabels) })
+}
+
+// keepOrphans leaves the servers that are orphans, and says which may be.
+func (i *Inventory) keepOrphans() {
+	orphans, doubts := []ServerEntry{}, []string{}
+	for _, server := range i.Servers {
+		if noteOf(server.Notes, NoteOrphan) != nil {
+			orphans = append(orphans, server)
+		}
+		if doubt := noteOf(server.Notes, doubtful...); doubt != nil {
+			doubts = append(doubts, doubt.Reason)
+		}
 	}
-	return (q.hasCluster(labels) || owner != nil && q.hasCluster(owner.clusterLabels())) &&
-		(q.Class == "" || q.Class == labels[provider.StackitMachineClassLabel] || owner != nil && q.Class == owner.Spec.Class.Name) &&
-		(q.Machine == "" || q.Machine == labels[provider.StackitMachineLabel] || owner != nil && q.Machine == owner.Name)
+	i.Servers, i.Machines = orphans, []MachineEntry{}
+	if len(doubts) > 0 {
+		slices.Sort(doubts)
+		i.Unread = append(i.Unread, Unread{PartOrphans, "", fmt.Sprintf("of %s it cannot be told: %s",
+			finding.Count(len(doubts), "server"), strings.Join(slices.Compact(doubts), "; "))})
+	}
+}
+
+// doubtful are the notes of servers that may be orphans.
+var doubtful = []NoteKind{NoteUnknown, NoteClusterUnknown}
+
+func (q Query) matchesServer(view *serverView) bool {
+	owner := view.owner
+	named := q.names(view.Labels[provider.StackitMachineClassLabel], view.Labels[provider.StackitMachineLabel])
+	switch {
+	case !isSelected(q.ServerLabels, view.Labels):
+		return false
+	case owner == nil:
+		return (q.Unmanaged || account.IsManaged(view.Server)) && q.MachineLabels == nil && q.hasCluster(view.Labels) && named
+	default:
+		return isSelected(q.MachineLabels, owner.Labels) && (q.hasCluster(view.Labels) || q.hasCluster(owner.clusterLabels())) &&
+			(named || q.names(owner.Spec.Class.Name, owner.Name))
+	}
 }
 
 func (q Query) matchesMachine(view *machineView) bool {
-	ofCluster := q.hasCluster(view.clusterLabels()) || slices.ContainsFunc(view.servers, func(server *serverView) bool {
-		return q.hasCluster(server.Labels)
-	})
-	return ofCluster && (q.Class == "" || q.Class == view.Spec.Class.Name) && (q.Machine == "" || q.Machine == view.Name)
+	servers := func(matches func(labels map[string]string) bool) bool {
+		return slices.ContainsFunc(view.servers, func(server *serverView) bool { return matches(server.Labels) })
+	}
+	return q.names(view.Spec.Class.Name, view.Name) && isSelected(q.MachineLabels, view.Labels) &&
+		(q.hasCluster(view.clusterLabels()) || servers(q.hasCluster)) &&
+		(q.ServerLabels == nil || servers(func(labels map[string]string) bool { return isSelected(q.ServerLabels, labels) }))
+}
+
+// names says whether the query is about the class and Machine of these names.
+func (q Query) names(class, machine string) bool {
+	return (q.Class == "" || q.Class == class) && (q.Machine == "" || q.Machine == machine)
+}
+
+func isSelected(selector labels.Selector, set map[string]string) bool {
+	return selector == nil || selector.Matches(labels.Set(set))
 }
 
 func (q Query) hasCluster(labels map[string]string) bool {
@@ -83,7 +120,7 @@ func (q Query) hasCluster(labels map[string]string) bool {
 
 // clusterLabels are those of the Machine's class; nil if they are not known.
 func (m *machineView) clusterLabels() map[string]string {
-	if m.class == nil || m.class.Inputs.ClusterUnknown {
+	if !m.knowsClass() {
 		return nil
 	}
 	return m.class.Inputs.ClusterLabels
@@ -128,10 +165,16 @@ func (s *sight) machineEntry(view *machineView) MachineEntry {
 		CreatedAt:  view.CreationTimestamp.Time,
 		Notes:      s.machineNotes(view),
 	}
-	server := view.server()
+	server, at := view.server(), s.homes[view.class]
+	if server != nil {
+		at = server.at
+	}
+	if at != nil {
+		entry.Project, entry.Region = at.project, at.region
+	}
 	switch {
 	case server != nil:
-		entry.Server, entry.State = server.ID, server.Status
+		entry.Server, entry.State, entry.Drift = server.ID, server.Status, drift(server.Server, view.class)
 		entry.Cluster = cmp.Or(entry.Cluster, account.ClusterText(account.ClusterLabels(server.Labels)))
 	case noteOf(entry.Notes, NoteUnknown) != nil:
 		entry.State = StateUnknown
@@ -140,73 +183,21 @@ func (s *sight) machineEntry(view *machineView) MachineEntry {
 	return entry
 }
 
-// totals counts servers and Machines.
-func (s *sight) totals(servers []ServerEntry, machines []MachineEntry) Totals {
-	var active, ready, orphans int
-	for i := range servers {
-		if servers[i].isActive() {
-			active++
-		}
-		if noteOf(servers[i].Notes, NoteOrphan) != nil {
-			orphans++
+// drift is where a server is not what its class asks for, or cannot be compared.
+func drift(server *provider.Server, class *account.Class) []Drift {
+	var machineType, image string
+	if class != nil {
+		machineType = class.Inputs.Spec.MachineType
+		if volume := class.Inputs.Spec.BootVolume; volume != nil && volume.Source != nil {
+			image = volume.Source.ID
 		}
 	}
-	for i := range machines {
-		if machines[i].Readiness == Ready {
-			ready++
+	var all []Drift
+	for _, each := range []Drift{{"machineType", server.MachineType, machineType}, {"imageId", server.ImageID, image}} {
+		each.Server, each.Class = cmp.Or(each.Server, StateUnknown), cmp.Or(each.Class, StateUnknown)
+		if each.Server != each.Class || each.Server == StateUnknown {
+			all = append(all, each)
 		}
 	}
-	var totals Totals
-	if s.knows(PartServers) {
-		totals.Servers, totals.Active = new(len(servers)), new(active)
-	}
-	if s.knows(PartMachines) {
-		totals.Machines = new(len(machines))
-		if s.knows(PartNodes) && !s.targetless {
-			totals.Ready = new(ready)
-		}
-	}
-	if s.knows(PartServers, PartMachines, PartOtherMachines, PartClasses) {
-		totals.Orphans = new(orphans)
-	}
-	return totals
-}
-
-func (e *ServerEntry) isActive() bool { return (&provider.Server{Status: e.State}).IsActive() }
-
-// clusters counts by cluster label: of the servers and Machines found, and of the Namespace's
-// classes.
-func (s *sight) clusters(query Query, found *Inventory) []ClusterEntry {
-	servers, machines, classes := map[string][]ServerEntry{}, map[string][]MachineEntry{}, map[string]int{}
-	all := map[string]bool{}
-	for _, server := range found.Servers {
-		servers[server.Cluster] = append(servers[server.Cluster], server)
-		all[server.Cluster] = true
-	}
-	for _, machine := range found.Machines {
-		machines[machine.Cluster] = append(machines[machine.Cluster], machine)
-		all[machine.Cluster] = true
-	}
-	for _, class := range s.classes {
-		if !query.hasCluster(class.Inputs.ClusterLabels) || query.Class != "" && query.Class != class.Name {
-			continue
-		}
-		name := account.ClusterText(class.Inputs.ClusterLabels)
-		classes[name]++
-		if class.Namespace == s.namespace {
-			all[name] = true
-		}
-	}
-	entries := []ClusterEntry{}
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		if query.ClusterKey != "" && !slices.Contains(strings.Split(name, ","), query.ClusterKey+"="+query.ClusterValue) {
-			continue // of a server that has lost its Machine's label
-		}
-		entry := ClusterEntry{Cluster: name, Totals: s.totals(servers[name], machines[name])}
-		if s.knows(PartClasses) {
-			entry.Classes = new(classes[name])
-		}
-		entries = append(entries, entry)
-	}
-	return entries
+	return all
 }

@@ -259,25 +259,3 @@ func (m *Manifest) Has(names ...string) bool {
 	}
 	return true
 }
-
-// child returns the value of a mapping's key, or of a sequence's index; nil if there is none.
-// A mapping has the keys that it merges in (<<), too.
-func child(node *yaml.Node, name string) *yaml.Node {
-	switch node.Kind {
-	case yaml.MappingNode:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			if node.Content[i].Value == name {
-				return node.Content[i+1]
-			}
-		}
-		return mergedChild(node, name)
-	case yaml.SequenceNode:
-		for i, item := range node.Content {
-			if fmt.Sprint(i) == name {
-				return item
-			}
-		}
-	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode: // they have no named children
-	}
-	return nil
-}

@@ -35,6 +35,17 @@ var (
 	// unreadable matches what YAML cannot have: control characters but for tabs and line
 	// ends, and bytes that are not UTF-8.
 	unreadable = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{fffd}]`)
+	// tabIndent matches the beginning of a line that is indented with a tab; tabError the
+	// reader's errors about one.
+	tabIndent = regexp.MustCompile(`^( *(?:- *)*)\t`)
+	tabError  = regexp.MustCompile(`\btab\b|cannot start any token`)
+	// action matches a line that begins with an action of a template, or whose value does.
+	action = regexp.MustCompile(`^(\s*(?:- +)*(?:[^\s#"'{][^#"'{]*:\s+)?)\{\{`)
+)
+
+const (
+	hasTab     = "has a tab where YAML wants spaces"
+	isTemplate = "is a template ({{ }}), not YAML: render it first, and check what comes of it"
 )
 
 // notYAML is the reader's error as a ManifestError.
@@ -45,6 +56,14 @@ func notYAML(file string, content []byte, err error) *Error {
 		if line, err := strconv.Atoi(found[1]); err == nil {
 			wrong.Position.Line = line
 		}
+	}
+	if nearby(wrong, content, tabIndent) && tabError.MatchString(wrong.Text) {
+		wrong.Text = hasTab
+		return wrong
+	}
+	if nearby(wrong, content, action) {
+		wrong.Text = isTemplate
+		return wrong
 	}
 	at := -1
 	if anchor := unknownAnchor.FindStringSubmatch(wrong.Text); anchor != nil { // it may be a secret
@@ -59,6 +78,20 @@ func notYAML(file string, content []byte, err error) *Error {
 	}
 	wrong.Text = "is not YAML: " + wrong.Text
 	return wrong
+}
+
+// nearby looks for what a line begins with, in the error's line and the next: the reader often
+// names the one before. If it finds it, the error is behind
+// what the pattern's group matches.
+func nearby(wrong *Error, content []byte, pattern *regexp.Regexp) bool {
+	lines := bytes.Split(content, []byte("\n"))
+	for line := wrong.Position.Line; line <= wrong.Position.Line+1 && line <= len(lines); line++ {
+		if found := pattern.FindSubmatch(lines[line-1]); found != nil {
+			wrong.Position.Line, wrong.Position.Column = line, len(found[1])+1
+			return true
+		}
+	}
+	return false
 }
 
 // asJSON converts a node without aliases.
@@ -83,6 +116,9 @@ func notJSON(file string, object *yaml.Node) *Error {
 // partThatIsNotJSON returns the first key or value that JSON does not have; nil if it finds
 // none. It looks at each by itself: an object may be deep.
 func partThatIsNotJSON(node *yaml.Node) (part *yaml.Node, text string) {
+	if isAction(node) {
+		return node, isTemplate
+	}
 	if node.Kind == yaml.ScalarNode {
 		if _, err := asJSON(node); err != nil {
 			return node, "cannot be read: must be what its tag says, and not .inf or .nan; put a text in quotes"
@@ -90,6 +126,9 @@ func partThatIsNotJSON(node *yaml.Node) (part *yaml.Node, text string) {
 	}
 	for i, content := range node.Content {
 		if isKey := node.Kind == yaml.MappingNode && i%2 == 0; isKey {
+			if isAction(content) {
+				return content, isTemplate
+			}
 			if content.Kind != yaml.ScalarNode {
 				return content, "this key cannot be read: must be a text"
 			}
@@ -102,6 +141,17 @@ func partThatIsNotJSON(node *yaml.Node) (part *yaml.Node, text string) {
 		}
 	}
 	return nil, ""
+}
+
+// isAction says whether a node is an action of a template, which YAML takes for a mapping
+// whose key is a mapping.
+func isAction(node *yaml.Node) bool {
+	isFlow := func(node *yaml.Node) bool { return node.Kind == yaml.MappingNode && node.Style&yaml.FlowStyle != 0 }
+	if !isFlow(node) || len(node.Content) == 0 || !isFlow(node.Content[0]) {
+		return false
+	}
+	key := node.Content[0]
+	return key.Line == node.Line && key.Column == node.Column+1
 }
 
 // maxNodes bounds what the aliases of an object may grow to: a few lines of YAML can stand
@@ -193,4 +243,26 @@ func jsonAsYAML(content []byte) []byte {
 		}
 		return escape
 	})
+}
+
+// child returns the value of a mapping's key, or of a sequence's index; nil if there is none.
+// A mapping has the keys that it merges in (<<), too.
+func child(node *yaml.Node, name string) *yaml.Node {
+	switch node.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			if node.Content[i].Value == name {
+				return node.Content[i+1]
+			}
+		}
+		return mergedChild(node, name)
+	case yaml.SequenceNode:
+		for i, item := range node.Content {
+			if fmt.Sprint(i) == name {
+				return item
+			}
+		}
+	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode: // they have no named children
+	}
+	return nil
 }

@@ -39,9 +39,10 @@ const maxRead = time.Minute
 
 var errNoAnswer = errors.New("the answer is empty")
 
-// ask makes a read, unless it was made before. what names it, in the form "reading image x".
-// An error is an *APIError.
-func ask[T any](ctx context.Context, c *catalog, what string, call func(context.Context) (*T, error)) (*T, error) {
+// ask makes a read of a thing, or of a list without an id, unless it was made before. An
+// error is an *APIError.
+func ask[T any](ctx context.Context, c *catalog, read account.APIRead[*T], id string) (*T, error) {
+	what := read.Doing(id)
 	if known, ok := c.answers[what]; ok {
 		value, _ := known.value.(*T)
 		return value, known.err
@@ -52,7 +53,7 @@ func ask[T any](ctx context.Context, c *catalog, what string, call func(context.
 	c.progress(what)
 	ctx, cancel := context.WithTimeout(ctx, maxRead)
 	defer cancel()
-	value, err := account.Read(ctx, c.account, call)
+	value, err := account.Read(ctx, c.account, func(ctx context.Context) (*T, error) { return read.Call(c.account, ctx, id) })
 	if err == nil && value == nil {
 		err = errNoAnswer
 	}
@@ -76,90 +77,61 @@ func isOutage(err *provider.APIError) bool {
 }
 
 func (c *catalog) zones(ctx context.Context) ([]string, error) {
-	list, err := ask(ctx, c, "listing the availability zones of "+c.account.Region, func(ctx context.Context) (*iaas.AvailabilityZoneListResponse, error) {
-		return c.account.Session.API.ListAvailabilityZones(ctx, c.account.Region).Execute()
-	})
+	list, err := ask(ctx, c, account.Zones, "")
 	return list.GetItems(), err
 }
 
 func (c *catalog) machineTypes(ctx context.Context) ([]iaas.MachineType, error) {
-	list, err := ask(ctx, c, "listing machine types", func(ctx context.Context) (*iaas.MachineTypeListResponse, error) {
-		return c.account.Session.API.ListMachineTypes(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
-	})
+	list, err := ask(ctx, c, account.MachineTypes, "")
 	return list.GetItems(), err
 }
 
 func (c *catalog) performanceClasses(ctx context.Context) ([]iaas.VolumePerformanceClass, error) {
-	list, err := ask(ctx, c, "listing performance classes", func(ctx context.Context) (*iaas.VolumePerformanceClassListResponse, error) {
-		return c.account.Session.API.ListVolumePerformanceClasses(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
-	})
+	list, err := ask(ctx, c, account.PerformanceClasses, "")
 	return list.GetItems(), err
 }
 
 func (c *catalog) securityGroups(ctx context.Context) ([]iaas.SecurityGroup, error) {
-	list, err := ask(ctx, c, "listing security groups", func(ctx context.Context) (*iaas.SecurityGroupListResponse, error) {
-		return c.account.Session.API.ListSecurityGroups(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
-	})
+	list, err := ask(ctx, c, account.SecurityGroups, "")
 	return list.GetItems(), err
 }
 
 func (c *catalog) securityGroup(ctx context.Context, id string) (*iaas.SecurityGroup, error) {
-	return ask(ctx, c, "reading security group "+id, func(ctx context.Context) (*iaas.SecurityGroup, error) {
-		return c.account.Session.API.GetSecurityGroup(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.SecurityGroup, id)
 }
 
 func (c *catalog) image(ctx context.Context, id string) (*iaas.Image, error) {
-	return ask(ctx, c, "reading image "+id, func(ctx context.Context) (*iaas.Image, error) {
-		return c.account.Session.API.GetImage(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.Image, id)
 }
 
 func (c *catalog) snapshot(ctx context.Context, id string) (*iaas.Snapshot, error) {
-	return ask(ctx, c, "reading snapshot "+id, func(ctx context.Context) (*iaas.Snapshot, error) {
-		return c.account.Session.API.GetSnapshot(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.Snapshot, id)
 }
 
 func (c *catalog) volume(ctx context.Context, id string) (*iaas.Volume, error) {
-	return ask(ctx, c, "reading volume "+id, func(ctx context.Context) (*iaas.Volume, error) {
-		return c.account.Session.API.GetVolume(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.Volume, id)
 }
 
 func (c *catalog) network(ctx context.Context, id string) (*iaas.Network, error) {
-	return ask(ctx, c, "reading network "+id, func(ctx context.Context) (*iaas.Network, error) {
-		return c.account.Session.API.GetNetwork(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.Network, id)
 }
 
 func (c *catalog) nic(ctx context.Context, id string) (*iaas.NIC, error) {
-	return ask(ctx, c, "reading NIC "+id, func(ctx context.Context) (*iaas.NIC, error) {
-		return c.account.Session.API.GetProjectNIC(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.NIC, id)
 }
 
 func (c *catalog) affinityGroup(ctx context.Context, id string) (*iaas.AffinityGroup, error) {
-	return ask(ctx, c, "reading affinity group "+id, func(ctx context.Context) (*iaas.AffinityGroup, error) {
-		return c.account.Session.API.GetAffinityGroup(ctx, c.account.Session.ProjectID, c.account.Region, id).Execute()
-	})
+	return ask(ctx, c, account.AffinityGroup, id)
 }
 
-// keypair reads a key pair of the credentials: key pairs belong to no project.
 func (c *catalog) keypair(ctx context.Context, name string) (*iaas.Keypair, error) {
-	return ask(ctx, c, "reading key pair "+name, func(ctx context.Context) (*iaas.Keypair, error) {
-		return c.account.Session.API.GetKeyPair(ctx, name).Execute()
-	})
+	return ask(ctx, c, account.KeyPair, name)
 }
 
 func (c *catalog) server(ctx context.Context, id string) (*provider.Server, error) {
-	return ask(ctx, c, "reading server "+id, func(ctx context.Context) (*provider.Server, error) {
-		return provider.NewClient(c.account.Session, c.account.Region).GetServer(ctx, id)
-	})
+	return ask(ctx, c, account.Server, id)
 }
 
 func (c *catalog) quotas(ctx context.Context) (*iaas.QuotaListResponse, error) {
-	return ask(ctx, c, "reading the quotas", func(ctx context.Context) (*iaas.QuotaListResponse, error) {
-		return c.account.Session.API.ListQuotas(ctx, c.account.Session.ProjectID, c.account.Region).Execute()
-	})
+	return ask(ctx, c, account.Quotas, "")
 }

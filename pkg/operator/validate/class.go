@@ -6,7 +6,6 @@ package validate
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -29,27 +28,28 @@ type classCheck struct {
 	// secret is what they are merged to.
 	secret *corev1.Secret
 	inputs *provider.Inputs
+	// missing are its references to Secrets that are not given.
+	missing []missingSecret
 	// rejected are the errors that were reported.
 	rejected field.ErrorList
-	// wrongTypes are the fields of the providerSpec that do not decode, and of which the
-	// parts that have the wrong type were reported.
-	wrongTypes []string
 }
 
 // checkClass checks a class together with its Secrets, as the driver does.
 func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.MachineClass) {
 	check := &classCheck{object: on, class: class}
-	check.secrets = v.secretsOf(ctx, on, class)
+	check.secrets = v.secretsOf(ctx, check)
 	check.secret = merged(check.secrets)
 	check.inputs = provider.Inspect(class, check.secret)
 	v.classes = append(v.classes, check)
 
-	v.checkSpecTypes(check)
+	v.checkUnknown(check)
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
 	}
 	v.checkClusterLabel(check)
-	v.checkNodeTemplate(on, class.NodeTemplate)
+	v.checkNodeTemplate(check)
+	v.reportMissing(check)
+	v.checkUserDataSize(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
 		v.checkKey(check)
@@ -73,9 +73,6 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 		return
 	}
 	check.rejected = append(check.rejected, err)
-	if slices.Contains(check.wrongTypes, err.Field) {
-		return
-	}
 	if err.Field == apis.SpecPath.Child("region").String() && check.regionOfSecret() {
 		v.reportKey(check, apis.SecretRegion, found, remedy)
 		return
@@ -100,6 +97,9 @@ func describe(err *field.Error) (found, remedy string) {
 	switch {
 	case err.Type == field.ErrorTypeRequired:
 		return "is missing", err.Detail
+	case err.Type == field.ErrorTypeTypeInvalid:
+		wrong := manifest.WrongType(err)
+		return wrong.Found, wrong.Remedy
 	case hidden && strings.HasPrefix(err.Detail, "must "):
 		return "is wrong", err.Detail
 	case err.Type == field.ErrorTypeForbidden, hidden:
@@ -115,19 +115,10 @@ func describe(err *field.Error) (found, remedy string) {
 	}
 }
 
-// checkSpecTypes reports the parts of the providerSpec that have the wrong type, and the
-// fields that the driver ignores, or refuses with --strict-provider-spec. Whether it is an
-// object at all, Inspect says.
-func (v *validator) checkSpecTypes(check *classCheck) {
-	_, _, errs := apis.DecodeProviderSpec(check.class.ProviderSpec.Raw)
-	for _, problem := range manifest.DecodeStrictly(check.class.ProviderSpec.Raw, &apis.ProviderSpec{}) {
-		names := manifest.PathNames(problem.Path)
-		if len(names) == 0 {
-			continue
-		}
-		if top := apis.SpecPath.Child(names[0]).String(); about(top, errs) {
-			check.wrongTypes = append(check.wrongTypes, top)
-		}
+// checkUnknown reports the fields that the driver ignores, or refuses with
+// --strict-provider-spec.
+func (v *validator) checkUnknown(check *classCheck) {
+	for _, problem := range manifest.UnknownFields(check.inputs.Spec, check.inputs.Unknown) {
 		problem.Path = apis.SpecPath.String() + "." + problem.Path
 		v.report(check.object, finding.Wrong, problem)
 	}
@@ -158,28 +149,6 @@ func about(path string, errs field.ErrorList) bool {
 		}
 	}
 	return false
-}
-
-// checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1
-// machine_util.go:146), which cannot be imported. The manager leaves machines of a class
-// that breaks it alone, and says so in its log only.
-func (v *validator) checkNodeTemplate(on *object, template *v1alpha1.NodeTemplate) {
-	if template == nil {
-		return
-	}
-	const remedy = "set it: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"
-	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
-		if _, ok := template.Capacity[resource]; !ok {
-			v.wrong(on, fmt.Sprintf("nodeTemplate.capacity.%s", resource), "is missing", remedy)
-		}
-	}
-	for _, required := range []struct{ name, value string }{
-		{"instanceType", template.InstanceType}, {"region", template.Region}, {"zone", template.Zone},
-	} {
-		if required.value == "" {
-			v.wrong(on, "nodeTemplate."+required.name, "is missing", remedy)
-		}
-	}
 }
 
 // effective returns the providerSpec with its defaults, and without userData.

@@ -43,7 +43,14 @@ func (v *validator) checkOnline(ctx context.Context) {
 	var catalogs []*catalog
 	checks := map[*catalog][]*onlineCheck{}
 	for _, class := range v.classes {
+		if ctx.Err() != nil {
+			return
+		}
 		account, err := v.accountOf(class)
+		if errors.Is(err, errNoSecretForOnline) {
+			v.withoutSecret(class.object, "", "could not be checked online: "+err.Error(), "")
+			continue
+		}
 		if err != nil {
 			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
 			continue
@@ -60,7 +67,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 		checks[check.catalog] = append(checks[check.catalog], check)
 	}
 	if len(v.classes) == 0 {
-		v.result.Findings = append(v.result.Findings, finding.Finding{
+		v.add(false, finding.Finding{
 			Verdict: finding.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass",
 		})
 	}
@@ -109,15 +116,25 @@ func (k *onlineCheck) run(ctx context.Context) {
 	k.checkVolumes(ctx)
 	if id := k.spec.AffinityGroup; id != "" && k.accepts("affinityGroup") {
 		_, err := k.catalog.affinityGroup(ctx, id)
-		k.isThere("affinityGroup", "affinity group "+id, "iaas.affinity-group.get", err)
+		k.isThere("affinityGroup", "affinity group "+id, account.AffinityGroup.Permission, err)
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
-		_, err := k.catalog.keypair(ctx, name)
-		k.isThere("keypairName", "key pair "+name+" of these credentials (key pairs belong to credentials, not to projects)", "", err)
+		k.checkKeypair(ctx, name)
 	}
 	for i, mail := range k.spec.ServiceAccountMails {
 		k.unknown(k.object, fmt.Sprintf("providerSpec.serviceAccountMails[%d]", i),
 			fmt.Sprintf("whether service account %s is there and may be used cannot be told: the IaaS API does not say", mail), "")
+	}
+}
+
+// checkKeypair asks for a key pair of the credentials: key pairs belong to no project.
+func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
+	const path = "keypairName"
+	thing := "key pair " + name + " of these credentials (key pairs belong to credentials, not to projects)"
+	if _, err := k.catalog.keypair(ctx, name); provider.IsNotFound(err) {
+		k.wrong(k.object, "providerSpec."+path, thing+" is not there", "make it with these credentials, or name one of theirs")
+	} else {
+		k.isThere(path, thing, "", err)
 	}
 }
 
@@ -139,6 +156,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		return true
 	}
 	k.fine(k.object, "providerSpec.region", "region "+region+" is there")
+	k.checkTemplateZone(zones)
 	zone := k.spec.AvailabilityZone
 	switch {
 	case zone == "":
@@ -158,14 +176,15 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	}
 	types, err := k.catalog.machineTypes(ctx)
 	if err != nil {
-		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, "iaas.machine-type.list", err)
+		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, account.MachineTypes.Permission, err)
 		return
 	}
 	var names []string
 	for i := range types {
 		if types[i].Name == k.spec.MachineType {
 			k.machineType = &types[i]
-			k.fine(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s is there: %d vCPUs, %d MB", types[i].Name, types[i].Vcpus, types[i].Ram))
+			k.fine(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s is there: %s, %d MB", types[i].Name, finding.Count(int(types[i].Vcpus), "vCPU"), types[i].Ram))
+			k.checkCapacity()
 			return
 		}
 		names = append(names, types[i].Name)
@@ -182,7 +201,7 @@ func (k *onlineCheck) didYouMean(name string, names []string) string {
 }
 
 func (k *onlineCheck) checkPlace() string {
-	return fmt.Sprintf("must be one of project %s in region %s", k.catalog.account.Session.ProjectID, k.catalog.account.Region)
+	return fmt.Sprintf("must be one that project %s can use in region %s", k.catalog.account.Session.ProjectID, k.catalog.account.Region)
 }
 
 // isThere reports whether a thing that the class names is there, and says so.

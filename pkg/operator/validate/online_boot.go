@@ -9,6 +9,7 @@ import (
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -42,12 +43,12 @@ func (k *onlineCheck) checkSource(ctx context.Context, path string, boot *apis.B
 	switch boot.Source.Type {
 	case apis.SourceImage:
 		image, err := k.catalog.image(ctx, id)
-		if k.isThere(path, "image "+id, "iaas.image.get", err) && k.isAvailable(path, "image "+id, image.GetStatus()) {
+		if k.isThere(path, "image "+id, account.Image.Permission, err) && k.isAvailable(path, "image "+id, image.GetStatus()) {
 			k.checkImage(image)
 		}
 	case apis.SourceSnapshot:
 		snapshot, err := k.catalog.snapshot(ctx, id)
-		if k.isThere(path, "snapshot "+id, "iaas.snapshot.get", err) && k.isAvailable(path, "snapshot "+id, snapshot.GetStatus()) {
+		if k.isThere(path, "snapshot "+id, account.Snapshot.Permission, err) && k.isAvailable(path, "snapshot "+id, snapshot.GetStatus()) {
 			k.checkSnapshot(snapshot)
 		}
 	case apis.SourceVolume:
@@ -71,7 +72,7 @@ func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 	}
 	classes, err := k.catalog.performanceClasses(ctx)
 	if err != nil {
-		k.failed("providerSpec."+path, "performance class "+name, "iaas.volume-performance-class.list", err)
+		k.failed("providerSpec."+path, "performance class "+name, account.PerformanceClasses.Permission, err)
 		return
 	}
 	var names []string
@@ -107,31 +108,6 @@ func (k *onlineCheck) checkImage(image *iaas.Image) {
 		}
 	}
 	k.checkArchitecture(image)
-}
-
-// kubernetesNames has Kubernetes' names of the API's architectures, where they differ.
-var kubernetesNames = map[string]string{"x86": "amd64"}
-
-// checkArchitecture compares the image with the nodeTemplate. Of what architecture a
-// machine type is, the API does not tell.
-func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
-	template := k.class.NodeTemplate
-	if template == nil || template.Architecture == nil || *template.Architecture == "" {
-		return
-	}
-	config := image.GetConfig()
-	architecture := config.GetArchitecture()
-	if architecture == "" {
-		return
-	}
-	if name, ok := kubernetesNames[architecture]; ok {
-		architecture = name
-	}
-	if *template.Architecture != architecture {
-		k.wrong(k.object, "nodeTemplate.architecture", "is "+finding.Quoted(*template.Architecture), "must be "+finding.Quoted(architecture)+", that of the image")
-		return
-	}
-	k.fine(k.object, "nodeTemplate.architecture", "is that of the image")
 }
 
 func (k *onlineCheck) checkSnapshot(snapshot *iaas.Snapshot) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
@@ -21,12 +22,12 @@ func (k *onlineCheck) checkNetworking(ctx context.Context) {
 	}
 	if id := k.spec.Networking.NetworkID; id != "" && validation.IsUUID(id) {
 		_, err := k.catalog.network(ctx, id)
-		k.isThere("networking.networkId", "network "+id, "iaas.network.get", err)
+		k.isThere("networking.networkId", "network "+id, account.Network.Permission, err)
 	}
 	for i, id := range k.spec.Networking.NICIDs {
 		path := fmt.Sprintf("networking.nicIds[%d]", i)
 		nic, err := k.catalog.nic(ctx, id)
-		if k.isThere(path, "NIC "+id, "iaas.nic.get", err) && nic.GetDevice() != "" {
+		if k.isThere(path, "NIC "+id, account.NIC.Permission, err) && nic.GetDevice() != "" {
 			k.checkOwner(ctx, path, "NIC "+id, nic.GetDevice())
 		}
 	}
@@ -44,7 +45,7 @@ func (k *onlineCheck) checkVolumes(ctx context.Context) {
 // checkVolume asks for a volume that exists already.
 func (k *onlineCheck) checkVolume(ctx context.Context, path, id string) {
 	volume, err := k.catalog.volume(ctx, id)
-	if !k.isThere(path, "volume "+id, "iaas.volume.get", err) {
+	if !k.isThere(path, "volume "+id, account.Volume.Permission, err) {
 		return
 	}
 	if volume.GetServerId() != "" {
@@ -60,7 +61,7 @@ func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID stri
 	server, err := k.catalog.server(ctx, serverID)
 	switch {
 	case err != nil && !provider.IsNotFound(err):
-		k.failed(path, thing+" is attached to server "+serverID+", which", "iaas.server.get", err)
+		k.failed(path, thing+" is attached to server "+serverID+", which", account.Server.Permission, err)
 	case err == nil && k.owns(server):
 		k.fine(k.object, path, fmt.Sprintf("%s is attached to server %s of this class", thing, serverID))
 	default:
@@ -68,14 +69,10 @@ func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID stri
 	}
 }
 
-// owns says whether a server is of this class and cluster.
+// owns says whether the driver would find a server as that of a Machine of this class.
 func (k *onlineCheck) owns(server *provider.Server) bool {
-	for key, value := range k.inputs.ClusterLabels {
-		if server.Labels[key] != value {
-			return false
-		}
-	}
-	return server.Labels[provider.StackitMachineClassLabel] == k.name
+	return server.Labels[provider.StackitMachineClassLabel] == k.name &&
+		provider.FoundByName(server.Labels[provider.StackitMachineLabel], k.name, k.spec.Labels, server)
 }
 
 // checkSecurityGroups asks for UUIDs singly, for names by one list.
@@ -86,7 +83,7 @@ func (k *onlineCheck) checkSecurityGroups(ctx context.Context) {
 		case !k.accepts(path):
 		case validation.IsUUID(group):
 			_, err := k.catalog.securityGroup(ctx, group)
-			k.isThere(path, "security group "+group, "iaas.security-group.get", err)
+			k.isThere(path, "security group "+group, account.SecurityGroup.Permission, err)
 		default:
 			k.checkSecurityGroupName(ctx, path, group)
 		}
@@ -96,7 +93,7 @@ func (k *onlineCheck) checkSecurityGroups(ctx context.Context) {
 func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name string) {
 	groups, err := k.catalog.securityGroups(ctx)
 	if err != nil {
-		k.failed("providerSpec."+path, "security group "+name, "iaas.security-group.list", err)
+		k.failed("providerSpec."+path, "security group "+name, account.SecurityGroups.Permission, err)
 		return
 	}
 	var names []string

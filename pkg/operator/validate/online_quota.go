@@ -9,6 +9,7 @@ import (
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -21,7 +22,7 @@ type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
 func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlineCheck) {
 	session := in.account.Session
 	report := func(verdict finding.Verdict, field, found, remedy string) {
-		v.result.Findings = append(v.result.Findings, finding.Finding{
+		v.add(false, finding.Finding{
 			Verdict: verdict, Subject: fmt.Sprintf("quota of project %s in %s", session.ProjectID, in.account.Region),
 			Field: field, Found: found, Remedy: remedy,
 		})
@@ -41,7 +42,7 @@ func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlin
 	}
 	answer, err := in.quotas(ctx)
 	if err != nil {
-		found, remedy := couldNotTell("the quota", "iaas.quota.get", err)
+		found, remedy := couldNotTell("the quota", account.Quotas.Permission, err)
 		report(finding.Unknown, "", found, remedy)
 		return
 	}
@@ -57,17 +58,26 @@ func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlin
 		{"gigabytes", " GB", quotas.Gigabytes, need.gigabytes},
 		{"nics", "", quotas.Nics, need.nics},
 	} {
-		found := fmt.Sprintf("%d%s are needed, %d of %d are left", row.need, row.unit, row.quota.Limit-row.quota.Usage, row.quota.Limit)
+		left := row.quota.Limit - row.quota.Usage
+		needed := fmt.Sprintf("%d%s %s needed", row.need, row.unit, isOrAre(row.need))
+		found := fmt.Sprintf("%s, %d of %d %s left", needed, left, row.quota.Limit, isOrAre(left))
 		switch {
 		case row.quota.Limit < 0:
 			// OpenStack, which is below the API, writes "no limit" as -1.
-			report(finding.Fine, row.name, fmt.Sprintf("%d%s are needed, and there is no limit", row.need, row.unit), "")
-		case row.need > 0 && row.need > row.quota.Limit-row.quota.Usage:
+			report(finding.Fine, row.name, needed+", and there is no limit", "")
+		case row.need > 0 && row.need > left:
 			report(finding.Wrong, row.name, found, "raise the quota, or ask for fewer or smaller machines")
 		default:
 			report(finding.Fine, row.name, found, "")
 		}
 	}
+}
+
+func isOrAre(count int64) string {
+	if count == 1 {
+		return "is"
+	}
+	return "are"
 }
 
 // demandOfOne returns what one more machine of the class takes, and whether that is known.

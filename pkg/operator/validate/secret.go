@@ -4,7 +4,9 @@
 package validate
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -24,8 +26,10 @@ import (
 )
 
 // secretsOf returns the Secrets of a class in the order in which the manager merges them
-// (v0.62.1 machine_util.go:97); nil if not all of them can be had, with the reason reported.
-func (v *validator) secretsOf(ctx context.Context, on *object, class *v1alpha1.MachineClass) []*object {
+// (v0.62.1 machine_util.go:97); nil if not all of them can be had, with the reason reported
+// or, where they are not given, among the missing.
+func (v *validator) secretsOf(ctx context.Context, check *classCheck) []*object {
+	on, class := check.object, check.class
 	references := []struct {
 		path string
 		ref  *corev1.SecretReference
@@ -37,7 +41,7 @@ func (v *validator) secretsOf(ctx context.Context, on *object, class *v1alpha1.M
 			continue
 		}
 		none = false
-		secret := v.secretOfReference(ctx, on, reference.path, reference.ref)
+		secret := v.secretOfReference(ctx, check, reference.path, reference.ref)
 		if secret == nil {
 			complete = false
 			continue
@@ -58,7 +62,8 @@ func (v *validator) secretsOf(ctx context.Context, on *object, class *v1alpha1.M
 
 // secretOfReference returns the Secret that a class names; nil if it cannot be had. The one
 // that the user names takes its place.
-func (v *validator) secretOfReference(ctx context.Context, on *object, path string, ref *corev1.SecretReference) *object {
+func (v *validator) secretOfReference(ctx context.Context, check *classCheck, path string, ref *corev1.SecretReference) *object {
+	on := check.object
 	if ref.Name == "" {
 		v.wrong(on, path+".name", "is missing", "name the Secret")
 		return nil
@@ -79,7 +84,7 @@ func (v *validator) secretOfReference(ctx context.Context, on *object, path stri
 		return secret
 	}
 	if !v.options.Cluster {
-		v.unknown(on, path, fmt.Sprintf("Secret %s is not given: what depends on it cannot be told", key), "add its file with -f, or name one with --secret")
+		check.missing = append(check.missing, missingSecret{path, key})
 		return nil
 	}
 	secret, err := v.Secret(ctx, key)
@@ -95,6 +100,27 @@ func (v *validator) secretOfReference(ctx context.Context, on *object, path stri
 	found := &object{kind: KindSecret, namespace: key.Namespace, name: key.Name, value: secret}
 	v.secrets[key] = found
 	return found
+}
+
+// missingSecret is one that is in none of the files, and the reference to it.
+type missingSecret struct {
+	path string
+	key  client.ObjectKey
+}
+
+// reportMissing says of Secrets that are not given what cannot be told without them.
+func (v *validator) reportMissing(check *classCheck) {
+	untold := []string{apis.SecretProjectID, apis.SecretServiceAccountKey, apis.SecretUserData}
+	if check.inputs.Spec.Region == "" {
+		untold = append(untold, apis.SecretRegion)
+	}
+	if check.inputs.Spec.Networking == nil {
+		untold = append(untold, apis.SecretNetworkID)
+	}
+	for _, missing := range check.missing {
+		v.withoutSecret(check.object, missing.path, fmt.Sprintf("Secret %s is not given: whether it is right cannot be told, nor its %s",
+			missing.key, strings.Join(untold, ", ")), "add its file with -f, or name one with --secret")
+	}
 }
 
 // secretData returns the data of an object that is a Secret.
@@ -120,16 +146,32 @@ var otherSpelling = map[string]string{
 	apis.SecretServiceAccountKey: apis.SecretServiceAccountGardener,
 }
 
+// placeholder stands in the samples for what is nobody else's to know.
+const placeholder = "replace-me"
+
+// holderOf returns the Secret that has a key, and the name under which it has it; nil if none
+// has it.
+func (c *classCheck) holderOf(key string) (holder *object, name string) {
+	for _, secret := range slices.Backward(c.secrets) {
+		for _, name := range []string{key, otherSpelling[key]} {
+			if _, ok := secret.secretData()[name]; ok && name != "" {
+				return secret, name
+			}
+		}
+	}
+	return nil, ""
+}
+
 // reportKey reports what is wrong with a key of the class's Secrets: at the Secret that has
 // it, or, if none does, at the only Secret or else at the class.
 func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
-	for _, secret := range slices.Backward(check.secrets) {
-		for _, name := range []string{key, otherSpelling[key]} {
-			if _, ok := secret.secretData()[name]; ok && name != "" {
-				v.wrong(secret, secret.keyPath(name), found, remedy)
-				return
-			}
+	if secret, name := check.holderOf(key); secret != nil {
+		if v.options.AllowMissingSecret && bytes.Contains(secret.secretData()[name], []byte(placeholder)) {
+			v.withoutSecret(secret, secret.keyPath(name), "is a placeholder ("+placeholder+"): whether the value is right cannot be told", "")
+			return
 		}
+		v.wrong(secret, secret.keyPath(name), found, remedy)
+		return
 	}
 	if near := manifest.Nearest(key, keysOf(check.secrets)); near != "" {
 		remedy += fmt.Sprintf("; is the key %s meant to be it?", finding.Quoted(near))
@@ -172,6 +214,29 @@ func (v *validator) checkUserData(check *classCheck) {
 	if _, ok := check.secret.Data[apis.SecretUserData]; !ok {
 		v.reportKey(check, apis.SecretUserData, "is missing", "the key must exist, if need be with an empty value: without it machine-controller-manager makes no machines, and their status stays empty")
 	}
+}
+
+// maxUserData is how much userData OpenStack, which is below the API, takes: 65535 bytes in
+// base64 (Nova's limit). The API document names none: it has userData as base64 without a
+// maxLength.
+const maxUserData = 65535
+
+// checkUserDataSize gives a hint about userData that may be refused. The driver sends it in
+// base64, so that it grows by a third.
+func (v *validator) checkUserDataSize(check *classCheck) {
+	text := check.inputs.Spec.UserData
+	encoded := base64.StdEncoding.EncodedLen(len(text))
+	if encoded <= maxUserData {
+		return
+	}
+	on, path := check.object, apis.SpecPath.Child(apis.SecretUserData).String()
+	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && check.inputs.Secret.UserData == text {
+		on, path = holder, holder.keyPath(name)
+	}
+	v.report(on, finding.Hint, manifest.Problem{
+		Path: path, Found: fmt.Sprintf("has %d bytes, in base64 %d: the API may refuse it", len(text), encoded),
+		Remedy: fmt.Sprintf("the API document names no limit, OpenStack's is %d bytes in base64, which is %d of text", maxUserData, maxUserData/4*3),
+	})
 }
 
 // keyRemedy is what is right for a service-account key.

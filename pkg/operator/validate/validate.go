@@ -25,13 +25,17 @@ import (
 // Options says what Validate looks at.
 type Options struct {
 	// Cluster says that the objects of Namespace are looked at. Else those of Manifests are,
-	// and nothing is read from a cluster but the Secret that SecretName names.
+	// and nothing is read from a cluster but the Secret that SecretName names, and the classes
+	// of Machines and MachineDeployments that are in none of the Manifests.
 	Cluster bool
 	// Online asks the API whether it has what the classes name. Nothing is changed there.
 	Online bool
 	// Replicas is the number of machines, of each class, for which the quota must have room;
 	// 0 leaves the quota alone. It is used with Online only.
 	Replicas int64
+	// AllowMissingSecret and AllowUnknown let ExitCode take for fine what cannot be told:
+	// because a Secret is in none of the Manifests or has a placeholder, or for any reason.
+	AllowMissingSecret, AllowUnknown bool
 	// Progress is told what is being done; nil if nobody wants to know.
 	Progress func(text string)
 }
@@ -44,6 +48,22 @@ type Result struct {
 	NotChecked map[string]int `json:"notChecked,omitempty"`
 	// Effective has the providerSpec of each class as the driver uses it.
 	Effective []EffectiveSpec `json:"-"`
+	// allowed counts the findings that are unknown, and that the options allow.
+	allowed int
+}
+
+// ExitCode is that of the findings, but for what the options allow not to be told.
+func (r *Result) ExitCode() int {
+	unknown := 0
+	for i := range r.Findings {
+		if r.Findings[i].Verdict == finding.Unknown {
+			unknown++
+		}
+	}
+	if code := r.Findings.ExitCode(); code != finding.ExitUnknown || r.allowed < unknown {
+		return code
+	}
+	return finding.ExitFine
 }
 
 // EffectiveSpec is the providerSpec of a class with what the Secret and the defaults add. Of
@@ -57,15 +77,17 @@ type EffectiveSpec struct {
 // ErrNothingToValidate says that no object is of a kind that Validate knows.
 var ErrNothingToValidate = errors.New("there is no MachineClass, Machine, MachineDeployment or Secret to check")
 
+var errInterrupted = errors.New("not everything was checked")
+
 // Run checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules
 // of the driver, of machine-controller-manager and, if asked, of the API. The error says why
 // it could not begin.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
-		Access: o, options: options, reported: map[string]bool{}, secrets: map[client.ObjectKey]*object{},
+		Access: o, options: options, reported: map[string]bool{}, secrets: map[client.ObjectKey]*object{}, inCluster: map[client.ObjectKey]error{},
 		result: &Result{Findings: finding.Findings{}, Checked: map[string]int{}, NotChecked: map[string]int{}},
 	}
-	if err := v.gather(ctx); err != nil {
+	if err := v.gather(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	for _, broken := range o.Broken {
@@ -85,6 +107,9 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	}
 	if options.Online {
 		v.checkOnline(ctx)
+	}
+	if ctx.Err() != nil {
+		return nil, errInterrupted
 	}
 	v.sortFindings()
 	return v.result, nil
@@ -128,6 +153,10 @@ type validator struct {
 	secrets map[client.ObjectKey]*object
 	// named is the Secret that SecretName names; nil if it names none.
 	named *object
+	// inCluster has what the cluster said of classes that are in no file; noCluster is the
+	// error after which it is not asked again.
+	inCluster map[client.ObjectKey]error
+	noCluster error
 	// classes are the checked classes, in the order in which they were checked.
 	classes []*classCheck
 }
@@ -152,6 +181,11 @@ func (o *object) key() client.ObjectKey {
 
 // report adds a finding about an object, unless it was made before.
 func (v *validator) report(on *object, verdict finding.Verdict, is manifest.Problem) {
+	v.reportAllowing(false, on, verdict, is)
+}
+
+// reportAllowing is report; allowed says that an unknown finding does not count.
+func (v *validator) reportAllowing(allowed bool, on *object, verdict finding.Verdict, is manifest.Problem) {
 	finding := finding.Finding{
 		Verdict: verdict, Subject: on.subject(), Field: finding.OneLine(is.Path), Found: finding.OneLine(is.Found), Remedy: finding.OneLine(is.Remedy),
 	}
@@ -160,7 +194,15 @@ func (v *validator) report(on *object, verdict finding.Verdict, is manifest.Prob
 	}
 	if text := finding.String(); !v.reported[text] {
 		v.reported[text] = true
-		v.result.Findings = append(v.result.Findings, finding)
+		v.add(allowed, finding)
+	}
+}
+
+// add adds a finding; allowed says that an unknown one does not count.
+func (v *validator) add(allowed bool, found finding.Finding) {
+	v.result.Findings = append(v.result.Findings, found)
+	if found.Verdict == finding.Unknown && (allowed || v.options.AllowUnknown) {
+		v.result.allowed++
 	}
 }
 
@@ -170,6 +212,11 @@ func (v *validator) wrong(on *object, path, found, remedy string) {
 
 func (v *validator) unknown(on *object, path, found, remedy string) {
 	v.report(on, finding.Unknown, manifest.Problem{Path: path, Found: found, Remedy: remedy})
+}
+
+// withoutSecret reports what cannot be told for want of a Secret.
+func (v *validator) withoutSecret(on *object, path, found, remedy string) {
+	v.reportAllowing(v.options.AllowMissingSecret, on, finding.Unknown, manifest.Problem{Path: path, Found: found, Remedy: remedy})
 }
 
 func (v *validator) fine(on *object, path, found string) {
@@ -192,9 +239,9 @@ func (v *validator) check(ctx context.Context, on *object) {
 	case *v1alpha1.MachineClass:
 		v.checkClass(ctx, on, value)
 	case *v1alpha1.Machine:
-		v.checkMachine(on, value)
+		v.checkMachine(ctx, on, value)
 	case *v1alpha1.MachineDeployment:
-		v.checkDeployment(on, value)
+		v.checkDeployment(ctx, on, value)
 	case *corev1.Secret:
 		v.checkLoneSecret(on, value)
 	}

@@ -4,10 +4,14 @@
 package apis_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -55,23 +59,73 @@ func TestDecodeProviderSpecRefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-func TestDecodeProviderSpecNamesEveryFieldOfAWrongType(t *testing.T) {
-	_, _, errs := apis.DecodeProviderSpec([]byte(
-		`{"machineType":5,"bootVolume":{"size":"20"},"allowedAddresses":"10.0.0.0/8","labels":[],"userData":{"secret":"s3cr3t"}}`))
-	text := errs.ToAggregate().Error()
-	for _, want := range []string{
-		"providerSpec.machineType: Invalid value: is a JSON number, must be a string",
-		"providerSpec.bootVolume: Invalid value: size is a JSON string, must be a whole number",
+func TestDecodeProviderSpecNamesEveryPartOfAWrongType(t *testing.T) {
+	spec, _, errs := apis.DecodeProviderSpec([]byte(`{"machineType":5,"region":"eu01","allowedAddresses":"10.0.0.0/8","userData":{"secret":"s3cr3t"},
+		"bootVolume":{"size":"s3cr3t","performanceClass":false,"deleteOnTermination":true,"source":[]},"networking":{"nicIds":["i",7,["s3cr3t"]]},
+		"labels":{"a":"b","c/d":1,"e":null},"configDrive":"yes","volumes":{},"agent":{"provisioned":81726354.5},"metadata":{"x":81726354e999,"y":1}}`))
+	var got []string
+	for _, err := range errs {
+		got = append(got, err.Error())
+	}
+	want := []string{
+		"providerSpec.agent.provisioned: Invalid value: is a JSON number, must be true or false",
 		"providerSpec.allowedAddresses: Invalid value: is a JSON string, must be a list",
-		"providerSpec.labels: Invalid value: is a JSON array, must be an object",
+		"providerSpec.bootVolume.performanceClass: Invalid value: is a JSON bool, must be a string",
+		"providerSpec.bootVolume.size: Invalid value: is a JSON string, must be a whole number",
+		"providerSpec.bootVolume.source: Invalid value: is a JSON array, must be an object",
+		"providerSpec.configDrive: Invalid value: is a JSON string, must be true or false",
+		"providerSpec.labels[c/d]: Invalid value: is a JSON number, must be a string",
+		"providerSpec.machineType: Invalid value: is a JSON number, must be a string",
+		"providerSpec.metadata.x: Invalid value: is a number that is too large or has a fraction, must be a number",
+		"providerSpec.networking.nicIds[1]: Invalid value: is a JSON number, must be a string",
+		"providerSpec.networking.nicIds[2]: Invalid value: is a JSON array, must be a string",
 		"providerSpec.userData: Invalid value: is a JSON object, must be a string",
+		"providerSpec.volumes: Invalid value: is a JSON object, must be a list",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	yes := true
+	if diff := cmp.Diff(apis.ProviderSpec{
+		Region: "eu01", BootVolume: &apis.BootVolume{DeleteOnTermination: &yes}, Networking: &apis.Networking{NICIDs: []string{"i", "", ""}},
+		Labels: map[string]string{"a": "b"}, Agent: &apis.Agent{}, Metadata: map[string]any{"y": int64(1)},
+	}, *spec); diff != "" {
+		t.Errorf("what is right (-want +got):\n%s", diff)
+	}
+}
+
+func TestDecodeProviderSpecKnowsFieldsByTheirExactNames(t *testing.T) {
+	spec, unknown, errs := apis.DecodeProviderSpec([]byte(`{"MachineType":5,"bootVolume":{"SIZE":"x"}}`))
+	if len(errs) > 0 || len(unknown) != 2 || spec.MachineType != "" {
+		t.Errorf("got %v, unknown %v, %v; want two unknown fields", spec, unknown, errs)
+	}
+}
+
+// Types of Kubernetes have decoders of their own, whose errors may repeat the value.
+func TestDecodeOfTypesWithADecoder(t *testing.T) {
+	var into struct {
+		Time     metav1.Time         `json:"time"`
+		Duration metav1.Duration     `json:"duration"`
+		CPU      resource.Quantity   `json:"cpu"`
+		Memory   resource.Quantity   `json:"memory"`
+		Share    *intstr.IntOrString `json:"share"`
+		Data     map[string][]byte   `json:"data"`
+	}
+	_, unknown, errs := apis.Decode([]byte(`{"time":"s3cr3t","duration":"s3cr3t","cpu":"s3cr3t","memory":"1s3cr3t","share":["s3cr3t"],"data":{"a":"s3cr3t","b":"eA=="},"s":1}`), &into, nil)
+	text := fmt.Sprint(errs.ToAggregate(), unknown)
+	for _, want := range []string{
+		"time: Invalid value: cannot be decoded, must be a time such as 2026-01-31T12:00:00Z",
+		"duration: Invalid value: cannot be decoded, must be a duration such as 1m30s",
+		"cpu: Invalid value: cannot be decoded: quantities must match",
+		"memory: Invalid value: cannot be decoded: quantities must match",
+		"share: Invalid value: is a JSON array, must be", "data.a: Invalid value: is not base64, must be encoded", `unknown field "s"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%q lacks %q", text, want)
 		}
 	}
-	if strings.Contains(text, "s3cr3t") {
-		t.Errorf("%q shows a value", text)
+	if strings.Contains(text, "s3cr3t") || string(into.Data["b"]) != "x" {
+		t.Errorf("got %q and %v, want no value in a text, and the value that is right", text, into)
 	}
 }
 
@@ -80,7 +134,11 @@ func TestDecodeProviderSpecReportsUnknownFields(t *testing.T) {
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}
-	if diff := cmp.Diff([]string{`duplicate field "region"`, `unknown field "bootVolume.sise"`, `unknown field "machinetype"`}, unknown); diff != "" {
+	var texts []string
+	for _, problem := range unknown {
+		texts = append(texts, problem.Error())
+	}
+	if diff := cmp.Diff([]string{`duplicate field "region"`, `unknown field "bootVolume.sise"`, `unknown field "machinetype"`}, texts); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

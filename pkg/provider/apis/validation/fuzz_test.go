@@ -18,6 +18,7 @@ func FuzzProviderSpec(f *testing.F) {
 		`{"region":"eu01","machineType":"g2i.4","imageId":"` + id1 + `","networking":{"networkId":"` + id2 + `"}}`,
 		`{"bootVolume":{"source":{"type":"volume","id":"` + id1 + `"},"deleteOnTermination":true}}`,
 		`{"labels":{"a/cluster":"x","b":null},"metadata":{"a":1,"b":[]},"allowedAddresses":["::1"]}`,
+		`{"labels":{"a/cluster":5,"b":[]},"networking":{"nicIds":[1,[2]]},"bootVolume":{"size":1.5,"source":{"type":{}}},"metadata":{"a":1e999}}`,
 	} {
 		f.Add([]byte(seed))
 	}

@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package clean_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// situation is a cluster with three servers that Machines and Nodes name, and one that none
+// does, before a row of the table changes it.
+type situation struct {
+	*rig
+	options clean.Options
+	// nodes are the target cluster's; targetless is without one.
+	nodes      []client.Object
+	targetless bool
+	// ids are of the servers, by name.
+	ids map[string]string
+}
+
+const lost = "lost-1"
+
+func newSituation(t *testing.T) *situation {
+	s := &situation{rig: &rig{testrig.New(t)}, ids: map[string]string{}, options: clean.Options{
+		ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster, Max: 10,
+	}}
+	for i := range 3 {
+		name := fmt.Sprintf("worker-%d", i)
+		s.makeServer(name)
+		s.Add(testrig.Machine(name, "worker", s.ids[name]))
+		s.nodes = append(s.nodes, testrig.Node(name, s.ids[name], corev1.ConditionTrue))
+	}
+	s.makeServer(lost)
+	return s
+}
+
+func (s *situation) makeServer(name string) {
+	s.ids[name] = s.Server(name, testrig.Labels(name, "worker", testrig.OwnCluster))
+}
+
+// unlink takes the Machines away, and leaves servers and Nodes.
+func (s *situation) unlink() {
+	s.Objects = slices.DeleteFunc(s.Objects, func(object client.Object) bool {
+		_, isMachine := object.(*v1alpha1.Machine)
+		return isMachine
+	})
+}
+
+func (s *situation) setStatus(name, status string) {
+	if err := s.Cloud.SetServerStatus(s.ids[name], status, ""); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+func (s *situation) make() (*clean.Plan, error) {
+	s.MakeClusters()
+	s.Access.Target = nil
+	if !s.targetless {
+		s.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(s.nodes...).Build()
+	}
+	return clean.Make(s.T.Context(), s.Access, s.options)
+}
+
+func deployment(class string, replicas int32) *v1alpha1.MachineDeployment {
+	return &v1alpha1.MachineDeployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "worker"},
+		Spec: v1alpha1.MachineDeploymentSpec{
+			Replicas: replicas, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.NodeLabelKey: "worker-0"}},
+			Template: v1alpha1.MachineTemplateSpec{Spec: v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Name: class}}},
+		},
+	}
+}
+
+// The table of what is deleted when: what the user must say, and why it is more than --yes.
+func TestWhatMustBeSaid(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(s *situation)
+		needs  clean.Consent
+		// says is a reason, of the place or of the server that is kept; "" wants none.
+		says string
+	}{
+		"linked and proven":               {func(*situation) {}, clean.Flag, ""},
+		"its class is deleted":            {func(s *situation) { s.makeServer("lost-2"); s.relabel(lost, provider.StackitMachineClassLabel, "old") }, clean.Flag, ""},
+		"a Machine names it by ID":        {func(s *situation) { s.Add(testrig.Machine("other", "worker", s.ids[lost])) }, clean.Nobody, "Machine shoot--demo/other names it"},
+		"a Machine has its name":          {func(s *situation) { s.Add(testrig.Machine(lost, "worker", "")) }, clean.Nobody, "Machine shoot--demo/lost-1 names it"},
+		"a Ready Node has its ID":         {func(s *situation) { s.nodes = append(s.nodes, testrig.Node("n", s.ids[lost], corev1.ConditionTrue)) }, clean.Nobody, "Node n of the target cluster is this server"},
+		"a Node that is not Ready has it": {func(s *situation) { s.nodes = append(s.nodes, testrig.Node("n", s.ids[lost], corev1.ConditionFalse)) }, clean.Nobody, "Node n of the target cluster is this server"},
+		"a Node has its name":             {func(s *situation) { s.nodes = append(s.nodes, testrig.Node(lost, "", corev1.ConditionUnknown)) }, clean.Nobody, "Node lost-1 of the target cluster is this server"},
+		"its label was edited":            {func(s *situation) { s.relabel(lost, provider.StackitMachineLabel, "lost-9") }, clean.Nobody, "its own name is not lost-9"},
+		"it lacks the machine label":      {func(s *situation) { s.relabel(lost, provider.StackitMachineLabel, "") }, clean.Nobody, "it is not the manager's"},
+		"another cluster's label, too":    {func(s *situation) { s.relabel(lost, "a.io/cluster", "x") }, clean.Nobody, "label of another cluster, too"},
+		"too young":                       {func(s *situation) { s.options.OlderThan = time.Hour }, clean.Nobody, "it is younger than 1h0m0s"},
+		"not among those named":           {func(s *situation) { s.options.ServerIDs = []string{s.ids["worker-0"]} }, clean.Nobody, "it is not among those named"},
+		"no target cluster":               {func(s *situation) { s.targetless = true }, clean.Typed, "no target cluster was looked at"},
+		"another target cluster": {func(s *situation) {
+			s.nodes = []client.Object{testrig.Node("n", "30000000-0000-4000-8000-000000000001", corev1.ConditionTrue)}
+		}, clean.Typed, "it may be the wrong target cluster"},
+		"an empty target cluster":       {func(s *situation) { s.nodes = nil }, clean.Typed, "it may be the wrong target cluster"},
+		"a Node with but a name":        {func(s *situation) { s.nodes = []client.Object{testrig.Node("worker-0", "", corev1.ConditionTrue)} }, clean.Typed, "it may be the wrong target cluster"},
+		"a pool wants more Machines":    {func(s *situation) { s.Add(deployment("worker", 2)) }, clean.Typed, "MachineDeployment shoot--demo/worker wants 2 Machines and has 1"},
+		"a pool of no class wants more": {func(s *situation) { s.Add(deployment("old", 2)) }, clean.Typed, "MachineDeployment shoot--demo/worker wants 2 Machines and has 1"},
+		"a pool has what it wants":      {func(s *situation) { s.Add(deployment("worker", 1)) }, clean.Flag, ""},
+		"another cluster's pool": {func(s *situation) {
+			s.Add(testrig.Class("other", map[string]any{"labels": map[string]any{testrig.ClusterKey: "x"}}), deployment("other", 9))
+		}, clean.Flag, ""},
+		"half of the servers":              {func(s *situation) { s.makeServer("lost-2"); s.makeServer("lost-3") }, clean.Flag, ""},
+		"more than half of the servers":    {func(s *situation) { s.makeServer("lost-2"); s.makeServer("lost-3"); s.makeServer("lost-4") }, clean.Typed, "more than half of the cluster's servers: 4 of 7"},
+		"half of those that are not going": {func(s *situation) { s.makeServer("lost-2"); s.setStatus("lost-2", "DELETING") }, clean.Flag, ""},
+		"more than --max":                  {func(s *situation) { s.options.Max = 0 }, clean.Typed, "1 are more than --max=0"},
+		"not linked":                       {func(s *situation) { s.unlink() }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"linked by a name alone":           {func(s *situation) { s.unlink(); s.Add(testrig.Machine("worker-0", "worker", "")) }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"not linked, one is too young":     {func(s *situation) { s.unlink(); s.nodes = nil; s.options.OlderThan = time.Hour }, clean.Nobody, "it is younger than 1h0m0s"},
+		"not linked, one is CREATING":      {func(s *situation) { s.unlink(); s.makeServer("new"); s.setStatus("new", "CREATING") }, clean.Nobody, "somebody works on this cluster"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			row.change(s)
+			plan, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			needs, reasons := s.needs(plan)
+			if needs != row.needs || (row.says == "") != (reasons == "") || !strings.Contains(reasons, row.says) {
+				t.Errorf("needs %d, want %d; says %q, want %q", needs, row.needs, reasons, row.says)
+			}
+			// Less than that deletes nothing that lives.
+			plan.Delete(t.Context(), row.needs-1, true, func(deletion clean.Deletion) {
+				if deletion.Orphan.State != "DELETING" {
+					t.Errorf("deleted: %+v", deletion)
+				}
+			})
+			if got := s.status(s.ids[lost]); got != "ACTIVE" {
+				t.Errorf("the server is %q", got)
+			}
+		})
+	}
+}
+
+// needs is what the deletion of the server that is lost takes, and why it is more than Flag.
+func (s *situation) needs(plan *clean.Plan) (clean.Consent, string) {
+	for _, kept := range plan.Kept {
+		if kept.ID == s.ids[lost] {
+			return clean.Nobody, kept.Reason
+		}
+	}
+	if len(plan.Places) != 1 {
+		s.T.Fatalf("places: %+v", plan.Places)
+	}
+	return plan.Places[0].Needs, strings.Join(plan.Places[0].Reasons, "; ")
+}
+
+// relabel changes a label of a server; "" takes it away.
+func (s *situation) relabel(name, key, value string) {
+	label := any(value)
+	if value == "" {
+		label = nil
+	}
+	_, err := s.API.API.UpdateServer(s.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, s.ids[name]).
+		UpdateServerPayload(iaas.UpdateServerPayload{Labels: map[string]any{key: label}}).Execute()
+	if err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// What is being deleted is asked again where the cluster is linked, whatever else is asked for,
+// and left alone elsewhere.
+func TestWhatIsBeingDeleted(t *testing.T) {
+	for name, row := range map[string]struct {
+		change  func(s *situation)
+		deletes bool
+	}{
+		"linked":               {func(*situation) {}, true},
+		"linked, with a doubt": {func(s *situation) { s.targetless = true }, true},
+		"not linked":           {func(s *situation) { s.unlink() }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			s.setStatus(lost, "DELETING")
+			row.change(s)
+			plan, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if plan.Count() != 0 {
+				t.Errorf("%d are counted", plan.Count())
+			}
+			plan.Allow(clean.Flag)
+			if got := len(plan.Orphans) == 1; got != row.deletes {
+				t.Errorf("got %+v", plan.Orphans)
+			}
+		})
+	}
+}
+
+var errList = errors.New("the list fails")
+
+// failsFor makes lists of a kind fail.
+func failsFor(list client.ObjectList) func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error {
+	return func(ctx context.Context, c client.WithWatch, into client.ObjectList, options ...client.ListOption) error {
+		if fmt.Sprintf("%T", into) == fmt.Sprintf("%T", list) {
+			return errList
+		}
+		return c.List(ctx, into, options...)
+	}
+}
+
+// What cannot be read makes no plan.
+func TestWhatCannotBeRead(t *testing.T) {
+	for name, list := range map[string]client.ObjectList{
+		"Machines": &v1alpha1.MachineList{}, "MachineSets": &v1alpha1.MachineSetList{},
+		"MachineDeployments": &v1alpha1.MachineDeploymentList{}, "MachineClasses": &v1alpha1.MachineClassList{},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			s.Funcs.List = failsFor(list)
+			if plan, err := s.make(); err == nil || !errors.Is(err, errList) {
+				t.Errorf("%+v, %v", plan, err)
+			}
+		})
+	}
+}

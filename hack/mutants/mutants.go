@@ -77,7 +77,7 @@ var mutants = []mutant{
 	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
 	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
-	{"no error repeats userData", []edit{{userData, `if h.userData != "" && len(message) >= minRun {`, `if h.userData == "never" {`}}},
+	{"no error repeats userData", []edit{{userData, `if h.userData != "" {`, `if h.userData == "never" {`}}},
 	{"no error repeats quoted userData", []edit{{userData, "strconv.AppendQuote(nil, userData)", `strconv.AppendQuote(nil, "")`}}},
 	{"names that are sent stay in errors", []edit{{userData, "length = 0", "length += 0"}}},
 	{"codes are decided on the API's whole message", []edit{{sdkClient, "translated.shown = hide.shown(translated.Message)", "translated.shown = hide.shown(translated.Message)\n\ttranslated.Message = translated.shown"}}},

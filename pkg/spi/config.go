@@ -61,8 +61,10 @@ type Config struct {
 // error names the variable, what is wrong and what is right.
 func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	get := func(name string) string {
-		value, _ := lookup(name)
-		return value
+		if value, ok := lookup(name); ok {
+			return value
+		}
+		return ""
 	}
 	// The SDK appends paths that begin with a slash.
 	endpoint, iaasEndpoint := strings.TrimRight(get(EnvAPIEndpoint), "/"), strings.TrimRight(get(EnvIaaSEndpoint), "/")

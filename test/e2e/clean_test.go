@@ -318,9 +318,9 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		session := command.onTerminal(ctx, now("--yes")...)
 		Eventually(func() int { return env.Cloud().CallCounts()["DeleteServer"] }).WithTimeout(time.Minute).Should(Equal(before + 1))
 		c.createMachine(ctx, "orphan-1", "worker")
-		Expect(session.wait()).To(Equal(finding.ExitUnknown))
+		Expect(session.wait()).To(Equal(finding.ExitWrong)) // 429: it was not accepted
 		Expect(session.output).To(And(gbytes.Say("deleting: 0 of 1 done"),
-			gbytes.Say("left alone: Machine "+env.Namespace()+"/orphan-1 names it; but its deletion may have been requested before")))
+			gbytes.Say("is not deleted: left alone: Machine "+env.Namespace()+"/orphan-1 names it")))
 		Expect(env.Cloud().CallCounts()["DeleteServer"]).To(Equal(before + 1))
 		Expect(c.serverIDs()).To(ConsistOf(proof, id))
 	}, SpecTimeout(3*time.Minute))

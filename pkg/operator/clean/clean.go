@@ -173,9 +173,6 @@ func (c *Plan) sort(servers []located, known *facts) {
 			c.Kept = append(c.Kept, *kept)
 			continue
 		}
-		if !server.IsDeleting() {
-			server.in.Orphans++
-		}
 		c.Orphans = append(c.Orphans, Orphan{
 			ID: server.ID, Name: server.Name, State: server.Status, CreatedAt: server.CreatedAt,
 			Class: server.Labels[provider.StackitMachineClassLabel], Machine: server.Labels[provider.StackitMachineLabel],

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -124,12 +123,9 @@ func (d *deletion) run(driver *provider.Provider) error {
 	}
 }
 
-// definite are the codes of answers after which the server stays.
-var definite = []codes.Code{codes.PermissionDenied, codes.FailedPrecondition, codes.InvalidArgument, codes.Aborted}
-
 // judge says what became of the orphan: run ended with err, because ctx ended, because the
-// last look refused a DELETE, or by itself. Once a DELETE may have been sent, only an answer
-// that is definite says that the server stays.
+// last look refused a DELETE, or by itself. Once a DELETE may have been accepted, nothing but
+// its proof says what became of the server.
 func (d *deletion) judge(ctx context.Context, err error) Deletion {
 	result := Deletion{Orphan: *d.Orphan, Outcome: NotDeleted}
 	sent, refused := d.sent.Load(), context.Cause(d.ctx)
@@ -154,9 +150,6 @@ func (d *deletion) judge(ctx context.Context, err error) Deletion {
 		result.Reason = refused.Error()
 	default:
 		result.Reason = fmt.Sprintf("%s: %s", failure.Code(), failure.Message())
-		if slices.Contains(definite, failure.Code()) {
-			result.Outcome = NotDeleted
-		}
 	}
 	return result
 }

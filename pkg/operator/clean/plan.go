@@ -134,8 +134,8 @@ func (c Consent) MarshalText() ([]byte, error) {
 type Place struct {
 	ProjectID string `json:"projectId"`
 	Region    string `json:"region"`
-	// Servers counts the cluster's servers, Orphans those of them that may be deleted. What
-	// is being deleted already is in neither.
+	// Servers counts the cluster's servers, Orphans those that neither a Machine nor a Node
+	// names, whether they are asked for or not. What is being deleted already is in neither.
 	Servers int `json:"servers"`
 	Orphans int `json:"orphans"`
 	// Linked says that a Machine of the control cluster names one of the servers by its

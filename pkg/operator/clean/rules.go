@@ -41,9 +41,15 @@ func (c *Plan) count(server *located, known *facts) {
 	if server.IsDeleting() {
 		return
 	}
-	place.Servers++
+	whose := c.whose(&server.Server, known)
+	if whose == account.OfMachine || whose == account.Orphan {
+		place.Servers++
+	}
+	if whose == account.Orphan && !slices.ContainsFunc(known.nodes, func(node corev1.Node) bool { return account.IsNodeOf(&node, &server.Server) }) {
+		place.Orphans++
+	}
 	young := server.CreatedAt.IsZero() || c.access.Now().Sub(server.CreatedAt) < c.options.OlderThan
-	if c.whose(&server.Server, known) == account.Orphan && (young || server.Status == "CREATING") {
+	if whose == account.Orphan && (young || server.Status == "CREATING") {
 		place.inCreation = server.ID
 	}
 }
@@ -77,7 +83,11 @@ func (c *Plan) judgePlace(place *Place, wants []string) {
 	if place.Orphans*2 > place.Servers {
 		asks(Typed, "these are more than half of the cluster's servers: %d of %d", place.Orphans, place.Servers)
 	}
-	if all := c.Count(); all > c.options.Max {
+	all := 0
+	for _, each := range c.Places {
+		all += each.Orphans
+	}
+	if all > c.options.Max {
 		asks(Typed, "%d are more than --max=%d", all, c.options.Max)
 	}
 	if len(c.namespaces) > 0 {
@@ -118,7 +128,7 @@ func (c *Plan) keeps(server *provider.Server, known *facts) *Kept {
 	case server.IsDeleting():
 		return nil
 	case server.CreatedAt.IsZero():
-		kept.Reason = "its age is not known"
+		kept.Reason, kept.Withheld = "its age is not known", true
 	case age < c.options.OlderThan:
 		kept.Reason = fmt.Sprintf("it is younger than %s", c.options.OlderThan)
 	default:

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -126,11 +127,28 @@ func TestWhatMustBeSaid(t *testing.T) {
 		"half of the servers":              {func(s *situation) { s.makeServer("lost-2"); s.makeServer("lost-3") }, clean.Flag, ""},
 		"more than half of the servers":    {func(s *situation) { s.makeServer("lost-2"); s.makeServer("lost-3"); s.makeServer("lost-4") }, clean.Typed, "more than half of the cluster's servers: 4 of 7"},
 		"half of those that are not going": {func(s *situation) { s.makeServer("lost-2"); s.setStatus("lost-2", "DELETING") }, clean.Flag, ""},
-		"more than --max":                  {func(s *situation) { s.options.Max = 0 }, clean.Typed, "1 are more than --max=0"},
-		"not linked":                       {func(s *situation) { s.unlink() }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
-		"linked by a name alone":           {func(s *situation) { s.unlink(); s.Add(testrig.Machine("worker-0", "worker", "")) }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
-		"not linked, one is too young":     {func(s *situation) { s.unlink(); s.nodes = nil; s.options.OlderThan = time.Hour }, clean.Nobody, "it is younger than 1h0m0s"},
-		"not linked, one is CREATING":      {func(s *situation) { s.unlink(); s.makeServer("new"); s.setStatus("new", "CREATING") }, clean.Nobody, "somebody works on this cluster"},
+		"one is asked for, of many": {func(s *situation) {
+			for i := range 4 {
+				s.makeServer(fmt.Sprintf("more-%d", i))
+			}
+			s.options.ServerIDs = []string{s.ids[lost]}
+		}, clean.Typed, "more than half of the cluster's servers: 5 of 8"},
+		"others that are not the manager's": {func(s *situation) {
+			for i := range 4 {
+				s.makeServer(fmt.Sprintf("more-%d", i))
+				s.ids["bastion"] = s.Server("bastion", map[string]string{testrig.ClusterKey: testrig.OwnCluster})
+			}
+		}, clean.Typed, "more than half of the cluster's servers: 5 of 8"},
+		"a MachineSet wants more Machines": {func(s *situation) {
+			spec := deployment("worker", 2).Spec
+			s.Add(&v1alpha1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "worker"},
+				Spec: v1alpha1.MachineSetSpec{Replicas: 2, Selector: spec.Selector, Template: spec.Template}})
+		}, clean.Typed, "MachineSet shoot--demo/worker wants 2 Machines and has 1"},
+		"more than --max":              {func(s *situation) { s.options.Max = 0 }, clean.Typed, "1 are more than --max=0"},
+		"not linked":                   {func(s *situation) { s.unlink() }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"linked by a name alone":       {func(s *situation) { s.unlink(); s.Add(testrig.Machine("worker-0", "worker", "")) }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
+		"not linked, one is too young": {func(s *situation) { s.unlink(); s.nodes = nil; s.options.OlderThan = time.Hour }, clean.Nobody, "it is younger than 1h0m0s"},
+		"not linked, one is CREATING":  {func(s *situation) { s.unlink(); s.makeServer("new"); s.setStatus("new", "CREATING") }, clean.Nobody, "somebody works on this cluster"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSituation(t)
@@ -221,6 +239,80 @@ func failsFor(list client.ObjectList) func(context.Context, client.WithWatch, cl
 			return errList
 		}
 		return c.List(ctx, into, options...)
+	}
+}
+
+// What has changed since it was shown stays, whatever was said.
+func TestWhatChangesUntilItsDELETE(t *testing.T) {
+	for name, row := range map[string]struct{ before, after func(s *situation) }{
+		"its deletion failed":  {func(s *situation) { s.setStatus(lost, "DELETING") }, func(s *situation) { s.setStatus(lost, "ACTIVE") }},
+		"another class":        {func(*situation) {}, func(s *situation) { s.relabel(lost, provider.StackitMachineClassLabel, "new") }},
+		"another cluster":      {func(*situation) {}, func(s *situation) { s.relabel(lost, testrig.ClusterKey, "x") }},
+		"a Node has its ID":    {func(*situation) {}, func(s *situation) { s.createNode(testrig.Node("n", s.ids[lost], corev1.ConditionTrue)) }},
+		"a Node has its name":  {func(*situation) {}, func(s *situation) { s.createNode(testrig.Node(lost, "", corev1.ConditionTrue)) }},
+		"a Machine has its ID": {func(*situation) {}, func(s *situation) { s.createMachine(testrig.Machine("m", "worker", s.ids[lost])) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			row.before(s)
+			plan, err := s.make()
+			if err != nil {
+				t.Fatal(err)
+			}
+			row.after(s)
+			reports := 0
+			plan.Delete(t.Context(), clean.TypedWithIDs, true, func(deletion clean.Deletion) {
+				reports++
+				if deletion.Outcome != clean.NotDeleted || deletion.Reason == "" {
+					t.Errorf("got %+v", deletion)
+				}
+			})
+			if reports != 1 || s.Cloud.CallCounts()[deleteOperation] != 0 {
+				t.Errorf("%d reports, calls: %v", reports, s.Cloud.CallCounts())
+			}
+		})
+	}
+}
+
+func (s *situation) createNode(node *corev1.Node) {
+	if err := s.Access.Target.Create(s.T.Context(), node); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+func (s *situation) createMachine(machine *v1alpha1.Machine) {
+	if err := s.Access.Control.Create(s.T.Context(), machine); err != nil {
+		s.T.Fatal(err)
+	}
+}
+
+// Only a DELETE that was refused, and no earlier one, leaves a server for certain.
+func TestWhatAFailedDELETEProves(t *testing.T) {
+	for name, row := range map[string]struct {
+		faults []iaasmock.Fault
+		wait   bool
+		want   clean.Outcome
+	}{
+		"refused":                        {[]iaasmock.Fault{{Operation: deleteOperation, Status: 403}}, true, clean.NotDeleted},
+		"executed, and the next refused": {[]iaasmock.Fault{{Operation: deleteOperation, Status: 503, Count: 1}, {Operation: deleteOperation, Status: 409}}, true, clean.Unknown},
+		"not found, and nobody waits":    {[]iaasmock.Fault{{Operation: deleteOperation, Status: 404}}, false, clean.Unknown},
+		"accepted, and nobody waits":     {nil, false, clean.Requested},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newCleanRig(t)
+				r.orphan()
+				plan := r.plan()
+				for _, fault := range row.faults {
+					r.Cloud.Inject(fault)
+				}
+				plan.Delete(t.Context(), clean.TypedWithIDs, row.wait, func(deletion clean.Deletion) {
+					if deletion.Outcome != row.want {
+						t.Errorf("got %s: %s, want %s", deletion.Outcome, deletion.Reason, row.want)
+					}
+				})
+			})
+		})
 	}
 }
 

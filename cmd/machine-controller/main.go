@@ -63,6 +63,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	if err != nil {
 		return err
 	}
+	config.TokenHosts = own.tokenHosts
 	if config.NoAuth {
 		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 func TestOwnFlags(t *testing.T) {
@@ -20,11 +22,13 @@ func TestOwnFlags(t *testing.T) {
 		ok   bool
 	}{
 		"defaults":          {nil, true},
-		"all set":           {[]string{"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--strict-provider-spec"}, true},
+		"all set":           {[]string{"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--stackit-token-hosts=a.example,b.*.example", "--strict-provider-spec"}, true},
 		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
 		"hardly any wait":   {[]string{"--stackit-creation-wait=59s"}, false},
 		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},
 		"no burst":          {[]string{"--stackit-api-burst=0"}, false},
+		"no token host":     {[]string{"--stackit-token-hosts="}, false},
+		"a URL as host":     {[]string{"--stackit-token-hosts=https://a.example"}, false},
 		"not even a number": {[]string{"--stackit-api-qps=NaN"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -35,6 +39,22 @@ func TestOwnFlags(t *testing.T) {
 			}
 			if err := own.validate(); (err == nil) != row.ok {
 				t.Errorf("%v, want ok=%t", err, row.ok)
+			}
+		})
+	}
+}
+
+func TestTheStartIsRefused(t *testing.T) {
+	for name, row := range map[string]struct {
+		variable, value, says string
+	}{
+		"http to another computer": {spi.EnvIaaSEndpoint, "http://iaas.example", spi.EnvIaaSEndpoint + " is an http URL, must be https"},
+		"http for tokens":          {spi.EnvTokenURL, "http://tokens.example/token", spi.EnvTokenURL + " is an http URL, must be https"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv(row.variable, row.value)
+			if err := run(newServer(pflag.NewFlagSet("", pflag.ContinueOnError)), newDriverOptions()); err == nil || !strings.Contains(err.Error(), row.says) {
+				t.Errorf("got %v, want an error that says %q", err, row.says)
 			}
 		})
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // concurrentSyncs is the default of --concurrent-syncs, MCM's flag: how many
@@ -24,12 +25,14 @@ type driverOptions struct {
 	creationWait time.Duration
 	apiQPS       float64
 	apiBurst     int
+	tokenHosts   string
 	strictSpec   bool
 	printVersion bool
 }
 
 func newDriverOptions() *driverOptions {
-	return &driverOptions{settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait, apiQPS: 50, apiBurst: 100}
+	return &driverOptions{settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait, apiQPS: 50, apiBurst: 100,
+		tokenHosts: spi.DefaultTokenHosts}
 }
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
@@ -41,6 +44,8 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 		"API calls a second that all machines together may make to STACKIT's IaaS API.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
 		"API calls to STACKIT's IaaS API that may be made at once after a pause.")
+	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
+		"The hosts that a service-account key may name in credentials.tokenEndpoint, with commas between them. A * stands for one label of a name.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,
 		"Refuse a MachineClass whose providerSpec has unknown fields, instead of logging them.")
 	flags.BoolVar(&o.printVersion, "version", o.printVersion, "Print the version and exit.")
@@ -56,7 +61,9 @@ func (o *driverOptions) validate() error {
 		return fmt.Errorf("--stackit-api-qps is %v, must be more than 0", o.apiQPS)
 	case o.apiBurst < 1:
 		return fmt.Errorf("--stackit-api-burst is %d, must be at least 1", o.apiBurst)
-	default:
-		return nil
 	}
+	if err := spi.CheckTokenHosts(o.tokenHosts); err != nil {
+		return fmt.Errorf("--%s: %w", spi.FlagTokenHosts, err)
+	}
+	return nil
 }

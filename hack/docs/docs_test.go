@@ -96,6 +96,47 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
+// proof is a link to a test by its name.
+var proof = regexp.MustCompile(`\[((?:Test|Benchmark|Fuzz)\w+)\]\(([^)\s]+)\)`)
+
+func TestNamedTestsExist(t *testing.T) {
+	found := 0
+	for _, page := range pages(t) {
+		for _, match := range proof.FindAllStringSubmatch(text(t, page), -1) {
+			found++
+			file := filepath.Join(filepath.Dir(page), match[2])
+			if content, err := os.ReadFile(filepath.Join(root, file)); err != nil || !strings.Contains(string(content), "\nfunc "+match[1]+"(") {
+				t.Errorf("%s: there is no %s in %s", page, match[1], file)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page names a test")
+	}
+}
+
+// A threat that nothing is proved against has no place in the table.
+func TestEveryThreatHasATest(t *testing.T) {
+	tables := 0
+	for _, page := range pages(t) {
+		inTable := false
+		for line := range strings.Lines(text(t, page)) {
+			cells := strings.Split(strings.TrimSpace(line), " | ")
+			header := strings.HasPrefix(line, "| Actor | ") && cells[len(cells)-1] == "Test |"
+			inTable = header || inTable && strings.HasPrefix(line, "|")
+			switch {
+			case header:
+				tables++
+			case inTable && !strings.HasPrefix(line, "|---") && !proof.MatchString(cells[len(cells)-1]):
+				t.Errorf("%s: no test in %s", page, line)
+			}
+		}
+	}
+	if tables == 0 {
+		t.Error("no page has a table of threats")
+	}
+}
+
 func TestTheFrontPageIsShort(t *testing.T) {
 	if lines := strings.Count(text(t, "README.md"), "\n"); lines > 120 {
 		t.Errorf("README.md has %d lines, want at most 120", lines)

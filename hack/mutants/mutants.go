@@ -77,7 +77,7 @@ var mutants = []mutant{
 	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
 	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
-	{"no error repeats userData", []edit{{userData, `if h.userData != "" && len(message) >= minRun {`, `if h.userData == "never" {`}}},
+	{"no error repeats userData", []edit{{userData, `if h.userData != "" {`, `if h.userData == "never" {`}}},
 	{"no error repeats quoted userData", []edit{{userData, "strconv.AppendQuote(nil, userData)", `strconv.AppendQuote(nil, "")`}}},
 	{"names that are sent stay in errors", []edit{{userData, "length = 0", "length += 0"}}},
 	{"codes are decided on the API's whole message", []edit{{sdkClient, "translated.shown = hide.shown(translated.Message)", "translated.shown = hide.shown(translated.Message)\n\ttranslated.Message = translated.shown"}}},
@@ -161,4 +161,9 @@ var mutants = []mutant{
 	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
 	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "prefixed(TextNoMachineType + ", "prefixed(TextQuota + "}}},
 	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
+	{"a key of absurd size is not parsed", []edit{{"pkg/spi/token.go", "cmp.Or(err, checkPrivateKey(privateKey(key)))", "cmp.Or(err)"}}},
+	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "Path: tokenPath}) ||", "Path: parsed.Path}) ||"}}},
+	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "if t.waiting.Load() == 0 {", "if t.waiting.Load() < 0 {"}}},
+	{"a POST that waits for memory is not sent", []edit{{"pkg/spi/bodies.go", "return nil, notSent(", "return nil, error("}}},
+	{"large bodies share memory", []edit{{"pkg/spi/bodies.go", "size <= smallBody", "size <= maxBodies"}}},
 }

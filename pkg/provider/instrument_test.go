@@ -123,6 +123,37 @@ func TestEveryCallEndsWithOneLine(t *testing.T) {
 	}
 }
 
+// Who writes a MachineClass must not fill the log: a warning of 1.4 MB was seen.
+func TestWarningsAreShortAndSeldom(t *testing.T) {
+	for name, row := range map[string]struct {
+		field   string
+		size    int
+		warning string
+	}{
+		"long user data":    {"userData", 64<<10 + 1, "The user data is long"},
+		"usual user data":   {"userData", 64 << 10, ""},
+		"a field of 1.4 MB": {strings.Repeat("x", 1_400_000), 1, "fields that are not understood"},
+		"an unknown field":  {"colour", 1, "fields that are not understood"},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.setSpec(func(spec map[string]any) { spec[row.field] = strings.Repeat("a", row.size) })
+			log := logOf(t, func() {
+				r.list()
+				r.list()
+			})
+			if row.warning == "" && strings.Contains(log, "The user data is long") || row.warning != "" && strings.Count(log, row.warning) != 1 {
+				t.Errorf("want %q once in:\n%.2000s", row.warning, log)
+			}
+			for line := range strings.Lines(log) {
+				if len(line) > 1024 {
+					t.Errorf("a line has %d bytes", len(line))
+				}
+			}
+		})
+	}
+}
+
 func TestAPanicLeavesItsStackInTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

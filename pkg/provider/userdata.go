@@ -68,7 +68,7 @@ func textsOf(decoded any) []string {
 // shown returns what may be shown of a message of the API.
 func (h hiding) shown(message string) string {
 	message = message[:min(len(message), maxMessage)]
-	if h.userData != "" && len(message) >= minRun {
+	if h.userData != "" {
 		message = withoutUserData(message, h.userData, h.others)
 	}
 	return withoutMisleadingWords(strings.ToValidUTF8(message, "?"))
@@ -78,6 +78,9 @@ func (h hiding) shown(message string) string {
 // form of userData. Where others occur in the message, they stay, and runs end there. Others
 // that are shorter than a run do not count: they could cut userData into harmless pieces.
 func withoutUserData(message, userData string, others []string) string {
+	if len(message) < minRun {
+		return message // to read a megabyte takes 0.1 s
+	}
 	shared := map[run]bool{} // the runs of the message, and whether userData has them
 	for found := range runsOf(message, others) {
 		shared[found] = false

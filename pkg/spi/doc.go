@@ -25,5 +25,7 @@
 // Wherever a request waits, its error is a NotSentError if it ends there.
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
-// environment variables, key.go the rules for service-account keys.
+// environment variables and which token endpoints a key may name, key.go the rules for
+// service-account keys, bodies.go the memory that large requests share before they enter the
+// chain. README.md says which threats all this is for.
 package spi

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -121,6 +122,23 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 			var unusable *CredentialsError
 			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), row.says) || strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("got %v, want a CredentialsError that says %q and shows nothing of the key", err, row.says)
+			}
+		})
+	}
+}
+
+// BenchmarkAKeyOfAbsurdSize is how long it takes to refuse keys that took seconds to parse.
+func BenchmarkAKeyOfAbsurdSize(b *testing.B) {
+	sessions, absurd := &PluginSPIImpl{}, numbersOf(28_000)[:needed]
+	for name, key := range map[string]string{"28,000 bits": keyOf(b, absurd), "900 kB": keyOf(b, absurd) + strings.Repeat(" ", 900_000)} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: key}); err == nil {
+					b.Fatal("it is accepted")
+				}
+			}
+			if each := b.Elapsed() / time.Duration(b.N); each > 10*time.Millisecond {
+				b.Errorf("it takes %s, want at most 10ms", each)
 			}
 		})
 	}

@@ -28,7 +28,10 @@ const (
 
 // ValidateLabels checks the labels of a server.
 func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := tooMany(len(labels), path)
+	if errs != nil {
+		return errs
+	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if strings.HasPrefix(key, reservedLabelPrefix) {
 			errs = append(errs, field.Forbidden(path.Key(key), "the prefix stackit- is reserved by STACKIT"))
@@ -82,7 +85,10 @@ var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]{1,255}$`)
 const maxMetadataValue = 255
 
 func validateMetadata(metadata map[string]any, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := tooMany(len(metadata), path)
+	if errs != nil {
+		return errs
+	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if !metadataKey.MatchString(key) {
 			errs = append(errs, field.Invalid(path.Key(key), key, "a metadata key must be 1 to 255 letters, digits, spaces and '-_:.'"))

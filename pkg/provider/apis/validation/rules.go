@@ -6,7 +6,6 @@ package validation
 import (
 	"fmt"
 	"regexp"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
@@ -47,14 +46,32 @@ func optionalUUID(text string, path *field.Path) field.ErrorList {
 	return requiredUUID(text, path)
 }
 
+// maxEntries is the greatest length of a list, and of labels and metadata. The API document
+// limits only serviceAccountMails; no server has nearly as many of anything. A MachineClass may
+// have a megabyte, which every call checks.
+const maxEntries = 256
+
+// tooMany refuses a list that is too long, whose items need not be looked at then.
+func tooMany(length int, path *field.Path) field.ErrorList {
+	if length > maxEntries {
+		return field.ErrorList{field.TooMany(path, length, maxEntries)}
+	}
+	return nil
+}
+
 // unique checks the items of a list. The API: "Duplicate items in the list".
 func unique(list []string, path *field.Path, check func(string, *field.Path) field.ErrorList) field.ErrorList {
-	var errs field.ErrorList
+	errs := tooMany(len(list), path)
+	if errs != nil {
+		return errs
+	}
+	seen := make(map[string]bool, len(list))
 	for i, text := range list {
-		if slices.Contains(list[:i], text) {
+		if seen[text] {
 			errs = append(errs, field.Duplicate(path.Index(i), text))
 			continue
 		}
+		seen[text] = true
 		errs = append(errs, check(text, path.Index(i))...)
 	}
 	return errs

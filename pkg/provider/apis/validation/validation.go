@@ -56,7 +56,10 @@ func validateNetworking(networking *apis.Networking, path *field.Path) field.Err
 }
 
 func validateAllowedAddresses(addresses []string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := tooMany(len(addresses), path)
+	if errs != nil {
+		return errs
+	}
 	for i, address := range addresses {
 		if !isAddress(address) {
 			errs = append(errs, field.Invalid(path.Index(i), address, "must be an IP address or a CIDR, e.g. 100.64.0.0/12"))

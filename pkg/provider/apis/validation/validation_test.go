@@ -4,8 +4,10 @@
 package validation_test
 
 import (
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -95,6 +97,58 @@ func TestValidateProviderSpec(t *testing.T) {
 				t.Errorf("fields (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// A MachineClass may have a megabyte, and it is checked in every call: 640 kB of
+// securityGroups took 27 s.
+func TestLongListsAreRefusedAtOnce(t *testing.T) {
+	const entries = 110_000
+	names, labels, metadata := make([]string, entries), map[string]string{}, map[string]any{}
+	for i := range names {
+		names[i] = strconv.Itoa(i)
+		labels[names[i]], metadata[names[i]] = "_", []any{}
+	}
+	for name, change := range map[string]func(*apis.ProviderSpec){
+		"securityGroups":      func(s *apis.ProviderSpec) { s.SecurityGroups = names },
+		"volumes":             func(s *apis.ProviderSpec) { s.Volumes = names },
+		"allowedAddresses":    func(s *apis.ProviderSpec) { s.AllowedAddresses = names },
+		"serviceAccountMails": func(s *apis.ProviderSpec) { s.ServiceAccountMails = names },
+		"networking.nicIds":   func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: names} },
+		"labels":              func(s *apis.ProviderSpec) { s.Labels = labels },
+		"metadata":            func(s *apis.ProviderSpec) { s.Metadata = metadata },
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := valid()
+			change(spec)
+			var errs field.ErrorList
+			quickest := time.Hour // of more than one try: the computer may be busy
+			for tries := 0; tries < 5 && quickest > 10*time.Millisecond; tries++ {
+				start := time.Now()
+				errs = validation.ValidateProviderSpec(spec, nil)
+				quickest = min(quickest, time.Since(start))
+			}
+			if quickest > 10*time.Millisecond {
+				t.Errorf("it took %s, want at most 10ms", quickest)
+			}
+			if len(errs) != 1 || errs[0].Field != name || errs[0].Type != field.ErrorTypeTooMany {
+				t.Errorf("%d errors, the first about %q, want one that says that %s has too many", len(errs), paths(errs[:min(len(errs), 1)]), name)
+			}
+		})
+	}
+}
+
+func TestAListMayBeAsLongAsAnyServerNeeds(t *testing.T) {
+	spec := valid()
+	spec.Labels, spec.Metadata = map[string]string{}, map[string]any{}
+	for i := range 256 {
+		name := "a" + strconv.Itoa(i)
+		spec.SecurityGroups = append(spec.SecurityGroups, name)
+		spec.AllowedAddresses = append(spec.AllowedAddresses, "10.0.0."+strconv.Itoa(i))
+		spec.Labels[name], spec.Metadata[name] = "", ""
+	}
+	if errs := validation.ValidateProviderSpec(spec, nil); len(errs) > 0 {
+		t.Error(errs)
 	}
 }
 

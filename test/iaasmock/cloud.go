@@ -235,6 +235,19 @@ func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) erro
 	return c.tokens.RegisterKey(projectID, keyJSON)
 }
 
+// FederatedIdentityProvider says whose tokens a service account trusts.
+type FederatedIdentityProvider = token.Federation
+
+// NewFederatedServiceAccount makes a service account with access to the project and returns
+// its mail address. It has no key, but trusts the tokens of the provider; they are exchanged
+// at this Cloud's /oauth/v2/token.
+func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
+	if !c.hasProject(projectID) {
+		return "", fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.NewFederatedAccount(projectID, provider)
+}
+
 // RevokeServiceAccountKey makes a key from NewServiceAccountKey, and every token it got,
 // invalid.
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {

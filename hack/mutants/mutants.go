@@ -161,7 +161,7 @@ var mutants = []mutant{
 	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
 	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "prefixed(TextNoMachineType + ", "prefixed(TextQuota + "}}},
 	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
-	{"a key of absurd size is not parsed", []edit{{"pkg/spi/token.go", "cmp.Or(err, checkPrivateKey(privateKey(key)))", "cmp.Or(err)"}}},
+	{"a key of absurd size is not parsed", []edit{{"pkg/spi/key.go", "cmp.Or(err, checkPrivateKey(privateKey(key)))", "cmp.Or(err)"}}},
 	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "Path: tokenPath}) ||", "Path: parsed.Path}) ||"}}},
 	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "if t.waiting.Load() == 0 {", "if t.waiting.Load() < 0 {"}}},
 	{"a POST that waits for memory is not sent", []edit{{"pkg/spi/bodies.go", "return nil, notSent(", "return nil, error("}}},

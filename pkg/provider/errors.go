@@ -108,7 +108,7 @@ func lateError(err error, state string) error {
 // interruptedError ends a wait whose credentials were refused: the manager comes
 // back in seconds, with the Secret as it is then.
 func interruptedError(err error) error {
-	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the service account's key is not accepted any more: " + err.Error(), err: err}
+	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the Secret's credentials are not accepted any more: " + err.Error(), err: err}
 }
 
 // faultyError is a server that ended in ERROR.
@@ -188,7 +188,7 @@ var rules = []rule{
 	}, codes.ResourceExhausted, prefixed(TextNoMachineType + ", set one that its region has")},
 	{"credentials refused", func(f *failure) bool {
 		return isRefused(f.err)
-	}, codes.Unauthenticated, prefixed(TextCredentials + ", check the Secret's service-account key")},
+	}, codes.Unauthenticated, prefixed(TextCredentials + ", check the Secret's service-account key or workload identity")},
 	{"token endpoint down", func(f *failure) bool {
 		var token *spi.TokenError
 		return errors.As(f.err, &token)

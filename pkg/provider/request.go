@@ -95,7 +95,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 		return nil, newError(codes.InvalidArgument, "the request has no Secret")
 	}
 	in := p.decode(machine, class, secret)
-	session, err := p.SPI.Session(spi.Credentials{ProjectID: in.secret.ProjectID, ServiceAccountKey: in.secret.ServiceAccountKey})
+	session, err := p.SPI.Session(Credentials(in.secret))
 	if err := in.problems(mode, err); err != nil {
 		return nil, err
 	}
@@ -275,39 +275,18 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 }
 
 // problems returns the error of a call that cannot be made with these inputs, nil if it can
-// be made. sessionErr is the error of opening the session, which checks the key. All errors
-// are told at once, also those that a lenient call alone would ignore.
+// be made. sessionErr is the error of opening the session, which checks the credentials. All
+// errors are told at once, also those that a lenient call alone would ignore.
 func (in *inputs) problems(mode strictness, sessionErr error) error {
 	all := slices.Concat(in.needed, in.others)
-	var key *spi.CredentialsError
-	unusable := errors.As(sessionErr, &key)
-	if path := apis.SecretPath.Child(apis.SecretServiceAccountKey); unusable && !about(path, all) && len(all) > 0 {
-		all = append(all, field.Invalid(path, field.OmitValueType{}, key.Reason))
+	problem := CredentialsProblem(in.secret, sessionErr, all)
+	missing := problem != nil && problem.Type == field.ErrorTypeRequired
+	if missing || problem != nil && len(all) > 0 {
+		all = append(all, problem)
 	}
-	if len(in.needed) > 0 || len(all) > 0 && (mode == strict || unusable) {
+	var unusable *spi.CredentialsError
+	if missing || len(in.needed) > 0 || len(all) > 0 && (mode == strict || errors.As(sessionErr, &unusable)) {
 		return invalidError(all)
 	}
 	return sessionErr
-}
-
-// about says whether one of the errors is about the field, a part of the field, or an
-// object that the field is in.
-func about(path *field.Path, errs field.ErrorList) bool {
-	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
-}
-
-// unrelated drops those of found that are about a field, a part of one, or an object with
-// one in it, that reported is about already.
-func unrelated(found, reported field.ErrorList) field.ErrorList {
-	return slices.DeleteFunc(found, func(err *field.Error) bool {
-		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
-			return isWithin(err.Field, earlier.Field) || isWithin(earlier.Field, err.Field)
-		})
-	})
-}
-
-// isWithin says whether a path is another one, or that of a part of it.
-func isWithin(part, whole string) bool {
-	rest, within := strings.CutPrefix(part, whole)
-	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

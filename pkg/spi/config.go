@@ -21,6 +21,10 @@ const DefaultEndpoint = "https://iaas.api.stackit.cloud"
 // says something else.
 const defaultTokenURL = "https://service-account.api.stackit.cloud" + tokenPath
 
+// defaultIdentityURL is where the tokens of workload identities are exchanged for access
+// tokens, unless the environment says something else.
+const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
+
 // tokenPath is the only one that a key's token endpoint may have.
 const tokenPath = "/token"
 
@@ -39,6 +43,8 @@ const (
 	EnvIaaSEndpoint = "STACKIT_IAAS_ENDPOINT"
 	// EnvTokenURL overrides the URL of the token endpoint.
 	EnvTokenURL = "STACKIT_TOKEN_BASEURL"
+	// EnvIdentityURL overrides the URL of the token endpoint for workload identities.
+	EnvIdentityURL = "STACKIT_IDP_TOKEN_ENDPOINT"
 	// EnvNoAuth switches authentication off: for a local mock.
 	EnvNoAuth = "STACKIT_NO_AUTH"
 )
@@ -53,6 +59,15 @@ type Config struct {
 	// TokenHosts are the hosts that a key may name as its token endpoint, with commas between
 	// them; "" means DefaultTokenHosts. A "*" stands for one label of a name.
 	TokenHosts string
+	// IdentityURL is the URL where the tokens of workload identities are exchanged for access
+	// tokens; "" means STACKIT's.
+	IdentityURL string
+	// IdentityDirs are the folders, with commas between them, in which a Secret may name the
+	// file of a workload identity's token; "" means DefaultIdentityDirs.
+	IdentityDirs string
+	// PodTokenFile is the file of the token that this pod logs in to the API server with, which
+	// is sent to nobody else; "" means the one where Kubernetes mounts it.
+	PodTokenFile string
 	// NoAuth sends no credentials.
 	NoAuth bool
 }
@@ -75,7 +90,7 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if endpoint == "" {
 		name, endpoint = EnvIaaSEndpoint, iaasEndpoint
 	}
-	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL)}
+	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL), IdentityURL: get(EnvIdentityURL)}
 	if noAuth := get(EnvNoAuth); noAuth != "" {
 		var err error
 		if config.NoAuth, err = strconv.ParseBool(noAuth); err != nil {
@@ -85,7 +100,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if config.NoAuth && config.Endpoint == "" {
 		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too", EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
-	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth))
+	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth),
+		checkURL(EnvIdentityURL, config.IdentityURL, config.NoAuth))
 	if err != nil {
 		return Config{}, err
 	}
@@ -133,6 +149,9 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	}
 	return fromKey, nil
 }
+
+// IdentityEndpoint is the URL where the tokens of workload identities are sent.
+func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }
 
 // hostLabel is a part of a host's name, in lower case.
 var hostLabel = regexp.MustCompile(`^[a-z0-9-]+$`)

@@ -27,6 +27,8 @@ func TestConfigFromEnvironment(t *testing.T) {
 		"with a query":         {env{EnvTokenURL: "https://a?b=c"}, Config{}, EnvTokenURL},
 		"no URL":               {env{EnvIaaSEndpoint: "iaas.example"}, Config{}, EnvIaaSEndpoint},
 		"token URL no URL":     {env{EnvTokenURL: "token"}, Config{}, EnvTokenURL},
+		"workload identities":  {env{EnvIdentityURL: "https://idp/x"}, Config{IdentityURL: "https://idp/x"}, ""},
+		"http for identities":  {env{EnvIdentityURL: "http://idp/x"}, Config{}, EnvIdentityURL + " is an http URL, must be https"},
 		"no auth":              {env{EnvAPIEndpoint: "http://a", EnvNoAuth: "true"}, Config{Endpoint: "http://a", NoAuth: true}, ""},
 		"no auth at the cloud": {env{EnvNoAuth: "true"}, Config{}, EnvAPIEndpoint},
 		"no auth switched off": {env{EnvNoAuth: "false"}, Config{}, ""},

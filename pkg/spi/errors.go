@@ -14,10 +14,13 @@ type CredentialsError struct{ Reason string }
 
 func (e *CredentialsError) Error() string { return e.Reason }
 
+// ErrNoCredentials says that there is neither a service-account key nor a workload identity.
+var ErrNoCredentials = &CredentialsError{"the service account has neither a key nor a workload identity, must have one of them"}
+
 // TokenError says that no access token could be had. Its status code is about
 // the token endpoint, never about a server.
 type TokenError struct {
-	// Refused is true if the endpoint answered and refused the key, false if it
+	// Refused is true if the endpoint answered and refused the credentials, false if it
 	// could not be reached or was out of order.
 	Refused bool
 	// Date is the clock of the token endpoint, as its answer has it; the zero time if it

@@ -4,12 +4,14 @@
 package spi
 
 import (
+	"cmp"
 	"encoding/asn1"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"strings"
 	"time"
 
@@ -104,6 +106,43 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 
 // errPrivateKey says that a private key is none that a session can sign with.
 var errPrivateKey = &CredentialsError{"the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
+
+// keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
+// time, because a flow that is asked twice panics on a token without expiry
+// (SDK core v0.27.1, clients/auth_flow.go). It refuses a key that cannot work.
+func keyExchange(config Config, keyJSON string) (exchange, error) {
+	key, err := parseKey(keyJSON)
+	if err != nil {
+		return nil, err
+	}
+	tokenURL, err := config.tokenEndpoint(key.Credentials.TokenEndpoint)
+	if err := cmp.Or(err, checkPrivateKey(privateKey(key))); err != nil {
+		return nil, err
+	}
+	newFlow := func(transport http.RoundTripper) (*clients.KeyFlow, error) {
+		flow := &clients.KeyFlow{}
+		err := flow.Init(&clients.KeyFlowConfig{
+			ServiceAccountKey: key,
+			PrivateKey:        *key.Credentials.PrivateKey,
+			TokenUrl:          tokenURL,
+			AuthHTTPClient:    &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
+		})
+		if err != nil {
+			return nil, errPrivateKey
+		}
+		return flow, nil
+	}
+	if _, err := newFlow(nil); err != nil {
+		return nil, err
+	}
+	return func(transport http.RoundTripper) (string, error) {
+		flow, err := newFlow(transport)
+		if err != nil {
+			return "", err
+		}
+		return flow.GetAccessToken()
+	}, nil
+}
 
 // checkPrivateKey refuses a private key of a size that would burn time: whoever may write a
 // Secret must not stop the machines of all others. It only measures the key's numbers: to

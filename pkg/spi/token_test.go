@@ -191,7 +191,7 @@ func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 func TestACallerThatComesLateGetsAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newVirtualRig(t)
-		tokens, err := newTokenSource(r.sessions.Config, string(r.key), r.sessions.Transport, clock.RealClock{}, rand.Float64)
+		tokens, err := newTokenSource(r.sessions.Config, Credentials{ServiceAccountKey: string(r.key)}, r.sessions.Transport, clock.RealClock{}, rand.Float64)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -62,6 +62,7 @@ func (e *Env) CloudEnvironment() []string {
 	return []string{
 		"STACKIT_IAAS_ENDPOINT=" + e.cloudURL,
 		"STACKIT_TOKEN_BASEURL=" + e.cloudURL + "/token",
+		"STACKIT_IDP_TOKEN_ENDPOINT=" + e.cloudURL + "/oauth/v2/token",
 	}
 }
 

@@ -107,8 +107,8 @@ func WithManagerArgs(args ...string) Option {
 }
 
 // WithSidecarEnv adds variables ("NAME=value") to the machine-controller's
-// environment, which otherwise holds PATH, HOME, STACKIT_IAAS_ENDPOINT and
-// STACKIT_TOKEN_BASEURL alone. The last of a name wins.
+// environment, which otherwise holds PATH, HOME and CloudEnvironment alone. The last of a
+// name wins.
 func WithSidecarEnv(variables ...string) Option {
 	return func(s *settings) { s.sidecarEnv = append(s.sidecarEnv, variables...) }
 }

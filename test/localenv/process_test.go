@@ -230,6 +230,7 @@ func TestNothingOfOursLeaksIntoTheSidecar(t *testing.T) {
 		HavePrefix("HOME="),
 		"STACKIT_IAAS_ENDPOINT=http://127.0.0.1:1",
 		"STACKIT_TOKEN_BASEURL=http://127.0.0.1:1/token",
+		"STACKIT_IDP_TOKEN_ENDPOINT=http://127.0.0.1:1/oauth/v2/token",
 		"GODEBUG=x=1",
 	))
 }

@@ -71,7 +71,7 @@ func (d *describing) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	(&listing{options: d.options}).tryToConnect(op)
+	d.tryToConnect(op)
 	progress := d.progress()
 	progress.show("reading Machine " + name)
 	found, err := inventory.Describe(ctx, op, name)

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
@@ -191,18 +190,6 @@ func (l *listing) run(ctx context.Context) error {
 		return err
 	}
 	return exitWith(l.exitCode(found))
-}
-
-// tryToConnect sets the clients of the clusters. One that cannot be asked is unread, and not
-// the end.
-func (l *listing) tryToConnect(op *account.Access) {
-	err := l.connect(op)
-	if op.Control == nil {
-		op.ControlError = err
-	}
-	if op.Target == nil && l.targetKubeconfig != noCluster {
-		op.TargetError = err
-	}
 }
 
 // exitCode says whether the question was answered, and whether what was looked for is there.

@@ -18,14 +18,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 )
 
-// Kinds of the objects that are checked.
-const (
-	kindClass      = "MachineClass"
-	kindMachine    = "Machine"
-	kindDeployment = "MachineDeployment"
-	KindSecret     = "Secret"
-)
-
 // gather collects the objects to look at.
 func (v *validator) gather(ctx context.Context) error {
 	if v.SecretName != "" && !v.SecretGiven() {

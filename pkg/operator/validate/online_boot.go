@@ -10,12 +10,8 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
-
-// available is the state of images, snapshots and volumes that can be used.
-const available = "AVAILABLE"
 
 // checkBoot asks for what the machines boot from.
 func (k *onlineCheck) checkBoot(ctx context.Context) {
@@ -54,15 +50,6 @@ func (k *onlineCheck) checkSource(ctx context.Context, path string, boot *apis.B
 	case apis.SourceVolume:
 		k.checkVolume(ctx, path, id)
 	}
-}
-
-// isAvailable reports a thing that cannot be used as it is.
-func (k *onlineCheck) isAvailable(path, thing, status string) bool {
-	if status == available {
-		return true
-	}
-	k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("%s is in state %s", thing, finding.Quoted(status)), "must be "+available)
-	return false
 }
 
 func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {

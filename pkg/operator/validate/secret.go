@@ -102,12 +102,6 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 	return found
 }
 
-// missingSecret is one that is in none of the files, and the reference to it.
-type missingSecret struct {
-	path string
-	key  client.ObjectKey
-}
-
 // reportMissing says of Secrets that are not given what cannot be told without them.
 func (v *validator) reportMissing(check *classCheck) {
 	untold := []string{apis.SecretProjectID, apis.SecretServiceAccountKey, apis.SecretUserData}

@@ -96,8 +96,7 @@ func (k *onlineCheck) run(ctx context.Context) {
 	k.checkSecurityGroups(ctx)
 	k.checkVolumes(ctx)
 	if id := k.spec.AffinityGroup; id != "" && k.accepts("affinityGroup") {
-		_, err := k.catalog.affinityGroup(ctx, id)
-		k.isThere("affinityGroup", "affinity group "+id, account.AffinityGroup.Permission, err)
+		named(ctx, k, "affinityGroup", account.AffinityGroup, id)
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		k.checkKeypair(ctx, name)
@@ -112,7 +111,7 @@ func (k *onlineCheck) run(ctx context.Context) {
 func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
 	const path = "keypairName"
 	thing := "key pair " + name + " of these credentials (key pairs belong to credentials, not to projects)"
-	if _, err := k.catalog.keypair(ctx, name); provider.IsNotFound(err) {
+	if _, err := ask(ctx, k.catalog, account.KeyPair, name); provider.IsNotFound(err) {
 		k.wrong(k.object, "providerSpec."+path, thing+" is not there", "make it with these credentials, or name one of theirs")
 	} else {
 		k.isThere(path, thing, "", err)
@@ -122,7 +121,7 @@ func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
 // checkRegion says whether the region is there, or at least not known to be missing.
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.catalog.account.Region
-	zones, err := k.catalog.zones(ctx)
+	list, err := ask(ctx, k.catalog, account.Zones, "")
 	switch {
 	case provider.IsNotFound(err):
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
@@ -137,6 +136,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		return true
 	}
 	k.fine(k.object, "providerSpec.region", "region "+region+" is there")
+	zones := list.GetItems()
 	k.checkTemplateZone(zones)
 	zone := k.spec.AvailabilityZone
 	switch {
@@ -155,12 +155,13 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	if !k.accepts("machineType") {
 		return
 	}
-	types, err := k.catalog.machineTypes(ctx)
+	list, err := ask(ctx, k.catalog, account.MachineTypes, "")
 	if err != nil {
 		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, account.MachineTypes.Permission, err)
 		return
 	}
 	var names []string
+	types := list.GetItems()
 	for i := range types {
 		if types[i].Name == k.spec.MachineType {
 			k.machineType = &types[i]

@@ -38,13 +38,11 @@ func (k *onlineCheck) checkSource(ctx context.Context, path string, boot *apis.B
 	}
 	switch boot.Source.Type {
 	case apis.SourceImage:
-		image, err := k.catalog.image(ctx, id)
-		if k.isThere(path, "image "+id, account.Image.Permission, err) && k.isAvailable(path, "image "+id, image.GetStatus()) {
+		if image, found := named(ctx, k, path, account.Image, id); found && k.isAvailable(path, "image "+id, image.GetStatus()) {
 			k.checkImage(image)
 		}
 	case apis.SourceSnapshot:
-		snapshot, err := k.catalog.snapshot(ctx, id)
-		if k.isThere(path, "snapshot "+id, account.Snapshot.Permission, err) && k.isAvailable(path, "snapshot "+id, snapshot.GetStatus()) {
+		if snapshot, found := named(ctx, k, path, account.Snapshot, id); found && k.isAvailable(path, "snapshot "+id, snapshot.GetStatus()) {
 			k.checkSnapshot(snapshot)
 		}
 	case apis.SourceVolume:
@@ -57,18 +55,18 @@ func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 	if name == "" || !k.accepts(path) {
 		return
 	}
-	classes, err := k.catalog.performanceClasses(ctx)
+	list, err := ask(ctx, k.catalog, account.PerformanceClasses, "")
 	if err != nil {
 		k.failed("providerSpec."+path, "performance class "+name, account.PerformanceClasses.Permission, err)
 		return
 	}
 	var names []string
-	for i := range classes {
-		if classes[i].Name == name {
+	for _, class := range list.GetItems() {
+		if class.Name == name {
 			k.fine(k.object, "providerSpec."+path, "performance class "+name+" is there")
 			return
 		}
-		names = append(names, classes[i].Name)
+		names = append(names, class.Name)
 	}
 	k.wrong(k.object, "providerSpec."+path, "performance class "+name+" is not there", k.didYouMean(name, names))
 }

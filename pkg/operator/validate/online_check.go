@@ -4,12 +4,14 @@
 package validate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -29,6 +31,12 @@ type onlineCheck struct {
 	newVolume int64
 	// gaveUp says that an outage was reported for the class.
 	gaveUp bool
+}
+
+// named asks for a thing that the class names by its ID, and reports whether it is there.
+func named[T any](ctx context.Context, k *onlineCheck, path string, read account.APIRead[*T], id string) (*T, bool) {
+	value, err := ask(ctx, k.catalog, read, id)
+	return value, k.isThere(path, read.What+" "+id, read.Permission, err)
 }
 
 // isThere reports whether a thing that the class names is there, and says so.

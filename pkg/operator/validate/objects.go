@@ -126,9 +126,9 @@ func (v *validator) gatherCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var deployments v1alpha1.MachineDeploymentList
-	if err := v.Control.List(ctx, &deployments, client.InNamespace(v.Namespace)); err != nil {
-		return fmt.Errorf("listing MachineDeployments in namespace %s: %w", v.Namespace, err)
+	deployments, err := v.MachineDeployments(ctx, v.Namespace)
+	if err != nil {
+		return err
 	}
 	machines, err := v.Machines(ctx, v.Namespace)
 	if err != nil {
@@ -140,8 +140,8 @@ func (v *validator) gatherCluster(ctx context.Context) error {
 	for _, class := range classes {
 		add(kindClass, class)
 	}
-	for i := range deployments.Items {
-		add(kindDeployment, &deployments.Items[i])
+	for i := range deployments {
+		add(kindDeployment, &deployments[i])
 	}
 	for i := range machines {
 		add(kindMachine, &machines[i])

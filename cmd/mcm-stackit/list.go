@@ -120,7 +120,7 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 		Example: kind.example,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := l.check(command); err != nil {
+			if err := l.check(); err != nil {
 				return err
 			}
 			return l.run(command.Context())
@@ -145,7 +145,7 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 }
 
 // check refuses flags that are wrong.
-func (l *listing) check(command *cobra.Command) error {
+func (l *listing) check() error {
 	if l.cluster != "" {
 		if err := l.query.SetCluster(l.cluster); err != nil {
 			return wrongUsage("--cluster: %v", err)
@@ -162,10 +162,7 @@ func (l *listing) check(command *cobra.Command) error {
 			l.query.ServerLabels = selector
 		}
 	}
-	switch {
-	case command.Flags().Changed("cluster") && l.cluster == "":
-		return wrongUsage("--cluster is empty: must be key=value")
-	case l.noHeaders && l.output.value != "" && l.output.value != formatWide:
+	if l.noHeaders && l.output.value != "" && l.output.value != formatWide {
 		return wrongUsage("--no-headers is for tables: -o %s cannot be used with it", l.output.value)
 	}
 	return nil

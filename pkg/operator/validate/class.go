@@ -35,7 +35,9 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 	v.checkUserDataSize(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
-		v.checkKey(check)
+		if !about(apis.SecretPath.Child(apis.SecretServiceAccountKey).String(), check.rejected) {
+			v.checkKey(check, check.inputs.Secret)
+		}
 	}
 	v.result.Effective = append(v.result.Effective, effective(check))
 }

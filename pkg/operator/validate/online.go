@@ -4,6 +4,7 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,11 +79,7 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 			return nil, errNoSecretForOnline
 		}
 	}
-	region := v.Overrides.Region.Value
-	if region == "" {
-		region = class.inputs.Spec.Region
-	}
-	return v.Open(secret, region, origin)
+	return v.Open(secret, cmp.Or(v.Overrides.Region.Value, class.inputs.Spec.Region), origin)
 }
 
 // run asks for all that the class names and that is not wrong already.

@@ -5,6 +5,7 @@ package validate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -51,13 +52,7 @@ type Result struct {
 
 // ExitCode is that of the findings, but for what the options allow not to be told.
 func (r *Result) ExitCode() int {
-	unknown := 0
-	for i := range r.Findings {
-		if r.Findings[i].Verdict == finding.Unknown {
-			unknown++
-		}
-	}
-	if code := r.Findings.ExitCode(); code != finding.ExitUnknown || r.allowed < unknown {
+	if code := r.Findings.ExitCode(); code != finding.ExitUnknown || r.allowed < r.Findings.Count()[finding.Unknown] {
 		return code
 	}
 	return finding.ExitFine
@@ -233,10 +228,5 @@ func describe(err *field.Error) (found, remedy string) {
 
 // about says whether an error is about this very field.
 func about(path string, errs field.ErrorList) bool {
-	for _, err := range errs {
-		if err.Field == path {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Field == path })
 }

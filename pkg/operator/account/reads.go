@@ -78,6 +78,11 @@ type APIRead[T any] struct {
 	Call func(a *Account, ctx context.Context, id string) (T, error)
 }
 
+// Of makes the read in an account, when its turn comes.
+func (r APIRead[T]) Of(ctx context.Context, a *Account, id string) (T, error) {
+	return Read(ctx, a, func(ctx context.Context) (T, error) { return r.Call(a, ctx, id) })
+}
+
 // request is one of the SDK's.
 type request[T any] interface{ Execute() (T, error) }
 
@@ -131,7 +136,7 @@ func (a *Account) Servers(ctx context.Context, labels map[string]string) ([]prov
 
 // Server reads one of the account's servers.
 func (a *Account) Server(ctx context.Context, id string) (*provider.Server, error) {
-	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return a.server(ctx, id) })
+	return Server.Of(ctx, a, id)
 }
 
 // Failure is a failed call of the API as the manager would be told of it.

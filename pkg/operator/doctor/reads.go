@@ -87,9 +87,7 @@ func (p *patient) examineServers(ctx context.Context) {
 	if len(servers) == 0 {
 		return // without a server nobody has NICs to ask for
 	}
-	_, err = account.Read(ctx, p.Account, func(ctx context.Context) ([]provider.NIC, error) {
-		return account.ServerNICs.Call(p.Account, ctx, servers[0].ID)
-	})
+	_, err = account.ServerNICs.Of(ctx, p.Account, servers[0].ID)
 	if statusOf(err) == http.StatusNotFound {
 		return // it was deleted meanwhile
 	}

@@ -52,7 +52,7 @@ func ask[T any](ctx context.Context, c *catalog, read account.APIRead[*T], id st
 	c.progress(what)
 	ctx, cancel := context.WithTimeout(ctx, maxRead)
 	defer cancel()
-	value, err := account.Read(ctx, c.account, func(ctx context.Context) (*T, error) { return read.Call(c.account, ctx, id) })
+	value, err := read.Of(ctx, c.account, id)
 	if err == nil && value == nil {
 		err = errNoAnswer
 	}

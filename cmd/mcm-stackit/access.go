@@ -169,7 +169,6 @@ func (o *options) environment(ctx context.Context) account.Overrides {
 	return account.Overrides{ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: key}
 }
 
-// readKey reads the file of a service-account key.
 func readKey(ctx context.Context, origin, path string) (string, error) {
 	if isContent(path) {
 		return "", contentError(origin)

@@ -133,7 +133,6 @@ func (d *doctorOptions) endpointOrigin() string {
 // verdictWidth is the length of the longest verdict.
 const verdictWidth = len(finding.Unknown)
 
-// print prints a finding, and its remedy below.
 func (d *doctorOptions) print(finding finding.Finding) {
 	padding := strings.Repeat(" ", verdictWidth-len(finding.Verdict))
 	_, _ = fmt.Fprintf(d.streams.Out, "%s%s  %s: %s\n", d.verdict(finding.Verdict), padding, finding.Subject, finding.Found)

@@ -144,7 +144,6 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 	return command
 }
 
-// check refuses flags that are wrong.
 func (l *listing) check() error {
 	if l.cluster != "" {
 		if err := l.query.SetCluster(l.cluster); err != nil {
@@ -168,7 +167,6 @@ func (l *listing) check() error {
 	return nil
 }
 
-// run shows an inventory.
 func (l *listing) run(ctx context.Context) error {
 	l.query.Addresses = l.kind.name == "servers" && l.output.value != "" && l.output.value != formatName
 	op, err := l.operator(ctx, false)
@@ -202,7 +200,6 @@ func (l *listing) exitCode(found *inventory.Inventory) int {
 	}
 }
 
-// print writes an inventory in the format of -o.
 func (l *listing) print(found *inventory.Inventory) error {
 	switch l.output.value {
 	case formatName:

@@ -17,7 +17,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// examineClasses looks at each MachineClass of the namespace and its Secrets.
 func (d *Doctor) examineClasses(ctx context.Context) {
 	if d.Control == nil {
 		return

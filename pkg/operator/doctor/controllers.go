@@ -73,7 +73,6 @@ func isSidecar(container *corev1.Container) bool {
 	return container.Name == sidecarName || len(container.Command) > 0 && path.Base(container.Command[0]) == sidecarName
 }
 
-// examineWorkload says whether a controller is deployed and ready.
 func (d *Doctor) examineWorkload(subject string, found *workload) (deployed bool) {
 	if found == nil {
 		d.wrong(subject, fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace),
@@ -162,7 +161,6 @@ func describeConfig(config spi.Config) string {
 	return strings.Join(parts, ", ")
 }
 
-// examineLease says who leads.
 func (d *Doctor) examineLease(ctx context.Context, name string) {
 	subject := "lease " + name
 	lease := &coordinationv1.Lease{}

@@ -73,7 +73,6 @@ func (p *patient) examineReads(ctx context.Context) {
 		"see that the service account has iaas.server.create, iaas.server.delete and iaas.nic.update; the first Machine shows the rest in its status")
 }
 
-// examineServers reads the servers, and one server's NICs.
 func (p *patient) examineServers(ctx context.Context) {
 	p.looking("reads: " + account.ListServers.What)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -126,7 +125,6 @@ func (p *patient) tried(read account.Need, err error) {
 	p.reportRead(read, subject, err)
 }
 
-// reportRefusals reports each refusal by itself.
 func (p *patient) reportRefusals() {
 	for _, refused := range p.refused {
 		p.reportRead(refused.Need, refused.subject, refused.err)
@@ -151,7 +149,6 @@ func (p *patient) reportAllRefused() {
 	p.wrong("reads", fmt.Sprintf("none is allowed in the project (status %d): what is there cannot be known", http.StatusForbidden), give)
 }
 
-// reportRead says whether a read is allowed.
 func (p *patient) reportRead(read account.Need, subject string, err error) {
 	if err == nil {
 		p.fine(subject, "allowed")

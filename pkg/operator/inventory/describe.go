@@ -187,7 +187,6 @@ func (s *sight) notListed(namespace, name string) error {
 	return notThere(namespace, name)
 }
 
-// readOwners reads the MachineSet and the MachineDeployment.
 func (d *Description) readOwners(parent context.Context, o *account.Access, machine *v1alpha1.Machine, seen *sight) {
 	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
 	defer cancel()

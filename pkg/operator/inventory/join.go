@@ -15,7 +15,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// join finds what belongs together.
 func (s *sight) join() {
 	s.indexClasses()
 	s.indexNodes()

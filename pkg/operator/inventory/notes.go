@@ -109,7 +109,6 @@ func (s *sight) className(v *serverView) string {
 	return v.Labels[provider.StackitMachineClassLabel]
 }
 
-// classDeleted says whether the class of a server does not exist.
 func (s *sight) classDeleted(v *serverView) bool {
 	switch {
 	case v.owner != nil:

@@ -64,7 +64,6 @@ func accountsOf(ctx context.Context, o *account.Access, query Query) ([]*account
 	return o.AccountsOf(ctx, classes)
 }
 
-// addAccount adds an account to its site.
 func (s *sight) addAccount(found *account.Account) {
 	for _, at := range s.sites {
 		if at.project == found.Session.ProjectID && at.region == found.Region {

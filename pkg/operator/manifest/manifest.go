@@ -36,7 +36,7 @@ type Manifest struct {
 	node *yaml.Node
 }
 
-// Stdin is the name by which ReadManifests reads the standard input.
+// Stdin is the name by which Read reads the standard input.
 const Stdin = "-"
 
 // Read reads YAML and JSON files, of which each may hold several objects and Lists
@@ -179,7 +179,6 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	}}, nil
 }
 
-// manifestsOfItems returns the objects of a List.
 func manifestsOfItems(file string, items *yaml.Node, namespace string) ([]*Manifest, error) {
 	if items.Kind != yaml.SequenceNode && items.Tag != "!!null" {
 		return nil, &Error{finding.Position{File: file, Line: items.Line, Column: items.Column}, "items is no list: must be a list of objects"}

@@ -18,7 +18,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 )
 
-// gather collects the objects to look at.
 func (v *validator) gather(ctx context.Context) error {
 	if v.SecretName != "" && !v.SecretGiven() {
 		key := v.NamedKey(v.SecretName)

@@ -13,7 +13,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// checkBoot asks for what the machines boot from.
 func (k *onlineCheck) checkBoot(ctx context.Context) {
 	boot := k.spec.BootVolume
 	if boot == nil || boot.Source == nil {

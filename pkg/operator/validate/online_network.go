@@ -15,7 +15,6 @@ import (
 // servesOne says why a thing that exists already must be free.
 const servesOne = "detach it: a NIC or volume of a class serves one machine at a time"
 
-// checkNetworking asks for the network or the NICs.
 func (k *onlineCheck) checkNetworking(ctx context.Context) {
 	if k.spec.Networking == nil || !k.accepts("networking") {
 		return
@@ -31,7 +30,6 @@ func (k *onlineCheck) checkNetworking(ctx context.Context) {
 	}
 }
 
-// checkVolumes asks for the volumes to attach.
 func (k *onlineCheck) checkVolumes(ctx context.Context) {
 	for i, id := range k.spec.Volumes {
 		if path := fmt.Sprintf("volumes[%d]", i); k.accepts(path) {

@@ -19,14 +19,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 )
 
-// ErrNothingToValidate says that no object is of a kind that Validate knows.
+// ErrNothingToValidate says that no object is of a kind that Run knows.
 var ErrNothingToValidate = errors.New("there is no MachineClass, Machine, MachineDeployment or Secret to check")
 
 var errInterrupted = errors.New("not everything was checked")
 
-// Run checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules
-// of the driver, of machine-controller-manager and, if asked, of the API. The error says why
-// it could not begin.
+// Run checks the objects that the options and the Access name. The error says why it could
+// not begin, or that it was interrupted.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, reported: map[string]bool{}, secrets: map[client.ObjectKey]*object{}, inCluster: map[client.ObjectKey]error{},

@@ -20,7 +20,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// Options says what Validate looks at.
+// Options says what Run looks at.
 type Options struct {
 	// Cluster says that the objects of Namespace are looked at. Else those of Manifests are,
 	// and nothing is read from a cluster but the Secret that SecretName names, and the classes
@@ -38,7 +38,7 @@ type Options struct {
 	Progress func(text string)
 }
 
-// Result is what Validate found.
+// Result is what Run found.
 type Result struct {
 	Findings finding.Findings `json:"findings"`
 	// Checked counts the objects that were looked at, by kind; NotChecked the others.
@@ -66,7 +66,7 @@ type EffectiveSpec struct {
 	ProviderSpec *apis.ProviderSpec `json:"providerSpec"`
 }
 
-// validator is a run of Validate.
+// validator is one Run.
 type validator struct {
 	*account.Access
 	options Options

@@ -40,11 +40,14 @@ func newError(code codes.Code, text string) error {
 	return &Error{Code: code, Text: text}
 }
 
+// mostErrors is more than a text has room for. To join 100,000 takes minutes.
+const mostErrors = 32
+
 // invalidError tells all errors; where they are too long for a text, the first one and the
 // fields of all.
 func invalidError(errs field.ErrorList) error {
-	text := errs.ToAggregate().Error()
-	if len(text) > maxText {
+	text := errs[:min(len(errs), mostErrors)].ToAggregate().Error()
+	if len(errs) > mostErrors || len(text) > maxText {
 		var fields []string
 		for _, err := range errs {
 			fields = append(fields, err.Field)

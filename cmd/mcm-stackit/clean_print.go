@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -17,6 +18,19 @@ import (
 
 // mostRemedies is how many lines clean shows for servers that stay.
 const mostRemedies = 10
+
+// cleaning is one run of clean.
+type cleaning struct {
+	*options
+	clean   clean.Options
+	dryRun  bool
+	yes     bool
+	wait    bool
+	timeout time.Duration
+	output  format
+	// given are the flags of the command line, as they are written there.
+	given []string
+}
 
 // show says what would be deleted, and what is left alone.
 func (c *cleaning) show(plan *clean.Plan) {

@@ -16,8 +16,8 @@
 // Where to add things:
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
-//     machines.go, secret.go), called in check; one that asks the API: onlineCheck.run, with
-//     a method in catalog.go
+//     machines.go, secret.go), called in check or checkClass; one that asks the API: called in
+//     onlineCheck.run (online.go), by named or ask
 //   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
 //   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
 //     account: a method of patient; of a project and region: Doctor.place is set meanwhile

@@ -230,7 +230,7 @@ func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 // name and NICs would be in the way of a new one.
 func (c *call) discard(ctx context.Context, p *poll) error {
 	klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
-		"server", p.id, "status", p.last.Status, "reason", sanitize(p.last.ErrorMessage))
+		"server", p.id, "status", p.last.Status, "reason", sanitize(c.hiding().shown(p.last.ErrorMessage)))
 	return c.deleteServers(ctx, []*removal{{c.pollOf(p.last)}})
 }
 
@@ -258,9 +258,7 @@ func (c *creation) send(ctx context.Context) (*Server, error) {
 		return nil, &APIError{Call: callCreateServer, Err: err}
 	}
 	defer done()
-	spec := *c.spec
-	spec.UserData = c.userData()
-	return c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(spec.Labels), Spec: &spec})
+	return c.client.CreateServer(ctx, c.serverRequest())
 }
 
 // failed is the answer where the server did not become ready: err says why. One that is
@@ -273,7 +271,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	case errors.Is(err, errGone) || p.last.IsDeleting():
 		return newError(codes.Aborted, fmt.Sprintf(TextDeletedUnderUs, c.machine))
 	}
-	fault := faultyError(p.last)
+	fault := faultyError(p.last, c.hiding())
 	c.noteExhausted(fault)
 	if err := c.discard(ctx, p); err != nil {
 		// The answer names the fault, not this error; the next call deletes again.

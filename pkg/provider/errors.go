@@ -40,11 +40,14 @@ func newError(code codes.Code, text string) error {
 	return &Error{Code: code, Text: text}
 }
 
+// mostErrors is more than a text has room for. To join 100,000 takes minutes.
+const mostErrors = 32
+
 // invalidError tells all errors; where they are too long for a text, the first one and the
 // fields of all.
 func invalidError(errs field.ErrorList) error {
-	text := errs.ToAggregate().Error()
-	if len(text) > maxText {
+	text := errs[:min(len(errs), mostErrors)].ToAggregate().Error()
+	if len(errs) > mostErrors || len(text) > maxText {
 		var fields []string
 		for _, err := range errs {
 			fields = append(fields, err.Field)
@@ -111,15 +114,16 @@ func interruptedError(err error) error {
 	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the Secret's credentials are not accepted any more: " + err.Error(), err: err}
 }
 
-// faultyError is a server that ended in ERROR.
-func faultyError(server *Server) error {
+// faultyError is a server that ended in ERROR. Its reason is a message of the API.
+func faultyError(server *Server, hide hiding) error {
+	reason := hide.shown(server.reason())
 	switch {
 	case noHost.MatchString(server.ErrorMessage):
-		return newError(codes.ResourceExhausted, fmt.Sprintf(TextNoHost+": server %s: %s", server.ID, server.reason()))
+		return newError(codes.ResourceExhausted, fmt.Sprintf(TextNoHost+": server %s: %s", server.ID, reason))
 	case quotaExceeded.MatchString(server.ErrorMessage):
-		return newError(codes.ResourceExhausted, fmt.Sprintf(TextQuota+": server %s: %s", server.ID, server.reason()))
+		return newError(codes.ResourceExhausted, fmt.Sprintf(TextQuota+": server %s: %s", server.ID, reason))
 	default:
-		return newError(codes.Internal, fmt.Sprintf(TextFaulty+": %s", server.ID, server.reason()))
+		return newError(codes.Internal, fmt.Sprintf(TextFaulty+": %s", server.ID, reason))
 	}
 }
 

@@ -146,6 +146,19 @@ func (c *call) userData() string {
 	return spec.UserData
 }
 
+// serverRequest is the machine's server, with its user data.
+func (c *call) serverRequest() *ServerRequest {
+	spec := *c.spec
+	spec.UserData = c.userData()
+	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(spec.Labels), Spec: &spec}
+}
+
+// hiding makes what the API says of the machine's server fit for texts.
+func (c *call) hiding() hiding {
+	request := c.serverRequest()
+	return hidingFor(request, serverPayload(request))
+}
+
 // bodyAtMost is more than the request's body can have, in bytes.
 func (c *call) bodyAtMost() int {
 	return base64.StdEncoding.EncodedLen(len(c.rawSpec) + len(c.secret[apis.SecretUserData]))

@@ -71,7 +71,7 @@ func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.N
 	}
 	addresses, err = server.awaitReady(ctx)
 	if errors.Is(err, errUnusable) && server.last.Status == statusError {
-		err = faultyError(server.last)
+		err = faultyError(server.last, c.hiding())
 	}
 	return server.id, addresses, err
 }

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
@@ -131,7 +132,7 @@ func isLoopback(host string) bool {
 }
 
 // tokenEndpoint returns where the signed assertion is sent. The key is written by the
-// tenant, who must not choose what the sidecar connects to.
+// tenant, who must not choose what the sidecar connects to, nor spell one host in many ways.
 func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if c.TokenURL != "" {
 		return c.TokenURL, nil
@@ -147,7 +148,7 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; set the variable %s or the flag --%s of the sidecar if it is right",
 			tokenPath, strings.Join(hosts, " or "), EnvTokenURL, FlagTokenHosts)}
 	}
-	return fromKey, nil
+	return (&url.URL{Scheme: "https", Host: strings.ToLower(parsed.Hostname()), Path: tokenPath}).String(), nil
 }
 
 // IdentityEndpoint is the URL where the tokens of workload identities are sent.
@@ -168,8 +169,13 @@ func CheckTokenHosts(hosts string) error {
 	return nil
 }
 
-// matchesHost says whether a host is the one of Config.TokenHosts, or one of those.
+// matchesHost says whether a host is the one of Config.TokenHosts, or one of those. A name
+// with other letters than ASCII's is none: in lower case an İ is an i, but not for DNS, where
+// it is part of another domain's name.
 func matchesHost(host, wanted string) bool {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return false
+	}
 	labels := strings.Split(strings.ToLower(host), ".")
 	return slices.EqualFunc(labels, strings.Split(wanted, "."), func(label, want string) bool {
 		return label == want || want == "*" && hostLabel.MatchString(label)

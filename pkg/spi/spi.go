@@ -132,7 +132,7 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	if session, ok := s.sessions.Lookup(key); ok {
 		return session, nil
 	}
-	// To read a key may take 0.1 s: the callers with other keys do not wait for it.
+	// To read a key takes some milliseconds: the callers with other keys do not wait for it.
 	built, err, _ := s.builds.Do(key, func() (any, error) {
 		if session, ok := s.sessions.Lookup(key); ok {
 			return session, nil // another build ended just before this one began

@@ -153,7 +153,7 @@ func (t *tokenSource) drop(refused string) {
 }
 
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
-// assertion: one that was seen may be refused as a replay. Signing takes up to 0.1 s of a
+// assertion: one that was seen may be refused as a replay. Signing takes up to 0.2 s of a
 // processor, which is not spent for callers that left.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {

@@ -155,7 +155,7 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 	}
 }
 
-// Signing for the token endpoint costs up to 0.1 s.
+// Signing for the token endpoint costs up to 0.2 s.
 func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newVirtualRig(t)

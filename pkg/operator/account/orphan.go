@@ -5,9 +5,12 @@ package account
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
@@ -106,3 +109,18 @@ const (
 	// RemedyListedOtherwise is for what IsListedOtherwise finds.
 	RemedyListedOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 )
+
+var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// IDsIn returns the IDs in a ProviderID, among them the server's, also where the driver would
+// refuse the form: who looks for servers that nobody needs must not overlook one.
+func IDsIn(providerID string) []string {
+	return uuid.FindAllString(strings.ToLower(providerID), -1)
+}
+
+// IsNodeOf says whether a Node is a server: by the ID in its ProviderID, of whatever form, or
+// by its name, which is that of the server and of its Machine.
+func IsNodeOf(node *corev1.Node, server *provider.Server) bool {
+	return slices.Contains(IDsIn(node.Spec.ProviderID), server.ID) ||
+		node.Name != "" && (node.Name == server.Name || node.Name == server.Labels[provider.StackitMachineLabel])
+}

@@ -164,7 +164,6 @@ func (p *patient) examineToken(err error) (granted bool) {
 	return false
 }
 
-// examineEndpoint says whether the API answers.
 func (p *patient) examineEndpoint(err error) (answers bool) {
 	subject := "endpoint"
 	endpoint := fmt.Sprintf("%s (%s)", p.Session.Endpoint, p.EndpointOrigin)

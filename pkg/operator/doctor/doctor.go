@@ -22,8 +22,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Doctor looks at everything that a sidecar needs: the cloud, the cluster with the Machines
-// and the one that they join. It changes nothing. It is used once.
+// Doctor is one examination: it is used once, and changes nothing.
 type Doctor struct {
 	*account.Access
 	// Config is that of Sessions; EndpointOrigin says what set its endpoint, such as
@@ -60,7 +59,6 @@ type Doctor struct {
 // other accounts; "" if there is only one.
 type place struct{ projectID, region, suffix string }
 
-// placeOf is the place of an account.
 func (d *Doctor) placeOf(in *account.Account) place {
 	at := place{projectID: in.Session.ProjectID, region: in.Region}
 	if len(d.accounts) > 1 {

@@ -4,7 +4,6 @@
 package inventory
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -110,7 +109,6 @@ func (s *sight) className(v *serverView) string {
 	return v.Labels[provider.StackitMachineClassLabel]
 }
 
-// classDeleted says whether the class of a server does not exist.
 func (s *sight) classDeleted(v *serverView) bool {
 	switch {
 	case v.owner != nil:
@@ -271,18 +269,4 @@ func (s *sight) missingServer(machine *machineView) *Note {
 	default:
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, home), Remedy: remedyNoServer}
 	}
-}
-
-// noteOf returns the first note of a kind; nil if there is none.
-func noteOf(notes []Note, kinds ...NoteKind) *Note {
-	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(kinds, note.Kind) })
-	if at < 0 {
-		return nil
-	}
-	return &notes[at]
-}
-
-// compareStrings compares lists of texts of one length.
-func compareStrings(a, b []string) int {
-	return slices.CompareFunc(a, b, cmp.Compare[string])
 }

@@ -33,7 +33,6 @@ type saying struct {
 	pattern *regexp.Regexp
 }
 
-// in says whether a text says it.
 func (s saying) in(text string) bool {
 	if s.pattern != nil {
 		return s.pattern.MatchString(text)
@@ -77,7 +76,6 @@ func row(cause, remedy string, code codes.Code, says ...string) Remedy {
 	return made
 }
 
-// or adds another code.
 func (r Remedy) or(code codes.Code) Remedy {
 	r.codes = append(r.codes, code)
 	return r

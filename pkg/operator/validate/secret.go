@@ -22,7 +22,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // secretsOf returns the Secrets of a class in the order in which the manager merges them
@@ -100,12 +99,6 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 	found := &object{kind: KindSecret, namespace: key.Namespace, name: key.Name, value: secret}
 	v.secrets[key] = found
 	return found
-}
-
-// missingSecret is one that is in none of the files, and the reference to it.
-type missingSecret struct {
-	path string
-	key  client.ObjectKey
 }
 
 // reportMissing says of Secrets that are not given what cannot be told without them.
@@ -239,18 +232,10 @@ func (v *validator) checkUserDataSize(check *classCheck) {
 	})
 }
 
-// keyRemedy is what is right for a service-account key.
-const keyRemedy = "put in the whole file that STACKIT handed out, with the private key"
-
-// checkKey asks what the session says of the service-account key. No call of the API is
-// made.
-func (v *validator) checkKey(check *classCheck) {
-	if about(apis.SecretPath.Child(apis.SecretServiceAccountKey).String(), check.rejected) {
-		return
-	}
-	_, err := v.Sessions.Session(spi.Credentials{ProjectID: check.inputs.Secret.ProjectID, ServiceAccountKey: check.inputs.Secret.ServiceAccountKey})
-	if err != nil {
-		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
+// checkKey asks what the session says of the service-account key.
+func (v *validator) checkKey(check *classCheck, secret *apis.Secret) {
+	if _, err := v.SessionWith(secret); err != nil {
+		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), "put in the whole file that STACKIT handed out, with the private key")
 	}
 }
 
@@ -269,9 +254,7 @@ func (v *validator) checkLoneSecret(on *object, secret *corev1.Secret) {
 		found, remedy := describe(err)
 		v.reportKey(check, strings.TrimPrefix(err.Field, apis.SecretPath.String()+"."), found, remedy)
 	}
-	if _, err := v.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey}); err != nil {
-		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
-	}
+	v.checkKey(check, decoded)
 }
 
 // isNamedByClass says whether the Secret is checked with a class.
@@ -281,8 +264,8 @@ func (v *validator) isNamedByClass(secret *object) bool {
 		if !ok || v.named != nil {
 			return ok && v.named == secret
 		}
-		return slices.ContainsFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef}, func(ref *corev1.SecretReference) bool {
-			return ref != nil && ref.Namespace == secret.namespace && ref.Name == secret.name
+		return slices.ContainsFunc(account.SecretRefs(class), func(ref *corev1.SecretReference) bool {
+			return ref.Namespace == secret.namespace && ref.Name == secret.name
 		})
 	})
 }

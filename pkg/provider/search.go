@@ -29,12 +29,14 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 }
 
 // findInProject looks for the machine's servers among all of the project. A server that may
-// be the machine's, but lacks a label, is an error: somebody must say whose it is.
+// be the machine's, but lacks a label, is an error: somebody must say whose it is. Not so for
+// a machine that came from OpenStack.
 func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, error) {
 	pick := func(list serverList) observation {
 		seen := observation{servers: list.matching(c.machineSelector())}
 		for _, server := range list.all {
-			if _, _, missing := c.missingLabel(&server); missing && !server.IsDeleting() {
+			_, _, missing := c.missingLabel(&server)
+			if missing && !server.IsDeleting() || c.fromOpenStack && server.Name == c.machine && !matches(&server, c.machineSelector()) {
 				seen.servers = append(seen.servers, server)
 			}
 		}
@@ -51,17 +53,18 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 	own := c.ledger.Get(c.key).ServerID
 	for _, server := range result.Value.servers {
 		key, want, missing := c.missingLabel(&server)
-		if missing && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
+		if missing && !c.fromOpenStack && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
 			return lookUp{}, notOurs(&server, key, want)
 		}
 	}
 	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}, result.Err
 }
 
-// findNamed finds the machine's servers by its label, without those that are proved gone.
-// If the cluster is unknown it returns an error: "none" would be a guess.
+// findNamed finds the machine's servers by its label, and those of a machine that came from
+// OpenStack by its name, too, without those that are proved gone. If the cluster is unknown it
+// returns an error: "none" would be a guess.
 func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (lookUp, error) {
-	if c.unlabelable {
+	if !c.findable() {
 		return lookUp{}, nil
 	}
 	if c.clusterUnknown {
@@ -69,7 +72,7 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (l
 	}
 	var found lookUp
 	var err error
-	if wide {
+	if wide || c.fromOpenStack {
 		found, err = c.findInProject(ctx, notBefore)
 	} else {
 		found, err = c.find(ctx, c.machineSelector(), notBefore)
@@ -119,8 +122,8 @@ func (s *search) schedule() (due time.Time, wide bool) {
 // conclusive says that look-ups have proved that there are no servers beside those that the
 // last one showed. In a deletion these are gone.
 func (s *search) conclusive(found lookUp) bool {
-	if s.unlabelable {
-		return true // no server can carry its name
+	if !s.findable() {
+		return true
 	}
 	if !s.none.add(&found, s.noPostBefore(), s.nobodyElse()) {
 		return false

@@ -72,6 +72,7 @@ type Server struct {
 // Server states that the driver tells apart; all others are waited for. The API
 // document says that more may come.
 const (
+	statusCreating = "CREATING"
 	statusActive   = "ACTIVE"
 	statusError    = "ERROR"
 	statusDeleting = "DELETING"

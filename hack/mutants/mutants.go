@@ -20,6 +20,8 @@ const (
 	ownership = "pkg/provider/ownership.go"
 	errorsGo  = "pkg/provider/errors.go"
 	servers   = "pkg/provider/servers.go"
+	search    = "pkg/provider/search.go"
+	remains   = "pkg/provider/remains.go"
 	gone      = "pkg/provider/gone.go"
 	waitGo    = "pkg/provider/wait.go"
 	core      = "pkg/provider/core.go"
@@ -54,7 +56,7 @@ var mutants = []mutant{
 		{ownership, "case len(i.cluster) > 0:\n\t\treturn i.cluster", "case len(i.cluster) > 0:\n\t\treturn nil"},
 		{ownership, "if actual, ok := server.Labels[key]; ok && actual != want {", "if actual, ok := server.Labels[key]; ok && actual != want && want == \"\" {"},
 	}},
-	{"a server counts by its name only where the request names it", []edit{{ownership, "case !labelled && byID && server.Name == i.machine:", "case server.Name == i.machine:"}}},
+	{"a server counts by its name only where the request names it", []edit{{ownership, "case !labelled && byID && server.Name == i.machine,", "case server.Name == i.machine,"}}},
 	{"an empty look-up is not believed while lists may lag", []edit{{create, "if search.conclusive(named) {", "if named.began.IsZero() || true {"}}},
 	{"DeleteMachine believes \"nothing there\" only once it is certain", []edit{{deletion, "if search.conclusive(found) {", "if found.began.IsZero() || true {"}}},
 	{"one request for a server at a time", []edit{{ledger, "claimed = !e.posting && e.claims", "claimed = e.claims"}}},
@@ -115,7 +117,7 @@ var mutants = []mutant{
 	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
 	{"an invalid cluster label hides no server", []edit{{request, "|| len(validation.ValidateLabels(in.identity.cluster, nil)) > 0", ""}}},
 	{"where the cluster is unknown no look-up answers", []edit{
-		{servers, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
+		{search, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
 	{"items may be null", []edit{{sdkClient, "return noItems && additionalProperties == nil", "return noItems"}}},
 	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
 	{"a lost POST is sent again in the same call", []edit{{create, "maxPosts = 3", "maxPosts = 1"}}},
@@ -133,16 +135,16 @@ var mutants = []mutant{
 	{"an absence that nobody expects takes 15 s", []edit{{gone, "\tif a.progress == notAsked {\n\t\treturn unexpectedApart", "\tif a.progress == failed {\n\t\treturn unexpectedApart"}}},
 	{"a read that takes long is of its last moment", []edit{{gone, "*at = seen.ended", "*at = seen.began"}}},
 	{"one empty look-up does not prove that there is none", []edit{{gone, "case oneIsEnough, len(found.servers) > 0:", "case oneIsEnough, len(found.servers) >= 0:"}}},
-	{"the second look-up is of the whole project", []edit{{gone, "return found.wide && !first", "return !first"}, {servers, "if wide {", "if wide && c.machine == \"\" {"}}},
-	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{request, "return c.young && !entry.HasOpenPost()", "return c.young && entry.ServerID == \"never\""}}},
-	{"a POST that is open makes one look-up too few", []edit{{request, "return c.young && !entry.HasOpenPost()", "_ = entry\n\treturn c.young"}}},
-	{"a machine without labels may have a server without labels", []edit{{servers, "if missing && server.ID != own", "_, _ = key, want\n\t\tif missing && own == \"never\""}}},
+	{"the second look-up is of the whole project", []edit{{gone, "return found.wide && !first", "return !first"}, {search, "if wide || c.fromOpenStack {", "if wide && c.machine == \"\" {"}}},
+	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{request, "return c.young && !c.fromOpenStack && !entry.HasOpenPost()", "return c.young && entry.ServerID == \"never\""}}},
+	{"a POST that is open makes one look-up too few", []edit{{request, "return c.young && !c.fromOpenStack && !entry.HasOpenPost()", "_ = entry\n\treturn c.young"}}},
+	{"a machine without labels may have a server without labels", []edit{{search, "if missing && !c.fromOpenStack && server.ID != own", "_, _ = key, want\n\t\tif missing && own == \"never\""}}},
 	{"a read decides whose server the POST's answer named", []edit{{ledger, "e.setServer(serverID)\n\t\te.Unread = true", "e.setServer(serverID)"}, {ownership, "return err\n\tcase err == nil:", "return nil\n\tcase err == nil:"}}},
 	{"a POST whose answer named another's server is open", []edit{{ledger, "e.open[\"\"] = ended\n", "_ = ended\n"}}},
 	{"a server without its labels is deleted", []edit{{create, "if err := c.deleteServers(ctx, []*removal{{p}}); err != nil {", "if err := ctx.Err(); err != nil {"}}},
 	{"labels may take settle to show", []edit{{create, "case !byGet || c.clock.Now().Before(c.noPostBefore()):", "case !byGet:"}}},
 	{"a POST elsewhere is asked about before a POST", []edit{{create, "cmp.Or(c.checkExhausted(), c.checkElsewhere())", "c.checkExhausted()"}}},
-	{"a POST elsewhere is asked about before a deletion ends", []edit{{deletion, "return c.checkElsewhere()", "return nil"}}},
+	{"a POST elsewhere is asked about before a deletion ends", []edit{{deletion, "if err := c.checkElsewhere(); err", "if err := ctx.Err(); err"}}},
 	{"a Machine of the same name is another one", []edit{{ledger, "e.uid == \"\" || uid == \"\" || e.uid == uid", "true"}}},
 	{"an empty cluster label is an unknown cluster", []edit{{request, "len(empty) > 0 || ", ""}}},
 	{"an orphan carries its Machine's name", []edit{{deletion, "server.Name != c.machine {", "server.Name == \"\" {"}}},
@@ -166,4 +168,20 @@ var mutants = []mutant{
 	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "if t.waiting.Load() == 0 {", "if t.waiting.Load() < 0 {"}}},
 	{"a POST that waits for memory is not sent", []edit{{"pkg/spi/bodies.go", "return nil, notSent(", "return nil, error("}}},
 	{"large bodies share memory", []edit{{"pkg/spi/bodies.go", "size <= smallBody", "size <= maxBodies"}}},
+	{"a Machine from OpenStack gets no second server", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)", "if c.machine == \"\" {\n\t\treturn c.takeOver(ctx)"}}},
+	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{servers, "if len(staying) != 1 {", "if len(staying) == 0 {"}}},
+	{"a failed server from OpenStack is not deleted before its Machine", []edit{{create, "if c.fromOpenStack {\n\t\treturn fault", "if c.machine == \"\" {\n\t\treturn fault"}}},
+	{"a server from OpenStack is found by its name", []edit{{search, "if wide || c.fromOpenStack {", "if wide {"}}},
+	{"of a Machine from OpenStack, one look-up proves nothing", []edit{{request, "c.young && !c.fromOpenStack &&", "c.young &&"}}},
+	{"never by name: what is attached elsewhere", []edit{{remains, "case one.serverID != \"\":", "case one.what == \"\":"}, {remains, "!seen.isByName || seen.serverID != \"\" ||", "!seen.isByName ||"}}},
+	{"never by name: another cluster's", []edit{{ownership, "case isOurKey && value != want,\n", "case isOurKey && value == \"\",\n"}, {ownership, "isClusterLabel(key) && !slices.Contains(clusters, value),\n", ""}}},
+	{"never by name: another cluster's by another key", []edit{{ownership, "isClusterLabel(key) && !slices.Contains(clusters, value),\n", ""}}},
+	{"never by name: what another cluster's OpenStack tagged", []edit{{ownership, "isTag && !slices.Contains(clusters, cluster):", "isTag && cluster == \"\":"}}},
+	{"never by name: another Machine's", []edit{{ownership, "name != i.machine || labelled && machine != i.machine {", "name != i.machine || machine == \"\" && labelled {"}}},
+	{"never by name: what only begins with it", []edit{{ownership, "name != i.machine || labelled", "!strings.HasPrefix(name, i.machine) || labelled"}}},
+	{"never by name: a NIC of another network", []edit{{remains, "nics, err := r.listNICs(ctx, r.spec.Networking.NetworkID, due)\n", "nics, err := r.listNICs(ctx, r.spec.Networking.NetworkID, due)\n\tall, _ := ListProjectNICs(ctx, r.session, r.key.Region)\n\tnics = append(nics, all...)\n"}, {remains, "networkID, id := r.spec.Networking.NetworkID, nic.ID", "networkID, id := nic.NetworkID, nic.ID"}}},
+	{"never by name: what is left of a Machine that we made", []edit{{deletion, "err != nil || !c.fromOpenStack {", "err != nil {"}}},
+	{"what a server from OpenStack left is waited for", []edit{{remains, "if err != nil || !stays {\n\t\t\tpending = true", "if err != nil {\n\t\t\tpending = true"}}},
+	{"one empty list of volumes proves nothing", []edit{{remains, "due = first.Add(unexpectedApart)", "return nil"}}},
+	{"a volume in a list may be attached by now", []edit{{remains, "if err != nil || !seen.isByName || seen.serverID != \"\" || seen.isOthers || seen.isChanging {", "if err != nil {"}}},
 }

@@ -17,10 +17,13 @@ import (
 
 // deleteAll deletes every server of the machine: the one that the request names, the one
 // that this process knows, and those that look-ups find, until these prove that there are no
-// others. Where the cluster is unknown only the server that the request names may be
-// touched.
+// others; then what the cloud keeps of a machine that came from OpenStack. Where the cluster
+// is unknown only the server that the request names may be touched.
 func (c *call) deleteAll(ctx context.Context) error {
 	if c.clusterUnknown && c.serverID != "" {
+		if c.fromOpenStack {
+			klog.InfoS("NICs and volumes of a Machine from OpenStack are not looked for", "machine", c.machine, "reason", c.clusterUnknownError().Error())
+		}
 		return c.deleteNamed(ctx)
 	}
 	named := c.serverID // read once, whatever was proved before this call
@@ -36,7 +39,10 @@ func (c *call) deleteAll(ctx context.Context) error {
 			break
 		}
 	}
-	return c.checkElsewhere()
+	if err := c.checkElsewhere(); err != nil || !c.fromOpenStack {
+		return err
+	}
+	return (&remains{call: c}).delete(ctx)
 }
 
 // deleteFound deletes servers that a look-up has shown, the one that is named ("" for none),

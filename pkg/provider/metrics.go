@@ -105,7 +105,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
 	}
-	for _, resource := range []string{resourceServers, resourceNICs} {
+	for _, resource := range []string{resourceServers, resourceNICs, resourceVolumes} {
 		m.waiting.WithLabelValues(resource)
 		for _, kind := range []string{kindSingle, kindList} {
 			m.reads.WithLabelValues(resource, kind)
@@ -120,6 +120,7 @@ const (
 	postAccepted, postRefused, postUnknown = "accepted", "refused", "unknown"
 	deletionAccepted, deletionFailed       = "accepted", "failed"
 	resourceServers, resourceNICs          = "servers", "nics"
+	resourceVolumes                        = "volumes"
 	kindSingle, kindList                   = "single", "list"
 )
 

@@ -220,7 +220,7 @@ func TestMetricsOfReads(t *testing.T) {
 		if callers["single servers"] > reads["single servers"] {
 			t.Errorf("a single read serves one caller at most: %v, %v", callers, reads)
 		}
-		m.want("stackit_read_callers_waiting", map[string]float64{"servers": 0, "nics": 0})
+		m.want("stackit_read_callers_waiting", map[string]float64{"servers": 0, "nics": 0, "volumes": 0})
 	})
 }
 

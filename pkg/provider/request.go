@@ -193,10 +193,10 @@ func (c *call) noPostBefore() time.Time {
 }
 
 // nobodyElse says that nobody can have made a server for the machine that this process does
-// not know of: the machine is young, and no POST is open.
+// not know of: the machine is young, did not come from OpenStack, and no POST is open.
 func (c *call) nobodyElse() bool {
 	entry := c.ledger.Get(c.key)
-	return c.young && !entry.HasOpenPost()
+	return c.young && !c.fromOpenStack && !entry.HasOpenPost()
 }
 
 // checkElsewhere returns an error if this process knows of a server, or of an open POST, for
@@ -283,6 +283,7 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
 	}
 	in.identity = newIdentity(name, class, in.spec.Labels)
+	in.identity.fromOpenStack = machine != nil && cameFromOpenStack(machine)
 	in.identity.unlabelable = len(errs) > 0
 	in.others = append(in.others, errs...)
 }

@@ -144,6 +144,69 @@ func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID
 	return &nic, nil
 }
 
+// GetNIC implements StackitClient.
+func (c *sdkClient) GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error) {
+	ctx, response := captured(ctx)
+	nic, err := c.api.GetNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
+	if err != nil {
+		return nil, apiError(callGetNIC, *response, err)
+	}
+	if nic.GetId() != nicID {
+		return nil, &APIError{Call: callGetNIC, Err: fmt.Errorf("the answer is not about NIC %s", nicID)}
+	}
+	converted := nicFromSDK(nic)
+	return &converted, nil
+}
+
+// DeleteNIC implements StackitClient.
+func (c *sdkClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
+	ctx, response := captured(ctx)
+	if err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute(); err != nil {
+		return apiError(callDeleteNIC, *response, err)
+	}
+	return nil
+}
+
+// ListVolumes implements StackitClient.
+func (c *sdkClient) ListVolumes(ctx context.Context) ([]Volume, error) {
+	ctx, response := captured(ctx)
+	list, err := c.api.ListVolumes(ctx, c.projectID, c.region).Execute()
+	if err != nil {
+		return nil, apiError(callListVolumes, *response, err)
+	}
+	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
+		return nil, &APIError{Call: callListVolumes, Err: errNoList}
+	}
+	volumes := make([]Volume, 0, len(list.Items))
+	for i := range list.Items {
+		volumes = append(volumes, volumeFromSDK(&list.Items[i]))
+	}
+	return volumes, nil
+}
+
+// GetVolume implements StackitClient.
+func (c *sdkClient) GetVolume(ctx context.Context, volumeID string) (*Volume, error) {
+	ctx, response := captured(ctx)
+	volume, err := c.api.GetVolume(ctx, c.projectID, c.region, volumeID).Execute()
+	if err != nil {
+		return nil, apiError(callGetVolume, *response, err)
+	}
+	if volume.GetId() != volumeID {
+		return nil, &APIError{Call: callGetVolume, Err: fmt.Errorf("the answer is not about volume %s", volumeID)}
+	}
+	converted := volumeFromSDK(volume)
+	return &converted, nil
+}
+
+// DeleteVolume implements StackitClient.
+func (c *sdkClient) DeleteVolume(ctx context.Context, volumeID string) error {
+	ctx, response := captured(ctx)
+	if err := c.api.DeleteVolume(ctx, c.projectID, c.region, volumeID).Execute(); err != nil {
+		return apiError(callDeleteVolume, *response, err)
+	}
+	return nil
+}
+
 // noList says that an answer has no "items". {"items":null} is an empty list, but an
 // empty answer decodes without an error, too, and must not pass for "no servers". The
 // SDK's decoder sets the additional properties only if it found "items".

@@ -6,7 +6,6 @@ package provider
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
@@ -24,135 +23,6 @@ const (
 	leastPoll = time.Second
 	mostPoll  = 10 * time.Second
 )
-
-// find reads the servers that match the selector, which lies in the call's scope. It
-// includes servers that are being deleted, and checks the API's selection again.
-func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (lookUp, error) {
-	result := c.readers.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, observation]{
-		NotBefore: notBefore,
-		Single: safely(func(ctx context.Context) (observation, error) {
-			servers, err := c.client.ListServers(ctx, selector)
-			return observation{servers: newServerList(servers).matching(selector)}, err
-		}),
-		Pick: func(list serverList, _ time.Time) (observation, bool) {
-			return observation{servers: list.matching(selector)}, true
-		},
-	})
-	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now()}, result.Err
-}
-
-// findInProject looks for the machine's servers among all of the project. A server that may
-// be the machine's, but lacks a label, is an error: somebody must say whose it is.
-func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, error) {
-	pick := func(list serverList) observation {
-		seen := observation{servers: list.matching(c.machineSelector())}
-		for _, server := range list.all {
-			if _, _, missing := c.missingLabel(&server); missing && !server.IsDeleting() {
-				seen.servers = append(seen.servers, server)
-			}
-		}
-		return seen
-	}
-	result := c.readers.serversOf(nil).Read(ctx, coalesce.Request[serverList, observation]{
-		NotBefore: notBefore,
-		Single: safely(func(ctx context.Context) (observation, error) {
-			servers, err := c.client.ListServers(ctx, nil)
-			return pick(newServerList(servers)), err
-		}),
-		Pick: func(list serverList, _ time.Time) (observation, bool) { return pick(list), true },
-	})
-	own := c.ledger.Get(c.key).ServerID
-	for _, server := range result.Value.servers {
-		key, want, missing := c.missingLabel(&server)
-		if missing && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
-			return lookUp{}, notOurs(&server, key, want)
-		}
-	}
-	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}, result.Err
-}
-
-// findNamed finds the machine's servers by its label, without those that are proved gone.
-// If the cluster is unknown it returns an error: "none" would be a guess.
-func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (lookUp, error) {
-	if c.unlabelable {
-		return lookUp{}, nil
-	}
-	if c.clusterUnknown {
-		return lookUp{}, c.clusterUnknownError()
-	}
-	var found lookUp
-	var err error
-	if wide {
-		found, err = c.findInProject(ctx, notBefore)
-	} else {
-		found, err = c.find(ctx, c.machineSelector(), notBefore)
-	}
-	found.servers = slices.DeleteFunc(found.servers, func(server Server) bool {
-		return !c.admits(&server)
-	})
-	return found, err
-}
-
-// search is a series of look-ups for the machine's servers, until they prove that there are
-// no others.
-type search struct {
-	*call
-	none none
-	// start is when it began, looked says that there was a look-up.
-	start  time.Time
-	looked bool
-}
-
-func (c *call) search() *search { return &search{call: c, start: c.clock.Now()} }
-
-// next returns what the next look-up shows.
-func (s *search) next(ctx context.Context) (lookUp, error) {
-	for {
-		due, wide := s.schedule()
-		found, err := s.findNamed(ctx, due, wide)
-		s.looked = true
-		state := fmt.Sprintf(TextMayBeSent+", and no server has shown yet", s.machine)
-		if ends := s.afterRead(ctx, err, state); ends != nil || err == nil {
-			return found, ends
-		}
-		s.none = none{} // what was seen before may have been another bad moment
-	}
-}
-
-// schedule returns when the next look-up is due, and whether it looks at the whole project.
-func (s *search) schedule() (due time.Time, wide bool) {
-	if !s.looked {
-		return time.Time{}, false
-	}
-	s.begin()
-	now := s.clock.Now()
-	return s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
-}
-
-// conclusive says that look-ups have proved that there are no servers beside those that the
-// last one showed. In a deletion these are gone.
-func (s *search) conclusive(found lookUp) bool {
-	if s.unlabelable {
-		return true // no server can carry its name
-	}
-	if !s.none.add(&found, s.noPostBefore(), s.nobodyElse()) {
-		return false
-	}
-	s.ledger.ProvedNone(s.key, found.began)
-	return true
-}
-
-// withoutDeleting separates servers that stay from servers that are being deleted.
-func withoutDeleting(servers []Server) (staying, deleting []Server) {
-	for _, server := range servers {
-		if server.IsDeleting() {
-			deleting = append(deleting, server)
-		} else {
-			staying = append(staying, server)
-		}
-	}
-	return staying, deleting
-}
 
 // poll reads one server again and again.
 type poll struct {
@@ -312,4 +182,30 @@ func (p *poll) until(ctx context.Context, done func(*Server) bool) (*Server, err
 func (p *poll) present(ctx context.Context) error {
 	_, err := p.until(ctx, func(*Server) bool { return true })
 	return err
+}
+
+// existing finds the machine's only server by its ProviderID, the ledger or a look-up, and
+// adopts it; errNoneKnown if there is none, or more than one.
+func (c *call) existing(ctx context.Context) (*poll, error) {
+	id := c.serverID
+	if id == "" {
+		id = c.ledger.Get(c.key).ServerID
+	}
+	if id == "" {
+		named, err := c.findNamed(ctx, time.Time{}, false)
+		if err != nil {
+			return nil, err
+		}
+		staying, _ := withoutDeleting(named.servers)
+		if len(staying) != 1 {
+			return nil, errNoneKnown
+		}
+		id = staying[0].ID
+	}
+	p := c.poll(id)
+	if err := p.present(ctx); err != nil {
+		return nil, err
+	}
+	c.ledger.Adopt(c.key, c.uid, id)
+	return p, nil
 }

@@ -21,6 +21,7 @@ const (
 	TextNotAllowed     = "its NICs do not carry all allowedAddresses"
 	TextNoAddress      = "not all of its NICs have an address"
 	TextNotOurs        = "is not this machine's and is left alone"
+	TextNotTakenOver   = "machine %s came from OpenStack, and not exactly one server is found that is its: it gets no other"
 	TextElsewhere      = "machine %s has or may have a server in project"
 	TextUnlabelled     = "does not show the labels that it was created with"
 	TextOthersServer   = "the answer to the create request of machine %s named server"

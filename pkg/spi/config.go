@@ -144,7 +144,7 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	parsed, err := url.Parse(fromKey)
 	if err != nil || !slices.ContainsFunc(hosts, func(host string) bool { return matchesHost(parsed.Hostname(), host) }) ||
 		*parsed != (url.URL{Scheme: "https", Host: parsed.Host, Path: tokenPath}) || !slices.Contains([]string{"", "443"}, parsed.Port()) {
-		return "", &CredentialsError{fmt.Sprintf(
+		return "", &CredentialsError{Reason: fmt.Sprintf(
 			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; set the variable %s or the flag --%s of the sidecar if it is right",
 			tokenPath, strings.Join(hosts, " or "), EnvTokenURL, FlagTokenHosts)}
 	}

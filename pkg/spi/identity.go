@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,10 +16,6 @@ import (
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
 	"k8s.io/utils/clock"
 )
-
-// maxIdentity is the largest token of a workload identity, in bytes. One of kube-apiserver's
-// has about 1,000.
-const maxIdentity = 16 << 10
 
 // Identity is what the token of a workload identity says of itself.
 type Identity struct {
@@ -43,13 +38,13 @@ func (c Config) InspectIdentity(token string, now time.Time) (*Identity, error) 
 	case err != nil:
 		return nil, err
 	case claims.ExpiresAt == nil:
-		return nil, &CredentialsError{"the workload identity's token has no exp, must have an end"}
+		return nil, identityError("token has no exp, must have an end")
 	case !now.Before(claims.ExpiresAt.Time):
-		return nil, &CredentialsError{fmt.Sprintf("the workload identity's token expired at %s UTC, must be renewed", claims.ExpiresAt.UTC().Format(time.DateTime))}
+		return nil, identityError("token expired at %s UTC, must be renewed", claims.ExpiresAt.UTC().Format(time.DateTime))
 	case len(claims.Audience) == 0:
-		return nil, &CredentialsError{"the workload identity's token has no aud, must have the audience that the service account's federated identity provider asks for"}
+		return nil, identityError("token has no aud, must have the audience that the service account's federated identity provider asks for")
 	case slices.ContainsFunc(claims.Audience, c.isAPIServers()):
-		return nil, &CredentialsError{"the workload identity's token is one for the Kubernetes API server and is sent to nobody else, must be one with an audience of its own"}
+		return nil, identityError("token is one for the Kubernetes API server and is sent to nobody else, must be one with an audience of its own")
 	}
 	return &Identity{Issuer: claims.Issuer, Subject: claims.Subject, Audience: claims.Audience, ExpiresAt: claims.ExpiresAt.Time}, nil
 }
@@ -57,11 +52,11 @@ func (c Config) InspectIdentity(token string, now time.Time) (*Identity, error) 
 // identityClaims reads a token without looking at its signature.
 func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 	if len(token) > maxIdentity {
-		return nil, &CredentialsError{fmt.Sprintf("the workload identity's token has more than %d bytes", maxIdentity)}
+		return nil, identityError("token has more than %d bytes", maxIdentity)
 	}
 	claims := &jwt.RegisteredClaims{}
 	if _, _, err := jwt.NewParser().ParseUnverified(token, claims); err != nil {
-		return nil, &CredentialsError{"the workload identity's token is no JWT"}
+		return nil, identityError("token is no JWT")
 	}
 	claims.Audience = slices.DeleteFunc(claims.Audience, func(audience string) bool { return audience == "" })
 	return claims, nil
@@ -85,22 +80,22 @@ func (c Config) isAPIServers() func(audience string) bool {
 // identityExchange uses the SDK's flow for workload identities, once: the flow would take
 // each field that is not set from the environment. The token of a file is read for each
 // exchange, since whoever wrote it renews it.
-func identityExchange(config Config, credentials Credentials, clock clock.PassiveClock) (exchange, error) {
-	if credentials.ServiceAccountEmail == "" {
-		return nil, &CredentialsError{"the workload identity has no serviceAccountEmail"}
+func identityExchange(config Config, email, token, tokenFile string, clock clock.PassiveClock) (exchange, error) {
+	if email == "" {
+		return nil, identityError("serviceAccountEmail is missing")
 	}
 	var file identityFile
 	var err error
-	if credentials.Token == "" {
-		file, err = config.identityFile(credentials.TokenFile)
+	if token == "" {
+		file, err = config.identityFile(tokenFile)
 	} else {
-		_, err = config.InspectIdentity(credentials.Token, clock.Now())
+		_, err = config.InspectIdentity(token, clock.Now())
 	}
 	if err != nil {
 		return nil, err
 	}
 	return func(transport http.RoundTripper) (string, error) {
-		token := credentials.Token
+		token := token
 		if token == "" {
 			var err error
 			if token, err = file.read(); err != nil {
@@ -113,7 +108,7 @@ func identityExchange(config Config, credentials Credentials, clock clock.Passiv
 		flow := &clients.WorkloadIdentityFederationFlow{}
 		err := flow.Init(&clients.WorkloadIdentityFederationFlowConfig{
 			TokenUrl:               config.IdentityEndpoint(),
-			ClientID:               credentials.ServiceAccountEmail,
+			ClientID:               email,
 			HTTPTransport:          transport,
 			AuthHTTPClient:         &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
 			FederatedTokenFunction: func(context.Context) (string, error) { return token, nil },

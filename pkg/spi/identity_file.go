@@ -14,6 +14,10 @@ import (
 	"strings"
 )
 
+// maxIdentity is the largest token of a workload identity, in bytes. One of kube-apiserver's
+// has about 1,000.
+const maxIdentity = 16 << 10
+
 // FlagIdentityDirs is the sidecar's flag for Config.IdentityDirs: errors name it.
 const FlagIdentityDirs = "stackit-workload-identity-dirs"
 
@@ -24,6 +28,9 @@ const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity,/
 // defaultPodTokenFile is where Kubernetes mounts the token that a pod logs in to the API
 // server with.
 const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+// ErrNoIdentityFile says that the file of a workload identity's token is not there, or not yet.
+var ErrNoIdentityFile = errors.New("is not there")
 
 // CheckIdentityDirs returns an error unless the folders can be Config.IdentityDirs.
 func CheckIdentityDirs(dirs string) error {
@@ -49,8 +56,8 @@ func (c Config) identityFile(file string) (identityFile, error) {
 			}
 		}
 	}
-	return identityFile{}, &CredentialsError{fmt.Sprintf("the workload identity's workloadIdentityTokenFile must be the absolute path, without . and .., of a file in %s; set the sidecar's flag --%s if it is right",
-		strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)}
+	return identityFile{}, identityError("workloadIdentityTokenFile must be the absolute path, without . and .., of a file in %s; set the sidecar's flag --%s if it is right",
+		strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)
 }
 
 // read returns the file's content. Links, such as those of a projected volume, are followed
@@ -61,9 +68,9 @@ func (f identityFile) read() (string, error) {
 	case err == nil:
 		return token, nil
 	case errors.Is(err, fs.ErrNotExist): // it is being renewed, or not mounted yet
-		return "", fmt.Errorf("workloadIdentityTokenFile %q is not there", path.Join(f.dir, f.name))
+		return "", fmt.Errorf("workloadIdentityTokenFile %q %w", path.Join(f.dir, f.name), ErrNoIdentityFile)
 	default:
-		return "", &CredentialsError{fmt.Sprintf("the workload identity's workloadIdentityTokenFile cannot be read: %v", err)}
+		return "", identityError("workloadIdentityTokenFile cannot be read: %v", err)
 	}
 }
 

@@ -74,17 +74,17 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 // the private key. No error repeats anything of the key.
 func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 	if keyJSON == "" {
-		return nil, &CredentialsError{"the service-account key is missing"}
+		return nil, &CredentialsError{Reason: "the service-account key is missing"}
 	}
 	if len(keyJSON) > maxKey {
-		return nil, &CredentialsError{fmt.Sprintf("the service-account key has %d bytes, must have at most %d", len(keyJSON), maxKey)}
+		return nil, &CredentialsError{Reason: fmt.Sprintf("the service-account key has %d bytes, must have at most %d", len(keyJSON), maxKey)}
 	}
 	key := &clients.ServiceAccountKeyResponse{}
 	if err := json.Unmarshal([]byte(keyJSON), key); err != nil {
-		return nil, &CredentialsError{"the service-account key is not the JSON that STACKIT hands out for a key"}
+		return nil, &CredentialsError{Reason: "the service-account key is not the JSON that STACKIT hands out for a key"}
 	}
 	if key.Credentials == nil {
-		return nil, &CredentialsError{`the service-account key has no "credentials"`}
+		return nil, &CredentialsError{Reason: `the service-account key has no "credentials"`}
 	}
 	var missing []string
 	for _, field := range []struct{ name, value string }{
@@ -95,7 +95,7 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 		}
 	}
 	if len(missing) > 0 {
-		return nil, &CredentialsError{"the service-account key lacks " + strings.Join(missing, ", ")}
+		return nil, &CredentialsError{Reason: "the service-account key lacks " + strings.Join(missing, ", ")}
 	}
 	return key, nil
 }
@@ -108,7 +108,7 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 }
 
 // errPrivateKey says that a private key is none that a session can sign with.
-var errPrivateKey = &CredentialsError{"the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
+var errPrivateKey = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
 
 // keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
 // time, because a flow that is asked twice panics on a token without expiry
@@ -161,16 +161,16 @@ func checkPrivateKey(text string) error {
 	}
 	for i, size := range sizes {
 		if i == 1 && (size < minModulus || size > maxModulus) {
-			return &CredentialsError{fmt.Sprintf("the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
+			return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
 				size, minModulus, maxModulus)}
 		}
 		if size > maxModulus {
-			return &CredentialsError{fmt.Sprintf("the service-account key's credentials.privateKey has a number of %d bits, must have at most %d",
+			return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has a number of %d bits, must have at most %d",
 				size, maxModulus)}
 		}
 	}
 	if len(sizes) != keyNumbers {
-		return &CredentialsError{fmt.Sprintf("the service-account key's credentials.privateKey has %d numbers, must have the %d of an RSA key with two primes",
+		return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has %d numbers, must have the %d of an RSA key with two primes",
 			len(sizes), keyNumbers)}
 	}
 	return nil

@@ -221,11 +221,26 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	}
 	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
-		tokens, err := newTokenSource(s.Config, credentials, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
+		exchange, err := s.newExchange(credentials)
 		if err != nil {
 			return nil, err
 		}
+		tokens := newTokenSource(exchange, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
 	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
+}
+
+// newExchange refuses credentials that cannot work.
+func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
+	switch {
+	case c == Credentials{ProjectID: c.ProjectID}:
+		return nil, ErrNoCredentials
+	case c.ServiceAccountKey == "":
+		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, c.TokenFile, s.Clock)
+	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
+		return keyExchange(s.Config, c.ServiceAccountKey)
+	default:
+		return nil, &CredentialsError{Reason: "the service account has a key and a workload identity, must have one of them"}
+	}
 }

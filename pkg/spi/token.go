@@ -61,26 +61,8 @@ type tokenSource struct {
 	pause   time.Duration
 }
 
-// newTokenSource refuses credentials that cannot work; requests for tokens go through next.
-func newTokenSource(config Config, credentials Credentials, next http.RoundTripper, clock clock.Clock, jitter func() float64) (*tokenSource, error) {
-	exchange, err := newExchange(config, credentials, clock)
-	if err != nil {
-		return nil, err
-	}
-	return &tokenSource{exchange: exchange, next: next, clock: clock, jitter: jitter}, nil
-}
-
-func newExchange(config Config, credentials Credentials, clock clock.Clock) (exchange, error) {
-	switch {
-	case credentials == Credentials{ProjectID: credentials.ProjectID}:
-		return nil, ErrNoCredentials
-	case credentials.ServiceAccountKey == "":
-		return identityExchange(config, credentials, clock)
-	case credentials == Credentials{ProjectID: credentials.ProjectID, ServiceAccountKey: credentials.ServiceAccountKey}:
-		return keyExchange(config, credentials.ServiceAccountKey)
-	default:
-		return nil, &CredentialsError{"the service account has a key and a workload identity, must have one of them"}
-	}
+func newTokenSource(exchange exchange, next http.RoundTripper, clock clock.Clock, jitter func() float64) *tokenSource {
+	return &tokenSource{exchange: exchange, next: next, clock: clock, jitter: jitter}
 }
 
 // errAbandoned says that a fetch ended because nobody waited for it.

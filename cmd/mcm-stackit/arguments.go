@@ -50,6 +50,7 @@ func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 // complete checks the flags, and reads the environment.
 func (o *options) complete() error {
 	o.config, o.configError = spi.ConfigFromEnvironment(o.lookup)
+	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
 	var err error
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
 		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout, *o.control.Timeout)
@@ -69,6 +70,10 @@ func (o *options) checkNames() error {
 		return wrongUsage("--project-id must be a UUID in lower case")
 	case o.region != "" && len(apisvalidation.ValidateRegion(o.region, nil)) > 0:
 		return wrongUsage("--region must be a region such as eu01")
+	case spi.CheckTokenHosts(o.tokenHosts) != nil:
+		return wrongUsage("--%s must be hosts in lower case, with commas between them, such as %s", spi.FlagTokenHosts, spi.DefaultTokenHosts)
+	case spi.CheckIdentityDirs(o.identityDirs) != nil:
+		return wrongUsage("--%s must be whole paths of folders, with commas between them, such as %s", spi.FlagIdentityDirs, spi.DefaultIdentityDirs)
 	}
 	return nil
 }

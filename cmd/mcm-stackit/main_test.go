@@ -126,6 +126,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown to clean":       {[]string{"clean", "--nope"}, "unknown flag: --nope"},
 		"flag of another":        {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
 		"timeout in words":       {[]string{"list", "servers", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
+		"a URL as token host":    {[]string{"version", "--stackit-token-hosts=https://a.example"}, "--stackit-token-hosts must be hosts"},
+		"a relative folder":      {[]string{"version", "--stackit-workload-identity-dirs=a"}, "--stackit-workload-identity-dirs must be whole paths"},
 		"negative timeout":       {[]string{"version", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
 		"verbosity":              {[]string{"version", "-v=x"}, `invalid argument "x" for "-v, --v" flag`},
 		"format of validate":     {[]string{"validate", "-o", "bad"}, "must be one of: "},

@@ -49,6 +49,8 @@ type options struct {
 	projectID        string
 	region           string
 	keyPath          string
+	tokenHosts       string
+	identityDirs     string
 
 	// running ends when the command is interrupted.
 	running context.Context
@@ -67,7 +69,8 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	control.CacheDir, control.ClusterName = nil, nil
 	out := &output{Writer: streams.Out}
 	streams.Out = out
-	o := &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, control: control, running: context.Background()}
+	o := &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, control: control, running: context.Background(),
+		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
 	control.WrapConfigFn = o.interruptible
 	return o
 }
@@ -85,6 +88,11 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project; beats the Secret's (without a Secret: $"+envProjectID+")")
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; beats the Secret's and the class's (without a Secret: $"+envRegion+")")
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key; beats the Secret's (without a Secret: $"+envKeyPath+")")
+	// By the sidecar's names and defaults: what it refuses is refused here.
+	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
+		"hosts that a service-account key may name in credentials.tokenEndpoint, as the sidecar has them")
+	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
+		"folders in which a Secret may name the file of a workload identity's token, as the sidecar has them")
 }
 
 // interruptible makes each request to a cluster end with the command: discovery, which comes

@@ -14,29 +14,31 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 const (
-	create    = "pkg/provider/create.go"
-	deletion  = "pkg/provider/delete.go"
-	status    = "pkg/provider/status.go"
-	ownership = "pkg/provider/ownership.go"
-	errorsGo  = "pkg/provider/errors.go"
-	servers   = "pkg/provider/servers.go"
-	search    = "pkg/provider/search.go"
-	remains   = "pkg/provider/remains.go"
-	gone      = "pkg/provider/gone.go"
-	waitGo    = "pkg/provider/wait.go"
-	core      = "pkg/provider/core.go"
-	request   = "pkg/provider/request.go"
-	providers = "pkg/provider/provider.go"
-	deadlines = "pkg/provider/deadlines.go"
-	userData  = "pkg/provider/userdata.go"
-	nics      = "pkg/provider/nics.go"
-	sdkClient = "pkg/provider/sdk_client.go"
-	ledger    = "pkg/provider/internal/ledger/ledger.go"
-	coalesce  = "pkg/provider/internal/coalesce/coalesce.go"
-	retry     = "pkg/spi/retry.go"
-	pace      = "pkg/spi/pace.go"
-	fence     = "pkg/spi/fence.go"
-	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
+	create       = "pkg/provider/create.go"
+	deletion     = "pkg/provider/delete.go"
+	status       = "pkg/provider/status.go"
+	ownership    = "pkg/provider/ownership.go"
+	errorsGo     = "pkg/provider/errors.go"
+	servers      = "pkg/provider/servers.go"
+	search       = "pkg/provider/search.go"
+	remains      = "pkg/provider/remains.go"
+	gone         = "pkg/provider/gone.go"
+	waitGo       = "pkg/provider/wait.go"
+	core         = "pkg/provider/core.go"
+	request      = "pkg/provider/request.go"
+	providers    = "pkg/provider/provider.go"
+	deadlines    = "pkg/provider/deadlines.go"
+	userData     = "pkg/provider/userdata.go"
+	nics         = "pkg/provider/nics.go"
+	sdkClient    = "pkg/provider/sdk_client.go"
+	ledger       = "pkg/provider/internal/ledger/ledger.go"
+	coalesce     = "pkg/provider/internal/coalesce/coalesce.go"
+	retry        = "pkg/spi/retry.go"
+	pace         = "pkg/spi/pace.go"
+	fence        = "pkg/spi/fence.go"
+	identity     = "pkg/spi/identity.go"
+	identityFile = "pkg/spi/identity_file.go"
+	ownedFunc    = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
 // mutants is the list. Each must be noticed by a test.
@@ -165,6 +167,13 @@ var mutants = []mutant{
 	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
 	{"a key of absurd size is not parsed", []edit{{"pkg/spi/key.go", "cmp.Or(err, checkPrivateKey(privateKey(key)))", "cmp.Or(err)"}}},
 	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "Path: tokenPath}) ||", "Path: parsed.Path}) ||"}}},
+	{"a workload identity's token that expired is not sent", []edit{{identity, "!now.Before(claims.ExpiresAt.Time)", "now.IsZero()"}}},
+	{"no token for an API server is sent", []edit{{identity, "\"kubernetes.default\")", "\"\\x00\")"}}},
+	{"no token for the pod's own API server is sent", []edit{{identity, "|| slices.Contains(own, audience)", "|| len(own) < 0"}}},
+	{"a Secret names no file outside of the operator's folders", []edit{{identityFile, "readRegular(root.Stat, root.Open, f.name, maxIdentity)", "readFile(f.dir+\"/\"+f.name, maxIdentity)"}}},
+	{"a path with .. is no file of a folder", []edit{{identityFile, "if path.Clean(file) == file {", "if file != \"\" {"}}},
+	{"a made-up token finds no session", []edit{{"pkg/spi/spi.go", "c.ServiceAccountEmail, c.Token, c.TokenFile}", "c.ServiceAccountEmail, c.TokenFile}"}}},
+	{"a key and a workload identity are not both taken", []edit{{"pkg/provider/apis/validation/secret.go", "case secret.ServiceAccountKey != \"\":", "case secret.ServiceAccountKey == \"\\x00\":"}}},
 	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "if t.waiting.Load() == 0 {", "if t.waiting.Load() < 0 {"}}},
 	{"a POST that waits for memory is not sent", []edit{{"pkg/spi/bodies.go", "return nil, notSent(", "return nil, error("}}},
 	{"large bodies share memory", []edit{{"pkg/spi/bodies.go", "size <= smallBody", "size <= maxBodies"}}},

@@ -189,5 +189,5 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 // SessionWith makes the session, or returns the one there is, with the credentials of a Secret.
 // No call of the API is made.
 func (o *Access) SessionWith(secret *apis.Secret) (*spi.Session, error) {
-	return o.Sessions.Session(spi.Credentials{ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey})
+	return o.Sessions.Session(provider.Credentials(secret))
 }

@@ -109,6 +109,6 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 		return
 	}
 	if _, err := d.SessionWith(inputs.Secret); err != nil {
-		d.wrong(subject, finding.OneLine(err.Error()), "make a new key of the service account, and put its JSON into the Secret")
+		d.wrong(subject, finding.OneLine(err.Error()), credentialsRemedy(err))
 	}
 }

@@ -35,9 +35,7 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 	v.checkUserDataSize(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
-		if !about(apis.SecretPath.Child(apis.SecretServiceAccountKey).String(), check.rejected) {
-			v.checkKey(check, check.inputs.Secret)
-		}
+		v.checkCredentials(check, check.inputs.Secret)
 	}
 	v.result.Effective = append(v.result.Effective, effective(check))
 }

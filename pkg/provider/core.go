@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	case c.serverID == "":
 		err = newError(codes.InvalidArgument, fmt.Sprintf("machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
 	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
-		err = c.deleteOrphan(ctx)
+		err = c.deleteOrphan(ctx, cmp.Or(p.orphanTimeout, orphanTimeout))
 	default:
 		err = c.deleteNamed(ctx)
 	}

@@ -119,8 +119,24 @@ func IDsIn(providerID string) []string {
 }
 
 // IsNodeOf says whether a Node is a server: by the ID in its ProviderID, of whatever form, or
-// by its name, which is that of the server and of its Machine.
+// in what its machine says of itself, or by one of its names, with or without a domain. A
+// Node has the name of its server and its Machine.
 func IsNodeOf(node *corev1.Node, server *provider.Server) bool {
-	return slices.Contains(IDsIn(node.Spec.ProviderID), server.ID) ||
-		node.Name != "" && (node.Name == server.Name || node.Name == server.Labels[provider.StackitMachineLabel])
+	if slices.Contains(IDsIn(node.Spec.ProviderID), server.ID) || strings.EqualFold(node.Status.NodeInfo.SystemUUID, server.ID) {
+		return true
+	}
+	names := []string{node.Name, node.Labels[corev1.LabelHostname]}
+	for _, address := range node.Status.Addresses {
+		switch address.Type {
+		case corev1.NodeHostName, corev1.NodeInternalDNS, corev1.NodeExternalDNS:
+			names = append(names, address.Address)
+		case corev1.NodeInternalIP, corev1.NodeExternalIP:
+		}
+	}
+	return slices.ContainsFunc([]string{server.Name, server.Labels[provider.StackitMachineLabel]}, func(own string) bool {
+		return own != "" && slices.ContainsFunc(names, func(name string) bool {
+			rest, found := strings.CutPrefix(strings.ToLower(name), strings.ToLower(own))
+			return found && (rest == "" || rest[0] == '.')
+		})
+	})
 }

@@ -37,7 +37,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	}
 	c.meters.ready(c.class, server.id)
 	return &driver.CreateMachineResponse{
-		ProviderID: providerid.Format(c.projectID, server.id), NodeName: c.machine, Addresses: addresses,
+		ProviderID: c.providerID(server.id), NodeName: c.machine, Addresses: addresses,
 	}, nil
 }
 
@@ -54,7 +54,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 		return nil, err
 	}
 	return &driver.InitializeMachineResponse{
-		ProviderID: providerid.Format(c.projectID, id), NodeName: c.machine, Addresses: addresses,
+		ProviderID: c.providerID(id), NodeName: c.machine, Addresses: addresses,
 	}, nil
 }
 
@@ -70,7 +70,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	} else {
 		err = c.namedByRequest(ctx, isDeleted)
 	}
-	response := &driver.GetMachineStatusResponse{ProviderID: providerid.Format(c.projectID, id), NodeName: c.machine}
+	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errNoneKnown), errors.Is(err, errUnusable):
 		return nil, newError(codes.NotFound, fmt.Sprintf("no running server of machine %s is known", c.machine))

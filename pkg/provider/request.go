@@ -31,7 +31,9 @@ type call struct {
 	clock clock.Clock
 	wait
 	// serverID is the server that the request's ProviderID names; "" if it names none.
-	serverID  string
+	serverID string
+	// givenID is the request's ProviderID.
+	givenID   string
 	projectID string
 	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
 	// invalid or empty in part. It has no userData: a call may take minutes, and hold no copy
@@ -79,10 +81,21 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	if err != nil || machine.Spec.ProviderID == "" {
 		return c, err
 	}
+	c.givenID = machine.Spec.ProviderID
 	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.projectID); err != nil {
 		return nil, newError(codes.InvalidArgument, fmt.Sprintf("machine %s: %v", machine.Name, err))
 	}
 	return c, nil
+}
+
+// providerID returns the ProviderID to answer for a server. One that OpenStack's provider wrote
+// stays as it is: the manager writes back what it is told (v0.62.1 machine.go, updateLabels),
+// and a Machine whose ID had become ours would not be known to have come from there.
+func (c *call) providerID(serverID string) string {
+	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
+		return c.givenID
+	}
+	return providerid.Format(c.projectID, serverID)
 }
 
 // newCall decodes and checks a request, and opens the session. machine is nil for a call

@@ -254,6 +254,24 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 	})
 }
 
+// An answer of the API does not choose how many series there are.
+func TestStatesOfServersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		for i := range 40 {
+			name := fmt.Sprintf("m%d", i)
+			if err := m.cloud.SetServerStatus(m.makeServer(name, nil), fmt.Sprintf("STATE%d", i), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.list()
+		series := m.read(metricServers)
+		if len(series) != 33 || series["class-a other other"] != 8 {
+			t.Errorf("%d series, want 33, the last one of 8 servers: %v", len(series), series)
+		}
+	})
+}
+
 func TestAClassStaysWhileCallsNameIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)

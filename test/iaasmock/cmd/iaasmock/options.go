@@ -15,17 +15,17 @@ import (
 )
 
 type options struct {
-	address                      string
-	boot, bootSpread             time.Duration
-	remove, action               time.Duration
-	latencyMin, latencyMax       time.Duration
+	address                               string
+	boot, bootSpread                      time.Duration
+	remove, action                        time.Duration
+	latencyMin, latencyMax                time.Duration
 	listLag, addressDelay, release, token time.Duration
-	listReplicas                 []time.Duration
-	noAuth, serverLabels         bool
-	nullLists, unconfirmed       bool
-	keyFile                      string
-	seed                         *uint64 // nil: random
-	faults                       []iaasmock.Fault
+	listReplicas                          []time.Duration
+	noAuth, serverLabels                  bool
+	nullLists, unconfirmed                bool
+	keyFile                               string
+	seed                                  *uint64 // nil: random
+	faults                                []iaasmock.Fault
 }
 
 func parse(args []string) (options, error) {

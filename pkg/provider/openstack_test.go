@@ -274,6 +274,25 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 	}
 }
 
+// Where the ProviderID names the server, another of its name is somebody else's.
+func TestATwinOfAServerFromOpenStackStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		id, twin := r.fromOpenStack("m1"), r.fromOpenStack("m1")
+		m := withID(migrated(machine("m1")), providerIDOf(id))
+		if _, err := r.status(m); err != nil {
+			t.Error(err)
+		}
+		if err := r.delete(r.deleted(m)); err != nil {
+			t.Error(err)
+		}
+		r.wantNamed("m1", 1, 1, 1)
+		if left := r.onlyServer(); left.ID != twin {
+			t.Errorf("server %s is left, want %s", left.ID, twin)
+		}
+	})
+}
+
 // A Machine that we made leaves what only has its name alone, and asks for no volumes.
 func TestDeletionOfAMachineThatWeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -58,6 +58,9 @@ type identity struct {
 	// fromOpenStack says that the Machine came from OpenStack: its server may have its name and
 	// none of our labels, and nobody may make a second one.
 	fromOpenStack bool
+	// byName says that it did, and that no ProviderID names its server: then that counts by
+	// its name.
+	byName bool
 }
 
 // cameFromOpenStack says that Gardener's OpenStack provider made the Machine's server.
@@ -127,7 +130,7 @@ func (i identity) classSelector() map[string]string {
 }
 
 // findable says whether a server can be found as the machine's without its ID.
-func (i identity) findable() bool { return !i.unlabelable || i.fromOpenStack }
+func (i identity) findable() bool { return !i.unlabelable || i.byName }
 
 // matches says whether a server has the labels of a selector: lists are checked again on
 // our side.
@@ -198,7 +201,7 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	case labelled && label == i.machine:
 		return nil
 	case !labelled && byID && server.Name == i.machine,
-		i.fromOpenStack && i.isByName(server.Name, server.Labels, server.Metadata):
+		i.byName && i.isByName(server.Name, server.Labels, server.Metadata):
 		return nil
 	default:
 		return notOurs(server, StackitMachineLabel, i.machine)

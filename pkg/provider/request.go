@@ -296,7 +296,9 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
 	}
 	in.identity = newIdentity(name, class, in.spec.Labels)
-	in.identity.fromOpenStack = machine != nil && cameFromOpenStack(machine)
+	if machine != nil && cameFromOpenStack(machine) {
+		in.identity.fromOpenStack, in.identity.byName = true, machine.Spec.ProviderID == ""
+	}
 	in.identity.unlabelable = len(errs) > 0
 	in.others = append(in.others, errs...)
 }

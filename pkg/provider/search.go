@@ -36,7 +36,7 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 		seen := observation{servers: list.matching(c.machineSelector())}
 		for _, server := range list.all {
 			_, _, missing := c.missingLabel(&server)
-			if missing && !server.IsDeleting() || c.fromOpenStack && server.Name == c.machine && !matches(&server, c.machineSelector()) {
+			if missing && !server.IsDeleting() || c.byName && server.Name == c.machine && !matches(&server, c.machineSelector()) {
 				seen.servers = append(seen.servers, server)
 			}
 		}
@@ -61,7 +61,7 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 }
 
 // findNamed finds the machine's servers by its label, and those of a machine that came from
-// OpenStack by its name, too, without those that are proved gone. If the cluster is unknown it
+// OpenStack without a ProviderID by its name, too, without those that are proved gone. If the cluster is unknown it
 // returns an error: "none" would be a guess.
 func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (lookUp, error) {
 	if !c.findable() {
@@ -72,7 +72,7 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (l
 	}
 	var found lookUp
 	var err error
-	if wide || c.fromOpenStack {
+	if wide || c.byName {
 		found, err = c.findInProject(ctx, notBefore)
 	} else {
 		found, err = c.find(ctx, c.machineSelector(), notBefore)

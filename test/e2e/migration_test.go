@@ -106,10 +106,14 @@ func setProviderID(id string) func(*v1alpha1.Machine) {
 	return func(machine *v1alpha1.Machine) { machine.Spec.ProviderID = id }
 }
 
+// refusedTimeout is for a Machine that was refused something: the manager comes back after 3
+// minutes, or when its spec changes.
+const refusedTimeout = 3*time.Minute + upTimeout
+
 // becomesRunning waits until a Machine runs on a server.
 func (c *cluster) becomesRunning(ctx context.Context, name, serverID string) {
 	GinkgoHelper()
-	Eventually(ctx, c.machine(name)).WithTimeout(upTimeout).WithPolling(poll).
+	Eventually(ctx, c.machine(name)).WithTimeout(refusedTimeout).WithPolling(poll).
 		Should(And(havePhase(v1alpha1.MachineRunning), HaveField("Spec.ProviderID", HaveSuffix("/"+serverID))))
 }
 
@@ -186,6 +190,13 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		c.becomesRunning(ctx, "os-twins", twins[0])
 		Expect(c.serverIDs()).To(ConsistOf(append(twins, first, second)))
 		Expect(c.env.Cloud().CallCounts()).NotTo(Or(HaveKey("CreateServer"), HaveKey("DeleteServer")))
+
+		By("deleting the third, whose twin is nobody's")
+		Expect(c.Delete(ctx, &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: "os-twins"}})).To(Succeed())
+		Eventually(ctx, c.serverIDs).WithTimeout(2 * downTimeout).WithPolling(poll).Should(ConsistOf(twins[1], first, second))
+		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(3))
+		Expect(c.serverIDs()).To(ConsistOf(twins[1], first, second))
+		c.discard(ctx, twins[1])
 	})
 
 	// The cloud shows NICs and volumes as attached for a while after their server is gone.

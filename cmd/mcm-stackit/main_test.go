@@ -124,6 +124,8 @@ func TestWrongUsage(t *testing.T) {
 		"unknown to doctor":      {[]string{"doctor", "--nope"}, "unknown flag: --nope"},
 		"unknown to list":        {[]string{"list", "machines", "--nope"}, "unknown flag: --nope"},
 		"unknown to clean":       {[]string{"clean", "--nope"}, "unknown flag: --nope"},
+		"unknown to label":       {[]string{"label", "--nope"}, "unknown flag: --nope"},
+		"word after label":       {[]string{"label", "m1"}, "unknown command"},
 		"flag of another":        {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
 		"timeout in words":       {[]string{"list", "servers", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
 		"a URL as token host":    {[]string{"version", "--stackit-token-hosts=https://a.example"}, "--stackit-token-hosts must be hosts"},

@@ -4,10 +4,10 @@
 // Package operator is what the command mcm-stackit does, in rooms of which each imports only
 // those below it; a rule of the linter says so:
 //
-//	validate, doctor, inventory, clean   the four tasks; none imports another
-//	account                              what the user named, and reading it; what an orphan is
-//	manifest                             the user's files as objects with positions
-//	finding                              what was found, how sure, where, the exit code
+//	validate, doctor, inventory, clean, label   the tasks; none imports another
+//	account                                     what the user named, and reading it; what an orphan is
+//	manifest                                    the user's files as objects with positions
+//	finding                                     what was found, how sure, where, the exit code
 //
 // They decode, judge and call the API as the driver does, with the driver's own packages:
 // where validate says that a class is wrong, the driver refuses it, and a server is deleted

@@ -147,6 +147,7 @@ const (
 	callGetServer    apiCall = "reading a server"
 	callListServers  apiCall = "listing servers"
 	callDeleteServer apiCall = "deleting a server"
+	callUpdateServer apiCall = "updating a server"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
 	callProjectNICs  apiCall = "reading the project's NICs"

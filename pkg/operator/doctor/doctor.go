@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net/url"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
@@ -47,8 +48,9 @@ type Doctor struct {
 	// accounts are those of the cloud's part, servers what they show.
 	accounts []*account.Account
 	servers  map[*account.Account][]provider.Server
-	// owners are the Machines of all namespaces; nil if they were not read.
-	owners *account.Owners
+	// machines are those of all namespaces, and owners finds them; nil if they were not read.
+	machines []v1alpha1.Machine
+	owners   *account.Owners
 	// classes are those of Namespace; unusable are those whose credentials were found wrong
 	// already.
 	classes  []account.Class

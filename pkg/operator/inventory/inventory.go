@@ -153,6 +153,12 @@ const (
 	NoteUnknown NoteKind = "unknown"
 	// NoteUnmanaged is a server without the manager's labels.
 	NoteUnmanaged NoteKind = "unmanaged"
+	// NoteFromOpenStack is a Machine that came from OpenStack: its annotation says so, or its
+	// ProviderID.
+	NoteFromOpenStack NoteKind = "from OpenStack"
+	// NoteByName is a server that a Machine from OpenStack has by its name alone: it lacks our
+	// machine label.
+	NoteByName NoteKind = "by name"
 	// NoteFault is a server in state ERROR.
 	NoteFault NoteKind = "fault"
 	// NoteDuplicate is a second server of a Machine.

@@ -175,7 +175,13 @@ func (m *machineView) specLabels(server *provider.Server) map[string]string {
 func (m *machineView) findsByName(server *provider.Server) bool {
 	class := m.Spec.Class.Name
 	return (m.knowsClass() || server.Labels[provider.StackitMachineClassLabel] == class) &&
-		provider.FoundByName(m.Name, class, m.specLabels(server), server)
+		provider.FoundByName(m.Name, class, m.specLabels(server), server) || m.hasByName(server)
+}
+
+// hasByName says whether a Machine from OpenStack has the server by its name alone.
+func (m *machineView) hasByName(server *provider.Server) bool {
+	return provider.CameFromOpenStack(m.Machine) && m.Spec.ProviderID == "" && m.knowsClass() &&
+		provider.IsByName(m.Name, m.specLabels(server), server.Name, server.Labels, server.Metadata)
 }
 
 // checkOwned is the driver's rule.

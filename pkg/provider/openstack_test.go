@@ -334,6 +334,8 @@ func TestARestartLosesNothingThatCameFromOpenStack(t *testing.T) {
 			t.Error(err)
 		}
 		r.wantNamed("m1", 0, 0, 0)
-		<-first
+		if err := <-first; err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -76,7 +76,7 @@ func (f *foreign) lookalikes(m *openStackMachine) {
 	const network = iaasmock.DefaultNetworkID
 	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
 	for _, labels := range []map[string]any{
-		{clusterLabel: "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
+		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
 	} {
 		f.nic(network, m.machine, labels, false)
 		f.volume(m.machine, labels)

@@ -29,6 +29,8 @@ type Origin struct {
 	Class string
 	// Servers of its name: none, one, or two that nobody can tell apart.
 	Servers int
+	// Broken says that they are in ERROR.
+	Broken bool
 	// HasID says that the Machine has the ProviderID of the first of them and runs. Without
 	// one its creation had not come to its end.
 	HasID bool
@@ -48,9 +50,9 @@ type openStackMachine struct {
 	servers, remains []string
 }
 
-// fromOpenStack is what its Machines may bring about: one without a server, or with two, is
-// refused until it is replaced.
-var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition}, spoils: true}
+// fromOpenStack is what its Machines may bring about: one without a server, with two or with a
+// broken one is refused until it is replaced.
+var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
 
 // drawOrigins draws how Machines come from OpenStack into plans in which nobody may lose track
 // of a server: nothing in the cloud says whose these are but their names, so that no orphan run
@@ -61,10 +63,11 @@ func (p *Plan) drawOrigins(rng *rand.Rand) {
 	}
 	p.Release = pick(rng, 0, 0, 5*time.Second, 40*time.Second)
 	for range 1 + rng.IntN(2) {
-		origin := Origin{Class: pick(rng, classA, classB), Servers: pick(rng, 1, 1, 1, 0, 2), Elsewhere: rng.IntN(2) == 0}
+		origin := Origin{Class: pick(rng, classA, classB), Servers: pick(rng, 1, 1, 0, 2), Elsewhere: rng.IntN(2) == 0}
 		origin.HasID = origin.Servers > 0 && rng.IntN(2) == 0
 		origin.Marked = pick(rng, 0, between(rng, time.Second, p.Turmoil*3/4))
 		origin.Deleted = pick(rng, 0, between(rng, time.Second, p.Turmoil))
+		origin.Broken = rng.IntN(4) == 0
 		p.Origins = append(p.Origins, origin)
 	}
 }
@@ -86,6 +89,9 @@ func (w *world) moveIn() {
 				server := w.foreign.serverOf(m.machine, nic, volume, tags)
 				m.servers, m.remains = append(m.servers, server), append(m.remains, nic, volume)
 				w.trace.named(server)
+				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
+					panic("no server " + server)
+				}
 				w.trace.called(nic, "NIC of "+m.machine)
 				w.trace.called(volume, "volume of "+m.machine)
 			}

@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"cmp"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -208,6 +209,41 @@ func TestTheMarkOfAMachineFromOpenStackMayComeLate(t *testing.T) {
 		_, err := r.create(unmarked)
 		wantCode(t, err, codes.FailedPrecondition)
 		r.wantNamed("m2", 1, 1, 1)
+	})
+}
+
+// Only lists of the whole project show a server that was not labelled yet, and one of them may
+// be wrong.
+func TestAnEmptyMomentHidesNoServerThatIsNotMarkedYet(t *testing.T) {
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+		"creation": func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
+		"deletion": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.fromOpenStack("m1")
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Count: 1,
+				Match: func(request *http.Request) bool { return !request.URL.Query().Has("label_selector") }})
+			m := machine("m1")
+			m.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+			wantCode(t, call(r, m), codes.FailedPrecondition)
+			r.wantNamed("m1", 1, 1, 1)
+		})
+	}
+}
+
+// A server that surely is the Machine's is used, whatever else has its name.
+func TestAServerWithLabelsBeatsOneWithout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		made := r.mustCreate(m).ProviderID
+		r.fromOpenStack("m1")
+		r.restartNow()
+		m.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
+		if found := r.mustCreate(m).ProviderID; found != made {
+			t.Errorf("the Machine has %s, want %s", found, made)
+		}
 	})
 }
 

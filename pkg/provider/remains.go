@@ -100,9 +100,11 @@ func (r *remains) settle(ctx context.Context, one *remnant) (stays bool, err err
 	case one.isOthers:
 		return r.leave(one, "it is not a server's")
 	case one.serverID != "":
-		server, err := r.client.GetServer(ctx, one.serverID)
-		if err != nil || server.IsDeleting() {
-			return false, ignoreNotFound(err)
+		// By the readers, as each read of a server, but never by a list, which may lag.
+		result := r.readers.serversOf(r.scope()).Read(ctx, coalesce.Request[serverList, observation]{Single: safely(r.poll(one.serverID).get)})
+		server := result.Value.server()
+		if result.Err != nil || server == nil || server.IsDeleting() {
+			return false, result.Err
 		}
 		return r.leave(one, "it is attached to server "+one.serverID)
 	case one.isChanging || r.clock.Since(r.asked[one.what]) < deletionPatience:

@@ -28,9 +28,9 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now()}, result.Err
 }
 
-// findInProject looks for the machine's servers among all of the project. A server that may
-// be the machine's, but lacks a label, is an error: somebody must say whose it is. Not so for
-// a machine that came from OpenStack.
+// findInProject looks for the machine's servers among all of the project. Where none surely is the
+// machine's, one that may be, but lacks a label, is an error: somebody must say whose it is. Not
+// so for a machine that came from OpenStack.
 func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, error) {
 	pick := func(list serverList) observation {
 		seen := observation{servers: list.matching(c.machineSelector())}
@@ -50,14 +50,21 @@ func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, 
 		}),
 		Pick: func(list serverList, _ time.Time) (observation, bool) { return pick(list), true },
 	})
+	found := lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}
+	surely := func(server Server) bool {
+		return matches(&server, c.machineSelector()) && c.admits(&server) && !server.IsDeleting()
+	}
+	if c.fromOpenStack || slices.ContainsFunc(found.servers, surely) {
+		return found, result.Err
+	}
 	own := c.ledger.Get(c.key).ServerID
-	for _, server := range result.Value.servers {
+	for _, server := range found.servers {
 		key, want, missing := c.missingLabel(&server)
-		if missing && !c.fromOpenStack && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
+		if missing && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
 			return lookUp{}, notOurs(&server, key, want)
 		}
 	}
-	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}, result.Err
+	return found, result.Err
 }
 
 // findNamed finds the machine's servers by its label, and those of a machine that came from
@@ -109,14 +116,18 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 	}
 }
 
-// schedule returns when the next look-up is due, and whether it looks at the whole project.
+// schedule returns when the next look-up is due, and whether it looks at the whole project. Only
+// such a one shows a server from before there were labels, so that a row of them begins with one
+// where there may be such a server, and no ProviderID names it.
 func (s *search) schedule() (due time.Time, wide bool) {
+	mayLackLabels := !s.young && s.serverID == "" && s.none.first.IsZero()
 	if !s.looked {
-		return time.Time{}, false
+		return time.Time{}, mayLackLabels
 	}
 	s.begin()
 	now := s.clock.Now()
-	return s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
+	due, wide = s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
+	return due, wide || mayLackLabels
 }
 
 // conclusive says that look-ups have proved that there are no servers beside those that the

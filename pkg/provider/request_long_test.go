@@ -28,25 +28,28 @@ func many(n int, part string) string {
 	return text.String()
 }
 
-// 200 kB of securityGroups that are numbers took 4 minutes, in every call.
-func TestAMegabyteOfMistakesIsRefusedAtOnce(t *testing.T) {
+// mistakes are providerSpecs of a megabyte that are wrong all over, with the field that is.
+func mistakes() map[string]struct{ spec, field string } {
 	const entries = 100_000
-	for name, row := range map[string]struct{ spec, field string }{
+	return map[string]struct{ spec, field string }{
 		"items of a wrong type":    {`{"securityGroups":[` + many(entries, `1`) + `]}`, "providerSpec.securityGroups"},
 		"lists in a list":          {`{"networking":{"nicIds":[` + many(entries, `[]`) + `]}}`, "providerSpec.networking.nicIds"},
 		"labels of a wrong type":   {`{"labels":{` + many(entries, `"#":1`) + `}}`, "providerSpec.labels"},
 		"empty cluster labels":     {`{"labels":{` + many(entries, `"#/cluster":""`) + `}}`, "providerSpec.labels"},
 		"numbers that are no ones": {`{"metadata":{` + many(entries, `"#":1e999`) + `}}`, "providerSpec.metadata"},
-	} {
+	}
+}
+
+func decodeMistakes(spec string) *inputs {
+	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(spec)}}
+	return decodeInputs(nil, class, &corev1.Secret{}, true)
+}
+
+func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
+	for name, row := range mistakes() {
 		t.Run(name, func(t *testing.T) {
-			class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(row.spec)}}
-			start := time.Now()
-			in := decodeInputs(nil, class, &corev1.Secret{}, true)
+			in := decodeMistakes(row.spec)
 			code, text := classify(in.problems(strict, nil))
-			// It takes a tenth of that; the computer may be busy.
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("it took %s", took)
-			}
 			if code != codes.InvalidArgument || !about(field.NewPath(row.field), in.others) || !strings.Contains(text, row.field) {
 				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
 			}
@@ -57,18 +60,43 @@ func TestAMegabyteOfMistakesIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+// 200 kB of securityGroups that are numbers took 4 minutes, in every call.
+func BenchmarkAMegabyteOfMistakes(b *testing.B) {
+	for name, row := range mistakes() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = classify(decodeMistakes(row.spec).problems(strict, nil))
+			}
+			if took := b.Elapsed() / time.Duration(b.N); took > 5*time.Second {
+				b.Errorf("it takes %s, want less than 5 s", took)
+			}
+		})
+	}
+}
+
 // A text has room for few: the fields are told as far as they go.
 func TestManyErrorsAreToldAtOnce(t *testing.T) {
+	_, text := classify(invalidError(manyErrors()))
+	if len(text) > maxText || !strings.HasPrefix(text, "100000 fields are wrong, the first: a(0)") {
+		t.Errorf("got %q", text)
+	}
+}
+
+func manyErrors() field.ErrorList {
 	errs := make(field.ErrorList, 100_000)
 	for i := range errs {
 		errs[i] = field.Required(field.NewPath("a").Index(i), "")
 	}
-	start := time.Now()
-	_, text := classify(invalidError(errs))
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %s", took)
+	return errs
+}
+
+// To join all their texts took minutes.
+func BenchmarkManyErrors(b *testing.B) {
+	errs := manyErrors()
+	for b.Loop() {
+		_, _ = classify(invalidError(errs))
 	}
-	if len(text) > maxText || !strings.HasPrefix(text, "100000 fields are wrong, the first: a(0)") {
-		t.Errorf("got %q", text)
+	if took := b.Elapsed() / time.Duration(b.N); took > time.Second {
+		b.Errorf("it takes %s, want less than 1 s", took)
 	}
 }

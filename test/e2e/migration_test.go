@@ -145,6 +145,18 @@ var _ = Describe("Machines from OpenStack", long, func() {
 			mark(machine)
 			machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + id
 		})
+		By("giving it our labels, now that its ID is ours")
+		command, labels := newCommand(c.env), And(HaveKeyWithValue(provider.StackitMachineLabel, "os-real-1"),
+			HaveKeyWithValue(provider.StackitMachineClassLabel, "worker"), HaveKeyWithValue(clusterLabel, clusterName))
+		shown := command.run(ctx, "label")
+		Expect(shown.Code).To(Equal(0), shown.Stderr)
+		Expect(shown.Stdout).To(ContainSubstring("server " + id + " (os-real-1) would get "))
+		Expect(c.env.Cloud().Servers()).To(HaveEach(HaveField("Labels", BeEmpty())))
+		done := command.run(ctx, "label", "--yes")
+		Expect(done.Code).To(Equal(0), done.Stderr)
+		Expect(done.Stdout).To(ContainSubstring("server " + id + " (os-real-1) got "))
+		Expect(c.env.Cloud().Servers()).To(ConsistOf(And(HaveField("ID", id), HaveField("Labels", labels)),
+			And(HaveField("ID", other), HaveField("Labels", BeEmpty()))))
 		c.env.Cloud().ResetCalls()
 		c.restartSidecar(ctx)
 		Eventually(c.env.Cloud().CallCounts).WithTimeout(upTimeout).WithPolling(poll).Should(HaveKey("ListServers"))

@@ -27,7 +27,8 @@ const (
 type Origin struct {
 	// Class of the Machine.
 	Class string
-	// Servers of its name: none, one, or two that nobody can tell apart.
+	// Servers of its name: none, one, or two. Without a ProviderID nobody can tell two apart, and
+	// both are its own; with one, the other is somebody else's.
 	Servers int
 	// Broken says that they are in ERROR.
 	Broken bool
@@ -82,13 +83,16 @@ func (w *world) moveIn() {
 		for i, origin := range w.plan.Origins {
 			m := &openStackMachine{owner: owner{c.name, fmt.Sprintf("%s-from-openstack-%d", c.name, i)}, Origin: origin}
 			w.openStack = append(w.openStack, m)
-			for range origin.Servers {
+			for twin := range origin.Servers {
 				nic := w.foreign.nic(iaasmock.DefaultNetworkID, m.machine, nil, origin.HasID)
 				volume := w.foreign.volume(m.machine, nil)
 				tags := map[string]any{openStackTag + c.name: "1", "kubernetes.io-role-node": "1", clusterField: c.name}
 				server := w.foreign.serverOf(m.machine, nic, volume, tags)
-				m.servers, m.remains = append(m.servers, server), append(m.remains, nic, volume)
 				w.trace.named(server)
+				if twin > 0 && origin.HasID {
+					continue // somebody else's: the ProviderID names the first
+				}
+				m.servers, m.remains = append(m.servers, server), append(m.remains, nic, volume)
 				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
 					panic("no server " + server)
 				}

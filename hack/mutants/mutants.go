@@ -178,7 +178,7 @@ var mutants = []mutant{
 	{"a POST that waits for memory is not sent", []edit{{"pkg/spi/bodies.go", "return nil, notSent(", "return nil, error("}}},
 	{"large bodies share memory", []edit{{"pkg/spi/bodies.go", "size <= smallBody", "size <= maxBodies"}}},
 	{"a Machine from OpenStack gets no second server", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)", "if c.machine == \"\" {\n\t\treturn c.takeOver(ctx)"}}},
-	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{servers, "if len(staying) != 1 {", "if len(staying) == 0 {"}}},
+	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{search, "if len(staying) != 1 {", "if len(staying) == 0 {"}}},
 	{"a failed server from OpenStack is not deleted before its Machine", []edit{{create, "if c.fromOpenStack {\n\t\treturn fault", "if c.machine == \"\" {\n\t\treturn fault"}}},
 	{"a server from OpenStack is found by its name", []edit{{search, "if wide || c.byName {", "if wide {"}}},
 	{"one list of the project does not say that there is no server without labels", []edit{{search, "!s.young && s.serverID ==", "s.young && s.serverID =="}}},

@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -280,22 +279,6 @@ func outcomeUnknown(err error) bool {
 
 // maxText is the greatest length of an error's text in a Machine's status, in bytes.
 const maxText = 512
-
-// misleadingWords in the API's messages would make Gardener take an error for one of
-// another class, which its code is not.
-var (
-	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
-	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
-		"unauthorized": "not authenticated"}
-)
-
-// withoutMisleadingWords replaces them in a message of the API. The driver's own texts
-// have none, and the names in them must stay as they are.
-func withoutMisleadingWords(message string) string {
-	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
-		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")
-	})
-}
 
 // sanitize makes a text fit for a Machine's status: one line, no brackets (the
 // manager's parser reads the code between brackets), not long.

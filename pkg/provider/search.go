@@ -154,3 +154,29 @@ func withoutDeleting(servers []Server) (staying, deleting []Server) {
 	}
 	return staying, deleting
 }
+
+// existing finds the machine's only server by its ProviderID, the ledger or a look-up, and
+// adopts it; errNoneKnown if there is none, or more than one.
+func (c *call) existing(ctx context.Context) (*poll, error) {
+	id := c.serverID
+	if id == "" {
+		id = c.ledger.Get(c.key).ServerID
+	}
+	if id == "" {
+		named, err := c.findNamed(ctx, time.Time{}, false)
+		if err != nil {
+			return nil, err
+		}
+		staying, _ := withoutDeleting(named.servers)
+		if len(staying) != 1 {
+			return nil, errNoneKnown
+		}
+		id = staying[0].ID
+	}
+	p := c.poll(id)
+	if err := p.present(ctx); err != nil {
+		return nil, err
+	}
+	c.ledger.Adopt(c.key, c.uid, id)
+	return p, nil
+}

@@ -183,29 +183,3 @@ func (p *poll) present(ctx context.Context) error {
 	_, err := p.until(ctx, func(*Server) bool { return true })
 	return err
 }
-
-// existing finds the machine's only server by its ProviderID, the ledger or a look-up, and
-// adopts it; errNoneKnown if there is none, or more than one.
-func (c *call) existing(ctx context.Context) (*poll, error) {
-	id := c.serverID
-	if id == "" {
-		id = c.ledger.Get(c.key).ServerID
-	}
-	if id == "" {
-		named, err := c.findNamed(ctx, time.Time{}, false)
-		if err != nil {
-			return nil, err
-		}
-		staying, _ := withoutDeleting(named.servers)
-		if len(staying) != 1 {
-			return nil, errNoneKnown
-		}
-		id = staying[0].ID
-	}
-	p := c.poll(id)
-	if err := p.present(ctx); err != nil {
-		return nil, err
-	}
-	c.ledger.Adopt(c.key, c.uid, id)
-	return p, nil
-}

@@ -43,32 +43,6 @@ func (d *Doctor) examineCloud(ctx context.Context) {
 	}
 }
 
-// reportCredentials says why there is no account. A class of another provider's is for
-// another sidecar.
-func (d *Doctor) reportCredentials(problem error) {
-	subject := "credentials"
-	var class *account.ClassError
-	var key *spi.CredentialsError
-	if errors.As(problem, &class) {
-		if account.IsForeign(class.Class) {
-			return
-		}
-		d.unusable[class.Class.Name] = true
-		subject, problem = account.Subject(class.Class), class.Err
-	} else if errors.As(problem, &key) {
-		subject = subjectOf(key)
-	}
-	if errors.Is(problem, account.ErrNoCredentials) {
-		d.unknown(subject, finding.OneLine(problem.Error()), "")
-		return
-	}
-	if d.isUnread(problem) {
-		d.unread(subject, problem)
-		return
-	}
-	d.wrong(subject, finding.OneLine(problem.Error()), credentialsRemedy(problem))
-}
-
 // examineKey says what the service-account key, or the workload identity, tells of itself.
 func (p *patient) examineKey() {
 	subject := subjectKey

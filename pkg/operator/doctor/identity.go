@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -77,4 +78,30 @@ func (p *patient) tokenEndpoint() tokenEndpoint {
 		at.url = key.TokenEndpoint
 	}
 	return at
+}
+
+// reportCredentials says why there is no account. A class of another provider's is for
+// another sidecar.
+func (d *Doctor) reportCredentials(problem error) {
+	subject := "credentials"
+	var class *account.ClassError
+	var key *spi.CredentialsError
+	if errors.As(problem, &class) {
+		if account.IsForeign(class.Class) {
+			return
+		}
+		d.unusable[class.Class.Name] = true
+		subject, problem = account.Subject(class.Class), class.Err
+	} else if errors.As(problem, &key) {
+		subject = subjectOf(key)
+	}
+	if errors.Is(problem, account.ErrNoCredentials) {
+		d.unknown(subject, finding.OneLine(problem.Error()), "")
+		return
+	}
+	if d.isUnread(problem) {
+		d.unread(subject, problem)
+		return
+	}
+	d.wrong(subject, finding.OneLine(problem.Error()), credentialsRemedy(problem))
 }

@@ -36,9 +36,9 @@ E2E_PKG        := ./test/e2e
 LOCALENV_PKG   := ./test/localenv
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
-PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/krew
+PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/krew)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -135,10 +135,13 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
 
-# Not for a release, whose archives are elsewhere: kubectl krew install --manifest=… --archive=…
-.PHONY: krew
-krew: ## Build archives and manifest of mcm-stackit for krew: make krew VERSION=v1.2.3.
-	@$(GO) run ./hack/krew --version "$(VERSION)" && ls $(BIN)/krew
+# Everything in it has the commit's time, so that it is the same wherever it is built. krew's
+# manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
+.PHONY: release
+release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
+	@rm -rf $(BIN)/release
+	@SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)"
+	@ls $(BIN)/release
 
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug

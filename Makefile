@@ -143,6 +143,14 @@ release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VE
 	@SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)"
 	@ls $(BIN)/release
 
+# What changed since the version before, from the commits' first lines. Of git-cliff's programs,
+# the lock file has the checksum of Linux' for amd64 alone.
+GIT_CLIFF ?= $(BIN)/notes/node_modules/.bin/git-cliff
+.PHONY: release-notes
+release-notes: $(GIT_CLIFF) ## Notes of a release, as bin/release-notes.md: what changed since the version before.
+	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD^ 2>/dev/null || :); \
+	$(GIT_CLIFF) --config hack/notes/cliff.toml --output $(BIN)/release-notes.md -- $${before:+$$before..HEAD}
+
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug
 build-debug: $(BIN)/dlv
@@ -319,7 +327,7 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
 generated: ## Check that generated code is current.
-	@before=$$($(tree_state)) && $(GO) generate ./... && after=$$($(tree_state)) && \
+	@mkdir -p $(BIN); before=$$($(tree_state)) && $(GO) generate ./... && after=$$($(tree_state)) && \
 	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
 # What the proxy cannot be asked about is named, too.
@@ -384,6 +392,11 @@ $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
 	$(GO_BUILD) -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
+	@touch $@
+
+$(BIN)/notes/node_modules/.bin/git-cliff: hack/notes/package.json hack/notes/package-lock.json
+	@mkdir -p $(BIN)/notes && cp $^ $(BIN)/notes/
+	npm install --silent --no-audit --no-fund --no-save --ignore-scripts --prefix $(BIN)/notes
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

@@ -117,7 +117,9 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
 
 # Without docker, for amd64 and arm64. The time in it is the commit's, so that it is the same
-# wherever it is built. The registry's password is that of `docker login`.
+# wherever it is built. The registry's password is that of `docker login`. An image's name has no
+# capitals, which the repository that it is named after may have. A workflow's later steps get
+# the digest.
 KO         ?= $(BIN)/ko
 IMAGE      ?=
 BASE_IMAGE ?=
@@ -126,14 +128,15 @@ SOURCE_URL ?=
 image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<registry>/<image> pushes it.
 	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image/sbom
 	@VERSION='$(or $(VERSION),$(shell git describe --tags --always --dirty))'; export VERSION; \
-	KO_DOCKER_REPO='$(or $(IMAGE),machine-controller-manager-provider-stackit)' $(if $(BASE_IMAGE),KO_DEFAULTBASEIMAGE='$(BASE_IMAGE)') \
+	KO_DOCKER_REPO="$$(echo '$(or $(IMAGE),machine-controller-manager-provider-stackit)' | tr '[:upper:]' '[:lower:]')" $(if $(BASE_IMAGE),KO_DEFAULTBASEIMAGE='$(BASE_IMAGE)') \
 	SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(KO) build --bare --tags "$$VERSION" \
-		--oci-layout-path $(BIN)/image --sbom spdx --sbom-dir $(BIN)/image/sbom --push=$(if $(IMAGE),true,false) \
+		--oci-layout-path $(BIN)/image --sbom spdx --sbom-dir $(BIN)/image/sbom --push=$(if $(IMAGE),true,false) --image-refs $(BIN)/image/refs \
 		--image-label org.opencontainers.image.title=machine-controller-manager-provider-stackit \
 		--image-label org.opencontainers.image.licenses=Apache-2.0 \
 		--image-label org.opencontainers.image.version="$$VERSION" \
 		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
+	@$(if $(GITHUB_OUTPUT),sed -n '1s/.*@/digest=/p' $(BIN)/image/refs >>"$(GITHUB_OUTPUT)",:)
 
 # Everything in it has the commit's time, so that it is the same wherever it is built. krew's
 # manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
@@ -150,6 +153,14 @@ GIT_CLIFF ?= $(BIN)/notes/node_modules/.bin/git-cliff
 release-notes: $(GIT_CLIFF) ## Notes of a release, as bin/release-notes.md: what changed since the version before.
 	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD^ 2>/dev/null || :); \
 	$(GIT_CLIFF) --config hack/notes/cliff.toml --output $(BIN)/release-notes.md -- $${before:+$$before..HEAD}
+
+# Without a key: the identity is that of the workflow, to which Sigstore gives a certificate. With
+# one: make sign COSIGNFLAGS="--key <file>".
+COSIGN ?= cosign
+.PHONY: sign
+sign: ## Sign, with cosign, the image that was pushed and the checksums of the release.
+	$(COSIGN) sign --yes --recursive $(COSIGNFLAGS) "$$(sed -n 1p $(BIN)/image/refs)"
+	$(COSIGN) sign-blob --yes $(COSIGNFLAGS) --bundle $(BIN)/release/SHA256SUMS.sigstore.json $(BIN)/release/SHA256SUMS
 
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug

@@ -72,6 +72,9 @@ func newRegistry(t *testing.T) (host string) {
 // build runs `make image` in a folder and returns what the registry has then.
 func build(t *testing.T, folder, host string) v1.ImageIndex {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs ko, which takes a minute to build: make test-image")
+	}
 	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
 	must(t, err)
 	outputs := t.TempDir()

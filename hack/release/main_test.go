@@ -63,6 +63,9 @@ func TestKrewInstallsEachPlatform(t *testing.T) {
 
 // TestTheProgramOfARelease also shows that two clones of a commit make the same bytes.
 func TestTheProgramOfARelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command twice: make test-programs")
+	}
 	krew := tool(t, "krew")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
 	var sums []string

@@ -393,6 +393,10 @@ $(BIN)/ko: hack/image/go.mod hack/image/go.sum
 	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/ko
 	@touch $@
 
+$(BIN)/kustomize: hack/image/go.mod hack/image/go.sum
+	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" sigs.k8s.io/kustomize/kustomize/v5
+	@touch $@
+
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 	$(GO_BUILD) -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
 	@touch $@

@@ -33,7 +33,7 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod test/moni
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
 E2E_PKG        := ./test/e2e
-LOCALENV_PKG   := ./test/localenv
+LOCALENV_PKG   := ./test/localenv/...
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
 PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/krew
@@ -54,7 +54,7 @@ dev: ## Local environment with the samples applied and a live table; SIDECAR=non
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
-# The first run downloads or builds the control plane: go doc ./test/localenv.
+# The first run downloads or builds the control plane: go doc ./test/localenv/stack.
 .PHONY: demo
 demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
 	@echo "Building $(BIN)/dev"

@@ -181,7 +181,7 @@ func TestRenovateFindsVersions(t *testing.T) {
 			t.Errorf("%s has the manager's image %q, go.mod %q", path, found, manager)
 		}
 	}
-	envtest := submatches(`envtestVersion = "(.*)"`, read(t, "test/localenv/download.go"))
+	envtest := submatches(`envtestVersion = "(.*)"`, read(t, "test/localenv/stack/download.go"))
 	want := map[string][]string{
 		"The manager's version, where others than go.mod and manifests name it": manager,
 		"The control plane of the tests":                                        envtest,

@@ -98,24 +98,23 @@ func driverSpecs() {
 		c.onlyServer(ctx, second)
 	})
 
-	It("deletes servers, and leaves nothing", func(ctx SpecContext) {
-		c.deleteMachines(ctx)
-	})
-
-	It("rolls two Machines to another class", func(ctx SpecContext) {
-		name := mark.Name(s.name, deployment)
-		rolling := c.newDeployment(name, class)
+	// What is deleted from here on goes while the next specs run: the manager takes half a
+	// minute for each, and servers cost money meanwhile. The last spec waits for all of it.
+	It("deletes servers, and rolls two Machines to another class", func(ctx SpecContext) {
+		c.startDeletions(ctx)
+		rolling := c.newDeployment(mark.Name(s.name, deployment), class)
 		Expect(c.Create(ctx, rolling)).To(Succeed())
 		s.eventually(ctx, c.available(class)).Should(HaveLen(2))
+		s.eventually(ctx, s.live).Should(HaveLen(2), "servers that nobody is deleting: there is to be room for one more")
 		next := class + "-2"
 		c.createClass(ctx, next, secret, map[string]any{"allowedAddresses": []any{podCIDR, "100.64.0.0/13"}})
 		before := client.MergeFrom(rolling.DeepCopy())
 		rolling.Spec.Template.Spec.Class.Name = next
 		Expect(c.Patch(ctx, rolling, before)).To(Succeed())
 		s.eventually(ctx, c.available(next)).Should(HaveLen(2))
-		s.eventually(ctx, c.machines).Should(HaveLen(2))
+		s.eventually(ctx, c.machines).Should(HaveLen(2), "Machines after the update")
+		s.eventually(ctx, s.left).Should(HaveLen(2), "servers, and NICs and volumes without one, after the update")
 		Expect(c.Delete(ctx, rolling)).To(Succeed())
-		c.deleteMachines(ctx)
 	})
 
 	It("deletes a server that is being created", func(ctx SpecContext) {
@@ -123,12 +122,18 @@ func driverSpecs() {
 		c.createMachine(ctx, name, class)
 		s.eventually(ctx, func(ctx context.Context) ([]api.Server, error) { return s.api.Servers(ctx, selectMachine(name)) }).
 			ShouldNot(BeEmpty(), "a server for the Machine")
-		c.deleteMachines(ctx)
+		c.startDeletions(ctx)
 	})
 
 	It("says what is wrong with a class or a key, and makes no server that runs", func(ctx SpecContext) {
+		s.eventually(ctx, s.live).Should(BeEmpty(), "servers that nobody is deleting: there is to be room for more")
 		c.expectRefusedMachines(ctx)
-		c.deleteMachines(ctx)
+	})
+
+	It("leaves nothing", func(ctx SpecContext) {
+		c.startDeletions(ctx)
+		s.eventually(ctx, c.machines).Should(BeEmpty(), "Machines that are being deleted")
+		s.expectNothingLeft(ctx)
 	})
 }
 
@@ -172,12 +177,10 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) {
 	}
 }
 
-// deleteMachines deletes all Machines, and waits until the cloud has nothing of the run.
-func (c *cluster) deleteMachines(ctx context.Context) {
+// startDeletions deletes all Machines, and does not wait.
+func (c *cluster) startDeletions(ctx context.Context) {
 	GinkgoHelper()
 	Expect(c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))).To(Succeed())
-	c.suite.eventually(ctx, c.machines).Should(BeEmpty(), "Machines that are being deleted")
-	c.suite.expectNothingLeft(ctx)
 }
 
 // mcmStackit runs the operator's command, with the door in the place of the API.
@@ -218,10 +221,12 @@ func (c *cluster) expectRefusedMachines(ctx context.Context) {
 		last := machine.Status.LastOperation
 		s.note("What is wrong with a class or a key is told by a code", fmt.Sprintf("%s: %s, %s", what, last.ErrorCode, last.Description), "pkg/provider/errors.go")
 		Expect(machine).NotTo(beAvailable(), "the Machine with %s", what)
+		// At once: the manager tries again, and each time a server may be made that ends in ERROR.
+		Expect(c.Delete(ctx, &machine)).To(Succeed())
 	}
 	// With such credentials nothing can be deleted either: they are put right when no server
 	// is wanted any more.
-	Expect(c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))).To(Succeed())
+	c.startDeletions(ctx)
 	right := &corev1.Secret{}
 	Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: secret}, right)).To(Succeed())
 	for _, name := range []string{otherProject, wrongKey} {

@@ -53,7 +53,7 @@ func (s *suite) startCluster(ctx context.Context) *cluster {
 	env, err := stack.Start(ctx,
 		stack.WithProgressWriter(s.Out), stack.WithTargetless(),
 		stack.WithCloud(stack.API{Environment: variables}),
-		stack.WithSidecarArgs("--stackit-settle="+s.Settle.String(), "--machine-safety-orphan-vms-period=30s"))
+		stack.WithSidecarArgs("--stackit-settle="+s.Settle.String(), "--machine-safety-orphan-vms-period=10s"))
 	Expect(err).NotTo(HaveOccurred())
 	c := &cluster{suite: s, env: env, Client: env.Client()}
 	DeferCleanup(func() {

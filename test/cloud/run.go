@@ -102,26 +102,20 @@ func Run(ctx context.Context, o Options) error {
 	s.door.Close() // What is killed must not make a server behind the sweep.
 
 	// Also after Ctrl-C: what was made has to go.
-	end := context.WithoutCancel(ctx)
-	problem = errors.Join(problem, o.end(end, s, sweeper))
-	if err := s.report(problem); err != nil {
-		return errors.Join(problem, err)
+	left, err := o.end(context.WithoutCancel(ctx), s, sweeper)
+	if problem == nil && left > 0 {
+		problem = fmt.Errorf("%d things of the run were left at its end, and are deleted now: see above", left)
 	}
-	return problem
+	problem = errors.Join(problem, err)
+	return errors.Join(problem, s.report(problem))
 }
 
-// end deletes what is left. Everything that is, is a finding.
-func (o Options) end(ctx context.Context, s *suite, sweeper sweep.Sweeper) error {
-	found, err := sweeper.Run(ctx, s.name)
-	if err == nil && found > 0 {
-		err = fmt.Errorf("%d things of the run were left at its end, and are deleted now: see above", found)
-	}
+// end deletes what is left, and says how many things that were.
+func (o Options) end(ctx context.Context, s *suite, sweeper sweep.Sweeper) (left int, err error) {
+	marked, err := sweeper.Run(ctx, s.name)
 	unmarked, problem := s.deleteUnmarked(ctx)
-	if problem == nil && unmarked > 0 {
-		problem = fmt.Errorf("%d servers of the run had lost their labels or name, and are deleted now", unmarked)
-	}
 	_, old := sweeper.Old(ctx)
-	return errors.Join(err, problem, old, o.showSimilar(ctx, sweeper))
+	return marked + unmarked, errors.Join(err, problem, old, o.showSimilar(ctx, sweeper))
 }
 
 func refuseSecondRun(ctx context.Context, sweeper sweep.Sweeper) error {

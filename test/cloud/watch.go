@@ -37,7 +37,7 @@ func (s *suite) look(ctx context.Context, tagged map[string]bool) {
 	if err != nil {
 		return
 	}
-	live := 0
+	live := map[string]string{}
 	for _, server := range servers {
 		run, ours := mark.RunOf(server.Name, server.Labels)
 		switch {
@@ -45,7 +45,7 @@ func (s *suite) look(ctx context.Context, tagged map[string]bool) {
 		case run != s.name:
 			s.yield(run, server)
 		default:
-			live++
+			live[server.ID] = server.Name
 			if server.Status == api.StatusActive && !tagged[server.ID] {
 				tagged[server.ID] = s.tag(ctx, server.ID) == nil
 			}
@@ -83,6 +83,18 @@ func (s *suite) tag(ctx context.Context, id string) error {
 		s.note("Labels of a "+kind+" may have keys such as kubernetes.io/cluster", took[kind], "test/cloud/sweep/sweep.go")
 	}
 	return err
+}
+
+// live returns the names of the run's servers that nobody is deleting.
+func (s *suite) live(ctx context.Context) ([]string, error) {
+	servers, err := s.api.Servers(ctx, mark.Selector(s.name))
+	var names []string
+	for _, server := range servers {
+		if server.Live() {
+			names = append(names, server.Name)
+		}
+	}
+	return names, err
 }
 
 // left returns what there is of the run: servers that nobody has deleted or that do not go,

@@ -33,15 +33,23 @@ type Guard struct {
 	cancel context.CancelCauseFunc
 
 	mu sync.Mutex
-	// made has the servers that the API was asked for: true while they may exist and nobody
-	// has asked for their deletion. Those without an ID have a number.
-	made map[string]bool
+	// made are the servers that the API was asked for: by their ID or, as long as it is not
+	// known, by the number of the request.
+	made     map[string]*made
+	requests int
+}
+
+// made is a server that may exist.
+type made struct {
+	name string
+	// deleting says that somebody has asked for its deletion.
+	deleting bool
 }
 
 // New returns a guard whose time begins now.
 func New(parent context.Context, limits Limits) *Guard {
 	ctx, cancel := context.WithCancelCause(parent)
-	g := &Guard{limits: limits, cancel: cancel, made: map[string]bool{}}
+	g := &Guard{limits: limits, cancel: cancel, made: map[string]*made{}}
 	timed, stop := context.WithTimeoutCause(ctx, limits.Duration,
 		fmt.Errorf("guard: the run has not ended after %s, the most that it may take: the API, or the driver, is slower than that", limits.Duration))
 	context.AfterFunc(ctx, stop)
@@ -61,13 +69,15 @@ func (g *Guard) Trip(format string, args ...any) { g.Stop(fmt.Errorf("guard: "+f
 // Err returns why the run has to end, nil as long as it has not.
 func (g *Guard) Err() error { return context.Cause(g.ctx) }
 
-// Admit says whether a request for a server may be sent, and counts it.
+// Admit says whether a request for a server may be sent, and counts it. Who asks again for a
+// server of a name has looked, and found that an earlier request made none.
 func (g *Guard) Admit(name string) (reservation string, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.forgetRequest(name)
 	live := 0
-	for _, is := range g.made {
-		if is {
+	for _, server := range g.made {
+		if !server.deleting {
 			live++
 		}
 	}
@@ -78,11 +88,22 @@ func (g *Guard) Admit(name string) (reservation string, err error) {
 	case live >= g.limits.AtOnce:
 		g.Trip("a server %s was asked for beside %d, the most that a run may have at a time", name, g.limits.AtOnce)
 	default:
-		reservation = fmt.Sprintf("request %d", len(g.made)+1)
-		g.made[reservation] = true
+		g.requests++
+		reservation = fmt.Sprintf("request %d", g.requests)
+		g.made[reservation] = &made{name: name}
 		return reservation, nil
 	}
 	return "", g.Err()
+}
+
+// forgetRequest forgets a request whose outcome is not known.
+func (g *Guard) forgetRequest(name string) {
+	for key, server := range g.made {
+		if server.name == name && !id.MatchString(key) {
+			delete(g.made, key)
+			return
+		}
+	}
 }
 
 // Settle notes what has become of a request that was admitted.
@@ -92,9 +113,15 @@ func (g *Guard) Settle(reservation string, e Exchange) {
 	switch {
 	case e.Succeeded() && e.AnsweredID() != "":
 		delete(g.made, reservation)
-		g.made[e.AnsweredID()] = true
+		g.know(e.AnsweredID(), e.SentName())
 	case !e.Unknown():
 		delete(g.made, reservation)
+	}
+}
+
+func (g *Guard) know(server, name string) {
+	if g.made[server] == nil {
+		g.made[server] = &made{name: name}
 	}
 }
 
@@ -105,27 +132,38 @@ func (g *Guard) Observe(e Exchange) {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if _, ok := g.made[e.ServerID()]; ok {
-		g.made[e.ServerID()] = false
+	if server := g.made[e.ServerID()]; server != nil {
+		server.deleting = true
 	}
 }
 
-// Seen compares what the API shows of the run with the limits: there may be servers that
-// nobody asked for.
-func (g *Guard) Seen(live int) {
-	if live > g.limits.AtOnce {
-		g.Trip("the API shows %d servers of this run at a time, at most %d may be", live, g.limits.AtOnce)
+// Seen counts the servers, names by ID, that the API shows of the run and nobody is deleting.
+// There may be servers that nobody asked for, or whose request was not answered.
+func (g *Guard) Seen(live map[string]string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for server, name := range live {
+		if g.made[server] == nil {
+			g.forgetRequest(name)
+			g.know(server, name)
+		}
+	}
+	if len(live) > g.limits.AtOnce {
+		g.Trip("the API shows %d servers of this run at a time, at most %d may be", len(live), g.limits.AtOnce)
+	}
+	if len(g.made) > g.limits.InAll {
+		g.Trip("the API has shown %d servers of this run, at most %d may be made", len(g.made), g.limits.InAll)
 	}
 }
 
-// Servers returns the IDs of all servers that the API has answered a request with.
+// Servers returns the IDs of all servers of the run that the API has shown.
 func (g *Guard) Servers() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var ids []string
-	for made := range g.made {
-		if id.MatchString(made) {
-			ids = append(ids, made)
+	for key := range g.made {
+		if id.MatchString(key) {
+			ids = append(ids, key)
 		}
 	}
 	slices.Sort(ids)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -145,7 +146,10 @@ func apiSpecs() {
 			answer, err := s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
 			return answer.Status, err
 		}).Should(BeElementOf(http.StatusNoContent, http.StatusOK, http.StatusAccepted, http.StatusNotFound), "DELETE of the server")
+		deleted := time.Now()
 		s.expectNothingLeft(ctx)
+		s.note("A server that goes takes its NIC and its boot volume with it, if deleteOnTermination was sent",
+			fmt.Sprintf("none of %d was left %s after the DELETE", s.belonging(), time.Since(deleted).Round(s.Poll/10)), "pkg/provider/helpers.go", "pkg/provider/delete.go")
 		_, err := s.api.Do(ctx, http.MethodGet, api.PathServers+"/"+id, nil)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)

@@ -131,6 +131,13 @@ func (s *suite) left(ctx context.Context) ([]string, error) {
 	return left, nil
 }
 
+// belonging says how many NICs and volumes of the run's servers are known.
+func (s *suite) belonging() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.belongings)
+}
+
 func (s *suite) isThere(ctx context.Context, thing belonging) (bool, error) {
 	if thing.kind == "NIC" {
 		nic, err := s.api.NIC(ctx, thing.id)

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"golang.org/x/term"
 )
 
 // Confirmed says whether the run may begin: YES=1 is set, or somebody at a terminal types
@@ -17,7 +19,7 @@ func (s Settings) Confirmed(in *os.File, out io.Writer) bool {
 	if s.Yes {
 		return true
 	}
-	if info, err := in.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
+	if !term.IsTerminal(int(in.Fd())) {
 		_, _ = fmt.Fprintf(out, "Nobody can be asked here: set %s=1 to go on.\n", EnvYes)
 		return false
 	}

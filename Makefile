@@ -36,9 +36,10 @@ E2E_PKG        := ./test/e2e
 LOCALENV_PKG   := ./test/localenv/...
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
+CLOUD_PKG      := ./test/cloud/selftest
 PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/krew
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/krew)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud/selftest)|cmd/mcm-stackit|hack/krew)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -129,8 +130,8 @@ build-debug: $(BIN)/dlv
 # What needs a control plane mostly waits: the others run one after the other beside the
 # end-to-end tests.
 .PHONY: test
-test: test-unit ## All tests: test-unit, -e2e, -programs, -localenv, -integration and -monitoring.
-	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring
+test: test-unit ## All tests: test-unit, -e2e, -programs, -localenv, -integration, -monitoring, -cloud-mock.
+	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring test-cloud-mock
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
@@ -171,6 +172,28 @@ test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and inhibition wi
 .PHONY: test-integration
 test-integration: ## MCM's own integration suite on a local environment, about 3 minutes.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(SUITE_PKG)
+
+# Both take their settings from the environment: test/cloud/README.md. RUN, YES and REPORT
+# reach them from the command line of make, too.
+CLOUD_TEST := $(BIN)/test-cloud
+.PHONY: test-cloud
+test-cloud: mcm-stackit build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
+	@exec $(CLOUD_TEST) $(ARGS)
+
+.PHONY: test-cloud-sweep
+test-cloud-sweep: build-test-cloud ## Delete what runs of it left over an hour ago, and of RUN=<run> at once.
+	@exec $(CLOUD_TEST) sweep $(ARGS)
+
+.PHONY: build-test-cloud
+build-test-cloud:
+	@$(GO_BUILD) -o $(CLOUD_TEST) ./test/cloud/cmd/test-cloud
+
+# Mostly waits: all of it at a time.
+BOOT  ?= 3s
+KILLS ?= 1
+.PHONY: test-cloud-mock
+test-cloud-mock: ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
+	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 16 -boot $(BOOT) -kills $(KILLS)
 
 .PHONY: race-note
 race-note:

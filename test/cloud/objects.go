@@ -90,7 +90,7 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 }
 
 // createClass makes a MachineClass with these fields over those of a small server.
-func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) *v1alpha1.MachineClass {
+func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) {
 	GinkgoHelper()
 	settings := c.suite.Settings
 	spec := map[string]any{
@@ -110,7 +110,6 @@ func (c *cluster) createClass(ctx context.Context, name, secret string, fields m
 		SecretRef: &corev1.SecretReference{Name: secret, Namespace: c.env.Namespace()},
 	}
 	Expect(c.Create(ctx, class)).To(Succeed())
-	return class
 }
 
 func (c *cluster) createMachine(ctx context.Context, name, class string) {

@@ -68,6 +68,7 @@ var _ = Describe("In a real project", Ordered, func() {
 // failures is Ginkgo's testing.T.
 type failures struct{}
 
+// Fail does nothing: RunSpecs says it, too.
 func (failures) Fail() {}
 
 // run runs the specs, and looks at the project beside them.

@@ -12,32 +12,21 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-var (
-	boot = flag.Duration("boot", 0, "boot time of the green run's servers; 0 for a short one")
-	// A boot that long needs more patience than the other rows have.
-	patience = flag.Duration("patience", 0, "patience of the green run; 0 for that of the others")
-)
+var boot = flag.Duration("boot", 3*time.Second, "boot time of the green run's servers")
 
 // TestGreen runs the whole suite with lag, faults and authentication.
 func TestGreen(t *testing.T) {
 	t.Parallel()
 	buildControlPlane(t)
-	bootTime := "3s"
-	args := []string{}
-	if *boot > 0 {
-		bootTime = boot.String()
-	}
-	if *patience > 0 {
-		args = append(args, "--patience="+patience.String())
-	}
-	m := startMock(t, "--boot="+bootTime, "--delete=2s", "--list-lag=1s", "--server-labels",
+	m := startMock(t, "--boot="+boot.String(), "--delete=2s", "--list-lag=1s", "--server-labels",
 		"--fault=unavailable,probability=0.01", "--fault=lost-answers,count=1", "--fault=rate-limited-retry-after,probability=0.002", "--seed=7")
 	before := m.state(t).ids()
-	s := newSuite(t, m, m.url, args...)
+	s := newSuite(t, m, m.url, "--patience="+(time.Minute+6**boot).String())
 	if code := s.run(t); code != 0 {
 		t.Fatalf("exit code %d:\n%s", code, s.output)
 	}

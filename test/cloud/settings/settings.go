@@ -20,6 +20,7 @@ const (
 	EnvProjectID   = "STACKIT_PROJECT_ID"
 	EnvRegion      = "STACKIT_REGION"
 	EnvKeyPath     = "STACKIT_SERVICE_ACCOUNT_KEY_PATH"
+	EnvKey         = "STACKIT_SERVICE_ACCOUNT_KEY"
 	EnvEmail       = "STACKIT_SERVICE_ACCOUNT_EMAIL"
 	EnvTokenFile   = "STACKIT_FEDERATED_TOKEN_FILE"
 	EnvIDPURL      = "STACKIT_IDP_TOKEN_ENDPOINT"
@@ -124,12 +125,21 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 	return s, errors.Join(r.problems...)
 }
 
-// readCredentials reads the key, or else the workload identity.
+// readCredentials reads the key, from a file or as it is, or else the workload identity.
 func (r *reader) readCredentials(s *Settings) {
-	path, email := r.optional(EnvKeyPath), r.optional(EnvEmail)
+	path, key, email := r.optional(EnvKeyPath), r.optional(EnvKey), r.optional(EnvEmail)
+	given := 0
+	for _, value := range []string{path, key, email} {
+		if value != "" {
+			given++
+		}
+	}
 	switch {
-	case path != "" && email != "":
-		r.problem("%s and %s are set: a key and a workload identity, set only one of them", EnvKeyPath, EnvEmail)
+	case given > 1:
+		r.problem("set only one of %s, %s and %s", EnvKeyPath, EnvKey, EnvEmail)
+	case given == 0:
+		r.problem("%s is not set: the file with a service account key; or %s, the key itself; or, for a workload identity, %s and %s",
+			EnvKeyPath, EnvKey, EnvEmail, EnvTokenFile)
 	case email != "":
 		s.Email, s.IDPURL = email, r.optional(EnvIDPURL)
 		s.TokenFile = r.required(EnvTokenFile, "the file with the token of the workload identity")
@@ -137,14 +147,19 @@ func (r *reader) readCredentials(s *Settings) {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			r.problem("%s: the file cannot be read: %w", EnvKeyPath, errors.Unwrap(err))
-		} else if !json.Valid(content) {
-			r.problem("%s: the file is not JSON, must be a service account key", EnvKeyPath)
+			return
 		}
-		s.Key = content
+		r.readKey(s, EnvKeyPath, content)
 	default:
-		r.problem("%s is not set: the file with a service account key; or, for a workload identity, %s and %s",
-			EnvKeyPath, EnvEmail, EnvTokenFile)
+		r.readKey(s, EnvKey, []byte(key))
 	}
+}
+
+func (r *reader) readKey(s *Settings, name string, key []byte) {
+	if !json.Valid(key) {
+		r.problem("%s has no JSON, must have a service account key", name)
+	}
+	s.Key = key
 }
 
 // Token returns the workload identity's token as it is now: the file is renewed.

@@ -98,6 +98,14 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
+// What costs money runs when somebody asks for it, and for nobody's pull request.
+func TestCloudRunsOnDemandAlone(t *testing.T) {
+	text := read(t, ".github/workflows/cloud.yaml")
+	if on := submatches(`(?ms)^on:\n(.*?)\n\n`, text); !slices.Equal(on, []string{"  workflow_dispatch:"}) {
+		t.Errorf("it runs on %q", on)
+	}
+}
+
 // check expects an action, or one target of make that everybody can run.
 func (s step) check(t *testing.T, targets []string) {
 	t.Helper()

@@ -22,6 +22,7 @@ func (w *Witness) Rows() []report.Row {
 	}
 	f := &w.facts
 	return []report.Row{
+		row("A run costs at most 120 server minutes", w.cost(), "test/cloud/guard/guard.go"),
 		row("A server that was just made is there for GET", w.spans("from the POST's answer to the first GET that shows it", posted, got)+w.last("; the last 404 was asked for", missedByGET),
 			"pkg/provider/create.go", "pkg/provider/gone.go"),
 		row("Lists show a new server within settle, 30 s", w.spans("from the POST's answer to the first list that shows it", posted, listed)+w.last("; the last list without it was asked for", missedList),
@@ -41,6 +42,17 @@ func (w *Witness) Rows() []report.Row {
 		row("Answers have an X-Request-Id", f.requestIDs.String(), "pkg/spi/metrics.go"),
 		row("Metadata of servers from OpenStack shows as metadata", fmt.Sprintf("of %d servers that are not the run's, %d show metadata, %d a key kubernetes.io-cluster-…", len(f.strangers), len(f.withMetadata), len(f.fromOpenStack)), "pkg/provider/ownership.go"),
 	}
+}
+
+// cost says how long servers existed, from their POST to their DELETE.
+func (w *Witness) cost() string {
+	var all time.Duration
+	for _, s := range w.servers {
+		if !s.deleted.IsZero() {
+			all += s.deleted.Sub(s.posted)
+		}
+	}
+	return fmt.Sprintf("%d servers, %.1f minutes from their POST to their DELETE", len(w.servers), all.Minutes())
 }
 
 func posted(s *server) time.Time      { return s.posted }

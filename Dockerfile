@@ -1,6 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 # SPDX-License-Identifier: Apache-2.0
 
+# For those who build with docker. `make image` needs none: .ko.yaml.
 # The builder runs on the machine's own platform and cross-compiles: no emulation.
 FROM --platform=$BUILDPLATFORM golang:1.26.8 AS builder
 
@@ -26,7 +27,7 @@ RUN --mount=type=cache,target=/go/pkg/mod \
     -o /machine-controller ./cmd/machine-controller
 
 # No shell, no package manager, user 65532; CA certificates for the cloud's API.
-# A tag and not a digest, so that a rebuild takes the current certificates.
+# Renovate adds the digest, and renews it with the certificates.
 FROM gcr.io/distroless/static-debian12:nonroot
 
 COPY --from=builder /machine-controller /machine-controller

@@ -28,7 +28,7 @@ VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
@@ -117,6 +117,25 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 	@ln -sf mcm-stackit $(BIN)/kubectl-mcm_stackit
 	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
 
+# Without docker, for amd64 and arm64. The time in it is the commit's, so that it is the same
+# wherever it is built. The registry's password is that of `docker login`.
+KO         ?= $(BIN)/ko
+IMAGE      ?=
+BASE_IMAGE ?=
+SOURCE_URL ?=
+.PHONY: image
+image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<registry>/<image> pushes it.
+	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image/sbom
+	@VERSION='$(or $(VERSION),$(shell git describe --tags --always --dirty))'; export VERSION; \
+	KO_DOCKER_REPO='$(or $(IMAGE),machine-controller-manager-provider-stackit)' $(if $(BASE_IMAGE),KO_DEFAULTBASEIMAGE='$(BASE_IMAGE)') \
+	SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(KO) build --bare --tags "$$VERSION" \
+		--oci-layout-path $(BIN)/image --sbom spdx --sbom-dir $(BIN)/image/sbom --push=$(if $(IMAGE),true,false) \
+		--image-label org.opencontainers.image.title=machine-controller-manager-provider-stackit \
+		--image-label org.opencontainers.image.licenses=Apache-2.0 \
+		--image-label org.opencontainers.image.version="$$VERSION" \
+		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
+		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
+
 # Not for a release, whose archives are elsewhere: kubectl krew install --manifest=… --archive=…
 .PHONY: krew
 krew: ## Build archives and manifest of mcm-stackit for krew: make krew VERSION=v1.2.3.
@@ -130,8 +149,8 @@ build-debug: $(BIN)/dlv
 # What needs a control plane mostly waits: the others run one after the other beside the
 # end-to-end tests.
 .PHONY: test
-test: test-unit ## All tests: test-unit, -e2e, -programs, -localenv, -integration, -monitoring, -cloud-mock.
-	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring test-cloud-mock
+test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -monitoring, -image, -cloud-mock.
+	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring test-image test-cloud-mock
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
@@ -194,6 +213,11 @@ KILLS ?= 1
 .PHONY: test-cloud-mock
 test-cloud-mock: ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 16 -boot $(BOOT) -kills $(KILLS)
+
+# Not among the unit tests: ko takes a minute to build the first time.
+.PHONY: test-image
+test-image: $(BIN)/ko ## Tests of the image: built, pushed to a registry, pulled, run.
+	$(GO) -C hack/image test -count=1 -timeout 30m $(TESTFLAGS) ./...
 
 .PHONY: race-note
 race-note:
@@ -355,6 +379,10 @@ $(BIN)/golangci-lint: hack/tools/lint/go.mod hack/tools/lint/go.sum
 
 $(BIN)/actionlint: hack/tools/actionlint/go.mod hack/tools/actionlint/go.sum
 	$(GO_BUILD) -C hack/tools/actionlint -o "$(CURDIR)/$@" github.com/rhysd/actionlint/cmd/actionlint
+	@touch $@
+
+$(BIN)/ko: hack/image/go.mod hack/image/go.sum
+	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/ko
 	@touch $@
 
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum

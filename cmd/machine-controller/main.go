@@ -63,7 +63,7 @@ func run(server *options.MCServer, own *driverOptions) error {
 	if err != nil {
 		return err
 	}
-	config.TokenHosts = own.tokenHosts
+	config.TokenHosts, config.IdentityDirs = own.tokenHosts, own.identityDirs
 	if config.NoAuth {
 		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
 	}

@@ -22,13 +22,15 @@ func TestOwnFlags(t *testing.T) {
 		ok   bool
 	}{
 		"defaults":          {nil, true},
-		"all set":           {[]string{"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--stackit-token-hosts=a.example,b.*.example", "--strict-provider-spec"}, true},
+		"all set":           {[]string{"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--stackit-token-hosts=a.example,b.*.example", "--stackit-workload-identity-dirs=/a,/b", "--strict-provider-spec"}, true},
 		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
 		"hardly any wait":   {[]string{"--stackit-creation-wait=59s"}, false},
 		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},
 		"no burst":          {[]string{"--stackit-api-burst=0"}, false},
 		"no token host":     {[]string{"--stackit-token-hosts="}, false},
 		"a URL as host":     {[]string{"--stackit-token-hosts=https://a.example"}, false},
+		"no folder":         {[]string{"--stackit-workload-identity-dirs="}, false},
+		"the whole disk":    {[]string{"--stackit-workload-identity-dirs=/a,/"}, false},
 		"not even a number": {[]string{"--stackit-api-qps=NaN"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +51,7 @@ func TestTheStartIsRefused(t *testing.T) {
 		variable, value, says string
 	}{
 		"http to another computer": {spi.EnvIaaSEndpoint, "http://iaas.example", spi.EnvIaaSEndpoint + " is an http URL, must be https"},
+		"http for identities":      {spi.EnvIdentityURL, "http://tokens.example/token", spi.EnvIdentityURL + " is an http URL, must be https"},
 		"http for tokens":          {spi.EnvTokenURL, "http://tokens.example/token", spi.EnvTokenURL + " is an http URL, must be https"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -26,13 +26,14 @@ type driverOptions struct {
 	apiQPS       float64
 	apiBurst     int
 	tokenHosts   string
+	identityDirs string
 	strictSpec   bool
 	printVersion bool
 }
 
 func newDriverOptions() *driverOptions {
 	return &driverOptions{settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait, apiQPS: 50, apiBurst: 100,
-		tokenHosts: spi.DefaultTokenHosts}
+		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
 }
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
@@ -46,6 +47,8 @@ func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 		"API calls to STACKIT's IaaS API that may be made at once after a pause.")
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
 		"The hosts that a service-account key may name in credentials.tokenEndpoint, with commas between them. A * stands for one label of a name.")
+	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
+		"The folders in which a Secret may name the file of a workload identity's token, with commas between them.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,
 		"Refuse a MachineClass whose providerSpec has unknown fields, instead of logging them.")
 	flags.BoolVar(&o.printVersion, "version", o.printVersion, "Print the version and exit.")
@@ -64,6 +67,9 @@ func (o *driverOptions) validate() error {
 	}
 	if err := spi.CheckTokenHosts(o.tokenHosts); err != nil {
 		return fmt.Errorf("--%s: %w", spi.FlagTokenHosts, err)
+	}
+	if err := spi.CheckIdentityDirs(o.identityDirs); err != nil {
+		return fmt.Errorf("--%s: %w", spi.FlagIdentityDirs, err)
 	}
 	return nil
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"errors"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	apisvalidation "github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // checkArguments refuses flags that were given without a value, as by --secret "$UNSET":
@@ -47,6 +47,17 @@ func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
 	return nil
 }
 
+// complete checks the flags, and reads the environment.
+func (o *options) complete() error {
+	o.config, o.configError = spi.ConfigFromEnvironment(o.lookup)
+	o.config.TokenHosts, o.config.IdentityDirs = o.tokenHosts, o.identityDirs
+	var err error
+	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
+		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout, *o.control.Timeout)
+	}
+	return o.checkNames()
+}
+
 // checkNames refuses values that can name nothing. They are not repeated: a value in a wrong
 // place may be a secret.
 func (o *options) checkNames() error {
@@ -59,6 +70,10 @@ func (o *options) checkNames() error {
 		return wrongUsage("--project-id must be a UUID in lower case")
 	case o.region != "" && len(apisvalidation.ValidateRegion(o.region, nil)) > 0:
 		return wrongUsage("--region must be a region such as eu01")
+	case spi.CheckTokenHosts(o.tokenHosts) != nil:
+		return wrongUsage("--%s must be hosts in lower case, with commas between them, such as %s", spi.FlagTokenHosts, spi.DefaultTokenHosts)
+	case spi.CheckIdentityDirs(o.identityDirs) != nil:
+		return wrongUsage("--%s must be whole paths of folders, with commas between them, such as %s", spi.FlagIdentityDirs, spi.DefaultIdentityDirs)
 	}
 	return nil
 }
@@ -70,28 +85,4 @@ func isObjectName(value string) bool {
 		namespace, name = metav1.NamespaceDefault, value
 	}
 	return value == "" || len(validation.IsDNS1123Label(namespace)) == 0 && len(validation.IsDNS1123Subdomain(name)) == 0
-}
-
-// contentError is about a path or name in whose place a content is. It does not repeat it.
-func contentError(origin string) error {
-	return wrongUsage("%s has the content of a file, which is not shown here: must be a path or a name", origin)
-}
-
-// longestPath is more than paths and names have, and less than a key or a token.
-const longestPath = 1000
-
-// isContent says whether a value cannot be meant as a path or name, but may be a key, a
-// manifest or a kubeconfig.
-func isContent(value string) bool {
-	return len(value) > longestPath || strings.Contains(value, "\n") || strings.HasPrefix(strings.TrimSpace(value), "{")
-}
-
-// hidesContent is the error of a command line that could not be read as one; it does not
-// repeat a content.
-func hidesContent(err error, args []string) error {
-	var usage *usageError
-	if !errors.As(err, &usage) && slices.ContainsFunc(args, isContent) {
-		return contentError("an argument")
-	}
-	return err
 }

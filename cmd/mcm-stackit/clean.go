@@ -31,19 +31,6 @@ const (
 	defaultTimeout = 10 * time.Minute
 )
 
-// cleaning is one run of clean.
-type cleaning struct {
-	*options
-	clean   clean.Options
-	dryRun  bool
-	yes     bool
-	wait    bool
-	timeout time.Duration
-	output  format
-	// given are the flags of the command line, as they are written there.
-	given []string
-}
-
 func (o *options) newCleanCommand() *cobra.Command {
 	c := &cleaning{options: o}
 	var cluster string

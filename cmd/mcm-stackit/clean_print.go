@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -17,6 +18,19 @@ import (
 
 // mostRemedies is how many lines clean shows for servers that stay.
 const mostRemedies = 10
+
+// cleaning is one run of clean.
+type cleaning struct {
+	*options
+	clean   clean.Options
+	dryRun  bool
+	yes     bool
+	wait    bool
+	timeout time.Duration
+	output  format
+	// given are the flags of the command line, as they are written there.
+	given []string
+}
 
 // show says what would be deleted, and what is left alone.
 func (c *cleaning) show(plan *clean.Plan) {
@@ -37,7 +51,10 @@ func (c *cleaning) show(plan *clean.Plan) {
 	case slices.ContainsFunc(plan.Kept, func(kept clean.Kept) bool { return kept.Withheld }):
 		c.say("Nothing is deleted.")
 	default:
-		c.say("There is nothing to delete.")
+		c.say("There is nothing to delete. Looked at:")
+		for _, place := range plan.Looked() {
+			c.say("  %s", place)
+		}
 	}
 }
 
@@ -61,6 +78,9 @@ func (c *cleaning) sayWithheld(plan *clean.Plan, place *clean.Place) {
 	}
 	c.say("Who is sure runs this on a terminal, and types the cluster's name and the number of servers:")
 	c.say("  %s", strings.Join(slices.Concat([]string{"mcm-stackit clean"}, c.given, ids), " "))
+	if slices.Contains(c.given, "--filename=FILE") {
+		c.say("  FILE must be a file: standard input was read, and is for the answer then.")
+	}
 }
 
 // withheldIn are the IDs of a place's orphans that need more than was said.
@@ -133,10 +153,11 @@ func (c *cleaning) report(deletion clean.Deletion) {
 		name += " deleted"
 	}
 	if c.output.value == "" {
-		_, _ = fmt.Fprintln(c.streams.Out, name)
-	} else {
-		c.say("%s", name)
+		if _, err := fmt.Fprintln(c.streams.Out, name); err == nil {
+			return
+		}
 	}
+	c.say("%s", name)
 }
 
 // showProgress shows it off a terminal, too, as lines: a deletion may take minutes.
@@ -160,8 +181,11 @@ func flagArguments(flag *pflag.Flag) []string {
 	}
 	var all []string
 	for _, value := range values {
-		if flag.Name == "token" || flag.Name == "password" {
+		switch {
+		case flag.Name == "token" || flag.Name == "password":
 			value = "..."
+		case flag.Name == "filename" && value == "-":
+			value = "FILE"
 		}
 		all = append(all, "--"+flag.Name+"="+shellQuoted(value))
 	}

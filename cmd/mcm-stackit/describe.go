@@ -71,7 +71,7 @@ func (d *describing) run(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	(&listing{options: d.options}).tryToConnect(op)
+	d.tryToConnect(op)
 	progress := d.progress()
 	progress.show("reading Machine " + name)
 	found, err := inventory.Describe(ctx, op, name)
@@ -120,7 +120,6 @@ func describedExitCode(found *inventory.Description) int {
 // tree is lines of text, each indented by its depth.
 type tree struct{ lines []string }
 
-// add adds a line that is fit for a terminal.
 func (t *tree) add(depth int, line string) {
 	t.lines = append(t.lines, strings.Repeat("  ", depth)+line+"\n")
 }
@@ -135,7 +134,6 @@ func (t *tree) field(depth int, name, value string) {
 	t.add(depth, fmt.Sprintf("%-15s %s", name+":", cmp.Or(finding.OneLine(value), none)))
 }
 
-// notes adds what there is to say.
 func (t *tree) notes(depth int, notes []inventory.Note) {
 	for _, note := range notes {
 		for line := range strings.SplitSeq((&detail{note: note}).String(), "\n") {

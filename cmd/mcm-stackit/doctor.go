@@ -88,10 +88,7 @@ func (d *doctorOptions) run(ctx context.Context) error {
 		return err
 	}
 	d.summarize(findings)
-	if code := findings.ExitCode(); code != finding.ExitFine {
-		return result(code)
-	}
-	return nil
+	return exitWith(findings.ExitCode())
 }
 
 // connectDoctor makes what asks the clusters. One that cannot be asked is a finding, and not
@@ -136,7 +133,6 @@ func (d *doctorOptions) endpointOrigin() string {
 // verdictWidth is the length of the longest verdict.
 const verdictWidth = len(finding.Unknown)
 
-// print prints a finding, and its remedy below.
 func (d *doctorOptions) print(finding finding.Finding) {
 	padding := strings.Repeat(" ", verdictWidth-len(finding.Verdict))
 	_, _ = fmt.Fprintf(d.streams.Out, "%s%s  %s: %s\n", d.verdict(finding.Verdict), padding, finding.Subject, finding.Found)
@@ -147,9 +143,6 @@ func (d *doctorOptions) print(finding finding.Finding) {
 
 // summarize counts the findings, beside the data.
 func (d *doctorOptions) summarize(findings finding.Findings) {
-	counts := map[finding.Verdict]int{}
-	for _, finding := range findings {
-		counts[finding.Verdict]++
-	}
+	counts := findings.Count()
 	d.say("%d fine, %d wrong, %d unknown, %s.", counts[finding.Fine], counts[finding.Wrong], counts[finding.Unknown], finding.Count(counts[finding.Hint], "hint"))
 }

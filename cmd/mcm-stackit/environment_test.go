@@ -69,6 +69,7 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"list of Machines":     {[]string{"list", "machines", "-f", "-"}, 2, "", "Machines unknown: " + says},
 			"objects of a cluster": {[]string{"validate"}, 2, "", says},
 			"clean":                {[]string{"clean", "--cluster", "a/cluster=b"}, 2, "", says},
+			"label":                {[]string{"label"}, 2, "", says},
 		} {
 			row.args = append(row.args, flags...)
 			row.run(t, state+"/"+name, env, text)
@@ -97,6 +98,7 @@ func TestMalformedEndpoint(t *testing.T) {
 		"online":     {[]string{"validate", "-f", "-", "--online"}, 2, "", says},
 		"list":       {[]string{"list", "servers", "-f", "-"}, 2, "", says},
 		"clean":      {[]string{"clean", "--cluster", "a/cluster=b", "-f", "-"}, 2, "", says},
+		"label":      {[]string{"label", "-f", "-"}, 2, "", says},
 		"doctor":     {[]string{"doctor", "--cloud-only", "-f", "-"}, 1, "WRONG    environment: the cloud is not looked at: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
 	} {
 		row.run(t, name, env, text)

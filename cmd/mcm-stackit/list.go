@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
 )
@@ -121,7 +120,7 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 		Example: kind.example,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if err := l.check(command); err != nil {
+			if err := l.check(); err != nil {
 				return err
 			}
 			return l.run(command.Context())
@@ -145,8 +144,7 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 	return command
 }
 
-// check refuses flags that are wrong.
-func (l *listing) check(command *cobra.Command) error {
+func (l *listing) check() error {
 	if l.cluster != "" {
 		if err := l.query.SetCluster(l.cluster); err != nil {
 			return wrongUsage("--cluster: %v", err)
@@ -163,16 +161,12 @@ func (l *listing) check(command *cobra.Command) error {
 			l.query.ServerLabels = selector
 		}
 	}
-	switch {
-	case command.Flags().Changed("cluster") && l.cluster == "":
-		return wrongUsage("--cluster is empty: must be key=value")
-	case l.noHeaders && l.output.value != "" && l.output.value != formatWide:
+	if l.noHeaders && l.output.value != "" && l.output.value != formatWide {
 		return wrongUsage("--no-headers is for tables: -o %s cannot be used with it", l.output.value)
 	}
 	return nil
 }
 
-// run shows an inventory.
 func (l *listing) run(ctx context.Context) error {
 	l.query.Addresses = l.kind.name == "servers" && l.output.value != "" && l.output.value != formatName
 	op, err := l.operator(ctx, false)
@@ -193,18 +187,6 @@ func (l *listing) run(ctx context.Context) error {
 	return exitWith(l.exitCode(found))
 }
 
-// tryToConnect sets the clients of the clusters. One that cannot be asked is unread, and not
-// the end.
-func (l *listing) tryToConnect(op *account.Access) {
-	err := l.connect(op)
-	if op.Control == nil {
-		op.ControlError = err
-	}
-	if op.Target == nil && l.targetKubeconfig != noCluster {
-		op.TargetError = err
-	}
-}
-
 // exitCode says whether the question was answered, and whether what was looked for is there.
 func (l *listing) exitCode(found *inventory.Inventory) int {
 	switch {
@@ -218,7 +200,6 @@ func (l *listing) exitCode(found *inventory.Inventory) int {
 	}
 }
 
-// print writes an inventory in the format of -o.
 func (l *listing) print(found *inventory.Inventory) error {
 	switch l.output.value {
 	case formatName:

@@ -115,7 +115,6 @@ func age(now, created time.Time) string {
 	return duration.HumanDuration(now.Sub(created))
 }
 
-// readinessCell is the readiness of a server's Node.
 func readinessCell(readiness inventory.Readiness) string {
 	if readiness == inventory.NoNode {
 		return none
@@ -123,7 +122,6 @@ func readinessCell(readiness inventory.Readiness) string {
 	return string(readiness)
 }
 
-// readyCell says whether a Machine's Node is Ready.
 func readyCell(readiness inventory.Readiness) string {
 	switch readiness {
 	case inventory.Ready:
@@ -147,7 +145,6 @@ func driftCell(machine *inventory.MachineEntry) string {
 	return strings.Join(parts, "; ")
 }
 
-// noteCells are the notes, their reasons and their remedies.
 func noteCells(notes []inventory.Note) (words, reasons, remedies string) {
 	var parts [3][]string
 	for _, note := range notes {

@@ -4,12 +4,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -25,28 +23,6 @@ import (
 
 // pluginName is the file name by which kubectl finds the command: kubectl mcm-stackit.
 const pluginName = "kubectl-mcm_stackit"
-
-// result ends the command with an exit code; what is to be said was said.
-type result int
-
-func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
-
-// exitWith returns the error that ends the command with an exit code; nil for ExitFine.
-func exitWith(code int) error {
-	if code == finding.ExitFine {
-		return nil
-	}
-	return result(code)
-}
-
-// usageError is a command line that is wrong.
-type usageError struct{ text string }
-
-func (e *usageError) Error() string { return e.text }
-
-func wrongUsage(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
-}
 
 // execute runs the command line and returns its exit code.
 func (o *options) execute(ctx context.Context, args []string) int {
@@ -94,32 +70,6 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	}
 }
 
-// output is standard output. It keeps its first error: a command whose data did not arrive
-// has not told anything.
-type output struct {
-	io.Writer
-	err error
-}
-
-// Write implements io.Writer.
-func (o *output) Write(text []byte) (int, error) {
-	n, err := o.Writer.Write(text)
-	o.err = cmp.Or(o.err, err)
-	return n, err
-}
-
-// say writes a line for the user, beside the data.
-func (o *options) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(o.streams.ErrOut, format+"\n", args...)
-}
-
-// sayAbout says it to those who asked for it with -v.
-func (o *options) sayAbout(level klog.Level, text string) {
-	if klog.V(level).Enabled() {
-		o.say("%s", text)
-	}
-}
-
 func (o *options) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mcm-stackit",
@@ -152,7 +102,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(root.PersistentFlags())
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newCleanCommand(), o.newVersionCommand())
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newCleanCommand(), o.newLabelCommand(), o.newVersionCommand())
 	return root
 }
 

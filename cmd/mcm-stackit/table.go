@@ -12,14 +12,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 )
 
-// column is a column of a table.
 type column struct {
 	name string
 	// wide says that it is shown by -o wide alone.
 	wide bool
 }
 
-// row is a row of a table.
 type row struct {
 	// name is what -o name prints.
 	name  string
@@ -37,7 +35,6 @@ type table struct {
 // none is the cell without a value.
 const none = "-"
 
-// addRow adds a row with a cell for each column.
 func (t *table) addRow(name string, cells ...string) {
 	for i, cell := range cells {
 		if cell = finding.OneLine(cell); cell == "" {

@@ -155,13 +155,12 @@ func (o *options) printValidation(flags *validateFlags, checked *validate.Result
 
 // printFindings prints those that somebody must look at, and how many objects there were.
 func (o *options) printFindings(to io.Writer, result *validate.Result) {
-	count := map[finding.Verdict]int{}
 	for _, found := range result.Findings {
-		count[found.Verdict]++
 		if found.Verdict != finding.Fine || klog.V(1).Enabled() {
 			_, _ = fmt.Fprintln(to, found)
 		}
 	}
+	count := result.Findings.Count()
 	summary := "Checked " + counted(result.Checked)
 	if hints := count[finding.Hint]; hints > 0 {
 		summary += ", with " + finding.Count(hints, "hint")

@@ -14,27 +14,31 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 const (
-	create    = "pkg/provider/create.go"
-	deletion  = "pkg/provider/delete.go"
-	status    = "pkg/provider/status.go"
-	ownership = "pkg/provider/ownership.go"
-	errorsGo  = "pkg/provider/errors.go"
-	servers   = "pkg/provider/servers.go"
-	gone      = "pkg/provider/gone.go"
-	waitGo    = "pkg/provider/wait.go"
-	core      = "pkg/provider/core.go"
-	request   = "pkg/provider/request.go"
-	providers = "pkg/provider/provider.go"
-	deadlines = "pkg/provider/deadlines.go"
-	userData  = "pkg/provider/userdata.go"
-	nics      = "pkg/provider/nics.go"
-	sdkClient = "pkg/provider/sdk_client.go"
-	ledger    = "pkg/provider/internal/ledger/ledger.go"
-	coalesce  = "pkg/provider/internal/coalesce/coalesce.go"
-	retry     = "pkg/spi/retry.go"
-	pace      = "pkg/spi/pace.go"
-	fence     = "pkg/spi/fence.go"
-	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
+	create       = "pkg/provider/create.go"
+	deletion     = "pkg/provider/delete.go"
+	status       = "pkg/provider/status.go"
+	ownership    = "pkg/provider/ownership.go"
+	errorsGo     = "pkg/provider/errors.go"
+	servers      = "pkg/provider/servers.go"
+	search       = "pkg/provider/search.go"
+	remains      = "pkg/provider/remains.go"
+	gone         = "pkg/provider/gone.go"
+	waitGo       = "pkg/provider/wait.go"
+	core         = "pkg/provider/core.go"
+	request      = "pkg/provider/request.go"
+	providers    = "pkg/provider/provider.go"
+	deadlines    = "pkg/provider/deadlines.go"
+	userData     = "pkg/provider/userdata.go"
+	nics         = "pkg/provider/nics.go"
+	sdkClient    = "pkg/provider/sdk_client.go"
+	ledger       = "pkg/provider/internal/ledger/ledger.go"
+	coalesce     = "pkg/provider/internal/coalesce/coalesce.go"
+	retry        = "pkg/spi/retry.go"
+	pace         = "pkg/spi/pace.go"
+	fence        = "pkg/spi/fence.go"
+	identity     = "pkg/spi/identity.go"
+	identityFile = "pkg/spi/identity_file.go"
+	ownedFunc    = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
 // mutants is the list. Each must be noticed by a test.
@@ -54,7 +58,7 @@ var mutants = []mutant{
 		{ownership, "case len(i.cluster) > 0:\n\t\treturn i.cluster", "case len(i.cluster) > 0:\n\t\treturn nil"},
 		{ownership, "if actual, ok := server.Labels[key]; ok && actual != want {", "if actual, ok := server.Labels[key]; ok && actual != want && want == \"\" {"},
 	}},
-	{"a server counts by its name only where the request names it", []edit{{ownership, "case !labelled && byID && server.Name == i.machine:", "case server.Name == i.machine:"}}},
+	{"a server counts by its name only where the request names it", []edit{{ownership, "case !labelled && byID && server.Name == i.machine,", "case server.Name == i.machine,"}}},
 	{"an empty look-up is not believed while lists may lag", []edit{{create, "if search.conclusive(named) {", "if named.began.IsZero() || true {"}}},
 	{"DeleteMachine believes \"nothing there\" only once it is certain", []edit{{deletion, "if search.conclusive(found) {", "if found.began.IsZero() || true {"}}},
 	{"one request for a server at a time", []edit{{ledger, "claimed = !e.posting && e.claims", "claimed = e.claims"}}},
@@ -115,7 +119,7 @@ var mutants = []mutant{
 	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
 	{"an invalid cluster label hides no server", []edit{{request, "|| len(validation.ValidateLabels(in.identity.cluster, nil)) > 0", ""}}},
 	{"where the cluster is unknown no look-up answers", []edit{
-		{servers, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
+		{search, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
 	{"items may be null", []edit{{sdkClient, "return noItems && additionalProperties == nil", "return noItems"}}},
 	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
 	{"a lost POST is sent again in the same call", []edit{{create, "maxPosts = 3", "maxPosts = 1"}}},
@@ -133,20 +137,20 @@ var mutants = []mutant{
 	{"an absence that nobody expects takes 15 s", []edit{{gone, "\tif a.progress == notAsked {\n\t\treturn unexpectedApart", "\tif a.progress == failed {\n\t\treturn unexpectedApart"}}},
 	{"a read that takes long is of its last moment", []edit{{gone, "*at = seen.ended", "*at = seen.began"}}},
 	{"one empty look-up does not prove that there is none", []edit{{gone, "case oneIsEnough, len(found.servers) > 0:", "case oneIsEnough, len(found.servers) >= 0:"}}},
-	{"the second look-up is of the whole project", []edit{{gone, "return found.wide && !first", "return !first"}, {servers, "if wide {", "if wide && c.machine == \"\" {"}}},
-	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{request, "return c.young && !entry.HasOpenPost()", "return c.young && entry.ServerID == \"never\""}}},
-	{"a POST that is open makes one look-up too few", []edit{{request, "return c.young && !entry.HasOpenPost()", "_ = entry\n\treturn c.young"}}},
-	{"a machine without labels may have a server without labels", []edit{{servers, "if missing && server.ID != own", "_, _ = key, want\n\t\tif missing && own == \"never\""}}},
+	{"the second look-up is of the whole project", []edit{{gone, "return found.wide && !first", "return !first"}, {search, "if wide || c.byName {", "if wide && c.machine == \"\" {"}}},
+	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{request, "return c.young && !c.fromOpenStack && !entry.HasOpenPost()", "return c.young && entry.ServerID == \"never\""}}},
+	{"a POST that is open makes one look-up too few", []edit{{request, "return c.young && !c.fromOpenStack && !entry.HasOpenPost()", "_ = entry\n\treturn c.young"}}},
+	{"a machine without labels may have a server without labels", []edit{{search, "if missing && server.ID != own", "_, _ = key, want\n\t\tif missing && own == \"never\""}}},
 	{"a read decides whose server the POST's answer named", []edit{{ledger, "e.setServer(serverID)\n\t\te.Unread = true", "e.setServer(serverID)"}, {ownership, "return err\n\tcase err == nil:", "return nil\n\tcase err == nil:"}}},
 	{"a POST whose answer named another's server is open", []edit{{ledger, "e.open[\"\"] = ended\n", "_ = ended\n"}}},
 	{"a server without its labels is deleted", []edit{{create, "if err := c.deleteServers(ctx, []*removal{{p}}); err != nil {", "if err := ctx.Err(); err != nil {"}}},
 	{"labels may take settle to show", []edit{{create, "case !byGet || c.clock.Now().Before(c.noPostBefore()):", "case !byGet:"}}},
 	{"a POST elsewhere is asked about before a POST", []edit{{create, "cmp.Or(c.checkExhausted(), c.checkElsewhere())", "c.checkExhausted()"}}},
-	{"a POST elsewhere is asked about before a deletion ends", []edit{{deletion, "return c.checkElsewhere()", "return nil"}}},
+	{"a POST elsewhere is asked about before a deletion ends", []edit{{deletion, "if err := c.checkElsewhere(); err", "if err := ctx.Err(); err"}}},
 	{"a Machine of the same name is another one", []edit{{ledger, "e.uid == \"\" || uid == \"\" || e.uid == uid", "true"}}},
 	{"an empty cluster label is an unknown cluster", []edit{{request, "len(empty) > 0 || ", ""}}},
 	{"an orphan carries its Machine's name", []edit{{deletion, "server.Name != c.machine {", "server.Name == \"\" {"}}},
-	{"an orphan is asked to go, and not waited for", []edit{{core, "err = c.deleteOrphan(ctx)", "err = c.deleteNamed(ctx)"}}},
+	{"an orphan is asked to go, and not waited for", []edit{{core, "err = c.deleteOrphan(ctx, cmp.Or(p.orphanTimeout, orphanTimeout))", "err = c.deleteNamed(ctx)\n\t\t_ = cmp.Or(1)"}}},
 	{"an orphan's deletion ends after seconds", []edit{{deletion, "orphanTimeout = 5 * time.Second", "orphanTimeout = 5 * time.Minute"}}},
 	{"what is DELETING is listed", []edit{{core, "contradicts || name == \"\" ||", "contradicts || name == \"\" || server.IsDeleting() ||"}}},
 	{"a deletion that stays DELETING is asked for again", []edit{{gone, "deletionRepeat = 2 * time.Minute", "deletionRepeat = 2 * time.Hour"}}},
@@ -161,9 +165,33 @@ var mutants = []mutant{
 	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
 	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "prefixed(TextNoMachineType + ", "prefixed(TextQuota + "}}},
 	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
-	{"a key of absurd size is not parsed", []edit{{"pkg/spi/token.go", "cmp.Or(err, checkPrivateKey(privateKey(key)))", "cmp.Or(err)"}}},
+	{"a key of absurd size is not parsed", []edit{{"pkg/spi/key.go", "cmp.Or(err, checkPrivateKey(privateKey(key)))", "cmp.Or(err)"}}},
 	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "Path: tokenPath}) ||", "Path: parsed.Path}) ||"}}},
+	{"a workload identity's token that expired is not sent", []edit{{identity, "!now.Before(claims.ExpiresAt.Time)", "now.IsZero()"}}},
+	{"no token for an API server is sent", []edit{{identity, "\"kubernetes.default\")", "\"\\x00\")"}}},
+	{"no token for the pod's own API server is sent", []edit{{identity, "|| slices.Contains(own, audience)", "|| len(own) < 0"}}},
+	{"a Secret names no file outside of the operator's folders", []edit{{identityFile, "readRegular(root.Stat, root.Open, f.name, maxIdentity)", "readFile(f.dir+\"/\"+f.name, maxIdentity)"}}},
+	{"a path with .. is no file of a folder", []edit{{identityFile, "if path.Clean(file) == file {", "if file != \"\" {"}}},
+	{"a made-up token finds no session", []edit{{"pkg/spi/spi.go", "c.ServiceAccountEmail, c.Token, c.TokenFile}", "c.ServiceAccountEmail, c.TokenFile}"}}},
+	{"a key and a workload identity are not both taken", []edit{{"pkg/provider/apis/validation/secret.go", "case secret.ServiceAccountKey != \"\":", "case secret.ServiceAccountKey == \"\\x00\":"}}},
 	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "if t.waiting.Load() == 0 {", "if t.waiting.Load() < 0 {"}}},
 	{"a POST that waits for memory is not sent", []edit{{"pkg/spi/bodies.go", "return nil, notSent(", "return nil, error("}}},
 	{"large bodies share memory", []edit{{"pkg/spi/bodies.go", "size <= smallBody", "size <= maxBodies"}}},
+	{"a Machine from OpenStack gets no second server", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)", "if c.machine == \"\" {\n\t\treturn c.takeOver(ctx)"}}},
+	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{search, "if len(staying) != 1 {", "if len(staying) == 0 {"}}},
+	{"a failed server from OpenStack is not deleted before its Machine", []edit{{create, "if c.fromOpenStack {\n\t\treturn fault", "if c.machine == \"\" {\n\t\treturn fault"}}},
+	{"a server from OpenStack is found by its name", []edit{{search, "if wide || c.byName {", "if wide {"}}},
+	{"one list of the project does not say that there is no server without labels", []edit{{search, "!s.young && s.serverID ==", "s.young && s.serverID =="}}},
+	{"of a Machine from OpenStack, one look-up proves nothing", []edit{{request, "c.young && !c.fromOpenStack &&", "c.young &&"}}},
+	{"never by name: what is attached elsewhere", []edit{{remains, "case one.serverID != \"\":", "case one.what == \"\":"}, {remains, "!seen.isByName || seen.serverID != \"\" ||", "!seen.isByName ||"}}},
+	{"never by name: another cluster's", []edit{{ownership, "case isOurKey && value != want,\n", "case isOurKey && value != want && want == \"\",\n"}, {ownership, "isClusterLabel(key) && !slices.Contains(clusters, value),\n", ""}}},
+	{"never by name: another cluster's by another key", []edit{{ownership, "isClusterLabel(key) && !slices.Contains(clusters, value),\n", ""}}},
+	{"never by name: what another cluster's OpenStack tagged", []edit{{ownership, "isTag && !slices.Contains(clusters, cluster):", "isTag && cluster == \"\":"}}},
+	{"never by name: another Machine's", []edit{{ownership, "name != i.machine || labelled && machine != i.machine {", "name != i.machine || machine == \"\" && labelled {"}}},
+	{"never by name: what only begins with it", []edit{{ownership, "name != i.machine || labelled", "!strings.HasPrefix(name, i.machine) || labelled"}}},
+	{"never by name: a NIC of another network", []edit{{remains, "nics, err := r.listNICs(ctx, r.spec.Networking.NetworkID, due)\n", "nics, err := r.listNICs(ctx, r.spec.Networking.NetworkID, due)\n\tall, _ := ListProjectNICs(ctx, r.session, r.key.Region)\n\tnics = append(nics, all...)\n"}, {remains, "networkID, id := r.spec.Networking.NetworkID, nic.ID", "networkID, id := nic.NetworkID, nic.ID"}}},
+	{"never by name: what is left of a Machine that we made", []edit{{deletion, "err != nil || !c.fromOpenStack {", "err != nil {"}}},
+	{"what a server from OpenStack left is waited for", []edit{{remains, "if err != nil || !stays {\n\t\t\tpending = true", "if err != nil || !stays && one.what == \"\" {\n\t\t\tpending = true"}}},
+	{"one empty list of volumes proves nothing", []edit{{remains, "due = first.Add(unexpectedApart)", "return nil"}}},
+	{"a volume in a list may be attached by now", []edit{{remains, "if err != nil || !seen.isByName || seen.serverID != \"\" || seen.isOthers || seen.isChanging {", "if err != nil || seen.what == \"\" {"}}},
 }

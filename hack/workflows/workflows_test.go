@@ -191,6 +191,7 @@ func TestRenovateFindsVersions(t *testing.T) {
 	}
 	envtest := submatches(`envtestVersion = "(.*)"`, read(t, "test/localenv/stack/download.go"))
 	want := map[string][]string{
+		"The base of the image that ko builds":                                  submatches(`FROM gcr.io/distroless/[^:]+:([^@\s]+)`, read(t, "Dockerfile")),
 		"The manager's version, where others than go.mod and manifests name it": manager,
 		"The control plane of the tests":                                        envtest,
 		"Its checksums, one archive a line":                                     {"envtest-v" + envtest[0]},

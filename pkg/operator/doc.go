@@ -4,10 +4,10 @@
 // Package operator is what the command mcm-stackit does, in rooms of which each imports only
 // those below it; a rule of the linter says so:
 //
-//	validate, doctor, inventory, clean   the four tasks; none imports another
-//	account                              what the user named, and reading it; what an orphan is
-//	manifest                             the user's files as objects with positions
-//	finding                              what was found, how sure, where, the exit code
+//	validate, doctor, inventory, clean, label   the tasks; none imports another
+//	account                                     what the user named, and reading it; what an orphan is
+//	manifest                                    the user's files as objects with positions
+//	finding                                     what was found, how sure, where, the exit code
 //
 // They decode, judge and call the API as the driver does, with the driver's own packages:
 // where validate says that a class is wrong, the driver refuses it, and a server is deleted
@@ -16,8 +16,8 @@
 // Where to add things:
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
-//     machines.go, secret.go), called in check; one that asks the API: onlineCheck.run, with
-//     a method in catalog.go
+//     machines.go, secret.go), called in check or checkClass; one that asks the API: called in
+//     onlineCheck.run (online.go), by named or ask
 //   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
 //   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
 //     account: a method of patient; of a project and region: Doctor.place is set meanwhile

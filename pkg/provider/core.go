@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	}
 	c.meters.ready(c.class, server.id)
 	return &driver.CreateMachineResponse{
-		ProviderID: providerid.Format(c.projectID, server.id), NodeName: c.machine, Addresses: addresses,
+		ProviderID: c.providerID(server.id), NodeName: c.machine, Addresses: addresses,
 	}, nil
 }
 
@@ -53,7 +54,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 		return nil, err
 	}
 	return &driver.InitializeMachineResponse{
-		ProviderID: providerid.Format(c.projectID, id), NodeName: c.machine, Addresses: addresses,
+		ProviderID: c.providerID(id), NodeName: c.machine, Addresses: addresses,
 	}, nil
 }
 
@@ -69,7 +70,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	} else {
 		err = c.namedByRequest(ctx, isDeleted)
 	}
-	response := &driver.GetMachineStatusResponse{ProviderID: providerid.Format(c.projectID, id), NodeName: c.machine}
+	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errNoneKnown), errors.Is(err, errUnusable):
 		return nil, newError(codes.NotFound, fmt.Sprintf("no running server of machine %s is known", c.machine))
@@ -109,7 +110,7 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	case c.serverID == "":
 		err = newError(codes.InvalidArgument, fmt.Sprintf("machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
 	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
-		err = c.deleteOrphan(ctx)
+		err = c.deleteOrphan(ctx, cmp.Or(p.orphanTimeout, orphanTimeout))
 	default:
 		err = c.deleteNamed(ctx)
 	}
@@ -181,7 +182,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	case err != nil:
 		return err
 	case server.Status == statusError:
-		return faultyError(server)
+		return faultyError(server, hiding{}) // no Secret is at hand
 	default:
 		return nil
 	}

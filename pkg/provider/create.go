@@ -50,8 +50,12 @@ type unawaited struct {
 
 // findOrMake returns the machine's server: the one this process knows, one that a look-up
 // finds, or a new one. A POST is sent only after look-ups that could have seen the result
-// of every earlier one; one whose outcome is unknown is repeated then.
+// of every earlier one; one whose outcome is unknown is repeated then. A machine that came
+// from OpenStack has its server, or gets none.
 func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
+	if c.fromOpenStack {
+		return c.takeOver(ctx)
+	}
 	if err := c.checkExhausted(); err != nil && c.knowsOfNoServer() {
 		return nil, err
 	}
@@ -75,6 +79,17 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 		}
 		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
 	}
+}
+
+// takeOver returns the only server of a machine that came from OpenStack. It makes none and
+// deletes none, whatever there is.
+func (c *creation) takeOver(ctx context.Context) (*poll, error) {
+	server, err := c.existing(ctx)
+	if errors.Is(err, errNoneKnown) || errors.Is(err, errGone) || errors.Is(err, errUnusable) || err == nil && server.last.IsDeleting() {
+		return nil, newError(codes.FailedPrecondition, fmt.Sprintf(TextNotTakenOver+
+			": delete the machine to have it replaced, or name its server by spec.providerID", c.machine))
+	}
+	return server, err
 }
 
 // knowsOfNoServer says that this process knows of no server of the machine, and that no POST
@@ -230,7 +245,7 @@ func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 // name and NICs would be in the way of a new one.
 func (c *call) discard(ctx context.Context, p *poll) error {
 	klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
-		"server", p.id, "status", p.last.Status, "reason", sanitize(p.last.ErrorMessage))
+		"server", p.id, "status", p.last.Status, "reason", sanitize(c.hiding().shown(p.last.ErrorMessage)))
 	return c.deleteServers(ctx, []*removal{{c.pollOf(p.last)}})
 }
 
@@ -258,14 +273,12 @@ func (c *creation) send(ctx context.Context) (*Server, error) {
 		return nil, &APIError{Call: callCreateServer, Err: err}
 	}
 	defer done()
-	spec := *c.spec
-	spec.UserData = c.userData()
-	return c.client.CreateServer(ctx, &ServerRequest{Name: c.machine, Labels: c.serverLabels(spec.Labels), Spec: &spec})
+	return c.client.CreateServer(ctx, c.serverRequest())
 }
 
 // failed is the answer where the server did not become ready: err says why. One that is
-// in ERROR is deleted, and its fault is the answer; one that was deleted under us is made
-// again by the manager's next call, not by this one.
+// in ERROR is deleted, unless it came from OpenStack, and its fault is the answer; one that was
+// deleted under us is made again by the manager's next call, not by this one.
 func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	switch {
 	case !errors.Is(err, errGone) && !errors.Is(err, errUnusable):
@@ -273,7 +286,10 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	case errors.Is(err, errGone) || p.last.IsDeleting():
 		return newError(codes.Aborted, fmt.Sprintf(TextDeletedUnderUs, c.machine))
 	}
-	fault := faultyError(p.last)
+	fault := faultyError(p.last, c.hiding())
+	if c.fromOpenStack {
+		return fault
+	}
 	c.noteExhausted(fault)
 	if err := c.discard(ctx, p); err != nil {
 		// The answer names the fault, not this error; the next call deletes again.

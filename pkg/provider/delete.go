@@ -17,10 +17,13 @@ import (
 
 // deleteAll deletes every server of the machine: the one that the request names, the one
 // that this process knows, and those that look-ups find, until these prove that there are no
-// others. Where the cluster is unknown only the server that the request names may be
-// touched.
+// others; then what the cloud keeps of a machine that came from OpenStack. Where the cluster
+// is unknown only the server that the request names may be touched.
 func (c *call) deleteAll(ctx context.Context) error {
 	if c.clusterUnknown && c.serverID != "" {
+		if c.fromOpenStack {
+			klog.InfoS("NICs and volumes of a Machine from OpenStack are not looked for", "machine", c.machine, "reason", c.clusterUnknownError().Error())
+		}
 		return c.deleteNamed(ctx)
 	}
 	named := c.serverID // read once, whatever was proved before this call
@@ -36,7 +39,10 @@ func (c *call) deleteAll(ctx context.Context) error {
 			break
 		}
 	}
-	return c.checkElsewhere()
+	if err := c.checkElsewhere(); err != nil || !c.fromOpenStack {
+		return err
+	}
+	return (&remains{call: c}).delete(ctx)
 }
 
 // deleteFound deletes servers that a look-up has shown, the one that is named ("" for none),
@@ -99,15 +105,15 @@ func (c *call) deleteNamed(ctx context.Context) error {
 	return c.deleteServers(ctx, []*removal{r})
 }
 
-// orphanTimeout bounds the deletion of an orphan: the manager deletes one after the other,
-// and comes back by itself.
+// orphanTimeout bounds the deletion of an orphan, unless WithOrphanTimeout says otherwise: the
+// manager deletes one after the other, and comes back by itself.
 const orphanTimeout = 5 * time.Second
 
 // deleteOrphan asks once for the deletion of a server that the orphan collector names, and
 // waits for nothing. The server's own name must be the Machine's, too: a machine label that
 // was edited by hand must not cost a running server.
-func (c *call) deleteOrphan(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, orphanTimeout)
+func (c *call) deleteOrphan(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	r := &removal{c.poll(c.serverID)}
 	r.absence.onlyGet = true

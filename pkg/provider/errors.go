@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -40,11 +39,14 @@ func newError(code codes.Code, text string) error {
 	return &Error{Code: code, Text: text}
 }
 
+// mostErrors is more than a text has room for. To join 100,000 takes minutes.
+const mostErrors = 32
+
 // invalidError tells all errors; where they are too long for a text, the first one and the
 // fields of all.
 func invalidError(errs field.ErrorList) error {
-	text := errs.ToAggregate().Error()
-	if len(text) > maxText {
+	text := errs[:min(len(errs), mostErrors)].ToAggregate().Error()
+	if len(errs) > mostErrors || len(text) > maxText {
 		var fields []string
 		for _, err := range errs {
 			fields = append(fields, err.Field)
@@ -108,18 +110,19 @@ func lateError(err error, state string) error {
 // interruptedError ends a wait whose credentials were refused: the manager comes
 // back in seconds, with the Secret as it is then.
 func interruptedError(err error) error {
-	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the service account's key is not accepted any more: " + err.Error(), err: err}
+	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the Secret's credentials are not accepted any more: " + err.Error(), err: err}
 }
 
-// faultyError is a server that ended in ERROR.
-func faultyError(server *Server) error {
+// faultyError is a server that ended in ERROR. Its reason is a message of the API.
+func faultyError(server *Server, hide hiding) error {
+	reason := hide.shown(server.reason())
 	switch {
 	case noHost.MatchString(server.ErrorMessage):
-		return newError(codes.ResourceExhausted, fmt.Sprintf(TextNoHost+": server %s: %s", server.ID, server.reason()))
+		return newError(codes.ResourceExhausted, fmt.Sprintf(TextNoHost+": server %s: %s", server.ID, reason))
 	case quotaExceeded.MatchString(server.ErrorMessage):
-		return newError(codes.ResourceExhausted, fmt.Sprintf(TextQuota+": server %s: %s", server.ID, server.reason()))
+		return newError(codes.ResourceExhausted, fmt.Sprintf(TextQuota+": server %s: %s", server.ID, reason))
 	default:
-		return newError(codes.Internal, fmt.Sprintf(TextFaulty+": %s", server.ID, server.reason()))
+		return newError(codes.Internal, fmt.Sprintf(TextFaulty+": %s", server.ID, reason))
 	}
 }
 
@@ -188,7 +191,7 @@ var rules = []rule{
 	}, codes.ResourceExhausted, prefixed(TextNoMachineType + ", set one that its region has")},
 	{"credentials refused", func(f *failure) bool {
 		return isRefused(f.err)
-	}, codes.Unauthenticated, prefixed(TextCredentials + ", check the Secret's service-account key")},
+	}, codes.Unauthenticated, prefixed(TextCredentials + ", check the Secret's service-account key or workload identity")},
 	{"token endpoint down", func(f *failure) bool {
 		var token *spi.TokenError
 		return errors.As(f.err, &token)
@@ -276,22 +279,6 @@ func outcomeUnknown(err error) bool {
 
 // maxText is the greatest length of an error's text in a Machine's status, in bytes.
 const maxText = 512
-
-// misleadingWords in the API's messages would make Gardener take an error for one of
-// another class, which its code is not.
-var (
-	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
-	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
-		"unauthorized": "not authenticated"}
-)
-
-// withoutMisleadingWords replaces them in a message of the API. The driver's own texts
-// have none, and the names in them must stay as they are.
-func withoutMisleadingWords(message string) string {
-	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
-		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")
-	})
-}
 
 // sanitize makes a text fit for a Machine's status: one line, no brackets (the
 // manager's parser reads the code between brackets), not long.

@@ -155,7 +155,7 @@ func TestFaultTexts(t *testing.T) {
 		"Conflict [a]\nb": codes.Internal,
 		"":                codes.Internal,
 	} {
-		decided, text := classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}))
+		decided, text := classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, hiding{}))
 		if decided != code {
 			t.Errorf("%q is %s, want %s", message, decided, code)
 		}

@@ -279,7 +279,8 @@ func (a *absence) deleteSent(isAccepted, notFound bool, status string, now time.
 // servers is believed about the rest; one that shows none is enough for a machine that
 // nobody can have made a server for. Else it takes two in a row, with unexpectedApart from
 // the end of the first to the beginning of the second, which looks at the whole project: a
-// selector could be what is broken.
+// selector could be what is broken. For a machine that may have a server without labels the
+// first does so, too (search.schedule).
 type none struct {
 	// first is when the row's first look-up ended; the zero time without one.
 	first time.Time

@@ -97,6 +97,7 @@ func serverFromSDK(server *iaas.Server) *Server {
 		ImageID:      server.GetImageId(),
 		Zone:         server.GetAvailabilityZone(),
 		Labels:       stringValues(server.Labels),
+		Metadata:     stringValues(server.Metadata),
 		CreatedAt:    server.GetCreatedAt(),
 	}
 }
@@ -104,8 +105,11 @@ func serverFromSDK(server *iaas.Server) *Server {
 func nicFromSDK(nic *iaas.NIC) NIC {
 	converted := NIC{
 		ID:        nic.GetId(),
+		Name:      nic.GetName(),
 		NetworkID: nic.GetNetworkId(),
 		ServerID:  nic.GetDevice(),
+		Type:      nic.GetType(),
+		Labels:    stringValues(nic.Labels),
 		IPv4:      nic.GetIpv4(),
 		IPv6:      nic.GetIpv6(),
 	}
@@ -117,6 +121,16 @@ func nicFromSDK(nic *iaas.NIC) NIC {
 	return converted
 }
 
+func volumeFromSDK(volume *iaas.Volume) Volume {
+	return Volume{
+		ID:       volume.GetId(),
+		Name:     volume.GetName(),
+		Status:   volume.GetStatus(),
+		ServerID: volume.GetServerId(),
+		Labels:   stringValues(volume.Labels),
+	}
+}
+
 func allowedAddressesToSDK(addresses []string) []iaas.AllowedAddressesInner {
 	converted := make([]iaas.AllowedAddressesInner, 0, len(addresses))
 	for _, address := range addresses {
@@ -125,7 +139,7 @@ func allowedAddressesToSDK(addresses []string) []iaas.AllowedAddressesInner {
 	return converted
 }
 
-// anyValues and stringValues bridge the SDK's type of labels.
+// anyValues and stringValues bridge the SDK's type of labels and metadata.
 func anyValues(labels map[string]string) map[string]any {
 	converted := make(map[string]any, len(labels))
 	for key, value := range labels {

@@ -72,6 +72,15 @@ func FoundByName(machine, class string, labels map[string]string, server *Server
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
 }
 
+// CameFromOpenStack says whether Gardener's OpenStack provider made the Machine's server.
+func CameFromOpenStack(machine *v1alpha1.Machine) bool { return cameFromOpenStack(machine) }
+
+// IsByName says whether what has this name, these labels and this metadata is the Machine's, if
+// that came from OpenStack. classLabels are those of the class's providerSpec.
+func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
+	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
+}
+
 // NewClient returns the calls of the driver's for the session's project. Reads are not
 // shared, and take no turn among the session's reads.
 func NewClient(session *spi.Session, region string) StackitClient {

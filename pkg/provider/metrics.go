@@ -105,7 +105,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
 	}
-	for _, resource := range []string{resourceServers, resourceNICs} {
+	for _, resource := range []string{resourceServers, resourceNICs, resourceVolumes} {
 		m.waiting.WithLabelValues(resource)
 		for _, kind := range []string{kindSingle, kindList} {
 			m.reads.WithLabelValues(resource, kind)
@@ -120,6 +120,7 @@ const (
 	postAccepted, postRefused, postUnknown = "accepted", "refused", "unknown"
 	deletionAccepted, deletionFailed       = "accepted", "failed"
 	resourceServers, resourceNICs          = "servers", "nics"
+	resourceVolumes                        = "volumes"
 	kindSingle, kindList                   = "single", "list"
 )
 
@@ -323,6 +324,15 @@ func (m *meters) duplicate(err error) {
 	m.duplicates.WithLabelValues(deletion).Inc()
 }
 
+// maxKinds is how many machine types and states of a class's servers are told apart; the
+// rest are counted as otherKind. maxClasses is how many classes of a list are counted. No
+// cluster has so many: the API's answers must not choose how many series there are.
+const (
+	maxKinds   = 32
+	maxClasses = 1000
+	otherKind  = "other"
+)
+
 // listed counts the servers of a list by their selector: all of a cluster's, or those of a
 // class. A list of anything else tells nothing.
 func (m *meters) listed(projectID, region string, selector map[string]string, servers []Server) {
@@ -332,17 +342,7 @@ func (m *meters) listed(projectID, region string, selector map[string]string, se
 	cluster := maps.Clone(selector)
 	delete(cluster, StackitMachineClassLabel)
 	scope := scopeKey{projectID, region, labelSelector(cluster)}
-	counts := map[string]map[serverKind]int{}
-	for i := range servers {
-		class := servers[i].Labels[StackitMachineClassLabel]
-		if class == "" || servers[i].Labels[StackitMachineLabel] == "" || !matches(&servers[i], selector) {
-			continue
-		}
-		if counts[class] == nil {
-			counts[class] = map[serverKind]int{}
-		}
-		counts[class][serverKind{servers[i].MachineType, servers[i].Status}]++
-	}
+	counts := countKinds(servers, selector)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	only, ofClass := selector[StackitMachineClassLabel]
@@ -354,4 +354,29 @@ func (m *meters) listed(projectID, region string, selector map[string]string, se
 	for class, kinds := range counts {
 		m.class(class).servers[scope] = kinds
 	}
+}
+
+// countKinds counts the servers that match the selector by class and kind.
+func countKinds(servers []Server, selector map[string]string) map[string]map[serverKind]int {
+	counts := map[string]map[serverKind]int{}
+	for i := range servers {
+		class := servers[i].Labels[StackitMachineClassLabel]
+		if class == "" || servers[i].Labels[StackitMachineLabel] == "" || !matches(&servers[i], selector) {
+			continue
+		}
+		kinds, known := counts[class]
+		if !known && len(counts) >= maxClasses {
+			continue
+		}
+		if !known {
+			kinds = map[serverKind]int{}
+			counts[class] = kinds
+		}
+		kind := serverKind{servers[i].MachineType, servers[i].Status}
+		if _, counted := kinds[kind]; !counted && len(kinds) >= maxKinds {
+			kind = serverKind{otherKind, otherKind}
+		}
+		kinds[kind]++
+	}
+	return counts
 }

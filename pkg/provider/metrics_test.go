@@ -220,7 +220,7 @@ func TestMetricsOfReads(t *testing.T) {
 		if callers["single servers"] > reads["single servers"] {
 			t.Errorf("a single read serves one caller at most: %v, %v", callers, reads)
 		}
-		m.want("stackit_read_callers_waiting", map[string]float64{"servers": 0, "nics": 0})
+		m.want("stackit_read_callers_waiting", map[string]float64{"servers": 0, "nics": 0, "volumes": 0})
 	})
 }
 
@@ -251,6 +251,24 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 		<-time.After(40 * time.Minute)
 		m.want(metricServers, map[string]float64{kind("class-a", "ACTIVE"): 1, kind("class-a", "ERROR"): 1})
 		m.want(metricCreation, map[string]float64{})
+	})
+}
+
+// An answer of the API does not choose how many series there are.
+func TestStatesOfServersAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		for i := range 40 {
+			name := fmt.Sprintf("m%d", i)
+			if err := m.cloud.SetServerStatus(m.makeServer(name, nil), fmt.Sprintf("STATE%d", i), ""); err != nil {
+				t.Fatal(err)
+			}
+		}
+		m.list()
+		series := m.read(metricServers)
+		if len(series) != 33 || series["class-a other other"] != 8 {
+			t.Errorf("%d series, want 33, the last one of 8 servers: %v", len(series), series)
+		}
 	})
 }
 

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 
@@ -29,6 +31,13 @@ const (
 	// clusterLabelSuffix ends the key of the label that names a cluster. Gardener
 	// renders one; its domain is configurable there.
 	clusterLabelSuffix = "/cluster"
+
+	// migratedAnnotation on a Machine says that it came from OpenStack. STACKIT's Gardener
+	// extension sets it when it moves a cluster.
+	migratedAnnotation = "stackit.cloud/migrated-machine"
+	// openStackClusterTag and the cluster's name are a tag that Gardener's OpenStack provider
+	// gives to a server. STACKIT's API may show it as metadata or as a label.
+	openStackClusterTag = "kubernetes.io-cluster-"
 )
 
 // identity names the machine, class and cluster of a driver call, as labels of a server
@@ -46,6 +55,18 @@ type identity struct {
 	// unlabelable says that the machine's or class's name cannot be a label: no server
 	// carries it.
 	unlabelable bool
+	// fromOpenStack says that the Machine came from OpenStack: its server may have its name and
+	// none of our labels, and nobody may make a second one.
+	fromOpenStack bool
+	// byName says that it did, and that no ProviderID names its server: then that counts by
+	// its name.
+	byName bool
+}
+
+// cameFromOpenStack says that Gardener's OpenStack provider made the Machine's server.
+func cameFromOpenStack(machine *v1alpha1.Machine) bool {
+	migrated, _ := strconv.ParseBool(machine.Annotations[migratedAnnotation])
+	return migrated || providerid.IsOpenStack(machine.Spec.ProviderID)
 }
 
 // newIdentity takes the cluster labels from the providerSpec's labels.
@@ -108,6 +129,9 @@ func (i identity) classSelector() map[string]string {
 	return selector
 }
 
+// findable says whether a server can be found as the machine's without its ID.
+func (i identity) findable() bool { return !i.unlabelable || i.byName }
+
 // matches says whether a server has the labels of a selector: lists are checked again on
 // our side.
 func matches(server *Server, selector map[string]string) bool {
@@ -139,9 +163,32 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 	return "", false
 }
 
+// isByName says whether what has this name is the machine's, if that came from OpenStack:
+// neither labels nor metadata say that it is of another machine or cluster. What else they say
+// does not count.
+func (i identity) isByName(name string, labels, metadata map[string]string) bool {
+	if machine, labelled := labels[StackitMachineLabel]; name != i.machine || labelled && machine != i.machine {
+		return false
+	}
+	clusters := slices.Collect(maps.Values(i.cluster))
+	for _, told := range []map[string]string{labels, metadata} {
+		for key, value := range told {
+			cluster, isTag := strings.CutPrefix(key, openStackClusterTag)
+			want, isOurKey := i.cluster[key]
+			switch {
+			case isOurKey && value != want,
+				isClusterLabel(key) && !slices.Contains(clusters, value),
+				isTag && !slices.Contains(clusters, cluster):
+				return false
+			}
+		}
+	}
+	return true
+}
+
 // checkOwned returns an error unless the server is the machine's: only such a server may
 // be changed or deleted. byID says that the request's ProviderID names this very server:
-// then one without a machine label counts by its name (it came from OpenStack).
+// then one without a machine label counts by its name.
 func (i identity) checkOwned(server *Server, byID bool) error {
 	if i.clusterUnknown && !byID {
 		return i.clusterUnknownError()
@@ -153,7 +200,8 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	switch {
 	case labelled && label == i.machine:
 		return nil
-	case !labelled && byID && server.Name == i.machine:
+	case !labelled && byID && server.Name == i.machine,
+		i.byName && i.isByName(server.Name, server.Labels, server.Metadata):
 		return nil
 	default:
 		return notOurs(server, StackitMachineLabel, i.machine)

@@ -43,6 +43,8 @@ type Provider struct {
 	settle     *time.Duration
 	creation   *creationTimes
 	strictSpec bool
+	// orphanTimeout is WithOrphanTimeout's; 0 for the default.
+	orphanTimeout time.Duration
 	// actingSince tells since when this process alone acts; nil if nobody knows.
 	actingSince func() time.Time
 	// registerer shows the meters; nil if nobody looks.
@@ -99,6 +101,12 @@ func WithActingSince(since func() time.Time) Option {
 // replaces. The defaults are 20 minutes and DefaultCreationWait.
 func WithCreationTimeout(timeout, wait time.Duration) Option {
 	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
+}
+
+// WithOrphanTimeout sets how long DeleteMachine may take for a server that the orphan
+// collector names, to the answer to its DELETE; the default is 5 seconds.
+func WithOrphanTimeout(timeout time.Duration) Option {
+	return func(p *Provider) { p.orphanTimeout = timeout }
 }
 
 // WithClock sets the clock; for tests.

@@ -20,6 +20,7 @@ import (
 type (
 	serverReader = coalesce.Group[serverList, observation]
 	nicReader    = coalesce.Group[map[string][]NIC, []NIC]
+	volumeReader = coalesce.Group[[]Volume, []Volume]
 )
 
 // callTimeout bounds the calls that wait for nothing, and a shared list: the retries of a
@@ -56,6 +57,7 @@ type readers struct {
 	meters  *meters
 	servers *recent.Map[string, *serverReader]
 	nics    *recent.Map[string, *nicReader]
+	volumes *volumeReader
 }
 
 func newReaders(session *spi.Session, region string, clock clock.Clock, meters *meters) *readers {
@@ -65,11 +67,13 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 		StackitClient: &sdkClient{api: session.API, projectID: session.ProjectID, region: region},
 		meters:        meters, projectID: session.ProjectID, region: region,
 	}
-	return &readers{
+	r := &readers{
 		client: client, clock: clock, policy: policy, meters: meters,
 		servers: recent.New[string, *serverReader](clock, readerLifetime),
 		nics:    recent.New[string, *nicReader](clock, readerLifetime),
 	}
+	r.volumes = coalesce.New[[]Volume, []Volume](clock, r.policyFor(resourceVolumes), safely(client.ListVolumes))
+	return r
 }
 
 // serversOf returns the reader of the servers that carry the labels.

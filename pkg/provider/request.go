@@ -31,7 +31,9 @@ type call struct {
 	clock clock.Clock
 	wait
 	// serverID is the server that the request's ProviderID names; "" if it names none.
-	serverID  string
+	serverID string
+	// givenID is the request's ProviderID.
+	givenID   string
 	projectID string
 	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
 	// invalid or empty in part. It has no userData: a call may take minutes, and hold no copy
@@ -79,10 +81,21 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	if err != nil || machine.Spec.ProviderID == "" {
 		return c, err
 	}
+	c.givenID = machine.Spec.ProviderID
 	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.projectID); err != nil {
 		return nil, newError(codes.InvalidArgument, fmt.Sprintf("machine %s: %v", machine.Name, err))
 	}
 	return c, nil
+}
+
+// providerID returns the ProviderID to answer for a server. One that OpenStack's provider wrote
+// stays as it is: the manager writes back what it is told (v0.62.1 machine.go, updateLabels),
+// and a Machine whose ID had become ours would not be known to have come from there.
+func (c *call) providerID(serverID string) string {
+	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
+		return c.givenID
+	}
+	return providerid.Format(c.projectID, serverID)
 }
 
 // newCall decodes and checks a request, and opens the session. machine is nil for a call
@@ -95,7 +108,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 		return nil, newError(codes.InvalidArgument, "the request has no Secret")
 	}
 	in := p.decode(machine, class, secret)
-	session, err := p.SPI.Session(spi.Credentials{ProjectID: in.secret.ProjectID, ServiceAccountKey: in.secret.ServiceAccountKey})
+	session, err := p.SPI.Session(Credentials(in.secret))
 	if err := in.problems(mode, err); err != nil {
 		return nil, err
 	}
@@ -146,6 +159,19 @@ func (c *call) userData() string {
 	return spec.UserData
 }
 
+// serverRequest is the machine's server, with its user data.
+func (c *call) serverRequest() *ServerRequest {
+	spec := *c.spec
+	spec.UserData = c.userData()
+	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(spec.Labels), Spec: &spec}
+}
+
+// hiding makes what the API says of the machine's server fit for texts.
+func (c *call) hiding() hiding {
+	request := c.serverRequest()
+	return hidingFor(request, serverPayload(request))
+}
+
 // bodyAtMost is more than the request's body can have, in bytes.
 func (c *call) bodyAtMost() int {
 	return base64.StdEncoding.EncodedLen(len(c.rawSpec) + len(c.secret[apis.SecretUserData]))
@@ -180,10 +206,10 @@ func (c *call) noPostBefore() time.Time {
 }
 
 // nobodyElse says that nobody can have made a server for the machine that this process does
-// not know of: the machine is young, and no POST is open.
+// not know of: the machine is young, did not come from OpenStack, and no POST is open.
 func (c *call) nobodyElse() bool {
 	entry := c.ledger.Get(c.key)
-	return c.young && !entry.HasOpenPost()
+	return c.young && !c.fromOpenStack && !entry.HasOpenPost()
 }
 
 // checkElsewhere returns an error if this process knows of a server, or of an open POST, for
@@ -270,44 +296,26 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
 	}
 	in.identity = newIdentity(name, class, in.spec.Labels)
+	if machine != nil && cameFromOpenStack(machine) {
+		in.identity.fromOpenStack, in.identity.byName = true, machine.Spec.ProviderID == ""
+	}
 	in.identity.unlabelable = len(errs) > 0
 	in.others = append(in.others, errs...)
 }
 
 // problems returns the error of a call that cannot be made with these inputs, nil if it can
-// be made. sessionErr is the error of opening the session, which checks the key. All errors
-// are told at once, also those that a lenient call alone would ignore.
+// be made. sessionErr is the error of opening the session, which checks the credentials. All
+// errors are told at once, also those that a lenient call alone would ignore.
 func (in *inputs) problems(mode strictness, sessionErr error) error {
 	all := slices.Concat(in.needed, in.others)
-	var key *spi.CredentialsError
-	unusable := errors.As(sessionErr, &key)
-	if path := apis.SecretPath.Child(apis.SecretServiceAccountKey); unusable && !about(path, all) && len(all) > 0 {
-		all = append(all, field.Invalid(path, field.OmitValueType{}, key.Reason))
+	problem := CredentialsProblem(in.secret, sessionErr, all)
+	missing := problem != nil && problem.Type == field.ErrorTypeRequired
+	if missing || problem != nil && len(all) > 0 {
+		all = append(all, problem)
 	}
-	if len(in.needed) > 0 || len(all) > 0 && (mode == strict || unusable) {
+	var unusable *spi.CredentialsError
+	if missing || len(in.needed) > 0 || len(all) > 0 && (mode == strict || errors.As(sessionErr, &unusable)) {
 		return invalidError(all)
 	}
 	return sessionErr
-}
-
-// about says whether one of the errors is about the field, a part of the field, or an
-// object that the field is in.
-func about(path *field.Path, errs field.ErrorList) bool {
-	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
-}
-
-// unrelated drops those of found that are about a field, a part of one, or an object with
-// one in it, that reported is about already.
-func unrelated(found, reported field.ErrorList) field.ErrorList {
-	return slices.DeleteFunc(found, func(err *field.Error) bool {
-		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
-			return isWithin(err.Field, earlier.Field) || isWithin(earlier.Field, err.Field)
-		})
-	})
-}
-
-// isWithin says whether a path is another one, or that of a part of it.
-func isWithin(part, whole string) bool {
-	rest, within := strings.CutPrefix(part, whole)
-	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

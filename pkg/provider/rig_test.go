@@ -43,7 +43,9 @@ type rig struct {
 	class     *v1alpha1.MachineClass
 	secret    *corev1.Secret
 	options   []provider.Option
-	other     *spi.Session
+	// identityDir is where the files of workload identities are; "" means the default.
+	identityDir string
+	other       *spi.Session
 }
 
 func newRig(t testing.TB, options ...iaasmock.Option) *rig {
@@ -139,7 +141,7 @@ func (r *rig) provider() *provider.Provider {
 // sessions are those of a new process, with the rate limit that the sidecar has.
 func (r *rig) sessions() *spi.PluginSPIImpl {
 	return &spi.PluginSPIImpl{
-		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
+		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token", IdentityURL: endpoint + "/oauth/v2/token", IdentityDirs: r.identityDir},
 		Limiter:   rate.NewLimiter(50, 100),
 		Transport: r.transport,
 	}

@@ -113,6 +113,22 @@ func ListProjectNICs(ctx context.Context, session *spi.Session, region string) (
 	return nicsFromSDK(callProjectNICs, list, *response, err)
 }
 
+// UpdateServerLabels sends labels for a server of the session's project, and returns the server
+// as it is then. Whether the API merges them with those that the server has or replaces those is
+// not known. Its errors are as those of StackitClient.
+func UpdateServerLabels(ctx context.Context, session *spi.Session, region, serverID string, labels map[string]string) (*Server, error) {
+	ctx, response := captured(ctx)
+	payload := iaas.UpdateServerPayload{Labels: anyValues(labels)}
+	server, err := session.API.UpdateServer(ctx, session.ProjectID, region, serverID).UpdateServerPayload(payload).Execute()
+	if err != nil {
+		return nil, apiError(callUpdateServer, *response, err)
+	}
+	if server.GetId() != serverID {
+		return nil, &APIError{Call: callUpdateServer, Err: fmt.Errorf("the answer is not about server %s", serverID)}
+	}
+	return serverFromSDK(server), nil
+}
+
 func nicsFromSDK(call apiCall, list *iaas.NICListResponse, response *http.Response, err error) ([]NIC, error) {
 	if err != nil {
 		return nil, apiError(call, response, err)
@@ -142,6 +158,69 @@ func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID
 	}
 	nic := nicFromSDK(updated)
 	return &nic, nil
+}
+
+// GetNIC implements StackitClient.
+func (c *sdkClient) GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error) {
+	ctx, response := captured(ctx)
+	nic, err := c.api.GetNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
+	if err != nil {
+		return nil, apiError(callGetNIC, *response, err)
+	}
+	if nic.GetId() != nicID {
+		return nil, &APIError{Call: callGetNIC, Err: fmt.Errorf("the answer is not about NIC %s", nicID)}
+	}
+	converted := nicFromSDK(nic)
+	return &converted, nil
+}
+
+// DeleteNIC implements StackitClient.
+func (c *sdkClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
+	ctx, response := captured(ctx)
+	if err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute(); err != nil {
+		return apiError(callDeleteNIC, *response, err)
+	}
+	return nil
+}
+
+// ListVolumes implements StackitClient.
+func (c *sdkClient) ListVolumes(ctx context.Context) ([]Volume, error) {
+	ctx, response := captured(ctx)
+	list, err := c.api.ListVolumes(ctx, c.projectID, c.region).Execute()
+	if err != nil {
+		return nil, apiError(callListVolumes, *response, err)
+	}
+	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
+		return nil, &APIError{Call: callListVolumes, Err: errNoList}
+	}
+	volumes := make([]Volume, 0, len(list.Items))
+	for i := range list.Items {
+		volumes = append(volumes, volumeFromSDK(&list.Items[i]))
+	}
+	return volumes, nil
+}
+
+// GetVolume implements StackitClient.
+func (c *sdkClient) GetVolume(ctx context.Context, volumeID string) (*Volume, error) {
+	ctx, response := captured(ctx)
+	volume, err := c.api.GetVolume(ctx, c.projectID, c.region, volumeID).Execute()
+	if err != nil {
+		return nil, apiError(callGetVolume, *response, err)
+	}
+	if volume.GetId() != volumeID {
+		return nil, &APIError{Call: callGetVolume, Err: fmt.Errorf("the answer is not about volume %s", volumeID)}
+	}
+	converted := volumeFromSDK(volume)
+	return &converted, nil
+}
+
+// DeleteVolume implements StackitClient.
+func (c *sdkClient) DeleteVolume(ctx context.Context, volumeID string) error {
+	ctx, response := captured(ctx)
+	if err := c.api.DeleteVolume(ctx, c.projectID, c.region, volumeID).Execute(); err != nil {
+		return apiError(callDeleteVolume, *response, err)
+	}
+	return nil
 }
 
 // noList says that an answer has no "items". {"items":null} is an empty list, but an

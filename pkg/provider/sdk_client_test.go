@@ -112,6 +112,34 @@ func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
 	}
 }
 
+// A server that fails may say of what: its errorMessage is a message of the API, too.
+func TestUserDataThatAFailedServerRepeatsStaysOutOfErrors(t *testing.T) {
+	for _, operation := range []string{"CreateMachine", "InitializeMachine"} {
+		bubble(t, operation, func(t *testing.T) {
+			r := newRig(t)
+			r.secret.Data["userData"] = []byte("password: s3cr3t\ntoken: abc123.0123456789abcdef")
+			const message = "cannot read token: abc123.0123456789abcdef"
+			m := machine("m1")
+			var err error
+			if operation == "CreateMachine" {
+				r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: message})
+				_, err = r.create(m)
+			} else {
+				m.Spec.ProviderID = r.mustCreate(m).ProviderID
+				if err := r.cloud.SetServerStatus(r.onlyServer().ID, iaasmock.StatusError, message); err != nil {
+					t.Fatal(err)
+				}
+				r.restart()
+				_, err = r.initialize(m)
+			}
+			wantCode(t, err, codes.Internal)
+			if !strings.Contains(err.Error(), "cannot read (userData)") {
+				t.Errorf("got %q, want the message without userData", err)
+			}
+		})
+	}
+}
+
 // What is not shown of a message decides all the same.
 func TestCodesAreDecidedOnTheWholeMessage(t *testing.T) {
 	for name, message := range map[string]string{

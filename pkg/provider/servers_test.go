@@ -246,7 +246,8 @@ func TestManyMachinesInLaggingLists(t *testing.T) {
 		if got := len(c.cloud.Servers()); got != len(c.machines) {
 			t.Errorf("%d servers for %d machines", got, len(c.machines))
 		}
-		c.wantFewCalls("up", 6)
+		// Who is read by a list and who by himself is up to the scheduler: a call or two.
+		c.wantFewCalls("up", 6+3/float64(len(c.machines)))
 		c.each(c.bringDown)
 		c.wantNothingLeft()
 	})

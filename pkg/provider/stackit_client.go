@@ -35,6 +35,19 @@ type StackitClient interface {
 	// UpdateAllowedAddresses replaces the allowed addresses of a NIC, and returns
 	// the NIC as it is then.
 	UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error)
+
+	// What follows is for Machines that came from OpenStack.
+
+	// GetNIC reads one NIC.
+	GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error)
+	// DeleteNIC deletes a NIC. The API document knows no refusal for one that is in use.
+	DeleteNIC(ctx context.Context, networkID, nicID string) error
+	// ListVolumes reads all volumes of the project.
+	ListVolumes(ctx context.Context) ([]Volume, error)
+	// GetVolume reads one volume.
+	GetVolume(ctx context.Context, volumeID string) (*Volume, error)
+	// DeleteVolume asks for a volume's deletion; 409 for one that is in use.
+	DeleteVolume(ctx context.Context, volumeID string) error
 }
 
 // Server is a server as the API shows it in lists: without details.
@@ -48,14 +61,18 @@ type Server struct {
 	// server with a boot volume.
 	ImageID string
 	// Zone is the availability zone; "" for a server without one.
-	Zone      string
-	Labels    map[string]string
+	Zone   string
+	Labels map[string]string
+	// Metadata are texts that the server itself can read. A server from OpenStack may have
+	// its tags there.
+	Metadata  map[string]string
 	CreatedAt time.Time
 }
 
 // Server states that the driver tells apart; all others are waited for. The API
 // document says that more may come.
 const (
+	statusCreating = "CREATING"
 	statusActive   = "ACTIVE"
 	statusError    = "ERROR"
 	statusDeleting = "DELETING"
@@ -88,9 +105,14 @@ type ServerRequest struct {
 // NIC is a network interface.
 type NIC struct {
 	ID        string
+	Name      string
 	NetworkID string
 	// ServerID is "" if the NIC belongs to nothing.
-	ServerID         string
+	ServerID string
+	// Type is the API document's: "server" or "none", or "metadata" and "gateway", which
+	// belong to the network.
+	Type             string
+	Labels           map[string]string
 	IPv4, IPv6       string
 	AllowedAddresses []string
 }
@@ -106,6 +128,17 @@ func (n *NIC) Addresses() []string {
 	return addresses
 }
 
+// Volume is a disk.
+type Volume struct {
+	ID   string
+	Name string
+	// Status is CREATING, AVAILABLE, ATTACHED, DELETING, ERROR or one of many more.
+	Status string
+	// ServerID is "" if the volume is attached to nothing.
+	ServerID string
+	Labels   map[string]string
+}
+
 // apiCall names a call of the API, for errors.go and for texts.
 type apiCall string
 
@@ -114,10 +147,16 @@ const (
 	callGetServer    apiCall = "reading a server"
 	callListServers  apiCall = "listing servers"
 	callDeleteServer apiCall = "deleting a server"
+	callUpdateServer apiCall = "updating a server"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
 	callProjectNICs  apiCall = "reading the project's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"
+	callGetNIC       apiCall = "reading a NIC"
+	callDeleteNIC    apiCall = "deleting a NIC"
+	callListVolumes  apiCall = "listing volumes"
+	callGetVolume    apiCall = "reading a volume"
+	callDeleteVolume apiCall = "deleting a volume"
 )
 
 // APIError is a failed call of the API.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
@@ -65,39 +64,13 @@ func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.N
 	if known := c.knownConnection(id); known.complete() && (c.serverID == "" || c.serverID == id) {
 		return id, known.addresses, nil
 	}
-	server, err := c.serverToInitialize(ctx)
+	server, err := c.existing(ctx)
 	if err != nil {
 		return "", nil, err
 	}
 	addresses, err = server.awaitReady(ctx)
 	if errors.Is(err, errUnusable) && server.last.Status == statusError {
-		err = faultyError(server.last)
+		err = faultyError(server.last, c.hiding())
 	}
 	return server.id, addresses, err
-}
-
-// serverToInitialize finds the server by its ProviderID, the ledger or its name, and
-// adopts it; errNoneKnown if there is none.
-func (c *call) serverToInitialize(ctx context.Context) (*poll, error) {
-	id := c.serverID
-	if id == "" {
-		id = c.ledger.Get(c.key).ServerID
-	}
-	if id == "" {
-		named, err := c.findNamed(ctx, time.Time{}, false)
-		if err != nil {
-			return nil, err
-		}
-		staying, _ := withoutDeleting(named.servers)
-		if len(staying) != 1 {
-			return nil, errNoneKnown
-		}
-		id = staying[0].ID
-	}
-	p := c.poll(id)
-	if err := p.present(ctx); err != nil {
-		return nil, err
-	}
-	c.ledger.Adopt(c.key, c.uid, id)
-	return p, nil
 }

@@ -3,7 +3,13 @@
 
 package provider
 
-import "k8s.io/apimachinery/pkg/util/validation/field"
+import (
+	"cmp"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
 
 // The texts by which failures are told apart: the driver's errors are made of them, and package
 // operator finds causes and remedies by them. Some are formats, in which a verb stands for
@@ -21,6 +27,7 @@ const (
 	TextNotAllowed     = "its NICs do not carry all allowedAddresses"
 	TextNoAddress      = "not all of its NICs have an address"
 	TextNotOurs        = "is not this machine's and is left alone"
+	TextNotTakenOver   = "machine %s came from OpenStack, and not exactly one server is found that is its: it gets no other"
 	TextElsewhere      = "machine %s has or may have a server in project"
 	TextUnlabelled     = "does not show the labels that it was created with"
 	TextOthersServer   = "the answer to the create request of machine %s named server"
@@ -50,3 +57,19 @@ var (
 	TextClassProvider = classProviderPath.String()
 	TextMachineName   = machineNamePath.String()
 )
+
+// misleadingWords in the API's messages would make Gardener take an error for one of
+// another class, which its code is not.
+var (
+	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
+	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
+		"unauthorized": "not authenticated"}
+)
+
+// withoutMisleadingWords replaces them in a message of the API. The driver's own texts
+// have none, and the names in them must stay as they are.
+func withoutMisleadingWords(message string) string {
+	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
+		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")
+	})
+}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // DefaultEndpoint is where the IaaS API is, unless the environment overrides it.
@@ -20,6 +21,10 @@ const DefaultEndpoint = "https://iaas.api.stackit.cloud"
 // defaultTokenURL is where access tokens are asked for, unless the key or the environment
 // says something else.
 const defaultTokenURL = "https://service-account.api.stackit.cloud" + tokenPath
+
+// defaultIdentityURL is where the tokens of workload identities are exchanged for access
+// tokens, unless the environment says something else.
+const defaultIdentityURL = "https://accounts.stackit.cloud/oauth/v2/token"
 
 // tokenPath is the only one that a key's token endpoint may have.
 const tokenPath = "/token"
@@ -39,6 +44,8 @@ const (
 	EnvIaaSEndpoint = "STACKIT_IAAS_ENDPOINT"
 	// EnvTokenURL overrides the URL of the token endpoint.
 	EnvTokenURL = "STACKIT_TOKEN_BASEURL"
+	// EnvIdentityURL overrides the URL of the token endpoint for workload identities.
+	EnvIdentityURL = "STACKIT_IDP_TOKEN_ENDPOINT"
 	// EnvNoAuth switches authentication off: for a local mock.
 	EnvNoAuth = "STACKIT_NO_AUTH"
 )
@@ -53,6 +60,15 @@ type Config struct {
 	// TokenHosts are the hosts that a key may name as its token endpoint, with commas between
 	// them; "" means DefaultTokenHosts. A "*" stands for one label of a name.
 	TokenHosts string
+	// IdentityURL is the URL where the tokens of workload identities are exchanged for access
+	// tokens; "" means STACKIT's.
+	IdentityURL string
+	// IdentityDirs are the folders, with commas between them, in which a Secret may name the
+	// file of a workload identity's token; "" means DefaultIdentityDirs.
+	IdentityDirs string
+	// PodTokenFile is the file of the token that this pod logs in to the API server with, which
+	// is sent to nobody else; "" means the one where Kubernetes mounts it.
+	PodTokenFile string
 	// NoAuth sends no credentials.
 	NoAuth bool
 }
@@ -75,7 +91,7 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if endpoint == "" {
 		name, endpoint = EnvIaaSEndpoint, iaasEndpoint
 	}
-	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL)}
+	config := Config{Endpoint: endpoint, TokenURL: get(EnvTokenURL), IdentityURL: get(EnvIdentityURL)}
 	if noAuth := get(EnvNoAuth); noAuth != "" {
 		var err error
 		if config.NoAuth, err = strconv.ParseBool(noAuth); err != nil {
@@ -85,7 +101,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	if config.NoAuth && config.Endpoint == "" {
 		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too", EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
-	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth))
+	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth),
+		checkURL(EnvIdentityURL, config.IdentityURL, config.NoAuth))
 	if err != nil {
 		return Config{}, err
 	}
@@ -115,7 +132,7 @@ func isLoopback(host string) bool {
 }
 
 // tokenEndpoint returns where the signed assertion is sent. The key is written by the
-// tenant, who must not choose what the sidecar connects to.
+// tenant, who must not choose what the sidecar connects to, nor spell one host in many ways.
 func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	if c.TokenURL != "" {
 		return c.TokenURL, nil
@@ -127,12 +144,15 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	parsed, err := url.Parse(fromKey)
 	if err != nil || !slices.ContainsFunc(hosts, func(host string) bool { return matchesHost(parsed.Hostname(), host) }) ||
 		*parsed != (url.URL{Scheme: "https", Host: parsed.Host, Path: tokenPath}) || !slices.Contains([]string{"", "443"}, parsed.Port()) {
-		return "", &CredentialsError{fmt.Sprintf(
+		return "", &CredentialsError{Reason: fmt.Sprintf(
 			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; set the variable %s or the flag --%s of the sidecar if it is right",
 			tokenPath, strings.Join(hosts, " or "), EnvTokenURL, FlagTokenHosts)}
 	}
-	return fromKey, nil
+	return (&url.URL{Scheme: "https", Host: strings.ToLower(parsed.Hostname()), Path: tokenPath}).String(), nil
 }
+
+// IdentityEndpoint is the URL where the tokens of workload identities are sent.
+func (c Config) IdentityEndpoint() string { return cmp.Or(c.IdentityURL, defaultIdentityURL) }
 
 // hostLabel is a part of a host's name, in lower case.
 var hostLabel = regexp.MustCompile(`^[a-z0-9-]+$`)
@@ -149,8 +169,13 @@ func CheckTokenHosts(hosts string) error {
 	return nil
 }
 
-// matchesHost says whether a host is the one of Config.TokenHosts, or one of those.
+// matchesHost says whether a host is the one of Config.TokenHosts, or one of those. A name
+// with other letters than ASCII's is none: in lower case an İ is an i, but not for DNS, where
+// it is part of another domain's name.
 func matchesHost(host, wanted string) bool {
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		return false
+	}
 	labels := strings.Split(strings.ToLower(host), ".")
 	return slices.EqualFunc(labels, strings.Split(wanted, "."), func(label, want string) bool {
 		return label == want || want == "*" && hostLabel.MatchString(label)

@@ -5,19 +5,32 @@ package spi
 
 import (
 	"errors"
+	"fmt"
 	"time"
 )
 
 // CredentialsError says that the credentials cannot be used, without asking the cloud: a
 // retry without a change is useless.
-type CredentialsError struct{ Reason string }
+type CredentialsError struct {
+	Reason string
+	// Identity says that they are a workload identity's, and not a key.
+	Identity bool
+}
 
 func (e *CredentialsError) Error() string { return e.Reason }
+
+// identityError says that a workload identity cannot be used.
+func identityError(format string, args ...any) error {
+	return &CredentialsError{Reason: "the workload identity's " + fmt.Sprintf(format, args...), Identity: true}
+}
+
+// ErrNoCredentials says that there is neither a service-account key nor a workload identity.
+var ErrNoCredentials = &CredentialsError{Reason: "the service account has neither a key nor a workload identity, must have one of them"}
 
 // TokenError says that no access token could be had. Its status code is about
 // the token endpoint, never about a server.
 type TokenError struct {
-	// Refused is true if the endpoint answered and refused the key, false if it
+	// Refused is true if the endpoint answered and refused the credentials, false if it
 	// could not be reached or was out of order.
 	Refused bool
 	// Date is the clock of the token endpoint, as its answer has it; the zero time if it

@@ -13,21 +13,22 @@ import (
 	"math/rand"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// Where a private key's numbers have its modulus and its private exponent, and how many of
-// them are needed: the others follow from these, which takes long.
+// Where a private key's numbers have its modulus, its private exponent and its coefficient,
+// and how many of them are needed: the others follow from these, which takes long.
 const (
-	modulus  = 1
-	exponent = 3
-	needed   = 6
+	modulus     = 1
+	exponent    = 3
+	needed      = 6
+	coefficient = 8
 )
 
 // numbersOf returns the numbers of a private key, as PKCS #1 has them, for a modulus of that
@@ -109,6 +110,8 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 		"another number":            {keyOf(t, with(usual, exponent, absurd[modulus])), "a number of 44910 bits, must have at most 8192"},
 		"a bit too many":            {keyOf(t, numbersOf(8193)), "an RSA modulus of 8193 bits"},
 		"a bit too few":             {keyOf(t, pkcs8(t, numbersOf(2047))), "an RSA modulus of 2047 bits"},
+		"too few numbers":           {keyOf(t, numbersOf(8192)[:needed]), "has 6 numbers, must have the 9 of an RSA key with two primes"},
+		"three primes":              {keyOf(t, append(slices.Clone(usual), big.NewInt(3))), "has 10 numbers, must have the 9"},
 		"900 kB of text":            {strings.Repeat("s3cr3t", 150_000), "has 900000 bytes, must have at most 16384"},
 		"900 kB of brackets":        {strings.Repeat("[", 900_000), "has 900000 bytes, must have at most 16384"},
 		"no PEM":                    {strings.ReplaceAll(keyOf(t, usual), "BEGIN", "BEGINN"), notUsable},
@@ -127,10 +130,14 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkAKeyOfAbsurdSize is how long it takes to refuse keys that took seconds to parse.
+// BenchmarkAKeyOfAbsurdSize is how long it takes to refuse keys that took seconds to parse, or
+// the tenth of one in every call.
 func BenchmarkAKeyOfAbsurdSize(b *testing.B) {
-	sessions, absurd := &PluginSPIImpl{}, numbersOf(28_000)[:needed]
-	for name, key := range map[string]string{"28,000 bits": keyOf(b, absurd), "900 kB": keyOf(b, absurd) + strings.Repeat(" ", 900_000)} {
+	sessions, absurd, large := &PluginSPIImpl{}, numbersOf(28_000)[:needed], numbersOf(8192)
+	for name, key := range map[string]string{
+		"28,000 bits": keyOf(b, absurd), "900 kB": keyOf(b, absurd) + strings.Repeat(" ", 900_000),
+		"too few numbers": keyOf(b, large[:needed]), "a wrong number": keyOf(b, with(large, coefficient, large[exponent])),
+	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: key}); err == nil {
@@ -159,33 +166,39 @@ func TestKeysOfUsualSizeAreAccepted(t *testing.T) {
 	}
 }
 
-// A key of 8,192 bits that cannot be used takes 0.1 s to find out, each time.
+// A key of 8,192 bits that cannot be used takes some milliseconds to find out, each time.
 func TestOtherSecretsDoNotWaitForAKeyToBeRead(t *testing.T) {
 	r := newVirtualRig(t)
 	r.session()
-	slow := Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: keyOf(t, numbersOf(8192)[:needed])}
-	const reads = 3
-	var steps atomic.Int64 // odd while the key is being read
-	var reader sync.WaitGroup
-	reader.Go(func() {
-		for range reads {
-			steps.Add(1)
-			if _, err := r.sessions.Session(slow); err == nil {
-				t.Error("the key can be used")
+	key := keyOf(t, with(numbersOf(8192), coefficient, big.NewInt(2)))
+	const readers, reads = 8, 25
+	var group sync.WaitGroup
+	for i := range readers {
+		slow := Credentials{ProjectID: strconv.Itoa(i), ServiceAccountKey: key}
+		group.Go(func() {
+			for range reads {
+				if _, err := r.sessions.Session(slow); err == nil {
+					t.Error("the key can be used")
+				}
 			}
-			steps.Add(1)
-		}
-	})
-	meanwhile := 0
-	for before := int64(0); before < 2*reads; before = steps.Load() {
-		r.session()
-		if before%2 == 1 && steps.Load() == before {
-			meanwhile++
-		}
+		})
 	}
-	reader.Wait()
-	if meanwhile < 100 {
-		t.Errorf("another Secret had its session %d times while a key was read, want at least 100", meanwhile)
+	done := make(chan struct{})
+	go func() {
+		group.Wait()
+		close(done)
+	}()
+	for meanwhile := 0; ; meanwhile++ {
+		select {
+		case <-done:
+			// One that waits for its turn has one for each reader's, at most.
+			if meanwhile < 10*readers*reads {
+				t.Errorf("another Secret had its session %d times while keys were read %d times, want at least 10 times as often", meanwhile, readers*reads)
+			}
+			return
+		default:
+			r.session()
+		}
 	}
 }
 

@@ -41,6 +41,11 @@ func TestOperationsAreNamedAsTheSDKNamesThem(t *testing.T) {
 		"ListServerNICs":  func() { _, _ = api.ListServerNICs(ctx, project, region, id).Execute() },
 		"ListNics":        func() { _, _ = api.ListNics(ctx, project, region, id).Execute() },
 		"ListProjectNICs": func() { _, _ = api.ListProjectNICs(ctx, project, region).Execute() },
+		"GetNic":          func() { _, _ = api.GetNic(ctx, project, region, id, id).Execute() },
+		"DeleteNic":       func() { _ = api.DeleteNic(ctx, project, region, id, id).Execute() },
+		"ListVolumes":     func() { _, _ = api.ListVolumes(ctx, project, region).Execute() },
+		"GetVolume":       func() { _, _ = api.GetVolume(ctx, project, region, id).Execute() },
+		"DeleteVolume":    func() { _ = api.DeleteVolume(ctx, project, region, id).Execute() },
 		"UpdateNic": func() {
 			_, _ = api.UpdateNic(ctx, project, region, id, id).UpdateNicPayload(iaas.UpdateNicPayload{}).Execute()
 		},

@@ -170,10 +170,11 @@ func verbosity(code int) klog.Level {
 	return 4
 }
 
+// maxRequestID is how much of a request's ID is logged, in bytes: a UUID has 36, a trace 55.
+const maxRequestID = 128
+
 // RequestID is how support finds a call: X-Request-Id, or the gateway's trace.
 func RequestID(header http.Header) string {
-	if id := header.Get("X-Request-Id"); id != "" {
-		return id
-	}
-	return header.Get("X-Trace-Id")
+	id := cmp.Or(header.Get("X-Request-Id"), header.Get("X-Trace-Id"))
+	return id[:min(len(id), maxRequestID)]
 }

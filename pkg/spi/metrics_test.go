@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 
@@ -175,5 +176,13 @@ func TestRetriesAndWaitsAreCounted(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// It is in a log line for each failed call; a header may have a megabyte.
+func TestARequestIDIsShort(t *testing.T) {
+	header := http.Header{"X-Request-Id": {strings.Repeat("a", 1<<20)}}
+	if id := RequestID(header); len(id) != maxRequestID {
+		t.Errorf("it has %d bytes, want %d", len(id), maxRequestID)
 	}
 }

@@ -25,9 +25,29 @@ import (
 type Credentials struct {
 	// ProjectID is the UUID of the project the session works in.
 	ProjectID string
-	// ServiceAccountKey is the service-account key's JSON. Not needed, and not
-	// used, without authentication (Config.NoAuth).
+	// ServiceAccountKey is the service-account key's JSON. It must be empty for a service
+	// account with a workload identity.
 	ServiceAccountKey string
+	// ServiceAccountEmail is the service account of a workload identity: one that trusts the
+	// issuer of Token, or of the token in TokenFile.
+	ServiceAccountEmail string
+	// Token is the workload identity's, a JWT.
+	Token string
+	// TokenFile is the path of a file with the token, in a folder of Config.IdentityDirs. It
+	// is read for each access token, and not if there is a Token.
+	TokenFile string
+}
+
+// inUse are the credentials without those that a session does not use: all of them without
+// authentication, the file beside a token.
+func (c Credentials) inUse(config Config) Credentials {
+	if config.NoAuth {
+		return Credentials{ProjectID: c.ProjectID}
+	}
+	if c.Token != "" {
+		c.TokenFile = ""
+	}
+	return c
 }
 
 // Session is an authenticated client of the IaaS API for one project. It is safe
@@ -107,14 +127,12 @@ const idleAfter = time.Hour
 // is not remembered.
 func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	s.setup.Do(s.init)
-	if s.Config.NoAuth {
-		credentials.ServiceAccountKey = ""
-	}
+	credentials = credentials.inUse(s.Config)
 	key := credentials.sessionKey()
 	if session, ok := s.sessions.Lookup(key); ok {
 		return session, nil
 	}
-	// To read a key may take 0.1 s: the callers with other keys do not wait for it.
+	// To read a key takes some milliseconds: the callers with other keys do not wait for it.
 	built, err, _ := s.builds.Do(key, func() (any, error) {
 		if session, ok := s.sessions.Lookup(key); ok {
 			return session, nil // another build ended just before this one began
@@ -129,11 +147,14 @@ func (s *PluginSPIImpl) Session(credentials Credentials) (*Session, error) {
 	return session, err
 }
 
-// sessionKey names the session of the credentials. It has a hash instead of the key's text,
-// which is a secret, and may be long.
+// sessionKey names the session of the credentials: a hash of all of them, so that nobody finds
+// a session whose credentials he does not have, and none of them is kept.
 func (c Credentials) sessionKey() string {
-	hash := sha256.Sum256([]byte(c.ServiceAccountKey))
-	return string(hash[:]) + c.ProjectID
+	hash := sha256.New()
+	for _, part := range []string{c.ProjectID, c.ServiceAccountKey, c.ServiceAccountEmail, c.Token, c.TokenFile} {
+		_, _ = fmt.Fprintf(hash, "%d:%s", len(part), part) // never fails, by its documentation
+	}
+	return string(hash.Sum(nil))
 }
 
 // init sets the defaults of fields that are not set.
@@ -200,11 +221,26 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 	}
 	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
-		tokens, err := newTokenSource(s.Config, credentials.ServiceAccountKey, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
+		exchange, err := s.newExchange(credentials)
 		if err != nil {
 			return nil, err
 		}
+		tokens := newTokenSource(exchange, attempt(serviceToken, maxTokenAnswer), s.Clock, s.Jitter)
 		chain = &authenticated{next: chain, tokens: tokens}
 	}
 	return &retrying{next: chain, clock: s.Clock, jitter: s.Jitter}, nil
+}
+
+// newExchange refuses credentials that cannot work.
+func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
+	switch {
+	case c == Credentials{ProjectID: c.ProjectID}:
+		return nil, ErrNoCredentials
+	case c.ServiceAccountKey == "":
+		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, c.TokenFile, s.Clock)
+	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
+		return keyExchange(s.Config, c.ServiceAccountKey)
+	default:
+		return nil, &CredentialsError{Reason: "the service account has a key and a workload identity, must have one of them"}
+	}
 }

@@ -4,7 +4,6 @@
 package spi
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/stackitcloud/stackit-sdk-go/core/clients"
 	"github.com/stackitcloud/stackit-sdk-go/core/oapierror"
 	"golang.org/x/sync/singleflight"
 	"k8s.io/utils/clock"
@@ -38,10 +36,14 @@ const (
 	maxTokenPause   = 30 * time.Second
 )
 
-// tokenSource fetches and keeps the access token of one service-account key.
+// exchange asks a token endpoint for an access token, once, through the transport: what it
+// shows of itself is a signed assertion (key.go) or a workload identity's token (identity.go).
+// A *CredentialsError says that nothing was sent.
+type exchange func(transport http.RoundTripper) (token string, err error)
+
+// tokenSource fetches and keeps the access token of one service account.
 type tokenSource struct {
-	key      *clients.ServiceAccountKeyResponse
-	tokenURL string
+	exchange exchange
 	next     http.RoundTripper
 	clock    clock.Clock
 	jitter   func() float64
@@ -59,21 +61,8 @@ type tokenSource struct {
 	pause   time.Duration
 }
 
-// newTokenSource refuses a key that cannot work; requests for tokens go through next.
-func newTokenSource(config Config, keyJSON string, next http.RoundTripper, clock clock.Clock, jitter func() float64) (*tokenSource, error) {
-	key, err := parseKey(keyJSON)
-	if err != nil {
-		return nil, err
-	}
-	tokenURL, err := config.tokenEndpoint(key.Credentials.TokenEndpoint)
-	if err := cmp.Or(err, checkPrivateKey(privateKey(key))); err != nil {
-		return nil, err
-	}
-	source := &tokenSource{key: key, tokenURL: tokenURL, next: next, clock: clock, jitter: jitter}
-	if err := (&clients.KeyFlow{}).Init(source.flowConfig(nil)); err != nil {
-		return nil, errPrivateKey
-	}
-	return source, nil
+func newTokenSource(exchange exchange, next http.RoundTripper, clock clock.Clock, jitter func() float64) *tokenSource {
+	return &tokenSource{exchange: exchange, next: next, clock: clock, jitter: jitter}
 }
 
 // errAbandoned says that a fetch ended because nobody waited for it.
@@ -146,7 +135,7 @@ func (t *tokenSource) drop(refused string) {
 }
 
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
-// assertion: one that was seen may be refused as a replay. Signing takes up to 0.1 s of a
+// assertion: one that was seen may be refused as a replay. Signing takes up to 0.2 s of a
 // processor, which is not spent for callers that left.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
@@ -164,32 +153,25 @@ func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err err
 }
 
 func tokenResult(err error) string {
-	var failure *TokenError
 	switch {
 	case err == nil:
 		return tokenGranted
-	case errors.As(err, &failure) && failure.Refused:
+	case IsRefused(err):
 		return tokenRefused
 	default:
 		return tokenFailed
 	}
 }
 
-// fetchOnce uses the SDK's key flow as a one-shot token source: a new flow each
-// time, because a flow that is asked twice panics on a token without expiry
-// (SDK core v0.27.1, clients/auth_flow.go).
+// fetchOnce makes one exchange. The SDK's flows, which it uses, may panic.
 func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = &TokenError{Err: fmt.Errorf("fetching an access token: unexpected failure (%T)", cause)}
 		}
 	}()
-	flow, next := &clients.KeyFlow{}, &dated{next: t.next}
-	if err := flow.Init(t.flowConfig(next)); err != nil {
-		return "", time.Time{}, &TokenError{Refused: true, Err: errors.New("the service-account key cannot be used")}
-	}
-	requested := t.clock.Now()
-	token, err = flow.GetAccessToken()
+	next, requested := &dated{next: t.next}, t.clock.Now()
+	token, err = t.exchange(next)
 	if err != nil {
 		return "", time.Time{}, tokenFailure(err, next.date)
 	}
@@ -201,15 +183,6 @@ func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
 		expires = earliest
 	}
 	return token, expires, nil
-}
-
-func (t *tokenSource) flowConfig(transport http.RoundTripper) *clients.KeyFlowConfig {
-	return &clients.KeyFlowConfig{
-		ServiceAccountKey: t.key,
-		PrivateKey:        *t.key.Credentials.PrivateKey,
-		TokenUrl:          t.tokenURL,
-		AuthHTTPClient:    &http.Client{Transport: transport, CheckRedirect: refuseRedirects},
-	}
 }
 
 // dated notes the Date header of the last answer.
@@ -238,9 +211,12 @@ func Date(header http.Header) time.Time {
 	return date
 }
 
-// tokenFailure tells a refused key from an endpoint that is out of order. The body is
+// tokenFailure tells refused credentials from an endpoint that is out of order. The body is
 // dropped: it may repeat the assertion.
 func tokenFailure(err error, date time.Time) error {
+	if IsRefused(err) {
+		return err
+	}
 	var answer *oapierror.GenericOpenAPIError
 	if !errors.As(err, &answer) {
 		return &TokenError{Err: fmt.Errorf("fetching an access token: %w", err)}

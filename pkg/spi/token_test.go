@@ -155,7 +155,7 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 	}
 }
 
-// Signing for the token endpoint costs up to 0.1 s.
+// Signing for the token endpoint costs up to 0.2 s.
 func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newVirtualRig(t)
@@ -191,10 +191,11 @@ func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 func TestACallerThatComesLateGetsAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newVirtualRig(t)
-		tokens, err := newTokenSource(r.sessions.Config, string(r.key), r.sessions.Transport, clock.RealClock{}, rand.Float64)
+		exchange, err := keyExchange(r.sessions.Config, string(r.key))
 		if err != nil {
 			t.Fatal(err)
 		}
+		tokens := newTokenSource(exchange, r.sessions.Transport, clock.RealClock{}, rand.Float64)
 		tokens.fetches.DoChan("", func() (any, error) {
 			<-time.After(time.Second)
 			return "", errAbandoned

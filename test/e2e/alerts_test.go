@@ -303,13 +303,19 @@ func (c *cluster) expectOnlyAlert(ctx SpecContext, alert string, s *scrapes, pro
 	_, _ = fmt.Fprintf(GinkgoWriter, "%s has fired, after at most %d scrapes\n", alert, s.counted())
 }
 
-// createServer makes a server in the cloud, as somebody else than the sidecar would who uses
-// its labels.
-func (c *cluster) createServer(ctx context.Context, machine, class string) {
+// api is somebody else's client of the cloud.
+func (c *cluster) api() iaas.DefaultAPI {
 	GinkgoHelper()
 	api, err := iaas.NewAPIClient(config.WithEndpoint(c.env.CloudURL()), config.WithHTTPClient(&http.Client{}),
 		config.WithTokenEndpoint(c.env.CloudURL()+"/token"), config.WithServiceAccountKey(string(c.env.ServiceAccountKey())))
 	Expect(err).NotTo(HaveOccurred())
+	return api.DefaultAPI
+}
+
+// createServer makes a server in the cloud, as somebody else than the sidecar would who uses
+// its labels.
+func (c *cluster) createServer(ctx context.Context, machine, class string) {
+	GinkgoHelper()
 	network, size, goes := iaasmock.DefaultNetworkID, int64(20), true
 	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, machine, iaas.CreateServerPayloadAllOfNetworking{
 		CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network},
@@ -318,6 +324,6 @@ func (c *cluster) createServer(ctx context.Context, machine, class string) {
 	payload.BootVolume = &iaas.BootVolume{
 		Size: &size, DeleteOnTermination: &goes, Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image"),
 	}
-	_, err = api.DefaultAPI.CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
+	_, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
 	Expect(err).NotTo(HaveOccurred())
 }

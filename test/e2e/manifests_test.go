@@ -86,8 +86,9 @@ func build(path string) []*unstructured.Unstructured {
 }
 
 // renderIn is render of kubernetes/ after README.md's first step, which gives the pod a
-// namespace.
-func renderIn(namespace string) []*unstructured.Unstructured {
+// namespace, and after the components of that folder were added to control, as
+// "kustomize edit add component" does.
+func renderIn(namespace string, components ...string) []*unstructured.Unstructured {
 	GinkgoHelper()
 	folder := GinkgoT().TempDir()
 	Expect(os.CopyFS(folder, os.DirFS(filepath.Join(root(), "kubernetes")))).To(Succeed())
@@ -96,6 +97,12 @@ func renderIn(namespace string) []*unstructured.Unstructured {
 	Expect(err).NotTo(HaveOccurred())
 	edited := strings.Replace(string(content), "\nnamespace: default\n", "\nnamespace: "+namespace+"\n", 1)
 	Expect(edited).NotTo(Equal(string(content)))
+	for i, component := range components {
+		if i == 0 {
+			edited += "components:\n"
+		}
+		edited += "  - ../" + component + "\n"
+	}
 	Expect(os.WriteFile(path, []byte(edited), 0o600)).To(Succeed())
 	return build(folder)
 }

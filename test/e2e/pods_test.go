@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
@@ -112,9 +113,10 @@ func (c *cluster) startPod(ctx context.Context, deployment *appsv1.Deployment, n
 	pod := podOf(deployment, name)
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
-		container.Env = append(container.Env,
-			corev1.EnvVar{Name: "STACKIT_IAAS_ENDPOINT", Value: c.env.CloudURL()},
-			corev1.EnvVar{Name: "STACKIT_TOKEN_BASEURL", Value: c.env.CloudURL() + "/token"})
+		for _, variable := range c.env.CloudEnvironment() {
+			name, value, _ := strings.Cut(variable, "=")
+			container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: value})
+		}
 	}
 	Expect(c.env.StartPod(ctx, pod)).To(Succeed())
 	return pod

@@ -40,6 +40,8 @@ type Cloud struct {
 	catalogueResources
 	// deleting holds servers with a DeleteServer, for applyEndedDeletions.
 	deleting map[string]*server
+	// releases are NICs and volumes that still look attached to a server that is gone.
+	releases []release
 	// goneServers are deleted servers that lagging lists still show, for keepGoneFor.
 	goneServers []*server
 	keepGoneFor time.Duration
@@ -127,6 +129,7 @@ func (c *Cloud) applyEndedDeletions(now time.Time) {
 			c.remove(s, s.goneAt)
 		}
 	}
+	c.applyReleases(now)
 	c.removeDeletedNetworks(now)
 	kept := c.goneServers[:0]
 	for _, s := range c.goneServers {
@@ -138,6 +141,27 @@ func (c *Cloud) applyEndedDeletions(now time.Time) {
 	c.goneServers = kept
 }
 
+// release is what happens when a NIC or volume looks attached to its server no more.
+type release struct {
+	at time.Time
+	do func()
+}
+
+func (c *Cloud) applyReleases(now time.Time) {
+	c.releases = slices.DeleteFunc(c.releases, func(r release) bool {
+		if now.Before(r.at) {
+			return false
+		}
+		r.do()
+		return true
+	})
+}
+
+// later does something when releaseDuration has passed since then.
+func (c *Cloud) later(at time.Time, do func()) {
+	c.releases = append(c.releases, release{at.Add(c.releaseDuration), do})
+}
+
 // remove removes a server, the NICs made for it and the volumes that are deleted with it.
 // Everything else is detached, its public IPs too.
 func (c *Cloud) remove(s *server, at time.Time) {
@@ -145,7 +169,7 @@ func (c *Cloud) remove(s *server, at time.Time) {
 	s.lastNICs = c.serverNICs(s)
 	for _, id := range s.NICIDs {
 		if nic, ok := c.nics.get(id); ok {
-			c.releaseNIC(nic)
+			c.releaseNIC(s, nic, at)
 		}
 	}
 	for _, id := range s.VolumeIDs {
@@ -153,6 +177,7 @@ func (c *Cloud) remove(s *server, at time.Time) {
 			c.releaseVolume(s, volume, at)
 		}
 	}
+	c.applyReleases(at)
 	delete(c.deleting, s.ID)
 	c.servers.remove(s.ID)
 	c.totals.ServersDeleted++
@@ -161,13 +186,17 @@ func (c *Cloud) remove(s *server, at time.Time) {
 	}
 }
 
-func (c *Cloud) releaseNIC(nic *nic) {
+func (c *Cloud) releaseNIC(s *server, nic *nic, at time.Time) {
 	c.freePublicIP(nic)
 	if nic.MadeByServer {
 		c.removeNIC(nic)
 		return
 	}
-	nic.ServerID = ""
+	c.later(at, func() {
+		if nic.ServerID == s.ID {
+			nic.ServerID = ""
+		}
+	})
 }
 
 func (c *Cloud) removeNIC(nic *nic) {
@@ -184,7 +213,11 @@ func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
 		c.removeVolume(volume)
 		return
 	}
-	volume.detach(at)
+	c.later(at, func() {
+		if volume.ServerID == s.ID {
+			volume.detach(at.Add(c.releaseDuration))
+		}
+	})
 }
 
 func (c *Cloud) removeVolume(volume *Volume) {
@@ -233,6 +266,19 @@ func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) erro
 		return fmt.Errorf("no project %s", projectID)
 	}
 	return c.tokens.RegisterKey(projectID, keyJSON)
+}
+
+// FederatedIdentityProvider says whose tokens a service account trusts.
+type FederatedIdentityProvider = token.Federation
+
+// NewFederatedServiceAccount makes a service account with access to the project and returns
+// its mail address. It has no key, but trusts the tokens of the provider; they are exchanged
+// at this Cloud's /oauth/v2/token.
+func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
+	if !c.hasProject(projectID) {
+		return "", fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.NewFederatedAccount(projectID, provider)
 }
 
 // RevokeServiceAccountKey makes a key from NewServiceAccountKey, and every token it got,

@@ -21,10 +21,10 @@ import (
 // maxBody is the largest body in bytes. The API documents no limit.
 const maxBody = 4 << 20
 
-// ServeHTTP serves the IaaS API under /v2, the token endpoint at POST /token, a part of
-// the resource manager under /resource-manager, the state as JSON at GET /admin/state,
-// faults at /admin/faults, the console at GET / with its files and calls below /console/
-// and /admin/, GET /healthz, and the uploadUrls of new images.
+// ServeHTTP serves the IaaS API under /v2, the token endpoints at POST /token and
+// /oauth/v2/token, a part of the resource manager under /resource-manager, the state as JSON
+// at GET /admin/state, faults at /admin/faults, the console at GET / with its files and calls
+// below /console/ and /admin/, GET /healthz, and the uploadUrls of new images.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":

@@ -26,13 +26,15 @@ type settings struct {
 	replicaLags    []time.Duration
 	actionDuration time.Duration
 	addressDelay   time.Duration
-	tokenLifetime  time.Duration
-	catalogue      Catalogue
-	authenticate   bool
-	serverLabels   bool
-	nullLists      bool
-	limits         limitSettings
-	random         randomSource
+	// releaseDuration is WithReleaseDuration's.
+	releaseDuration time.Duration
+	tokenLifetime   time.Duration
+	catalogue       Catalogue
+	authenticate    bool
+	serverLabels    bool
+	nullLists       bool
+	limits          limitSettings
+	random          randomSource
 }
 
 func defaultSettings() settings {
@@ -87,6 +89,12 @@ func WithNetworkDuration(d time.Duration) Option {
 // also if the server is ACTIVE. NICs passed in nicIds show theirs. Default: none.
 func WithAddressDelay(d time.Duration) Option {
 	return func(s *settings) { s.addressDelay = d }
+}
+
+// WithReleaseDuration lets NICs and volumes that outlive their server look attached to it for d
+// after it is gone. Default: none.
+func WithReleaseDuration(d time.Duration) Option {
+	return func(s *settings) { s.releaseDuration = d }
 }
 
 // WithLatency makes every call take a random time from min to max. Default: none.

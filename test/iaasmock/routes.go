@@ -48,8 +48,9 @@ const inRegion = "/v2/projects/{projectId}/regions/{region}"
 // routes are all operations of the mock.
 var routes = slices.Concat(basicRoutes, computeRoutes, catalogueRoutes)
 
-// basicRoutes are the token endpoint, servers, NICs and volumes.
+// basicRoutes are the token endpoints, servers, NICs and volumes.
 var basicRoutes = []route{
+	{fault.OperationToken, "POST", "/oauth/v2/token", 200, true, (*Cloud).issueWorkloadToken},
 	{fault.OperationToken, "POST", "/token", 200, true, (*Cloud).issueToken},
 
 	{"ListServers", "GET", inRegion + "/servers", 200, false, (*Cloud).listServers},
@@ -156,7 +157,15 @@ func (e *tableEntry) vars(segments []string) map[string]string {
 }
 
 func (c *Cloud) issueToken(r *request) (any, *apiError) {
-	response, refusal := c.tokens.Exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
+	return answerToken(r, c.tokens.Exchange)
+}
+
+func (c *Cloud) issueWorkloadToken(r *request) (any, *apiError) {
+	return answerToken(r, c.tokens.ExchangeWorkload)
+}
+
+func answerToken(r *request, exchange func([]byte, token.Flaw) (token.Response, *token.Refusal)) (any, *apiError) {
+	response, refusal := exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
 	if refusal != nil {
 		// Source: package token has one beside each.
 		return nil, newError(refusal.Status, "%s", refusal.Reason)

@@ -41,7 +41,11 @@ func (m *mock) Start(ended func(error)) (stack.API, error) {
 		}
 	}()
 	return stack.API{
-		Environment:       []string{"STACKIT_IAAS_ENDPOINT=" + m.url, "STACKIT_TOKEN_BASEURL=" + m.url + "/token"},
+		Environment: []string{
+			"STACKIT_IAAS_ENDPOINT=" + m.url,
+			"STACKIT_TOKEN_BASEURL=" + m.url + "/token",
+			"STACKIT_IDP_TOKEN_ENDPOINT=" + m.url + "/oauth/v2/token",
+		},
 		ServiceAccountKey: key,
 	}, nil
 }

@@ -54,8 +54,8 @@ func newAPIServer(clock clock.Clock, plan *Plan) *apiServer {
 
 func (r *record) latest() *v1alpha1.Machine { return r.versions[len(r.versions)-1] }
 
-// create makes a Machine; false if there is one of that name.
-func (a *apiServer) create(name, class string) (*record, bool) {
+// create makes a Machine, as change makes it; false if there is one of that name.
+func (a *apiServer) create(name, class string, change func(*v1alpha1.Machine)) (*record, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, exists := a.machines[name]; exists {
@@ -72,6 +72,7 @@ func (a *apiServer) create(name, class string) (*record, bool) {
 	if a.timeout > 0 {
 		machine.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineCreationTimeout: &metav1.Duration{Duration: a.timeout}}
 	}
+	change(machine)
 	created := &record{versions: []*v1alpha1.Machine{machine}}
 	a.machines[name] = created
 	return created, true
@@ -104,11 +105,25 @@ func (*apiServer) write(r *record, change func(*v1alpha1.Machine)) *v1alpha1.Mac
 func (a *apiServer) markDeleted(r *record) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if r.gone || r.latest().DeletionTimestamp != nil {
-		return
+	if !r.gone && r.latest().DeletionTimestamp == nil {
+		now := a.now()
+		a.write(r, func(m *v1alpha1.Machine) { m.DeletionTimestamp = &now })
+		r.wake()
 	}
-	now := a.now()
-	a.write(r, func(m *v1alpha1.Machine) { m.DeletionTimestamp = &now })
+}
+
+// edit writes what somebody else than the manager changes in a Machine.
+func (a *apiServer) edit(r *record, change func(*v1alpha1.Machine)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if !r.gone {
+		a.write(r, change)
+		r.wake()
+	}
+}
+
+// wake lets those that take care of the Machine look at it.
+func (r *record) wake() {
 	for _, o := range r.observers {
 		select {
 		case o.woken <- struct{}{}:

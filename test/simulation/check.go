@@ -53,11 +53,11 @@ func (w *world) check() {
 	}
 }
 
-// servers of the clusters that fit.
+// servers of the clusters that fit, without second ones from OpenStack.
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
+		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) && !w.isTwin(server.ID) {
 			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
 		}
 	}
@@ -71,6 +71,13 @@ func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
 	switch c.operation {
 	case opDelete:
 		id = serverIDIn(request)
+		w.mayDelete(c, id, by)
+	case opDeleteNIC, opDeleteVolume:
+		w.mayDelete(c, lastSegment(request), by)
+		return
+	case opCreate:
+		w.mayPost(c)
+		return
 	case opPatch:
 		id = w.serverOfNIC(lastSegment(request))
 	default:
@@ -182,6 +189,7 @@ func (w *world) checkGone(who owner) {
 	if !w.plan.promised() {
 		return
 	}
+	w.checkRemains(who)
 	for _, id := range w.servers(w.stays)[who] {
 		w.violated("%s of %s is gone, and %s is left", who.machine, who.cluster, id)
 	}

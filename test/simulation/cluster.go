@@ -84,12 +84,15 @@ func (c *cluster) inputs(class string) (*v1alpha1.MachineClass, *corev1.Secret) 
 		}}
 }
 
-// want makes a Machine, and the care for it of those that take themselves for the
-// leader.
-func (c *cluster) want(name, class string) {
-	record, made := c.api.create(name, class)
+// want makes a new Machine unless there is one of that name.
+func (c *cluster) want(name, class string) { c.add(name, class, func(*v1alpha1.Machine) {}) }
+
+// add makes a Machine, as change makes it, and the care for it of those that take themselves
+// for the leader. It returns nil if there is one of that name.
+func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) *record {
+	record, made := c.api.create(name, class, change)
 	if !made {
-		return
+		return nil
 	}
 	c.world.mu.Lock()
 	c.world.lives++
@@ -98,6 +101,7 @@ func (c *cluster) want(name, class string) {
 	for _, p := range c.living() {
 		p.tend(record)
 	}
+	return record
 }
 
 // unwant deletes a Machine.

@@ -16,7 +16,10 @@
 // a storm, in which a kind of write fails for minutes or the API takes two calls a second;
 // a creation timeout of 45 minutes with boots of 12; and users who edit by hand: the
 // project or region in the Secret, a server's machine label, a Machine's finalizer, to use
-// its name again. Run looks at every change in the cloud and, once nothing goes wrong any
+// its name again. Some Machines may have come from OpenStack: their server, NIC and volume are there
+// from the beginning, as Gardener's OpenStack provider makes them, none or two of each for some; they
+// are marked from the beginning or later, have a ProviderID or none, and others' NICs, volumes and
+// servers have their name. Run looks at every change in the cloud and, once nothing goes wrong any
 // more, at what there is:
 //
 //   - never two servers that could join for a Machine, nor a POST in another project or
@@ -30,6 +33,8 @@
 //     leaves no server; at the end, after two orphan runs, no server of ours is left,
 //     DELETING included, no volume and no NIC;
 //   - what is another's (or another Machine's, or the other cluster's) stays as it is;
+//   - a Machine that came from OpenStack gets no second server, marked or not yet; nothing that it
+//     had there is deleted before it is, and nothing is left when it is gone;
 //   - every error decodes, and has a code that what happened explains;
 //   - nothing that is logged or answered holds a secret.
 //
@@ -37,8 +42,8 @@
 // changes: labels may be lost or edited.
 //
 // Endure takes Machines through a storm: how many POSTs it costs, and how soon all run
-// after it. Live runs one Machine from its creation to its deletion with one disturbance: the tests go
-// through all of them, at every API call and driver answer.
+// after it. Live runs one Machine, a new one or one from OpenStack, to its deletion with one
+// disturbance: the tests go through all of them, at every API call and driver answer.
 //
 // # Leaders that stand still
 //
@@ -74,6 +79,10 @@
 //     only the process knew that made a server is lost with it. The server that a wrong
 //     answer names says whose it is, by a machine label and a cluster label.
 //   - While there are hiccups nothing else hides servers.
+//   - There are Machines from OpenStack only where lists lag less than settle and servers are not
+//     hidden for longer than a moment: nothing but their names says whose these servers are, so that
+//     no orphan run finds one that is lost. Nor is the Secret edited then, or a single list of NICs
+//     or volumes empty by mistake, but in a life: two in a row would leave them.
 //   - Clocks: only that of the API server is off, by the same time in the whole run, and
 //     only in what it writes into Machines. No clock jumps, or runs fast or slowly.
 //   - Pauses: the clock of a process that stands still shows the time at which that

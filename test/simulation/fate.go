@@ -97,7 +97,8 @@ func (o *odds) request(c call) upset {
 // troubles are those of the operation that the plan has.
 func (o *odds) troubles(operation string) []*trouble {
 	return slices.DeleteFunc(troublesOf(operation), func(t *trouble) bool {
-		return t.forgets && !o.plan.Forgetful || t.hides && o.plan.Hiccup > 0 || t.strands && !o.plan.staysAlive()
+		return t.forgets && !o.plan.Forgetful || t.hides && o.plan.Hiccup > 0 || t.strands && !o.plan.staysAlive() ||
+			t.leaves && len(o.plan.Origins) > 0
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
@@ -54,8 +55,77 @@ func (f *foreign) populate(w *world, key []byte) {
 		}
 		w.trace.named(server.GetId())
 	}
-	_ = spi.Sleep(context.Background(), w.clock, w.plan.Boot+w.plan.AddressDelay+w.plan.ListLag)
+	w.moveIn()
+	wait := w.plan.Boot + w.plan.AddressDelay + w.plan.ListLag
+	if len(w.openStack) > 0 {
+		wait += settle // no list is from before
+	}
+	_ = spi.Sleep(context.Background(), w.clock, wait)
 	f.servers, f.nics, f.volumes = byID(w.cloud)
+	for _, m := range w.openStack {
+		for _, id := range slices.Concat(m.servers, m.remains) {
+			delete(f.servers, id)
+			delete(f.nics, id)
+			delete(f.volumes, id)
+		}
+	}
+}
+
+// lookalikes have the name of a Machine from OpenStack, and are not its own.
+func (f *foreign) lookalikes(m *openStackMachine) {
+	const network = iaasmock.DefaultNetworkID
+	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
+	for _, labels := range []map[string]any{
+		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
+	} {
+		f.nic(network, m.machine, labels, false)
+		f.volume(m.machine, labels)
+	}
+	if m.Elsewhere {
+		f.serverOf("nobody-s-"+m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), nil)
+		f.serverOf(m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), map[string]any{openStackTag + "shoot-z": "1"})
+	}
+}
+
+// nic makes a NIC that no server has.
+func (f *foreign) nic(network, name string, labels map[string]any, withAllowed bool) (id string) {
+	payload := iaas.CreateNicPayload{Name: &name, Labels: labels}
+	if withAllowed {
+		address := allowed
+		payload.AllowedAddresses = []iaas.AllowedAddressesInner{iaas.StringAsAllowedAddressesInner(&address)}
+	}
+	nic, err := f.api.CreateNic(context.Background(), home.project, home.region, network).CreateNicPayload(payload).Execute()
+	if err != nil {
+		panic(fmt.Errorf("NIC %s: %w", name, err))
+	}
+	return nic.GetId()
+}
+
+// volume makes a volume that no server has.
+func (f *foreign) volume(name string, labels map[string]any) (id string) {
+	size := int64(20)
+	payload := iaas.CreateVolumePayload{
+		Name: &name, Size: &size, AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
+		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID},
+	}
+	volume, err := f.api.CreateVolume(context.Background(), home.project, home.region).CreateVolumePayload(payload).Execute()
+	if err != nil {
+		panic(fmt.Errorf("volume %s: %w", name, err))
+	}
+	return volume.GetId()
+}
+
+// serverOf makes a server of a NIC and a volume, as the OpenStack provider does.
+func (f *foreign) serverOf(name, nic, volume string, tags map[string]any) (id string) {
+	server, err := f.api.CreateServer(context.Background(), home.project, home.region).CreateServerPayload(iaas.CreateServerPayload{
+		Name: name, MachineType: iaasmock.DefaultMachineType, Metadata: tags,
+		BootVolume: &iaas.BootVolume{Source: &iaas.BootVolumeSource{Type: "volume", Id: volume}},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nic}}},
+	}).Execute()
+	if err != nil {
+		panic(fmt.Errorf("server %s: %w", name, err))
+	}
+	return server.GetId()
 }
 
 // nameOfForeign is the name of a Machine, but for servers that lack a label of ours: one of

@@ -93,11 +93,29 @@ func (o *once) answer(a answer) mishap {
 
 func (*once) stale(string, string, int) int { return 0 }
 
-// Live takes one Machine from its creation until it is gone, in a cloud whose lists
-// lag, and lets one thing go wrong. It returns the operations it asked for, too.
-// Like Run it needs a bubble.
-func Live(lag time.Duration, d Disturbance) (Result, []string) {
-	plan := Plan{Seed: 1, Clusters: 1, ListLag: lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second, Hiccup: d.upset.hiccup}
+// Life is the one Machine of a life, and its cloud.
+type Life struct {
+	name string
+	// lag of the cloud's lists of servers.
+	lag time.Duration
+	// origins has one where the Machine comes from OpenStack.
+	origins []Origin
+}
+
+// Lives are those in which everything goes wrong, one at a time. The Machine from OpenStack is
+// asked for before it is marked; what it had there is released late, so that much can happen
+// between the end of its server and the DELETE of its volume.
+var Lives = []Life{
+	{name: "lag 0s"}, {name: "lag 20s", lag: 20 * time.Second},
+	{name: "from OpenStack", lag: 5 * time.Second, origins: []Origin{{Class: classA, Servers: 1, Marked: 20 * time.Second}}},
+}
+
+// Live takes one Machine from its creation, or the moment when we take it over, until it is
+// gone, and lets one thing go wrong. It returns the operations it asked for, too. Like Run it
+// needs a bubble.
+func Live(life Life, d Disturbance) (Result, []string) {
+	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second, Hiccup: d.upset.hiccup,
+		Origins: life.origins, Release: 8 * time.Second}
 	if d.upset.pause.length > 0 {
 		plan.Pauses = 1
 	}
@@ -109,7 +127,10 @@ func Live(lag time.Duration, d Disturbance) (Result, []string) {
 		c := w.clusters[0]
 		w.spawn(c.machineSet)
 		w.sleep(15 * time.Second) // the Machine is not taken for a predecessor's work
-		c.want(machineName(0), classA)
+		c.comeOver()
+		if len(life.origins) == 0 {
+			c.want(machineName(0), classA)
+		}
 		w.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
 		result := w.rest()
 		w.tearDown()

@@ -8,14 +8,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // TestEveryPointOfALife lets everything go wrong at each API call and each driver
 // answer of a Machine's life, one at a time.
 func TestEveryPointOfALife(t *testing.T) {
-	for _, lag := range []time.Duration{0, 20 * time.Second} {
-		calm, operations := live(t, lag, Disturbance{})
+	for _, life := range Lives {
+		calm, operations := live(t, life, Disturbance{})
 		if len(calm.Violations) > 0 || calm.Answers < 5 {
 			t.Fatalf("without any disturbance: %v\n%s", calm.Violations, calm.Trace)
 		}
@@ -26,12 +25,12 @@ func TestEveryPointOfALife(t *testing.T) {
 		for i := range calm.Answers {
 			all = append(all, DisturbancesOfAnswer(i+1)...)
 		}
-		t.Logf("list lag %s: %d API calls, %d driver answers, %d lives", lag, len(operations), calm.Answers, len(all))
+		t.Logf("%s: %d API calls, %d driver answers, %d lives", life.name, len(operations), calm.Answers, len(all))
 		for i := 0; i < len(all); i += *nth {
-			t.Run(fmt.Sprintf("lag %s, %s", lag, all[i]), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %s", life.name, all[i]), func(t *testing.T) {
 				t.Parallel()
 				goOn(t)
-				result, _ := live(t, lag, all[i])
+				result, _ := live(t, life, all[i])
 				if len(result.Violations) > 0 {
 					t.Errorf("%s\n%s", strings.Join(result.Violations, "\n"), result.Trace)
 				}
@@ -40,15 +39,15 @@ func TestEveryPointOfALife(t *testing.T) {
 	}
 }
 
-func live(t *testing.T, lag time.Duration, d Disturbance) (result Result, operations []string) {
+func live(t *testing.T, life Life, d Disturbance) (result Result, operations []string) {
 	t.Helper()
-	synctest.Test(t, func(*testing.T) { result, operations = Live(lag, d) })
+	synctest.Test(t, func(*testing.T) { result, operations = Live(life, d) })
 	return result, operations
 }
 
 // TestACalmLifeIsCheap bounds the API calls of a Machine to which nothing happens.
 func TestACalmLifeIsCheap(t *testing.T) {
-	result, operations := live(t, 0, Disturbance{})
+	result, operations := live(t, Lives[0], Disturbance{})
 	const atMost = 17
 	if len(operations) > atMost {
 		t.Errorf("%d API calls, want at most %d:\n%s", len(operations), atMost, result.Trace)

@@ -23,12 +23,16 @@ type Plan struct {
 	Clusters int
 	// Machines of each cluster to begin with.
 	Machines int
+	// Origins are those of each cluster's Machines that came from OpenStack.
+	Origins []Origin
 	// Turmoil is how long things go wrong, and users change their minds.
 	Turmoil time.Duration
 	// Collects says that processes make orphan runs on their own.
 	Collects bool
 
 	ListLag, AddressDelay, Boot, Deletion time.Duration
+	// Release is how long NICs and volumes look attached to a server that is gone.
+	Release time.Duration
 	// CreationTimeout of all Machines; 0 is the manager's default.
 	CreationTimeout time.Duration
 	// Latency is the longest way of a request to the cloud, and of its answer back.
@@ -138,6 +142,7 @@ func NewPlan(seed uint64) Plan {
 	plan.NullLists = surroundings.IntN(4) == 0
 	plan.Skew = pick(surroundings, 0, between(surroundings, -skewPromised, skewPromised))
 	if rng.IntN(12) == 0 {
+		plan.drawOrigins(random(seed, "OpenStack"))
 		return plan // nothing goes wrong
 	}
 	plan.ListLag = pick(rng, 0, 0, 3*time.Second, 14*time.Second, 26*time.Second)
@@ -172,6 +177,7 @@ func NewPlan(seed uint64) Plan {
 	if storms := random(seed, "storm"); storms.IntN(5) == 0 {
 		plan.Storm = drawStorm(storms, plan.Turmoil)
 	}
+	plan.drawOrigins(random(seed, "OpenStack"))
 	return plan
 }
 

@@ -79,6 +79,7 @@ func (w *world) turmoil(f *odds) {
 	until := w.clock.Now().Add(w.plan.Turmoil)
 	w.brew()
 	for _, c := range w.clusters {
+		c.comeOver()
 		w.spawn(c.running().begin)
 		w.spawn(func() { c.users(random(w.plan.Seed, "users", c.name), until) })
 		w.spawn(func() { c.turns(until) })

@@ -20,14 +20,14 @@ import (
 var (
 	oneSeed = flag.Uint64("seed", 0, "run this seed only; with -v, show what happened")
 	seeds   = flag.Int("seeds", 0, "how many seeds to run; 0 means 50, with -short 5")
-	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means every 4th, with -short every 80th")
+	nth     = flag.Int("nth", 0, "run every n-th life of those in which one thing goes wrong; 0 means every 7th, with -short every 140th")
 	soak    = flag.Bool("soak", false, "run seeds from the clock until something is found, or -timeout")
 )
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	setDefault(seeds, 50, 5)
-	setDefault(nth, 4, 80)
+	setDefault(nth, 7, 140)
 	ListenToLogs()
 	simulationKeys() // outside of any bubble
 	secrets()

@@ -17,8 +17,10 @@ import (
 type trace struct {
 	mu    sync.Mutex
 	lines []line
-	// names of servers, by the order in which they were made: IDs are random.
+	// names of what has an ID, which are random: of servers, made is how many have one, by the
+	// order in which they were made.
 	names map[string]string
+	made  int
 }
 
 type line struct {
@@ -39,8 +41,16 @@ func (t *trace) named(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, known := t.names[id]; !known {
-		t.names[id] = fmt.Sprintf("server-%d", len(t.names)+1)
+		t.made++
+		t.names[id] = fmt.Sprintf("server-%d", t.made)
 	}
+}
+
+// called gives something else its name in the trace.
+func (t *trace) called(id, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.names[id] = name
 }
 
 // name of a server; "" if it is not known.

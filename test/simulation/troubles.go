@@ -30,6 +30,9 @@ type trouble struct {
 	strands bool
 	// hides says that a server is not shown that is there.
 	hides bool
+	// leaves says that NICs or volumes are not shown that are there: where that comes about
+	// twice in a row, those of a Machine from OpenStack are left.
+	leaves bool
 	// forgets says that lists of servers are empty by mistake. Before a POST that
 	// makes a second server which nobody can foresee.
 	forgets bool
@@ -45,7 +48,16 @@ const (
 
 	opServerNICs = "ListServerNICs"
 	opNICs       = "ListNics"
+
+	opGetNIC       = "GetNic"
+	opDeleteNIC    = "DeleteNic"
+	opVolumes      = "ListVolumes"
+	opGetVolume    = "GetVolume"
+	opDeleteVolume = "DeleteVolume"
 )
+
+// opsOfOne are about one NIC or volume of a Machine from OpenStack.
+var opsOfOne = []string{opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume}
 
 // gateway is a fault whose answer is not the API's.
 func gateway(status int, executed bool) iaasmock.Fault {
@@ -69,7 +81,7 @@ var troubles = []trouble{
 	{name: "504 after it was done", fault: gateway(504, true)},
 	{name: "408", fault: iaasmock.Fault{Status: 408}},
 	{name: "429 with Retry-After", fault: iaasmock.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}},
-	{name: "404 of a gateway", fault: gateway(404, false), operations: []string{opList, opGet, opDelete, opServerNICs, opNICs, opPatch}},
+	{name: "404 of a gateway", fault: gateway(404, false), operations: slices.Concat(opsOfOne, []string{opList, opGet, opDelete, opServerNICs, opNICs, opVolumes, opPatch})},
 	{name: "silence before", fault: iaasmock.Fault{Delay: 10 * time.Minute}},
 	{name: "silence after it was done", fault: iaasmock.Fault{AnswerDelay: 10 * time.Minute}},
 	{name: "slow", fault: iaasmock.Fault{Delay: 5 * time.Second, AnswerDelay: 4 * time.Second}},
@@ -79,6 +91,7 @@ var troubles = []trouble{
 	{name: "403", fault: apiAnswer(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied}},
 
 	{name: "404 though it exists", fault: apiAnswer(404, "server not found"), operations: []string{opGet, opDelete}, hides: true},
+	{name: "404 though there is one", fault: apiAnswer(404, "not found"), operations: opsOfOne},
 	{name: "404 about the project", fault: apiAnswer(404, "project not found"), operations: []string{opGet, opDelete, opList}},
 
 	{name: "400", fault: apiAnswer(400, "bad request"), operations: []string{opCreate}, explains: []codes.Code{codes.InvalidArgument}},
@@ -99,8 +112,9 @@ var troubles = []trouble{
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}, hides: true},
 	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, operations: []string{opList}, forgets: true, hides: true},
 	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}, operations: []string{opServerNICs}},
-	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, operations: []string{opNICs}},
-	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch}},
+	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, operations: []string{opNICs}, leaves: true},
+	{name: "no volume in the project", fault: iaasmock.Fault{Operation: opVolumes, EmptyList: true}, operations: []string{opVolumes}, leaves: true},
+	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch, opDeleteNIC, opDeleteVolume}},
 
 	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
 	{name: "token endpoint missing", fault: gateway(404, false), operations: []string{opToken}},

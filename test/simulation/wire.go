@@ -130,6 +130,8 @@ func (w *world) describe(by *process, request *http.Request) call {
 		c.subject = cmp.Or(w.trace.name(serverIDIn(request)), serverIDIn(request))
 	case opPatch:
 		c.subject = w.trace.name(w.serverOfNIC(lastSegment(request)))
+	case opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume:
+		c.subject = cmp.Or(w.trace.name(lastSegment(request)), lastSegment(request))
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -152,26 +154,27 @@ func calledBy(ctx context.Context, who string) context.Context {
 	return context.WithValue(ctx, caller{}, who)
 }
 
+// operations by the method and the kind of thing that the path names; of all for those that
+// the path names one of.
+var operations = map[string]string{
+	"POST servers": opCreate, "GET servers": opList, "GET servers/": opGet, "DELETE servers/": opDelete,
+	"GET nics": opNICs, "GET nics/": opGetNIC, "PATCH nics/": opPatch, "DELETE nics/": opDeleteNIC,
+	"GET volumes": opVolumes, "GET volumes/": opGetVolume, "DELETE volumes/": opDeleteVolume,
+}
+
 func operationOf(request *http.Request) string {
 	segments := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
-	switch last := segments[len(segments)-1]; {
+	last := segments[len(segments)-1]
+	switch {
 	case last == "token":
 		return opToken
-	case last == "servers" && request.Method == http.MethodPost:
-		return opCreate
-	case last == "servers":
-		return opList
 	case last == "nics" && segments[len(segments)-3] == "servers":
 		return opServerNICs
-	case last == "nics":
-		return opNICs
-	case request.Method == http.MethodPatch:
-		return opPatch
-	case request.Method == http.MethodDelete:
-		return opDelete
-	default:
-		return opGet
 	}
+	if operation, ofAll := operations[request.Method+" "+last]; ofAll {
+		return operation
+	}
+	return operations[request.Method+" "+segments[len(segments)-2]+"/"]
 }
 
 func lastSegment(request *http.Request) string {

@@ -27,6 +27,8 @@ type world struct {
 	ctx      context.Context
 	clusters []*cluster
 	foreign  foreign
+	// openStack are the Machines that came from there.
+	openStack []*openStackMachine
 	// disturbed says that something may go wrong.
 	disturbed bool
 	// fences are those of all processes.
@@ -65,7 +67,7 @@ func newWorld(plan *Plan, f fate, keys [][]byte) *world {
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
 		iaasmock.WithBootDuration(plan.Boot), iaasmock.WithDeleteDuration(plan.Deletion),
-		iaasmock.WithSeed(plan.Seed), iaasmock.WithAddressDelay(plan.AddressDelay),
+		iaasmock.WithSeed(plan.Seed), iaasmock.WithAddressDelay(plan.AddressDelay), iaasmock.WithReleaseDuration(plan.Release),
 	}
 	if plan.Replicas {
 		options = append(options, iaasmock.WithListReplicas(0, plan.ListLag/3, plan.ListLag))

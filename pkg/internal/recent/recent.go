@@ -9,17 +9,23 @@
 // a word to the driver: a plain map would grow for ever, and hold old keys.
 //
 // There is no goroutine: each call sweeps the map, which is made for hundreds of
-// entries. (k8s.io/apimachinery's cache.Expiring ends an entry even if it is in use.)
+// entries, and never has more than a thousand: whoever may write a Secret could make a new
+// key every second. (k8s.io/apimachinery's cache.Expiring ends an entry even if it is in use.)
 package recent
 
 import (
 	"errors"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
 )
+
+// most is how many entries a Map has: a new one takes the place of the one that nobody has
+// asked for the longest.
+const most = 1000
 
 // Map drops an entry that nobody has asked for during its lifetime. It is safe for
 // concurrent use.
@@ -55,7 +61,7 @@ func (m *Map[K, V]) Get(key K, create func() (V, error)) (V, error) {
 			return found.value, err
 		}
 	}
-	m.entries[key] = entry[V]{found.value, m.clock.Now()}
+	m.keep(key, found.value)
 	return found.value, nil
 }
 
@@ -70,6 +76,16 @@ func (m *Map[K, V]) Set(key K, value V) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep()
+	m.keep(key, value)
+}
+
+func (m *Map[K, V]) keep(key K, value V) {
+	if _, known := m.entries[key]; !known && len(m.entries) >= most {
+		oldest := slices.MinFunc(slices.Collect(maps.Keys(m.entries)), func(a, b K) int {
+			return m.entries[a].asked.Compare(m.entries[b].asked)
+		})
+		delete(m.entries, oldest)
+	}
 	m.entries[key] = entry[V]{value, m.clock.Now()}
 }
 

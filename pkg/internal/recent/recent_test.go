@@ -95,3 +95,25 @@ func TestConcurrentCallersShareOneValue(t *testing.T) {
 	}
 	group.Wait()
 }
+
+func TestANewEntryTakesThePlaceOfTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := New[int, int](clock.RealClock{}, lifetime)
+		for key := range most {
+			m.Set(key, key)
+			<-time.After(time.Second)
+		}
+		m.Lookup(0)
+		for key := range 10 {
+			m.Set(-1-key, 0)
+		}
+		for key, want := range map[int]bool{0: true, 1: false, 10: false, 11: true, most - 1: true, -1: true, -10: true} {
+			if _, got := m.Lookup(key); got != want {
+				t.Errorf("entry %d is there: %t, want %t", key, got, want)
+			}
+		}
+		if len(m.entries) != most {
+			t.Errorf("%d entries, want %d", len(m.entries), most)
+		}
+	})
+}

@@ -27,7 +27,7 @@ type Access struct {
 	Sessions  spi.SessionProviderInterface
 	Transport http.RoundTripper
 	// NewSessions makes sessions like Sessions, but over another transport. Only
-	// Cleanup.Delete needs it, and Transport.
+	// deletions need it, and Transport.
 	NewSessions func(http.RoundTripper) spi.SessionProviderInterface
 	// Manifests are objects that the user gives; they are looked at before those of the
 	// cluster.

@@ -4,6 +4,7 @@
 package account
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,15 +110,8 @@ func (o *Access) accountOf(ctx context.Context, class *v1alpha1.MachineClass) (*
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, ref := range SecretRefs(class) {
-		names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
-	}
-	region := o.Overrides.Region.Value
-	if region == "" {
-		region = provider.Inspect(class, secret).Spec.Region
-	}
-	account, err := o.Open(secret, region, strings.Join(append(names, "of MachineClass "+class.Name), " "))
+	origin := strings.Join(append(SecretNames(class), "of MachineClass "+class.Name), " ")
+	account, err := o.Open(secret, cmp.Or(o.Overrides.Region.Value, provider.Inspect(class, secret).Spec.Region), origin)
 	if err != nil {
 		return nil, err
 	}
@@ -176,10 +170,7 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	origin = strings.Join(append([]string{origin}, overridden...), ", ")
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
-	if region == "" {
-		region = decoded.Region
-	}
-	if region == "" {
+	if region = cmp.Or(region, decoded.Region); region == "" {
 		errs = append(errs, field.Required(field.NewPath("region"), "set it in the MachineClass or the Secret, or with --region"))
 	} else {
 		errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
@@ -187,10 +178,16 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
-	session, err := o.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey})
+	session, err := o.SessionWith(decoded)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
 	o.note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, readTimeout: o.ReadTimeout}, nil
+}
+
+// SessionWith makes the session, or returns the one there is, with the credentials of a Secret.
+// No call of the API is made.
+func (o *Access) SessionWith(secret *apis.Secret) (*spi.Session, error) {
+	return o.Sessions.Session(provider.Credentials(secret))
 }

@@ -6,80 +6,94 @@ package account
 import (
 	"context"
 	"fmt"
-	"regexp"
-	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// Classes lists the MachineClasses of the namespaces; of all namespaces if none is named.
+// Class is a MachineClass with what it says, and its Secrets if they were read.
+type Class struct {
+	*v1alpha1.MachineClass
+	Inputs *provider.Inputs
+}
+
+// Subject names a class in findings.
+func Subject(class *v1alpha1.MachineClass) string {
+	return fmt.Sprintf("MachineClass %s/%s", class.Namespace, class.Name)
+}
+
+// IsForeign says that a class is for another provider's sidecar.
+func IsForeign(class *v1alpha1.MachineClass) bool {
+	return class.Provider != "" && class.Provider != provider.StackitProviderName
+}
+
+// Classes lists the MachineClasses of the namespaces; of all namespaces if none is named. So do
+// the lists of Machines, MachineDeployments and MachineSets.
 func (o *Access) Classes(ctx context.Context, namespaces ...string) ([]*v1alpha1.MachineClass, error) {
-	var all []*v1alpha1.MachineClass
-	var list v1alpha1.MachineClassList
-	err := o.list(ctx, "MachineClasses", namespaces, &list, func() {
-		for i := range list.Items {
-			all = append(all, &list.Items[i])
-		}
-		list = v1alpha1.MachineClassList{}
-	})
+	classes, err := listAll(ctx, o, "MachineClasses", namespaces, func(list *v1alpha1.MachineClassList) []v1alpha1.MachineClass { return list.Items })
+	all := make([]*v1alpha1.MachineClass, len(classes))
+	for i := range classes {
+		all[i] = &classes[i]
+	}
 	return all, err
 }
 
-// Machines lists the Machines of the namespaces; of all namespaces if none is named.
+// InspectedClasses are the MachineClasses of the namespaces, inspected without their Secrets.
+func (o *Access) InspectedClasses(ctx context.Context, namespaces ...string) ([]*Class, error) {
+	classes, err := o.Classes(ctx, namespaces...)
+	inspected := make([]*Class, 0, len(classes))
+	for _, class := range classes {
+		inspected = append(inspected, &Class{class, provider.Inspect(class, nil)})
+	}
+	return inspected, err
+}
+
+// Machines lists those of the namespaces.
 func (o *Access) Machines(ctx context.Context, namespaces ...string) ([]v1alpha1.Machine, error) {
-	var all []v1alpha1.Machine
-	var list v1alpha1.MachineList
-	err := o.list(ctx, "Machines", namespaces, &list, func() {
-		all = append(all, list.Items...)
-		list = v1alpha1.MachineList{}
-	})
-	return all, err
+	return listAll(ctx, o, "Machines", namespaces, func(list *v1alpha1.MachineList) []v1alpha1.Machine { return list.Items })
 }
 
-// MachineDeployments lists those of the namespaces; of all namespaces if none is named.
+// MachineDeployments lists those of the namespaces.
 func (o *Access) MachineDeployments(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineDeployment, error) {
-	var all []v1alpha1.MachineDeployment
-	var list v1alpha1.MachineDeploymentList
-	err := o.list(ctx, "MachineDeployments", namespaces, &list, func() {
-		all = append(all, list.Items...)
-		list = v1alpha1.MachineDeploymentList{}
-	})
-	return all, err
+	return listAll(ctx, o, "MachineDeployments", namespaces, func(list *v1alpha1.MachineDeploymentList) []v1alpha1.MachineDeployment { return list.Items })
 }
 
-// MachineSets lists those of the namespaces; of all namespaces if none is named.
+// MachineSets lists those of the namespaces.
 func (o *Access) MachineSets(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineSet, error) {
-	var all []v1alpha1.MachineSet
-	var list v1alpha1.MachineSetList
-	err := o.list(ctx, "MachineSets", namespaces, &list, func() {
-		all = append(all, list.Items...)
-		list = v1alpha1.MachineSetList{}
-	})
-	return all, err
+	return listAll(ctx, o, "MachineSets", namespaces, func(list *v1alpha1.MachineSetList) []v1alpha1.MachineSet { return list.Items })
 }
 
-// list lists the objects of each namespace, and hands each list on.
-func (o *Access) list(ctx context.Context, what string, namespaces []string, list client.ObjectList, add func()) error {
+// listAll lists the objects of each namespace; of all namespaces if none is named. What was
+// listed before an error is returned beside it.
+func listAll[T, L any, P interface {
+	*L
+	client.ObjectList
+}](ctx context.Context, o *Access, what string, namespaces []string, items func(P) []T) (all []T, err error) {
 	if len(namespaces) == 0 {
-		if err := o.Control.List(ctx, list); err != nil {
-			return fmt.Errorf("listing %s: %w", what, err)
-		}
-		add()
+		namespaces = []string{metav1.NamespaceAll}
 	}
 	for _, namespace := range namespaces {
-		if err := o.Control.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return fmt.Errorf("listing %s in namespace %s: %w", what, namespace, err)
+		var list L
+		if err := o.Control.List(ctx, P(&list), client.InNamespace(namespace)); err != nil {
+			if namespace != metav1.NamespaceAll {
+				what += " in namespace " + namespace
+			}
+			return all, fmt.Errorf("listing %s: %w", what, err)
 		}
-		add()
+		all = append(all, items(&list)...)
 	}
-	return nil
+	return all, nil
 }
 
-var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
-
-// IDsIn returns the IDs in a ProviderID, among them the server's, also where the driver would
-// refuse the form: who looks for servers that nobody needs must not overlook one.
-func IDsIn(providerID string) []string {
-	return uuid.FindAllString(strings.ToLower(providerID), -1)
+// Nodes lists those of the target cluster.
+func (o *Access) Nodes(ctx context.Context) ([]corev1.Node, error) {
+	var nodes corev1.NodeList
+	if err := o.Target.List(ctx, &nodes); err != nil {
+		return nil, fmt.Errorf("listing Nodes: %w", err)
+	}
+	return nodes.Items, nil
 }

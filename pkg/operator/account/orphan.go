@@ -5,9 +5,12 @@ package account
 
 import (
 	"maps"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
@@ -106,3 +109,34 @@ const (
 	// RemedyListedOtherwise is for what IsListedOtherwise finds.
 	RemedyListedOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 )
+
+var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// IDsIn returns the IDs in a ProviderID, among them the server's, also where the driver would
+// refuse the form: who looks for servers that nobody needs must not overlook one.
+func IDsIn(providerID string) []string {
+	return uuid.FindAllString(strings.ToLower(providerID), -1)
+}
+
+// IsNodeOf says whether a Node is a server: by the ID in its ProviderID, of whatever form, or
+// in what its machine says of itself, or by one of its names, with or without a domain. A
+// Node has the name of its server and its Machine.
+func IsNodeOf(node *corev1.Node, server *provider.Server) bool {
+	if slices.Contains(IDsIn(node.Spec.ProviderID), server.ID) || strings.EqualFold(node.Status.NodeInfo.SystemUUID, server.ID) {
+		return true
+	}
+	names := []string{node.Name, node.Labels[corev1.LabelHostname]}
+	for _, address := range node.Status.Addresses {
+		switch address.Type {
+		case corev1.NodeHostName, corev1.NodeInternalDNS, corev1.NodeExternalDNS:
+			names = append(names, address.Address)
+		case corev1.NodeInternalIP, corev1.NodeExternalIP:
+		}
+	}
+	return slices.ContainsFunc([]string{server.Name, server.Labels[provider.StackitMachineLabel]}, func(own string) bool {
+		return own != "" && slices.ContainsFunc(names, func(name string) bool {
+			rest, found := strings.CutPrefix(strings.ToLower(name), strings.ToLower(own))
+			return found && (rest == "" || rest[0] == '.')
+		})
+	})
+}

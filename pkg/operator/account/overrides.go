@@ -33,11 +33,13 @@ func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string, error
 	var origins []string
 	for _, each := range []struct {
 		Override
-		key, gardener string
+		key string
+		// replaced are keys that mean the same, or are not allowed beside it.
+		replaced []string
 	}{
-		{o.ProjectID, apis.SecretProjectID, apis.SecretProjectIDGardener},
-		{o.Region, apis.SecretRegion, ""},
-		{o.ServiceAccountKey, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener},
+		{o.ProjectID, apis.SecretProjectID, []string{apis.SecretProjectIDGardener}},
+		{o.Region, apis.SecretRegion, nil},
+		{o.ServiceAccountKey, apis.SecretServiceAccountKey, append([]string{apis.SecretServiceAccountGardener}, apis.SecretIdentity...)},
 	} {
 		if !each.IsSet() {
 			continue
@@ -49,7 +51,9 @@ func (o Overrides) apply(secret *corev1.Secret) (*corev1.Secret, []string, error
 				return nil, nil, err
 			}
 		}
-		delete(changed.Data, each.gardener)
+		for _, key := range each.replaced {
+			delete(changed.Data, key)
+		}
 		changed.Data[each.key] = []byte(value)
 		origins = append(origins, fmt.Sprintf("%s by %s", each.key, each.Origin))
 	}

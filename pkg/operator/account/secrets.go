@@ -87,3 +87,12 @@ func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
 	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
 		func(ref *corev1.SecretReference) bool { return ref == nil })
 }
+
+// SecretNames are the Secrets of a class, as texts name them.
+func SecretNames(class *v1alpha1.MachineClass) []string {
+	var names []string
+	for _, ref := range SecretRefs(class) {
+		names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
+	}
+	return names
+}

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // Make finds the orphans of one cluster. It changes nothing. It fails if anything cannot be
@@ -58,6 +60,9 @@ func Make(ctx context.Context, o *account.Access, options Options) (*Plan, error
 	}
 	known, err := plan.factsOf(ctx, machines)
 	if err != nil {
+		return nil, err
+	}
+	if err := plan.checkEmpty(ctx, servers, own, machines); err != nil {
 		return nil, err
 	}
 	plan.sort(servers, known)
@@ -158,6 +163,49 @@ func (c *Plan) servers(ctx context.Context, accounts []*account.Account) ([]loca
 		}
 	}
 	return all, nil
+}
+
+// checkEmpty fails where no server was listed, but there should be some: nobody carries the
+// label, which may be mistyped, or a Machine names a server with it. An API is known to show
+// an empty project for some seconds.
+func (c *Plan) checkEmpty(ctx context.Context, servers []located, own []*v1alpha1.MachineClass, machines []v1alpha1.Machine) error {
+	if len(servers) == 0 && len(own) == 0 {
+		return fmt.Errorf("neither a MachineClass nor a server carries %s (looked at: %s): is it written as on the servers?",
+			c.options.label(), finding.Some(c.Looked()))
+	}
+	for _, place := range c.Places {
+		if slices.ContainsFunc(servers, func(server located) bool { return server.in == place }) {
+			continue
+		}
+		for i := range machines {
+			id, err := providerid.Parse(machines[i].Spec.ProviderID, place.ProjectID)
+			if err != nil || !slices.ContainsFunc(own, func(class *v1alpha1.MachineClass) bool {
+				return class.Name == machines[i].Spec.Class.Name && class.Namespace == machines[i].Namespace
+			}) {
+				continue
+			}
+			server, err := place.at.Server(ctx, id)
+			switch {
+			case provider.IsNotFound(err):
+			case err != nil:
+				return place.at.Failure(err)
+			case account.Carries(server.Labels, c.options.labels()):
+				return fmt.Errorf("the list of servers with %s in %v is empty, but server %s, which Machine %s/%s names, is there: run this again",
+					c.options.label(), place, id, machines[i].Namespace, machines[i].Name)
+			}
+			break // one read tells an empty moment
+		}
+	}
+	return nil
+}
+
+// Looked says where was looked, with whose credentials, and how many of the cluster's servers
+// are there.
+func (c *Plan) Looked() (all []string) {
+	for _, place := range c.Places {
+		all = append(all, fmt.Sprintf("%v, %s, by %s", place, finding.Count(place.Servers, "server"), place.at.Origin))
+	}
+	return all
 }
 
 // sort puts the servers among the orphans or the kept, and counts them by place.

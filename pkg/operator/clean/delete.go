@@ -30,6 +30,10 @@ const (
 	deletionsAtOnce = 10
 	// staysFor is how long a server may keep its state after a DELETE was accepted.
 	staysFor = 15 * time.Second
+	// requestTimeout is how long a request may take, its last looks at all Machines and Nodes
+	// included: in a large cluster lists take their time. One look is part of an attempt, and
+	// has half of it.
+	requestTimeout = time.Minute
 	// maxRequests is how often a server that keeps its state is asked to go.
 	maxRequests = 3
 )
@@ -73,6 +77,7 @@ func (c *Plan) Delete(ctx context.Context, says Consent, wait bool, report func(
 		look.deletions[begun.ID] = begun
 	}
 	driver := &provider.Provider{SPI: c.access.NewSessions(look)}
+	provider.WithOrphanTimeout(requestTimeout)(driver)
 	var reporting sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(deletionsAtOnce)

@@ -171,7 +171,7 @@ func (c *Plan) wants(ctx context.Context, classes []*account.Class, machines []v
 		}
 		has := 0
 		for i := range machines {
-			if machines[i].Namespace == object.GetNamespace() && machines[i].DeletionTimestamp == nil && selects.Matches(labels.Set(machines[i].Labels)) {
+			if !selects.Empty() && machines[i].Namespace == object.GetNamespace() && machines[i].DeletionTimestamp == nil && selects.Matches(labels.Set(machines[i].Labels)) {
 				has++
 			}
 		}

@@ -4,9 +4,13 @@
 package clean_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +40,8 @@ type situation struct {
 	// nodes are the target cluster's; targetless is without one.
 	nodes      []client.Object
 	targetless bool
+	// ageless hides when servers were created.
+	ageless bool
 	// targetFuncs make reads of the target cluster fail.
 	targetFuncs interceptor.Funcs
 	// ids are of the servers, by name.
@@ -62,6 +68,13 @@ func (s *situation) makeServer(name string) {
 	s.ids[name] = s.Server(name, testrig.Labels(name, "worker", testrig.OwnCluster))
 }
 
+// addNode adds a Node that has nothing to do with any server, before it is changed.
+func (s *situation) addNode(change func(*corev1.Node)) {
+	node := testrig.Node("n", "", corev1.ConditionTrue)
+	change(node)
+	s.nodes = append(s.nodes, node)
+}
+
 // unlink takes the Machines away, and leaves servers and Nodes.
 func (s *situation) unlink() {
 	s.Objects = slices.DeleteFunc(s.Objects, func(object client.Object) bool {
@@ -78,11 +91,30 @@ func (s *situation) setStatus(name, status string) {
 
 func (s *situation) make() (*clean.Plan, error) {
 	s.MakeClusters()
+	if s.ageless {
+		s.Access.Sessions = s.Access.NewSessions(withoutAges{s.Access.Transport})
+	}
 	s.Access.Target = nil
 	if !s.targetless {
 		s.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(s.nodes...).WithInterceptorFuncs(s.targetFuncs).Build()
 	}
 	return clean.Make(s.T.Context(), s.Access, s.options)
+}
+
+// withoutAges takes the times out of the API's answers.
+type withoutAges struct{ http.RoundTripper }
+
+var createdAt = regexp.MustCompile(`"createdAt":"[^"]*",?`)
+
+func (w withoutAges) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := w.RoundTripper.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	response.Body = io.NopCloser(bytes.NewReader(createdAt.ReplaceAll(body, nil)))
+	return response, err
 }
 
 func deployment(class string, replicas int32) *v1alpha1.MachineDeployment {
@@ -115,7 +147,23 @@ func TestWhatMustBeSaid(t *testing.T) {
 		"another cluster's label, too":    {func(s *situation) { s.relabel(lost, "a.io/cluster", "x") }, clean.Nobody, "label of another cluster, too"},
 		"too young":                       {func(s *situation) { s.options.OlderThan = time.Hour }, clean.Nobody, "it is younger than 1h0m0s"},
 		"not among those named":           {func(s *situation) { s.options.ServerIDs = []string{s.ids["worker-0"]} }, clean.Nobody, "it is not among those named"},
-		"no target cluster":               {func(s *situation) { s.targetless = true }, clean.Typed, "no target cluster was looked at"},
+		"a Node has its name and a domain": {func(s *situation) {
+			s.nodes = append(s.nodes, testrig.Node(lost+".example.org", "", corev1.ConditionTrue))
+		}, clean.Nobody, "is this server"},
+		"a Node's host has its name": {func(s *situation) {
+			s.addNode(func(node *corev1.Node) { node.Labels = map[string]string{corev1.LabelHostname: lost} })
+		}, clean.Nobody, "Node n of the target cluster is this server"},
+		"a Node's address is its name": {func(s *situation) {
+			s.addNode(func(node *corev1.Node) {
+				node.Status.Addresses = []corev1.NodeAddress{{Type: corev1.NodeInternalDNS, Address: strings.ToUpper(lost) + ".local"}}
+			})
+		}, clean.Nobody, "Node n of the target cluster is this server"},
+		"a Node's machine has its ID": {func(s *situation) {
+			s.addNode(func(node *corev1.Node) { node.Status.NodeInfo.SystemUUID = strings.ToUpper(s.ids[lost]) })
+		}, clean.Nobody, "Node n of the target cluster is this server"},
+		"a Node's name begins with its": {func(s *situation) { s.addNode(func(node *corev1.Node) { node.Name = lost + "0" }) }, clean.Flag, ""},
+		"its age is not known":          {func(s *situation) { s.ageless = true }, clean.Nobody, "its age is not known"},
+		"no target cluster":             {func(s *situation) { s.targetless = true }, clean.Typed, "no target cluster was looked at"},
 		"another target cluster": {func(s *situation) {
 			s.nodes = []client.Object{testrig.Node("n", "30000000-0000-4000-8000-000000000001", corev1.ConditionTrue)}
 		}, clean.Typed, "it may be the wrong target cluster"},
@@ -147,6 +195,21 @@ func TestWhatMustBeSaid(t *testing.T) {
 			s.Add(&v1alpha1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "worker"},
 				Spec: v1alpha1.MachineSetSpec{Replicas: 2, Selector: spec.Selector, Template: spec.Template}})
 		}, clean.Typed, "MachineSet shoot--demo/worker wants 2 Machines and has 1"},
+		"a MachineSet elsewhere wants more": {func(s *situation) {
+			spec := deployment("worker", 1).Spec
+			s.Add(&v1alpha1.MachineSet{ObjectMeta: metav1.ObjectMeta{Namespace: "elsewhere", Name: "worker"},
+				Spec: v1alpha1.MachineSetSpec{Replicas: 1, Selector: spec.Selector, Template: spec.Template}})
+		}, clean.Typed, "MachineSet elsewhere/worker wants 1 Machine and has 0"},
+		"a pool that selects everything": {func(s *situation) {
+			everything := deployment("worker", 1)
+			everything.Spec.Selector = &metav1.LabelSelector{}
+			s.Add(everything)
+		}, clean.Typed, "MachineDeployment shoot--demo/worker wants 1 Machine and has 0"},
+		"another provider's pool": {func(s *situation) {
+			foreign := testrig.Class("foreign", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+			foreign.Provider = "aws"
+			s.Add(foreign, deployment("foreign", 9))
+		}, clean.Flag, ""},
 		"more than --max":        {func(s *situation) { s.options.Max = 0 }, clean.Typed, "1 are more than --max=0"},
 		"not linked":             {func(s *situation) { s.unlink() }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
 		"linked by a name alone": {func(s *situation) { s.unlink(); s.Add(testrig.Machine("worker-0", "worker", "")) }, clean.TypedWithIDs, "no Machine of this control cluster names a server"},
@@ -427,4 +490,57 @@ func TestWhatCannotBeRead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where nothing is shown, that must be true.
+func TestNothingIsListed(t *testing.T) {
+	for name, row := range map[string]struct {
+		change func(s *situation)
+		says   string
+	}{
+		"an empty moment": {func(s *situation) { s.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true}) },
+			"which Machine shoot--demo/worker-0 names, is there"},
+		"the servers are gone": {func(s *situation) {
+			for _, id := range s.ids {
+				if err := s.Cloud.RemoveServer(id); err != nil {
+					s.T.Fatal(err)
+				}
+			}
+		}, ""},
+		"a mistyped cluster": {func(s *situation) {
+			s.options.ClusterValue = "shoot--demmo"
+			s.Access.SecretName = "credentials"
+		}, "neither a MachineClass nor a server carries kubernetes.io/cluster=shoot--demmo (looked at: project " + iaasmock.DefaultProjectID},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSituation(t)
+			row.change(s)
+			plan, err := s.make()
+			if (err == nil) != (row.says == "") || err != nil && !strings.Contains(err.Error(), row.says) {
+				t.Fatalf("%+v, %v, want %q", plan, err, row.says)
+			}
+			if err == nil && (len(plan.Orphans) != 0 || len(plan.Looked()) != 1 || !strings.Contains(plan.Looked()[0], "0 servers, by Secret")) {
+				t.Errorf("got %+v, %q", plan.Orphans, plan.Looked())
+			}
+		})
+	}
+}
+
+// In a large cluster the last look takes its time.
+func TestTheLastLookMayTakeAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newCleanRig(t)
+		r.orphan()
+		r.Funcs.List = func(ctx context.Context, c client.WithWatch, into client.ObjectList, options ...client.ListOption) error {
+			select {
+			case <-time.After(8 * time.Second):
+				return c.List(ctx, into, options...)
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		if last := r.clean(t.Context(), r.plan()); last.Outcome != clean.Gone {
+			t.Errorf("got %s: %s", last.Outcome, last.Reason)
+		}
+	})
 }

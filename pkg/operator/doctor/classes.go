@@ -15,10 +15,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// examineClasses looks at each MachineClass of the namespace and its Secrets.
 func (d *Doctor) examineClasses(ctx context.Context) {
 	if d.Control == nil {
 		return
@@ -46,10 +44,7 @@ func (d *Doctor) examineClasses(ctx context.Context) {
 // examineClass reports one fine Finding, or all that is wrong.
 func (d *Doctor) examineClass(ctx context.Context, class *v1alpha1.MachineClass) {
 	subject := account.Subject(class)
-	var names []string
-	for _, ref := range account.SecretRefs(class) {
-		names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
-	}
+	names := account.SecretNames(class)
 	if len(names) == 0 {
 		d.wrong(subject, "names no Secret: machine-controller-manager does not call the driver", "set secretRef")
 		return
@@ -113,8 +108,7 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 		d.wrong(subject, strings.Join(secret, "; "), "correct its Secret")
 		return
 	}
-	_, err := d.Sessions.Session(spi.Credentials{ProjectID: inputs.Secret.ProjectID, ServiceAccountKey: inputs.Secret.ServiceAccountKey})
-	if err != nil {
-		d.wrong(subject, finding.OneLine(err.Error()), "make a new key of the service account, and put its JSON into the Secret")
+	if _, err := d.SessionWith(inputs.Secret); err != nil {
+		d.wrong(subject, finding.OneLine(err.Error()), credentialsRemedy(err))
 	}
 }

@@ -43,44 +43,18 @@ func (d *Doctor) examineCloud(ctx context.Context) {
 	}
 }
 
-// reportCredentials says why there is no account. A class of another provider's is for
-// another sidecar.
-func (d *Doctor) reportCredentials(problem error) {
-	subject := "credentials"
-	var class *account.ClassError
-	var key *spi.CredentialsError
-	if errors.As(problem, &class) {
-		if account.IsForeign(class.Class) {
-			return
-		}
-		d.unusable[class.Class.Name] = true
-		subject, problem = account.Subject(class.Class), class.Err
-	} else if errors.As(problem, &key) {
-		subject = "service-account key"
-	}
-	if errors.Is(problem, account.ErrNoCredentials) {
-		d.unknown(subject, finding.OneLine(problem.Error()), "")
-		return
-	}
-	if d.isUnread(problem) {
-		d.unread(subject, problem)
-		return
-	}
-	remedy := "correct the Secret or the flag"
-	if errors.As(problem, &key) {
-		remedy = "make a new key of the service account, and put its JSON into the Secret"
-	}
-	d.wrong(subject, finding.OneLine(problem.Error()), remedy)
-}
-
-// examineKey says what the service-account key tells of itself.
+// examineKey says what the service-account key, or the workload identity, tells of itself.
 func (p *patient) examineKey() {
-	subject := "service-account key"
+	subject := subjectKey
 	if p.Config.NoAuth {
 		p.hint(subject, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
 		return
 	}
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
+	if secret.HasIdentity() {
+		p.examineIdentity(secret)
+		return
+	}
 	key, err := p.Config.InspectKey(secret.ServiceAccountKey)
 	if err != nil {
 		p.reportCredentials(err)
@@ -135,19 +109,21 @@ func (p *patient) examineToken(err error) (granted bool) {
 		return true
 	}
 	subject := "token"
-	endpoint := ""
-	secret, _ := apis.DecodeSecret(p.Secret.Data)
-	if key, err := p.Config.InspectKey(secret.ServiceAccountKey); err == nil {
-		endpoint = key.TokenEndpoint
-	}
+	at := p.tokenEndpoint()
+	endpoint := at.url
 	failure := tokenFailure(err)
+	var unusable *spi.CredentialsError
 	switch {
+	case errors.As(err, &unusable):
+		p.wrong(subject, "not asked for: "+finding.OneLine(unusable.Error()), credentialsRemedy(err))
+	case errors.Is(err, spi.ErrNoIdentityFile):
+		p.unknown(subject, "not asked for: "+finding.OneLine(failure.Error())+": it is a file of the sidecar's pod",
+			"run doctor there, or with a key of the service account: --service-account-key-path")
 	case failure != nil && failure.Refused:
-		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, finding.OneLine(failure.Error())),
-			"make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock")
+		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, finding.OneLine(failure.Error())), at.refused)
 	case failure != nil && !failure.Date.IsZero():
 		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, finding.OneLine(failure.Error())),
-			"try again later; if it stays, check that "+spi.EnvTokenURL+" is the whole URL of the token endpoint")
+			"try again later; if it stays, check that "+at.variable+" is the whole URL of the token endpoint")
 	case failure != nil:
 		found, remedy := explainNoAnswer(err, endpoint)
 		p.wrong(subject, fmt.Sprintf("none from %s: %s", endpoint, found), remedy)
@@ -164,7 +140,6 @@ func (p *patient) examineToken(err error) (granted bool) {
 	return false
 }
 
-// examineEndpoint says whether the API answers.
 func (p *patient) examineEndpoint(err error) (answers bool) {
 	subject := "endpoint"
 	endpoint := fmt.Sprintf("%s (%s)", p.Session.Endpoint, p.EndpointOrigin)

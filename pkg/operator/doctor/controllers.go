@@ -49,25 +49,21 @@ func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) b
 	return nil
 }
 
-// imageName is the last part of an image's name, imageTag its tag; "" without one.
-func imageName(image string) string {
-	name, _, _ := strings.Cut(path.Base(strings.SplitN(image, "@", 2)[0]), ":")
-	return name
-}
-
-func imageTag(image string) string {
-	_, tag, _ := strings.Cut(path.Base(strings.SplitN(image, "@", 2)[0]), ":")
-	return tag
+// imageName is the last part of an image's name, and its tag; "" without one.
+func imageName(image string) (name, tag string) {
+	name, tag, _ = strings.Cut(path.Base(strings.SplitN(image, "@", 2)[0]), ":")
+	return name, tag
 }
 
 func isManager(container *corev1.Container) bool {
-	return container.Name == managerName || imageName(container.Image) == managerName
+	name, _ := imageName(container.Image)
+	return container.Name == managerName || name == managerName
 }
 
 // isSidecar knows the image by the name that the Dockerfile's page and Gardener give it, and
 // one of another name by the container's name or command.
 func isSidecar(container *corev1.Container) bool {
-	name := imageName(container.Image)
+	name, _ := imageName(container.Image)
 	if name == sidecarImage || container.Name == sidecarImage {
 		return true
 	}
@@ -77,7 +73,6 @@ func isSidecar(container *corev1.Container) bool {
 	return container.Name == sidecarName || len(container.Command) > 0 && path.Base(container.Command[0]) == sidecarName
 }
 
-// examineWorkload says whether a controller is deployed and ready.
 func (d *Doctor) examineWorkload(subject string, found *workload) (deployed bool) {
 	if found == nil {
 		d.wrong(subject, fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace),
@@ -105,7 +100,7 @@ func (d *Doctor) examineWorkload(subject string, found *workload) (deployed bool
 // examineManagerVersion compares the image's tag with the version of the sidecar's library.
 func (d *Doctor) examineManagerVersion(image string) {
 	const subject = "manager's version"
-	switch tag := imageTag(image); tag {
+	switch _, tag := imageName(image); tag {
 	case managerVersion:
 		d.fine(subject, tag+", as the sidecar's library")
 	case "":
@@ -166,7 +161,6 @@ func describeConfig(config spi.Config) string {
 	return strings.Join(parts, ", ")
 }
 
-// examineLease says who leads.
 func (d *Doctor) examineLease(ctx context.Context, name string) {
 	subject := "lease " + name
 	lease := &coordinationv1.Lease{}

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"net/url"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,8 +23,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Doctor looks at everything that a sidecar needs: the cloud, the cluster with the Machines
-// and the one that they join. It changes nothing. It is used once.
+// Doctor is one examination: it is used once, and changes nothing.
 type Doctor struct {
 	*account.Access
 	// Config is that of Sessions; EndpointOrigin says what set its endpoint, such as
@@ -48,8 +48,9 @@ type Doctor struct {
 	// accounts are those of the cloud's part, servers what they show.
 	accounts []*account.Account
 	servers  map[*account.Account][]provider.Server
-	// owners are the Machines of all namespaces; nil if they were not read.
-	owners *account.Owners
+	// machines are those of all namespaces, and owners finds them; nil if they were not read.
+	machines []v1alpha1.Machine
+	owners   *account.Owners
 	// classes are those of Namespace; unusable are those whose credentials were found wrong
 	// already.
 	classes  []account.Class
@@ -60,7 +61,6 @@ type Doctor struct {
 // other accounts; "" if there is only one.
 type place struct{ projectID, region, suffix string }
 
-// placeOf is the place of an account.
 func (d *Doctor) placeOf(in *account.Account) place {
 	at := place{projectID: in.Session.ProjectID, region: in.Region}
 	if len(d.accounts) > 1 {

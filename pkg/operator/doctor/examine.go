@@ -20,7 +20,7 @@ func (d *Doctor) Examine(ctx context.Context) finding.Findings {
 	d.servers, d.unusable = map[*account.Account][]provider.Server{}, map[string]bool{}
 	for _, part := range []func(context.Context){
 		d.examineControlPlane, d.examineCloud, d.examineCRDs, d.examineClasses, d.examineMachines,
-		d.examineClusterLabels, d.examineTarget, d.examineControllers,
+		d.examineClusterLabels, d.examineOpenStack, d.examineTarget, d.examineControllers,
 	} {
 		part(ctx)
 		if ctx.Err() != nil {

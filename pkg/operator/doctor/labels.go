@@ -37,7 +37,7 @@ func (d *Doctor) examineMachines(ctx context.Context) {
 		d.unread("Machines", err)
 		return
 	}
-	d.owners = account.NewOwners(machines)
+	d.machines, d.owners = machines, account.NewOwners(machines)
 	for _, in := range d.accounts {
 		var otherwise []string
 		for i := range d.servers[in] {

@@ -44,6 +44,7 @@ func examineServers(t *testing.T, r *testrig.Rig, subject string) finding.Findin
 	doctor.examineClasses(t.Context())
 	doctor.examineMachines(t.Context())
 	doctor.examineClusterLabels(t.Context())
+	doctor.examineOpenStack(t.Context())
 	return about(subject, doctor.findings)
 }
 

@@ -51,7 +51,6 @@ type timedAnswer struct {
 	date, start, end time.Time
 }
 
-// askTimed makes a read of the API.
 func askTimed[T any](ctx context.Context, p *patient, read account.APIRead[T], id string) (result T, got timedAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()

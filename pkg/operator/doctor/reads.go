@@ -73,7 +73,6 @@ func (p *patient) examineReads(ctx context.Context) {
 		"see that the service account has iaas.server.create, iaas.server.delete and iaas.nic.update; the first Machine shows the rest in its status")
 }
 
-// examineServers reads the servers, and one server's NICs.
 func (p *patient) examineServers(ctx context.Context) {
 	p.looking("reads: " + account.ListServers.What)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
@@ -87,9 +86,7 @@ func (p *patient) examineServers(ctx context.Context) {
 	if len(servers) == 0 {
 		return // without a server nobody has NICs to ask for
 	}
-	_, err = account.Read(ctx, p.Account, func(ctx context.Context) ([]provider.NIC, error) {
-		return account.ServerNICs.Call(p.Account, ctx, servers[0].ID)
-	})
+	_, err = account.ServerNICs.Of(ctx, p.Account, servers[0].ID)
 	if statusOf(err) == http.StatusNotFound {
 		return // it was deleted meanwhile
 	}
@@ -128,7 +125,6 @@ func (p *patient) tried(read account.Need, err error) {
 	p.reportRead(read, subject, err)
 }
 
-// reportRefusals reports each refusal by itself.
 func (p *patient) reportRefusals() {
 	for _, refused := range p.refused {
 		p.reportRead(refused.Need, refused.subject, refused.err)
@@ -153,7 +149,6 @@ func (p *patient) reportAllRefused() {
 	p.wrong("reads", fmt.Sprintf("none is allowed in the project (status %d): what is there cannot be known", http.StatusForbidden), give)
 }
 
-// reportRead says whether a read is allowed.
 func (p *patient) reportRead(read account.Need, subject string, err error) {
 	if err == nil {
 		p.fine(subject, "allowed")

@@ -92,18 +92,24 @@ func (f Finding) String() string {
 // Findings are what a command found, in the order in which it looked.
 type Findings []Finding
 
+// Count counts the findings by verdict.
+func (f Findings) Count() map[Verdict]int {
+	count := map[Verdict]int{}
+	for i := range f {
+		count[f[i].Verdict]++
+	}
+	return count
+}
+
 // ExitCode returns ExitWrong if anything is wrong, else ExitUnknown if anything could not be
 // told, else ExitFine.
 func (f Findings) ExitCode() int {
-	code := ExitFine
-	for _, finding := range f {
-		switch finding.Verdict {
-		case Wrong:
-			return ExitWrong
-		case Unknown:
-			code = ExitUnknown
-		case Fine, Hint:
-		}
+	switch count := f.Count(); {
+	case count[Wrong] > 0:
+		return ExitWrong
+	case count[Unknown] > 0:
+		return ExitUnknown
+	default:
+		return ExitFine
 	}
-	return code
 }

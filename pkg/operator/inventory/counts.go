@@ -12,6 +12,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
+// doubtful are the notes of servers that may be orphans.
+var doubtful = []NoteKind{NoteUnknown, NoteClusterUnknown}
+
 // totals counts servers and Machines. Orphans are not known while a server may be one.
 func (s *sight) totals(servers []ServerEntry, machines []MachineEntry) Totals {
 	var active, ready, orphans, doubts int

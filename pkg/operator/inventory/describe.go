@@ -187,7 +187,6 @@ func (s *sight) notListed(namespace, name string) error {
 	return notThere(namespace, name)
 }
 
-// readOwners reads the MachineSet and the MachineDeployment.
 func (d *Description) readOwners(parent context.Context, o *account.Access, machine *v1alpha1.Machine, seen *sight) {
 	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
 	defer cancel()
@@ -263,12 +262,9 @@ func (s *sight) describeNode(view *machineView) *NodeDescription {
 
 // readNICs reads the NICs of a server; nil if they cannot be read.
 func (s *sight) readNICs(ctx context.Context, server *serverView) []NICDescription {
-	used := server.at.used
-	nics, err := account.Read(ctx, used, func(ctx context.Context) ([]provider.NIC, error) {
-		return provider.NewClient(used.Session, used.Region).ListServerNICs(ctx, server.ID)
-	})
+	nics, err := account.ServerNICs.Of(ctx, server.at.used, server.ID)
 	if err != nil {
-		s.miss(PartNICs, "server "+server.ID, used.Failure(err))
+		s.miss(PartNICs, "server "+server.ID, server.at.used.Failure(err))
 		return nil
 	}
 	described := make([]NICDescription, 0, len(nics))

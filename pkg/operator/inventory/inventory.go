@@ -6,41 +6,9 @@
 package inventory
 
 import (
-	"context"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 )
-
-// Query says what an Inventory is about. The zero value is about everything.
-type Query struct {
-	// ClusterKey and ClusterValue are a cluster label; "" means those of all clusters.
-	ClusterKey, ClusterValue string
-	// Class and Machine are names; "" means all.
-	Class, Machine string
-	// MachineLabels and ServerLabels select by the labels of Machines and of servers; nil means
-	// all. What belongs to what is selected is, too.
-	MachineLabels, ServerLabels labels.Selector
-	// AllNamespaces asks for the Machines of all namespaces, and for the projects that the
-	// MachineClasses there name.
-	AllNamespaces bool
-	// Orphans leaves only servers that are orphans. The Totals still count everything.
-	Orphans bool
-	// Unmanaged adds servers without the manager's labels.
-	Unmanaged bool
-	// Addresses asks for the servers' addresses, which takes a call more for each account.
-	Addresses bool
-}
-
-// SetCluster sets the cluster label to what a text of the form key=value says.
-func (q *Query) SetCluster(text string) error {
-	var err error
-	q.ClusterKey, q.ClusterValue, err = account.ParseClusterLabel(text)
-	return err
-}
 
 // Inventory is what exists at one moment: the servers of the accounts, and the Machines and
 // Nodes that belong to them. Its JSON has stable names.
@@ -185,6 +153,12 @@ const (
 	NoteUnknown NoteKind = "unknown"
 	// NoteUnmanaged is a server without the manager's labels.
 	NoteUnmanaged NoteKind = "unmanaged"
+	// NoteFromOpenStack is a Machine that came from OpenStack: its annotation says so, or its
+	// ProviderID.
+	NoteFromOpenStack NoteKind = "from OpenStack"
+	// NoteByName is a server that a Machine from OpenStack has by its name alone: it lacks our
+	// machine label.
+	NoteByName NoteKind = "by name"
 	// NoteFault is a server in state ERROR.
 	NoteFault NoteKind = "fault"
 	// NoteDuplicate is a second server of a Machine.
@@ -233,6 +207,15 @@ func (n Note) String() string {
 	}
 }
 
+// noteOf returns the first note of a kind; nil if there is none.
+func noteOf(notes []Note, kinds ...NoteKind) *Note {
+	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(kinds, note.Kind) })
+	if at < 0 {
+		return nil
+	}
+	return &notes[at]
+}
+
 // Part is a part of an Inventory that is read by itself.
 type Part string
 
@@ -268,13 +251,6 @@ func (u Unread) String() string {
 		text += u.Where + ": "
 	}
 	return text + u.Reason
-}
-
-// Read reads and joins what a query is about. What cannot be read does not end it, and
-// is among the Inventory's Unread.
-func Read(ctx context.Context, o *account.Access, query Query) *Inventory {
-	seen := look(ctx, o, query)
-	return seen.inventory(query)
 }
 
 // Knows says whether all of the parts were read.

@@ -136,7 +136,7 @@ func TestNotes(t *testing.T) {
 			made := testrig.Machine("m1", "worker", "")
 			made.Spec.ProviderID = "openstack:///" + r.Server("m1", nil)
 			r.Add(made)
-		}, notes{"server m1": {}, "machine m1": {}}},
+		}, notes{"server m1": {}, "machine m1": {"from OpenStack"}}},
 
 		"labelled servers, named in other forms": {func(r *rig) {
 			for i, format := range []string{"openstack:///eu01/%s", "openstack:///%s", "stackit://%s"} {
@@ -146,8 +146,8 @@ func TestNotes(t *testing.T) {
 				r.Add(made)
 			}
 		}, notes{
-			"server m0": {"ProviderID in another form"}, "machine m0": {"ProviderID in another form"},
-			"server m1": {"ProviderID in another form"}, "machine m1": {"ProviderID in another form"},
+			"server m0": {"ProviderID in another form"}, "machine m0": {"ProviderID in another form", "from OpenStack"},
+			"server m1": {"ProviderID in another form"}, "machine m1": {"ProviderID in another form", "from OpenStack"},
 			"server m2": {"ProviderID in another form"}, "machine m2": {"ProviderID in another form"},
 		}},
 
@@ -157,7 +157,7 @@ func TestNotes(t *testing.T) {
 			made := testrig.Machine("m1", "worker", "")
 			made.Spec.ProviderID = "openstack:///" + id
 			r.Add(made)
-		}, notes{"server m1": {}, "machine m1": {"no server"}}},
+		}, notes{"server m1": {}, "machine m1": {"from OpenStack", "no server"}}},
 
 		"the server names another Machine": {func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m2", "worker", testrig.OwnCluster))))

@@ -4,7 +4,6 @@
 package inventory
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,6 +26,8 @@ const (
 	remedyNoServer     = "delete the Machine: its MachineSet makes another one"
 	remedyLabel        = "restore the label if the server belongs to the Machine"
 	remedyDeleting     = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
+	remedyByName       = "once its Machine has its ProviderID: mcm-stackit label"
+	remedySeveral      = "write the ProviderID of the right one into the Machine's spec.providerID: the driver takes none of several"
 	remedyClusterLabel = "set a label whose key ends in /cluster in providerSpec.labels, and on the server if it is this cluster's"
 )
 
@@ -110,7 +111,6 @@ func (s *sight) className(v *serverView) string {
 	return v.Labels[provider.StackitMachineClassLabel]
 }
 
-// classDeleted says whether the class of a server does not exist.
 func (s *sight) classDeleted(v *serverView) bool {
 	switch {
 	case v.owner != nil:
@@ -130,7 +130,7 @@ func (s *sight) lacksClass(machine *machineView) bool {
 
 // ownedNotes returns what is worth knowing of a server beside its Machine.
 func ownedNotes(v *serverView) []Note {
-	return slices.Concat(duplicateNotes(v), contradictionNotes(v), listedNotes(v))
+	return slices.Concat(duplicateNotes(v), contradictionNotes(v), listedNotes(v), byNameNotes(v))
 }
 
 // duplicateNotes says whether a server is one too many of its Machine.
@@ -148,7 +148,28 @@ func duplicateNotes(v *serverView) []Note {
 	if reason == "" {
 		return nil
 	}
-	return []Note{{Kind: NoteDuplicate, Reason: reason, Remedy: account.RemedyOrphan}}
+	remedy := account.RemedyOrphan
+	if !account.IsManaged(v.Server) {
+		remedy = remedySeveral // nobody lists it
+	}
+	return []Note{{Kind: NoteDuplicate, Reason: reason, Remedy: remedy}}
+}
+
+// byNameNotes says whether a server is that of a Machine from OpenStack by its name alone.
+func byNameNotes(v *serverView) []Note {
+	if account.IsManaged(v.Server) || !v.owner.hasByName(v.Server) {
+		return nil
+	}
+	return []Note{{Kind: NoteByName, Remedy: remedyByName,
+		Reason: fmt.Sprintf("it has the name of Machine %s/%s, which came from OpenStack, and lacks labels of the manager's", v.owner.Namespace, v.owner.Name)}}
+}
+
+// openStackNotes says whether a Machine came from OpenStack.
+func openStackNotes(machine *machineView) []Note {
+	if !provider.CameFromOpenStack(machine.Machine) {
+		return nil
+	}
+	return []Note{{Kind: NoteFromOpenStack, Reason: "its annotation or its ProviderID says so: its server, NIC and boot volume may have its name and no labels"}}
 }
 
 // contradictionNotes says whether the server that a ProviderID names is not its Machine's by
@@ -207,7 +228,7 @@ func (s *sight) machineNotes(machine *machineView) []Note {
 			notes = append(notes, note)
 		}
 	}
-	return append(notes, s.preservedNotes(machine)...)
+	return slices.Concat(notes, openStackNotes(machine), s.preservedNotes(machine))
 }
 
 // preservedNotes says whether the manager keeps a Machine, also if it fails. It does while an
@@ -271,18 +292,4 @@ func (s *sight) missingServer(machine *machineView) *Note {
 	default:
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, home), Remedy: remedyNoServer}
 	}
-}
-
-// noteOf returns the first note of a kind; nil if there is none.
-func noteOf(notes []Note, kinds ...NoteKind) *Note {
-	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(kinds, note.Kind) })
-	if at < 0 {
-		return nil
-	}
-	return &notes[at]
-}
-
-// compareStrings compares lists of texts of one length.
-func compareStrings(a, b []string) int {
-	return slices.CompareFunc(a, b, cmp.Compare[string])
 }

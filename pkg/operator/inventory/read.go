@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -16,32 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
 // clusterTimeout bounds the reads of a cluster: one that does not answer must not keep the
 // servers from being shown.
 const clusterTimeout = 30 * time.Second
-
-// site is a project and region, and what was read there.
-type site struct {
-	project, region string
-	// accounts reach it, with different keys; the first that works is used.
-	accounts []*account.Account
-	// used is the one that worked; nil if the servers were not read.
-	used    *account.Account
-	servers []provider.Server
-	// partial says that servers may be there that were not read.
-	partial bool
-	// proofs counts the servers that were read one by one.
-	proofs int
-	// gone are the IDs of servers that the API itself does not find.
-	gone []string
-	// addresses are by the server's ID; nil if they were not read.
-	addresses map[string][]string
-}
-
-func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }
 
 // look reads what a query is about. Servers are read before Machines: a Machine is there
 // before its server, so that a server cannot be new and its Machine not be read.
@@ -86,7 +64,6 @@ func accountsOf(ctx context.Context, o *account.Access, query Query) ([]*account
 	return o.AccountsOf(ctx, classes)
 }
 
-// addAccount adds an account to its site.
 func (s *sight) addAccount(found *account.Account) {
 	for _, at := range s.sites {
 		if at.project == found.Session.ProjectID && at.region == found.Region {

@@ -33,7 +33,6 @@ type saying struct {
 	pattern *regexp.Regexp
 }
 
-// in says whether a text says it.
 func (s saying) in(text string) bool {
 	if s.pattern != nil {
 		return s.pattern.MatchString(text)
@@ -77,7 +76,6 @@ func row(cause, remedy string, code codes.Code, says ...string) Remedy {
 	return made
 }
 
-// or adds another code.
 func (r Remedy) or(code codes.Code) Remedy {
 	r.codes = append(r.codes, code)
 	return r
@@ -117,8 +115,8 @@ var remedies = []Remedy{
 	row("the name is too long for a server",
 		"shorten the MachineDeployment's name",
 		codes.InvalidArgument, provider.TextMachineName),
-	row("the key is wrong, expired or revoked",
-		"put a valid service-account key into the Secret",
+	row("the key is wrong, expired or revoked; or the workload identity's token is, or is not trusted",
+		"put a valid service-account key or token into the Secret; check the service account's federated identity provider",
 		codes.Unauthenticated, provider.TextCredentials),
 	row("the service account may not do this in this project",
 		"grant it these permissions (pkg/provider/apis/README.md); check that key and projectId belong together",
@@ -129,7 +127,7 @@ var remedies = []Remedy{
 	row("no capacity for this machine type and zone",
 		"another zone or machine type, or wait; the class gets the same answer for 1 minute",
 		codes.ResourceExhausted, provider.TextNoHost),
-	row("the service account's key was refused during a call",
+	row("the service account's key or token was refused during a call",
 		"put a valid one into the Secret",
 		codes.Unavailable, provider.TextInterrupted),
 	row("another call is creating this Machine's server",
@@ -141,6 +139,9 @@ var remedies = []Remedy{
 	row("the server's labels name another machine or cluster",
 		"restore the label the text names, or delete the server by hand if it is nobody's",
 		codes.FailedPrecondition, provider.TextNotOurs),
+	row("the Machine is marked as one from OpenStack, and no server has its name, or several have",
+		"delete the Machine to have it replaced, or name its server by spec.providerID; one that never had a server is replaced at its creation timeout",
+		codes.FailedPrecondition, provider.TextNotTakenOver),
 	row("the Secret or class names another project or region than when the Machine's server was made",
 		"restore them, or delete the Machine while they name the first one",
 		codes.FailedPrecondition, provider.TextElsewhere),

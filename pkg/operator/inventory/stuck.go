@@ -60,12 +60,3 @@ func lastFailure(operation *v1alpha1.LastOperation) (code codes.Code, text strin
 	}
 	return failure.Code(), finding.OneLine(failure.Message()), true
 }
-
-// lastChange is when the Machine was made, or its phase was last set.
-func (m *machineView) lastChange() time.Time {
-	changed := m.Status.CurrentStatus.LastUpdateTime.Time
-	if changed.Before(m.CreationTimestamp.Time) {
-		return m.CreationTimestamp.Time
-	}
-	return changed
-}

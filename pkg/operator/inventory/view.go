@@ -5,16 +5,22 @@ package inventory
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
+
+// Read reads and joins what a query is about. What cannot be read does not end it, and
+// is among the Inventory's Unread.
+func Read(ctx context.Context, o *account.Access, query Query) *Inventory {
+	seen := look(ctx, o, query)
+	return seen.inventory(query)
+}
 
 // inventory returns what the query is about.
 func (s *sight) inventory(query Query) *Inventory {
@@ -76,54 +82,6 @@ func (i *Inventory) keepOrphans() {
 		i.Unread = append(i.Unread, Unread{PartOrphans, "", fmt.Sprintf("of %s it cannot be told: %s",
 			finding.Count(len(doubts), "server"), strings.Join(slices.Compact(doubts), "; "))})
 	}
-}
-
-// doubtful are the notes of servers that may be orphans.
-var doubtful = []NoteKind{NoteUnknown, NoteClusterUnknown}
-
-func (q Query) matchesServer(view *serverView) bool {
-	owner := view.owner
-	named := q.names(view.Labels[provider.StackitMachineClassLabel], view.Labels[provider.StackitMachineLabel])
-	switch {
-	case !isSelected(q.ServerLabels, view.Labels):
-		return false
-	case owner == nil:
-		return (q.Unmanaged || account.IsManaged(view.Server)) && q.MachineLabels == nil && q.hasCluster(view.Labels) && named
-	default:
-		return isSelected(q.MachineLabels, owner.Labels) && (q.hasCluster(view.Labels) || q.hasCluster(owner.clusterLabels())) &&
-			(named || q.names(owner.Spec.Class.Name, owner.Name))
-	}
-}
-
-func (q Query) matchesMachine(view *machineView) bool {
-	servers := func(matches func(labels map[string]string) bool) bool {
-		return slices.ContainsFunc(view.servers, func(server *serverView) bool { return matches(server.Labels) })
-	}
-	return q.names(view.Spec.Class.Name, view.Name) && isSelected(q.MachineLabels, view.Labels) &&
-		(q.hasCluster(view.clusterLabels()) || servers(q.hasCluster)) &&
-		(q.ServerLabels == nil || servers(func(labels map[string]string) bool { return isSelected(q.ServerLabels, labels) }))
-}
-
-// names says whether the query is about the class and Machine of these names.
-func (q Query) names(class, machine string) bool {
-	return (q.Class == "" || q.Class == class) && (q.Machine == "" || q.Machine == machine)
-}
-
-func isSelected(selector labels.Selector, set map[string]string) bool {
-	return selector == nil || selector.Matches(labels.Set(set))
-}
-
-func (q Query) hasCluster(labels map[string]string) bool {
-	value, ok := labels[q.ClusterKey]
-	return q.ClusterKey == "" || ok && value == q.ClusterValue
-}
-
-// clusterLabels are those of the Machine's class; nil if they are not known.
-func (m *machineView) clusterLabels() map[string]string {
-	if !m.knowsClass() {
-		return nil
-	}
-	return m.class.Inputs.ClusterLabels
 }
 
 func (s *sight) serverEntry(view *serverView) ServerEntry {
@@ -200,4 +158,9 @@ func drift(server *provider.Server, class *account.Class) []Drift {
 		}
 	}
 	return all
+}
+
+// compareStrings compares lists of texts of one length.
+func compareStrings(a, b []string) int {
+	return slices.CompareFunc(a, b, cmp.Compare[string])
 }

@@ -4,11 +4,13 @@
 package manifest
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 
@@ -62,4 +64,31 @@ func PathOf(keys ...string) string {
 		path = apis.ChildPath(path, key)
 	}
 	return path.String()
+}
+
+// IsSecret says whether the object is a Secret.
+func (m *Manifest) IsSecret() bool {
+	return m.Kind.Group == "" && m.Kind.Kind == "Secret"
+}
+
+// Secret decodes the manifest. stringData beats data, as in the API server.
+func (m *Manifest) Secret() (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	if err := json.Unmarshal(m.JSON, secret); err != nil {
+		// The decoder's error may repeat a value.
+		return nil, fmt.Errorf("%v: Secret %s/%s cannot be decoded: data must be base64, stringData text", m.Position("data"), m.Namespace, m.Name)
+	}
+	secret.Namespace = m.Namespace
+	MergeStringData(secret)
+	return secret, nil
+}
+
+// MergeStringData does what the API server does with a Secret.
+func MergeStringData(secret *corev1.Secret) {
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
 }

@@ -14,7 +14,7 @@ import (
 // if none is like it. It is one beside the unknown field, or one of its very name elsewhere
 // in the root type.
 func nearestField(root reflect.Type, unknown string) string {
-	names := PathNames(unknown)
+	names := pathNames(unknown)
 	if len(names) == 0 {
 		return ""
 	}

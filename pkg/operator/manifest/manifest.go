@@ -36,7 +36,7 @@ type Manifest struct {
 	node *yaml.Node
 }
 
-// Stdin is the name by which ReadManifests reads the standard input.
+// Stdin is the name by which Read reads the standard input.
 const Stdin = "-"
 
 // Read reads YAML and JSON files, of which each may hold several objects and Lists
@@ -179,7 +179,6 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	}}, nil
 }
 
-// manifestsOfItems returns the objects of a List.
 func manifestsOfItems(file string, items *yaml.Node, namespace string) ([]*Manifest, error) {
 	if items.Kind != yaml.SequenceNode && items.Tag != "!!null" {
 		return nil, &Error{finding.Position{File: file, Line: items.Line, Column: items.Column}, "items is no list: must be a list of objects"}
@@ -215,19 +214,12 @@ func duplicateKey(file string, node *yaml.Node) *finding.Position {
 // Position returns where a field stands, or, if it is missing, the object that should have
 // it. The path has the form of package field: providerSpec.labels[a/b].
 func (m *Manifest) Position(path string) *finding.Position {
-	node, line, column := m.node, m.node.Line, m.node.Column
-	for _, name := range PathNames(path) {
-		next := child(node, name)
-		if next == nil {
-			break
-		}
-		node, line, column = target(next), next.Line, next.Column
-	}
-	return &finding.Position{File: m.File, Line: line, Column: column}
+	at, _ := m.find(pathNames(path))
+	return &finding.Position{File: m.File, Line: at.Line, Column: at.Column}
 }
 
-// PathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.
-func PathNames(path string) []string {
+// pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.
+func pathNames(path string) []string {
 	var names []string
 	for path != "" {
 		end := strings.IndexAny(path, ".[")
@@ -249,13 +241,19 @@ func PathNames(path string) []string {
 
 // Has says whether the object has the field that the names lead to.
 func (m *Manifest) Has(names ...string) bool {
-	node := m.node
+	_, found := m.find(names)
+	return found
+}
+
+// find follows names into the object, as far as they are there.
+func (m *Manifest) find(names []string) (at *yaml.Node, all bool) {
+	at = m.node
 	for _, name := range names {
-		next := child(node, name)
+		next := child(target(at), name)
 		if next == nil {
-			return false
+			return at, false
 		}
-		node = target(next)
+		at = next
 	}
-	return true
+	return at, true
 }

@@ -48,7 +48,7 @@ const (
 	isTemplate = "is a template ({{ }}), not YAML: render it first, and check what comes of it"
 )
 
-// notYAML is the reader's error as a ManifestError.
+// notYAML is the reader's error as an Error.
 func notYAML(file string, content []byte, err error) *Error {
 	wrong := &Error{finding.Position{File: file, Line: 1, Column: 1}, err.Error()}
 	if found := yamlError.FindStringSubmatch(wrong.Text); found != nil {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -53,7 +52,7 @@ func ask[T any](ctx context.Context, c *catalog, read account.APIRead[*T], id st
 	c.progress(what)
 	ctx, cancel := context.WithTimeout(ctx, maxRead)
 	defer cancel()
-	value, err := account.Read(ctx, c.account, func(ctx context.Context) (*T, error) { return read.Call(c.account, ctx, id) })
+	value, err := read.Of(ctx, c.account, id)
 	if err == nil && value == nil {
 		err = errNoAnswer
 	}
@@ -74,64 +73,4 @@ func isOutage(err *provider.APIError) bool {
 	var request *url.Error
 	code, _ := provider.Classify(err)
 	return errors.As(err, &request) || code == codes.Unauthenticated || code == codes.Aborted || code == codes.DeadlineExceeded
-}
-
-func (c *catalog) zones(ctx context.Context) ([]string, error) {
-	list, err := ask(ctx, c, account.Zones, "")
-	return list.GetItems(), err
-}
-
-func (c *catalog) machineTypes(ctx context.Context) ([]iaas.MachineType, error) {
-	list, err := ask(ctx, c, account.MachineTypes, "")
-	return list.GetItems(), err
-}
-
-func (c *catalog) performanceClasses(ctx context.Context) ([]iaas.VolumePerformanceClass, error) {
-	list, err := ask(ctx, c, account.PerformanceClasses, "")
-	return list.GetItems(), err
-}
-
-func (c *catalog) securityGroups(ctx context.Context) ([]iaas.SecurityGroup, error) {
-	list, err := ask(ctx, c, account.SecurityGroups, "")
-	return list.GetItems(), err
-}
-
-func (c *catalog) securityGroup(ctx context.Context, id string) (*iaas.SecurityGroup, error) {
-	return ask(ctx, c, account.SecurityGroup, id)
-}
-
-func (c *catalog) image(ctx context.Context, id string) (*iaas.Image, error) {
-	return ask(ctx, c, account.Image, id)
-}
-
-func (c *catalog) snapshot(ctx context.Context, id string) (*iaas.Snapshot, error) {
-	return ask(ctx, c, account.Snapshot, id)
-}
-
-func (c *catalog) volume(ctx context.Context, id string) (*iaas.Volume, error) {
-	return ask(ctx, c, account.Volume, id)
-}
-
-func (c *catalog) network(ctx context.Context, id string) (*iaas.Network, error) {
-	return ask(ctx, c, account.Network, id)
-}
-
-func (c *catalog) nic(ctx context.Context, id string) (*iaas.NIC, error) {
-	return ask(ctx, c, account.NIC, id)
-}
-
-func (c *catalog) affinityGroup(ctx context.Context, id string) (*iaas.AffinityGroup, error) {
-	return ask(ctx, c, account.AffinityGroup, id)
-}
-
-func (c *catalog) keypair(ctx context.Context, name string) (*iaas.Keypair, error) {
-	return ask(ctx, c, account.KeyPair, name)
-}
-
-func (c *catalog) server(ctx context.Context, id string) (*provider.Server, error) {
-	return ask(ctx, c, account.Server, id)
-}
-
-func (c *catalog) quotas(ctx context.Context) (*iaas.QuotaListResponse, error) {
-	return ask(ctx, c, account.Quotas, "")
 }

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
@@ -17,22 +16,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
-
-// classCheck is a class with what is known of it.
-type classCheck struct {
-	*object
-	class *v1alpha1.MachineClass
-	// secrets are those of the class, in the order in which the manager merges them; nil if
-	// one of them cannot be had.
-	secrets []*object
-	// secret is what they are merged to.
-	secret *corev1.Secret
-	inputs *provider.Inputs
-	// missing are its references to Secrets that are not given.
-	missing []missingSecret
-	// rejected are the errors that were reported.
-	rejected field.ErrorList
-}
 
 // checkClass checks a class together with its Secrets, as the driver does.
 func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.MachineClass) {
@@ -52,7 +35,7 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 	v.checkUserDataSize(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
-		v.checkKey(check)
+		v.checkCredentials(check, check.inputs.Secret)
 	}
 	v.result.Effective = append(v.result.Effective, effective(check))
 }
@@ -80,41 +63,6 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 	v.wrong(check.object, strings.TrimPrefix(err.Field, "machineClass."), found, remedy)
 }
 
-// accepts says whether nothing is wrong with a field of the providerSpec.
-func (c *classCheck) accepts(path string) bool {
-	path = apis.SpecPath.String() + "." + path
-	for _, err := range c.rejected {
-		if rest, ok := strings.CutPrefix(err.Field, path); ok && (rest == "" || rest[0] == '.' || rest[0] == '[') {
-			return false
-		}
-	}
-	return true
-}
-
-// describe says in two parts what is wrong and what is right.
-func describe(err *field.Error) (found, remedy string) {
-	_, hidden := err.BadValue.(field.OmitValueType)
-	switch {
-	case err.Type == field.ErrorTypeRequired:
-		return "is missing", err.Detail
-	case err.Type == field.ErrorTypeTypeInvalid:
-		wrong := manifest.WrongType(err)
-		return wrong.Found, wrong.Remedy
-	case hidden && strings.HasPrefix(err.Detail, "must "):
-		return "is wrong", err.Detail
-	case err.Type == field.ErrorTypeForbidden, hidden:
-		return err.Detail, ""
-	case err.Type == field.ErrorTypeNotSupported:
-		return "is " + finding.Quoted(err.BadValue), "must be " + strings.ReplaceAll(strings.TrimPrefix(err.Detail, "supported values: "), ", ", " or ")
-	case err.Type == field.ErrorTypeDuplicate:
-		return finding.Quoted(err.BadValue) + " is there twice", "leave one out"
-	case err.Type == field.ErrorTypeTooMany:
-		return "has too many items", err.Detail
-	default:
-		return "is " + finding.Quoted(err.BadValue), err.Detail
-	}
-}
-
 // checkUnknown reports the fields that the driver ignores, or refuses with
 // --strict-provider-spec.
 func (v *validator) checkUnknown(check *classCheck) {
@@ -122,12 +70,6 @@ func (v *validator) checkUnknown(check *classCheck) {
 		problem.Path = apis.SpecPath.String() + "." + problem.Path
 		v.report(check.object, finding.Wrong, problem)
 	}
-}
-
-// regionOfSecret says whether the class leaves the region to its Secrets, and they have one.
-func (c *classCheck) regionOfSecret() bool {
-	spec, _, _ := apis.DecodeProviderSpec(c.class.ProviderSpec.Raw)
-	return (spec == nil || spec.Region == "") && c.inputs.Secret.Region != ""
 }
 
 // checkClusterLabel asks for what tells the cluster's servers from those of others. Labels
@@ -139,16 +81,6 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
 		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, and deleted as orphans, if that cluster has a class of the same name that lacks one, too",
 		"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
-}
-
-// about says whether an error is about this very field.
-func about(path string, errs field.ErrorList) bool {
-	for _, err := range errs {
-		if err.Field == path {
-			return true
-		}
-	}
-	return false
 }
 
 // effective returns the providerSpec with its defaults, and without userData.

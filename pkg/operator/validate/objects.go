@@ -18,15 +18,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 )
 
-// Kinds of the objects that are checked.
-const (
-	kindClass      = "MachineClass"
-	kindMachine    = "Machine"
-	kindDeployment = "MachineDeployment"
-	KindSecret     = "Secret"
-)
-
-// gather collects the objects to look at.
 func (v *validator) gather(ctx context.Context) error {
 	if v.SecretName != "" && !v.SecretGiven() {
 		key := v.NamedKey(v.SecretName)
@@ -134,9 +125,9 @@ func (v *validator) gatherCluster(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var deployments v1alpha1.MachineDeploymentList
-	if err := v.Control.List(ctx, &deployments, client.InNamespace(v.Namespace)); err != nil {
-		return fmt.Errorf("listing MachineDeployments in namespace %s: %w", v.Namespace, err)
+	deployments, err := v.MachineDeployments(ctx, v.Namespace)
+	if err != nil {
+		return err
 	}
 	machines, err := v.Machines(ctx, v.Namespace)
 	if err != nil {
@@ -148,8 +139,8 @@ func (v *validator) gatherCluster(ctx context.Context) error {
 	for _, class := range classes {
 		add(kindClass, class)
 	}
-	for i := range deployments.Items {
-		add(kindDeployment, &deployments.Items[i])
+	for i := range deployments {
+		add(kindDeployment, &deployments[i])
 	}
 	for i := range machines {
 		add(kindMachine, &machines[i])

@@ -4,36 +4,18 @@
 package validate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"slices"
 	"strings"
 
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
-
-// onlineCheck asks the API for what one class names.
-type onlineCheck struct {
-	*validator
-	*classCheck
-	catalog *catalog
-	spec    *apis.ProviderSpec
-	// machineType is nil if it is not known.
-	machineType *iaas.MachineType
-	// newVolume is the size of the boot volume that is made for a machine, in GB; 0 if
-	// none is made or it is not known.
-	newVolume int64
-	// gaveUp says that an outage was reported for the class.
-	gaveUp bool
-}
 
 var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
 
@@ -97,11 +79,7 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 			return nil, errNoSecretForOnline
 		}
 	}
-	region := v.Overrides.Region.Value
-	if region == "" {
-		region = class.inputs.Spec.Region
-	}
-	return v.Open(secret, region, origin)
+	return v.Open(secret, cmp.Or(v.Overrides.Region.Value, class.inputs.Spec.Region), origin)
 }
 
 // run asks for all that the class names and that is not wrong already.
@@ -115,8 +93,7 @@ func (k *onlineCheck) run(ctx context.Context) {
 	k.checkSecurityGroups(ctx)
 	k.checkVolumes(ctx)
 	if id := k.spec.AffinityGroup; id != "" && k.accepts("affinityGroup") {
-		_, err := k.catalog.affinityGroup(ctx, id)
-		k.isThere("affinityGroup", "affinity group "+id, account.AffinityGroup.Permission, err)
+		named(ctx, k, "affinityGroup", account.AffinityGroup, id)
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		k.checkKeypair(ctx, name)
@@ -131,7 +108,7 @@ func (k *onlineCheck) run(ctx context.Context) {
 func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
 	const path = "keypairName"
 	thing := "key pair " + name + " of these credentials (key pairs belong to credentials, not to projects)"
-	if _, err := k.catalog.keypair(ctx, name); provider.IsNotFound(err) {
+	if _, err := ask(ctx, k.catalog, account.KeyPair, name); provider.IsNotFound(err) {
 		k.wrong(k.object, "providerSpec."+path, thing+" is not there", "make it with these credentials, or name one of theirs")
 	} else {
 		k.isThere(path, thing, "", err)
@@ -141,7 +118,7 @@ func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
 // checkRegion says whether the region is there, or at least not known to be missing.
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.catalog.account.Region
-	zones, err := k.catalog.zones(ctx)
+	list, err := ask(ctx, k.catalog, account.Zones, "")
 	switch {
 	case provider.IsNotFound(err):
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
@@ -156,6 +133,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		return true
 	}
 	k.fine(k.object, "providerSpec.region", "region "+region+" is there")
+	zones := list.GetItems()
 	k.checkTemplateZone(zones)
 	zone := k.spec.AvailabilityZone
 	switch {
@@ -174,12 +152,13 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	if !k.accepts("machineType") {
 		return
 	}
-	types, err := k.catalog.machineTypes(ctx)
+	list, err := ask(ctx, k.catalog, account.MachineTypes, "")
 	if err != nil {
 		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, account.MachineTypes.Permission, err)
 		return
 	}
 	var names []string
+	types := list.GetItems()
 	for i := range types {
 		if types[i].Name == k.spec.MachineType {
 			k.machineType = &types[i]
@@ -190,56 +169,4 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 		names = append(names, types[i].Name)
 	}
 	k.wrong(k.object, "providerSpec.machineType", "machine type "+k.spec.MachineType+" is not there", k.didYouMean(k.spec.MachineType, names))
-}
-
-// didYouMean is the remedy for a name that the API does not have.
-func (k *onlineCheck) didYouMean(name string, names []string) string {
-	if near := manifest.Nearest(name, names); near != "" {
-		return "did you mean " + near + "?"
-	}
-	return k.checkPlace()
-}
-
-func (k *onlineCheck) checkPlace() string {
-	return fmt.Sprintf("must be one that project %s can use in region %s", k.catalog.account.Session.ProjectID, k.catalog.account.Region)
-}
-
-// isThere reports whether a thing that the class names is there, and says so.
-func (k *onlineCheck) isThere(path, thing, permission string, err error) bool {
-	path = "providerSpec." + path
-	switch {
-	case err == nil:
-		k.fine(k.object, path, thing+" is there")
-		return true
-	case provider.IsNotFound(err):
-		k.wrong(k.object, path, thing+" is not there", k.checkPlace())
-	default:
-		k.failed(path, thing, permission, err)
-	}
-	return false
-}
-
-// failed reports a thing that the API did not tell of. An outage is reported once.
-func (k *onlineCheck) failed(path, thing, permission string, err error) {
-	if k.gaveUp {
-		return
-	}
-	if k.catalog.outage != nil {
-		k.gaveUp = true
-		_, text := provider.Classify(err)
-		k.unknown(k.object, "", "could not be checked online any further: "+text, "")
-		return
-	}
-	found, remedy := couldNotTell(thing, permission, err)
-	k.unknown(k.object, path, found, remedy)
-}
-
-// couldNotTell says why the API does not tell of a thing.
-func couldNotTell(thing, permission string, err error) (found, remedy string) {
-	var api *provider.APIError
-	if errors.As(err, &api) && api.StatusCode == http.StatusForbidden && permission != "" {
-		return thing + " could not be checked: the service account may not read it", "grant it the permission " + permission
-	}
-	_, text := provider.Classify(err)
-	return thing + " could not be checked: " + text, ""
 }

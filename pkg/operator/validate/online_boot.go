@@ -10,14 +10,9 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
-// available is the state of images, snapshots and volumes that can be used.
-const available = "AVAILABLE"
-
-// checkBoot asks for what the machines boot from.
 func (k *onlineCheck) checkBoot(ctx context.Context) {
 	boot := k.spec.BootVolume
 	if boot == nil || boot.Source == nil {
@@ -42,13 +37,11 @@ func (k *onlineCheck) checkSource(ctx context.Context, path string, boot *apis.B
 	}
 	switch boot.Source.Type {
 	case apis.SourceImage:
-		image, err := k.catalog.image(ctx, id)
-		if k.isThere(path, "image "+id, account.Image.Permission, err) && k.isAvailable(path, "image "+id, image.GetStatus()) {
+		if image, found := named(ctx, k, path, account.Image, id); found && k.isAvailable(path, "image "+id, image.GetStatus()) {
 			k.checkImage(image)
 		}
 	case apis.SourceSnapshot:
-		snapshot, err := k.catalog.snapshot(ctx, id)
-		if k.isThere(path, "snapshot "+id, account.Snapshot.Permission, err) && k.isAvailable(path, "snapshot "+id, snapshot.GetStatus()) {
+		if snapshot, found := named(ctx, k, path, account.Snapshot, id); found && k.isAvailable(path, "snapshot "+id, snapshot.GetStatus()) {
 			k.checkSnapshot(snapshot)
 		}
 	case apis.SourceVolume:
@@ -56,32 +49,23 @@ func (k *onlineCheck) checkSource(ctx context.Context, path string, boot *apis.B
 	}
 }
 
-// isAvailable reports a thing that cannot be used as it is.
-func (k *onlineCheck) isAvailable(path, thing, status string) bool {
-	if status == available {
-		return true
-	}
-	k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("%s is in state %s", thing, finding.Quoted(status)), "must be "+available)
-	return false
-}
-
 func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 	const path = "bootVolume.performanceClass"
 	if name == "" || !k.accepts(path) {
 		return
 	}
-	classes, err := k.catalog.performanceClasses(ctx)
+	list, err := ask(ctx, k.catalog, account.PerformanceClasses, "")
 	if err != nil {
 		k.failed("providerSpec."+path, "performance class "+name, account.PerformanceClasses.Permission, err)
 		return
 	}
 	var names []string
-	for i := range classes {
-		if classes[i].Name == name {
+	for _, class := range list.GetItems() {
+		if class.Name == name {
 			k.fine(k.object, "providerSpec."+path, "performance class "+name+" is there")
 			return
 		}
-		names = append(names, classes[i].Name)
+		names = append(names, class.Name)
 	}
 	k.wrong(k.object, "providerSpec."+path, "performance class "+name+" is not there", k.didYouMean(name, names))
 }

@@ -15,25 +15,21 @@ import (
 // servesOne says why a thing that exists already must be free.
 const servesOne = "detach it: a NIC or volume of a class serves one machine at a time"
 
-// checkNetworking asks for the network or the NICs.
 func (k *onlineCheck) checkNetworking(ctx context.Context) {
 	if k.spec.Networking == nil || !k.accepts("networking") {
 		return
 	}
 	if id := k.spec.Networking.NetworkID; id != "" && validation.IsUUID(id) {
-		_, err := k.catalog.network(ctx, id)
-		k.isThere("networking.networkId", "network "+id, account.Network.Permission, err)
+		named(ctx, k, "networking.networkId", account.Network, id)
 	}
 	for i, id := range k.spec.Networking.NICIDs {
 		path := fmt.Sprintf("networking.nicIds[%d]", i)
-		nic, err := k.catalog.nic(ctx, id)
-		if k.isThere(path, "NIC "+id, account.NIC.Permission, err) && nic.GetDevice() != "" {
+		if nic, found := named(ctx, k, path, account.NIC, id); found && nic.GetDevice() != "" {
 			k.checkOwner(ctx, path, "NIC "+id, nic.GetDevice())
 		}
 	}
 }
 
-// checkVolumes asks for the volumes to attach.
 func (k *onlineCheck) checkVolumes(ctx context.Context) {
 	for i, id := range k.spec.Volumes {
 		if path := fmt.Sprintf("volumes[%d]", i); k.accepts(path) {
@@ -44,8 +40,8 @@ func (k *onlineCheck) checkVolumes(ctx context.Context) {
 
 // checkVolume asks for a volume that exists already.
 func (k *onlineCheck) checkVolume(ctx context.Context, path, id string) {
-	volume, err := k.catalog.volume(ctx, id)
-	if !k.isThere(path, "volume "+id, account.Volume.Permission, err) {
+	volume, found := named(ctx, k, path, account.Volume, id)
+	if !found {
 		return
 	}
 	if volume.GetServerId() != "" {
@@ -58,7 +54,7 @@ func (k *onlineCheck) checkVolume(ctx context.Context, path, id string) {
 // checkOwner reports a thing that is attached to a server of others than this class.
 func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID string) {
 	path = "providerSpec." + path
-	server, err := k.catalog.server(ctx, serverID)
+	server, err := ask(ctx, k.catalog, account.Server, serverID)
 	switch {
 	case err != nil && !provider.IsNotFound(err):
 		k.failed(path, thing+" is attached to server "+serverID+", which", account.Server.Permission, err)
@@ -82,8 +78,7 @@ func (k *onlineCheck) checkSecurityGroups(ctx context.Context) {
 		switch {
 		case !k.accepts(path):
 		case validation.IsUUID(group):
-			_, err := k.catalog.securityGroup(ctx, group)
-			k.isThere(path, "security group "+group, account.SecurityGroup.Permission, err)
+			named(ctx, k, path, account.SecurityGroup, group)
 		default:
 			k.checkSecurityGroupName(ctx, path, group)
 		}
@@ -91,16 +86,16 @@ func (k *onlineCheck) checkSecurityGroups(ctx context.Context) {
 }
 
 func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name string) {
-	groups, err := k.catalog.securityGroups(ctx)
+	list, err := ask(ctx, k.catalog, account.SecurityGroups, "")
 	if err != nil {
 		k.failed("providerSpec."+path, "security group "+name, account.SecurityGroups.Permission, err)
 		return
 	}
 	var names []string
 	count := 0
-	for i := range groups {
-		names = append(names, groups[i].Name)
-		if groups[i].Name == name {
+	for _, group := range list.GetItems() {
+		names = append(names, group.Name)
+		if group.Name == name {
 			count++
 		}
 	}

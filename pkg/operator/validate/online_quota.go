@@ -40,7 +40,7 @@ func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlin
 		need.gigabytes += one.gigabytes * v.options.Replicas
 		need.nics += one.nics * v.options.Replicas
 	}
-	answer, err := in.quotas(ctx)
+	answer, err := ask(ctx, in, account.Quotas, "")
 	if err != nil {
 		found, remedy := couldNotTell("the quota", account.Quotas.Permission, err)
 		report(finding.Unknown, "", found, remedy)

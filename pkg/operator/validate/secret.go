@@ -15,14 +15,15 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // secretsOf returns the Secrets of a class in the order in which the manager merges them
@@ -100,12 +101,6 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 	found := &object{kind: KindSecret, namespace: key.Namespace, name: key.Name, value: secret}
 	v.secrets[key] = found
 	return found
-}
-
-// missingSecret is one that is in none of the files, and the reference to it.
-type missingSecret struct {
-	path string
-	key  client.ObjectKey
 }
 
 // reportMissing says of Secrets that are not given what cannot be told without them.
@@ -194,7 +189,9 @@ func keysOf(secrets []*object) []string {
 		apis.SecretRegion, apis.SecretUserData, apis.SecretNetworkID,
 	}
 	keys := slices.Sorted(maps.Keys(merged(secrets).Data))
-	return slices.DeleteFunc(keys, func(key string) bool { return slices.Contains(known, key) })
+	return slices.DeleteFunc(keys, func(key string) bool {
+		return slices.Contains(known, key) || slices.Contains(apis.SecretIdentity, key)
+	})
 }
 
 // keyPath returns where a key of a Secret stands, or should.
@@ -239,19 +236,31 @@ func (v *validator) checkUserDataSize(check *classCheck) {
 	})
 }
 
-// keyRemedy is what is right for a service-account key.
-const keyRemedy = "put in the whole file that STACKIT handed out, with the private key"
-
-// checkKey asks what the session says of the service-account key. No call of the API is
-// made.
-func (v *validator) checkKey(check *classCheck) {
-	if about(apis.SecretPath.Child(apis.SecretServiceAccountKey).String(), check.rejected) {
+// checkCredentials asks what the session says of the service-account key, or of the workload
+// identity. What is in a file of the sidecar's pod cannot be told here.
+func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
+	_, err := v.SessionWith(secret)
+	problem := provider.CredentialsProblem(secret, err, check.rejected)
+	if problem != nil {
+		found, remedy := describe(problem)
+		if secret.ServiceAccountKey != "" {
+			remedy = "put in the whole file that STACKIT handed out, with the private key"
+		}
+		v.reportKey(check, secretKey(problem), found, remedy)
+	}
+	holder, name := check.holderOf(apis.SecretWorkloadIdentityTokenFile)
+	if holder == nil || err != nil || secret.CredentialsKey() != name {
 		return
 	}
-	_, err := v.Sessions.Session(spi.Credentials{ProjectID: check.inputs.Secret.ProjectID, ServiceAccountKey: check.inputs.Secret.ServiceAccountKey})
-	if err != nil {
-		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
-	}
+	v.report(holder, finding.Hint, manifest.Problem{
+		Path: holder.keyPath(name), Found: "is a file of the sidecar's pod: only its path could be checked",
+		Remedy: "mount it there; kubernetes/README.md shows how",
+	})
+}
+
+// secretKey is the key of the Secret that an error is about.
+func secretKey(err *field.Error) string {
+	return strings.TrimPrefix(err.Field, apis.SecretPath.String()+".")
 }
 
 // checkLoneSecret checks a Secret that no class names, if it has credentials: it may be one
@@ -261,17 +270,17 @@ func (v *validator) checkLoneSecret(on *object, secret *corev1.Secret) {
 		return
 	}
 	decoded, errs := apis.DecodeSecret(secret.Data)
-	if decoded.ProjectID == "" && decoded.ServiceAccountKey == "" && len(errs) == 0 {
+	// Others' Secrets have a key "token", too.
+	if decoded.ProjectID == "" && decoded.ServiceAccountKey == "" && decoded.ServiceAccountEmail == "" && len(errs) == 0 {
 		return
 	}
 	check := &classCheck{object: on, secrets: []*object{on}}
-	for _, err := range append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...) {
+	check.rejected = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
+	for _, err := range check.rejected {
 		found, remedy := describe(err)
-		v.reportKey(check, strings.TrimPrefix(err.Field, apis.SecretPath.String()+"."), found, remedy)
+		v.reportKey(check, secretKey(err), found, remedy)
 	}
-	if _, err := v.Sessions.Session(spi.Credentials{ProjectID: decoded.ProjectID, ServiceAccountKey: decoded.ServiceAccountKey}); err != nil {
-		v.reportKey(check, apis.SecretServiceAccountKey, err.Error(), keyRemedy)
-	}
+	v.checkCredentials(check, decoded)
 }
 
 // isNamedByClass says whether the Secret is checked with a class.
@@ -281,8 +290,8 @@ func (v *validator) isNamedByClass(secret *object) bool {
 		if !ok || v.named != nil {
 			return ok && v.named == secret
 		}
-		return slices.ContainsFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef}, func(ref *corev1.SecretReference) bool {
-			return ref != nil && ref.Namespace == secret.namespace && ref.Name == secret.name
+		return slices.ContainsFunc(account.SecretRefs(class), func(ref *corev1.SecretReference) bool {
+			return ref.Namespace == secret.namespace && ref.Name == secret.name
 		})
 	})
 }

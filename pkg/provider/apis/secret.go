@@ -14,13 +14,23 @@ import (
 // Keys of a MachineClass's Secret. The second spelling of the first two is what
 // Gardener renders.
 const (
-	SecretProjectID              = "projectId"
-	SecretProjectIDGardener      = "project-id"
-	SecretServiceAccountKey      = "serviceAccountKey"
-	SecretServiceAccountGardener = "serviceaccount.json"
-	SecretRegion                 = "region"
-	SecretUserData               = "userData"
-	SecretNetworkID              = "networkId"
+	SecretProjectID                 = "projectId"
+	SecretProjectIDGardener         = "project-id"
+	SecretServiceAccountKey         = "serviceAccountKey"
+	SecretServiceAccountGardener    = "serviceaccount.json"
+	SecretServiceAccountEmail       = "serviceAccountEmail"
+	SecretToken                     = "token"
+	SecretWorkloadIdentityTokenFile = "workloadIdentityTokenFile"
+	SecretRegion                    = "region"
+	SecretUserData                  = "userData"
+	SecretNetworkID                 = "networkId"
+)
+
+// SecretIdentity are the keys of a workload identity, and SecretCredentials all that say how
+// the service account logs in.
+var (
+	SecretIdentity    = []string{SecretServiceAccountEmail, SecretToken, SecretWorkloadIdentityTokenFile}
+	SecretCredentials = append([]string{SecretServiceAccountKey}, SecretIdentity...)
 )
 
 // Secret has the fields of a MachineClass's Secret: credentials and defaults.
@@ -29,6 +39,14 @@ type Secret struct {
 	ProjectID string
 	// ServiceAccountKey is the key's JSON. It must never be logged.
 	ServiceAccountKey string
+	// ServiceAccountEmail is the mail address of a service account with a workload identity
+	// instead of a key.
+	ServiceAccountEmail string
+	// Token is the workload identity's token, a JWT. It must never be logged.
+	Token string
+	// WorkloadIdentityTokenFile is the path of a file with the token, in the sidecar's pod. It
+	// is not used beside a Token.
+	WorkloadIdentityTokenFile string
 	// Region is the default region; a value such as "eu01-1" was split into it
 	// and AvailabilityZone.
 	Region string
@@ -54,6 +72,10 @@ func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 		Region:    trimmed(data, SecretRegion),
 		UserData:  string(data[SecretUserData]),
 		NetworkID: trimmed(data, SecretNetworkID),
+
+		ServiceAccountEmail:       trimmed(data, SecretServiceAccountEmail),
+		Token:                     trimmed(data, SecretToken),
+		WorkloadIdentityTokenFile: trimmed(data, SecretWorkloadIdentityTokenFile),
 	}
 	var errs field.ErrorList
 	secret.ProjectID, errs = either(data, SecretProjectID, SecretProjectIDGardener, errs)
@@ -63,6 +85,23 @@ func DecodeSecret(data map[string][]byte) (*Secret, field.ErrorList) {
 		secret.Region = parts[1]
 	}
 	return secret, errs
+}
+
+// HasIdentity says whether a field of a workload identity is set.
+func (s *Secret) HasIdentity() bool {
+	return s.ServiceAccountEmail != "" || s.Token != "" || s.WorkloadIdentityTokenFile != ""
+}
+
+// CredentialsKey is the key of what the service account logs in with.
+func (s *Secret) CredentialsKey() string {
+	switch {
+	case s.Token != "":
+		return SecretToken
+	case s.WorkloadIdentityTokenFile != "":
+		return SecretWorkloadIdentityTokenFile
+	default:
+		return SecretServiceAccountKey
+	}
 }
 
 // either reads a field that has two spellings. The values are never shown: one

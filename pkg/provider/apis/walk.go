@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -42,6 +43,11 @@ func Decode(object []byte, into any, path *field.Path) (cleaned []byte, unknown 
 	return cleaned, unknown, wrong
 }
 
+// maxParts is how many parts a list or an object may have that does not decode, if each of
+// them is to be looked at: to find out what is wrong with 100,000 takes seconds, and to tell
+// it takes minutes.
+const maxParts = 256
+
 // walk goes through an object that is decoded into a type.
 type walk struct {
 	root any
@@ -71,6 +77,12 @@ func (w *walk) dropWrongTypes(steps []step, path *field.Path, value any, drop fu
 		if w.decode(steps, map[string]any{}) != nil {
 			break // No object may stand here.
 		}
+		// The whole object stays: it has the fields by which a machine is found and deleted,
+		// and no more that are wrong than its type has.
+		if len(steps) > 0 && len(value) > maxParts {
+			drop()
+			return tooManyParts(path, len(value))
+		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			next := step{key: key}
 			look(next, ChildPath(path, key), value[key], func() {
@@ -83,6 +95,10 @@ func (w *walk) dropWrongTypes(steps []step, path *field.Path, value any, drop fu
 		if w.decode(steps, []any{}) != nil {
 			break
 		}
+		if len(value) > maxParts {
+			drop()
+			return tooManyParts(path, len(value))
+		}
 		for i := range value {
 			look(step{inList: true}, path.Index(i), value[i], func() { value[i] = nil })
 		}
@@ -92,6 +108,11 @@ func (w *walk) dropWrongTypes(steps []step, path *field.Path, value any, drop fu
 	}
 	drop()
 	return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, w.problem(steps, err))}
+}
+
+func tooManyParts(path *field.Path, parts int) field.ErrorList {
+	return field.ErrorList{field.TypeInvalid(path, field.OmitValueType{},
+		fmt.Sprintf("has a part of a wrong type, and too many parts to say which: %d, where %d are looked at", parts, maxParts))}
 }
 
 // decode decodes an object that has this one value, with the way to it.

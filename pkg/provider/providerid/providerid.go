@@ -36,6 +36,11 @@ func Format(projectID, serverID string) string {
 	return Scheme + "://" + projectID + "/" + serverID
 }
 
+// IsOpenStack says whether a ProviderID was written for a server of OpenStack, in whatever form.
+func IsOpenStack(providerID string) bool {
+	return strings.HasPrefix(providerID, openstackScheme+"://")
+}
+
 // Parse returns the server's ID. A ProviderID that names a project must name projectID.
 func Parse(providerID, projectID string) (serverID string, err error) {
 	scheme, rest, ok := strings.Cut(providerID, "://")

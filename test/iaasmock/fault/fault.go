@@ -18,7 +18,7 @@ const (
 	// OperationIaaS is every call except those of the token endpoint, which is a separate
 	// service.
 	OperationIaaS = "IaaS"
-	// OperationToken is a call of the token endpoint.
+	// OperationToken is a call of a token endpoint: for keys, or for workload identities.
 	OperationToken = "Token"
 	// OperationUnknown is a call that the mock does not implement.
 	OperationUnknown = "Unknown"

@@ -4,14 +4,17 @@
 package stack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
@@ -47,26 +50,33 @@ func (m mounts) environment(container corev1.Container) []string {
 	return nil
 }
 
-// mount writes the files of a Pod: its service account, and its Secrets as they are in
-// the control cluster now.
-func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts, error) {
+// PodPath returns the path on this computer of what a container of the Pod has at a path.
+func (e *Env) PodPath(pod *corev1.Pod, inside string) string { return e.mountsOf(pod).in(inside) }
+
+// mountsOf returns where a Pod's files are.
+func (e *Env) mountsOf(pod *corev1.Pod) mounts {
 	root := filepath.Join(e.dir, "pods", pod.Name)
 	files := mounts{inClusterFolder: filepath.Join(root, "serviceaccount"), inClusterURL: e.control.restConfig.Host}
+	for _, container := range pod.Spec.Containers {
+		for _, mount := range container.VolumeMounts {
+			files[mount.MountPath] = filepath.Join(root, "volumes", mount.Name, mount.SubPath)
+		}
+	}
+	return files
+}
+
+// mount writes the files of a Pod: its service account, its Secrets as they are in the
+// control cluster now, and tokens of its service account for others.
+func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts, error) {
+	files := e.mountsOf(pod)
 	content := map[string]map[string][]byte{
 		files[inClusterFolder]: {"token": []byte(token), "ca.crt": e.control.credentials.ca},
 	}
 	for _, volume := range pod.Spec.Volumes {
-		folder := filepath.Join(root, "volumes", volume.Name)
+		folder := filepath.Join(e.dir, "pods", pod.Name, "volumes", volume.Name)
 		var err error
-		if content[folder], err = e.volume(ctx, pod.Namespace, volume); err != nil {
+		if content[folder], err = e.volume(ctx, pod, volume); err != nil {
 			return nil, fmt.Errorf("volume %s: %w", volume.Name, err)
-		}
-		for _, container := range pod.Spec.Containers {
-			for _, mount := range container.VolumeMounts {
-				if mount.Name == volume.Name {
-					files[mount.MountPath] = filepath.Join(folder, mount.SubPath)
-				}
-			}
 		}
 	}
 	for folder, entries := range content {
@@ -77,40 +87,57 @@ func (e *Env) mount(ctx context.Context, pod *corev1.Pod, token string) (mounts,
 	return files, nil
 }
 
+// write makes the files as a kubelet does: behind links, by which it replaces all at once.
 func (m mounts) write(folder string, entries map[string][]byte) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
+	const data, written = "..data", "..written"
+	if err := cmp.Or(
+		os.RemoveAll(folder), // an earlier Pod of the name had others
+		os.MkdirAll(filepath.Join(folder, written), 0o700),
+		os.Symlink(written, filepath.Join(folder, data)),
+	); err != nil {
 		return err
 	}
 	for name, content := range entries {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(m.in(string(content))), 0o600); err != nil {
+		if err := cmp.Or(
+			os.WriteFile(filepath.Join(folder, written, name), []byte(m.in(string(content))), 0o600),
+			os.Symlink(filepath.Join(data, name), filepath.Join(folder, name)),
+		); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// volume returns the files of a volume that is a Secret, or several.
-func (e *Env) volume(ctx context.Context, namespace string, volume corev1.Volume) (map[string][]byte, error) {
+// volume returns the files of a volume that is a Secret, or is projected.
+func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume) (map[string][]byte, error) {
 	switch {
 	case volume.Secret != nil:
-		return e.secret(ctx, namespace, volume.Secret.SecretName, volume.Secret.Items)
+		return e.secret(ctx, pod.Namespace, volume.Secret.SecretName, volume.Secret.Items)
 	case volume.Projected != nil:
 		all := map[string][]byte{}
 		for _, source := range volume.Projected.Sources {
-			if source.Secret == nil {
-				return nil, errors.New("only Secrets can be projected")
-			}
-			entries, err := e.secret(ctx, namespace, source.Secret.Name, source.Secret.Items)
+			entries, err := e.projection(ctx, pod, source)
 			if err != nil {
 				return nil, err
 			}
-			for name, content := range entries {
-				all[name] = content
-			}
+			maps.Copy(all, entries)
 		}
 		return all, nil
 	}
 	return nil, errors.New("only Secrets can be mounted")
+}
+
+func (e *Env) projection(ctx context.Context, pod *corev1.Pod, source corev1.VolumeProjection) (map[string][]byte, error) {
+	switch {
+	case source.Secret != nil:
+		return e.secret(ctx, pod.Namespace, source.Secret.Name, source.Secret.Items)
+	case source.ServiceAccountToken != nil:
+		token, err := requestToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName, authenticationv1.TokenRequestSpec{
+			Audiences: []string{source.ServiceAccountToken.Audience}, ExpirationSeconds: source.ServiceAccountToken.ExpirationSeconds,
+		})
+		return map[string][]byte{source.ServiceAccountToken.Path: []byte(token)}, err
+	}
+	return nil, errors.New("only Secrets and tokens of service accounts can be projected")
 }
 
 // secret returns the files of a Secret: those of items, or all if there are none.

@@ -33,8 +33,8 @@ func PodPart(pod, container string) Part { return Part(pod + "." + container) }
 //   - the last part of the image's name says which of the two programs runs;
 //   - the arguments are followed by --control-kubeconfig, --address and --port, which
 //     overrule those of the Pod;
-//   - the Secrets that are mounted are files in another place, and this place is
-//     written for theirs, in arguments and in these files (mounts.go);
+//   - the Secrets and tokens that are mounted are files in another place, and this place
+//     is written for theirs, in arguments and in these files (mounts.go, PodPath);
 //   - in leader election the process has the name of its Pod (lease.go).
 func (e *Env) StartPod(ctx context.Context, pod *corev1.Pod) error {
 	e.mu.Lock()
@@ -147,8 +147,14 @@ func (e *Env) endPods() {
 
 // ServiceAccountToken returns a token of a service account that is good for an hour.
 func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {
+	return requestToken(ctx, c, namespace, name, authenticationv1.TokenRequestSpec{})
+}
+
+// requestToken returns a token of a service account. Without audiences it is one for the API
+// server.
+func requestToken(ctx context.Context, c client.Client, namespace, name string, spec authenticationv1.TokenRequestSpec) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
-	request := &authenticationv1.TokenRequest{}
+	request := &authenticationv1.TokenRequest{Spec: spec}
 	if err := c.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", fmt.Errorf("token of service account %s/%s: %w", namespace, name, err)
 	}

@@ -4,16 +4,20 @@
 package stack
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 )
 
 // aPod mounts a volume and has a variable.
@@ -75,6 +79,30 @@ func TestMountsAreFilesThatNameEachOther(t *testing.T) {
 	g.Expect(filepath.Join(files.in("/var/run/target"), "other")).NotTo(BeAnExistingFile())
 }
 
+func TestAProjectedTokenIsRequestedForItsAudience(t *testing.T) {
+	g := NewWithT(t)
+	e := podEnv(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: "runner"}})
+	var requested authenticationv1.TokenRequestSpec
+	e.control.client = interceptor.NewClient(e.control.client.(client.WithWatch), interceptor.Funcs{
+		SubResourceCreate: func(_ context.Context, _ client.Client, name string, account, request client.Object, _ ...client.SubResourceCreateOption) error {
+			g.Expect([]string{name, account.GetName()}).To(Equal([]string{"token", "runner"}))
+			made := request.(*authenticationv1.TokenRequest)
+			requested, made.Status.Token = made.Spec, "abc"
+			return nil
+		},
+	})
+	pod := aPod(corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Audience: "sts.example", ExpirationSeconds: ptr.To[int64](600), Path: "token"}},
+	}}}, corev1.EnvVar{})
+	pod.Spec.ServiceAccountName = "runner"
+	_, err := e.mount(t.Context(), pod, "own token")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(requested).To(Equal(authenticationv1.TokenRequestSpec{Audiences: []string{"sts.example"}, ExpirationSeconds: ptr.To[int64](600)}))
+	path := e.PodPath(pod, "/var/run/target/token")
+	g.Expect(os.ReadFile(path)).To(BeEquivalentTo("abc"))
+	g.Expect(os.Readlink(path)).To(Equal("..data/token"))
+}
+
 func TestAMountedCAIsReadInsteadOfTheSystems(t *testing.T) {
 	g := NewWithT(t)
 	files := mounts{"/etc/ssl/certs/own.crt": "/tmp/volumes/ca/ca.crt", "/var/run/target": "/tmp/volumes/target"}
@@ -91,7 +119,7 @@ func TestVolumesThatAreNoSecretsAreRefused(t *testing.T) {
 		err    string
 	}{
 		"a ConfigMap":           {corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}, "only Secrets can be mounted"},
-		"a projected ConfigMap": {corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{}}}}, "only Secrets can be projected"},
+		"a projected ConfigMap": {corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{}}}}, "only Secrets and tokens of service accounts can be projected"},
 		"a missing Secret":      {corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "missing"}}, "not found"},
 		"a missing key": {corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
 			SecretName: "there", Items: []corev1.KeyToPath{{Key: "missing"}}}}, "secret there has no key missing"},

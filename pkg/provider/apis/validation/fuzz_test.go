@@ -45,12 +45,14 @@ func FuzzProviderSpec(f *testing.F) {
 
 // FuzzSecret checks that no error repeats what a Secret holds.
 func FuzzSecret(f *testing.F) {
-	f.Add("10000000-0000-4000-8000-000000000001", "", "{}", "", "eu01-1", "")
-	f.Add("my-project", "other-project", "key-one", "key-two", "a region", "a-network")
-	f.Fuzz(func(t *testing.T, project, projectToo, key, keyToo, region, network string) {
+	f.Add("10000000-0000-4000-8000-000000000001", "", "{}", "", "", "", "", "eu01-1", "")
+	f.Add("my-project", "other-project", "key-one", "key-two", "an-account", "a-token", "a-file", "a region", "a-network")
+	f.Add("my-project", "", "", "", "an-account", "a-token", "a-file", "eu01", "")
+	f.Fuzz(func(t *testing.T, project, projectToo, key, keyToo, email, token, file, region, network string) {
 		secret, errs := apis.DecodeSecret(map[string][]byte{
 			apis.SecretProjectID: []byte(project), apis.SecretProjectIDGardener: []byte(projectToo),
 			apis.SecretServiceAccountKey: []byte(key), apis.SecretServiceAccountGardener: []byte(keyToo),
+			apis.SecretServiceAccountEmail: []byte(email), apis.SecretToken: []byte(token), apis.SecretWorkloadIdentityTokenFile: []byte(file),
 			apis.SecretRegion: []byte(region), apis.SecretNetworkID: []byte(network),
 		})
 		errs = append(errs, validation.ValidateSecret(secret, apis.SecretPath)...)

@@ -51,7 +51,10 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 // An empty value is a template's missing one: it would make the servers of all clusters that
 // have it one cluster's.
 func ValidateClusterLabels(labels map[string]string, path *field.Path) field.ErrorList {
-	var errs field.ErrorList
+	errs := tooMany(len(labels), path)
+	if errs != nil {
+		return errs
+	}
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
 		if labels[key] == "" {
 			errs = append(errs, field.Required(path.Key(key), "names the cluster whose servers these are: must not be empty"))

@@ -10,14 +10,43 @@ import (
 )
 
 // ValidateSecret checks the fields of a Secret that every driver call needs. The
-// service-account key itself is judged where it is used: by package spi, which
-// also knows when none is needed.
+// service-account key itself, or the workload identity's token, is judged where it is used: by
+// package spi, which also knows when none is needed.
 func ValidateSecret(secret *apis.Secret, path *field.Path) field.ErrorList {
 	var errs field.ErrorList
 	if secret.ProjectID == "" {
 		errs = append(errs, field.Required(path.Child(apis.SecretProjectID), "must be the UUID of the STACKIT project"))
 	} else {
 		errs = append(errs, secretUUID(secret.ProjectID, path.Child(apis.SecretProjectID))...)
+	}
+	return append(errs, validateIdentity(secret, path)...)
+}
+
+// validateIdentity checks that a workload identity is whole, and that there is no key beside
+// it.
+func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
+	var errs field.ErrorList
+	email := path.Child(apis.SecretServiceAccountEmail)
+	switch {
+	case !secret.HasIdentity():
+		return nil
+	case secret.ServiceAccountKey != "":
+		for _, each := range []struct{ name, value string }{
+			{apis.SecretServiceAccountEmail, secret.ServiceAccountEmail}, {apis.SecretToken, secret.Token},
+			{apis.SecretWorkloadIdentityTokenFile, secret.WorkloadIdentityTokenFile},
+		} {
+			if each.value != "" {
+				errs = append(errs, field.Forbidden(path.Child(each.name), "there is a "+apis.SecretServiceAccountKey+", too: remove it, or what belongs to a workload identity"))
+			}
+		}
+		return errs
+	case secret.ServiceAccountEmail == "":
+		errs = append(errs, field.Required(email, "must be the mail address of the service account that trusts the workload identity"))
+	case len(secret.ServiceAccountEmail) > maxMail || !serviceAccountMail.MatchString(secret.ServiceAccountEmail):
+		errs = append(errs, field.Invalid(email, field.OmitValueType{}, "must be the mail address of a service account"))
+	}
+	if secret.Token == "" && secret.WorkloadIdentityTokenFile == "" {
+		errs = append(errs, field.Required(path.Child(apis.SecretToken), "must be the workload identity's token, or set "+apis.SecretWorkloadIdentityTokenFile))
 	}
 	return errs
 }

@@ -15,17 +15,17 @@ import (
 )
 
 type options struct {
-	address                      string
-	boot, bootSpread             time.Duration
-	remove, action               time.Duration
-	latencyMin, latencyMax       time.Duration
-	listLag, addressDelay, token time.Duration
-	listReplicas                 []time.Duration
-	noAuth, serverLabels         bool
-	nullLists, unconfirmed       bool
-	keyFile                      string
-	seed                         *uint64 // nil: random
-	faults                       []iaasmock.Fault
+	address                               string
+	boot, bootSpread                      time.Duration
+	remove, action                        time.Duration
+	latencyMin, latencyMax                time.Duration
+	listLag, addressDelay, release, token time.Duration
+	listReplicas                          []time.Duration
+	noAuth, serverLabels                  bool
+	nullLists, unconfirmed                bool
+	keyFile                               string
+	seed                                  *uint64 // nil: random
+	faults                                []iaasmock.Fault
 }
 
 func parse(args []string) (options, error) {
@@ -42,6 +42,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.latencyMax, "latency-max", 0, "maximum latency of a call; default: --latency-min")
 	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
 	flags.DurationSliceVar(&o.listReplicas, "list-replicas", nil, "answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
+	flags.DurationVar(&o.release, "release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone")
 	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server shows no address")
 	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
 	flags.BoolVar(&o.serverLabels, "server-labels", false, "add STACKIT's own labels to new servers")
@@ -73,7 +74,7 @@ func parse(args []string) (options, error) {
 func (o *options) checkTimes() error {
 	for name, d := range map[string]time.Duration{
 		"boot": o.boot, "boot-spread": o.bootSpread, "delete": o.remove, "action": o.action, "latency-min": o.latencyMin, "latency-max": o.latencyMax,
-		"list-lag": o.listLag, "address-delay": o.addressDelay, "token-lifetime": o.token,
+		"list-lag": o.listLag, "address-delay": o.addressDelay, "release": o.release, "token-lifetime": o.token,
 	} {
 		if d < 0 {
 			return fmt.Errorf("--%s must not be negative", name)
@@ -123,6 +124,7 @@ func (o *options) cloudOptions() []iaasmock.Option {
 		iaasmock.WithListLag(o.listLag),
 		iaasmock.WithListReplicas(o.listReplicas...),
 		iaasmock.WithAddressDelay(o.addressDelay),
+		iaasmock.WithReleaseDuration(o.release),
 		iaasmock.WithTokenLifetime(o.token),
 	}
 	if o.noAuth {

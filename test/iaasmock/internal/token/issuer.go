@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package token is the mock's token endpoint: it knows service-account keys, exchanges
-// signed assertions for access tokens, and finds the project of an access token.
+// signed assertions, and the tokens of workloads that it trusts, for access tokens, and finds
+// the project of an access token.
 package token
 
 import (
@@ -22,7 +23,7 @@ import (
 
 const jwtBearerGrant = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-// Issuer issues access tokens for the service-account keys that it knows, and checks
+// Issuer issues access tokens for the service accounts that it knows, and checks
 // them. It is safe for concurrent use.
 type Issuer struct {
 	clock    clock.PassiveClock
@@ -33,13 +34,15 @@ type Issuer struct {
 
 	mu   sync.RWMutex
 	keys map[string]registered
+	// federated are the service accounts without a key, by their mail address.
+	federated map[string]federated
 }
 
 // NewIssuer returns an Issuer whose tokens are valid for lifetime.
 func NewIssuer(c clock.PassiveClock, lifetime time.Duration) *Issuer {
 	secret := make([]byte, 32)
 	_, _ = rand.Read(secret) // never fails, by its documentation
-	return &Issuer{clock: c, lifetime: lifetime, secret: secret, keys: map[string]registered{}}
+	return &Issuer{clock: c, lifetime: lifetime, secret: secret, keys: map[string]registered{}, federated: map[string]federated{}}
 }
 
 func (i *Issuer) add(key registered) {
@@ -70,7 +73,8 @@ type accessClaims struct {
 	jwt.RegisteredClaims
 	Email     string `json:"email"`
 	ProjectID string `json:"stackit/project/project.id"`
-	KeyID     string `json:"kid"`
+	// KeyID is empty for a workload.
+	KeyID string `json:"kid,omitempty"`
 	// ValidUntil is when the mock stops accepting the token, in Unix seconds.
 	ValidUntil int64 `json:"validUntil"`
 }
@@ -108,7 +112,11 @@ func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
 		// mock's choice.
 		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
 	}
-	token, err := i.issue(key, flaw)
+	return i.respond(key.account, key.kid, flaw)
+}
+
+func (i *Issuer) respond(account account, keyID string, flaw Flaw) (Response, *Refusal) {
+	token, err := i.issue(account, keyID, flaw)
 	if err != nil {
 		return Response{}, &Refusal{http.StatusInternalServerError, "sign the token: " + err.Error()}
 	}
@@ -138,17 +146,17 @@ func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (register
 	return key, nil
 }
 
-func (i *Issuer) issue(key registered, flaw Flaw) (string, error) {
+func (i *Issuer) issue(account account, keyID string, flaw Flaw) (string, error) {
 	now := i.clock.Now()
 	end, dated := now.Add(i.lifetime), now.Add(flaw.Skew)
 	claims := accessClaims{
 		RegisteredClaims: jwt.RegisteredClaims{
-			Subject:   key.subject,
+			Subject:   account.subject,
 			IssuedAt:  jwt.NewNumericDate(dated),
 			ExpiresAt: jwt.NewNumericDate(dated.Add(i.lifetime)),
 			ID:        uuid.NewString(),
 		},
-		Email: key.email, ProjectID: key.projectID, KeyID: key.kid, ValidUntil: end.Unix(),
+		Email: account.email, ProjectID: account.projectID, KeyID: keyID, ValidUntil: end.Unix(),
 	}
 	if flaw.WithoutExpiry {
 		claims.ExpiresAt = nil
@@ -168,6 +176,9 @@ func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 		jwt.WithValidMethods([]string{jwt.SigningMethodHS256.Alg()}), jwt.WithoutClaimsValidation())
 	if err != nil || !i.clock.Now().Before(time.Unix(claims.ValidUntil, 0)) {
 		return "", false
+	}
+	if claims.KeyID == "" {
+		return claims.ProjectID, true
 	}
 	key, ok := i.key(claims.KeyID)
 	return key.projectID, ok

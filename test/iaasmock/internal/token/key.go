@@ -40,8 +40,9 @@ type keyCredentials struct {
 
 // registered is a key as the issuer knows it.
 type registered struct {
-	kid, email, subject, projectID string
-	public                         *rsa.PublicKey
+	account
+	kid    string
+	public *rsa.PublicKey
 }
 
 // NewKey makes a service account with access to the project and returns its key file as
@@ -55,13 +56,7 @@ func (i *Issuer) NewKey(projectID string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := registered{
-		kid:       uuid.NewString(),
-		email:     "mock-" + uuid.NewString()[:8] + "@sa.stackit.cloud",
-		subject:   uuid.NewString(),
-		projectID: projectID,
-		public:    &private.PublicKey,
-	}
+	key := registered{account: newAccount(projectID), kid: uuid.NewString(), public: &private.PublicKey}
 	file, err := json.MarshalIndent(keyFile{
 		ID:           key.kid,
 		PublicKey:    publicPEM,
@@ -101,8 +96,8 @@ func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
 		return fmt.Errorf("the public key is a %T, not an RSA key", parsed)
 	}
 	i.add(registered{
-		kid: file.Credentials.KID, email: file.Credentials.Issuer, subject: file.Credentials.Subject,
-		projectID: projectID, public: public,
+		account: account{email: file.Credentials.Issuer, subject: file.Credentials.Subject, projectID: projectID},
+		kid:     file.Credentials.KID, public: public,
 	})
 	return nil
 }

@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"strings"
+	"testing"
+
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+// addVolume makes a volume that no server has.
+func addVolume(r *testrig.Rig, name string, labels map[string]any) {
+	r.T.Helper()
+	_, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(iaas.CreateVolumePayload{
+		Name: &name, Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels}).Execute()
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// addNIC makes a NIC that no server has.
+func addNIC(r *testrig.Rig, name string, labels map[string]any) {
+	r.T.Helper()
+	_, err := r.API.API.CreateNic(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, iaasmock.DefaultNetworkID).
+		CreateNicPayload(iaas.CreateNicPayload{Name: &name, Labels: labels}).Execute()
+	if err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+func TestFromOpenStack(t *testing.T) {
+	own, other := map[string]any{testrig.ClusterKey: testrig.OwnCluster}, map[string]any{testrig.ClusterKey: "x"}
+	const came, named, left = "1 Machine: shoot--demo/m1", "NICs and volumes with their names: ", "of no server and no Machine's name: "
+	for name, row := range map[string]struct {
+		add    func(r *testrig.Rig)
+		marked bool
+		// want are parts of the findings, in their order.
+		want []string
+	}{
+		"nothing":                         {func(*testrig.Rig) {}, false, nil},
+		"a Machine":                       {func(*testrig.Rig) {}, true, []string{came}},
+		"its volume":                      {func(r *testrig.Rig) { addVolume(r, "m1", nil) }, true, []string{came, named + "volume m1 ("}},
+		"its NIC":                         {func(r *testrig.Rig) { addNIC(r, "m1", nil) }, true, []string{came, named + "NIC m1 ("}},
+		"another cluster's of its name":   {func(r *testrig.Rig) { addVolume(r, "m1", other) }, true, []string{came}},
+		"of a Machine that is not marked": {func(r *testrig.Rig) { addVolume(r, "m1", own) }, false, nil},
+		"left over":                       {func(r *testrig.Rig) { addVolume(r, "m9", own) }, false, []string{left + "volume m9 ("}},
+		"a NIC that is left over":         {func(r *testrig.Rig) { addNIC(r, "m9", own) }, false, []string{left + "NIC m9 ("}},
+		"of another cluster":              {func(r *testrig.Rig) { addVolume(r, "m9", other) }, false, nil},
+		"of a name alone":                 {func(r *testrig.Rig) { addVolume(r, "m9", nil) }, false, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := testrig.New(t)
+			machine := testrig.Machine("m1", "worker", r.Server("m1", nil))
+			if row.marked {
+				metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "stackit.cloud/migrated-machine", "true")
+			}
+			r.Add(machine)
+			row.add(r)
+			found := examineServers(t, r, subjectOpenStack)
+			if len(found) != len(row.want) {
+				t.Fatalf("got %v, want %q", found, row.want)
+			}
+			for i, want := range row.want {
+				if found[i].Verdict != finding.Hint || !strings.Contains(found[i].Found, want) {
+					t.Errorf("got %v, want a hint %q", found[i], want)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package workload is an issuer of workload identities for tests, such as a Kubernetes API
+// server is one: it signs tokens, and shows the public keys by which a service account of the
+// mock cloud can trust them.
+package workload
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/base64"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+const (
+	issuerURL = "https://issuer.example"
+	keyID     = "first"
+	// Audience is the one that service accounts ask for.
+	Audience = "sts.accounts.stackit.cloud"
+)
+
+// Issuer signs tokens. It is safe for concurrent use.
+type Issuer struct{ key *ecdsa.PrivateKey }
+
+// NewIssuer returns an Issuer with a key of its own.
+func NewIssuer() (*Issuer, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	return &Issuer{key}, err
+}
+
+// JWKS are the public keys.
+func (i *Issuer) JWKS() ([]byte, error) {
+	point, err := i.key.PublicKey.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	x, y := point[1:1+len(point)/2], point[1+len(point)/2:]
+	encode := base64.RawURLEncoding.EncodeToString
+	return fmt.Appendf(nil, `{"keys":[{"kid":%q,"kty":"EC","crv":"P-256","x":%q,"y":%q}]}`, keyID, encode(x), encode(y)), nil
+}
+
+// NewServiceAccount makes a service account of the cloud that trusts the issuer's tokens with
+// the Audience, and returns its mail address.
+func (i *Issuer) NewServiceAccount(cloud *iaasmock.Cloud, projectID string) (email string, err error) {
+	jwks, err := i.JWKS()
+	if err != nil {
+		return "", err
+	}
+	return cloud.NewFederatedServiceAccount(projectID, iaasmock.FederatedIdentityProvider{
+		Issuer: issuerURL, Assertions: map[string]string{"aud": Audience}, JWKS: jwks,
+	})
+}
+
+// Token is one that such a service account takes until it expires, but for the claims that
+// change replaces; nil drops one.
+func (i *Issuer) Token(expires time.Time, change map[string]any) (string, error) {
+	claims := jwt.MapClaims{"iss": issuerURL, "aud": Audience, "sub": "a workload", "exp": expires.Unix()}
+	maps.Copy(claims, change)
+	maps.DeleteFunc(claims, func(_ string, value any) bool { return value == nil })
+	token := jwt.NewWithClaims(jwt.SigningMethodES256, claims)
+	token.Header["kid"] = keyID
+	return token.SignedString(i.key)
+}

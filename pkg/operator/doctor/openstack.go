@@ -35,7 +35,7 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 	}
 	if len(came) > 0 {
 		d.hint(subjectOpenStack, fmt.Sprintf("%s: %s", finding.Count(len(came), "Machine"), finding.Some(came)),
-			"\"mcm-stackit list machines\" shows their servers; \"mcm-stackit label\" labels those that have a ProviderID of the driver's form")
+			"\"mcm-stackit list machines\" shows their servers; \"mcm-stackit label\" labels those that have a ProviderID of the driver's form; to delete them the service account needs more permissions (pkg/provider/apis/README.md)")
 	}
 	d.looking("NICs and volumes from OpenStack")
 	defer func() { d.place = place{} }()
@@ -44,25 +44,25 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 			continue
 		}
 		d.place = d.placeOf(in)
-		things, err := d.things(ctx, in)
+		found, err := d.attachables(ctx, in)
 		if err != nil {
 			d.unknown(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "")
 			continue
 		}
-		d.sortThings(in, things, byName)
+		d.sortAttachables(in, found, byName)
 	}
 }
 
-// sortThings reports the things of an account that are a Machine's, or nobody's.
-func (d *Doctor) sortThings(in *account.Account, things []*thing, machines map[string]*v1alpha1.Machine) {
+// sortAttachables reports what was found in an account: what is a Machine's, or nobody's.
+func (d *Doctor) sortAttachables(in *account.Account, found []*attachable, machines map[string]*v1alpha1.Machine) {
 	var own, leftOver []string
-	for _, thing := range things {
-		machine := machines[thing.name]
+	for _, one := range found {
+		machine := machines[one.name]
 		switch {
-		case machine != nil && provider.CameFromOpenStack(machine) && d.isByName(machine, thing):
-			own = append(own, thing.text())
-		case machine == nil && !thing.inUse && d.isOfClusterHere(in, thing):
-			leftOver = append(leftOver, thing.text())
+		case machine != nil && provider.CameFromOpenStack(machine) && d.isByName(machine, one):
+			own = append(own, one.text())
+		case machine == nil && !one.inUse && d.isOfClusterHere(in, one):
+			leftOver = append(leftOver, one.text())
 		}
 	}
 	if len(own) > 0 {
@@ -74,17 +74,17 @@ func (d *Doctor) sortThings(in *account.Account, things []*thing, machines map[s
 	}
 }
 
-// thing is a NIC or a volume.
-type thing struct {
+// attachable is a NIC or a volume.
+type attachable struct {
 	kind, id, name string
 	inUse          bool
 	labels         map[string]string
 }
 
-func (t *thing) text() string { return fmt.Sprintf("%s %s (%s)", t.kind, t.name, t.id) }
+func (a *attachable) text() string { return fmt.Sprintf("%s %s (%s)", a.kind, a.name, a.id) }
 
-// things lists the NICs and volumes of an account.
-func (d *Doctor) things(ctx context.Context, in *account.Account) ([]*thing, error) {
+// attachables lists the NICs and volumes of an account.
+func (d *Doctor) attachables(ctx context.Context, in *account.Account) ([]*attachable, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	volumes, err := account.Read(ctx, in, provider.NewClient(in.Session, in.Region).ListVolumes)
@@ -97,34 +97,32 @@ func (d *Doctor) things(ctx context.Context, in *account.Account) ([]*thing, err
 	if err != nil {
 		return nil, err
 	}
-	var all []*thing
+	var all []*attachable
 	for _, volume := range volumes {
-		all = append(all, &thing{"volume", volume.ID, volume.Name, volume.ServerID != "", volume.Labels})
+		all = append(all, &attachable{"volume", volume.ID, volume.Name, volume.ServerID != "", volume.Labels})
 	}
 	for _, nic := range nics {
-		// Those of the types "metadata" and "gateway" belong to the network.
-		isNetworks := nic.Type != "" && nic.Type != "server" && nic.Type != "none"
-		all = append(all, &thing{"NIC", nic.ID, nic.Name, nic.ServerID != "" || isNetworks, nic.Labels})
+		all = append(all, &attachable{"NIC", nic.ID, nic.Name, nic.ServerID != "" || nic.IsNetworks(), nic.Labels})
 	}
 	return all, nil
 }
 
-// isByName says whether the driver takes a thing for a Machine's.
-func (d *Doctor) isByName(machine *v1alpha1.Machine, thing *thing) bool {
+// isByName says whether the driver takes a NIC or volume for a Machine's.
+func (d *Doctor) isByName(machine *v1alpha1.Machine, one *attachable) bool {
 	for i := range d.classes {
 		if class := &d.classes[i]; class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name {
-			return !class.Inputs.ClusterUnknown && provider.IsByName(machine.Name, class.Inputs.ClusterLabels, thing.name, thing.labels, nil)
+			return !class.Inputs.ClusterUnknown && provider.IsByName(machine.Name, class.Inputs.ClusterLabels, one.name, one.labels, nil)
 		}
 	}
 	return false
 }
 
-// isOfClusterHere says whether a thing carries the cluster label of a class of the account: its
+// isOfClusterHere says whether a NIC or volume carries the cluster label of a class of the account: its
 // name alone would prove nothing.
-func (d *Doctor) isOfClusterHere(in *account.Account, thing *thing) bool {
+func (d *Doctor) isOfClusterHere(in *account.Account, one *attachable) bool {
 	for i := range d.classes {
 		class := &d.classes[i]
-		if class.Inputs.Secret.ProjectID == in.Session.ProjectID && account.Carries(thing.labels, class.Inputs.ClusterLabels) {
+		if class.Inputs.Secret.ProjectID == in.Session.ProjectID && account.Carries(one.labels, class.Inputs.ClusterLabels) {
 			return true
 		}
 	}

@@ -33,6 +33,7 @@ type settings struct {
 	authenticate    bool
 	serverLabels    bool
 	nullLists       bool
+	replaceLabels   bool
 	limits          limitSettings
 	random          randomSource
 }
@@ -134,6 +135,12 @@ func WithoutAuthentication() Option {
 // WithTokenLifetime sets how long an access token is valid. Default: 1 h.
 func WithTokenLifetime(d time.Duration) Option {
 	return func(s *settings) { s.tokenLifetime = d }
+}
+
+// WithReplacedLabels makes the labels of a PATCH of a server replace those that it has. By default
+// they are merged into them: which of the two the API does is not known.
+func WithReplacedLabels() Option {
+	return func(s *settings) { s.replaceLabels = true }
 }
 
 // WithServerLabels adds STACKIT's own labels to new servers: stackit_project_id and

@@ -7,9 +7,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -92,13 +90,13 @@ func (b builder) ownControlPlane(ctx context.Context, a *archive) (assets, error
 			return nil // Somebody else has made it while we waited.
 		}
 		if a != nil {
-			err := b.install(b.bin("controlplane", a.folder()), func(next string) (string, error) { return b.download(ctx, *a, next) })
+			err := b.install(b.bin("controlplane", a.folder()), func(next string) error { return b.download(ctx, *a, next) })
 			if err == nil || ctx.Err() != nil {
 				return err
 			}
 			b.progress("not downloaded: %s", strings.Join(strings.Fields(err.Error()), " "))
 		}
-		return b.install(built, func(next string) (string, error) { return next, b.buildControlPlane(ctx, next) })
+		return b.install(built, func(next string) error { return b.buildControlPlane(ctx, next) })
 	})
 	if err != nil {
 		return assets{}, fmt.Errorf("making the control plane: %w", err)
@@ -117,16 +115,16 @@ func firstComplete(folders []string) (assets, bool) {
 	return assets{}, false
 }
 
-// install has fill make a control plane in a new folder, or below it, and gives it the
-// name final when it is complete.
-func (b builder) install(final string, fill func(next string) (string, error)) error {
+// install has fill make a control plane in a new folder, and gives it the name final when it
+// is complete.
+func (b builder) install(final string, fill func(next string) error) error {
 	all := b.bin("controlplane", "next")
 	// What a process left that was killed. A child of it may still write there,
 	// hence another folder each time.
-	if err := removeAll(all); err != nil {
+	if err := os.RemoveAll(all); err != nil {
 		return err
 	}
-	defer func() { _ = removeAll(all) }()
+	defer func() { _ = os.RemoveAll(all) }()
 	if err := os.MkdirAll(all, 0o750); err != nil {
 		return err
 	}
@@ -134,40 +132,16 @@ func (b builder) install(final string, fill func(next string) (string, error)) e
 	if err != nil {
 		return err
 	}
-	complete, err := fill(next)
-	if err != nil {
+	if err := fill(next); err != nil {
 		return err
 	}
-	if err := assetsIn(complete).check(); err != nil {
+	if err := assetsIn(next).check(); err != nil {
 		return err
 	}
-	if err := errors.Join(makeWritable(complete), removeAll(final)); err != nil {
+	if err := os.RemoveAll(final); err != nil {
 		return err
 	}
-	return os.Rename(complete, final)
-}
-
-// removeAll removes a folder, also one that setup-envtest has made read-only.
-func removeAll(path string) error {
-	return errors.Join(makeWritable(path), os.RemoveAll(path))
-}
-
-// makeWritable lets the owner remove what is in a folder and below it.
-func makeWritable(path string) error {
-	root, err := os.OpenRoot(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { _ = root.Close() }()
-	return fs.WalkDir(root.FS(), ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return err
-		}
-		return root.Chmod(path, 0o755)
-	})
+	return os.Rename(next, final)
 }
 
 // buildControlPlane builds etcd and kube-apiserver into the folder to.

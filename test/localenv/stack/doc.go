@@ -21,15 +21,14 @@
 //
 //   - The folder that KUBEBUILDER_ASSETS names.
 //   - The ignored folder bin/, which an earlier start has filled.
-//   - A download by setup-envtest (pinned by hack/tools/setup-envtest), if its index
-//     answers within 3 s and names the archive with the SHA512 that is pinned here.
+//   - An archive that controller-tools has published, if its server answers within 5 s, with
+//     the SHA512 that is pinned here.
 //   - The build from source of the pinned module hack/tools/controlplane, about 5
 //     minutes on 2 cores. LOCALENV_BUILD=source keeps from downloading.
 //
 // A line of progress says what is downloaded and from where, or why it is not.
-// LOCALENV_ENVTEST_INDEX names the index of a mirror. Its archives must have the
-// pinned checksums; LOCALENV_ENVTEST_SHA512 is the checksum of one that the mirror has
-// packed itself.
+// LOCALENV_ENVTEST_URL names the archive at a mirror. It must have the pinned checksum;
+// LOCALENV_ENVTEST_SHA512 is that of one that the mirror has packed itself.
 //
 // Only Go is needed. Linux and macOS are supported, with one difference: where
 // the process that uses this package is killed (SIGKILL, a panic, the timeout of

@@ -4,8 +4,12 @@
 package stack
 
 import (
+	"archive/tar"
 	"cmp"
+	"compress/gzip"
 	"context"
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -13,18 +17,16 @@ import (
 	"net/http"
 	neturl "net/url"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"sync/atomic"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 // envtestVersion is the version of the archive: the newest patch of the minor version
-// in hack/tools/controlplane that controller-tools had published when it was pinned. A
-// newer patch in the index has no checksum here, so that it is not used before somebody
-// pins it.
+// in hack/tools/controlplane that controller-tools had published when it was pinned.
 const envtestVersion = "1.36.2"
 
 // envtestSums are the SHA512 of the archives of envtestVersion by name, from controller-tools'
@@ -37,42 +39,39 @@ var envtestSums = map[string]string{
 }
 
 const (
-	// envtestIndex is the index that setup-envtest has by default.
-	envtestIndex = "https://raw.githubusercontent.com/kubernetes-sigs/controller-tools/HEAD/envtest-releases.yaml"
-	// indexVariable names another index, such as a mirror's.
-	indexVariable = "LOCALENV_ENVTEST_INDEX"
+	// envtestURL is where controller-tools publishes an archive, by version and name.
+	envtestURL = "https://github.com/kubernetes-sigs/controller-tools/releases/download/envtest-v%s/%s"
+	// urlVariable names an archive at another place, such as a mirror's.
+	urlVariable = "LOCALENV_ENVTEST_URL"
 	// sumVariable is the SHA512 to expect instead of the pinned one, for an archive
 	// that a mirror has packed itself.
 	sumVariable = "LOCALENV_ENVTEST_SHA512"
 )
 
-// archive is an archive with etcd and kube-apiserver, as setup-envtest finds it.
+// archive is an archive with etcd and kube-apiserver.
 type archive struct {
 	version, platform string
 	// sum is its SHA512; empty if none is pinned for the platform.
 	sum string
-	// index is the URL of the index that tells where it is.
-	index string
-	// indexLimit is how long the index may take, limit the download and what follows.
-	indexLimit, limit time.Duration
+	url string
+	// answerLimit is how long the server may take to answer, limit the whole download.
+	answerLimit, limit time.Duration
 }
 
 // pinnedArchive returns the archive for this computer.
 func pinnedArchive() archive {
 	a := archive{
-		version:    envtestVersion,
-		platform:   runtime.GOOS + "-" + runtime.GOARCH,
-		index:      cmp.Or(os.Getenv(indexVariable), envtestIndex),
-		indexLimit: 3 * time.Second,
+		version:     envtestVersion,
+		platform:    runtime.GOOS + "-" + runtime.GOARCH,
+		answerLimit: 5 * time.Second,
 		// What takes longer than this is not faster than the build.
 		limit: 4 * time.Minute,
 	}
-	a.sum = cmp.Or(os.Getenv(sumVariable), envtestSums[a.name()])
+	name := fmt.Sprintf("envtest-v%s-%s.tar.gz", a.version, a.platform)
+	a.url = cmp.Or(os.Getenv(urlVariable), fmt.Sprintf(envtestURL, a.version, name))
+	a.sum = cmp.Or(os.Getenv(sumVariable), envtestSums[name])
 	return a
 }
-
-// name is the file's name in the index.
-func (a archive) name() string { return fmt.Sprintf("envtest-v%s-%s.tar.gz", a.version, a.platform) }
 
 // folder is where the programs belong in bin/controlplane. Another checksum makes
 // another folder.
@@ -80,137 +79,96 @@ func (a archive) folder() string {
 	return fmt.Sprintf("envtest-%s-%s-%.12s", a.version, a.platform, a.sum)
 }
 
-// download has setup-envtest download the archive and extract it below the folder to,
-// and returns where the programs are.
-//
-// setup-envtest checks the archive against the index that it reads. So we read the
-// index, compare its checksum with the pinned one, and hand that very index to
-// setup-envtest: what it checks is what is pinned.
-func (b builder) download(ctx context.Context, a archive, to string) (string, error) {
+// download downloads the archive, compares its checksum, and unpacks etcd and kube-apiserver
+// into the folder to.
+func (b builder) download(ctx context.Context, a archive, to string) error {
 	if a.sum == "" {
-		return "", fmt.Errorf("no archive is pinned for %s", a.platform)
+		return fmt.Errorf("no archive is pinned for %s", a.platform)
 	}
-	index, err := a.readIndex(ctx)
-	if err != nil {
-		return "", fmt.Errorf("index %s: %w", a.index, err)
-	}
-	link, err := a.find(index)
-	if err != nil {
-		return "", fmt.Errorf("index %s: %w", a.index, err)
-	}
-	tool, err := b.tool(ctx, "setup-envtest", "sigs.k8s.io/controller-runtime/tools/setup-envtest")
-	if err != nil {
-		return "", err
-	}
-	b.progress("downloading etcd and kube-apiserver %s from %s, once", a.version, link)
-	folder, err := b.setupEnvtest(ctx, tool, a, index, to)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", link, err)
-	}
-	return folder, nil
-}
-
-// readIndex returns what the index's URL answers.
-func (a archive) readIndex(ctx context.Context) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, a.indexLimit, fmt.Errorf("no answer within %s", a.indexLimit))
+	b.progress("downloading etcd and kube-apiserver %s from %s, once", a.version, a.url)
+	ctx, cancel := context.WithTimeoutCause(ctx, a.limit, fmt.Errorf("not complete within %s", a.limit))
 	defer cancel()
-	content, err := get(ctx, a.index)
-	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+	packed, err := os.Create(filepath.Join(to, "archive.tar.gz"))
+	if err != nil {
+		return err
 	}
-	return content, err
+	defer func() { _ = errors.Join(packed.Close(), os.Remove(packed.Name())) }()
+	if err := b.fetch(ctx, a, packed); err != nil {
+		return fmt.Errorf("%s: %w", a.url, cmp.Or(context.Cause(ctx), err))
+	}
+	if _, err := packed.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	return unpack(packed, to)
 }
 
-func get(ctx context.Context, url string) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+// fetch writes the archive to a file, and fails if it is not the one that is pinned.
+func (b builder) fetch(ctx context.Context, a archive, into io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.url, nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	client := &http.Client{Transport: &http.Transport{
+		Proxy: http.ProxyFromEnvironment, DialContext: (&net.Dialer{Timeout: a.answerLimit}).DialContext, TLSHandshakeTimeout: a.answerLimit, ResponseHeaderTimeout: a.answerLimit,
+	}}
+	defer client.CloseIdleConnections()
+	response, err := client.Do(request)
 	if err != nil {
 		if repeatsURL := (*neturl.Error)(nil); errors.As(err, &repeatsURL) {
 			err = repeatsURL.Err
 		}
-		return nil, err
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, errors.New(response.Status)
+		return errors.New(response.Status)
 	}
-	return io.ReadAll(response.Body)
+	var read atomic.Int64
+	defer b.keepReporting(5*time.Second, func() string { return fmt.Sprintf("still downloading, %d MiB", read.Load()>>20) })()
+	sum := sha512.New()
+	if _, err := io.Copy(io.MultiWriter(into, sum, counter{&read}), response.Body); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != a.sum {
+		return fmt.Errorf("the checksum is %s, pinned is %s", got, a.sum)
+	}
+	return nil
 }
 
-// find returns the archive's URL in an index whose checksum is ours.
-func (a archive) find(index []byte) (link string, err error) {
-	var parsed struct {
-		Releases map[string]map[string]struct {
-			Hash     string `json:"hash"`
-			SelfLink string `json:"selfLink"`
-		} `json:"releases"`
-	}
-	if err := yaml.Unmarshal(index, &parsed); err != nil {
-		return "", err
-	}
-	name := a.name()
-	found, ok := parsed.Releases["v"+a.version][name]
-	switch {
-	case !ok:
-		return "", fmt.Errorf("%s is not offered", name)
-	case found.Hash != a.sum:
-		return "", fmt.Errorf("%s has the checksum %s, pinned is %s", name, found.Hash, a.sum)
-	default:
-		return found.SelfLink, nil
-	}
+// counter counts what is written to it.
+type counter struct{ bytes *atomic.Int64 }
+
+func (c counter) Write(content []byte) (int, error) {
+	c.bytes.Add(int64(len(content)))
+	return len(content), nil
 }
 
-// setupEnvtest runs setup-envtest with a copy of the index, and returns the folder that
-// it names.
-func (b builder) setupEnvtest(ctx context.Context, tool string, a archive, index []byte, to string) (string, error) {
-	url, stop, err := serve(index)
+// unpack writes the programs of a control plane in an archive to a folder.
+func unpack(packed io.Reader, to string) error {
+	zip, err := gzip.NewReader(packed)
 	if err != nil {
-		return "", err
+		return err
 	}
-	defer stop()
-	// It leaves the archive behind when it is killed: the folder goes in any case.
-	tmp := filepath.Join(to, "tmp")
-	if err := os.Mkdir(tmp, 0o750); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, a.limit, fmt.Errorf("not complete within %s", a.limit))
-	defer cancel()
-	defer b.keepReporting(5*time.Second, func() string {
-		return fmt.Sprintf("still downloading, %d MiB", size(tmp)>>20)
-	})()
-	cmd := exec.CommandContext(ctx, tool, "use", a.version, "--print", "path", "--bin-dir", to, "--index", url)
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-	return output(ctx, cmd)
-}
-
-// size returns how many bytes the files in a folder have.
-func size(dir string) (bytes int64) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
-	for _, entry := range entries {
-		if info, err := entry.Info(); err == nil {
-			bytes += info.Size()
+	content := tar.NewReader(zip)
+	for {
+		header, err := content.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		name := path.Base(header.Name)
+		if header.Typeflag != tar.TypeReg || !slices.Contains([]string{"etcd", "kube-apiserver"}, name) {
+			continue
+		}
+		program, err := os.OpenFile(filepath.Join(to, name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(program, content) //nolint:gosec // the checksum says what it is
+		if err := errors.Join(err, program.Close()); err != nil {
+			return err
 		}
 	}
-	return bytes
-}
-
-// serve answers with content on a port of its own until stop is called: setup-envtest
-// reads an index by HTTP only.
-func serve(content []byte) (url string, stop func(), err error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, err
-	}
-	server := &http.Server{
-		Handler:           http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) }),
-		ReadHeaderTimeout: 10 * time.Second,
-	}
-	go func() { _ = server.Serve(listener) }()
-	return "http://" + listener.Addr().String(), func() { _ = server.Close() }, nil
 }

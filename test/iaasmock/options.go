@@ -19,7 +19,6 @@ type settings struct {
 	bootDuration   time.Duration
 	bootSpread     time.Duration
 	deleteDuration time.Duration
-	networkDelay   time.Duration
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
@@ -74,16 +73,9 @@ func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
 }
 
-// WithActionDuration sets the time to start, stop, deallocate, reboot, rescue, unrescue
-// or resize a server. Default: 5 s.
+// WithActionDuration sets the time to start or stop a server. Default: 5 s.
 func WithActionDuration(d time.Duration) Option {
 	return func(s *settings) { s.actionDuration = d }
-}
-
-// WithNetworkDuration sets the time to create, change or delete a network, which is
-// CREATING, UPDATING or DELETING meanwhile. Default: none.
-func WithNetworkDuration(d time.Duration) Option {
-	return func(s *settings) { s.networkDelay = d }
 }
 
 // WithAddressDelay hides the addresses of a new server's NIC for d after its creation,

@@ -149,14 +149,14 @@ func TestUnconfirmedRefusalsFromTheCommandLine(t *testing.T) {
 		want  int
 	}{{nil, http.StatusCreated}, {[]string{"--unconfirmed-refusals"}, http.StatusNotFound}} {
 		url, _, _ := start(t, append(row.flags, "--no-auth")...)
-		ips := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/public-ips"
-		response, err := http.Post(ips, "application/json", strings.NewReader(`{"networkInterface":"`+iaasmock.DefaultNetworkID+`"}`))
+		nics := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
+		response, err := http.Post(nics, "application/json", strings.NewReader(`{"securityGroups":["`+iaasmock.DefaultNetworkID+`"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != row.want {
-			t.Errorf("a public IP to a NIC that there is not, with %v: %s, want %d", row.flags, response.Status, row.want)
+			t.Errorf("a NIC with a security group that there is not, with %v: %s, want %d", row.flags, response.Status, row.want)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
 	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "random extra boot time, from 0 to this")
 	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
-	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start, stop, deallocate, reboot, rescue, unrescue or resize a server")
+	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start or stop a server")
 	flags.DurationVar(&o.latencyMin, "latency-min", 0, "minimum latency of a call")
 	flags.DurationVar(&o.latencyMax, "latency-max", 0, "maximum latency of a call; default: --latency-min")
 	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")

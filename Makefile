@@ -33,12 +33,13 @@ MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/tools/
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
 E2E_PKG        := ./test/e2e
-LOCALENV_PKG   := ./test/localenv
+LOCALENV_PKG   := ./test/localenv/...
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
+CLOUD_PKG      := ./test/cloud/selftest
 PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud/selftest)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -54,7 +55,7 @@ dev: ## Local environment with the samples applied and a live table; SIDECAR=non
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
-# The first run downloads or builds the control plane: go doc ./test/localenv.
+# The first run downloads or builds the control plane: go doc ./test/localenv/stack.
 .PHONY: demo
 demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
 	@echo "Building $(BIN)/dev"
@@ -170,8 +171,8 @@ build-debug: $(BIN)/dlv
 # What needs a control plane mostly waits: the others run one after the other beside the
 # end-to-end tests.
 .PHONY: test
-test: test-unit ## All tests: test-unit, -e2e, -programs, -localenv, -integration, -monitoring and -image.
-	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring test-image
+test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -monitoring, -image, -cloud-mock.
+	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring test-image test-cloud-mock
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
@@ -212,6 +213,28 @@ test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and inhibition wi
 .PHONY: test-integration
 test-integration: ## MCM's own integration suite on a local environment, about 3 minutes.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(SUITE_PKG)
+
+# Both take their settings from the environment: test/cloud/README.md. RUN, YES and REPORT
+# reach them from the command line of make, too.
+CLOUD_TEST := $(BIN)/test-cloud
+.PHONY: test-cloud
+test-cloud: mcm-stackit build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
+	@exec $(CLOUD_TEST) $(ARGS)
+
+.PHONY: test-cloud-sweep
+test-cloud-sweep: build-test-cloud ## Delete what runs of it left over an hour ago, and of RUN=<run> at once.
+	@exec $(CLOUD_TEST) sweep $(ARGS)
+
+.PHONY: build-test-cloud
+build-test-cloud:
+	@$(GO_BUILD) -o $(CLOUD_TEST) ./test/cloud/cmd/test-cloud
+
+# Mostly waits: all of it at a time.
+BOOT  ?= 3s
+KILLS ?= 1
+.PHONY: test-cloud-mock
+test-cloud-mock: ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
+	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 16 -boot $(BOOT) -kills $(KILLS)
 
 # Not among the unit tests: ko takes a minute to build the first time.
 .PHONY: test-image

@@ -27,9 +27,12 @@ type listing struct {
 
 // listKind is a word after list.
 type listKind struct {
-	name, singular string
+	name           string
+	aliases        []string
 	short, example string
 	table          func(*inventory.Inventory) *table
+	// totals is the last line; nil means totalsText.
+	totals func(*inventory.Inventory) string
 	// details are the notes that are explained below the table.
 	details []inventory.NoteKind
 	// needs are the parts without which the question cannot be answered.
@@ -40,7 +43,7 @@ type listKind struct {
 
 var listKinds = []*listKind{
 	{
-		name: "servers", singular: "server",
+		name: "servers", aliases: []string{"server"},
 		short: "Show a project's servers by cluster, class and machine",
 		example: `  # The servers of the projects that the MachineClasses of a namespace name.
   mcm-stackit list servers -n default
@@ -53,10 +56,10 @@ var listKinds = []*listKind{
 		table:   serversTable,
 		details: []inventory.NoteKind{inventory.NoteListedOtherwise, inventory.NoteStuck, inventory.NoteNoServer, inventory.NoteFault},
 		needs:   []inventory.Part{inventory.PartServers},
-		keep:    func(all *inventory.Inventory) { all.Machines, all.Clusters = nil, nil },
+		keep:    func(all *inventory.Inventory) { all.Machines, all.Clusters, all.Attachables = nil, nil, nil },
 	},
 	{
-		name: "machines", singular: "machine",
+		name: "machines", aliases: []string{"machine"},
 		short: "Show the Machines of a namespace with their servers and Nodes",
 		example: `  # The Machines of a namespace; below them, why some are stuck, and the remedy.
   mcm-stackit list machines -n default
@@ -72,19 +75,34 @@ var listKinds = []*listKind{
 		table:   machinesTable,
 		details: []inventory.NoteKind{inventory.NoteListedOtherwise, inventory.NoteStuck},
 		needs:   []inventory.Part{inventory.PartServers, inventory.PartMachines},
-		keep:    func(all *inventory.Inventory) { all.Servers, all.Clusters = nil, nil },
+		keep:    func(all *inventory.Inventory) { all.Servers, all.Clusters, all.Attachables = nil, nil, nil },
 	},
 	{
-		name: "clusters", singular: "cluster",
+		name: "clusters", aliases: []string{"cluster"},
 		short: "Count classes, servers, Machines and orphans by cluster label",
 		example: `  # All clusters that have servers in the project.
   mcm-stackit list clusters
   mcm-stackit list clusters -o json`,
 		table: clustersTable,
 		needs: []inventory.Part{inventory.PartServers},
-		keep:  func(all *inventory.Inventory) { all.Servers, all.Machines = nil, nil },
+		keep:  func(all *inventory.Inventory) { all.Servers, all.Machines, all.Attachables = nil, nil, nil },
+	},
+	{
+		name:  kindOpenStack,
+		short: "Show the NICs and volumes of Machines from OpenStack, and those that nobody has",
+		example: `  # What the driver deletes with the Machines of a namespace, and what nobody deletes.
+  mcm-stackit list openstack -n default
+  # The IDs of all of them, for a pipe.
+  mcm-stackit list openstack -o name`,
+		table:  openStackTable,
+		totals: openStackTotals,
+		needs:  []inventory.Part{inventory.PartAttachables, inventory.PartServers, inventory.PartMachines, inventory.PartClasses, inventory.PartDeployments},
+		keep:   func(all *inventory.Inventory) { all.Servers, all.Machines, all.Clusters = nil, nil, nil },
 	},
 }
+
+// kindOpenStack is the word after list that asks for NICs and volumes.
+const kindOpenStack = "openstack"
 
 const listLong = `%s.
 
@@ -114,7 +132,7 @@ func (o *options) newListKindCommand(kind *listKind) *cobra.Command {
 	l := &listing{options: o, kind: kind}
 	command := &cobra.Command{
 		Use:     kind.name,
-		Aliases: []string{kind.singular},
+		Aliases: kind.aliases,
 		Short:   kind.short,
 		Long:    fmt.Sprintf(listLong, kind.short),
 		Example: kind.example,
@@ -168,6 +186,7 @@ func (l *listing) check() error {
 }
 
 func (l *listing) run(ctx context.Context) error {
+	l.query.Attachables = l.kind.name == kindOpenStack
 	l.query.Addresses = l.kind.name == "servers" && l.output.value != "" && l.output.value != formatName
 	op, err := l.operator(ctx, false)
 	if err != nil {
@@ -237,6 +256,10 @@ func (l *listing) printText(found *inventory.Inventory) error {
 	if err := printDetails(l.streams.Out, found, l.kind.details); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(l.streams.Out, totalsText(found.Totals, l.query.Orphans))
+	totals := totalsText(found.Totals, l.query.Orphans)
+	if l.kind.totals != nil {
+		totals = l.kind.totals(found)
+	}
+	_, err := fmt.Fprintln(l.streams.Out, totals)
 	return err
 }

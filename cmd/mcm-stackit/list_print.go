@@ -101,6 +101,33 @@ func clustersTable(found *inventory.Inventory) *table {
 	return t
 }
 
+func openStackTable(found *inventory.Inventory) *table {
+	t := &table{columns: []column{
+		{name: "NAME"}, {name: columnNamespace, wide: true}, {name: "KIND"}, {name: "ID"}, {name: "SERVER"}, {name: "NETWORK", wide: true},
+		{name: "PROJECT", wide: true}, {name: "REGION", wide: true}, {name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
+	}}
+	for i := range found.Attachables {
+		one := &found.Attachables[i]
+		notes, reasons, remedies := noteCells(one.Notes)
+		t.addRow(strings.ToLower(one.Kind)+"/"+one.ID,
+			one.Name, one.Namespace, one.Kind, one.ID, one.Server, one.Network, one.Project, one.Region, notes, reasons, remedies)
+	}
+	return t
+}
+
+func openStackTotals(found *inventory.Inventory) string {
+	if !found.Knows(inventory.PartAttachables, inventory.PartServers, inventory.PartMachines, inventory.PartClasses) {
+		return "NICs and volumes unknown"
+	}
+	owned := 0
+	for i := range found.Attachables {
+		if found.Attachables[i].Namespace != "" {
+			owned++
+		}
+	}
+	return fmt.Sprintf("NICs and volumes: %d of Machines from OpenStack, %d of nobody", owned, len(found.Attachables)-owned)
+}
+
 func number(n *int) string {
 	if n == nil {
 		return unknown

@@ -51,6 +51,13 @@ func shoot() *inventory.Inventory {
 	found.Machines[0].Notes = []inventory.Note{{Kind: inventory.NoteListedOtherwise, Reason: "the ProviderID is a, the driver lists b",
 		Cause: "the manager compares ProviderIDs as texts", Remedy: "scale the manager to 0"}}
 	found.Machines[0].Drift = []inventory.Drift{{Field: "machineType", Server: "c2i.2", Class: "c2i.4"}, {Field: "imageId", Server: unknown, Class: "x"}}
+	found.Attachables = []inventory.AttachableEntry{
+		{Kind: "NIC", ID: "6b3c9e1c-8c1c-4f0e-9d6b-0c9f3d2a7e11", Name: class + "-x2x40", Project: "10000000-0000-4000-8000-000000000001", Region: "eu01",
+			Network: "2a8cbb47-4a1c-4c5e-93d6-2d6ee7a4a1f0", Server: found.Servers[0].ID, Namespace: "shoot--demo--laptop",
+			Notes: []inventory.Note{{Kind: inventory.NoteFromOpenStack, Reason: "its annotation says so"}}},
+		{Kind: "volume", ID: "9c0f1d52-1d3b-4b8a-8d0e-5d9c6a3b2f44", Name: class + "-gone0", Project: "10000000-0000-4000-8000-000000000001", Region: "eu01",
+			Notes: []inventory.Note{{Kind: inventory.NoteLeftOver, Reason: "nobody has it", Remedy: "look whose it is"}}},
+	}
 	found.Totals = inventory.Totals{Servers: new(4), Active: new(3), Machines: new(11), Ready: new(4), Orphans: new(1)}
 	found.Clusters = []inventory.ClusterEntry{{Totals: inventory.Totals{Servers: new(1)}}, {Cluster: cluster, Projects: []string{"10000000-0000-4000-8000-000000000001"}, Classes: new(1), Totals: found.Totals}}
 	return found
@@ -121,7 +128,11 @@ func TestTablesFitATerminal(t *testing.T) {
 func TestEmptyInventoryPrintsTotals(t *testing.T) {
 	empty := &inventory.Inventory{Totals: inventory.Totals{Servers: new(0), Active: new(0), Machines: new(1), Orphans: new(0)}}
 	for _, kind := range listKinds {
-		if got, want := printed(t, kind, "", empty), "0 servers, 0 ACTIVE, 1 Machine, 0 orphans\n"; got != want {
+		want := "0 servers, 0 ACTIVE, 1 Machine, 0 orphans\n"
+		if kind.name == kindOpenStack {
+			want = "NICs and volumes: 0 of Machines from OpenStack, 0 of nobody\n"
+		}
+		if got := printed(t, kind, "", empty); got != want {
 			t.Errorf("%s: got %q, want %q", kind.name, got, want)
 		}
 	}

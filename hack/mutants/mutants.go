@@ -193,5 +193,5 @@ var mutants = []mutant{
 	{"never by name: what is left of a Machine that we made", []edit{{deletion, "err != nil || !c.fromOpenStack {", "err != nil {"}}},
 	{"what a server from OpenStack left is waited for", []edit{{remains, "if err != nil || !stays {\n\t\t\tpending = true", "if err != nil || !stays && one.what == \"\" {\n\t\t\tpending = true"}}},
 	{"one empty list of volumes proves nothing", []edit{{remains, "due = first.Add(unexpectedApart)", "return nil"}}},
-	{"a volume in a list may be attached by now", []edit{{remains, "if err != nil || !seen.isByName || seen.serverID != \"\" || seen.isOthers || seen.isChanging {", "if err != nil || seen.what == \"\" {"}}},
+	{"a volume in a list may be attached by now", []edit{{remains, "if err != nil || !seen.isByName || seen.serverID != \"\" || seen.isNetworks || seen.isChanging {", "if err != nil || seen.what == \"\" {"}}},
 }

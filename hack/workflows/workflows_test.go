@@ -106,6 +106,14 @@ func TestWorkflows(t *testing.T) {
 	}
 }
 
+// What costs money runs when somebody asks for it, and for nobody's pull request.
+func TestCloudRunsOnDemandAlone(t *testing.T) {
+	text := read(t, ".github/workflows/cloud.yaml")
+	if on := submatches(`(?ms)^on:\n(.*?)\n\n`, text); !slices.Equal(on, []string{"  workflow_dispatch:"}) {
+		t.Errorf("it runs on %q", on)
+	}
+}
+
 // check expects an action, or one target of make that everybody can run.
 func (s step) check(t *testing.T, targets []string) {
 	t.Helper()
@@ -259,7 +267,7 @@ func TestRenovateFindsVersions(t *testing.T) {
 			t.Errorf("%s has the manager's image %q, go.mod %q", path, found, manager)
 		}
 	}
-	envtest := submatches(`envtestVersion = "(.*)"`, read(t, "test/localenv/download.go"))
+	envtest := submatches(`envtestVersion = "(.*)"`, read(t, "test/localenv/stack/download.go"))
 	want := map[string][]string{
 		"The base of the image that ko builds":                                  submatches(`FROM gcr.io/distroless/[^:]+:([^@\s]+)`, read(t, "Dockerfile")),
 		"The manager's version, where others than go.mod and manifests name it": manager,

@@ -81,6 +81,17 @@ func IsByName(machine string, classLabels map[string]string, name string, labels
 	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
 
+// HasClusterTag says whether labels hold a tag by which Gardener's OpenStack provider marks what
+// it makes for one of the clusters that the cluster labels name.
+func HasClusterTag(labels, clusterLabels map[string]string) bool {
+	for _, cluster := range clusterLabels {
+		if _, tagged := labels[openStackClusterTag+cluster]; tagged {
+			return true
+		}
+	}
+	return false
+}
+
 // NewClient returns the calls of the driver's for the session's project. Reads are not
 // shared, and take no turn among the session's reads.
 func NewClient(session *spi.Session, region string) StackitClient {

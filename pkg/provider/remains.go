@@ -38,8 +38,8 @@ type remnant struct {
 	isByName bool
 	// serverID is the server that it is attached to; "" for none.
 	serverID string
-	// isOthers says that something other than a server has it.
-	isOthers bool
+	// isNetworks says that it belongs to its network.
+	isNetworks bool
 	// isChanging says that it is being made or deleted.
 	isChanging bool
 
@@ -82,7 +82,7 @@ func (r *remains) look(ctx context.Context, due time.Time) (pending bool, err er
 		return false, err
 	}
 	for _, one := range found {
-		stays, err := r.settle(ctx, &one)
+		stays, err := r.advance(ctx, &one)
 		if ends := r.afterStep(ctx, err, one.what+" is left"); ends != nil {
 			return true, ends
 		}
@@ -94,11 +94,11 @@ func (r *remains) look(ctx context.Context, due time.Time) (pending bool, err er
 	return pending, nil
 }
 
-// settle does the next step for one of them: stays says that it is to be left alone.
-func (r *remains) settle(ctx context.Context, one *remnant) (stays bool, err error) {
+// advance does the next step for one of them: stays says that it is to be left alone.
+func (r *remains) advance(ctx context.Context, one *remnant) (stays bool, err error) {
 	switch {
-	case one.isOthers:
-		return r.leave(one, "it is not a server's")
+	case one.isNetworks:
+		return r.leave(one, "it belongs to its network")
 	case one.serverID != "":
 		// By the readers, as each read of a server, but never by a list, which may lag.
 		result := r.readers.serversOf(r.scope()).Read(ctx, coalesce.Request[serverList, observation]{Single: safely(r.poll(one.serverID).get)})
@@ -112,7 +112,7 @@ func (r *remains) settle(ctx context.Context, one *remnant) (stays bool, err err
 	}
 	// The list may be old: a read by the ID has the last word.
 	seen, err := one.read(ctx)
-	if err != nil || !seen.isByName || seen.serverID != "" || seen.isOthers || seen.isChanging {
+	if err != nil || !seen.isByName || seen.serverID != "" || seen.isNetworks || seen.isChanging {
 		return false, ignoreNotFound(err)
 	}
 	if err := one.delete(ctx); err != nil {
@@ -205,7 +205,7 @@ func (r *remains) nic(nic *NIC) remnant {
 	networkID, id := r.spec.Networking.NetworkID, nic.ID
 	return remnant{
 		what: "NIC " + id, isByName: r.isByName(nic.Name, nic.Labels, nil), serverID: nic.ServerID,
-		isOthers: nic.Type != "" && nic.Type != "server" && nic.Type != "none",
+		isNetworks: nic.IsNetworks(),
 		read: func(ctx context.Context) (remnant, error) {
 			seen, err := r.client.GetNIC(ctx, networkID, id)
 			if err != nil {

@@ -117,6 +117,9 @@ type NIC struct {
 	AllowedAddresses []string
 }
 
+// IsNetworks says that the NIC belongs to its network, and not to servers.
+func (n *NIC) IsNetworks() bool { return n.Type != "" && n.Type != "server" && n.Type != "none" }
+
 // Addresses of the NIC, IPv4 first.
 func (n *NIC) Addresses() []string {
 	var addresses []string

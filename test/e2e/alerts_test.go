@@ -16,7 +16,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	"github.com/stackitcloud/stackit-sdk-go/core/config"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -301,15 +300,6 @@ func (c *cluster) expectOnlyAlert(ctx SpecContext, alert string, s *scrapes, pro
 	Eventually(ctx, func() error { return s.expectFired(ctx, tool, alert) }).
 		WithTimeout(timeout).WithPolling(2 * time.Second).Should(Succeed())
 	_, _ = fmt.Fprintf(GinkgoWriter, "%s has fired, after at most %d scrapes\n", alert, s.counted())
-}
-
-// api is somebody else's client of the cloud.
-func (c *cluster) api() iaas.DefaultAPI {
-	GinkgoHelper()
-	api, err := iaas.NewAPIClient(config.WithEndpoint(c.env.CloudURL()), config.WithHTTPClient(&http.Client{}),
-		config.WithTokenEndpoint(c.env.CloudURL()+"/token"), config.WithServiceAccountKey(string(c.env.ServiceAccountKey())))
-	Expect(err).NotTo(HaveOccurred())
-	return api.DefaultAPI
 }
 
 // createServer makes a server in the cloud, as somebody else than the sidecar would who uses

@@ -115,7 +115,6 @@ var _ = Describe("The stackit CLI", func() {
 			"key-pair list":                     iaasmock.DefaultKeypairName,
 			"affinity-group list":               iaasmock.DefaultAffinityGroupID,
 			"volume performance-class list":     "storage_premium_perf1",
-			"public-ip list":                    "",
 			"image describe":                    iaasmock.DefaultImageID,
 			"server machine-type describe":      iaasmock.DefaultMachineType,
 			"network describe":                  iaasmock.DefaultNetworkID,

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -46,15 +47,23 @@ func (c *cluster) createVolume(ctx context.Context, name string) string {
 // that are resources of their own, and with tags instead of labels.
 func (c *cluster) fromOpenStack(ctx context.Context, name string) (serverID string) {
 	GinkgoHelper()
-	return c.attach(ctx, name, c.createNIC(ctx, iaasmock.DefaultNetworkID, name, nil), c.createVolume(ctx, name))
+	return c.attach(ctx, name, c.createNIC(ctx, iaasmock.DefaultNetworkID, name, nil), c.createVolume(ctx, name), asMetadata)
 }
 
-func (c *cluster) attach(ctx context.Context, name, nicID, volumeID string) (serverID string) {
+// openStackTags are what Gardener's OpenStack provider marks servers with. How the API shows
+// them is not known.
+var openStackTags = map[string]any{"kubernetes.io-cluster-" + clusterName: "1", "kubernetes.io-role-node": "1"}
+
+func asMetadata(payload *iaas.CreateServerPayload) { payload.Metadata = openStackTags }
+
+func asLabels(payload *iaas.CreateServerPayload) { payload.Labels = openStackTags }
+
+func (c *cluster) attach(ctx context.Context, name, nicID, volumeID string, tag func(*iaas.CreateServerPayload)) (serverID string) {
 	GinkgoHelper()
 	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, name, iaas.CreateServerPayloadAllOfNetworking{
 		CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nicID}},
 	})
-	payload.Metadata = map[string]any{"kubernetes.io-cluster-" + clusterName: "1", "kubernetes.io-role-node": "1"}
+	tag(payload)
 	payload.BootVolume = &iaas.BootVolume{Source: iaas.NewBootVolumeSource(volumeID, "volume")}
 	server, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
 	Expect(err).NotTo(HaveOccurred())
@@ -121,13 +130,14 @@ var _ = Describe("Machines from OpenStack", long, func() {
 	It("keep their servers under the IDs of Gardener's OpenStack provider, and take all along when they go", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
-		c.createClass(ctx, "worker", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
+		c.createClass(ctx, "worker", specWith(providerSpec{
+			"allowedAddresses": []any{"100.96.0.0/11"}, "networking": map[string]any{"networkId": iaasmock.DefaultNetworkID}}))
 		id := c.fromOpenStack(ctx, "os-real-1")
 		c.predecessors(ctx, "worker", "os-real-1")
 		c.changeMachine(ctx, "os-real-1", setProviderID("openstack:///RegionOne/"+id))
 		// Names alone say nothing: these stay.
 		labelled := c.createNIC(ctx, iaasmock.DefaultDualStackNetworkID, "os-real-1", map[string]any{clusterLabel: clusterName})
-		other := c.attach(ctx, "os-other", c.createNIC(ctx, iaasmock.DefaultNetworkID, "os-real-1", nil), c.createVolume(ctx, "os-other"))
+		other := c.attach(ctx, "os-other", c.createNIC(ctx, iaasmock.DefaultNetworkID, "os-real-1", nil), c.createVolume(ctx, "os-other"), asMetadata)
 		DeferCleanup(func(ctx SpecContext) {
 			c.discard(ctx, other)
 			c.discardRest(ctx, []string{labelled}, nil)
@@ -145,8 +155,15 @@ var _ = Describe("Machines from OpenStack", long, func() {
 			mark(machine)
 			machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + id
 		})
+		command := newCommand(c.env)
+		By("showing its NIC and volume")
+		attached := command.run(ctx, "list", "openstack", "-o", "name")
+		Expect(attached.Code).To(Equal(0), attached.Stderr)
+		ours, _ := c.env.Cloud().Server(id)
+		Expect(strings.Fields(attached.Stdout)).To(ConsistOf("nic/"+ours.NICIDs[0], "volume/"+ours.VolumeIDs[0]))
+
 		By("giving it our labels, now that its ID is ours")
-		command, labels := newCommand(c.env), And(HaveKeyWithValue(provider.StackitMachineLabel, "os-real-1"),
+		labels := And(HaveKeyWithValue(provider.StackitMachineLabel, "os-real-1"),
 			HaveKeyWithValue(provider.StackitMachineClassLabel, "worker"), HaveKeyWithValue(clusterLabel, clusterName))
 		shown := command.run(ctx, "label")
 		Expect(shown.Code).To(Equal(0), shown.Stderr)
@@ -211,10 +228,11 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		c.discard(ctx, twins[1])
 	})
 
-	// The cloud shows NICs and volumes as attached for a while after their server is gone.
+	// The cloud shows NICs and volumes as attached for a while after their server is gone, tags
+	// as labels, and takes the labels of a PATCH for all of them.
 	It("roll on where the earlier provider began, and leave nothing", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithCloudOptions(
-			iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration), iaasmock.WithReleaseDuration(10*time.Second))))
+			iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration), iaasmock.WithReleaseDuration(10*time.Second), iaasmock.WithReplacedLabels())))
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "before", specWith(nil))
 		c.createClass(ctx, "after", specWith(nil))
@@ -225,12 +243,24 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		Expect(err).NotTo(HaveOccurred())
 		var ids []string
 		for i := range old {
-			ids = append(ids, c.fromOpenStack(ctx, old[i].Name))
+			name := old[i].Name
+			ids = append(ids, c.attach(ctx, name, c.createNIC(ctx, iaasmock.DefaultNetworkID, name, nil), c.createVolume(ctx, name), asLabels))
 			c.changeMachine(ctx, old[i].Name, setProviderID("openstack:///RegionOne/"+ids[i]))
 		}
 		Expect(c.env.StartSidecar(ctx)).To(Succeed())
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(2))
 		c.env.KillSidecar()
+		c.changeMachine(ctx, old[0].Name, func(machine *v1alpha1.Machine) {
+			mark(machine)
+			machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + ids[0]
+		})
+		labelled := newCommand(c.env).run(ctx, "label", "--yes")
+		Expect(labelled.Code).To(Equal(1), labelled.Stderr)
+		Expect(labelled.Stderr).To(ContainSubstring("server "+ids[1]+" ("+old[1].Name+") is left alone"), "its ID is OpenStack's")
+		Expect(c.env.Cloud().Servers()).To(ConsistOf(
+			And(HaveField("ID", ids[0]), HaveField("Labels", And(HaveKeyWithValue("kubernetes.io-role-node", "1"),
+				HaveKeyWithValue("kubernetes.io-cluster-"+clusterName, "1"), HaveKeyWithValue(provider.StackitMachineLabel, old[0].Name)))),
+			And(HaveField("ID", ids[1]), HaveField("Labels", HaveLen(2)))))
 		change(ctx, c, deployment, func() { deployment.Spec.Template.Spec.Class.Name = "after" })
 		Eventually(ctx, c.machines).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(3), "the update has begun")
 

@@ -6,11 +6,14 @@ package e2e_test
 import (
 	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/stackitcloud/stackit-sdk-go/core/config"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -205,4 +208,13 @@ func (c *cluster) nics(serverID string) []iaasmock.NIC {
 		}
 	}
 	return attached
+}
+
+// api is somebody else's client of the cloud.
+func (c *cluster) api() iaas.DefaultAPI {
+	GinkgoHelper()
+	api, err := iaas.NewAPIClient(config.WithEndpoint(c.env.CloudURL()), config.WithHTTPClient(&http.Client{}),
+		config.WithTokenEndpoint(c.env.CloudURL()+"/token"), config.WithServiceAccountKey(string(c.env.ServiceAccountKey())))
+	Expect(err).NotTo(HaveOccurred())
+	return api.DefaultAPI
 }

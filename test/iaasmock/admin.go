@@ -12,13 +12,11 @@ import (
 
 // adminState is what GET /admin/state shows.
 type adminState struct {
-	Servers []Server `json:"servers"`
-	NICs    []NIC    `json:"nics"`
-	Volumes []Volume `json:"volumes"`
-	// PublicIPs includes those that are attached to no NIC.
-	PublicIPs []PublicIP     `json:"publicIps"`
-	Calls     map[string]int `json:"calls"`
-	History   Totals         `json:"history"`
+	Servers []Server       `json:"servers"`
+	NICs    []NIC          `json:"nics"`
+	Volumes []Volume       `json:"volumes"`
+	Calls   map[string]int `json:"calls"`
+	History Totals         `json:"history"`
 }
 
 const adminPrefix = "/admin/"
@@ -65,7 +63,7 @@ func crossSite(r *http.Request) bool {
 func (c *Cloud) serveState(w http.ResponseWriter, _ *http.Request) {
 	writeAdmin(w, http.StatusOK, adminState{
 		Servers: orEmpty(c.Servers()), NICs: orEmpty(c.NICs()), Volumes: orEmpty(c.Volumes()),
-		PublicIPs: orEmpty(c.PublicIPs()), Calls: c.CallCounts(), History: c.History(),
+		Calls: c.CallCounts(), History: c.History(),
 	})
 }
 

@@ -4,14 +4,8 @@
 package iaasmock
 
 import (
-	"slices"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
-
-// affinityPolicies are the policies that the document names.
-var affinityPolicies = []string{"hard-affinity", "hard-anti-affinity", "soft-affinity", "soft-anti-affinity"}
 
 type affinityGroupView struct {
 	ID      string   `json:"id"`
@@ -64,40 +58,4 @@ func (c *Cloud) listAffinityGroups(r *request) (any, *apiError) {
 func (c *Cloud) getAffinityGroup(r *request) (view any, err *apiError) {
 	err = c.withAffinityGroup(r, func(g *AffinityGroup) { view = c.showAffinityGroup(g) })
 	return view, err
-}
-
-func (c *Cloud) createAffinityGroup(r *request) (view any, err *apiError) {
-	var payload struct {
-		Name   string `json:"name"`
-		Policy string `json:"policy"`
-	}
-	if err := r.decode("CreateAffinityGroupPayload", schema.CreateAffinityGroup, &payload); err != nil {
-		return nil, err
-	}
-	if !slices.Contains(affinityPolicies, payload.Policy) {
-		// Source: the document: possible values of AffinityGroupPolicy; the message is in the
-		// tests of the BOSH CPI for STACKIT.
-		return nil, badRequest("The affinity group policy is not supported")
-	}
-	c.locked(func(time.Time) {
-		group := &AffinityGroup{
-			ID: c.ids.uuid(), ProjectID: r.project(), Region: r.region(), Name: payload.Name, Policy: payload.Policy,
-		}
-		c.affinityGroups.put(group.ID, group)
-		view = c.showAffinityGroup(group)
-	})
-	return view, nil
-}
-
-// deleteAffinityGroup also deletes a group with members: the document has no conflict for
-// it. Its members then belong to no group.
-func (c *Cloud) deleteAffinityGroup(r *request) (any, *apiError) {
-	return nil, c.withAffinityGroup(r, func(g *AffinityGroup) {
-		for _, s := range c.servers.all() {
-			if s.AffinityGroup == g.ID {
-				s.AffinityGroup = ""
-			}
-		}
-		c.affinityGroups.remove(g.ID)
-	})
 }

@@ -64,8 +64,13 @@ func assertion(t *testing.T, m *mock, key keyFile, change func(*jwt.Token, jwt.M
 
 func (m *mock) exchange(grant, assertion string) (int, object) {
 	m.t.Helper()
-	form := url.Values{"grant_type": {grant}, "assertion": {assertion}}
-	response, err := http.PostForm(m.url+"/token", form)
+	return m.postForm("/token", url.Values{"grant_type": {grant}, "assertion": {assertion}})
+}
+
+// postForm returns what a token endpoint answers.
+func (m *mock) postForm(path string, form url.Values) (int, object) {
+	m.t.Helper()
+	response, err := http.PostForm(m.url+path, form)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -47,14 +47,6 @@ func (r *request) decode(name string, s *schema.Schema, payload any) *apiError {
 	return nil
 }
 
-// decodeOptional is decode for a body that may be missing.
-func (r *request) decodeOptional(name string, s *schema.Schema, payload any) *apiError {
-	if len(r.body) == 0 {
-		return nil
-	}
-	return r.decode(name, s, payload)
-}
-
 // badBody is the answer to a body that does not match the document's schema.
 //
 // Source: the document's schemas, with kin-openapi's message, which is STACKIT's: see

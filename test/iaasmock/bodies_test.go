@@ -52,59 +52,15 @@ var bodies = []bodyOf{
 	{"PATCH", "/volumes/" + iaasmock.DefaultVolumeID, object{
 		"name": "a", "description": "b", "bootable": true, "labels": object{"a": "b"}, "imageConfig": imageConfig,
 	}},
-	{"POST", "/volumes/" + iaasmock.DefaultVolumeID + "/resize", object{"size": 30}},
-	{"POST", "/public-ips", object{"labels": object{"a": "b"}, "networkInterface": iaasmock.DefaultNICID}},
-	{"POST", "/networks", object{
-		"name": "a", "dhcp": true, "routed": true, "labels": object{"a": "b"},
-		"ipv4": object{"prefix": "10.77.0.0/24", "gateway": "10.77.0.9", "nameservers": []any{"1.1.1.1"}},
-		"ipv6": object{"prefix": "fd00:77::/64", "gateway": "fd00:77::9", "nameservers": []any{"2001:db8::1"}},
-	}},
-	{"POST", "/networks", object{
-		"name": "a", "ipv4": object{"prefixLength": 24, "nameservers": []any{"1.1.1.1"}}, "ipv6": object{"prefixLength": 64},
-	}},
-	{"POST", "/networks", object{"name": "a", "routingTableId": iaasmock.DefaultNICID}},
-	{"POST", "/networks", object{"name": "a", "vpcId": iaasmock.DefaultNICID}},
-	{"POST", "/networks", object{"name": "a", "ipv4": object{"prefixLength": 24, "vpcNetworkRangeId": iaasmock.DefaultNICID}}},
-	{"POST", "/networks", object{"name": "a", "ipv6": object{"prefix": "fd00:78::/64", "vpcNetworkRangeId": iaasmock.DefaultNICID}}},
-	{"PATCH", "/networks/" + iaasmock.DefaultNetworkID, object{"name": "a", "routingTableId": iaasmock.DefaultNICID}},
-	{"PATCH", "/networks/" + iaasmock.DefaultDualStackNetworkID, object{
-		"name": "a", "dhcp": true, "routed": true, "labels": object{"a": "b"},
-		"ipv4": object{"gateway": "10.1.200.1", "nameservers": []any{"1.1.1.1"}},
-		"ipv6": object{"gateway": "fd00:1::9", "nameservers": []any{"2001:db8::1"}},
-	}},
-	{"POST", "/security-groups", object{"name": "a", "description": "b", "stateful": false, "labels": object{"a": "b"}}},
-	{"PATCH", "/security-groups/" + iaasmock.DefaultSecurityGroupID, object{"name": "a", "description": "b", "labels": object{"a": "b"}}},
-	{"POST", "/security-groups/" + iaasmock.DefaultSecurityGroupID + "/rules", object{
-		"direction": "ingress", "ethertype": "IPv4", "description": "a", "protocol": "tcp",
-		"portRange": object{"min": 22, "max": 23}, "ipRange": "10.0.0.0/8",
-	}},
-	{"POST", "/security-groups/" + iaasmock.DefaultSecurityGroupID + "/rules", object{
-		"direction": "egress", "ethertype": "IPv6", "protocol": 58, "icmpParameters": object{"type": 1, "code": 2},
-		"remoteSecurityGroupId": iaasmock.DefaultSecurityGroupID,
-	}},
-	{"POST", "/images", object{
-		"name": "a", "diskFormat": "raw", "minDiskSize": 1, "minRam": 2, "protected": false, "labels": object{"a": "b"},
-		"agent":  object{"provisionByDefault": true, "supported": true},
-		"config": imageConfig,
-	}},
-	{"POST", "/affinity-groups", object{"name": "a", "policy": "hard-affinity"}},
-	{"POST", "/v2/keypairs", object{"name": "a", "publicKey": sshKey, "labels": object{"a": "b"}}},
-	{"PATCH", "/v2/keypairs/" + iaasmock.DefaultKeypairName, object{"labels": object{"a": "b"}}},
 }
 
-// bodyOf is a body and where it goes; paths are within the region, but for those
-// of key pairs.
+// bodyOf is a body and where it goes, within the region.
 type bodyOf struct {
 	method, path string
 	body         object
 }
 
-func (b bodyOf) url() string {
-	if strings.HasPrefix(b.path, "/v2/") {
-		return b.path
-	}
-	return inRegion + b.path
-}
+func (b bodyOf) url() string { return inRegion + b.path }
 
 // readOnly are the properties that some body or other must not have.
 var readOnly = []string{

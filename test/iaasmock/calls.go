@@ -58,9 +58,6 @@ type Totals struct {
 	NICsDeleted    int `json:"nicsDeleted"`
 	VolumesCreated int `json:"volumesCreated"`
 	VolumesDeleted int `json:"volumesDeleted"`
-
-	PublicIPsCreated int `json:"publicIpsCreated"`
-	PublicIPsDeleted int `json:"publicIpsDeleted"`
 }
 
 // callLog keeps the last keptCalls calls and counts all calls.

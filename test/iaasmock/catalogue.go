@@ -23,7 +23,6 @@ type Catalogue struct {
 	Snapshots      []Snapshot
 	Volumes        []Volume
 	NICs           []NIC
-	PublicIPs      []PublicIP
 	// PerformanceClasses exist in every project and region. If there are none, every name
 	// of a class is accepted.
 	PerformanceClasses []PerformanceClass
@@ -62,17 +61,10 @@ type Image struct {
 	MinDiskSize int64
 	MinRAM      int64
 	Labels      map[string]string
-	// Protected images cannot be deleted.
-	Protected bool
-	// Config and Agent are the API's objects of these names.
+	// Config is the API's object of this name.
 	Config map[string]any
-	Agent  map[string]any
-	// Status is ImageAvailable or, before its content is uploaded, ImageCreating. In the
-	// catalogue, empty means available.
-	Status string
-	// Size is in bytes, SHA512 in hexadecimal. Both are those of the uploaded content.
-	Size      int64
-	SHA512    string
+	// Status is ImageAvailable or ImageCreating; in the catalogue, empty means available.
+	Status    string
 	CreatedAt time.Time
 	UpdatedAt time.Time
 }
@@ -97,8 +89,8 @@ type Network struct {
 	UpdatedAt    time.Time
 }
 
-// SecurityGroup is a named set of rules. The mock stores and shows rules; there is no
-// traffic that they could filter.
+// SecurityGroup is a named set of rules. The mock has no rules: there is no traffic that they
+// could filter.
 type SecurityGroup struct {
 	ID          string
 	ProjectID   string
@@ -108,29 +100,8 @@ type SecurityGroup struct {
 	Labels      map[string]string
 	// Stateless is the opposite of the API's stateful.
 	Stateless bool
-	Rules     []SecurityGroupRule
 	CreatedAt time.Time
 	UpdatedAt time.Time
-}
-
-// SecurityGroupRule allows one kind of traffic.
-type SecurityGroupRule struct {
-	ID          string
-	Description string
-	// Direction is ingress or egress, Ethertype IPv4 or IPv6.
-	Direction string
-	Ethertype string
-	// Protocol is the protocol's number, nil for any.
-	Protocol *int64
-	// Ports are the first and the last port; nil for all.
-	Ports *[2]int64
-	// ICMP are type and code; nil for all.
-	ICMP *[2]int64
-	// IPRange and RemoteSecurityGroupID are the other end of the traffic.
-	IPRange               string
-	RemoteSecurityGroupID string
-	CreatedAt             time.Time
-	UpdatedAt             time.Time
 }
 
 // Keypair is an SSH key pair.

@@ -108,7 +108,8 @@ func (c *Cloud) loadCatalogue() error {
 		volume.CreatedAt, volume.UpdatedAt = now, now
 		c.volumes.put(volume.ID, &volume)
 	}
-	return c.loadProjectResources()
+	c.loadProjectResources()
+	return nil
 }
 
 // locked runs f on the state as of now, under the lock.
@@ -120,7 +121,7 @@ func (c *Cloud) locked(f func(now time.Time)) {
 	f(now)
 }
 
-// applyEndedDeletions removes the servers and networks whose deletion has ended, and
+// applyEndedDeletions removes the servers whose deletion has ended, and
 // forgets deleted servers that no list shows any more. All other states are computed when
 // they are read.
 func (c *Cloud) applyEndedDeletions(now time.Time) {
@@ -130,7 +131,6 @@ func (c *Cloud) applyEndedDeletions(now time.Time) {
 		}
 	}
 	c.applyReleases(now)
-	c.removeDeletedNetworks(now)
 	kept := c.goneServers[:0]
 	for _, s := range c.goneServers {
 		if now.Before(s.removedAt.Add(c.keepGoneFor)) {
@@ -163,7 +163,7 @@ func (c *Cloud) later(at time.Time, do func()) {
 }
 
 // remove removes a server, the NICs made for it and the volumes that are deleted with it.
-// Everything else is detached, its public IPs too.
+// Everything else is detached.
 func (c *Cloud) remove(s *server, at time.Time) {
 	s.removedAt = at
 	s.lastNICs = c.serverNICs(s)
@@ -187,7 +187,6 @@ func (c *Cloud) remove(s *server, at time.Time) {
 }
 
 func (c *Cloud) releaseNIC(s *server, nic *nic, at time.Time) {
-	c.freePublicIP(nic)
 	if nic.MadeByServer {
 		c.removeNIC(nic)
 		return
@@ -200,7 +199,6 @@ func (c *Cloud) releaseNIC(s *server, nic *nic, at time.Time) {
 }
 
 func (c *Cloud) removeNIC(nic *nic) {
-	c.freePublicIP(nic)
 	if network, ok := c.networks.get(nic.NetworkID); ok {
 		network.release(&nic.NIC)
 	}

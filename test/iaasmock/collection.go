@@ -87,17 +87,6 @@ func (c *collection[T]) each() iter.Seq[T] {
 	}
 }
 
-// ids iterates over the IDs in order.
-func (c *collection[T]) ids() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, s := range c.slots {
-			if s.id != "" && !yield(s.id) {
-				return
-			}
-		}
-	}
-}
-
 // all returns the items in order, in a new slice.
 func (c *collection[T]) all() []T {
 	items := make([]T, 0, c.count())
@@ -107,7 +96,7 @@ func (c *collection[T]) all() []T {
 	return items
 }
 
-// catalogueResources are the catalogue's resources, which calls may change. The rest of
+// catalogueResources are the catalogue's resources that no call changes. The rest of
 // them are fields of Cloud and projectResources.
 type catalogueResources struct {
 	images         collection[*Image]
@@ -115,21 +104,15 @@ type catalogueResources struct {
 	keypairs       collection[*Keypair]
 	affinityGroups collection[*AffinityGroup]
 	snapshots      collection[*Snapshot]
-	// deletingNetworks are the networks with a DeleteNetwork.
-	deletingNetworks map[string]*network
-	// uploads are the images by the secrets in their uploadUrls.
-	uploads map[string]*Image
 }
 
 func newCatalogueResources() catalogueResources {
 	return catalogueResources{
-		images:           newCollection[*Image](),
-		securityGroups:   newCollection[*SecurityGroup](),
-		keypairs:         newCollection[*Keypair](),
-		affinityGroups:   newCollection[*AffinityGroup](),
-		snapshots:        newCollection[*Snapshot](),
-		deletingNetworks: map[string]*network{},
-		uploads:          map[string]*Image{},
+		images:         newCollection[*Image](),
+		securityGroups: newCollection[*SecurityGroup](),
+		keypairs:       newCollection[*Keypair](),
+		affinityGroups: newCollection[*AffinityGroup](),
+		snapshots:      newCollection[*Snapshot](),
 	}
 }
 
@@ -144,7 +127,6 @@ func (c *Cloud) loadImagesAndGroups() {
 	}
 	for _, group := range c.catalogue.SecurityGroups {
 		group.CreatedAt, group.UpdatedAt = now, now
-		group.Rules = slices.Clone(group.Rules)
 		c.securityGroups.put(group.ID, &group)
 	}
 	for _, keypair := range c.catalogue.Keypairs {

@@ -59,20 +59,15 @@ const (
 
 // Server states that the mock sets itself. SetServerStatus accepts any state.
 const (
-	StatusActive       = "ACTIVE"
-	StatusCreating     = "CREATING"
-	StatusDeallocated  = "DEALLOCATED"
-	StatusDeallocating = "DEALLOCATING"
-	StatusDeleting     = "DELETING"
-	StatusError        = "ERROR"
-	StatusInactive     = "INACTIVE"
-	StatusRebooting    = "REBOOTING"
-	StatusRescue       = "RESCUE"
-	StatusRescuing     = "RESCUING"
-	StatusResizing     = "RESIZING"
-	StatusStarting     = "STARTING"
-	StatusStopping     = "STOPPING"
-	StatusUnrescuing   = "UNRESCUING"
+	StatusActive      = "ACTIVE"
+	StatusCreating    = "CREATING"
+	StatusDeallocated = "DEALLOCATED"
+	StatusDeleting    = "DELETING"
+	StatusError       = "ERROR"
+	StatusInactive    = "INACTIVE"
+	StatusRescue      = "RESCUE"
+	StatusStarting    = "STARTING"
+	StatusStopping    = "STOPPING"
 )
 
 // Power states of servers.

@@ -12,7 +12,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"math/big"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -52,20 +51,6 @@ func issuerKeys(t *testing.T) (keys map[string]crypto.Signer, jwks []byte) {
 		t.Fatal(err)
 	}
 	return map[string]crypto.Signer{"RS256": rsaKey, "ES256": ecKey}, encoded
-}
-
-func (m *mock) exchangeWorkload(form url.Values) (int, object) {
-	m.t.Helper()
-	response, err := http.PostForm(m.url+"/oauth/v2/token", form)
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	var answer object
-	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil {
-		m.t.Fatal(err)
-	}
-	return response.StatusCode, answer
 }
 
 func TestWorkloadTokens(t *testing.T) {
@@ -134,7 +119,7 @@ func TestWorkloadTokens(t *testing.T) {
 			for field, value := range row.form {
 				form.Set(field, value)
 			}
-			status, answer := m.exchangeWorkload(form)
+			status, answer := m.postForm("/oauth/v2/token", form)
 			if message, _ := answer["msg"].(string); status != row.code || !strings.Contains(message, row.says) {
 				t.Fatalf("answered %d %v, want %d with %q", status, answer, row.code, row.says)
 			}

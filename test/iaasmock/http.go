@@ -24,7 +24,7 @@ const maxBody = 4 << 20
 // ServeHTTP serves the IaaS API under /v2, the token endpoints at POST /token and
 // /oauth/v2/token, a part of the resource manager under /resource-manager, the state as JSON
 // at GET /admin/state, faults at /admin/faults, the console at GET / with its files and calls
-// below /console/ and /admin/, GET /healthz, and the uploadUrls of new images.
+// below /console/ and /admin/, and GET /healthz.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "/healthz":
@@ -34,12 +34,13 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		c.admin.ServeHTTP(w, r)
 	case r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, console.Prefix):
 		serveConsole(w, r)
-	case strings.HasPrefix(r.URL.Path, uploadPath):
-		c.serveUpload(w, r)
 	default:
 		c.serveAPI(w, r)
 	}
 }
+
+// requestIDHeader names a request to the client.
+const requestIDHeader = "X-Request-Id"
 
 // serveAPI handles every call: choose faults, wait (latency and delays), execute, wait
 // for AnswerDelay, log, answer.
@@ -135,7 +136,6 @@ func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 	if result != nil {
 		reply = jsonAnswer(route.status, result)
 	}
-	c.remember(req, route, reply)
 	return reply
 }
 

@@ -57,7 +57,7 @@ func (c *Cloud) Volumes() []Volume {
 	return volumes
 }
 
-// History returns how many servers, NICs, volumes and public IPs were created and
+// History returns how many servers, NICs and volumes were created and
 // deleted.
 func (c *Cloud) History() Totals {
 	var totals Totals
@@ -103,21 +103,20 @@ func (c *Cloud) Networks() []Network {
 	})
 }
 
-// SecurityGroups returns the security groups that exist now, with their rules.
+// SecurityGroups returns the security groups.
 func (c *Cloud) SecurityGroups() []SecurityGroup {
 	return snapshot(c, &c.securityGroups, func(g *SecurityGroup) SecurityGroup {
 		view := *g
-		view.Labels, view.Rules = maps.Clone(g.Labels), slices.Clone(g.Rules)
+		view.Labels = maps.Clone(g.Labels)
 		return view
 	})
 }
 
-// Images returns the images that exist now, including public ones and those without
-// content yet.
+// Images returns the images, public ones included.
 func (c *Cloud) Images() []Image {
 	return snapshot(c, &c.images, func(i *Image) Image {
 		view := *i
-		view.Labels, view.Config, view.Agent = maps.Clone(i.Labels), maps.Clone(i.Config), maps.Clone(i.Agent)
+		view.Labels, view.Config = maps.Clone(i.Labels), maps.Clone(i.Config)
 		return view
 	})
 }

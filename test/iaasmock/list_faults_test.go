@@ -130,7 +130,7 @@ func TestNullLists(t *testing.T) {
 				cloud.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, path, http.NoBody))
 				return strings.TrimSpace(recorder.Body.String())
 			}
-			for _, path := range []string{inRegion + "/servers", inRegion + "/public-ips"} {
+			for _, path := range []string{inRegion + "/servers", inRegion + "/nics?label_selector=none"} {
 				if got := list(path); got != row.empty {
 					t.Errorf("%s is %s, want %s", path, got, row.empty)
 				}

@@ -170,6 +170,19 @@ func TestServerLabelsOption(t *testing.T) {
 	}
 }
 
+func TestReplacedLabels(t *testing.T) {
+	m := openMock(t, iaasmock.WithReplacedLabels())
+	id := m.create(object{"labels": object{"a": "1", "b": "2"}})
+	m.want(200, "PATCH", inRegion+"/servers/"+id, object{"name": "renamed"})
+	if got := m.server(id).Labels; !cmp.Equal(got, map[string]string{"a": "1", "b": "2"}) {
+		t.Errorf("a PATCH without labels left %v", got)
+	}
+	m.want(200, "PATCH", inRegion+"/servers/"+id, object{"labels": object{"c": "3"}})
+	if got := m.server(id).Labels; !cmp.Equal(got, map[string]string{"c": "3"}) {
+		t.Errorf("the labels are %v", got)
+	}
+}
+
 func TestUpdates(t *testing.T) {
 	m := strictMock(t)
 	id := m.create(object{"labels": object{"a": "1", "b": "2"}})

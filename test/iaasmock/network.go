@@ -26,8 +26,6 @@ type nic struct {
 	// addressedAt is when the API begins to show the addresses; they are reserved from
 	// the start.
 	addressedAt time.Time
-	// publicIPID is the public IP that is attached to it, if any.
-	publicIPID string
 }
 
 // viewAt is the NIC as of t.
@@ -43,9 +41,6 @@ func (n *nic) viewAt(t time.Time) NIC {
 type network struct {
 	Network
 	v4, v6 *addressPool
-	// change is CREATING, UPDATING or DELETING, until changedAt.
-	change    string
-	changedAt time.Time
 }
 
 func newNetwork(n Network, now time.Time) (*network, error) {

@@ -171,11 +171,6 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		if network, err = c.networkOf(r); err != nil {
 			return
 		}
-		if network.change == networkDeleting {
-			// Source: the document: 409 of CreateNic.
-			err = conflict()
-			return
-		}
 		if err = c.allowNIC(http.StatusTooManyRequests, r.project(), r.region()); err != nil {
 			return
 		}
@@ -268,6 +263,13 @@ func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 		return nil
 	})
 	return nil, err
+}
+
+// set sets a field if value is not nil.
+func set[T any](field, value *T) {
+	if value != nil {
+		*field = *value
+	}
 }
 
 // prefixes returns allowedAddresses as the API shows them.

@@ -19,8 +19,7 @@ func TestEveryOperation(t *testing.T) {
 	m := newMock(t)
 	m.login(iaasmock.DefaultProjectID)
 	for _, walk := range []func(*mock){
-		walkServers, walkNICs, walkVolumes, walkNetworks, walkSecurityGroups, walkImages, walkAffinityGroups, walkSnapshots, walkKeypairs, walkTypes,
-		walkServerChanges, walkVolumeChanges, walkProject,
+		walkServers, walkNICs, walkVolumes, walkCatalogue, walkProject,
 	} {
 		walk(m)
 	}
@@ -49,7 +48,7 @@ func walkServers(m *mock) {
 	m.want(200, "GET", path+"/nics", nil)
 	m.want(200, "GET", path+"/volume-attachments", nil)
 	m.clock.Step(boot)
-	for _, action := range []string{"/stop", "/start", "/reboot?action=hard", "/deallocate"} {
+	for _, action := range []string{"/stop", "/start"} {
 		m.want(202, "POST", path+action, nil)
 		m.want(200, "GET", path, nil)
 		m.clock.Step(remove)
@@ -76,79 +75,33 @@ func walkVolumes(m *mock) {
 	})
 	m.list("/volumes?label_selector=a")
 	m.want(200, "GET", path, nil)
+	m.want(200, "PATCH", path, object{"name": "b", "description": "c", "labels": object{"a": "b"}})
 	m.want(204, "DELETE", path, nil)
+	m.list("/volume-performance-classes")
+	m.want(200, "GET", inRegion+"/volume-performance-classes/storage_premium_perf1", nil)
 }
 
-func walkNetworks(m *mock) {
-	for _, family := range []object{
-		{"ipv4": object{"prefix": "10.77.0.0/24", "nameservers": []any{"1.1.1.1"}}}, {"ipv4": object{"prefixLength": 24}},
-		{"ipv6": object{"prefix": "fd00:77::/64", "nameservers": []any{"2001:db8::1"}}}, {"ipv6": object{"prefixLength": 64}},
+// walkCatalogue reads what nobody makes.
+func walkCatalogue(m *mock) {
+	for collection, id := range map[string]string{
+		"/networks": iaasmock.DefaultNetworkID, "/images": iaasmock.DefaultImageID, "/security-groups": iaasmock.DefaultSecurityGroupID,
+		"/affinity-groups": iaasmock.DefaultAffinityGroupID,
 	} {
-		family["name"] = "a"
-		path := m.made(202, inRegion+"/networks", family)
-		m.want(200, "GET", path, nil)
-		m.want(202, "PATCH", path, object{"labels": object{"a": "b"}, "ipv4": object{"gateway": nil}, "ipv6": object{"gateway": nil}})
-		m.want(200, "GET", path, nil)
-		m.list("/networks?label_selector=a")
-		m.want(202, "DELETE", path, nil)
+		m.list(collection)
+		m.want(200, "GET", inRegion+collection+"/"+id, nil)
 	}
-}
-
-func walkSecurityGroups(m *mock) {
-	path := m.made(201, inRegion+"/security-groups", object{"name": "a", "stateful": false})
-	for _, row := range bodies {
-		if row.path == "/security-groups/"+iaasmock.DefaultSecurityGroupID+"/rules" {
-			rule := m.made(201, path+"/rules", row.body)
-			m.want(200, "GET", rule, nil)
-			m.want(200, "GET", path+"/rules", nil)
-			m.want(200, "GET", path, nil)
-			m.want(204, "DELETE", rule, nil)
-		}
-	}
-	m.want(200, "PATCH", path, object{"description": "b", "labels": object{"a": "b"}})
-	m.list("/security-groups?label_selector=a")
-	m.want(204, "DELETE", path, nil)
-}
-
-func walkImages(m *mock) {
-	path := m.made(201, inRegion+"/images", object{"name": "a", "diskFormat": "raw"})
-	m.want(200, "PATCH", path, object{
-		"labels": object{"a": "b"}, "agent": object{"supported": true}, "config": object{"uefi": true, "cdromBus": nil},
-	})
-	m.want(200, "GET", path, nil)
-	m.list("/images?all=true&label_selector=a")
-	m.want(204, "DELETE", path, nil)
-}
-
-func walkAffinityGroups(m *mock) {
-	path := m.made(201, inRegion+"/affinity-groups", object{"name": "a", "policy": "soft-affinity"})
-	m.want(200, "GET", path, nil)
-	m.list("/affinity-groups")
-	m.want(204, "DELETE", path, nil)
-}
-
-func walkSnapshots(m *mock) {
-	path := m.made(201, inRegion+"/snapshots", object{"volumeId": iaasmock.DefaultVolumeID, "name": "a", "labels": object{"a": "b"}})
-	m.want(200, "PATCH", path, object{"name": "b", "description": "text", "labels": object{"a": nil, "c": "d"}})
-	snapshot := m.want(200, "GET", path, nil)
-	m.list("/snapshots?label_selector=c")
-	m.want(201, "POST", inRegion+"/servers", serverBody(object{"bootVolume": object{"size": 20, "source": object{"type": "snapshot", "id": snapshot["id"]}}}))
-	m.want(204, "DELETE", path, nil)
-	m.want(404, "GET", path, nil)
-}
-
-func walkKeypairs(m *mock) {
-	m.want(201, "POST", "/v2/keypairs", object{"name": "a@b", "publicKey": sshKey})
-	m.want(200, "PATCH", "/v2/keypairs/a@b", object{"labels": object{"a": "b"}})
-	m.want(200, "GET", "/v2/keypairs/a@b", nil)
+	m.want(200, "GET", inRegion+"/snapshots/"+iaasmock.DefaultSnapshotID, nil)
 	m.want(200, "GET", "/v2/keypairs?label_selector=a", nil)
-	m.want(204, "DELETE", "/v2/keypairs/a@b", nil)
-}
-
-func walkTypes(m *mock) {
+	m.want(200, "GET", "/v2/keypairs/"+iaasmock.DefaultKeypairName, nil)
 	m.list("/machine-types?filter=vcpus%3E2")
 	m.want(200, "GET", inRegion+"/machine-types/"+iaasmock.DefaultMachineType, nil)
 	m.want(200, "GET", "/v2/regions/eu01/availability-zones", nil)
+}
+
+func walkProject(m *mock) {
+	m.want(200, "GET", inRegion+"/quotas", nil)
+	m.want(200, "GET", "/v2/projects/"+iaasmock.DefaultProjectID, nil)
+	m.want(200, "GET", "/resource-manager/v2/projects/"+iaasmock.DefaultProjectID, nil)
 }
 
 // Package fault cannot import the routes, but lists their operations.

@@ -19,7 +19,6 @@ type settings struct {
 	bootDuration   time.Duration
 	bootSpread     time.Duration
 	deleteDuration time.Duration
-	networkDelay   time.Duration
 	latencyMin     time.Duration
 	latencyMax     time.Duration
 	listLag        time.Duration
@@ -33,6 +32,7 @@ type settings struct {
 	authenticate    bool
 	serverLabels    bool
 	nullLists       bool
+	replaceLabels   bool
 	limits          limitSettings
 	random          randomSource
 }
@@ -73,16 +73,9 @@ func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
 }
 
-// WithActionDuration sets the time to start, stop, deallocate, reboot, rescue, unrescue
-// or resize a server. Default: 5 s.
+// WithActionDuration sets the time to start or stop a server. Default: 5 s.
 func WithActionDuration(d time.Duration) Option {
 	return func(s *settings) { s.actionDuration = d }
-}
-
-// WithNetworkDuration sets the time to create, change or delete a network, which is
-// CREATING, UPDATING or DELETING meanwhile. Default: none.
-func WithNetworkDuration(d time.Duration) Option {
-	return func(s *settings) { s.networkDelay = d }
 }
 
 // WithAddressDelay hides the addresses of a new server's NIC for d after its creation,
@@ -134,6 +127,12 @@ func WithoutAuthentication() Option {
 // WithTokenLifetime sets how long an access token is valid. Default: 1 h.
 func WithTokenLifetime(d time.Duration) Option {
 	return func(s *settings) { s.tokenLifetime = d }
+}
+
+// WithReplacedLabels makes the labels of a PATCH of a server replace those that it has. By default
+// they are merged into them: which of the two the API does is not known.
+func WithReplacedLabels() Option {
+	return func(s *settings) { s.replaceLabels = true }
 }
 
 // WithServerLabels adds STACKIT's own labels to new servers: stackit_project_id and

@@ -158,11 +158,6 @@ func (c *Cloud) allowNIC(code int, project, region string) *apiError {
 	return allowOne(code, "port", c.usage(project, region).NICs, c.quotaOf(project).NICs)
 }
 
-// allowPublicIP refuses with the 429 that the document has for CreatePublicIP.
-func (c *Cloud) allowPublicIP(project, region string) *apiError {
-	return allowOne(http.StatusTooManyRequests, "floatingip", c.usage(project, region).PublicIPs, c.quotaOf(project).PublicIPs)
-}
-
 // allowOne refuses if one more exceeds the quota, with OpenStack's message.
 func allowOne(code int, name string, used, most int64) *apiError {
 	if used+1 > most {
@@ -211,14 +206,8 @@ func (c *Cloud) usage(project, region string) Quota {
 		}
 	}
 	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
-	used.PublicIPs = count(c.publicIPs.each(), func(p *PublicIP) bool { return in(p.ProjectID, p.Region) })
 	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
-	for g := range c.securityGroups.each() {
-		if in(g.ProjectID, g.Region) {
-			used.SecurityGroups++
-			used.SecurityGroupRules += int64(len(g.Rules))
-		}
-	}
+	used.SecurityGroups = count(c.securityGroups.each(), func(g *SecurityGroup) bool { return in(g.ProjectID, g.Region) })
 	return used
 }
 
@@ -272,19 +261,4 @@ func (c *Cloud) listQuotas(r *request) (any, *apiError) {
 		SecurityGroups:     quotaView{most.SecurityGroups, used.SecurityGroups},
 		SecurityGroupRules: quotaView{most.SecurityGroupRules, used.SecurityGroupRules},
 	}}, nil
-}
-
-// allowNetwork refuses with the 409 that the document has for CreateNetwork.
-func (c *Cloud) allowNetwork(project, region string) *apiError {
-	return allowOne(http.StatusConflict, "network", c.usage(project, region).Networks, c.quotaOf(project).Networks)
-}
-
-// allowSecurityGroup and allowSecurityGroupRule refuse with 403: of the statuses that the
-// document has for these calls, it fits best.
-func (c *Cloud) allowSecurityGroup(project, region string) *apiError {
-	return allowOne(http.StatusForbidden, "security_group", c.usage(project, region).SecurityGroups, c.quotaOf(project).SecurityGroups)
-}
-
-func (c *Cloud) allowSecurityGroupRule(project, region string) *apiError {
-	return allowOne(http.StatusForbidden, "security_group_rule", c.usage(project, region).SecurityGroupRules, c.quotaOf(project).SecurityGroupRules)
 }

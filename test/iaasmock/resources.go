@@ -85,10 +85,8 @@ type NIC struct {
 	Labels           map[string]string `json:"labels,omitempty"`
 	// SecurityDisabled is the opposite of the API's nicSecurity.
 	SecurityDisabled bool `json:"securityDisabled,omitempty"`
-	// PublicIP is the address of the attached public IP, if any.
-	PublicIP string `json:"publicIp,omitempty"`
-	// MadeByServer is true for a NIC that CreateServer (networkId) or AddNetworkToServer
-	// made. It is deleted with the server. RemoveNicFromServer sets it to false.
+	// MadeByServer is true for a NIC that CreateServer (networkId) made. It is deleted with the
+	// server.
 	MadeByServer bool `json:"madeByServer"`
 }
 

@@ -60,8 +60,6 @@ var basicRoutes = []route{
 	{"DeleteServer", "DELETE", inRegion + "/servers/{serverId}", 204, false, (*Cloud).deleteServer},
 	{"StartServer", "POST", inRegion + "/servers/{serverId}/start", 202, false, (*Cloud).startServer},
 	{"StopServer", "POST", inRegion + "/servers/{serverId}/stop", 202, false, (*Cloud).stopServer},
-	{"DeallocateServer", "POST", inRegion + "/servers/{serverId}/deallocate", 202, false, (*Cloud).deallocateServer},
-	{"RebootServer", "POST", inRegion + "/servers/{serverId}/reboot", 202, false, (*Cloud).rebootServer},
 	{"ListServerNICs", "GET", inRegion + "/servers/{serverId}/nics", 200, false, (*Cloud).listServerNICs},
 	{"ListAttachedVolumes", "GET", inRegion + "/servers/{serverId}/volume-attachments", 200, false, (*Cloud).listAttachedVolumes},
 
@@ -173,48 +171,15 @@ func answerToken(r *request, exchange func([]byte, token.Flaw) (token.Response, 
 	return response, nil
 }
 
-const onServer = inRegion + "/servers/{serverId}"
-
 // computeRoutes are the other operations on servers, their attachments, volumes, public
 // IPs and projects.
 var computeRoutes = []route{
-	{"RescueServer", "POST", onServer + "/rescue", 202, false, (*Cloud).rescueServer},
-	{"UnrescueServer", "POST", onServer + "/unrescue", 202, false, (*Cloud).unrescueServer},
-	{"ResizeServer", "POST", onServer + "/resize", 202, false, (*Cloud).resizeServer},
-	{"GetServerConsole", "GET", onServer + "/console", 200, false, (*Cloud).getServerConsole},
-	{"GetServerLog", "GET", onServer + "/log", 200, false, (*Cloud).getServerLog},
-
-	{"GetAttachedVolume", "GET", onServer + "/volume-attachments/{volumeId}", 200, false, (*Cloud).getAttachedVolume},
-	{"AddVolumeToServer", "PUT", onServer + "/volume-attachments/{volumeId}", 202, false, (*Cloud).addVolumeToServer},
-	{"UpdateAttachedVolume", "PATCH", onServer + "/volume-attachments/{volumeId}", 200, false, (*Cloud).updateAttachedVolume},
-	{"RemoveVolumeFromServer", "DELETE", onServer + "/volume-attachments/{volumeId}", 204, false, (*Cloud).removeVolumeFromServer},
-	{"AddNicToServer", "PUT", onServer + "/nics/{nicId}", 202, false, (*Cloud).addNICToServer},
-	{"RemoveNicFromServer", "DELETE", onServer + "/nics/{nicId}", 204, false, (*Cloud).removeNICFromServer},
-	{"AddNetworkToServer", "POST", onServer + "/networks/{networkId}", 202, false, (*Cloud).addNetworkToServer},
-	{"RemoveNetworkFromServer", "DELETE", onServer + "/networks/{networkId}", 204, false, (*Cloud).removeNetworkFromServer},
-	{"AddSecurityGroupToServer", "PUT", onServer + "/security-groups/{securityGroupId}", 202, false, (*Cloud).addSecurityGroupToServer},
-	{"RemoveSecurityGroupFromServer", "DELETE", onServer + "/security-groups/{securityGroupId}", 204, false, (*Cloud).removeSecurityGroupFromServer},
-	{"AddPublicIpToServer", "PUT", onServer + "/public-ips/{publicIpId}", 202, false, (*Cloud).addPublicIPToServer},
-	{"RemovePublicIpFromServer", "DELETE", onServer + "/public-ips/{publicIpId}", 204, false, (*Cloud).removePublicIPFromServer},
-	{"ListServerServiceAccounts", "GET", onServer + "/service-accounts", 200, false, (*Cloud).listServerServiceAccounts},
-	{"AddServiceAccountToServer", "PUT", onServer + "/service-accounts/{serviceAccountMail}", 201, false, (*Cloud).addServiceAccountToServer},
-	{"RemoveServiceAccountFromServer", "DELETE", onServer + "/service-accounts/{serviceAccountMail}", 200, false, (*Cloud).removeServiceAccountFromServer},
 
 	{"UpdateVolume", "PATCH", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).updateVolume},
-	{"ResizeVolume", "POST", inRegion + "/volumes/{volumeId}/resize", 202, false, (*Cloud).resizeVolume},
 	{"ListVolumePerformanceClasses", "GET", inRegion + "/volume-performance-classes", 200, false, (*Cloud).listPerformanceClasses},
 	{"GetVolumePerformanceClass", "GET", inRegion + "/volume-performance-classes/{volumePerformanceClass}", 200, false, (*Cloud).getPerformanceClass},
 
-	{"ListPublicIPs", "GET", inRegion + "/public-ips", 200, false, (*Cloud).listPublicIPs},
-	{"CreatePublicIP", "POST", inRegion + "/public-ips", 201, false, (*Cloud).createPublicIP},
-	{"GetPublicIP", "GET", inRegion + "/public-ips/{publicIpId}", 200, false, (*Cloud).getPublicIP},
-	{"UpdatePublicIP", "PATCH", inRegion + "/public-ips/{publicIpId}", 200, false, (*Cloud).updatePublicIP},
-	{"DeletePublicIP", "DELETE", inRegion + "/public-ips/{publicIpId}", 204, false, (*Cloud).deletePublicIP},
-
-	{"ListPublicIPRanges", "GET", "/v2/networks/public-ip-ranges", 200, false, (*Cloud).listPublicIPRanges},
-
 	{"ListQuotas", "GET", inRegion + "/quotas", 200, false, (*Cloud).listQuotas},
-	{"GetProjectRequest", "GET", inRegion + "/requests/{requestId}", 200, false, (*Cloud).getProjectRequest},
 	{"GetProjectDetails", "GET", "/v2/projects/{projectId}", 200, false, (*Cloud).getProjectDetails},
 	{"GetProject", "GET", "/resource-manager/v2/projects/{projectId}", 200, false, (*Cloud).getResourceManagerProject},
 }
@@ -222,7 +187,6 @@ var computeRoutes = []route{
 const (
 	ofNetwork       = inRegion + "/networks/{networkId}"
 	ofSecurityGroup = inRegion + "/security-groups/{securityGroupId}"
-	ofRule          = ofSecurityGroup + "/rules/{securityGroupRuleId}"
 	ofImage         = inRegion + "/images/{imageId}"
 	ofAffinityGroup = inRegion + "/affinity-groups/{affinityGroupId}"
 	ofSnapshot      = inRegion + "/snapshots/{snapshotId}"
@@ -233,43 +197,21 @@ const (
 // affinity groups, key pairs, machine types and zones.
 var catalogueRoutes = []route{
 	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
-	{"CreateNetwork", "POST", inRegion + "/networks", 202, false, (*Cloud).createNetwork},
 	{"GetNetwork", "GET", ofNetwork, 200, false, (*Cloud).getNetwork},
-	{"PartialUpdateNetwork", "PATCH", ofNetwork, 202, false, (*Cloud).updateNetwork},
-	{"DeleteNetwork", "DELETE", ofNetwork, 202, false, (*Cloud).deleteNetwork},
 
 	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},
-	{"CreateSecurityGroup", "POST", inRegion + "/security-groups", 201, false, (*Cloud).createSecurityGroup},
 	{"GetSecurityGroup", "GET", ofSecurityGroup, 200, false, (*Cloud).getSecurityGroup},
-	{"UpdateSecurityGroup", "PATCH", ofSecurityGroup, 200, false, (*Cloud).updateSecurityGroup},
-	{"DeleteSecurityGroup", "DELETE", ofSecurityGroup, 204, false, (*Cloud).deleteSecurityGroup},
-	{"ListSecurityGroupRules", "GET", ofSecurityGroup + "/rules", 200, false, (*Cloud).listSecurityGroupRules},
-	{"CreateSecurityGroupRule", "POST", ofSecurityGroup + "/rules", 201, false, (*Cloud).createSecurityGroupRule},
-	{"GetSecurityGroupRule", "GET", ofRule, 200, false, (*Cloud).getSecurityGroupRule},
-	{"DeleteSecurityGroupRule", "DELETE", ofRule, 204, false, (*Cloud).deleteSecurityGroupRule},
 
 	{"ListImages", "GET", inRegion + "/images", 200, false, (*Cloud).listImages},
-	{"CreateImage", "POST", inRegion + "/images", 201, false, (*Cloud).createImage},
 	{"GetImage", "GET", ofImage, 200, false, (*Cloud).getImage},
-	{"UpdateImage", "PATCH", ofImage, 200, false, (*Cloud).updateImage},
-	{"DeleteImage", "DELETE", ofImage, 204, false, (*Cloud).deleteImage},
 
-	{"ListSnapshotsInProject", "GET", inRegion + "/snapshots", 200, false, (*Cloud).listSnapshots},
-	{"CreateSnapshot", "POST", inRegion + "/snapshots", 201, false, (*Cloud).createSnapshot},
 	{"GetSnapshot", "GET", ofSnapshot, 200, false, (*Cloud).getSnapshot},
-	{"UpdateSnapshot", "PATCH", ofSnapshot, 200, false, (*Cloud).updateSnapshot},
-	{"DeleteSnapshot", "DELETE", ofSnapshot, 204, false, (*Cloud).deleteSnapshot},
 
 	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
-	{"CreateAffinityGroup", "POST", inRegion + "/affinity-groups", 201, false, (*Cloud).createAffinityGroup},
 	{"GetAffinityGroup", "GET", ofAffinityGroup, 200, false, (*Cloud).getAffinityGroup},
-	{"DeleteAffinityGroup", "DELETE", ofAffinityGroup, 204, false, (*Cloud).deleteAffinityGroup},
 
 	{"ListKeyPairs", "GET", "/v2/keypairs", 200, false, (*Cloud).listKeypairs},
-	{"CreateKeyPair", "POST", "/v2/keypairs", 201, false, (*Cloud).createKeypair},
 	{"GetKeyPair", "GET", ofKeypair, 200, false, (*Cloud).getKeypair},
-	{"UpdateKeyPair", "PATCH", ofKeypair, 200, false, (*Cloud).updateKeypair},
-	{"DeleteKeyPair", "DELETE", ofKeypair, 204, false, (*Cloud).deleteKeypair},
 
 	{"ListMachineTypes", "GET", inRegion + "/machine-types", 200, false, (*Cloud).listMachineTypes},
 	{"GetMachineType", "GET", inRegion + "/machine-types/{machineType}", 200, false, (*Cloud).getMachineType},

@@ -133,11 +133,11 @@ func (c *httpClients) do(t *testing.T, method, path string, body any, answer any
 	return json.Unmarshal(raw, answer)
 }
 
-// serverCycle creates a server with a volume and a public IP, changes them and deletes
-// the server and the IP.
+// serverCycle creates a server, a NIC and a volume, changes them and deletes them.
 func (c *httpClients) serverCycle(t *testing.T, name string) error {
 	var server struct{ ID string }
-	var volume, ip struct{ ID string }
+	var volume, nic struct{ ID string }
+	const nics = "/networks/" + iaasmock.DefaultDualStackNetworkID + "/nics"
 	for _, make := range []struct {
 		path   string
 		body   object
@@ -145,7 +145,7 @@ func (c *httpClients) serverCycle(t *testing.T, name string) error {
 	}{
 		{"/servers", serverBody(object{"name": name, "labels": object{"name": name}}), &server},
 		{"/volumes", object{"availabilityZone": "eu01-1", "size": 1}, &volume},
-		{"/public-ips", object{}, &ip},
+		{nics, object{}, &nic},
 	} {
 		if err := c.do(t, http.MethodPost, make.path, make.body, make.answer); err != nil {
 			return err
@@ -159,16 +159,15 @@ func (c *httpClients) serverCycle(t *testing.T, name string) error {
 		method, path string
 		body         any
 	}{
-		{http.MethodPut, path + "/volume-attachments/" + volume.ID, object{"deleteOnTermination": true}},
-		{http.MethodPut, path + "/public-ips/" + ip.ID, object{}},
-		{http.MethodPut, path + "/security-groups/" + iaasmock.DefaultSecurityGroupID, object{}},
-		{http.MethodPost, path + "/networks/" + iaasmock.DefaultDualStackNetworkID, object{}},
+		{http.MethodPatch, "/volumes/" + volume.ID, object{"name": name}},
+		{http.MethodPatch, nics + "/" + nic.ID, object{"name": name}},
 		{http.MethodPatch, path, object{"labels": object{"touched": "yes"}}},
 		{http.MethodGet, path + "?details=true", nil},
 		{http.MethodGet, "/servers?details=true&label_selector=name%3D" + name, nil},
 		{http.MethodGet, "/quotas", nil},
 		{http.MethodDelete, path, nil},
-		{http.MethodDelete, "/public-ips/" + ip.ID, nil},
+		{http.MethodDelete, "/volumes/" + volume.ID, nil},
+		{http.MethodDelete, nics + "/" + nic.ID, nil},
 	} {
 		if err := c.do(t, step.method, step.path, step.body, nil); err != nil {
 			return err
@@ -200,8 +199,8 @@ func TestFiveHundredClients(t *testing.T) {
 	}
 	c := newHTTPClients(t, clients)
 	c.round(t, clients)
-	if servers, nics, volumes, ips := len(c.cloud.Servers()), len(c.cloud.NICs()), len(c.cloud.Volumes()), len(c.cloud.PublicIPs()); servers != 0 || nics != 1 || volumes != 2 || ips != 0 {
-		t.Errorf("left are %d servers, %d NICs, %d volumes, %d public IPs", servers, nics, volumes, ips)
+	if servers, nics, volumes := len(c.cloud.Servers()), len(c.cloud.NICs()), len(c.cloud.Volumes()); servers != 0 || nics != 1 || volumes != 2 {
+		t.Errorf("left are %d servers, %d NICs, %d volumes", servers, nics, volumes)
 	}
 	if totals := c.cloud.History(); totals.ServersCreated != clients || totals.NICsDeleted != 2*clients || totals.VolumesDeleted != 2*clients {
 		t.Errorf("history %+v", totals)

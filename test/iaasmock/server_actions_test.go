@@ -19,12 +19,8 @@ func TestActions(t *testing.T) {
 		end, powerAfter, refused string
 	}{
 		{"stop", "ACTIVE", "STOPPING", "RUNNING", "INACTIVE", "STOPPED", "start"},
-		{"deallocate", "ACTIVE", "DEALLOCATING", "RUNNING", "DEALLOCATED", "STOPPED", "stop"},
-		{"deallocate", "INACTIVE", "DEALLOCATING", "STOPPED", "DEALLOCATED", "STOPPED", "reboot"},
-		{"start", "INACTIVE", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "deallocate"},
+		{"start", "INACTIVE", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "start"},
 		{"start", "DEALLOCATED", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "stop"},
-		{"reboot", "ACTIVE", "REBOOTING", "RUNNING", "ACTIVE", "RUNNING", "start"},
-		{"reboot?action=hard", "ACTIVE", "REBOOTING", "RUNNING", "ACTIVE", "RUNNING", "stop"},
 	} {
 		t.Run(row.path+" from "+row.from, func(t *testing.T) {
 			m := openMock(t)
@@ -53,10 +49,10 @@ func TestActions(t *testing.T) {
 }
 
 func TestActionsThatAreRefused(t *testing.T) {
-	every := []string{"start", "stop", "deallocate", "reboot"}
+	every := []string{"start", "stop"}
 	for status, refused := range map[string][]string{
 		"CREATING": every, "DELETING": every, "ERROR": every, "ACTIVE": {"start"},
-		"INACTIVE": {"stop", "reboot"}, "DEALLOCATED": {"stop", "deallocate", "reboot"},
+		"INACTIVE": {"stop"}, "DEALLOCATED": {"stop"},
 	} {
 		m := openMock(t)
 		id := m.create(nil)
@@ -68,10 +64,6 @@ func TestActionsThatAreRefused(t *testing.T) {
 	}
 	m := openMock(t)
 	m.want(404, "POST", inRegion+"/servers/"+iaasmock.DefaultNICID+"/stop", nil)
-	id := m.create(nil)
-	m.clock.Step(boot)
-	m.want(400, "POST", inRegion+"/servers/"+id+"/reboot?action=gentle", nil)
-	m.wantStatus(id, "ACTIVE")
 }
 
 func TestActionsThatFailOrAreOvertaken(t *testing.T) {
@@ -116,9 +108,7 @@ func TestSDKActionsAndNICsWithoutAddresses(t *testing.T) {
 		call      func() error
 		status    string
 	}{
-		{"RebootServer", func() error { return api.RebootServer(ctx, project, region, id).Action("hard").Execute() }, "ACTIVE"},
 		{"StopServer", func() error { return api.StopServer(ctx, project, region, id).Execute() }, "INACTIVE"},
-		{"DeallocateServer", func() error { return api.DeallocateServer(ctx, project, region, id).Execute() }, "DEALLOCATED"},
 		{"StartServer", func() error { return api.StartServer(ctx, project, region, id).Execute() }, "ACTIVE"},
 	} {
 		if err := step.call(); err != nil || m.cloud.CallCounts()[step.operation] != 1 {

@@ -179,8 +179,6 @@ func (o *serverCreation) resolveNetworking() *apiError {
 		switch {
 		case !ok:
 			return o.cannot(noNetwork, noSuch("network"))
-		case network.change == networkDeleting:
-			return o.cannot(noNetwork, conflict())
 		}
 		o.network = network
 		return nil

@@ -93,7 +93,11 @@ func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	err = c.withServer(r, func(s *server, now time.Time) *apiError {
-		labels, err := mergeLabels(s.Labels, payload.Labels)
+		current := s.Labels
+		if c.replaceLabels && payload.Labels != nil {
+			current = nil
+		}
+		labels, err := mergeLabels(current, payload.Labels)
 		if err != nil {
 			return err
 		}

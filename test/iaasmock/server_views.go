@@ -79,7 +79,6 @@ type serverNICView struct {
 	MAC            string   `json:"mac"`
 	IPv4           string   `json:"ipv4,omitempty"`
 	IPv6           string   `json:"ipv6,omitempty"`
-	PublicIP       string   `json:"publicIp,omitempty"`
 	NICSecurity    bool     `json:"nicSecurity"`
 	SecurityGroups []string `json:"securityGroups"`
 }
@@ -119,7 +118,7 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
 		nic := n.viewAt(t)
 		view := serverNICView{
 			NICID: nic.ID, NetworkID: nic.NetworkID, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6,
-			PublicIP: nic.PublicIP, NICSecurity: !nic.SecurityDisabled, SecurityGroups: orEmpty(nic.SecurityGroups),
+			NICSecurity: !nic.SecurityDisabled, SecurityGroups: orEmpty(nic.SecurityGroups),
 		}
 		if network, ok := c.networks.get(nic.NetworkID); ok {
 			view.NetworkName = network.Name

@@ -210,6 +210,3 @@ func (m *mock) set(id, status string) {
 		m.t.Fatal(err)
 	}
 }
-
-// sshKey is a public key that nobody uses.
-const sshKey = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIDtqJ7zOtqQtYqOo0CpvDXNlMhV3HeJDpjrASKGLWdop test"

@@ -54,7 +54,7 @@ func TestStrictLabels(t *testing.T) {
 			lax, strict := openMock(t), openMock(t, iaasmock.WithStrictLabels())
 			lax.want(row.lax, "POST", inRegion+"/servers", serverBody(object{"labels": row.labels}))
 			strict.want(row.strict, "POST", inRegion+"/servers", serverBody(object{"labels": row.labels}))
-			strict.want(row.strict, "POST", inRegion+"/public-ips", object{"labels": row.labels})
+			strict.want(row.strict, "POST", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics", object{"labels": row.labels})
 		})
 	}
 	m := openMock(t, iaasmock.WithStrictLabels())

@@ -5,7 +5,6 @@ package iaasmock
 
 import (
 	"maps"
-	"net/http"
 	"slices"
 	"time"
 
@@ -228,27 +227,6 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 		return nil
 	})
 	return view, err
-}
-
-// resizeVolume changes the size at once, also of an attached volume.
-func (c *Cloud) resizeVolume(r *request) (any, *apiError) {
-	var payload struct {
-		Size int64 `json:"size"`
-	}
-	if err := r.decodeOptional("ResizeVolumePayload", schema.ResizeVolume, &payload); err != nil {
-		return nil, err
-	}
-	return nil, c.withVolume(r, func(v *Volume, now time.Time) *apiError {
-		if payload.Size <= v.Size || payload.Size > maxVolumeSize {
-			// Source: the document: ResizeVolume's description, CreateVolumePayload's for the largest.
-			return badRequest("volume size is not valid or missing: it must be more than %d and at most %d", v.Size, maxVolumeSize)
-		}
-		if err := c.allowGigabytes(http.StatusConflict, v.ProjectID, v.Region, payload.Size-v.Size); err != nil {
-			return err
-		}
-		v.Size, v.UpdatedAt = payload.Size, now
-		return nil
-	})
 }
 
 // withVolume runs f on the volume that the path names.

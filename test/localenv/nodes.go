@@ -51,11 +51,9 @@ type kubelet struct {
 // startNodes runs the simulator until the returned function is called.
 func (e *Env) startNodes() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	simulator := newNodeSimulator(e.settings.cloud, e.target.client, clock.RealClock{}, e.settings.joinDuration)
-	e.watchers.Add(1)
+	simulator := newNodeSimulator(e.mock.cloud, e.TargetClient(), clock.RealClock{}, e.settings.joinDuration)
 	finished := make(chan struct{})
 	go func() {
-		defer e.watchers.Done()
 		defer close(finished)
 		simulator.run(ctx)
 	}()

@@ -4,54 +4,40 @@
 package localenv
 
 import (
-	"fmt"
 	"io"
 	"net/http"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
 // Option changes how an environment is made.
 type Option func(*settings)
 
 type settings struct {
-	namespace      string
-	cloud          *iaasmock.Cloud
-	cloudOptions   []iaasmock.Option
-	cloudHandler   func(http.Handler) http.Handler
-	targetless     bool
-	targetCluster  bool
-	withoutManager bool
-	withoutSidecar bool
-	sidecarPackage string
-	// sidecarReplicas is 0 for a single one without leader election.
-	sidecarReplicas int
-	sidecarArgs     []string
-	managerArgs     []string
-	sidecarEnv      []string
-	joinDuration    time.Duration
-	progress        func(string)
+	stack        []stack.Option
+	cloudOptions []iaasmock.Option
+	cloudHandler func(http.Handler) http.Handler
+	targetless   bool
+	joinDuration time.Duration
 }
 
 func newSettings(opts []Option) settings {
 	s := settings{
-		namespace:      "default",
-		sidecarPackage: "./cmd/machine-controller",
-		joinDuration:   time.Second,
-		progress:       func(string) {},
-		cloudHandler:   func(cloud http.Handler) http.Handler { return cloud },
+		joinDuration: time.Second,
+		cloudHandler: func(cloud http.Handler) http.Handler { return cloud },
 	}
 	for _, opt := range opts {
 		opt(&s)
 	}
-	s.cloud = iaasmock.New(s.cloudOptions...)
 	return s
 }
 
-// WithNamespace sets the namespace of the control cluster that the controllers
-// watch. It is made if it does not exist. Default: "default".
-func WithNamespace(name string) Option { return func(s *settings) { s.namespace = name } }
+// of is an option of the parts that need no mock.
+func of(option stack.Option) Option {
+	return func(s *settings) { s.stack = append(s.stack, option) }
+}
 
 // WithCloudOptions sets options of the environment's cloud.
 func WithCloudOptions(opts ...iaasmock.Option) Option {
@@ -64,66 +50,47 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 	return func(s *settings) { s.cloudHandler = wrap }
 }
 
-// WithTargetless runs without a target cluster: both controllers get
-// --target-kubeconfig=none, and servers do not become Nodes.
-func WithTargetless() Option { return func(s *settings) { s.targetless = true } }
-
-// WithTargetCluster runs a second kube-apiserver, for a target cluster of its own:
-// Machines are in the control cluster, Nodes in the target cluster. The two share etcd,
-// where each has a prefix of its own, and nothing else.
-func WithTargetCluster() Option { return func(s *settings) { s.targetCluster = true } }
-
-// WithoutManager leaves machine-controller-manager out: only Machines and
-// MachineClasses work then. StartManager can still start it.
-func WithoutManager() Option { return func(s *settings) { s.withoutManager = true } }
-
-// WithoutSidecar leaves the machine-controller out. StartSidecar can still
-// start it.
-func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
-
-// WithSidecarPackage builds and runs another machine-controller than this
-// project's: a main package, as the go command names it from the repository's
-// root. It gets the same flags and environment.
-func WithSidecarPackage(pkg string) Option { return func(s *settings) { s.sidecarPackage = pkg } }
-
-// WithSidecarReplicas runs this many machine-controllers instead of one. They elect
-// a leader, and each that ends is started again, as Kubernetes does it. Their logs are
-// those of ReplicaPart, and StartSidecar, KillSidecar and SidecarMetricsURL are not
-// about them.
-func WithSidecarReplicas(count int) Option {
-	return func(s *settings) { s.sidecarReplicas, s.withoutSidecar = count, true }
-}
-
-// WithSidecarArgs appends flags to the machine-controller's; the last of a kind
-// wins.
-func WithSidecarArgs(args ...string) Option {
-	return func(s *settings) { s.sidecarArgs = append(s.sidecarArgs, args...) }
-}
-
-// WithManagerArgs appends flags to those of machine-controller-manager; the
-// last of a kind wins.
-func WithManagerArgs(args ...string) Option {
-	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
-}
-
-// WithSidecarEnv adds variables ("NAME=value") to the machine-controller's
-// environment, which otherwise holds PATH, HOME and CloudEnvironment alone. The last of a
-// name wins.
-func WithSidecarEnv(variables ...string) Option {
-	return func(s *settings) { s.sidecarEnv = append(s.sidecarEnv, variables...) }
-}
-
 // WithJoinDuration sets how long after a server was first seen ACTIVE its Node
 // appears. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
 
-// WithProgress calls report with a line whenever a step of Start begins. It may
-// be called from several goroutines.
-func WithProgress(report func(line string)) Option {
-	return func(s *settings) { s.progress = report }
+// WithTargetless is stack.WithTargetless; servers do not become Nodes.
+func WithTargetless() Option {
+	return func(s *settings) {
+		s.targetless = true
+		of(stack.WithTargetless())(s)
+	}
 }
 
-// WithProgressWriter writes a line to w whenever a step of Start begins.
-func WithProgressWriter(w io.Writer) Option {
-	return WithProgress(func(line string) { _, _ = fmt.Fprintln(w, line) })
-}
+// WithNamespace is stack.WithNamespace.
+func WithNamespace(name string) Option { return of(stack.WithNamespace(name)) }
+
+// WithTargetCluster is stack.WithTargetCluster.
+func WithTargetCluster() Option { return of(stack.WithTargetCluster()) }
+
+// WithoutManager is stack.WithoutManager.
+func WithoutManager() Option { return of(stack.WithoutManager()) }
+
+// WithoutSidecar is stack.WithoutSidecar.
+func WithoutSidecar() Option { return of(stack.WithoutSidecar()) }
+
+// WithSidecarPackage is stack.WithSidecarPackage.
+func WithSidecarPackage(pkg string) Option { return of(stack.WithSidecarPackage(pkg)) }
+
+// WithSidecarReplicas is stack.WithSidecarReplicas.
+func WithSidecarReplicas(count int) Option { return of(stack.WithSidecarReplicas(count)) }
+
+// WithSidecarArgs is stack.WithSidecarArgs.
+func WithSidecarArgs(args ...string) Option { return of(stack.WithSidecarArgs(args...)) }
+
+// WithManagerArgs is stack.WithManagerArgs.
+func WithManagerArgs(args ...string) Option { return of(stack.WithManagerArgs(args...)) }
+
+// WithSidecarEnv is stack.WithSidecarEnv.
+func WithSidecarEnv(variables ...string) Option { return of(stack.WithSidecarEnv(variables...)) }
+
+// WithProgress is stack.WithProgress.
+func WithProgress(report func(line string)) Option { return of(stack.WithProgress(report)) }
+
+// WithProgressWriter is stack.WithProgressWriter.
+func WithProgressWriter(w io.Writer) Option { return of(stack.WithProgressWriter(w)) }

@@ -145,12 +145,14 @@ func (c *Plan) factsOf(ctx context.Context, machines []v1alpha1.Machine) (*facts
 func (c *Plan) servers(ctx context.Context, accounts []*account.Account) ([]located, error) {
 	var all []located
 	for _, at := range accounts {
-		if slices.ContainsFunc(c.Places, func(known *Place) bool {
+		same := slices.IndexFunc(c.Places, func(known *Place) bool {
 			return known.at.Session.ProjectID == at.Session.ProjectID && known.Region == at.Region
-		}) {
-			continue // with another key
+		})
+		if same >= 0 { // with another key
+			c.Places[same].classes = append(c.Places[same].classes, at.Classes...)
+			continue
 		}
-		place := &Place{ProjectID: at.Session.ProjectID, Region: at.Region, at: at}
+		place := &Place{ProjectID: at.Session.ProjectID, Region: at.Region, at: at, classes: slices.Clone(at.Classes)}
 		c.Places = append(c.Places, place)
 		servers, err := at.Servers(ctx, c.options.labels())
 		if err != nil {
@@ -177,23 +179,40 @@ func (c *Plan) checkEmpty(ctx context.Context, servers []located, own []*v1alpha
 		if slices.ContainsFunc(servers, func(server located) bool { return server.in == place }) {
 			continue
 		}
-		for i := range machines {
-			id, err := providerid.Parse(machines[i].Spec.ProviderID, place.ProjectID)
-			if err != nil || !slices.ContainsFunc(own, func(class *v1alpha1.MachineClass) bool {
-				return class.Name == machines[i].Spec.Class.Name && class.Namespace == machines[i].Namespace
-			}) {
-				continue
-			}
-			server, err := place.at.Server(ctx, id)
-			switch {
-			case provider.IsNotFound(err):
-			case err != nil:
-				return place.at.Failure(err)
-			case account.Carries(server.Labels, c.options.labels()):
-				return fmt.Errorf("the list of servers with %s in %v is empty, but server %s, which Machine %s/%s names, is there: run this again",
-					c.options.label(), place, id, machines[i].Namespace, machines[i].Name)
-			}
-			break // one read tells an empty moment
+		classes := place.classes
+		if len(classes) == 0 {
+			classes = own
+		}
+		if err := c.checkEmptyPlace(ctx, place, classes, machines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// mostNamed is how many servers that Machines name are read where a list is empty.
+const mostNamed = 3
+
+// checkEmptyPlace reads some of the servers that Machines of the classes name in a place.
+func (c *Plan) checkEmptyPlace(ctx context.Context, place *Place, classes []*v1alpha1.MachineClass, machines []v1alpha1.Machine) error {
+	read := 0
+	for i := range machines {
+		machine := &machines[i]
+		id, err := providerid.Parse(machine.Spec.ProviderID, place.ProjectID)
+		if err != nil || read == mostNamed || !slices.ContainsFunc(classes, func(class *v1alpha1.MachineClass) bool {
+			return class.Name == machine.Spec.Class.Name && class.Namespace == machine.Namespace
+		}) {
+			continue
+		}
+		read++
+		server, err := place.at.Server(ctx, id)
+		switch {
+		case provider.IsNotFound(err):
+		case err != nil:
+			return place.at.Failure(err)
+		case account.Carries(server.Labels, c.options.labels()):
+			return fmt.Errorf("the list of servers with %s in %v is empty, but server %s, which Machine %s/%s names, is there: run this again",
+				c.options.label(), place, id, machine.Namespace, machine.Name)
 		}
 	}
 	return nil

@@ -147,8 +147,8 @@ func TestCleanDeletesInEachProjectAndRegion(t *testing.T) {
 	})
 }
 
-// The driver's request for an orphan's deletion takes 5 s at most, and the last look lies
-// within it.
+// The last look lies within the driver's request for an orphan's deletion, whose time is
+// bounded: requests must not wait for one another's looks.
 func TestCleanDeletesManyWhereReadsAreSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newCleanRig(t)

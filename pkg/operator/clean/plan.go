@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -147,6 +148,8 @@ type Place struct {
 	Reasons []string `json:"reasons,omitempty"`
 
 	at *account.Account
+	// classes are those whose Machines have their servers here; none if the account was named.
+	classes []*v1alpha1.MachineClass
 	// inCreation names an orphan that somebody may be creating; "" if there is none.
 	inCreation string
 }

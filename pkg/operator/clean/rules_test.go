@@ -68,6 +68,22 @@ func (s *situation) makeServer(name string) {
 	s.ids[name] = s.Server(name, testrig.Labels(name, "worker", testrig.OwnCluster))
 }
 
+// addAbroad adds a class of another region, and a server there.
+func (s *situation) addAbroad(name string) (serverID string) {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "abroad"}, Data: map[string][]byte{
+		"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.SecondRegion), "userData": nil,
+	}}
+	class := testrig.Class("abroad", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+	class.SecretRef.Name = secret.Name
+	s.Add(secret, class)
+	id, err := s.TryServerAt(s.T.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID,
+		name, testrig.Labels(name, class.Name, testrig.OwnCluster))
+	if err != nil {
+		s.T.Fatal(err)
+	}
+	return id
+}
+
 // addNode adds a Node that has nothing to do with any server, before it is changed.
 func (s *situation) addNode(change func(*corev1.Node)) {
 	node := testrig.Node("n", "", corev1.ConditionTrue)
@@ -494,12 +510,24 @@ func TestWhatCannotBeRead(t *testing.T) {
 
 // Where nothing is shown, that must be true.
 func TestNothingIsListed(t *testing.T) {
+	emptyAbroad := iaasmock.Fault{Operation: "ListServers", EmptyList: true, Match: func(r *http.Request) bool {
+		return strings.Contains(r.URL.Path, "/regions/"+iaasmock.SecondRegion+"/")
+	}}
 	for name, row := range map[string]struct {
 		change func(s *situation)
 		says   string
 	}{
 		"an empty moment": {func(s *situation) { s.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true}) },
 			"which Machine shoot--demo/worker-0 names, is there"},
+		"an empty moment in another region": {func(s *situation) {
+			id := s.addAbroad("worker-9")
+			s.Add(testrig.Machine("worker-8", "abroad", ""), testrig.Machine("worker-9", "abroad", id))
+			s.Cloud.Inject(emptyAbroad)
+		}, "which Machine shoot--demo/worker-9 names, is there"},
+		"one of the servers there is gone": {func(s *situation) {
+			s.Add(testrig.Machine("worker-8", "abroad", "6b3c9e1c-8c1c-4f0e-9d6b-0c9f3d2a7e11"), testrig.Machine("worker-9", "abroad", s.addAbroad("worker-9")))
+			s.Cloud.Inject(emptyAbroad)
+		}, "which Machine shoot--demo/worker-9 names, is there"},
 		"the servers are gone": {func(s *situation) {
 			for _, id := range s.ids {
 				if err := s.Cloud.RemoveServer(id); err != nil {

@@ -7,8 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -25,108 +23,70 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 		return
 	}
 	var came []string
-	byName := map[string]*v1alpha1.Machine{}
 	for i := range d.machines {
-		machine := &d.machines[i]
-		byName[machine.Name] = machine
-		if provider.CameFromOpenStack(machine) {
+		if machine := &d.machines[i]; provider.CameFromOpenStack(machine) {
 			came = append(came, machine.Namespace+"/"+machine.Name)
 		}
 	}
 	if len(came) > 0 {
 		d.hint(subjectOpenStack, fmt.Sprintf("%s: %s", finding.Count(len(came), "Machine"), finding.Some(came)),
-			"\"mcm-stackit list machines\" shows their servers; \"mcm-stackit label\" labels those that have a ProviderID of the driver's form")
+			"\"mcm-stackit list machines\" shows their servers; \"mcm-stackit label\" labels those that have a ProviderID of the driver's form; to delete them the service account needs more permissions (pkg/provider/apis/README.md)")
 	}
 	d.looking("NICs and volumes from OpenStack")
 	defer func() { d.place = place{} }()
+	known := d.openStack(ctx)
 	for _, in := range d.accounts {
 		if _, read := d.servers[in]; !read {
 			continue
 		}
 		d.place = d.placeOf(in)
-		things, err := d.things(ctx, in)
+		found, err := attachables(ctx, in)
 		if err != nil {
 			d.unknown(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "")
 			continue
 		}
-		d.sortThings(in, things, byName)
+		d.sortAttachables(known, found)
 	}
 }
 
-// sortThings reports the things of an account that are a Machine's, or nobody's.
-func (d *Doctor) sortThings(in *account.Account, things []*thing, machines map[string]*v1alpha1.Machine) {
+func attachables(ctx context.Context, in *account.Account) ([]account.Attachable, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	return in.Attachables(ctx)
+}
+
+// openStack is what Machines, classes and MachineDeployments tell: the last say which names
+// Machines here have had, and are not needed for the rest.
+func (d *Doctor) openStack(ctx context.Context) *account.OpenStack {
+	classes := make([]*account.Class, len(d.classes))
+	for i := range d.classes {
+		classes[i] = &d.classes[i]
+	}
+	deployments, err := d.MachineDeployments(ctx, d.Namespace)
+	if err != nil {
+		d.unread("MachineDeployments", err)
+	}
+	return account.NewOpenStack(d.machines, classes, deployments)
+}
+
+// sortAttachables reports what was found in an account: what is a Machine's, or nobody's.
+func (d *Doctor) sortAttachables(known *account.OpenStack, found []account.Attachable) {
 	var own, leftOver []string
-	for _, thing := range things {
-		machine := machines[thing.name]
+	for i := range found {
+		one := &found[i]
+		text := fmt.Sprintf("%s %s (%s)", one.Kind, one.Name, one.ID)
 		switch {
-		case machine != nil && provider.CameFromOpenStack(machine) && d.isByName(machine, thing):
-			own = append(own, thing.text())
-		case machine == nil && !thing.inUse && d.isOfClusterHere(in, thing):
-			leftOver = append(leftOver, thing.text())
+		case known.MachineOf(one) != nil:
+			own = append(own, text)
+		case known.IsLeftOver(one):
+			leftOver = append(leftOver, text)
 		}
 	}
 	if len(own) > 0 {
 		d.hint(subjectOpenStack, "NICs and volumes with their names: "+finding.Some(own), "nothing: the driver deletes them with their Machines")
 	}
 	if len(leftOver) > 0 {
-		d.hint(subjectOpenStack, "NICs and volumes with the label of a cluster here, of no server and no Machine's name: "+finding.Some(leftOver),
-			"nobody deletes them: look whose each is")
+		d.hint(subjectOpenStack, "NICs and volumes of a cluster here by their labels or names, of no server and no Machine: "+finding.Some(leftOver),
+			"nobody deletes them: look whose each is; \"mcm-stackit list openstack\" shows all")
 	}
-}
-
-// thing is a NIC or a volume.
-type thing struct {
-	kind, id, name string
-	inUse          bool
-	labels         map[string]string
-}
-
-func (t *thing) text() string { return fmt.Sprintf("%s %s (%s)", t.kind, t.name, t.id) }
-
-// things lists the NICs and volumes of an account.
-func (d *Doctor) things(ctx context.Context, in *account.Account) ([]*thing, error) {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
-	volumes, err := account.Read(ctx, in, provider.NewClient(in.Session, in.Region).ListVolumes)
-	if err != nil {
-		return nil, err
-	}
-	nics, err := account.Read(ctx, in, func(ctx context.Context) ([]provider.NIC, error) {
-		return provider.ListProjectNICs(ctx, in.Session, in.Region)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var all []*thing
-	for _, volume := range volumes {
-		all = append(all, &thing{"volume", volume.ID, volume.Name, volume.ServerID != "", volume.Labels})
-	}
-	for _, nic := range nics {
-		// Those of the types "metadata" and "gateway" belong to the network.
-		isNetworks := nic.Type != "" && nic.Type != "server" && nic.Type != "none"
-		all = append(all, &thing{"NIC", nic.ID, nic.Name, nic.ServerID != "" || isNetworks, nic.Labels})
-	}
-	return all, nil
-}
-
-// isByName says whether the driver takes a thing for a Machine's.
-func (d *Doctor) isByName(machine *v1alpha1.Machine, thing *thing) bool {
-	for i := range d.classes {
-		if class := &d.classes[i]; class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name {
-			return !class.Inputs.ClusterUnknown && provider.IsByName(machine.Name, class.Inputs.ClusterLabels, thing.name, thing.labels, nil)
-		}
-	}
-	return false
-}
-
-// isOfClusterHere says whether a thing carries the cluster label of a class of the account: its
-// name alone would prove nothing.
-func (d *Doctor) isOfClusterHere(in *account.Account, thing *thing) bool {
-	for i := range d.classes {
-		class := &d.classes[i]
-		if class.Inputs.Secret.ProjectID == in.Session.ProjectID && account.Carries(thing.labels, class.Inputs.ClusterLabels) {
-			return true
-		}
-	}
-	return false
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
@@ -15,29 +15,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// addVolume makes a volume that no server has.
-func addVolume(r *testrig.Rig, name string, labels map[string]any) {
-	r.T.Helper()
-	_, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(iaas.CreateVolumePayload{
-		Name: &name, Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels}).Execute()
-	if err != nil {
-		r.T.Fatal(err)
-	}
-}
-
-// addNIC makes a NIC that no server has.
-func addNIC(r *testrig.Rig, name string, labels map[string]any) {
-	r.T.Helper()
-	_, err := r.API.API.CreateNic(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, iaasmock.DefaultNetworkID).
-		CreateNicPayload(iaas.CreateNicPayload{Name: &name, Labels: labels}).Execute()
-	if err != nil {
-		r.T.Fatal(err)
-	}
-}
-
 func TestFromOpenStack(t *testing.T) {
 	own, other := map[string]any{testrig.ClusterKey: testrig.OwnCluster}, map[string]any{testrig.ClusterKey: "x"}
-	const came, named, left = "1 Machine: shoot--demo/m1", "NICs and volumes with their names: ", "of no server and no Machine's name: "
+	const came, named, left = "1 Machine: shoot--demo/m1", "NICs and volumes with their names: ", "of no server and no Machine: "
 	for name, row := range map[string]struct {
 		add    func(r *testrig.Rig)
 		marked bool
@@ -46,14 +26,23 @@ func TestFromOpenStack(t *testing.T) {
 	}{
 		"nothing":                         {func(*testrig.Rig) {}, false, nil},
 		"a Machine":                       {func(*testrig.Rig) {}, true, []string{came}},
-		"its volume":                      {func(r *testrig.Rig) { addVolume(r, "m1", nil) }, true, []string{came, named + "volume m1 ("}},
-		"its NIC":                         {func(r *testrig.Rig) { addNIC(r, "m1", nil) }, true, []string{came, named + "NIC m1 ("}},
-		"another cluster's of its name":   {func(r *testrig.Rig) { addVolume(r, "m1", other) }, true, []string{came}},
-		"of a Machine that is not marked": {func(r *testrig.Rig) { addVolume(r, "m1", own) }, false, nil},
-		"left over":                       {func(r *testrig.Rig) { addVolume(r, "m9", own) }, false, []string{left + "volume m9 ("}},
-		"a NIC that is left over":         {func(r *testrig.Rig) { addNIC(r, "m9", own) }, false, []string{left + "NIC m9 ("}},
-		"of another cluster":              {func(r *testrig.Rig) { addVolume(r, "m9", other) }, false, nil},
-		"of a name alone":                 {func(r *testrig.Rig) { addVolume(r, "m9", nil) }, false, nil},
+		"its volume":                      {func(r *testrig.Rig) { r.Volume("m1", nil) }, true, []string{came, named + "volume m1 ("}},
+		"its NIC":                         {func(r *testrig.Rig) { r.NIC(iaasmock.DefaultNetworkID, "m1", nil) }, true, []string{came, named + "NIC m1 ("}},
+		"another cluster's of its name":   {func(r *testrig.Rig) { r.Volume("m1", other) }, true, []string{came}},
+		"of a Machine that is not marked": {func(r *testrig.Rig) { r.Volume("m1", own) }, false, nil},
+		"left over":                       {func(r *testrig.Rig) { r.Volume("m9", own) }, false, []string{left + "volume m9 ("}},
+		"a NIC that is left over":         {func(r *testrig.Rig) { r.NIC(iaasmock.DefaultNetworkID, "m9", own) }, false, []string{left + "NIC m9 ("}},
+		"of another cluster":              {func(r *testrig.Rig) { r.Volume("m9", other) }, false, nil},
+		"left over with OpenStack's tag": {func(r *testrig.Rig) {
+			r.Volume("m9", map[string]any{"kubernetes.io-cluster-" + testrig.OwnCluster: "1"})
+		}, false, []string{left + "volume m9 ("}},
+		"its name in another network": {func(r *testrig.Rig) { r.NIC(iaasmock.DefaultDualStackNetworkID, "m1", nil) }, true, []string{came}},
+		"named as a Machine once was": {func(r *testrig.Rig) {
+			r.Add(&v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "pool"}})
+			r.Volume("pool-5f8b7-x2x4d", nil)
+			r.Volume("pool-5f8b7", nil)
+		}, false, []string{left + "volume pool-5f8b7-x2x4d ("}},
+		"of a name alone": {func(r *testrig.Rig) { r.Volume("m9", nil) }, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -20,6 +20,9 @@ type Inventory struct {
 	// Machines are those of the Namespace or of all, and those of others that have one of the
 	// servers, sorted by namespace and name.
 	Machines []MachineEntry `json:"machines,omitzero"`
+	// Attachables are the NICs and volumes of Machines that came from OpenStack, and those of a
+	// cluster here that no server or Machine has, sorted by name and kind.
+	Attachables []AttachableEntry `json:"attachables,omitzero"`
 	// Clusters are sorted by their label.
 	Clusters []ClusterEntry `json:"clusters,omitzero"`
 	// Totals count what was read of what the query is about.
@@ -79,6 +82,23 @@ type MachineEntry struct {
 	// Drift is where the server is not what the class asks for now, or cannot be compared.
 	Drift []Drift `json:"drift,omitempty"`
 	Notes []Note  `json:"notes,omitempty"`
+}
+
+// AttachableEntry is a NIC or volume of an Inventory.
+type AttachableEntry struct {
+	// Kind is "NIC" or "volume".
+	Kind    string `json:"kind"`
+	ID      string `json:"id"`
+	Name    string `json:"name"`
+	Project string `json:"projectId"`
+	Region  string `json:"region"`
+	// Network is a NIC's.
+	Network string `json:"networkId,omitempty"`
+	// Server is the ID of the server that has it; "" for none.
+	Server string `json:"server,omitempty"`
+	// Namespace is that of the Machine with which the driver deletes it; "" if there is none.
+	Namespace string `json:"namespace,omitempty"`
+	Notes     []Note `json:"notes,omitempty"`
 }
 
 // Drift is a field of the providerSpec in which a server differs from its class. What is not
@@ -159,6 +179,8 @@ const (
 	// NoteByName is a server that a Machine from OpenStack has by its name alone: it lacks our
 	// machine label.
 	NoteByName NoteKind = "by name"
+	// NoteLeftOver is a NIC or volume of a cluster here that no server or Machine has.
+	NoteLeftOver NoteKind = "left over"
 	// NoteFault is a server in state ERROR.
 	NoteFault NoteKind = "fault"
 	// NoteDuplicate is a second server of a Machine.
@@ -230,6 +252,9 @@ const (
 	PartClasses       Part = "MachineClasses"
 	PartOtherClasses  Part = "MachineClasses of other namespaces"
 	PartNodes         Part = "Nodes"
+	// PartAttachables and PartDeployments are for a Query about Attachables.
+	PartAttachables Part = "NICs and volumes"
+	PartDeployments Part = "MachineDeployments"
 	// PartOrphans is of servers that may be orphans. It is for a Query about orphans.
 	PartOrphans Part = "orphans"
 	// PartCluster is the cluster label of a Query that nothing carries.

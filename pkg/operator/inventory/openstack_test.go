@@ -5,12 +5,16 @@ package inventory_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // migratedAnnotation is what STACKIT's extension sets.
@@ -57,6 +61,69 @@ func TestMachinesFromOpenStack(t *testing.T) {
 			}
 			if got := fmt.Sprint(words(found.Machines[0].Notes), " ", first); len(found.Servers) != row.servers || got != row.notes {
 				t.Errorf("got %d servers, %s, want %d, %s", len(found.Servers), got, row.servers, row.notes)
+			}
+		})
+	}
+}
+
+func TestAttachables(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	own, other := map[string]any{testrig.ClusterKey: testrig.OwnCluster}, map[string]any{testrig.ClusterKey: "x"}
+	came := testrig.Machine("m1", "here", r.Server("m1", nil))
+	metav1.SetMetaDataAnnotation(&came.ObjectMeta, migratedAnnotation, "true")
+	abroad := testrig.Machine("m3", "worker", "")
+	abroad.Namespace = "elsewhere"
+	r.Add(testrig.Class("here", map[string]any{"labels": own, "networking": map[string]any{"networkId": iaasmock.DefaultNetworkID}}))
+	r.Add(came, testrig.Machine("m2", "worker", ""), abroad,
+		&v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "pool"}})
+	for _, name := range []string{"m1", "m2", "m3", "pool-1", "pvc-1"} {
+		r.Volume(name, nil)
+	}
+	r.Volume("m1", other)
+	r.NIC(iaasmock.DefaultNetworkID, "m1", nil)
+	r.NIC(iaasmock.DefaultDualStackNetworkID, "m1", own)
+	r.NIC(iaasmock.DefaultNetworkID, "lost", own)
+	r.NIC(iaasmock.DefaultNetworkID, "lost", other)
+	r.Volume("pool-5f8b7-x2x4d", nil)
+
+	elsewhere := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, "other", iaas.CreateServerPayloadAllOfNetworking{
+		CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{r.NIC(iaasmock.DefaultNetworkID, "m1", nil)}},
+	})
+	elsewhere.BootVolume = &iaas.BootVolume{Source: iaas.NewBootVolumeSource(r.Volume("other", nil), "volume")}
+	if _, err := r.API.API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*elsewhere).Execute(); err != nil {
+		t.Fatal(err)
+	}
+
+	for name, row := range map[string]struct {
+		query inventory.Query
+		fault iaasmock.Fault
+		want  string
+		// unread is what is said not to be known.
+		unread string
+	}{
+		"all":           {query: inventory.Query{}, want: "NIC lost left over, NIC m1 from OpenStack, volume m1 from OpenStack, volume pool-5f8b7-x2x4d left over"},
+		"a Machine's":   {query: inventory.Query{Machine: "m1"}, want: "NIC m1 from OpenStack, volume m1 from OpenStack"},
+		"a class's":     {query: inventory.Query{Class: "here"}, want: "NIC m1 from OpenStack, volume m1 from OpenStack"},
+		"a cluster's":   {query: inventory.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}, want: "NIC lost left over, NIC m1 from OpenStack, volume m1 from OpenStack"},
+		"of no volumes": {fault: iaasmock.Fault{Operation: "ListVolumes", Status: 403}, unread: "NICs and volumes unknown: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if row.fault.Operation != "" {
+				defer r.Cloud.Inject(row.fault)()
+			}
+			row.query.Attachables = true
+			found := r.look(row.query)
+			all := []string{}
+			for i := range found.Attachables {
+				one := &found.Attachables[i]
+				all = append(all, fmt.Sprint(one.Kind, " ", one.Name, " ", strings.Join(words(one.Notes), " ")))
+			}
+			if got := strings.Join(all, ", "); got != row.want {
+				t.Errorf("got  %s\nwant %s", got, row.want)
+			}
+			if got := fmt.Sprint(found.Unread); !strings.Contains(got, row.unread) || row.unread == "" && len(found.Unread) > 0 {
+				t.Errorf("unread: %s, want %q", got, row.unread)
 			}
 		})
 	}

@@ -28,6 +28,9 @@ type Query struct {
 	Orphans bool
 	// Unmanaged adds servers without the manager's labels.
 	Unmanaged bool
+	// Attachables asks for the NICs and volumes of Machines from OpenStack and of nobody, which
+	// takes two calls more for each account.
+	Attachables bool
 	// Addresses asks for the servers' addresses, which takes a call more for each account.
 	Addresses bool
 }
@@ -60,6 +63,14 @@ func (q Query) matchesMachine(view *machineView) bool {
 	return q.names(view.Spec.Class.Name, view.Name) && isSelected(q.MachineLabels, view.Labels) &&
 		(q.hasCluster(view.clusterLabels()) || servers(q.hasCluster)) &&
 		(q.ServerLabels == nil || servers(func(labels map[string]string) bool { return isSelected(q.ServerLabels, labels) }))
+}
+
+// matchesAttachable says whether the query is about a NIC or volume, which may be no Machine's.
+func (q Query) matchesAttachable(one *account.Attachable, owner *machineView) bool {
+	if owner == nil {
+		return q.names("", one.Name) && q.hasCluster(one.Labels)
+	}
+	return q.names(owner.Spec.Class.Name, one.Name) && (q.hasCluster(one.Labels) || q.hasCluster(owner.clusterLabels()))
 }
 
 // names says whether the query is about the class and Machine of these names.

@@ -40,7 +40,7 @@ func look(ctx context.Context, o *account.Access, query Query) *sight {
 		reads.Go(func() { seen.readSite(ctx, at, query) })
 	}
 	reads.Wait()
-	readClusters(ctx, o, seen)
+	readClusters(ctx, o, seen, query)
 	seen.join()
 	lookForMissing(ctx, o, seen, query)
 	return seen
@@ -74,7 +74,7 @@ func (s *sight) addAccount(found *account.Account) {
 	s.sites = append(s.sites, &site{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
 }
 
-// readSite reads the servers of a site, and their addresses if the query asks for them.
+// readSite reads the servers of a site, and what else the query asks for.
 func (s *sight) readSite(ctx context.Context, at *site, query Query) {
 	var labels map[string]string
 	if query.ClusterKey != "" {
@@ -93,6 +93,11 @@ func (s *sight) readSite(ctx context.Context, at *site, query Query) {
 				s.miss(PartAddresses, at.String(), used.Failure(err))
 			}
 		}
+		if query.Attachables {
+			if at.attachables, err = used.Attachables(ctx); err != nil {
+				s.miss(PartAttachables, at.String(), used.Failure(err))
+			}
+		}
 		return
 	}
 	s.miss(PartServers, at.String(), failure)
@@ -100,7 +105,7 @@ func (s *sight) readSite(ctx context.Context, at *site, query Query) {
 
 // readClusters reads the Machines and MachineClasses of the control cluster, and the Nodes
 // of the target cluster.
-func readClusters(parent context.Context, o *account.Access, seen *sight) {
+func readClusters(parent context.Context, o *account.Access, seen *sight, query Query) {
 	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
 	defer cancel()
 	var reads sync.WaitGroup
@@ -114,6 +119,14 @@ func readClusters(parent context.Context, o *account.Access, seen *sight) {
 			return o.Machines(ctx, namespace...)
 		})
 	})
+	if query.Attachables && o.Control != nil {
+		reads.Go(func() {
+			var err error
+			if seen.deployments, err = o.MachineDeployments(ctx, o.Namespace); err != nil {
+				seen.miss(PartDeployments, "", err)
+			}
+		})
+	}
 	if o.TargetError != nil {
 		seen.miss(PartNodes, "", o.TargetError)
 	}

@@ -29,6 +29,8 @@ type sight struct {
 	classes    []*account.Class
 	machines   []v1alpha1.Machine
 	nodes      []corev1.Node
+	// deployments are read for a query about attachables alone.
+	deployments []v1alpha1.MachineDeployment
 
 	mu     sync.Mutex
 	unread []Unread
@@ -61,6 +63,8 @@ type site struct {
 	gone []string
 	// addresses are by the server's ID; nil if they were not read.
 	addresses map[string][]string
+	// attachables are its NICs and volumes.
+	attachables []account.Attachable
 }
 
 func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }

@@ -50,6 +50,9 @@ func (s *sight) inventory(query Query) *Inventory {
 		result.Unread = append(result.Unread, Unread{PartCluster, "", fmt.Sprintf("no server and no MachineClass that was read carries %s=%s",
 			query.ClusterKey, query.ClusterValue)})
 	}
+	if query.Attachables {
+		result.Attachables = s.attachableEntries(query)
+	}
 	if query.Orphans {
 		result.keepOrphans()
 	}

@@ -125,8 +125,7 @@ type Fault struct {
 
 	// FinalStatus is the state in which the server ends. With CreateServer it replaces
 	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed; with
-	// StartServer, StopServer, DeallocateServer, RebootServer, RescueServer,
-	// UnrescueServer and ResizeServer it replaces the state after the action.
+	// StartServer and StopServer it replaces the state after the action.
 	FinalStatus string
 	// ErrorMessage is the server's errorMessage in FinalStatus.
 	ErrorMessage string

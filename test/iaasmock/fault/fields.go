@@ -35,16 +35,12 @@ type faultField struct {
 }
 
 // endingOperations are the operations with a state in which the server ends.
-var endingOperations = []string{
-	operationCreate, "DeleteServer", "StartServer", "StopServer", "DeallocateServer", "RebootServer",
-	"RescueServer", "UnrescueServer", "ResizeServer",
-}
+var endingOperations = []string{operationCreate, "DeleteServer", "StartServer", "StopServer"}
 
 // listOperations are the operations that answer with a list.
 var listOperations = []string{
-	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListServerServiceAccounts", "ListProjectNICs", "ListNics",
-	"ListVolumes", "ListNetworks", "ListSecurityGroups", "ListSecurityGroupRules", "ListPublicIPs", "ListPublicIPRanges",
-	"ListImages", "ListSnapshotsInProject", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
+	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "ListNics", "ListVolumes", "ListNetworks",
+	"ListSecurityGroups", "ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
 	"ListVolumePerformanceClasses",
 }
 

@@ -124,20 +124,39 @@ func TestListsFromTheCommandLine(t *testing.T) {
 	}
 }
 
+func TestReplacedLabelsFromTheCommandLine(t *testing.T) {
+	url, _, _ := start(t, "--no-auth", "--replace-labels")
+	servers := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/servers"
+	request := example{method: http.MethodPost, url: servers, header: http.Header{"Content-Type": {"application/json"}}, body: `{"name":"a","labels":{"a":"1"},"machineType":"c2i.2","networking":{"networkId":"` + iaasmock.DefaultNetworkID +
+		`"},"bootVolume":{"size":20,"source":{"type":"image","id":"` + iaasmock.DefaultImageID + `"}}}`}
+	var server struct {
+		ID     string            `json:"id"`
+		Labels map[string]string `json:"labels"`
+	}
+	if err := json.Unmarshal(request.run(t), &server); err != nil {
+		t.Fatal(err)
+	}
+	request.method, request.url, request.body = http.MethodPatch, servers+"/"+server.ID, `{"labels":{"b":"2"}}`
+	server.Labels = nil
+	if err := json.Unmarshal(request.run(t), &server); err != nil || len(server.Labels) != 1 || server.Labels["b"] != "2" {
+		t.Errorf("the labels are %v, %v", server.Labels, err)
+	}
+}
+
 func TestUnconfirmedRefusalsFromTheCommandLine(t *testing.T) {
 	for _, row := range []struct {
 		flags []string
 		want  int
 	}{{nil, http.StatusCreated}, {[]string{"--unconfirmed-refusals"}, http.StatusNotFound}} {
 		url, _, _ := start(t, append(row.flags, "--no-auth")...)
-		ips := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/public-ips"
-		response, err := http.Post(ips, "application/json", strings.NewReader(`{"networkInterface":"`+iaasmock.DefaultNetworkID+`"}`))
+		nics := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
+		response, err := http.Post(nics, "application/json", strings.NewReader(`{"securityGroups":["`+iaasmock.DefaultNetworkID+`"]}`))
 		if err != nil {
 			t.Fatal(err)
 		}
 		_ = response.Body.Close()
 		if response.StatusCode != row.want {
-			t.Errorf("a public IP to a NIC that there is not, with %v: %s, want %d", row.flags, response.Status, row.want)
+			t.Errorf("a NIC with a security group that there is not, with %v: %s, want %d", row.flags, response.Status, row.want)
 		}
 	}
 }

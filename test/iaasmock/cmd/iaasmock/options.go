@@ -22,7 +22,7 @@ type options struct {
 	listLag, addressDelay, release, token time.Duration
 	listReplicas                          []time.Duration
 	noAuth, serverLabels                  bool
-	nullLists, unconfirmed                bool
+	nullLists, replaceLabels, unconfirmed bool
 	keyFile                               string
 	seed                                  *uint64 // nil: random
 	faults                                []iaasmock.Fault
@@ -37,7 +37,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
 	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "random extra boot time, from 0 to this")
 	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
-	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start, stop, deallocate, reboot, rescue, unrescue or resize a server")
+	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start or stop a server")
 	flags.DurationVar(&o.latencyMin, "latency-min", 0, "minimum latency of a call")
 	flags.DurationVar(&o.latencyMax, "latency-max", 0, "maximum latency of a call; default: --latency-min")
 	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
@@ -46,6 +46,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server shows no address")
 	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
 	flags.BoolVar(&o.serverLabels, "server-labels", false, "add STACKIT's own labels to new servers")
+	flags.BoolVar(&o.replaceLabels, "replace-labels", false, "let a server's labels be replaced by those of a PATCH")
 	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
 	flags.BoolVar(&o.unconfirmed, "unconfirmed-refusals", false, "also refuse what STACKIT is not known to refuse")
 	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
@@ -132,6 +133,9 @@ func (o *options) cloudOptions() []iaasmock.Option {
 	}
 	if o.serverLabels {
 		opts = append(opts, iaasmock.WithServerLabels())
+	}
+	if o.replaceLabels {
+		opts = append(opts, iaasmock.WithReplacedLabels())
 	}
 	if o.nullLists {
 		opts = append(opts, iaasmock.WithNullLists())

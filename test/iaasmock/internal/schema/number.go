@@ -9,9 +9,6 @@ import (
 	"math"
 )
 
-// limits are the smallest and the largest allowed number.
-type limits struct{ min, max float64 }
-
 // checkNumber checks a number against any kind of schema. STACKIT reads all numbers as
 // float64.
 func (s *Schema) checkNumber(number json.Number) *Violation {
@@ -26,10 +23,6 @@ func (s *Schema) checkNumber(number json.Number) *Violation {
 	case value < math.MinInt64 || value > math.MaxInt64:
 		return &Violation{bare: true, reason: fmt.Sprintf(`integer doesn't match the format "int64": value should be between %d and %d`,
 			int64(math.MinInt64), int64(math.MaxInt64))}
-	case s.limits != nil && value < s.limits.min:
-		return violation("number must be at least %g", s.limits.min)
-	case s.limits != nil && value > s.limits.max:
-		return violation("number must be at most %g", s.limits.max)
 	}
 	return nil
 }

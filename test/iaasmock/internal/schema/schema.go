@@ -33,7 +33,6 @@ type Schema struct {
 	closed     bool // no other properties
 	items      *Schema
 	maxItems   int
-	limits     *limits
 	minLength  int
 	maxLength  int
 	pattern    *regexp.Regexp

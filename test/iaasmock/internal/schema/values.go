@@ -64,7 +64,9 @@ var (
 	Object      = &Schema{kind: "object"}
 
 	// ReadOnly refuses any value; the message for null is that of allOf.
-	ReadOnly         = &Schema{readOnly: true, allOf: []*Schema{{}}}
+	ReadOnly = &Schema{readOnly: true, allOf: []*Schema{{}}}
+	// ReadOnlyPlain is ReadOnly for a property that the document does not wrap in allOf.
+	ReadOnlyPlain    = &Schema{readOnly: true}
 	UUIDs            = &Schema{kind: "array", items: UUID}
 	AllowedAddresses = &Schema{kind: "array", items: &Schema{oneOf: []*Schema{IP, CIDR}}}
 )

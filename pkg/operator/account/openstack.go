@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package account
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// The kinds of an Attachable.
+const (
+	KindNIC    = "NIC"
+	KindVolume = "volume"
+)
+
+// Attachable is a NIC or a volume: Gardener's OpenStack provider makes them for a Machine, with
+// its name, and the cloud does not delete them with the server.
+type Attachable struct {
+	// Kind is KindNIC or KindVolume.
+	Kind     string
+	ID, Name string
+	// NetworkID is a NIC's.
+	NetworkID string
+	// ServerID is the server that has it; "" for none.
+	ServerID string
+	Labels   map[string]string
+}
+
+// Attachables lists the NICs and volumes of the account, without the networks' own NICs.
+func (a *Account) Attachables(ctx context.Context) ([]Attachable, error) {
+	volumes, err := Read(ctx, a, provider.NewClient(a.Session, a.Region).ListVolumes)
+	if err != nil {
+		return nil, err
+	}
+	nics, err := Read(ctx, a, func(ctx context.Context) ([]provider.NIC, error) {
+		return provider.ListProjectNICs(ctx, a.Session, a.Region)
+	})
+	if err != nil {
+		return nil, err
+	}
+	var all []Attachable
+	for i := range volumes {
+		volume := &volumes[i]
+		all = append(all, Attachable{Kind: KindVolume, ID: volume.ID, Name: volume.Name, ServerID: volume.ServerID, Labels: volume.Labels})
+	}
+	for i := range nics {
+		if nic := &nics[i]; !nic.IsNetworks() {
+			all = append(all, Attachable{Kind: KindNIC, ID: nic.ID, Name: nic.Name, NetworkID: nic.NetworkID, ServerID: nic.ServerID, Labels: nic.Labels})
+		}
+	}
+	return all, nil
+}
+
+// OpenStack is what a control cluster knows of Machines that came from OpenStack.
+type OpenStack struct {
+	machines    map[string][]*v1alpha1.Machine
+	classes     []*Class
+	deployments []v1alpha1.MachineDeployment
+}
+
+// NewOpenStack returns what is known by the Machines, classes and MachineDeployments of all
+// namespaces, as far as they may be read.
+func NewOpenStack(machines []v1alpha1.Machine, classes []*Class, deployments []v1alpha1.MachineDeployment) *OpenStack {
+	known := &OpenStack{machines: map[string][]*v1alpha1.Machine{}, classes: classes, deployments: deployments}
+	for i := range machines {
+		known.machines[machines[i].Name] = append(known.machines[machines[i].Name], &machines[i])
+	}
+	return known
+}
+
+// MachineOf returns the Machine from OpenStack with which the driver deletes a NIC or volume;
+// nil if there is none.
+func (o *OpenStack) MachineOf(one *Attachable) *v1alpha1.Machine {
+	for _, machine := range o.machines[one.Name] {
+		class := o.classOf(machine)
+		if provider.CameFromOpenStack(machine) && class != nil && !class.Inputs.ClusterUnknown &&
+			one.isInNetworkOf(class) && !one.isElsewhere(machine) &&
+			provider.IsByName(machine.Name, class.Inputs.Spec.Labels, one.Name, one.Labels, nil) {
+			return machine
+		}
+	}
+	return nil
+}
+
+// isInNetworkOf says whether it may be in the class's network: the Secret may name that, too, and
+// need not have been read.
+func (a *Attachable) isInNetworkOf(class *Class) bool {
+	networking := class.Inputs.Spec.Networking
+	return a.Kind == KindVolume || networking == nil || a.NetworkID == networking.NetworkID
+}
+
+// isElsewhere says whether a server has it that is not the one that the Machine names.
+func (a *Attachable) isElsewhere(machine *v1alpha1.Machine) bool {
+	return a.ServerID != "" && machine.Spec.ProviderID != "" && !strings.HasSuffix(machine.Spec.ProviderID, "/"+a.ServerID)
+}
+
+func (o *OpenStack) classOf(machine *v1alpha1.Machine) *Class {
+	at := slices.IndexFunc(o.classes, func(class *Class) bool {
+		return class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name
+	})
+	if at < 0 {
+		return nil
+	}
+	return o.classes[at]
+}
+
+// IsLeftOver says whether a NIC or volume is of a cluster here and of no server or Machine:
+// its labels name the cluster, or it is named as a Machine of a MachineDeployment would be.
+// Nobody deletes it, and nothing proves that somebody may.
+func (o *OpenStack) IsLeftOver(one *Attachable) bool {
+	if one.ServerID != "" || len(o.machines[one.Name]) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(o.classes, func(class *Class) bool {
+		return Carries(one.Labels, class.Inputs.ClusterLabels) || provider.HasClusterTag(one.Labels, class.Inputs.ClusterLabels)
+	}) || slices.ContainsFunc(o.deployments, func(deployment v1alpha1.MachineDeployment) bool {
+		rest, begins := strings.CutPrefix(one.Name, deployment.Name)
+		return begins && machineSuffix.MatchString(rest)
+	})
+}
+
+// machineSuffix is what a Machine's name has after its MachineDeployment's: the hash of the
+// template, a letter for each of its decimal digits (v0.62.1 deployment_sync.go:301), and five
+// letters.
+var machineSuffix = regexp.MustCompile(`^-[a-z0-9]{1,10}-[a-z0-9]{5}$`)

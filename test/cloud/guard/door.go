@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// answerTimeout is longer than any client here waits: what they no longer wait for is
+	// counted still.
+	answerTimeout = 2 * time.Minute
+	maxBody       = 16 << 20
+)
+
+// Observer sees all exchanges. Begun comes before a request is sent.
+type Observer interface {
+	Begun(Exchange)
+	Observe(Exchange)
+}
+
+// Door hands requests on to the API, as they are.
+type Door struct {
+	guard     *Guard
+	target    string
+	observers []Observer
+	transport http.RoundTripper
+	server    *http.Server
+	url       string
+}
+
+// Open opens a door to the API with this base URL, on a free port of this computer.
+func Open(g *Guard, target string, observers ...Observer) (*Door, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	d := &Door{
+		guard: g, target: strings.TrimRight(target, "/"), observers: observers,
+		transport: http.DefaultTransport, url: "http://" + listener.Addr().String(),
+	}
+	d.server = &http.Server{Handler: d, ReadHeaderTimeout: answerTimeout}
+	go func() { _ = d.server.Serve(listener) }()
+	return d, nil
+}
+
+// URL is the base URL of the door.
+func (d *Door) URL() string { return d.url }
+
+// Close closes the door: nobody reaches the API through it any more.
+func (d *Door) Close() { _ = d.server.Close() }
+
+// ServeHTTP hands on one request. Where the API does not answer, nor does the door: the
+// connection is closed.
+func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := Exchange{Method: r.Method, Path: inRegion.ReplaceAllString(r.URL.Path, ""), Query: r.URL.Query(), Begin: time.Now()}
+	var err error
+	if e.Sent, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	creates, reservation := e.Kind() == CreateServer, ""
+	if creates {
+		if reservation, err = d.guard.Admit(e.SentName()); err != nil {
+			panic(http.ErrAbortHandler)
+		}
+	}
+	for _, observer := range d.observers {
+		observer.Begun(e)
+	}
+	d.exchange(r, &e)
+	e.End = time.Now()
+	if creates {
+		d.guard.Settle(reservation, e)
+	}
+	d.guard.Observe(e)
+	for _, observer := range d.observers {
+		observer.Observe(e)
+	}
+	if e.Status == 0 {
+		panic(http.ErrAbortHandler)
+	}
+	for name, values := range e.Header {
+		if !slices.Contains(hopByHop, name) {
+			w.Header()[name] = values
+		}
+	}
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(e.Body)
+}
+
+// hopByHop are headers about a connection, not about what it carries.
+var hopByHop = []string{"Connection", "Content-Length", "Keep-Alive", "Transfer-Encoding", "Upgrade"}
+
+// exchange sends the request, also for a client that has gone: the answer is counted.
+func (d *Door) exchange(r *http.Request, e *Exchange) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, r.Method, d.target+r.URL.RequestURI(), bytes.NewReader(e.Sent))
+	if err != nil {
+		return
+	}
+	request.Header = r.Header.Clone()
+	for _, name := range hopByHop {
+		request.Header.Del(name)
+	}
+	request.Header.Del("Accept-Encoding") // The transport asks for what it can read itself.
+	response, err := d.transport.RoundTrip(request)
+	if err != nil {
+		return
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err != nil {
+		return
+	}
+	e.Status, e.Header, e.Body = response.StatusCode, response.Header, body
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package report writes what a run has measured as a table to send back, and takes out of
+// texts what is nobody's business: IDs, mail addresses, tokens and keys.
+package report
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+)
+
+// Row is one assumption about the API.
+type Row struct {
+	// Assumption is what the driver takes for true.
+	Assumption string
+	// Seen is what the run has measured.
+	Seen string
+	// Where are the files of the driver that rest on it, from the repository's root.
+	Where []string
+}
+
+// Report is what a run sends back.
+type Report struct {
+	Run, Region, MachineType string
+	// Result is how the run ended, in a sentence.
+	Result string
+	// Findings are what broke the driver's assumptions.
+	Findings []string
+	Rows     []Row
+}
+
+// Write writes the report as Markdown. Everything passes Redact.
+func (r Report) Write(out io.Writer) error {
+	var text strings.Builder
+	fmt.Fprintf(&text, "# Run %s against the real API\n\nRegion %s, machine type %s. %s\n", r.Run, r.Region, r.MachineType, r.Result)
+	if len(r.Findings) > 0 {
+		text.WriteString("\n## What broke an assumption\n\n")
+		for _, finding := range r.Findings {
+			fmt.Fprintf(&text, "- %s\n", cell(finding))
+		}
+	}
+	text.WriteString("\n## What was measured\n\n| The driver assumes | Seen | The driver rests on it in |\n|---|---|---|\n")
+	for _, row := range r.Rows {
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", cell(row.Assumption), cell(row.Seen), cell(strings.Join(row.Where, ", ")))
+	}
+	_, err := io.WriteString(out, Redact(text.String()))
+	return err
+}
+
+// cell keeps a text on one line of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
+}
+
+var secrets = []struct {
+	found *regexp.Regexp
+	shown string
+}{
+	{regexp.MustCompile(`-----BEGIN[^-]*-----[^-]*(-----END[^-]*-----)?`), "(key)"},
+	{regexp.MustCompile(`eyJ[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]*)*`), "(token)"},
+	{regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+`), "(mail address)"},
+	{regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`), "(ID)"},
+	{regexp.MustCompile(`\b([0-9]{1,3}\.){3}[0-9]{1,3}\b`), "(address)"},
+}
+
+// Redact takes out what identifies somebody: all IDs, mail addresses, IPv4 addresses, tokens
+// and keys.
+func Redact(text string) string {
+	for _, secret := range secrets {
+		text = secret.found.ReplaceAllString(text, secret.shown)
+	}
+	return text
+}
+
+// Hiding is a writer for the terminal, where the IDs of servers help: it hides some words alone.
+type Hiding struct {
+	out    io.Writer
+	hidden *strings.Replacer
+}
+
+// Hide returns a writer that shows "(hidden)" for each of the words.
+func Hide(out io.Writer, words ...string) *Hiding {
+	var pairs []string
+	for _, word := range words {
+		if word != "" {
+			pairs = append(pairs, word, "(hidden)")
+		}
+	}
+	return &Hiding{out: out, hidden: strings.NewReplacer(pairs...)}
+}
+
+// Write implements io.Writer. A word that is written in two parts is not found: what is
+// written here comes in lines.
+func (h *Hiding) Write(content []byte) (int, error) {
+	if _, err := h.hidden.WriteString(h.out, string(content)); err != nil {
+		return 0, err
+	}
+	return len(content), nil
+}

@@ -1,0 +1,227 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package selftest_test runs the suite of test/cloud as whoever has an account does, as a
+// program, against the mock as a process with authentication on: green if the API is as it
+// should be, red and swept if it is not.
+package selftest_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
+)
+
+// programs are built once.
+var programs = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "cloud-selftest-")
+	if err != nil {
+		return "", err
+	}
+	for name, pkg := range map[string]string{
+		"test-cloud": "test/cloud/cmd/test-cloud", "iaasmock": "test/iaasmock/cmd/iaasmock", "mcm-stackit": "cmd/mcm-stackit",
+	} {
+		build := exec.Command("go", "build", "-o", filepath.Join(folder, name), "./"+pkg)
+		build.Dir = "../../.."
+		if out, err := build.CombinedOutput(); err != nil {
+			return folder, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
+		}
+	}
+	return folder, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if !testing.Short() {
+		folder, _ := programs()
+		_ = os.RemoveAll(folder)
+	}
+	os.Exit(code)
+}
+
+func program(t *testing.T, name string) string {
+	t.Helper()
+	skipShort(t)
+	folder, err := programs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(folder, name)
+}
+
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the suite for minutes: make test-cloud-mock")
+	}
+}
+
+// buildControlPlane makes what the suite's control plane needs, outside of anybody's limits.
+func buildControlPlane(t *testing.T) {
+	t.Helper()
+	skipShort(t)
+	if err := stack.Build(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// mock is the mock as a process.
+type mock struct{ url, keyFile string }
+
+var servedAt = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
+
+// startMock starts the mock on a free port. It ends with the test.
+func startMock(t *testing.T, args ...string) mock {
+	t.Helper()
+	m := mock{keyFile: filepath.Join(t.TempDir(), "sa.json")}
+	process := exec.Command(program(t, "iaasmock"), append([]string{"--address=127.0.0.1:0", "--key-file=" + m.keyFile}, args...)...)
+	out, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	})
+	lines := bufio.NewReader(out)
+	first, err := lines.ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, lines) }()
+	if m.url = servedAt.FindString(first); m.url == "" {
+		t.Fatalf("the mock says %q", first)
+	}
+	return m
+}
+
+// state is what the mock holds.
+type state struct {
+	Servers []iaasmock.Server
+	NICs    []iaasmock.NIC
+	Volumes []iaasmock.Volume
+}
+
+func (m mock) state(t *testing.T) state {
+	t.Helper()
+	response, err := http.Get(m.url + "/admin/state")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	var s state
+	if err := json.NewDecoder(response.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// ids are those of all things, with their kind.
+func (s state) ids() map[string]bool {
+	ids := map[string]bool{}
+	for _, server := range s.Servers {
+		ids["server "+server.ID] = true
+	}
+	for _, nic := range s.NICs {
+		ids["NIC "+nic.ID] = true
+	}
+	for _, volume := range s.Volumes {
+		ids["volume "+volume.ID] = true
+	}
+	return ids
+}
+
+// timings are short ones for a mock that is quick.
+var timings = []string{"--settle=3s", "--poll=500ms", "--patience=75s"}
+
+// suite is a run of the suite's program.
+type suite struct {
+	*exec.Cmd
+
+	output *lockedBuffer
+	report string
+}
+
+// newSuite returns a run against an API that has the mock behind it.
+func newSuite(t *testing.T, m mock, api string, args ...string) suite {
+	t.Helper()
+	s := suite{output: &lockedBuffer{}, report: filepath.Join(t.TempDir(), "report.md")}
+	s.Cmd = exec.Command(program(t, "test-cloud"), append(append([]string{"--mcm-stackit=" + program(t, "mcm-stackit")}, timings...), args...)...)
+	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environment(m, api)...)
+	s.Env = append(s.Env, "REPORT="+s.report)
+	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "TMPDIR", "KUBEBUILDER_ASSETS", "LOCALENV_BUILD"} {
+		if value, ok := os.LookupEnv(name); ok {
+			s.Env = append(s.Env, name+"="+value)
+		}
+	}
+	s.Stdout, s.Stderr = s.output, s.output
+	return s
+}
+
+// environment is what a person sets.
+func environment(m mock, api string) []string {
+	return []string{
+		"STACKIT_PROJECT_ID=" + iaasmock.DefaultProjectID, "STACKIT_REGION=" + iaasmock.DefaultRegion,
+		"STACKIT_NETWORK_ID=" + iaasmock.DefaultNetworkID, "STACKIT_IMAGE_ID=" + iaasmock.DefaultImageID,
+		"STACKIT_MACHINE_TYPE=" + iaasmock.DefaultMachineType, "STACKIT_SERVICE_ACCOUNT_KEY_PATH=" + m.keyFile,
+		"STACKIT_IAAS_ENDPOINT=" + api, "STACKIT_TOKEN_BASEURL=" + m.url + "/token", "YES=1",
+	}
+}
+
+// run runs the suite and returns its exit code.
+func (s suite) run(t *testing.T) int {
+	t.Helper()
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Process.Signal(syscall.SIGKILL) })
+	_ = s.Wait() // the exit code says it
+	return s.ProcessState.ExitCode()
+}
+
+// lockedBuffer is read while a process writes.
+type lockedBuffer struct {
+	mu     sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(content []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.Write(content)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buffer.String()
+}
+
+// await returns when the condition holds.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // another process is waited for
+	}
+}

@@ -1,0 +1,172 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package settings reads what a run against a real project needs from the environment, says
+// what the run will make, and asks.
+package settings
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// Environment variables; those of package spi say where the API is.
+const (
+	EnvProjectID   = "STACKIT_PROJECT_ID"
+	EnvRegion      = "STACKIT_REGION"
+	EnvKeyPath     = "STACKIT_SERVICE_ACCOUNT_KEY_PATH"
+	EnvKey         = "STACKIT_SERVICE_ACCOUNT_KEY"
+	EnvEmail       = "STACKIT_SERVICE_ACCOUNT_EMAIL"
+	EnvTokenFile   = "STACKIT_FEDERATED_TOKEN_FILE"
+	EnvIDPURL      = "STACKIT_IDP_TOKEN_ENDPOINT"
+	EnvImageID     = "STACKIT_IMAGE_ID"
+	EnvMachineType = "STACKIT_MACHINE_TYPE"
+	EnvNetworkID   = "STACKIT_NETWORK_ID"
+	EnvZone        = "STACKIT_AVAILABILITY_ZONE"
+	EnvReport      = "REPORT"
+	EnvRun         = "RUN"
+	EnvYes         = "YES"
+)
+
+// Settings are what a run needs to know.
+type Settings struct {
+	ProjectID, Region, ImageID, MachineType, NetworkID string
+	// Zone is empty for the API's choice.
+	Zone string
+	// Endpoint is the base URL of the IaaS API; TokenURL is empty for the key's own.
+	Endpoint, TokenURL string
+	// Key is the service account key (JSON); nil with workload identity, which has Email,
+	// TokenFile and, unless STACKIT's own is meant, IDPURL.
+	Key                      []byte
+	Email, TokenFile, IDPURL string
+	// Report is the file of the report; empty for none.
+	Report string
+	// SweepRun is the run that is swept at once, whatever its age; empty for none.
+	SweepRun string
+	// Yes says that nobody is asked.
+	Yes bool
+}
+
+var (
+	uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+	runs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+)
+
+// reader reads variables and gathers what is wrong with them. No text has a value: that of a
+// project or a key is not to be shown, and one variable is easily taken for another.
+type reader struct {
+	lookup   func(string) (string, bool)
+	problems []error
+}
+
+func (r *reader) problem(format string, args ...any) {
+	r.problems = append(r.problems, fmt.Errorf(format, args...))
+}
+
+func (r *reader) optional(name string) string {
+	value, _ := r.lookup(name)
+	return value
+}
+
+func (r *reader) required(name, meaning string) string {
+	value := r.optional(name)
+	if value == "" {
+		r.problem("%s is not set: %s", name, meaning)
+	}
+	return value
+}
+
+func (r *reader) requiredUUID(name, meaning string) string {
+	value := r.required(name, meaning)
+	if value != "" && !uuid.MatchString(value) {
+		r.problem("%s is not a UUID in lower case: %s", name, meaning)
+	}
+	return value
+}
+
+// Read reads the settings with lookup (os.LookupEnv). forServers says that servers are to be
+// made: a sweep needs neither image nor machine type. The error names every variable that is
+// missing or wrong, and shows no value.
+func Read(lookup func(string) (string, bool), forServers bool) (Settings, error) {
+	r := &reader{lookup: lookup}
+	s := Settings{
+		ProjectID: r.requiredUUID(EnvProjectID, "the project's UUID"),
+		Region:    r.required(EnvRegion, `the region, such as "eu01"`),
+		NetworkID: r.requiredUUID(EnvNetworkID, "the UUID of the network that the servers join"),
+		Zone:      r.optional(EnvZone),
+		Report:    r.optional(EnvReport),
+		SweepRun:  r.optional(EnvRun),
+		Yes:       r.optional(EnvYes) == "1",
+	}
+	if forServers {
+		s.ImageID = r.requiredUUID(EnvImageID, "the UUID of an image that the servers boot")
+		s.MachineType = r.required(EnvMachineType, "a small machine type")
+	}
+	if s.SweepRun != "" && !runs.MatchString(s.SweepRun) {
+		r.problem("%s must be the name that a run has printed", EnvRun)
+	}
+	r.readCredentials(&s)
+	config, err := spi.ConfigFromEnvironment(lookup)
+	if err != nil {
+		r.problem("%w", err)
+	}
+	if config.NoAuth {
+		r.problem("%s is set: this suite tests authentication, too", spi.EnvNoAuth)
+	}
+	s.Endpoint, s.TokenURL = config.Endpoint, config.TokenURL
+	if s.Endpoint == "" {
+		s.Endpoint = spi.DefaultEndpoint
+	}
+	return s, errors.Join(r.problems...)
+}
+
+// readCredentials reads the key, from a file or as it is, or else the workload identity.
+func (r *reader) readCredentials(s *Settings) {
+	path, key, email := r.optional(EnvKeyPath), r.optional(EnvKey), r.optional(EnvEmail)
+	given := 0
+	for _, value := range []string{path, key, email} {
+		if value != "" {
+			given++
+		}
+	}
+	switch {
+	case given > 1:
+		r.problem("set only one of %s, %s and %s", EnvKeyPath, EnvKey, EnvEmail)
+	case given == 0:
+		r.problem("%s is not set: the file with a service account key; or %s, the key itself; or, for a workload identity, %s and %s",
+			EnvKeyPath, EnvKey, EnvEmail, EnvTokenFile)
+	case email != "":
+		s.Email, s.IDPURL = email, r.optional(EnvIDPURL)
+		s.TokenFile = r.required(EnvTokenFile, "the file with the token of the workload identity")
+	case path != "":
+		content, err := os.ReadFile(path)
+		if err != nil {
+			r.problem("%s: the file cannot be read: %w", EnvKeyPath, errors.Unwrap(err))
+			return
+		}
+		r.readKey(s, EnvKeyPath, content)
+	default:
+		r.readKey(s, EnvKey, []byte(key))
+	}
+}
+
+func (r *reader) readKey(s *Settings, name string, key []byte) {
+	if !json.Valid(key) {
+		r.problem("%s has no JSON, must have a service account key", name)
+	}
+	s.Key = key
+}
+
+// Token returns the workload identity's token as it is now: the file is renewed.
+func (s Settings) Token() (string, error) {
+	content, err := os.ReadFile(s.TokenFile)
+	if err != nil {
+		return "", fmt.Errorf("%s: the file cannot be read: %w", EnvTokenFile, errors.Unwrap(err))
+	}
+	return string(content), nil
+}

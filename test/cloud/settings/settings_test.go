@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package settings
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const someUUID = "10000000-0000-4000-8000-00000000abcd"
+
+func right(t *testing.T) map[string]string {
+	t.Helper()
+	key := filepath.Join(t.TempDir(), "key.json")
+	if err := os.WriteFile(key, []byte(`{"id":"secret-of-the-key"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{
+		EnvProjectID: someUUID, EnvRegion: "eu01", EnvNetworkID: someUUID, EnvImageID: someUUID,
+		EnvMachineType: "c2i.1", EnvKeyPath: key,
+	}
+}
+
+func read(variables map[string]string, forServers bool) (Settings, error) {
+	return Read(func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, forServers)
+}
+
+func TestRightSettings(t *testing.T) {
+	variables := right(t)
+	s, err := read(variables, true)
+	if err != nil || s.ProjectID != someUUID || string(s.Key) != `{"id":"secret-of-the-key"}` || s.Endpoint != "https://iaas.api.stackit.cloud" || s.Yes {
+		t.Errorf("%+v, %v", s, err)
+	}
+	delete(variables, EnvImageID)
+	delete(variables, EnvMachineType)
+	if _, err := read(variables, false); err != nil {
+		t.Errorf("a sweep needs no image: %v", err)
+	}
+	variables[EnvKey], variables[EnvKeyPath] = `{"id":"direct"}`, ""
+	if s, err := read(variables, false); err != nil || string(s.Key) != `{"id":"direct"}` {
+		t.Errorf("%s, %v", s.Key, err)
+	}
+	variables[EnvKey], variables[EnvEmail], variables[EnvTokenFile] = "", "sa@example.com", "token"
+	if s, err := read(variables, false); err != nil || s.Key != nil || s.Email != "sa@example.com" {
+		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+func TestAllThatIsMissingIsNamed(t *testing.T) {
+	_, err := read(nil, true)
+	for _, name := range []string{EnvProjectID, EnvRegion, EnvNetworkID, EnvImageID, EnvMachineType, EnvKeyPath} {
+		if !strings.Contains(err.Error(), name+" is not set") {
+			t.Errorf("%s is not named in %v", name, err)
+		}
+	}
+}
+
+func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
+	for name, row := range map[string]struct{ variable, value, want string }{
+		"project":        {EnvProjectID, "SECRET-PROJECT", EnvProjectID + " is not a UUID"},
+		"network":        {EnvNetworkID, strings.ToUpper(someUUID), EnvNetworkID + " is not a UUID in lower case"},
+		"no key file":    {EnvKeyPath, "/SECRET/of/mine", EnvKeyPath + ": the file cannot be read"},
+		"two keys":       {EnvKey, "SECRET", "set only one of"},
+		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
+		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
+		"run":            {EnvRun, "SECRET;", EnvRun + " must be the name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			variables := maps.Clone(right(t))
+			variables[row.variable] = row.value
+			_, err := read(variables, true)
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Fatalf("got %v, want %q", err, row.want)
+			}
+			if strings.Contains(err.Error(), "SECRET") || strings.Contains(err.Error(), "secret-of-the-key") {
+				t.Errorf("shows the value: %v", err)
+			}
+		})
+	}
+}
+
+func TestOnlyYesIsYes(t *testing.T) {
+	for answer, want := range map[string]bool{"yes\n": true, "y\n": false, "": false, "no\n": false, "yes, please\n": false} {
+		var out strings.Builder
+		if typedYes(strings.NewReader(answer), &out) != want {
+			t.Errorf("%q is not %t", answer, want)
+		}
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = null.Close() }()
+	var out strings.Builder
+	if (Settings{}).Confirmed(null, &out) || !strings.Contains(out.String(), "YES=1") {
+		t.Errorf("where nobody can be asked: %q", out.String())
+	}
+	if !(Settings{Yes: true}).Confirmed(null, &out) {
+		t.Error("YES=1 is a yes")
+	}
+}

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// startEtcd starts etcd and returns its URL.
+func (e *Env) startEtcd(ctx context.Context, path string) (string, error) {
+	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+	ports, err := e.launch(ctx, service{
+		part:  PartEtcd,
+		ports: 2,
+		command: func(ports []int) command {
+			client, peer := url(ports[0]), url(ports[1])
+			return command{path: path, env: minimalEnvironment(), args: []string{
+				"--data-dir=" + filepath.Join(e.dir, "etcd"),
+				"--listen-client-urls=" + client,
+				"--advertise-client-urls=" + client,
+				"--listen-peer-urls=" + peer,
+				"--initial-advertise-peer-urls=" + peer,
+				"--initial-cluster=default=" + peer,
+				// What is stored here is thrown away at the end.
+				"--unsafe-no-fsync=true",
+			}}
+		},
+		ready: func(ctx context.Context, ports []int) error {
+			return httpOK(ctx, e.probe, url(ports[0])+"/health", "")
+		},
+	})
+	if err != nil {
+		return "", err
+	}
+	return url(ports[0]), nil
+}
+
+// cluster is a kube-apiserver, and how to reach it. It can start again as the same.
+type cluster struct {
+	part        Part
+	credentials credentials
+	etcdURL     string
+	// port is 0 before the first start.
+	port int
+
+	restConfig *rest.Config
+	client     client.Client
+	kubeconfig string
+}
+
+// startCluster starts a kube-apiserver, whose objects have its name as their prefix in
+// etcd, and makes what reaches it as a member of system:masters.
+func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*cluster, error) {
+	creds, err := newCredentials(filepath.Join(e.dir, string(part)))
+	if err != nil {
+		return nil, &PartError{Part: part, Err: err}
+	}
+	c := &cluster{part: part, credentials: creds, etcdURL: etcdURL, kubeconfig: filepath.Join(creds.dir, "kubeconfig")}
+	if c.port, err = e.launchAPIServer(ctx, c); err != nil {
+		return nil, err
+	}
+	c.restConfig = &rest.Config{
+		Host:            apiServerURL(c.port),
+		BearerToken:     creds.token,
+		TLSClientConfig: rest.TLSClientConfig{CAData: creds.ca},
+		// Nobody else uses this server: no need to be gentle.
+		QPS:            1000,
+		Burst:          2000,
+		WarningHandler: rest.NoWarnings{},
+	}
+	c.client, err = newClient(c.restConfig)
+	if err := errors.Join(err, writeKubeconfig(c.kubeconfig, c.restConfig)); err != nil {
+		return nil, &PartError{Part: part, Err: err}
+	}
+	return c, nil
+}
+
+func apiServerURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
+
+// launchAPIServer runs kube-apiserver, on the port it had before if there was one,
+// and returns its port.
+func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err error) {
+	probe, closeIdle := c.credentials.httpClient()
+	defer closeIdle()
+	ports, err := e.launch(ctx, service{
+		part:  c.part,
+		ports: 1,
+		fixed: c.port,
+		command: func(ports []int) command {
+			return command{path: e.programs.apiServer, env: minimalEnvironment(), args: c.args(ports[0])}
+		},
+		ready: func(ctx context.Context, ports []int) error {
+			return httpOK(ctx, probe, apiServerURL(ports[0])+"/readyz", c.credentials.token)
+		},
+	})
+	if err != nil {
+		return 0, err
+	}
+	return ports[0], nil
+}
+
+// KillAPIServer ends the control cluster's kube-apiserver with SIGKILL and returns when
+// it is gone. It does not count as a failure of the environment.
+func (e *Env) KillAPIServer() { e.endPart(PartAPIServer, 0) }
+
+// StartAPIServer starts kube-apiserver and returns when it is ready. Start has done
+// so already; it is for use after KillAPIServer. Address, credentials and all objects
+// are the same as before.
+func (e *Env) StartAPIServer(ctx context.Context) error {
+	_, err := e.launchAPIServer(ctx, e.control)
+	return err
+}
+
+// credentials are what an API server and its only user need.
+type credentials struct {
+	dir string
+	// token is the bearer token of a member of system:masters.
+	token string
+	// ca is the certificate to trust, PEM.
+	ca []byte
+}
+
+func (c credentials) path(name string) string { return filepath.Join(c.dir, name) }
+
+// newCredentials makes keys and certificates and writes them to dir.
+func newCredentials(dir string) (credentials, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return credentials{}, err
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
+	if err != nil {
+		return credentials{}, fmt.Errorf("making a serving certificate: %w", err)
+	}
+	signer, err := newSigningKey()
+	if err != nil {
+		return credentials{}, fmt.Errorf("making a key to sign service account tokens: %w", err)
+	}
+	c := credentials{dir: dir, token: rand.Text(), ca: cert}
+	return c, errors.Join(
+		os.WriteFile(c.path("tls.crt"), cert, 0o600),
+		os.WriteFile(c.path("tls.key"), key, 0o600),
+		os.WriteFile(c.path("signer.key"), signer, 0o600),
+		os.WriteFile(c.path("tokens.csv"), []byte(c.token+`,admin,admin,"system:masters"`+"\n"), 0o600),
+		os.WriteFile(c.path("audit.yaml"), []byte(auditPolicy), 0o600),
+	)
+}
+
+func newSigningKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+func (c *cluster) args(port int) []string {
+	path := c.credentials.path
+	return []string{
+		"--etcd-servers=" + c.etcdURL,
+		"--etcd-prefix=/" + string(c.part),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + path("tls.crt"),
+		"--tls-private-key-file=" + path("tls.key"),
+		"--cert-dir=" + c.credentials.dir,
+		"--token-auth-file=" + path("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--audit-policy-file=" + path("audit.yaml"),
+		"--audit-log-path=" + path(auditLog),
+		"--service-account-issuer=https://localenv",
+		"--service-account-key-file=" + path("signer.key"),
+		"--service-account-signing-key-file=" + path("signer.key"),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		// There is no controller that would make the service accounts this
+		// plugin wants, and nobody to whom the endpoints below would matter.
+		"--disable-admission-plugins=ServiceAccount",
+		"--endpoint-reconciler-type=none",
+	}
+}
+
+// httpClient returns a client that trusts the API server, and what closes its
+// connections.
+func (c credentials) httpClient() (*http.Client, func()) {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	return &http.Client{Transport: transport}, transport.CloseIdleConnections
+}
+
+func writeKubeconfig(path string, config *rest.Config) error {
+	const name = "localenv"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	kubeconfig.CurrentContext = name
+	return clientcmd.WriteToFile(*kubeconfig, path)
+}

@@ -1,0 +1,161 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package stack
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// fieldOwner names us in the managed fields of what we apply.
+const fieldOwner = client.FieldOwner("localenv")
+
+// keyField is the field of a Secret that holds the service-account key.
+const keyField = "serviceAccountKey"
+
+// ReadManifests reads the objects of a YAML file, or of all *.yaml files of a
+// folder in the order of their names. Files may hold several documents; empty
+// ones are left out.
+func ReadManifests(path string) ([]*unstructured.Unstructured, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	files := []string{path}
+	if info.IsDir() {
+		if files, err = filepath.Glob(filepath.Join(path, "*.yaml")); err != nil {
+			return nil, err
+		}
+		slices.Sort(files)
+	}
+	var objects []*unstructured.Unstructured
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		read, err := ParseManifests(content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		objects = append(objects, read...)
+	}
+	return objects, nil
+}
+
+// ParseManifests reads the objects of YAML that may hold several documents.
+func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
+	var objects []*unstructured.Unstructured
+	reader := yaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(content)))
+	for {
+		document, err := reader.Read()
+		if errors.Is(err, io.EOF) {
+			return objects, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal(document, &object.Object); err != nil {
+			return nil, err
+		}
+		if len(object.Object) == 0 {
+			continue
+		}
+		if object.GetKind() == "" || object.GetAPIVersion() == "" {
+			return nil, fmt.Errorf("an object without kind or apiVersion: %.60q", document)
+		}
+		objects = append(objects, object)
+	}
+}
+
+// Apply applies objects server-side, in their order, overruling other owners of
+// the same fields. Namespaced objects without a namespace go to the
+// environment's. Status is not applied. The objects passed in stay as they are.
+func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
+	for _, object := range objects {
+		desired, err := e.toUnstructured(object)
+		if err != nil {
+			return err
+		}
+		if err := e.apply(ctx, desired); err != nil {
+			return fmt.Errorf("applying %s %s: %w", desired.GetKind(), desired.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// ApplyFile applies the objects of a YAML file or folder. Secrets with a
+// serviceAccountKey get the key of the cloud.
+func (e *Env) ApplyFile(ctx context.Context, path string) error {
+	objects, err := ReadManifests(path)
+	if err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if err := e.useServiceAccountKey(object); err != nil {
+			return err
+		}
+		if err := e.Apply(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// useServiceAccountKey puts the key of the cloud, if it has one, into object, if
+// object is a Secret with the field serviceAccountKey in its stringData.
+func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
+	if object.GetKind() != "Secret" || len(e.api.ServiceAccountKey) == 0 {
+		return nil
+	}
+	if _, found, err := unstructured.NestedString(object.Object, "stringData", keyField); err != nil || !found {
+		return err
+	}
+	return unstructured.SetNestedField(object.Object, string(e.api.ServiceAccountKey), "stringData", keyField)
+}
+
+func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) error {
+	return e.control.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+}
+
+// toUnstructured copies an object into the form to apply.
+func (e *Env) toUnstructured(object client.Object) (*unstructured.Unstructured, error) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return nil, err
+	}
+	gvk, err := apiutil.GVKForObject(object, e.control.client.Scheme())
+	if err != nil {
+		return nil, err
+	}
+	desired := (&unstructured.Unstructured{Object: content}).DeepCopy()
+	desired.SetGroupVersionKind(gvk)
+	delete(desired.Object, "status")
+	// The API server refuses these in a request to apply.
+	desired.SetManagedFields(nil)
+	desired.SetResourceVersion("")
+	unstructured.RemoveNestedField(desired.Object, "metadata", "creationTimestamp")
+	namespaced, err := e.control.client.IsObjectNamespaced(desired)
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", gvk.Kind, desired.GetName(), err)
+	}
+	if namespaced && desired.GetNamespace() == "" {
+		desired.SetNamespace(e.settings.namespace)
+	}
+	return desired, nil
+}

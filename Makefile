@@ -341,7 +341,8 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
 generated: ## Check that generated code is current.
-	@before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current -update . && after=$$($(tree_state)) && \
+	@before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update >/dev/null && \
+	$(GO) test -run FlagsAreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update >/dev/null && after=$$($(tree_state)) && \
 	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
 # What the proxy cannot be asked about is named, too.

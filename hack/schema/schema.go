@@ -50,8 +50,8 @@ func reflected(root string, of any, tag string) (node, error) {
 	return schema, json.Unmarshal(encoded, &schema)
 }
 
-// ProviderSpec returns the schema of a providerSpec.
-func ProviderSpec(root string) (node, error) {
+// providerSpec returns the schema of a providerSpec.
+func providerSpec(root string) (node, error) {
 	schema, err := reflected(root, &apis.ProviderSpec{}, "json")
 	if err != nil {
 		return nil, err
@@ -85,8 +85,9 @@ func complete(schema node, path string, limits map[string]validation.Limits) {
 		}
 	}
 	if path == "metadata" {
-		schema["additionalProperties"] = node{"type": []any{"string", "number", "boolean"}}
-		complete(schema["additionalProperties"].(node), path+"[]", limits)
+		values := node{"type": []any{"string", "number", "boolean"}}
+		complete(values, path+"[]", limits)
+		schema["additionalProperties"] = values
 	}
 	limit := limits[path]
 	delete(limits, path)
@@ -140,9 +141,9 @@ func put(limit validation.Limits, schema node) {
 	}
 }
 
-// MachineClass returns the schema of a MachineClass with a providerSpec of the driver's.
-func MachineClass(root string) (node, error) {
-	spec, err := ProviderSpec(root)
+// machineClass returns the schema of a MachineClass with a providerSpec of the driver's.
+func machineClass(root string) (node, error) {
+	spec, err := providerSpec(root)
 	if err != nil {
 		return nil, err
 	}
@@ -166,9 +167,9 @@ func MachineClass(root string) (node, error) {
 	}, nil
 }
 
-// Secret returns the schema of a Secret that a MachineClass names. What its values must be,
+// secret returns the schema of a Secret that a MachineClass names. What its values must be,
 // a schema cannot say: they may be in base64, and what is around them is forgiven.
-func Secret(root string) (node, error) {
+func secret(root string) (node, error) {
 	keys, err := reflected(root, &apis.Secret{}, "key")
 	if err != nil {
 		return nil, err
@@ -179,8 +180,11 @@ func Secret(root string) (node, error) {
 	}
 	encoded := node{}
 	for key, property := range properties {
-		complete(property.(node), key, nil)
-		plain := property.(node)
+		plain, isNode := property.(node)
+		if !isNode {
+			return nil, fmt.Errorf("key %s is no text", key)
+		}
+		complete(plain, key, nil)
 		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64"}
 	}
 	object := func(properties node) node { return node{"type": []any{"object", "null"}, "properties": properties} }
@@ -198,7 +202,7 @@ func Secret(root string) (node, error) {
 // Files returns the content of the schemas by their paths in the repository.
 func Files(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for path, make := range map[string]func(string) (node, error){"kubernetes/schema/machineclass.json": MachineClass, "kubernetes/schema/secret.json": Secret} {
+	for path, make := range map[string]func(string) (node, error){"kubernetes/schema/machineclass.json": machineClass, "kubernetes/schema/secret.json": secret} {
 		schema, err := make(root)
 		if err != nil {
 			return nil, err

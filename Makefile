@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Needs Go and make, and ps for test-integration; uses a C compiler, Chromium and just if
+# Needs Go and make, and ps for test-integration and check; uses a C compiler, Chromium and just if
 # they are there. Works with the GNU make 3.81 that macOS has.
 # Everything built lands in bin/, which git ignores.
 
@@ -37,9 +37,9 @@ LOCALENV_PKG   := ./test/localenv/...
 SUITE_PKG      := ./test/integration/controller
 MONITORING_PKG := ./test/monitoring
 CLOUD_PKG      := ./test/cloud/selftest
-PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/krew
+PROGRAM_PKGS   := ./cmd/mcm-stackit ./hack/release
 unit_pkgs  = pkgs=$$($(GO) list ./...) || exit 1; pkgs=$$(echo "$$pkgs" | \
-	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud/selftest)|cmd/mcm-stackit|hack/krew)(/|$$)' | sort -r)
+	grep -Ev '/(test/(e2e|localenv|integration/controller|monitoring|cloud/selftest)|cmd/mcm-stackit|hack/release)(/|$$)' | sort -r)
 
 .PHONY: help
 help: ## Show this help.
@@ -118,7 +118,9 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
 
 # Without docker, for amd64 and arm64. The time in it is the commit's, so that it is the same
-# wherever it is built. The registry's password is that of `docker login`.
+# wherever it is built. The registry's password is that of `docker login`. An image's name has no
+# capitals, which the repository that it is named after may have. A workflow's later steps get
+# the digest.
 KO         ?= $(BIN)/ko
 IMAGE      ?=
 BASE_IMAGE ?=
@@ -127,19 +129,39 @@ SOURCE_URL ?=
 image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<registry>/<image> pushes it.
 	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image/sbom
 	@VERSION='$(or $(VERSION),$(shell git describe --tags --always --dirty))'; export VERSION; \
-	KO_DOCKER_REPO='$(or $(IMAGE),machine-controller-manager-provider-stackit)' $(if $(BASE_IMAGE),KO_DEFAULTBASEIMAGE='$(BASE_IMAGE)') \
+	KO_DOCKER_REPO="$$(echo '$(or $(IMAGE),machine-controller-manager-provider-stackit)' | tr '[:upper:]' '[:lower:]')" $(if $(BASE_IMAGE),KO_DEFAULTBASEIMAGE='$(BASE_IMAGE)') \
 	SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(KO) build --bare --tags "$$VERSION" \
-		--oci-layout-path $(BIN)/image --sbom spdx --sbom-dir $(BIN)/image/sbom --push=$(if $(IMAGE),true,false) \
+		--oci-layout-path $(BIN)/image --sbom spdx --sbom-dir $(BIN)/image/sbom --push=$(if $(IMAGE),true,false) --image-refs $(BIN)/image/refs \
 		--image-label org.opencontainers.image.title=machine-controller-manager-provider-stackit \
 		--image-label org.opencontainers.image.licenses=Apache-2.0 \
 		--image-label org.opencontainers.image.version="$$VERSION" \
 		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
+	@$(if $(GITHUB_OUTPUT),sed -n '1s/.*@/digest=/p' $(BIN)/image/refs >>"$(GITHUB_OUTPUT)",:)
 
-# Not for a release, whose archives are elsewhere: kubectl krew install --manifest=… --archive=…
-.PHONY: krew
-krew: ## Build archives and manifest of mcm-stackit for krew: make krew VERSION=v1.2.3.
-	@$(GO) run ./hack/krew --version "$(VERSION)" && ls $(BIN)/krew
+# Everything in it has the commit's time, so that it is the same wherever it is built. krew's
+# manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
+.PHONY: release
+release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
+	@rm -rf $(BIN)/release
+	@SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)"
+	@ls $(BIN)/release
+
+# What changed since the version before, from the commits' first lines. Of git-cliff's programs,
+# the lock file has the checksum of Linux' for amd64 alone.
+GIT_CLIFF ?= $(BIN)/notes/node_modules/.bin/git-cliff
+.PHONY: release-notes
+release-notes: $(GIT_CLIFF) ## Notes of a release, as bin/release-notes.md: what changed since the version before.
+	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD^ 2>/dev/null || :); \
+	$(GIT_CLIFF) --config hack/notes/cliff.toml --output $(BIN)/release-notes.md -- $${before:+$$before..HEAD}
+
+# Without a key: the identity is that of the workflow, to which Sigstore gives a certificate. With
+# one: make sign COSIGNFLAGS="--key <file>".
+COSIGN ?= cosign
+.PHONY: sign
+sign: ## Sign, with cosign, the image that was pushed and the checksums of the release.
+	$(COSIGN) sign --yes --recursive $(COSIGNFLAGS) "$$(sed -n 1p $(BIN)/image/refs)"
+	$(COSIGN) sign-blob --yes $(COSIGNFLAGS) --bundle $(BIN)/release/SHA256SUMS.sigstore.json $(BIN)/release/SHA256SUMS
 
 # With what a debugger needs, and nothing optimised away.
 .PHONY: build-debug
@@ -283,15 +305,18 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: check
-check: ## What to run while you edit: lint, tidy, unit tests in short mode, the command's. 2 minutes.
+check: ## What to run while you edit: lint, tidy, and all tests that are quick. A minute.
 	@$(MAKE) -j2 check-code check-tests
 .PHONY: check-code check-tests
 # The linter also does what gofmt and vet do, for which 'make lint' has their own tools.
 check-code: golangci-lint tidy
-# The operator's command first: its tests run it in processes of their own, and mostly wait.
+# All packages, those of the nested modules, too: what needs more than Go and a minute leaves
+# itself out in short mode. But the local environment's tests all start processes of it. The
+# operator's command goes first: its tests mostly wait for processes of their own.
 check-tests:
-	@$(unit_pkgs); $(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$pkgs
-	@$(GO) -C hack/schema test $(TESTFLAGS) ./...
+	@pkgs=$$($(GO) list ./...) || exit 1; \
+	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | grep -Ev '/test/(localenv(/stack)?|cloud/selftest)$$' | sort -r)
+	@for module in $(filter-out . hack/tools/%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
 
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
 # missing.
@@ -300,7 +325,7 @@ ci: ## What has to hold for every commit, from a fresh clone: .ci/run, 20 minute
 	bash .ci/run
 
 .PHONY: verify
-verify: lint vet-darwin tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
+verify: lint vet-darwin build-windows tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
 
 .PHONY: lint
 lint: gofmt vet golangci-lint actionlint ## gofmt, go vet, golangci-lint and actionlint.
@@ -318,6 +343,11 @@ vet:
 .PHONY: vet-darwin
 vet-darwin:
 	GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./...
+
+# A release has the operator's command for Windows, which nobody develops on: the tests are not.
+.PHONY: build-windows
+build-windows:
+	GOOS=windows GOARCH=amd64 CGO_ENABLED=0 $(GO) build -o /dev/null ./cmd/mcm-stackit
 
 .PHONY: golangci-lint
 golangci-lint: $(BIN)/golangci-lint
@@ -341,7 +371,7 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
 generated: ## Check that generated code is current.
-	@before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update >/dev/null && \
+	@mkdir -p $(BIN); before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update >/dev/null && \
 	$(GO) test -run FlagsAreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update >/dev/null && after=$$($(tree_state)) && \
 	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
@@ -388,6 +418,10 @@ $(BIN)/ko: hack/image/go.mod hack/image/go.sum
 	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/ko
 	@touch $@
 
+$(BIN)/kustomize: hack/image/go.mod hack/image/go.sum
+	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" sigs.k8s.io/kustomize/kustomize/v5
+	@touch $@
+
 $(BIN)/benchstat: hack/tools/benchstat/go.mod hack/tools/benchstat/go.sum
 	$(GO_BUILD) -C hack/tools/benchstat -o "$(CURDIR)/$@" golang.org/x/perf/cmd/benchstat
 	@touch $@
@@ -407,6 +441,11 @@ $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
 	$(GO_BUILD) -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
+	@touch $@
+
+$(BIN)/notes/node_modules/.bin/git-cliff: hack/notes/package.json hack/notes/package-lock.json
+	@mkdir -p $(BIN)/notes && cp $^ $(BIN)/notes/
+	npm install --silent --no-audit --no-fund --no-save --ignore-scripts --prefix $(BIN)/notes
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

@@ -132,6 +132,7 @@ func inDays(days float64) string {
 }
 
 func TestDoctorIsFine(t *testing.T) {
+	t.Parallel()
 	got := newSick(t).run(t)
 	if got.code != finding.ExitFine {
 		t.Errorf("exit code %d, want %d", got.code, finding.ExitFine)
@@ -140,6 +141,7 @@ func TestDoctorIsFine(t *testing.T) {
 }
 
 func TestDoctorPrintsJSONAndYAML(t *testing.T) {
+	t.Parallel()
 	for _, format := range []string{"json", "yaml"} {
 		t.Run(format, func(t *testing.T) {
 			t.Parallel()
@@ -171,6 +173,7 @@ func serveTLS(t *testing.T, cloud http.Handler) (server *httptest.Server, ca str
 
 // Ten refusals of one project are one finding.
 func TestDoctorSaysOnceThatTheProjectIsWrong(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		spoil func(*sick)
 		want  string
@@ -203,6 +206,7 @@ func TestDoctorSaysOnceThatTheProjectIsWrong(t *testing.T) {
 }
 
 func TestDoctorFindsInTheCloud(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		spoil func(*testing.T, *sick)
 		code  int

@@ -50,6 +50,7 @@ func kubeconfigs(t *testing.T) (broken, whole string) {
 }
 
 func TestBrokenKubeconfig(t *testing.T) {
+	t.Parallel()
 	cloud, env := startMock(t)
 	text := manifests(t, cloud)
 	broken, whole := kubeconfigs(t)

@@ -97,6 +97,7 @@ func TestTokenHosts(t *testing.T) {
 }
 
 func TestDoctorWorkloadIdentity(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		// lifetime and change are the token's.
 		lifetime time.Duration

@@ -27,13 +27,7 @@ import (
 func startProject(t *testing.T, options ...iaasmock.Option) (*iaasmock.Cloud, []string) {
 	t.Helper()
 	cloud, env := startMock(t, append([]iaasmock.Option{iaasmock.WithBootDuration(0)}, options...)...)
-	key, err := serviceAccountKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
-		t.Fatal(err)
-	}
+	key := keyOf(t, cloud)
 	path := filepath.Join(t.TempDir(), "key.json")
 	if err := os.WriteFile(path, key, 0o600); err != nil {
 		t.Fatal(err)
@@ -267,6 +261,7 @@ func TestListWithAControlClusterThatCannotBeAsked(t *testing.T) {
 }
 
 func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
+	t.Parallel()
 	cloud, env := startProject(t)
 	cloud.Inject(iaasmock.Fault{Delay: 25 * time.Second})
 	for name, row := range map[string]struct {

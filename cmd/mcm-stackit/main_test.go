@@ -45,6 +45,19 @@ var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
 	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
 })
 
+// keyOf returns a key that the cloud accepts.
+func keyOf(t *testing.T, cloud *iaasmock.Cloud) []byte {
+	t.Helper()
+	key, err := serviceAccountKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
 // outcome is what a run of the command left behind.
 type outcome struct {
 	code           int

@@ -127,6 +127,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 }
 
 func TestColours(t *testing.T) {
+	t.Parallel()
 	cloud, env := startMock(t)
 	text := manifests(t, cloud)
 	for name, row := range map[string]struct {

@@ -41,6 +41,7 @@ func onlineCatalogue() iaasmock.Catalogue {
 }
 
 func TestValidateOnline(t *testing.T) {
+	t.Parallel()
 	cloud, env := startMock(t, iaasmock.WithCatalogue(onlineCatalogue()))
 	const (
 		image  = "imageId: 30000000-0000-4000-8000-000000000001"
@@ -121,6 +122,7 @@ func TestValidateOnline(t *testing.T) {
 }
 
 func TestValidateOnlineSamples(t *testing.T) {
+	t.Parallel()
 	cloud, env := startMock(t)
 	folder := filepath.Join(t.TempDir(), "samples")
 	copySamples(t, cloud, folder)
@@ -140,6 +142,7 @@ func TestValidateOnlineSamples(t *testing.T) {
 }
 
 func TestValidateOnlineWhatIsAttached(t *testing.T) {
+	t.Parallel()
 	cloud, env := startMock(t)
 	text := manifests(t, cloud, "  labels: {", "  networking: {nicIds: [70000000-0000-4000-8000-000000000001]}\n  volumes: [60000000-0000-4000-8000-000000000001]\n  labels: {", "replicas: 2", "replicas: 1")
 	id := createServer(t, cloud, map[string]string{provider.StackitMachineLabel: "machine", provider.StackitMachineClassLabel: "worker", "kubernetes.io/cluster": "one"})
@@ -158,10 +161,7 @@ func createServer(t *testing.T, cloud *iaasmock.Cloud, labels map[string]string)
 	t.Helper()
 	api := httptest.NewServer(cloud)
 	defer api.Close()
-	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := keyOf(t, cloud)
 	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: api.URL, TokenURL: api.URL + "/token"}}
 	session, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(key)})
 	if err != nil {
@@ -182,6 +182,7 @@ func createServer(t *testing.T, cloud *iaasmock.Cloud, labels map[string]string)
 }
 
 func TestValidateOnlineQuota(t *testing.T) {
+	t.Parallel()
 	// What three machines of c2i.2 with 20 GB take.
 	exact := iaasmock.Quota{VCPUs: 6, RAM: 12288, Volumes: 5, Gigabytes: 120, NICs: 4, Snapshots: 1}
 	for name, row := range map[string]struct {
@@ -216,6 +217,7 @@ func TestValidateOnlineQuota(t *testing.T) {
 // TestValidateOnlineWhatTheAPIDoesNotTell forbids every read, and lets two of them fail in
 // the other ways of an API.
 func TestValidateOnlineWhatTheAPIDoesNotTell(t *testing.T) {
+	t.Parallel()
 	for operation, row := range map[string]struct{ field, permission string }{
 		"ListMachineTypes":             {"providerSpec.machineType", "iaas.machine-type.list"},
 		"GetImage":                     {"providerSpec.imageId", "iaas.image.get"},
@@ -260,6 +262,7 @@ func TestValidateOnlineWhatTheAPIDoesNotTell(t *testing.T) {
 }
 
 func TestValidateOnlineOutage(t *testing.T) {
+	t.Parallel()
 	for name, row := range map[string]struct {
 		fault iaasmock.Fault
 		says  string
@@ -288,10 +291,7 @@ func TestValidateOnlineOutage(t *testing.T) {
 
 func TestValidateOnlineWithCredentialsOfFlags(t *testing.T) {
 	cloud, env := startMock(t)
-	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := keyOf(t, cloud)
 	path := filepath.Join(t.TempDir(), "key.json")
 	if err := os.WriteFile(path, key, 0o600); err != nil {
 		t.Fatal(err)

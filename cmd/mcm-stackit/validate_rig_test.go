@@ -67,10 +67,7 @@ const canary = "the-canary"
 // manifests are the good ones with a key of the cloud's. Pairs of changes replace text.
 func manifests(t *testing.T, cloud *iaasmock.Cloud, changes ...string) string {
 	t.Helper()
-	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := keyOf(t, cloud)
 	inOneLine, err := json.Marshal(string(key))
 	if err != nil {
 		t.Fatal(err)
@@ -122,10 +119,7 @@ func copySamples(t *testing.T, cloud *iaasmock.Cloud, to string) {
 	if err := yaml.Unmarshal(text, &secret); err != nil {
 		t.Fatal(err)
 	}
-	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := keyOf(t, cloud)
 	secret["stringData"].(map[string]any)["serviceAccountKey"] = string(key)
 	if text, err = yaml.Marshal(secret); err != nil {
 		t.Fatal(err)

@@ -72,12 +72,21 @@ func newRegistry(t *testing.T) (host string) {
 // build runs `make image` in a folder and returns what the registry has then.
 func build(t *testing.T, folder, host string) v1.ImageIndex {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs ko, which takes a minute to build: make test-image")
+	}
 	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
 	must(t, err)
-	run(t, folder, "make", "image", "KO="+ko, "VERSION="+version, "BASE_IMAGE="+host+"/base:nonroot", "IMAGE="+host+"/provider",
-		"SOURCE_URL=https://example.com/provider")
+	outputs := t.TempDir()
+	run(t, folder, "make", "image", "KO="+ko, "VERSION="+version, "BASE_IMAGE="+host+"/base:nonroot", "IMAGE="+host+"/Provider",
+		"SOURCE_URL=https://example.com/provider", "GITHUB_OUTPUT="+filepath.Join(outputs, "output"))
 	index, err := remote.Index(reference(t, host+"/provider:"+version))
 	must(t, err)
+	told, err := os.ReadFile(filepath.Join(outputs, "output"))
+	must(t, err)
+	if want := "digest=" + digest(t, index).String() + "\n"; string(told) != want {
+		t.Errorf("a workflow's next step is told %q, want %q", told, want)
+	}
 	return index
 }
 

@@ -41,6 +41,11 @@ func submatches(expression, text string) []string {
 	return slices.Compact(found)
 }
 
+// granted are the rights beyond reading that a workflow's one job has.
+var granted = map[string]map[string]string{
+	"release.yaml": {"contents": "write", "packages": "write", "id-token": "write", "attestations": "write"},
+}
+
 type workflow struct {
 	Permissions map[string]string `json:"permissions"`
 	Jobs        map[string]struct {
@@ -81,8 +86,11 @@ func TestWorkflows(t *testing.T) {
 				t.Errorf("permissions: -want +got:\n%s", diff)
 			}
 			for name, job := range parsed.Jobs {
-				if job.Permissions != nil || job.TimeoutMinutes == 0 {
-					t.Errorf("job %s has permissions of its own or no timeout", name)
+				if diff := cmp.Diff(granted[filepath.Base(path)], job.Permissions); diff != "" {
+					t.Errorf("permissions of job %s: -want +got:\n%s", name, diff)
+				}
+				if job.TimeoutMinutes == 0 {
+					t.Errorf("job %s has no timeout", name)
 				}
 				for _, step := range job.Steps {
 					step.check(t, targets)
@@ -118,6 +126,26 @@ func (s step) check(t *testing.T, targets []string) {
 	}
 }
 
+// The module's path is also that of another program, whose packages are not ours to fill.
+func TestAReleaseGoesToItsOwnRepository(t *testing.T) {
+	var parsed struct {
+		Jobs struct {
+			Release struct{ Env map[string]string }
+		}
+	}
+	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/release.yaml")), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"VERSION":    "${{ github.ref_name }}",
+		"IMAGE":      "ghcr.io/${{ github.repository }}",
+		"SOURCE_URL": "${{ github.server_url }}/${{ github.repository }}",
+	}
+	if diff := cmp.Diff(want, parsed.Jobs.Release.Env); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 type renovate struct {
 	Kubernetes     patterns `json:"kubernetes"`
 	CustomManagers []struct {
@@ -130,6 +158,56 @@ type renovate struct {
 
 type patterns struct {
 	ManagerFilePatterns []string `json:"managerFilePatterns"`
+}
+
+// A tool's module is required indirectly, which Renovate leaves alone unless it is told.
+func TestRenovateUpdatesEachTool(t *testing.T) {
+	var config struct {
+		PackageRules []struct {
+			MatchDepTypes, MatchFileNames, MatchPackageNames []string
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, ".github/renovate.json")), &config); err != nil {
+		t.Fatal(err)
+	}
+	covered := map[string][]string{} // by the file's pattern
+	for _, rule := range config.PackageRules {
+		for _, pattern := range rule.MatchFileNames {
+			covered[pattern] = append(covered[pattern], rule.MatchPackageNames...)
+		}
+	}
+	for _, path := range repository(t) {
+		for pattern, names := range covered {
+			if matches, err := filepath.Match(pattern, path); err != nil || !matches {
+				continue
+			}
+			for _, tool := range toolModules(t, path) {
+				if !slices.Contains(names, tool) {
+					t.Errorf("%s: Renovate is not told of %s", path, tool)
+				}
+			}
+		}
+	}
+}
+
+// toolModules returns the modules of a go.mod's tools that it requires indirectly.
+func toolModules(t *testing.T, path string) []string {
+	t.Helper()
+	text := read(t, path)
+	var modules []string
+	for _, tool := range submatches(`(?m)^(?:tool |\t)([a-z][^\s(]+/\S+)$`, text) {
+		found := ""
+		for _, module := range submatches(`(?m)^\t?(?:require )?([a-z]\S+) v\S+ // indirect`, text) {
+			if strings.HasPrefix(tool+"/", module+"/") && len(module) > len(found) {
+				found = module
+			}
+		}
+		if found == "" {
+			t.Errorf("%s: no module for the tool %s", path, tool)
+		}
+		modules = append(modules, found)
+	}
+	return modules
 }
 
 // files returns the files that the patterns match; each must match one.

@@ -39,13 +39,21 @@ func newRig(t *testing.T, options ...iaasmock.Option) *rig {
 	return r
 }
 
+// serviceAccountKey is a key that each test's cloud accepts: making one is slow.
+var serviceAccountKey = sync.OnceValues(func() ([]byte, error) {
+	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
+})
+
 // newVirtualRig has no network between the session and the cloud: for tests in virtual
 // time, which stands still while a goroutine waits for a network.
 func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
 	t.Helper()
 	cloud := iaasmock.New(options...)
-	key, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+	key, err := serviceAccountKey()
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
 		t.Fatal(err)
 	}
 	sessions := &PluginSPIImpl{

@@ -44,6 +44,9 @@ const (
 )
 
 func TestE2E(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane: make test-e2e")
+	}
 	RegisterFailHandler(Fail)
 	RunSpecs(t, "End to end")
 }

@@ -19,6 +19,9 @@ import (
 
 func newPromtool(t *testing.T) *monitoring.Promtool {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("needs promtool, which takes minutes to build: make test-monitoring")
+	}
 	tool, err := monitoring.NewPromtool(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

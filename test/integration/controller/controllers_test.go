@@ -24,6 +24,9 @@ const specs = 10
 
 // TestControllers runs the suite: see the documentation of the package.
 func TestControllers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("needs a control plane: make test-integration")
+	}
 	if os.Getenv(insideVariable) != "" {
 		runSuite(t)
 		return

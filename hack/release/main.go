@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command release builds what a release has beside the image: an archive of mcm-stackit for
+// each platform, the manifest by which krew installs it, and the checksums of them all. The
+// same commit, version and Go make the same bytes.
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+)
+
+const (
+	command   = "./cmd/mcm-stackit"
+	manifest  = "cmd/mcm-stackit/krew.yaml"
+	checksums = "SHA256SUMS"
+	linked    = "github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version"
+)
+
+// platforms are what a release has archives for.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
+
+var (
+	// versionForm is the form of versions that krew takes.
+	versionForm = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
+	sourceForm  = regexp.MustCompile(`^https://[^/\s]+/[^/\s]+/[^/\s]+$`)
+)
+
+// release is what the manifest's template is filled in with.
+type release struct {
+	// Version is that of the tag.
+	Version string
+	// SourceURL is the page of the repository that publishes the release.
+	SourceURL string
+	Archives  []archive
+
+	committed time.Time
+	folder    string
+	// compile builds the program for an archive at path.
+	compile func(r *release, made archive, path string) error
+}
+
+func main() {
+	made := release{compile: compile}
+	flag.StringVar(&made.Version, "version", "", "version, such as v1.2.3")
+	flag.StringVar(&made.SourceURL, "source-url", "", "page of the repository that publishes the release")
+	flag.StringVar(&made.folder, "o", filepath.Join("bin", "release"), "folder for what is built")
+	flag.Parse()
+	if err := made.build(os.Getenv("SOURCE_DATE_EPOCH"), platforms); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// build builds everything for the platforms. The epoch is the commit's time in seconds, which
+// all files in the archives get.
+func (r *release) build(epoch string, platforms []string) error {
+	if !versionForm.MatchString(r.Version) {
+		return fmt.Errorf("VERSION is %q, must be like v1.2.3", r.Version)
+	}
+	if !sourceForm.MatchString(r.SourceURL) {
+		return fmt.Errorf("SOURCE_URL is %q, must be like https://github.com/<owner>/<repository>", r.SourceURL)
+	}
+	seconds, err := strconv.ParseInt(epoch, 10, 64)
+	if err != nil {
+		return fmt.Errorf("SOURCE_DATE_EPOCH is %q, must be the commit's time in seconds since 1970", epoch)
+	}
+	r.committed = time.Unix(seconds, 0).UTC()
+	if err := os.MkdirAll(r.folder, 0o750); err != nil {
+		return err
+	}
+	for _, platform := range platforms {
+		made, err := r.archive(platform)
+		if err != nil {
+			return fmt.Errorf("building for %s: %w", platform, err)
+		}
+		r.Archives = append(r.Archives, made)
+	}
+	return r.describe()
+}
+
+// archive builds the program for a platform and packs it with the license.
+func (r *release) archive(platform string) (archive, error) {
+	made := newArchive(platform)
+	program := filepath.Join(r.folder, made.Program)
+	defer func() { _ = os.Remove(program) }()
+	if err := r.compile(r, made, program); err != nil {
+		return made, err
+	}
+	path := filepath.Join(r.folder, made.Name)
+	if err := made.pack(path, r.committed, program, "LICENSE"); err != nil {
+		return made, err
+	}
+	var err error
+	made.SHA256, err = checksum(path)
+	return made, err
+}
+
+func compile(r *release, made archive, path string) error {
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o", path, command)
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+made.OS, "GOARCH="+made.Arch)
+	if output, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, output)
+	}
+	return nil
+}
+
+// describe writes the manifest, and the checksums of the archives and of the manifest.
+func (r *release) describe() error {
+	filled, err := template.ParseFiles(manifest)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(r.folder, "mcm-stackit.yaml")
+	out, err := os.Create(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(filled.Execute(out, r), out.Close()); err != nil {
+		return err
+	}
+	sum, err := checksum(path)
+	if err != nil {
+		return err
+	}
+	var lines strings.Builder
+	for _, made := range append(r.Archives, archive{Name: filepath.Base(path), SHA256: sum}) {
+		fmt.Fprintf(&lines, "%s  %s\n", made.SHA256, made.Name)
+	}
+	return os.WriteFile(filepath.Join(r.folder, checksums), []byte(lines.String()), 0o600)
+}
+
+func checksum(path string) (string, error) {
+	content, err := os.ReadFile(filepath.Clean(path))
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:]), err
+}

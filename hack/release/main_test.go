@@ -1,0 +1,199 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	root = "../.."
+	// noon of a day is the commit's time.
+	noon = "1767787200"
+)
+
+// newRelease is one that compiles nothing: its programs are texts.
+func newRelease(t *testing.T) *release {
+	t.Helper()
+	return &release{Version: "v1.2.3", SourceURL: "https://github.com/owner/repository", folder: t.TempDir(),
+		compile: func(_ *release, made archive, path string) error {
+			return os.WriteFile(path, []byte("for "+made.OS+"/"+made.Arch), 0o700)
+		}}
+}
+
+// TestKrewInstallsEachPlatform has krew judge and install what is made for it.
+func TestKrewInstallsEachPlatform(t *testing.T) {
+	krew, validate := tool(t, "krew"), tool(t, "validate-krew-manifest")
+	t.Chdir(root)
+	made := newRelease(t)
+	if err := made.build(noon, platforms); err != nil {
+		t.Fatal(err)
+	}
+	expectChecksums(t, made.folder)
+	manifest := filepath.Join(made.folder, "mcm-stackit.yaml")
+	run(t, made.folder, nil, validate, "-skip-install", "-manifest", manifest)
+	for _, platform := range platforms {
+		t.Run(platform, func(t *testing.T) {
+			installed := made.install(t, krew, platform)
+			program := newArchive(platform).Program
+			if got := read(t, filepath.Join(installed, program)); got != "for "+platform {
+				t.Errorf("the program is %q, want that of the platform", got)
+			}
+			if got := read(t, filepath.Join(installed, "LICENSE")); got != read(t, "LICENSE") {
+				t.Error("the license is not the repository's")
+			}
+			info, err := os.Stat(filepath.Join(installed, program))
+			if err != nil || info.Mode().Perm()&0o111 == 0 {
+				t.Errorf("mode %v (%v), want a program", info.Mode(), err)
+			}
+		})
+	}
+}
+
+// TestTheProgramOfARelease also shows that two clones of a commit make the same bytes.
+func TestTheProgramOfARelease(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the command twice: make test-programs")
+	}
+	krew := tool(t, "krew")
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	var sums []string
+	for range 2 {
+		clone := filepath.Join(t.TempDir(), "clone")
+		run(t, filepath.Join(packageFolder, root), nil, "git", "clone", "--quiet", ".", clone)
+		t.Chdir(clone)
+		made := newRelease(t)
+		made.compile = compile
+		if err := made.build(noon, []string{platform}); err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, read(t, filepath.Join(made.folder, checksums)))
+		program := filepath.Join(made.install(t, krew, platform), newArchive(platform).Program)
+		if said := run(t, made.folder, nil, program, "--version"); !strings.Contains(said, "v1.2.3") {
+			t.Errorf("--version says %q, want its version", said)
+		}
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("two clones make\n%s and\n%s", sums[0], sums[1])
+	}
+}
+
+func TestWhatCannotBeARelease(t *testing.T) {
+	t.Chdir(root)
+	tests := map[string]struct{ version, source, epoch, want string }{
+		"no version":            {"", "https://github.com/o/r", noon, "VERSION"},
+		"a version without v":   {"1.2.3", "https://github.com/o/r", noon, "must be like v1.2.3"},
+		"a short version":       {"v1.2", "https://github.com/o/r", noon, "must be like v1.2.3"},
+		"no repository":         {"v1.2.3", "", noon, "SOURCE_URL"},
+		"a path as repository":  {"v1.2.3", "/tmp/clone", noon, "https://github.com/<owner>/<repository>"},
+		"an unknown commit":     {"v1.2.3", "https://github.com/o/r", "", "SOURCE_DATE_EPOCH"},
+		"a date for the commit": {"v1.2.3", "https://github.com/o/r", "2026-01-07", "in seconds"},
+	}
+	for name, row := range tests {
+		t.Run(name, func(t *testing.T) {
+			made := newRelease(t)
+			made.Version, made.SourceURL = row.version, row.source
+			if err := made.build(row.epoch, nil); err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("%v, want an error with %q", err, row.want)
+			}
+		})
+	}
+}
+
+// install installs a platform's archive, which the manifest must name, with krew and without
+// a network. It returns the folder with what was in the archive.
+func (r *release) install(t *testing.T, krew, platform string) string {
+	t.Helper()
+	made := newArchive(platform)
+	var plugin struct {
+		Spec struct {
+			Platforms []struct{ URI string }
+		}
+	}
+	manifest := filepath.Join(r.folder, "mcm-stackit.yaml")
+	if err := yaml.Unmarshal([]byte(read(t, manifest)), &plugin); err != nil {
+		t.Fatal(err)
+	}
+	uri := r.SourceURL + "/releases/download/" + r.Version + "/" + made.Name
+	if !slices.Contains(plugin.Spec.Platforms, struct{ URI string }{uri}) {
+		t.Errorf("the manifest names %v, want %s among them", plugin.Spec.Platforms, uri)
+	}
+	home := t.TempDir()
+	run(t, r.folder, []string{"KREW_ROOT=" + home, "KREW_OS=" + made.OS, "KREW_ARCH=" + made.Arch, "KREW_NO_UPGRADE_CHECK=1", "HTTPS_PROXY=http://127.0.0.1:1"},
+		krew, "install", "--manifest="+manifest, "--archive="+filepath.Join(r.folder, made.Name))
+	plugins, err := filepath.Glob(filepath.Join(home, "bin", "kubectl-mcm_stackit*"))
+	if err != nil || len(plugins) != 1 {
+		t.Fatalf("krew made %v (%v), want one program by which kubectl finds the plugin", plugins, err)
+	}
+	return filepath.Join(home, "store", "mcm-stackit", r.Version)
+}
+
+// expectChecksums expects a line for each other file of the folder, with its checksum.
+func expectChecksums(t *testing.T, folder string) {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []string
+	for _, entry := range entries {
+		if entry.Name() == checksums {
+			continue
+		}
+		sum, err := checksum(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, fmt.Sprintf("%s  %s", sum, entry.Name()))
+	}
+	got := strings.Split(strings.TrimSpace(read(t, filepath.Join(folder, checksums))), "\n")
+	slices.Sort(want)
+	slices.Sort(got)
+	if !slices.Equal(want, got) || len(want) != len(platforms)+1 {
+		t.Errorf("the checksums are\n%q, want\n%q", got, want)
+	}
+}
+
+// packageFolder is where the tests begin.
+var packageFolder, _ = os.Getwd()
+
+// tool builds a program of krew's pinned module.
+func tool(t *testing.T, name string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	run(t, filepath.Join(packageFolder, "..", "tools", "krew"), nil, "go", "build", "-o", path, "sigs.k8s.io/krew/cmd/"+name)
+	return path
+}
+
+func run(t *testing.T, folder string, env []string, program string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), program, arguments...)
+	cmd.Dir, cmd.Env = folder, append(os.Environ(), env...)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	output, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s%s", program, arguments, err, output, &problems)
+	}
+	return string(output)
+}
+
+func read(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Clean(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}

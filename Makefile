@@ -28,7 +28,7 @@ VERSION ?=
 LDFLAGS := -s -w $(if $(VERSION),-X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$(VERSION))
 
 GO_DIRS := $(wildcard cmd pkg test hack)
-MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
+MODULES := $(patsubst %/,%,$(dir $(wildcard go.mod hack/image/go.mod hack/schema/go.mod hack/tools/*/go.mod test/monitoring/*/go.mod)))
 
 # What needs a control plane or promtool, or runs built programs, is none of the unit tests.
 # What takes longest is in test/ and begins first.
@@ -186,6 +186,7 @@ test-short:
 	@$(unit_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
 test-full:
 	@$(unit_pkgs); $(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS) $$(echo "$$pkgs" | grep /hack/)
+	@$(GO) -C hack/schema test -shuffle=on $(TESTFLAGS) ./...
 
 # The race detector would not see into the programs.
 .PHONY: test-programs
@@ -297,7 +298,7 @@ FUZZTIME ?= 10s
 fuzz: ## Run each fuzz target for FUZZTIME (10s).
 	@for file in $$(grep -rl --include='*_test.go' '^func Fuzz' $(GO_DIRS)); do \
 		for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$(dirname $$file) || exit 1; \
+			(cd $$(dirname $$file) && $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) .) || exit 1; \
 		done; \
 	done
 
@@ -314,7 +315,7 @@ check-code: golangci-lint tidy
 # operator's command goes first: its tests mostly wait for processes of their own.
 check-tests:
 	@pkgs=$$($(GO) list ./...) || exit 1; \
-	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | grep -v '/test/localenv$$' | sort -r)
+	$(GO) test -short -p 4 $(TESTFLAGS) ./cmd/mcm-stackit $$(echo "$$pkgs" | grep -Ev '/test/(localenv(/stack)?|cloud/selftest)$$' | sort -r)
 	@for module in $(filter-out . hack/tools/%,$(MODULES)); do $(GO) -C $$module test -short $(TESTFLAGS) ./... || exit 1; done
 
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
@@ -370,7 +371,8 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
 generated: ## Check that generated code is current.
-	@mkdir -p $(BIN); before=$$($(tree_state)) && $(GO) generate ./... && after=$$($(tree_state)) && \
+	@mkdir -p $(BIN); before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update >/dev/null && \
+	$(GO) test -run FlagsAreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update >/dev/null && after=$$($(tree_state)) && \
 	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
 # What the proxy cannot be asked about is named, too.

@@ -20,9 +20,9 @@
 //     onlineCheck.run (online.go), by named or ask
 //   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
 //   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
-//     account: a method of patient; of a project and region: Doctor.place is set meanwhile
+//     account: a method of accountCheck; of a project and region: Doctor.place is set meanwhile
 //   - a note of a server or Machine: a NoteKind of inventory, made in notes.go; a remedy for
-//     a text of the driver: a row in remedies.go and in samples/README.md
+//     a text of the driver: a row in remedies.go and in kubernetes/runbooks.md
 //   - a column: a field of inventory's ServerEntry or MachineEntry, filled in view.go, and a
 //     cell in cmd/mcm-stackit/list_print.go
 package operator

@@ -36,7 +36,7 @@
 //   - a metric of the driver: metrics.go, fed by metered.go or the method that knows; one of a
 //     session: pkg/spi/metrics.go; both in kubernetes/monitoring/README.md
 //   - a text by which a failure is told apart: texts.go; cause and remedy: pkg/operator/remedies.go
-//     and samples/README.md
+//     and kubernetes/runbooks.md
 //   - what may be shown of the API's messages: userdata.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go

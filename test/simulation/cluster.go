@@ -124,7 +124,7 @@ func (c *cluster) replaceFailed() {
 	}
 }
 
-// users change their minds, for as long as the turmoil lasts.
+// users change their minds, for as long as the fault period lasts.
 func (c *cluster) users(rng *rand.Rand, until time.Time) {
 	for i := range c.world.plan.Machines {
 		c.want(machineName(i), pick(rng, classA, classB))

@@ -40,7 +40,7 @@ var edited = map[string]trouble{
 	editName:   {explains: []codes.Code{codes.FailedPrecondition}},
 }
 
-// edit edits something by hand, and takes it back before the turmoil is over.
+// edit edits something by hand, and takes it back before the fault period is over.
 func (c *cluster) edit(rng *rand.Rand, until time.Time) {
 	left := until.Sub(c.world.clock.Now()) - 40*time.Second
 	if left < time.Minute {

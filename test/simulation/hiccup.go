@@ -14,14 +14,14 @@ import (
 // beginning of the next.
 const betweenHiccups = time.Minute
 
-// hiccup lets the project look empty for a moment now and then, until the turmoil is over.
+// hiccup lets the project look empty for a moment now and then, until the fault period is over.
 func (w *world) hiccup() {
 	length := w.plan.Hiccup
 	if length == 0 {
 		return
 	}
 	first := between(random(w.plan.Seed, "first hiccup"), 0, betweenHiccups)
-	for after := first; after+length < w.plan.Turmoil; after += length + betweenHiccups {
+	for after := first; after+length < w.plan.FaultPeriod; after += length + betweenHiccups {
 		w.lookEmpty(after, length)
 	}
 }

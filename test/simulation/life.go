@@ -14,8 +14,8 @@ import (
 type Disturbance struct {
 	Request, Answer int
 	name            string
-	upset           upset
-	mishap          mishap
+	callFault       callFault
+	answerFault     answerFault
 }
 
 func (d Disturbance) String() string {
@@ -35,18 +35,18 @@ const lateBy = 6 * time.Second
 // DisturbancesOf are all that can befall a request for the operation.
 func DisturbancesOf(number int, operation string) []Disturbance {
 	all := []Disturbance{
-		{name: "crash before it", upset: upset{crashBefore: true}},
-		{name: "crash once it is sent, carried out late", upset: upset{crashBefore: true, late: lateBy}},
-		{name: "crash after it", upset: upset{crashAfter: true}},
-		{name: "lost", upset: upset{vanish: true}},
-		{name: "pause after it", upset: upset{pause: stillness{length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}}},
-		{name: "pause after it, another leads", upset: upset{pause: stillness{
+		{name: "crash before it", callFault: callFault{crashBefore: true}},
+		{name: "crash once it is sent, carried out late", callFault: callFault{crashBefore: true, late: lateBy}},
+		{name: "crash after it", callFault: callFault{crashAfter: true}},
+		{name: "lost", callFault: callFault{vanish: true}},
+		{name: "pause after it", callFault: callFault{pause: stillness{length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}}},
+		{name: "pause after it, another leads", callFault: callFault{pause: stillness{
 			length: 50 * time.Second, takeover: leaseDuration, notice: renewDeadline + retryPeriod, fresh: 8 * time.Second}}},
-		{name: "the project looks empty from then on", upset: upset{hiccup: longestHiccup}},
-		{name: "lost, carried out late", upset: upset{vanish: true, late: lateBy}},
+		{name: "the project looks empty from then on", callFault: callFault{hiccup: longestHiccup}},
+		{name: "lost, carried out late", callFault: callFault{vanish: true, late: lateBy}},
 	}
 	for _, t := range troublesOf(operation) {
-		all = append(all, Disturbance{name: t.name, upset: upset{trouble: t}})
+		all = append(all, Disturbance{name: t.name, callFault: callFault{trouble: t}})
 	}
 	for i := range all {
 		all[i].Request = number
@@ -57,13 +57,13 @@ func DisturbancesOf(number int, operation string) []Disturbance {
 // DisturbancesOfAnswer are all that can befall the answer of a driver call.
 func DisturbancesOfAnswer(number int) []Disturbance {
 	return []Disturbance{
-		{Answer: number, name: "crash before it is used", mishap: mishap{crashBefore: true}},
-		{Answer: number, name: "crash after it is written down", mishap: mishap{crashAfter: true}},
-		{Answer: number, name: "writing it down fails", mishap: mishap{conflict: true}},
+		{Answer: number, name: "crash before it is used", answerFault: answerFault{crashBefore: true}},
+		{Answer: number, name: "crash after it is written down", answerFault: answerFault{crashAfter: true}},
+		{Answer: number, name: "writing it down fails", answerFault: answerFault{conflict: true}},
 	}
 }
 
-// once is the fate in which one thing goes wrong.
+// once is the injector in which one thing goes wrong.
 type once struct {
 	Disturbance
 
@@ -72,23 +72,23 @@ type once struct {
 	operations []string
 }
 
-func (o *once) request(c call) upset {
+func (o *once) request(c call) callFault {
 	o.mu.Lock()
 	o.operations = append(o.operations, c.operation)
 	o.mu.Unlock()
-	u := upset{}
+	u := callFault{}
 	if c.number == o.Request {
-		u = o.upset
+		u = o.callFault
 	}
 	u.there, u.back = 10*time.Millisecond, 10*time.Millisecond
 	return u
 }
 
-func (o *once) answer(a answer) mishap {
+func (o *once) answer(a answer) answerFault {
 	if a.number == o.Answer {
-		return o.mishap
+		return o.answerFault
 	}
-	return mishap{}
+	return answerFault{}
 }
 
 func (*once) stale(string, string, int) int { return 0 }
@@ -114,12 +114,12 @@ var Lives = []Life{
 // gone, and lets one thing go wrong. It returns the operations it asked for, too. Like Run it
 // needs a bubble.
 func Live(life Life, d Disturbance) (Result, []string) {
-	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second, Hiccup: d.upset.hiccup,
+	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Late: lateBy, Boot: 2 * time.Second, Deletion: 2 * time.Second, Hiccup: d.callFault.hiccup,
 		Origins: life.origins, Release: 8 * time.Second}
-	if d.upset.pause.length > 0 {
+	if d.callFault.pause.length > 0 {
 		plan.Pauses = 1
 	}
-	plan.Forgetful = d.upset.trouble != nil && d.upset.trouble.forgets
+	plan.Forgetful = d.callFault.trouble != nil && d.callFault.trouble.forgets
 	f := &once{Disturbance: d}
 	w := newWorld(&plan, f, simulationKeys())
 	w.disturbed = d.Request+d.Answer > 0

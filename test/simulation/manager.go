@@ -33,8 +33,8 @@ type reconcile struct {
 	machine *v1alpha1.Machine
 	class   *v1alpha1.MachineClass
 	secret  *corev1.Secret
-	// mishap is what befalls the last driver answer and the write after it.
-	mishap mishap
+	// answerFault is what befalls the last driver answer and the write after it.
+	answerFault answerFault
 }
 
 // tend lets the process reconcile a Machine until it is gone, or the process.
@@ -55,7 +55,7 @@ func (p *process) reconcile(r *record) {
 	rng := random(c.world.plan.Seed, "tend", p.name, first.UID)
 	seen := c.api.observe(r)
 	for gap, count := between(rng, 0, time.Second), 0; p.wait(gap, seen.woken); count++ {
-		machine, exists := c.api.cached(seen, c.world.fate.stale(p.name, first.Name, count), p.remembers())
+		machine, exists := c.api.cached(seen, c.world.injector.stale(p.name, first.Name, count), p.remembers())
 		if !exists {
 			return
 		}
@@ -226,13 +226,13 @@ func (r *reconcile) setPhase(phase v1alpha1.MachinePhase) {
 	}
 }
 
-// update writes to the API server, unless fate is against it.
+// update writes to the API server, unless the fault of its answer is a conflict.
 func (r *reconcile) update(change func(*v1alpha1.Machine)) (*v1alpha1.Machine, bool) {
 	if r.process.dead() {
 		return nil, false
 	}
-	befalls := r.mishap
-	r.mishap = mishap{}
+	befalls := r.answerFault
+	r.answerFault = answerFault{}
 	var updated *v1alpha1.Machine
 	ok := false
 	if !befalls.conflict {
@@ -264,8 +264,8 @@ func drive[Request, Response any](r *reconcile, method string,
 		r.world.violated("%s of %s answers %s without a response", method, name, code)
 		response = new(Response)
 	}
-	r.mishap = r.world.fate.answer(r.world.describeAnswer(r.name, name, method))
-	if r.mishap.crashBefore {
+	r.answerFault = r.world.injector.answer(r.world.describeAnswer(r.name, name, method))
+	if r.answerFault.crashBefore {
 		r.process.crash("before the answer of " + method + " of " + name)
 		return nil, code, false
 	}

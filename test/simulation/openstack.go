@@ -66,8 +66,8 @@ func (p *Plan) drawOrigins(rng *rand.Rand) {
 	for range 1 + rng.IntN(2) {
 		origin := Origin{Class: pick(rng, classA, classB), Servers: pick(rng, 1, 1, 0, 2), Elsewhere: rng.IntN(2) == 0}
 		origin.HasID = origin.Servers > 0 && rng.IntN(2) == 0
-		origin.Marked = pick(rng, 0, between(rng, time.Second, p.Turmoil*3/4))
-		origin.Deleted = pick(rng, 0, between(rng, time.Second, p.Turmoil))
+		origin.Marked = pick(rng, 0, between(rng, time.Second, p.FaultPeriod*3/4))
+		origin.Deleted = pick(rng, 0, between(rng, time.Second, p.FaultPeriod))
 		origin.Broken = rng.IntN(4) == 0
 		p.Origins = append(p.Origins, origin)
 	}

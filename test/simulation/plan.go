@@ -25,8 +25,8 @@ type Plan struct {
 	Machines int
 	// Origins are those of each cluster's Machines that came from OpenStack.
 	Origins []Origin
-	// Turmoil is how long things go wrong, and users change their minds.
-	Turmoil time.Duration
+	// FaultPeriod is how long things go wrong, and users change their minds.
+	FaultPeriod time.Duration
 	// Collects says that processes make orphan runs on their own.
 	Collects bool
 
@@ -65,7 +65,7 @@ type Plan struct {
 	Odds Odds
 	// Rotations of the service-account key.
 	Rotations int
-	// Preset of the mock that holds as long as the turmoil; "" is none.
+	// Preset of the mock that holds as long as the fault period; "" is none.
 	Preset string
 	// Crashes at any moment, beside those around requests and answers.
 	Crashes int
@@ -108,7 +108,7 @@ const skewPromised = 9 * time.Second
 // would be the first to show a late one may fall into a moment in which it is empty.
 func (p *Plan) promised() bool {
 	return p.ListLag+p.Late+p.Hiccup < settle && p.Skew.Abs() <= skewPromised &&
-		!p.Forgetful && !weather[p.Preset].doubles && !weather[p.Preset].forgets && !slices.Contains(unpromised, p.Preset)
+		!p.Forgetful && !presetTroubles[p.Preset].doubles && !presetTroubles[p.Preset].forgets && !slices.Contains(unpromised, p.Preset)
 }
 
 // unpromised are presets whose lists and reads lag together, or longer than settle.
@@ -127,7 +127,7 @@ func NewPlan(seed uint64) Plan {
 	rng := random(seed, "plan")
 	plan := Plan{
 		Seed: seed, Clusters: 1 + rng.IntN(2), Machines: 1 + rng.IntN(4),
-		Turmoil:      time.Duration(2+rng.IntN(8)) * time.Minute,
+		FaultPeriod:  time.Duration(2+rng.IntN(8)) * time.Minute,
 		Collects:     true,
 		AddressDelay: pick(rng, 0, 0, 20*time.Second),
 		Boot:         pick(rng, 2*time.Second, 12*time.Second, 40*time.Second),
@@ -175,7 +175,7 @@ func NewPlan(seed uint64) Plan {
 	}
 	plan.addHiccups(random(seed, "hiccups"))
 	if storms := random(seed, "storm"); storms.IntN(5) == 0 {
-		plan.Storm = drawStorm(storms, plan.Turmoil)
+		plan.Storm = drawStorm(storms, plan.FaultPeriod)
 	}
 	plan.drawOrigins(random(seed, "OpenStack"))
 	return plan
@@ -217,7 +217,7 @@ func (p *Plan) spoilLists(rng *rand.Rand) {
 	if rng.IntN(4) == 0 {
 		p.Outage = Outage{
 			Status: pick(rng, 500, 502, 503, 504), Wide: rng.IntN(2) == 0,
-			From: between(rng, 0, p.Turmoil/2), For: between(rng, 10*time.Second, p.Turmoil),
+			From: between(rng, 0, p.FaultPeriod/2), For: between(rng, 10*time.Second, p.FaultPeriod),
 		}
 	}
 }
@@ -230,7 +230,9 @@ func (p *Plan) String() string {
 func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
 
 // chance is true with that probability.
-func chance(rng *rand.Rand, odds float64) bool { return odds > 0 && rng.Float64() < odds }
+func chance(rng *rand.Rand, probability float64) bool {
+	return probability > 0 && rng.Float64() < probability
+}
 
 // between is a duration in least to most, to the nanosecond: moments then hardly
 // ever coincide, so that their order is the seed's and not the scheduler's.

@@ -19,8 +19,8 @@ const (
 	// most of it: a Machine that can never run fails after 20 or 45 minutes, and a
 	// deletion with a code like Unauthenticated rests 10.
 	healing = 2 * time.Hour
-	// echo is longer than any call of a process that has crashed.
-	echo = 30 * time.Minute
+	// lateEffects is longer than any call of a process that has crashed.
+	lateEffects = 30 * time.Minute
 )
 
 // Result of a run.
@@ -41,11 +41,11 @@ type Result struct {
 // Run simulates a plan. It must be called in a bubble of testing/synctest: all
 // waiting is in real time otherwise.
 func Run(plan Plan) Result {
-	f := &odds{plan: &plan}
+	f := &randomFaults{plan: &plan}
 	w := newWorld(&plan, f, simulationKeys())
 	w.disturbed = !plan.calm()
 	return w.run(func() Result {
-		w.turmoil(f)
+		w.faultPeriod(f)
 		result := w.rest()
 		w.tearDown()
 		return result
@@ -66,7 +66,7 @@ func (w *world) run(story func() Result) Result {
 		}
 	}
 	w.fences.Wait()
-	_ = spi.Sleep(context.Background(), w.clock, echo)
+	_ = spi.Sleep(context.Background(), w.clock, lateEffects)
 	w.checkSecrets()
 	result.Peak = w.checkCalls()
 	result.Violations, result.Trace = w.violations, w.trace.text()
@@ -74,10 +74,10 @@ func (w *world) run(story func() Result) Result {
 	return result
 }
 
-// turmoil is when things go wrong.
-func (w *world) turmoil(f *odds) {
-	until := w.clock.Now().Add(w.plan.Turmoil)
-	w.brew()
+// faultPeriod is when things go wrong.
+func (w *world) faultPeriod(f *randomFaults) {
+	until := w.clock.Now().Add(w.plan.FaultPeriod)
+	w.injectPresets()
 	for _, c := range w.clusters {
 		c.comeOver()
 		w.spawn(c.running().begin)
@@ -85,18 +85,18 @@ func (w *world) turmoil(f *odds) {
 		w.spawn(func() { c.turns(until) })
 		w.spawn(c.machineSet)
 	}
-	w.sleep(w.plan.Turmoil + time.Second)
+	w.sleep(w.plan.FaultPeriod + time.Second)
 	f.over.Store(true)
 	w.cloud.ClearFaults()
 	w.log("nothing goes wrong any more")
 }
 
-// brew puts in force what holds for some time: the plan's preset, and what comes and goes.
-func (w *world) brew() {
+// injectPresets puts in force what holds for some time: the plan's preset, and what comes and goes.
+func (w *world) injectPresets() {
 	for _, preset := range iaasmock.Presets() {
 		if preset.Name == w.plan.Preset {
 			w.cloud.Inject(w.anyOther(preset.Fault))
-			cause := weather[preset.Name]
+			cause := presetTroubles[preset.Name]
 			cause.name = preset.Name
 			w.met(&cause)
 		}

@@ -95,10 +95,10 @@ func TestEveryPreset(t *testing.T) {
 		t.Run(preset.Name, func(t *testing.T) {
 			t.Parallel()
 			goOn(t)
-			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, Turmoil: 5 * time.Minute, Collects: true, Boot: 10 * time.Second,
+			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, FaultPeriod: 5 * time.Minute, Collects: true, Boot: 10 * time.Second,
 				Deletion: 5 * time.Second, Latency: 50 * time.Millisecond, Preset: preset.Name}
 			if testing.Short() {
-				plan.Clusters, plan.Machines, plan.Turmoil = 1, 2, time.Minute
+				plan.Clusters, plan.Machines, plan.FaultPeriod = 1, 2, time.Minute
 			}
 			report(t, &plan, simulate(t, plan), "-run 'TestEveryPreset/"+preset.Name+"$'")
 		})

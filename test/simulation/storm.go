@@ -38,12 +38,12 @@ func (s Storm) fault() iaasmock.Fault {
 	return fault
 }
 
-// drawStorm draws a storm in the first half of the turmoil: a kind of write that fails for
+// drawStorm draws a storm in the first half of the fault period: a kind of write that fails for
 // minutes, or an API that takes two calls a second.
-func drawStorm(rng *rand.Rand, turmoil time.Duration) Storm {
+func drawStorm(rng *rand.Rand, faultPeriod time.Duration) Storm {
 	s := Storm{
 		Operation: pick(rng, opCreate, opDelete, opPatch), Status: pick(rng, 0, 429, 500, 503),
-		From: between(rng, 0, turmoil/2), For: between(rng, time.Minute, 5*time.Minute),
+		From: between(rng, 0, faultPeriod/2), For: between(rng, time.Minute, 5*time.Minute),
 	}
 	if rng.IntN(3) == 0 {
 		s.Operation, s.Status, s.Rate = "", 429, 2
@@ -62,7 +62,7 @@ type StormResult struct {
 // until all ran. Like Run it needs a bubble.
 func Endure(s Storm, machines int, boot time.Duration) StormResult {
 	plan := Plan{Seed: 1, Clusters: 1, Boot: boot, Deletion: 5 * time.Second, Latency: 50 * time.Millisecond}
-	w := newWorld(&plan, &odds{plan: &plan}, simulationKeys())
+	w := newWorld(&plan, &randomFaults{plan: &plan}, simulationKeys())
 	w.disturbed = true
 	var result StormResult
 	result.Result = w.run(func() Result {

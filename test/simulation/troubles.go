@@ -126,9 +126,9 @@ var troubles = []trouble{
 
 const presetDroppedLabels = "dropped-labels"
 
-// weather is what the presets of the mock bring about, which hold for the whole
-// turmoil.
-var weather = map[string]trouble{
+// presetTroubles is what the presets of the mock bring about, which hold for the whole
+// fault period.
+var presetTroubles = map[string]trouble{
 	"no-capacity":       {explains: []codes.Code{codes.ResourceExhausted}},
 	"quota-exceeded":    {explains: []codes.Code{codes.ResourceExhausted}},
 	"boot-error":        {explains: []codes.Code{codes.Internal}},

@@ -51,7 +51,7 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	c := w.world.describe(w.process, request)
-	u := w.world.fate.request(c)
+	u := w.world.injector.request(c)
 	if u.crashBefore || u.vanish {
 		return nil, w.lose(request, c, u)
 	}
@@ -72,8 +72,8 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// lose lets the request disappear, and the process with it where that is its fate.
-func (w *wire) lose(request *http.Request, c call, u upset) error {
+// lose lets the request disappear, and the process with it where the fault says so.
+func (w *wire) lose(request *http.Request, c call, u callFault) error {
 	if u.late > 0 {
 		w.world.carryOutLate(request, c, u.late, w.process)
 	}
@@ -87,7 +87,7 @@ func (w *wire) lose(request *http.Request, c call, u upset) error {
 
 // under is the time on the way to the cloud. A crash meanwhile may be too late to
 // stop the request.
-func (w *wire) under(request *http.Request, c call, u upset) error {
+func (w *wire) under(request *http.Request, c call, u callFault) error {
 	if err := spi.Sleep(request.Context(), w.world.clock, u.there); err != nil && !w.process.dead() {
 		return err
 	}
@@ -192,7 +192,7 @@ type ticket struct{}
 
 // carryOut lets the cloud answer the request, after a look whether the process may
 // ask for that.
-func (w *world) carryOut(request *http.Request, c call, u upset, by *process) (*http.Response, error) {
+func (w *world) carryOut(request *http.Request, c call, u callFault, by *process) (*http.Response, error) {
 	served := request.Clone(context.WithValue(request.Context(), ticket{}, c.number))
 	w.lookEmpty(0, u.hiccup)
 	if u.trouble != nil {
@@ -233,7 +233,7 @@ func (w *world) carryOutLate(request *http.Request, c call, late time.Duration, 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), time.Minute)
 		defer cancel()
 		request := request.Clone(ctx)
-		if response, err := w.carryOut(request, c, upset{}, by); err == nil {
+		if response, err := w.carryOut(request, c, callFault{}, by); err == nil {
 			_ = response.Body.Close()
 		}
 	})
@@ -250,7 +250,7 @@ func (c call) String() string {
 	return text
 }
 
-func outcome(u upset, response *http.Response, err error) string {
+func outcome(u callFault, response *http.Response, err error) string {
 	text := ""
 	if u.trouble != nil {
 		text = "(" + u.trouble.name + ") "

@@ -17,12 +17,12 @@ import (
 
 // world is one run: a cloud, the clusters, and what was seen.
 type world struct {
-	plan  *Plan
-	fate  fate
-	clock clock.Clock
-	start time.Time
-	cloud *iaasmock.Cloud
-	trace *trace
+	plan     *Plan
+	injector injector
+	clock    clock.Clock
+	start    time.Time
+	cloud    *iaasmock.Cloud
+	trace    *trace
 	// ctx ends with the run.
 	ctx      context.Context
 	clusters []*cluster
@@ -58,9 +58,9 @@ type world struct {
 }
 
 // newWorld makes the cloud and the clusters. Its time is the bubble's.
-func newWorld(plan *Plan, f fate, keys [][]byte) *world {
+func newWorld(plan *Plan, f injector, keys [][]byte) *world {
 	w := &world{
-		plan: plan, fate: f, clock: clock.RealClock{}, trace: newTrace(),
+		plan: plan, injector: f, clock: clock.RealClock{}, trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
 		abandoned: map[string]bool{}, posts: map[owner]int{},
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 // The reads of the API: those of the driver, and those that "validate --online" makes. One
-// that is added here is used by validate's catalog, and tried by doctor if it is in Trials.
+// that is added here is used by validate's catalogue, and tried by doctor if it is in Trials.
 var (
 	ListServers = Need{"servers", "iaas.server.list", true}
 	Server      = APIRead[*provider.Server]{Need{"server", "iaas.server.get", true}, (*Account).server}

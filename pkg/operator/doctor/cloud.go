@@ -36,7 +36,7 @@ func (d *Doctor) examineCloud(ctx context.Context) {
 			return
 		}
 		d.place = d.placeOf(account)
-		p := &patient{Doctor: d, Account: account}
+		p := &accountCheck{Doctor: d, Account: account}
 		p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", account.Session.ProjectID, account.Region, account.Origin))
 		p.examineKey()
 		p.examineAPI(ctx)
@@ -44,7 +44,7 @@ func (d *Doctor) examineCloud(ctx context.Context) {
 }
 
 // examineKey says what the service-account key, or the workload identity, tells of itself.
-func (p *patient) examineKey() {
+func (p *accountCheck) examineKey() {
 	subject := subjectKey
 	if p.Config.NoAuth {
 		p.hint(subject, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
@@ -81,7 +81,7 @@ func (p *patient) examineKey() {
 }
 
 // examineAPI makes the first read of the API, and the others if that got an answer.
-func (p *patient) examineAPI(ctx context.Context) {
+func (p *accountCheck) examineAPI(ctx context.Context) {
 	p.looking("the API")
 	project, first := askTimed(ctx, p, account.Project, p.Session.ProjectID)
 	if ctx.Err() != nil {
@@ -104,7 +104,7 @@ func (p *patient) examineAPI(ctx context.Context) {
 }
 
 // examineToken says whether the token endpoint granted an access token that the API takes.
-func (p *patient) examineToken(err error) (granted bool) {
+func (p *accountCheck) examineToken(err error) (granted bool) {
 	if p.Config.NoAuth {
 		return true
 	}
@@ -140,7 +140,7 @@ func (p *patient) examineToken(err error) (granted bool) {
 	return false
 }
 
-func (p *patient) examineEndpoint(err error) (answers bool) {
+func (p *accountCheck) examineEndpoint(err error) (answers bool) {
 	subject := "endpoint"
 	endpoint := fmt.Sprintf("%s (%s)", p.Session.Endpoint, p.EndpointOrigin)
 	if proxy := proxyOf(p.Session.Endpoint); proxy != "" {
@@ -169,7 +169,7 @@ func (p *patient) examineEndpoint(err error) (answers bool) {
 
 // examineClock compares this computer's clock with that of who answered. An answer's date
 // has no fractions of a second, and was written between start and end.
-func (p *patient) examineClock(got timedAnswer) {
+func (p *accountCheck) examineClock(got timedAnswer) {
 	if got.date.IsZero() {
 		return
 	}

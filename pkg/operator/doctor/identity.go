@@ -43,7 +43,7 @@ func credentialsRemedy(err error) string {
 
 // examineIdentity says what the workload identity tells of itself. STACKIT alone knows whether
 // the service account trusts it.
-func (p *patient) examineIdentity(secret *apis.Secret) {
+func (p *accountCheck) examineIdentity(secret *apis.Secret) {
 	account := "for service account " + secret.ServiceAccountEmail
 	if secret.Token == "" {
 		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", secret.WorkloadIdentityTokenFile, account))
@@ -66,7 +66,7 @@ type tokenEndpoint struct {
 	refused string
 }
 
-func (p *patient) tokenEndpoint() tokenEndpoint {
+func (p *accountCheck) tokenEndpoint() tokenEndpoint {
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	if secret.HasIdentity() {
 		return tokenEndpoint{p.Config.IdentityEndpoint(), spi.EnvIdentityURL,

@@ -39,7 +39,7 @@ func examineServers(t *testing.T, r *testrig.Rig, subject string) finding.Findin
 		t.Fatal(problems)
 	}
 	for _, in := range doctor.accounts {
-		(&patient{Doctor: doctor, Account: in}).examineServers(t.Context())
+		(&accountCheck{Doctor: doctor, Account: in}).examineServers(t.Context())
 	}
 	doctor.examineClasses(t.Context())
 	doctor.examineMachines(t.Context())

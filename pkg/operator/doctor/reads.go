@@ -20,7 +20,7 @@ import (
 )
 
 // examineProject says what the API tells of the project. known is false if it is none.
-func (p *patient) examineProject(project *iaas.Project, err error) (known bool) {
+func (p *accountCheck) examineProject(project *iaas.Project, err error) (known bool) {
 	const subject = "project"
 	switch {
 	case err == nil && project != nil:
@@ -37,7 +37,7 @@ func (p *patient) examineProject(project *iaas.Project, err error) (known bool) 
 }
 
 // examineRegion says whether the API knows the region.
-func (p *patient) examineRegion(ctx context.Context) {
+func (p *accountCheck) examineRegion(ctx context.Context) {
 	const subject = "region"
 	zones, got := askTimed(ctx, p, account.Zones, "")
 	const remedy = "correct region in the providerSpec or the Secret; no machine may exist in the old one"
@@ -54,7 +54,7 @@ func (p *patient) examineRegion(ctx context.Context) {
 }
 
 // examineReads tries each read once. What changes servers cannot be tried without doing it.
-func (p *patient) examineReads(ctx context.Context) {
+func (p *accountCheck) examineReads(ctx context.Context) {
 	p.examineServers(ctx)
 	for _, read := range account.Trials {
 		if ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (p *patient) examineReads(ctx context.Context) {
 		"see that the service account has iaas.server.create, iaas.server.delete and iaas.nic.update; the first Machine shows the rest in its status")
 }
 
-func (p *patient) examineServers(ctx context.Context) {
+func (p *accountCheck) examineServers(ctx context.Context) {
 	p.looking("reads: " + account.ListServers.What)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -95,7 +95,7 @@ func (p *patient) examineServers(ctx context.Context) {
 
 // selector has the one cluster label of the account's classes. Without one, or with several,
 // it is nil, and all servers of the project are read: one list is less than several.
-func (p *patient) selector() map[string]string {
+func (p *accountCheck) selector() map[string]string {
 	var only map[string]string
 	for _, class := range p.Classes {
 		labels := provider.Inspect(class, p.Secret).ClusterLabels
@@ -111,7 +111,7 @@ func isRefused(err error) bool { return statusOf(err) == http.StatusForbidden }
 
 // tried reports what became of a read. As long as all reads of the project are refused it
 // waits: then there is one thing to say, and not one of each.
-func (p *patient) tried(read account.Need, err error) {
+func (p *accountCheck) tried(read account.Need, err error) {
 	subject := "reads: " + read.What
 	switch {
 	case read.Permission == "": // key pairs are of no project
@@ -125,7 +125,7 @@ func (p *patient) tried(read account.Need, err error) {
 	p.reportRead(read, subject, err)
 }
 
-func (p *patient) reportRefusals() {
+func (p *accountCheck) reportRefusals() {
 	for _, refused := range p.refused {
 		p.reportRead(refused.Need, refused.subject, refused.err)
 	}
@@ -133,7 +133,7 @@ func (p *patient) reportRefusals() {
 }
 
 // reportAllRefused says once that no read of the project is allowed.
-func (p *patient) reportAllRefused() {
+func (p *accountCheck) reportAllRefused() {
 	var permissions []string
 	for _, refused := range p.refused {
 		if refused.Driver {
@@ -149,7 +149,7 @@ func (p *patient) reportAllRefused() {
 	p.wrong("reads", fmt.Sprintf("none is allowed in the project (status %d): what is there cannot be known", http.StatusForbidden), give)
 }
 
-func (p *patient) reportRead(read account.Need, subject string, err error) {
+func (p *accountCheck) reportRead(read account.Need, subject string, err error) {
 	if err == nil {
 		p.fine(subject, "allowed")
 		return

@@ -15,14 +15,14 @@ import (
 const remedyLeftOver = "nobody deletes it: look whose it is"
 
 // attachableEntries are the NICs and volumes that Gardener's OpenStack provider made.
-func (s *sight) attachableEntries(query Query) []AttachableEntry {
+func (s *observation) attachableEntries(query Query) []AttachableEntry {
 	entries := []AttachableEntry{}
 	known := account.NewOpenStack(s.machines, s.classes, s.deployments)
 	views := map[*v1alpha1.Machine]*machineView{}
 	for _, view := range s.machineViews {
 		views[view.Machine] = view
 	}
-	for _, at := range s.sites {
+	for _, at := range s.places {
 		for i := range at.attachables {
 			one := &at.attachables[i]
 			owner := views[known.MachineOf(one)]

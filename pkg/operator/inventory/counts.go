@@ -16,7 +16,7 @@ import (
 var doubtful = []NoteKind{NoteUnknown, NoteClusterUnknown}
 
 // totals counts servers and Machines. Orphans are not known while a server may be one.
-func (s *sight) totals(servers []ServerEntry, machines []MachineEntry) Totals {
+func (s *observation) totals(servers []ServerEntry, machines []MachineEntry) Totals {
 	var active, ready, orphans, doubts int
 	for i := range servers {
 		if servers[i].isActive() {
@@ -54,7 +54,7 @@ func (e *ServerEntry) isActive() bool { return (&provider.Server{Status: e.State
 
 // clusterEntries counts by cluster label: of the servers and Machines found, and of the
 // Namespace's classes.
-func (s *sight) clusterEntries(query Query, found *Inventory) []ClusterEntry {
+func (s *observation) clusterEntries(query Query, found *Inventory) []ClusterEntry {
 	servers, machines, classes := map[string][]ServerEntry{}, map[string][]MachineEntry{}, map[string]int{}
 	all, carried := map[string]bool{}, map[string]bool{}
 	for _, server := range found.Servers {
@@ -97,7 +97,7 @@ func (e *ServerEntry) isOfThisControl() bool {
 
 // clusterEntry counts what belongs to a label. If no class carries it, its Machines may be in
 // another control cluster.
-func (s *sight) clusterEntry(name string, servers []ServerEntry, machines []MachineEntry, carried bool) ClusterEntry {
+func (s *observation) clusterEntry(name string, servers []ServerEntry, machines []MachineEntry, carried bool) ClusterEntry {
 	entry := ClusterEntry{Cluster: name, Totals: s.totals(servers, machines)}
 	for i := range servers {
 		entry.Projects = append(entry.Projects, servers[i].Project)

@@ -178,7 +178,7 @@ func notThere(namespace, name string) error {
 }
 
 // notListed says why a Machine that was read is in no list.
-func (s *sight) notListed(namespace, name string) error {
+func (s *observation) notListed(namespace, name string) error {
 	for _, unread := range s.unread {
 		if unread.Part == PartMachines {
 			return errors.New(unread.String())
@@ -187,7 +187,7 @@ func (s *sight) notListed(namespace, name string) error {
 	return notThere(namespace, name)
 }
 
-func (d *Description) readOwners(parent context.Context, o *account.Access, machine *v1alpha1.Machine, seen *sight) {
+func (d *Description) readOwners(parent context.Context, o *account.Access, machine *v1alpha1.Machine, seen *observation) {
 	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
 	defer cancel()
 	var set v1alpha1.MachineSet
@@ -203,7 +203,7 @@ func (d *Description) readOwners(parent context.Context, o *account.Access, mach
 
 // readOwner reads the owner of a kind; nil if there is none. If it cannot be read, only its
 // name is known.
-func readOwner(ctx context.Context, o *account.Access, of metav1.Object, kind string, owner client.Object, seen *sight) *OwnerDescription {
+func readOwner(ctx context.Context, o *account.Access, of metav1.Object, kind string, owner client.Object, seen *observation) *OwnerDescription {
 	ref := metav1.GetControllerOf(of)
 	if ref == nil || ref.Kind != kind {
 		return nil
@@ -214,7 +214,7 @@ func readOwner(ctx context.Context, o *account.Access, of metav1.Object, kind st
 	return &OwnerDescription{Name: ref.Name, CreatedAt: owner.GetCreationTimestamp().Time}
 }
 
-func (s *sight) describeMachine(view *machineView) MachineDescription {
+func (s *observation) describeMachine(view *machineView) MachineDescription {
 	state := &view.Status
 	described := MachineDescription{MachineEntry: s.machineEntry(view), PhaseSince: state.CurrentStatus.LastUpdateTime.Time}
 	described.Notes = append(described.Notes, s.noNodeNotes(view)...)
@@ -227,7 +227,7 @@ func (s *sight) describeMachine(view *machineView) MachineDescription {
 }
 
 // noNodeNotes says whether the Machine's server runs for so long that its Node should be there.
-func (s *sight) noNodeNotes(view *machineView) []Note {
+func (s *observation) noNodeNotes(view *machineView) []Note {
 	server := view.server()
 	if server == nil || !server.IsActive() || server.CreatedAt.IsZero() || view.DeletionTimestamp != nil {
 		return nil
@@ -245,7 +245,7 @@ func (s *sight) noNodeNotes(view *machineView) []Note {
 }
 
 // describeNode is about the Node of a Machine; nil if there is none, or it is not known.
-func (s *sight) describeNode(view *machineView) *NodeDescription {
+func (s *observation) describeNode(view *machineView) *NodeDescription {
 	node := s.node(view, view.server())
 	if node == nil {
 		return nil
@@ -261,7 +261,7 @@ func (s *sight) describeNode(view *machineView) *NodeDescription {
 }
 
 // readNICs reads the NICs of a server; nil if they cannot be read.
-func (s *sight) readNICs(ctx context.Context, server *serverView) []NICDescription {
+func (s *observation) readNICs(ctx context.Context, server *serverView) []NICDescription {
 	nics, err := account.ServerNICs.Of(ctx, server.at.used, server.ID)
 	if err != nil {
 		s.miss(PartNICs, "server "+server.ID, server.at.used.Failure(err))

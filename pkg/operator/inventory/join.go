@@ -15,7 +15,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-func (s *sight) join() {
+func (s *observation) join() {
 	s.indexClasses()
 	s.indexNodes()
 	s.sortMachines()
@@ -28,7 +28,7 @@ func (s *sight) join() {
 		s.machineViews = append(s.machineViews, machine)
 		views[machine.Machine] = machine
 	}
-	for _, at := range s.sites {
+	for _, at := range s.places {
 		for i := range at.servers {
 			view := &serverView{Server: &at.servers[i], at: at}
 			view.whose = account.WhoseIs(view.Server, s.clustersLike(view.Labels), owners)
@@ -77,7 +77,7 @@ func compareServers(a, b *serverView) int {
 		provider.CompareServers(a.Server, b.Server))
 }
 
-func (s *sight) indexClasses() {
+func (s *observation) indexClasses() {
 	s.byClassName, s.clusters = map[string][]*account.Class{}, map[string][]map[string]string{}
 	known := map[string]bool{}
 	for _, class := range s.classes {
@@ -96,7 +96,7 @@ func (s *sight) indexClasses() {
 
 // clustersLike are the clusters of classes that have a cluster label with some labels in
 // common: no others need be compared with them.
-func (s *sight) clustersLike(labels map[string]string) []map[string]string {
+func (s *observation) clustersLike(labels map[string]string) []map[string]string {
 	var all []map[string]string
 	for key, value := range labels {
 		all = append(all, s.clusters[key+"="+value]...)
@@ -106,7 +106,7 @@ func (s *sight) clustersLike(labels map[string]string) []map[string]string {
 
 // sortMachines puts those of the Namespace first: of two with one name they are the likelier
 // owners.
-func (s *sight) sortMachines() {
+func (s *observation) sortMachines() {
 	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
 		own := func(m v1alpha1.Machine) string {
 			if m.Namespace == s.namespace {
@@ -118,7 +118,7 @@ func (s *sight) sortMachines() {
 	})
 }
 
-func (s *sight) classNamed(namespace, name string) *account.Class {
+func (s *observation) classNamed(namespace, name string) *account.Class {
 	for _, class := range s.byClassName[name] {
 		if class.Namespace == namespace {
 			return class
@@ -129,7 +129,7 @@ func (s *sight) classNamed(namespace, name string) *account.Class {
 
 // withoutServer returns the Machines in scope whose server should be there and was
 // not seen.
-func (s *sight) withoutServer() []*machineView {
+func (s *observation) withoutServer() []*machineView {
 	var all []*machineView
 	for _, machine := range s.machineViews {
 		if s.inScope(machine.Namespace) && machine.DeletionTimestamp == nil && !machine.hasServer() && !machine.mayWaitForServer() {
@@ -139,7 +139,7 @@ func (s *sight) withoutServer() []*machineView {
 	return all
 }
 
-func (s *sight) indexNodes() {
+func (s *observation) indexNodes() {
 	s.nodesByName, s.nodesByID = map[string]*corev1.Node{}, map[string][]*corev1.Node{}
 	for i := range s.nodes {
 		node := &s.nodes[i]
@@ -150,7 +150,7 @@ func (s *sight) indexNodes() {
 }
 
 // node of the server; nil if there is none.
-func (s *sight) node(machine *machineView, server *serverView) *corev1.Node {
+func (s *observation) node(machine *machineView, server *serverView) *corev1.Node {
 	if machine != nil {
 		if node := s.nodesByName[machine.Labels[v1alpha1.NodeLabelKey]]; node != nil {
 			return node
@@ -168,7 +168,7 @@ func (s *sight) node(machine *machineView, server *serverView) *corev1.Node {
 }
 
 // readiness returns the name and readiness of a Node, which may be nil.
-func (s *sight) readiness(node *corev1.Node) (string, Readiness) {
+func (s *observation) readiness(node *corev1.Node) (string, Readiness) {
 	switch {
 	case s.targetless:
 		return "", ""

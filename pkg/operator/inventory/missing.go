@@ -14,15 +14,15 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// mostProofs is how many servers of a site are read one by one: the reads that a session
+// mostProofs is how many servers of a place are read one by one: the reads that a session
 // begins in a second.
 const mostProofs = 8
 
 // lookForMissing looks closer at the Machines of which no server was seen: it finds where
 // their servers should be, and reads them there by their IDs. A list alone does not prove that
 // a server is gone, and one of a cluster label lacks the servers that have lost theirs.
-func lookForMissing(ctx context.Context, o *account.Access, seen *sight, query Query) {
-	bySecrets := map[string]*site{}
+func lookForMissing(ctx context.Context, o *account.Access, seen *observation, query Query) {
+	bySecrets := map[string]*place{}
 	found := false
 	for _, machine := range seen.withoutServer() {
 		class := machine.class
@@ -31,14 +31,14 @@ func lookForMissing(ctx context.Context, o *account.Access, seen *sight, query Q
 		}
 		// Most classes share their Secrets and region.
 		key := refName(class.SecretRef) + " " + refName(class.CredentialsSecretRef) + " " + class.Inputs.Spec.Region
-		home, known := bySecrets[key]
+		where, known := bySecrets[key]
 		if !known {
-			home = homeOf(ctx, o, seen, class)
-			bySecrets[key] = home
+			where = placeOf(ctx, o, seen, class)
+			bySecrets[key] = where
 		}
-		seen.homes[class] = home
-		if home != nil && machine.server() == nil && !seen.mayShowLater(machine) {
-			found = seen.readByID(ctx, home, machine.Spec.ProviderID, query) || found
+		seen.classPlaces[class] = where
+		if where != nil && machine.server() == nil && !seen.mayShowLater(machine) {
+			found = seen.readByID(ctx, where, machine.Spec.ProviderID, query) || found
 		}
 	}
 	if found {
@@ -53,15 +53,15 @@ func refName(ref *corev1.SecretReference) string {
 	return ref.Namespace + "/" + ref.Name
 }
 
-// homeOf is the site in which the driver works for a class; nil if it was not read, or is not
+// placeOf is the place in which the driver works for a class; nil if it was not read, or is not
 // known.
-func homeOf(ctx context.Context, o *account.Access, seen *sight, class *account.Class) *site {
+func placeOf(ctx context.Context, o *account.Access, seen *observation, class *account.Class) *place {
 	secret, err := o.SecretOf(ctx, class.MachineClass)
 	if err != nil {
 		return nil
 	}
 	inputs := provider.Inspect(class.MachineClass, secret)
-	for _, at := range seen.sites {
+	for _, at := range seen.places {
 		if at.used != nil && at.project == inputs.Secret.ProjectID && at.region == inputs.Spec.Region {
 			return at
 		}
@@ -72,7 +72,7 @@ func homeOf(ctx context.Context, o *account.Access, seen *sight, class *account.
 // readByID reads the server that a ProviderID names and that no list has shown, and says
 // whether it is there. If it should have been in the list, or cannot be read, others may have
 // been left out, too.
-func (s *sight) readByID(ctx context.Context, at *site, providerID string, query Query) (found bool) {
+func (s *observation) readByID(ctx context.Context, at *place, providerID string, query Query) (found bool) {
 	id, err := providerid.Parse(providerID, at.project)
 	if err != nil || at.partial || at.proofs == mostProofs {
 		return false

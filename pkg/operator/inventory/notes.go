@@ -32,7 +32,7 @@ const (
 )
 
 // serverNotes returns what is worth knowing of a server.
-func (s *sight) serverNotes(v *serverView) []Note {
+func (s *observation) serverNotes(v *serverView) []Note {
 	var notes []Note
 	lost := s.classDeleted(v)
 	if v.owner == nil {
@@ -58,7 +58,7 @@ func (s *sight) serverNotes(v *serverView) []Note {
 }
 
 // strangerNotes says whose a server is that belongs to no Machine.
-func (s *sight) strangerNotes(v *serverView, classDeleted bool) []Note {
+func (s *observation) strangerNotes(v *serverView, classDeleted bool) []Note {
 	switch {
 	case v.whose == account.OfMachine:
 		machine := v.named[0]
@@ -83,7 +83,7 @@ func (s *sight) strangerNotes(v *serverView, classDeleted bool) []Note {
 }
 
 // otherClusterNotes is about a managed server that is of none of the known clusters.
-func (s *sight) otherClusterNotes(v *serverView) []Note {
+func (s *observation) otherClusterNotes(v *serverView) []Note {
 	labels := account.ClusterLabels(v.Labels)
 	if slices.ContainsFunc(s.clustersLike(v.Labels), func(cluster map[string]string) bool { return account.Carries(labels, cluster) }) {
 		return []Note{{Kind: NoteOtherCluster, Reason: "it carries the label of another cluster, too: " + account.ClusterText(labels)}}
@@ -104,14 +104,14 @@ func (s *sight) otherClusterNotes(v *serverView) []Note {
 }
 
 // className is the class of a server: its Machine's, or what its label says.
-func (s *sight) className(v *serverView) string {
+func (s *observation) className(v *serverView) string {
 	if v.owner != nil {
 		return v.owner.Namespace + "/" + v.owner.Spec.Class.Name
 	}
 	return v.Labels[provider.StackitMachineClassLabel]
 }
 
-func (s *sight) classDeleted(v *serverView) bool {
+func (s *observation) classDeleted(v *serverView) bool {
 	switch {
 	case v.owner != nil:
 		return s.lacksClass(v.owner)
@@ -124,7 +124,7 @@ func (s *sight) classDeleted(v *serverView) bool {
 }
 
 // lacksClass says whether the class of a Machine does not exist.
-func (s *sight) lacksClass(machine *machineView) bool {
+func (s *observation) lacksClass(machine *machineView) bool {
 	return machine.class == nil && s.knows(PartClasses) && (machine.Namespace == s.namespace || s.knows(PartOtherClasses))
 }
 
@@ -212,7 +212,7 @@ func listedNotes(v *serverView) []Note {
 }
 
 // machineNotes returns what is worth knowing of a Machine.
-func (s *sight) machineNotes(machine *machineView) []Note {
+func (s *observation) machineNotes(machine *machineView) []Note {
 	stuck := s.stuckNotes(machine)
 	notes := slices.Clone(stuck)
 	if missing := s.missingServer(machine); missing != nil && (missing.Kind != NoteBeingCreated || len(stuck) == 0) {
@@ -234,7 +234,7 @@ func (s *sight) machineNotes(machine *machineView) []Note {
 // preservedNotes says whether the manager keeps a Machine, also if it fails. It does while an
 // expiry time is set. The annotation asks for it; a Node's, also a removed one, comes before
 // the Machine's (v0.62.1 machine.go:881).
-func (s *sight) preservedNotes(machine *machineView) []Note {
+func (s *observation) preservedNotes(machine *machineView) []Note {
 	const key = machineutils.PreserveMachineAnnotationKey
 	value, of := machine.Annotations[key], "Machine"
 	applied := machine.Annotations[machineutils.LastAppliedNodePreserveValueAnnotationKey]
@@ -261,7 +261,7 @@ func (s *sight) preservedNotes(machine *machineView) []Note {
 }
 
 // missingServer says why a Machine has no server; nil if it has one, or needs none.
-func (s *sight) missingServer(machine *machineView) *Note {
+func (s *observation) missingServer(machine *machineView) *Note {
 	if machine.DeletionTimestamp != nil || machine.hasServer() {
 		return nil
 	}
@@ -271,25 +271,25 @@ func (s *sight) missingServer(machine *machineView) *Note {
 	if machine.mayWaitForServer() {
 		return &Note{Kind: NoteBeingCreated}
 	}
-	home := s.homes[machine.class]
-	if home == nil || home.partial {
+	where := s.classPlaces[machine.class]
+	if where == nil || where.partial {
 		return &Note{Kind: NoteUnknown, Reason: "not all servers of its project and region were read"}
 	}
 	if s.mayShowLater(machine) {
 		return &Note{Kind: NoteBeingCreated, Reason: fmt.Sprintf("a list may show its server %s later", provider.DefaultSettle)}
 	}
-	id, err := providerid.Parse(machine.Spec.ProviderID, home.project)
+	id, err := providerid.Parse(machine.Spec.ProviderID, where.project)
 	node, readiness := s.readiness(s.node(machine, nil))
 	switch {
 	case machine.Spec.ProviderID != "" && err != nil:
 		return &Note{Kind: NoteNoServer, Reason: finding.OneLine(err.Error()), Remedy: "restore the project in the Secret: servers do not move"}
 	case readiness == Ready:
-		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("its server is not in %v, but Node %s is Ready", home, node)}
+		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("its server is not in %v, but Node %s is Ready", where, node)}
 	case machine.Spec.ProviderID == "":
-		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", home), Remedy: remedyNoServer}
-	case !slices.Contains(home.gone, id):
-		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the list of %v lacks server %s, and no more than %d servers are read by their IDs", home, id, mostProofs)}
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("it has no ProviderID, and no server in %v has its name", where), Remedy: remedyNoServer}
+	case !slices.Contains(where.gone, id):
+		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("the list of %v lacks server %s, and no more than %d servers are read by their IDs", where, id, mostProofs)}
 	default:
-		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, home), Remedy: remedyNoServer}
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is not in %v", id, where), Remedy: remedyNoServer}
 	}
 }

@@ -23,8 +23,8 @@ const clusterTimeout = 30 * time.Second
 
 // look reads what a query is about. Servers are read before Machines: a Machine is there
 // before its server, so that a server cannot be new and its Machine not be read.
-func look(ctx context.Context, o *account.Access, query Query) *sight {
-	seen := &sight{now: o.Now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil, homes: map[*account.Class]*site{}}
+func look(ctx context.Context, o *account.Access, query Query) *observation {
+	seen := &observation{now: o.Now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil, classPlaces: map[*account.Class]*place{}}
 	if query.AllNamespaces {
 		seen.namespace = ""
 	}
@@ -36,8 +36,8 @@ func look(ctx context.Context, o *account.Access, query Query) *sight {
 		seen.addAccount(account)
 	}
 	var reads sync.WaitGroup
-	for _, at := range seen.sites {
-		reads.Go(func() { seen.readSite(ctx, at, query) })
+	for _, at := range seen.places {
+		reads.Go(func() { seen.readPlace(ctx, at, query) })
 	}
 	reads.Wait()
 	readClusters(ctx, o, seen, query)
@@ -64,18 +64,18 @@ func accountsOf(ctx context.Context, o *account.Access, query Query) ([]*account
 	return o.AccountsOf(ctx, classes)
 }
 
-func (s *sight) addAccount(found *account.Account) {
-	for _, at := range s.sites {
+func (s *observation) addAccount(found *account.Account) {
+	for _, at := range s.places {
 		if at.project == found.Session.ProjectID && at.region == found.Region {
 			at.accounts = append(at.accounts, found)
 			return
 		}
 	}
-	s.sites = append(s.sites, &site{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
+	s.places = append(s.places, &place{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
 }
 
-// readSite reads the servers of a site, and what else the query asks for.
-func (s *sight) readSite(ctx context.Context, at *site, query Query) {
+// readPlace reads the servers of a place, and what else the query asks for.
+func (s *observation) readPlace(ctx context.Context, at *place, query Query) {
 	var labels map[string]string
 	if query.ClusterKey != "" {
 		labels = map[string]string{query.ClusterKey: query.ClusterValue}
@@ -105,7 +105,7 @@ func (s *sight) readSite(ctx context.Context, at *site, query Query) {
 
 // readClusters reads the Machines and MachineClasses of the control cluster, and the Nodes
 // of the target cluster.
-func readClusters(parent context.Context, o *account.Access, seen *sight, query Query) {
+func readClusters(parent context.Context, o *account.Access, seen *observation, query Query) {
 	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
 	defer cancel()
 	var reads sync.WaitGroup
@@ -144,7 +144,7 @@ func readClusters(parent context.Context, o *account.Access, seen *sight, query 
 
 // readNamespaces lists the objects of all namespaces; where that is forbidden, those of the
 // Access's.
-func readNamespaces[T any](o *account.Access, seen *sight, part, others Part, list func(namespace ...string) ([]T, error)) []T {
+func readNamespaces[T any](o *account.Access, seen *observation, part, others Part, list func(namespace ...string) ([]T, error)) []T {
 	if o.Control == nil {
 		seen.miss(part, "", cmp.Or(o.ControlError, errors.New("no cluster with Machines was asked")))
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// Remedy is a row of the table of samples/README.md, "When a Machine does not come up".
+// Remedy is a row of the table of kubernetes/runbooks.md, "When a Machine does not come up".
 type Remedy struct {
 	// Cause is why a Machine does not come up, Remedy what to do about it.
 	Cause, Remedy string

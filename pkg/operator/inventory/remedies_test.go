@@ -20,13 +20,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
-// link of Markdown, relative to samples/.
+// link of Markdown, relative to kubernetes/.
 var link = regexp.MustCompile(`\[([^\]]*)\]\(\.\./([^)#]*)[^)]*\)`)
 
-// documentedRemedies returns the rows of the table of samples/README.md as plain text.
+// documentedRemedies returns the rows of the table of kubernetes/runbooks.md as plain text.
 func documentedRemedies(t *testing.T) [][3]string {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "..", "samples", "README.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "kubernetes", "runbooks.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func TestRemediesAreThoseOfTheDocument(t *testing.T) {
 		got = append(got, [3]string{first, remedy.Cause, remedy.Remedy})
 	}
 	if diff := cmp.Diff(documentedRemedies(t), got); diff != "" {
-		t.Errorf("remedies differ from samples/README.md (-document +code):\n%s", diff)
+		t.Errorf("remedies differ from kubernetes/runbooks.md (-document +code):\n%s", diff)
 	}
 }
 

@@ -23,7 +23,7 @@ const silent = "nothing at all"
 
 // stuckNotes says whether a Machine is stuck: its last operation failed, or the manager says
 // nothing of it.
-func (s *sight) stuckNotes(machine *machineView) []Note {
+func (s *observation) stuckNotes(machine *machineView) []Note {
 	state := machine.Status
 	phase := state.CurrentStatus.Phase
 	if phase == "" && state.LastOperation.Description == "" {

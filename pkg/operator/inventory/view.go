@@ -23,7 +23,7 @@ func Read(ctx context.Context, o *account.Access, query Query) *Inventory {
 }
 
 // inventory returns what the query is about.
-func (s *sight) inventory(query Query) *Inventory {
+func (s *observation) inventory(query Query) *Inventory {
 	result := &Inventory{Time: s.now, Unread: s.unread, Servers: []ServerEntry{}, Machines: []MachineEntry{}}
 	owners := map[*machineView]bool{}
 	for _, view := range s.serverViews {
@@ -63,7 +63,7 @@ func (s *sight) inventory(query Query) *Inventory {
 }
 
 // isCarried says whether a server or a class carries the cluster label of the query.
-func (s *sight) isCarried(query Query) bool {
+func (s *observation) isCarried(query Query) bool {
 	return slices.ContainsFunc(s.serverViews, func(view *serverView) bool { return query.hasCluster(view.Labels) }) ||
 		slices.ContainsFunc(s.classes, func(class *account.Class) bool { return query.hasCluster(class.Inputs.ClusterLabels) })
 }
@@ -87,7 +87,7 @@ func (i *Inventory) keepOrphans() {
 	}
 }
 
-func (s *sight) serverEntry(view *serverView) ServerEntry {
+func (s *observation) serverEntry(view *serverView) ServerEntry {
 	entry := ServerEntry{
 		ID: view.ID, Name: view.Name, Project: view.at.project, Region: view.at.region,
 		Cluster:     account.ClusterText(account.ClusterLabels(view.Labels)),
@@ -115,7 +115,7 @@ func (s *sight) serverEntry(view *serverView) ServerEntry {
 	return entry
 }
 
-func (s *sight) machineEntry(view *machineView) MachineEntry {
+func (s *observation) machineEntry(view *machineView) MachineEntry {
 	entry := MachineEntry{
 		Namespace: view.Namespace, Name: view.Name,
 		Cluster:    account.ClusterText(view.clusterLabels()),
@@ -126,7 +126,7 @@ func (s *sight) machineEntry(view *machineView) MachineEntry {
 		CreatedAt:  view.CreationTimestamp.Time,
 		Notes:      s.machineNotes(view),
 	}
-	server, at := view.server(), s.homes[view.class]
+	server, at := view.server(), s.classPlaces[view.class]
 	if server != nil {
 		at = server.at
 	}

@@ -59,7 +59,7 @@ func (k *onlineCheck) checkTemplateZone(zones []string) {
 		return
 	}
 	k.wrong(k.object, "nodeTemplate.zone", fmt.Sprintf("zone %s is not there", finding.Quoted(template.Zone)),
-		fmt.Sprintf("region %s has %s", k.catalog.account.Region, strings.Join(zones, ", ")))
+		fmt.Sprintf("region %s has %s", k.catalogue.account.Region, strings.Join(zones, ", ")))
 }
 
 // checkCapacity compares the nodeTemplate with the machine type. Less than that is fine: a

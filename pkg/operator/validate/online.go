@@ -22,8 +22,8 @@ var errNoSecretForOnline = errors.New("its Secret is not given; add its file wit
 // checkOnline asks the API for what the classes name. Classes of one account share what is
 // read.
 func (v *validator) checkOnline(ctx context.Context) {
-	var catalogs []*catalog
-	checks := map[*catalog][]*onlineCheck{}
+	var catalogs []*catalogue
+	checks := map[*catalogue][]*onlineCheck{}
 	for _, class := range v.classes {
 		if ctx.Err() != nil {
 			return
@@ -37,16 +37,16 @@ func (v *validator) checkOnline(ctx context.Context) {
 			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
 			continue
 		}
-		at := slices.IndexFunc(catalogs, func(known *catalog) bool {
+		at := slices.IndexFunc(catalogs, func(known *catalogue) bool {
 			return known.account.Session == account.Session && known.account.Region == account.Region
 		})
 		if at < 0 {
 			at = len(catalogs)
-			catalogs = append(catalogs, &catalog{account: account, progress: v.progress, answers: map[string]answer{}})
+			catalogs = append(catalogs, &catalogue{account: account, progress: v.progress, answers: map[string]answer{}})
 		}
-		check := &onlineCheck{validator: v, classCheck: class, catalog: catalogs[at], spec: class.inputs.Spec}
+		check := &onlineCheck{validator: v, classCheck: class, catalogue: catalogs[at], spec: class.inputs.Spec}
 		check.run(ctx)
-		checks[check.catalog] = append(checks[check.catalog], check)
+		checks[check.catalogue] = append(checks[check.catalogue], check)
 	}
 	if len(v.classes) == 0 {
 		v.add(false, finding.Finding{
@@ -56,8 +56,8 @@ func (v *validator) checkOnline(ctx context.Context) {
 	if v.options.Replicas == 0 {
 		return
 	}
-	for _, catalog := range catalogs {
-		v.checkQuota(ctx, catalog, checks[catalog])
+	for _, catalogue := range catalogs {
+		v.checkQuota(ctx, catalogue, checks[catalogue])
 	}
 }
 
@@ -108,7 +108,7 @@ func (k *onlineCheck) run(ctx context.Context) {
 func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
 	const path = "keypairName"
 	thing := "key pair " + name + " of these credentials (key pairs belong to credentials, not to projects)"
-	if _, err := ask(ctx, k.catalog, account.KeyPair, name); provider.IsNotFound(err) {
+	if _, err := ask(ctx, k.catalogue, account.KeyPair, name); provider.IsNotFound(err) {
 		k.wrong(k.object, "providerSpec."+path, thing+" is not there", "make it with these credentials, or name one of theirs")
 	} else {
 		k.isThere(path, thing, "", err)
@@ -117,8 +117,8 @@ func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
 
 // checkRegion says whether the region is there, or at least not known to be missing.
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
-	region := k.catalog.account.Region
-	list, err := ask(ctx, k.catalog, account.Zones, "")
+	region := k.catalogue.account.Region
+	list, err := ask(ctx, k.catalogue, account.Zones, "")
 	switch {
 	case provider.IsNotFound(err):
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
@@ -152,7 +152,7 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	if !k.accepts("machineType") {
 		return
 	}
-	list, err := ask(ctx, k.catalog, account.MachineTypes, "")
+	list, err := ask(ctx, k.catalogue, account.MachineTypes, "")
 	if err != nil {
 		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, account.MachineTypes.Permission, err)
 		return

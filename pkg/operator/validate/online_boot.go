@@ -54,7 +54,7 @@ func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 	if name == "" || !k.accepts(path) {
 		return
 	}
-	list, err := ask(ctx, k.catalog, account.PerformanceClasses, "")
+	list, err := ask(ctx, k.catalogue, account.PerformanceClasses, "")
 	if err != nil {
 		k.failed("providerSpec."+path, "performance class "+name, account.PerformanceClasses.Permission, err)
 		return

@@ -22,8 +22,8 @@ import (
 type onlineCheck struct {
 	*validator
 	*classCheck
-	catalog *catalog
-	spec    *apis.ProviderSpec
+	catalogue *catalogue
+	spec      *apis.ProviderSpec
 	// machineType is nil if it is not known.
 	machineType *iaas.MachineType
 	// newVolume is the size of the boot volume that is made for a machine, in GB; 0 if
@@ -35,7 +35,7 @@ type onlineCheck struct {
 
 // named asks for a thing that the class names by its ID, and reports whether it is there.
 func named[T any](ctx context.Context, k *onlineCheck, path string, read account.APIRead[*T], id string) (*T, bool) {
-	value, err := ask(ctx, k.catalog, read, id)
+	value, err := ask(ctx, k.catalogue, read, id)
 	return value, k.isThere(path, read.What+" "+id, read.Permission, err)
 }
 
@@ -75,7 +75,7 @@ func (k *onlineCheck) didYouMean(name string, names []string) string {
 }
 
 func (k *onlineCheck) checkPlace() string {
-	return fmt.Sprintf("must be one that project %s can use in region %s", k.catalog.account.Session.ProjectID, k.catalog.account.Region)
+	return fmt.Sprintf("must be one that project %s can use in region %s", k.catalogue.account.Session.ProjectID, k.catalogue.account.Region)
 }
 
 // failed reports a thing that the API did not tell of. An outage is reported once.
@@ -83,7 +83,7 @@ func (k *onlineCheck) failed(path, thing, permission string, err error) {
 	if k.gaveUp {
 		return
 	}
-	if k.catalog.outage != nil {
+	if k.catalogue.outage != nil {
 		k.gaveUp = true
 		_, text := provider.Classify(err)
 		k.unknown(k.object, "", "could not be checked online any further: "+text, "")

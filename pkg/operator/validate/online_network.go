@@ -54,7 +54,7 @@ func (k *onlineCheck) checkVolume(ctx context.Context, path, id string) {
 // checkOwner reports a thing that is attached to a server of others than this class.
 func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID string) {
 	path = "providerSpec." + path
-	server, err := ask(ctx, k.catalog, account.Server, serverID)
+	server, err := ask(ctx, k.catalogue, account.Server, serverID)
 	switch {
 	case err != nil && !provider.IsNotFound(err):
 		k.failed(path, thing+" is attached to server "+serverID+", which", account.Server.Permission, err)
@@ -86,7 +86,7 @@ func (k *onlineCheck) checkSecurityGroups(ctx context.Context) {
 }
 
 func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name string) {
-	list, err := ask(ctx, k.catalog, account.SecurityGroups, "")
+	list, err := ask(ctx, k.catalogue, account.SecurityGroups, "")
 	if err != nil {
 		k.failed("providerSpec."+path, "security group "+name, account.SecurityGroups.Permission, err)
 		return

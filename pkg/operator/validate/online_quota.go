@@ -19,7 +19,7 @@ type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
 
 // checkQuota asks whether Replicas more machines of each class of an account fit into what
 // is left of its quota.
-func (v *validator) checkQuota(ctx context.Context, in *catalog, checks []*onlineCheck) {
+func (v *validator) checkQuota(ctx context.Context, in *catalogue, checks []*onlineCheck) {
 	session := in.account.Session
 	report := func(verdict finding.Verdict, field, found, remedy string) {
 		v.add(false, finding.Finding{

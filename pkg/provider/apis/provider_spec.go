@@ -6,47 +6,52 @@ package apis
 // ProviderSpec is the JSON of MachineClass.providerSpec: it describes the servers of the
 // class. A field that is set here beats the class's Secret.
 type ProviderSpec struct {
-	// Region is the STACKIT region, e.g. "eu01". Required here or in the Secret.
-	// It must not change while machines of the class exist.
+	// Region is the STACKIT region, such as eu01. Required here or in the Secret. It must not
+	// change while machines of the class exist.
 	Region string `json:"region,omitempty"`
-	// MachineType is the name of the machine type, e.g. "g2i.4". Required.
+	// MachineType is the name of the machine type, such as g2i.4. Required.
 	MachineType string `json:"machineType"`
-	// ImageID is the UUID of the image to boot from: short for a
-	// bootVolume.source of type image. Required unless that source is set.
+	// ImageID is the UUID of the image to boot from: short for a bootVolume.source of type image.
+	// Required unless that source is set.
 	ImageID string `json:"imageId,omitempty"`
-	// Labels are put on the server beside the driver's own. A key that ends in
-	// "/cluster" scopes every look-up and list to that cluster.
+	// Labels are put on the server beside the driver's own, at most 256. One is the cluster label:
+	// its key ends in /cluster, and it scopes every look-up and list to that cluster.
 	Labels map[string]string `json:"labels,omitempty"`
 	// Networking says what the server is connected to. Required here, or a
 	// networkId in the Secret.
 	Networking *Networking `json:"networking,omitempty"`
-	// AllowedAddresses are IP addresses or CIDRs that may pass the server's NICs
-	// besides the NICs' own (e.g. the pod network). Added after the server runs.
+	// AllowedAddresses are IP addresses and CIDRs that may pass the server's NICs besides the
+	// NICs' own, such as the pod network; at most 256. They are added to what is there when the
+	// server runs.
 	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
-	// SecurityGroups are names or UUIDs. Default: the project's default group.
+	// SecurityGroups are names or UUIDs, at most 256. Default: the project's default group.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
-	// UserData is cloud-init in plain text; it replaces the Secret's userData.
+	// UserData is cloud-init in plain text. Default: the Secret's. The manager replaces its
+	// placeholders only in the Secret's.
 	UserData string `json:"userData,omitempty"`
 	// BootVolume is the disk to boot from.
 	BootVolume *BootVolume `json:"bootVolume,omitempty"`
-	// Volumes are UUIDs of existing volumes to attach. They outlive the server.
+	// Volumes are UUIDs of existing volumes to attach, at most 256. They outlive the server.
 	Volumes []string `json:"volumes,omitempty"`
-	// KeypairName is the name of an SSH key pair to put on the server.
+	// KeypairName is the name of an SSH key pair to put on the server. Key pairs belong to the
+	// credentials, not to a project.
 	KeypairName string `json:"keypairName,omitempty"`
-	// AvailabilityZone, e.g. "eu01-1". Default: the Secret's, if its region is
-	// written with one, else chosen by the cloud.
+	// AvailabilityZone is a zone of the region, such as eu01-1. Default: the Secret's, if its
+	// region is written with one and is the region used; else that of an existing boot volume;
+	// else the cloud chooses.
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
-	// AffinityGroup is the UUID of the affinity group the server joins.
+	// AffinityGroup is the UUID of the affinity group that the server joins.
 	AffinityGroup string `json:"affinityGroup,omitempty"`
-	// ServiceAccountMails are attached to the server; the API takes at most one.
+	// ServiceAccountMails are mail addresses of service accounts to attach to the server; the API
+	// takes at most one.
 	ServiceAccountMails []string `json:"serviceAccountMails,omitempty"`
 	// Agent configures the STACKIT server agent. Default: the image's choice.
 	Agent *Agent `json:"agent,omitempty"`
 	// ConfigDrive attaches a drive with the server's metadata and userData, for images that do
 	// not ask the network for them. Default: the API's, false.
 	ConfigDrive *bool `json:"configDrive,omitempty"`
-	// Metadata is free-form metadata of the server: strings; numbers and booleans
-	// are sent as text.
+	// Metadata is free-form metadata of the server, at most 256 entries: strings; numbers and
+	// booleans are sent as text.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
@@ -54,23 +59,26 @@ type ProviderSpec struct {
 // lives and dies with the server, or through NICs that exist already and stay.
 // Exactly one of the two.
 type Networking struct {
-	// NetworkID is the UUID of a network.
+	// NetworkID is the UUID of a network; the server gets a NIC there, which is deleted with it.
+	// Default: the Secret's.
 	NetworkID string `json:"networkId,omitempty"`
-	// NICIDs are UUIDs of existing NICs. They outlive the server.
+	// NICIDs are UUIDs of existing NICs, instead of a network; at most 256. They outlive the
+	// server.
 	NICIDs []string `json:"nicIds,omitempty"`
 }
 
 // BootVolume is the disk a server boots from.
 type BootVolume struct {
-	// Size in gigabytes. Default: none, or that of a source of type volume. The API refuses
-	// a disk from an image without one.
+	// Size is in gigabytes, 1 to 16000. Default: none, or that of a source of type volume. The
+	// API refuses a disk from an image without one.
 	Size *int64 `json:"size,omitempty"`
-	// PerformanceClass, e.g. "storage_premium_perf4". Default: the API's.
+	// PerformanceClass is the name of a performance class, such as storage_premium_perf4.
+	// Default: the API's.
 	PerformanceClass string `json:"performanceClass,omitempty"`
-	// DeleteOnTermination deletes the disk with its server. Default: true when
-	// the disk is made from an image or snapshot (the API's own default, false,
-	// leaks a disk for every server). It is not sent for a source of type
-	// volume, where true is refused: it would destroy a disk somebody made.
+	// DeleteOnTermination deletes the disk with its server. Default: true where the disk is made
+	// from an image or snapshot (the API's own default, false, leaks a disk for every server). It
+	// is not sent for a source of type volume, where true is refused: it would destroy a disk
+	// that somebody made.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`
 	// Source of the disk. Default: the image of ProviderSpec.ImageID.
 	Source *BootVolumeSource `json:"source,omitempty"`
@@ -86,15 +94,16 @@ const (
 // BootVolumeSource is the image or snapshot that a boot volume is made from, or an
 // existing volume.
 type BootVolumeSource struct {
-	// Type is "image", "snapshot" or "volume".
+	// Type is image, snapshot or volume. Default: image, if imageId is set.
 	Type string `json:"type"`
-	// ID is the UUID of the image, snapshot or volume.
+	// ID is the UUID of the image, snapshot or volume. Default: imageId.
 	ID string `json:"id"`
 }
 
 // Agent is the STACKIT server agent.
 type Agent struct {
-	// Provisioned installs the agent (true) or not (false) at the first boot.
+	// Provisioned installs the STACKIT server agent (true) or not (false) at the first boot.
+	// Default: the image's choice.
 	Provisioned *bool `json:"provisioned,omitempty"`
 }
 

@@ -33,30 +33,39 @@ var (
 	SecretCredentials = append([]string{SecretServiceAccountKey}, SecretIdentity...)
 )
 
+// GardenerSpellings are the keys that Gardener renders, with what they stand for.
+var GardenerSpellings = map[string]string{
+	SecretProjectIDGardener: SecretProjectID, SecretServiceAccountGardener: SecretServiceAccountKey,
+}
+
 // Secret has the fields of a MachineClass's Secret: credentials and defaults.
 type Secret struct {
-	// ProjectID is the UUID of the STACKIT project.
-	ProjectID string
-	// ServiceAccountKey is the key's JSON. It must never be logged.
-	ServiceAccountKey string
-	// ServiceAccountEmail is the mail address of a service account with a workload identity
-	// instead of a key.
-	ServiceAccountEmail string
-	// Token is the workload identity's token, a JWT. It must never be logged.
-	Token string
-	// WorkloadIdentityTokenFile is the path of a file with the token, in the sidecar's pod. It
-	// is not used beside a Token.
-	WorkloadIdentityTokenFile string
-	// Region is the default region; a value such as "eu01-1" was split into it
-	// and AvailabilityZone.
-	Region string
+	// ProjectID is the UUID of the project. Required. Gardener writes project-id.
+	ProjectID string `key:"projectId"`
+	// ServiceAccountKey is the JSON of a service-account key, with its private key: RSA of 2,048
+	// to 8,192 bits with two primes; at most 16 KiB. Required, or a workload identity. Gardener
+	// writes serviceaccount.json. It must never be logged.
+	ServiceAccountKey string `key:"serviceAccountKey"`
+	// ServiceAccountEmail is the mail address of the service account that trusts a workload
+	// identity. Required with one.
+	ServiceAccountEmail string `key:"serviceAccountEmail"`
+	// Token is the workload identity's token, a JWT of at most 16 KiB. Required with an identity,
+	// or the next one. It must never be logged.
+	Token string `key:"token"`
+	// WorkloadIdentityTokenFile is the path of a file with the token in the sidecar's container.
+	// It is not read if there is a token.
+	WorkloadIdentityTokenFile string `key:"workloadIdentityTokenFile"`
+	// Region is the default region, such as eu01. eu01-1 means region eu01 and, if that is the
+	// region used, default zone eu01-1.
+	Region string `key:"region"`
 	// AvailabilityZone is the default zone within Region, or "".
-	AvailabilityZone string
-	// UserData is cloud-init in plain text. It may hold bootstrap tokens and must
-	// never be logged.
-	UserData string
-	// NetworkID is the UUID of the default network, or "".
-	NetworkID string
+	AvailabilityZone string `key:"-"`
+	// UserData is cloud-init in plain text; may be empty, but the key must exist. It is sent in
+	// base64; the API document names no limit, OpenStack below it takes 65535 bytes of base64,
+	// which is 49149 of text. It may hold bootstrap tokens and must never be logged.
+	UserData string `key:"userData"`
+	// NetworkID is the UUID of the default network. Optional.
+	NetworkID string `key:"networkId"`
 }
 
 // SecretPath is how errors name the Secret.

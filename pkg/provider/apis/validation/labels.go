@@ -83,7 +83,10 @@ func ValidateMachineClassName(name string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-var metadataKey = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]{1,255}$`)
+var (
+	metadataKey  = regexp.MustCompile(`^[a-zA-Z0-9-_:. ]{1,255}$`)
+	metadataLine = regexp.MustCompile(`^[^\r\n]*$`)
+)
 
 const maxMetadataValue = 255
 
@@ -98,7 +101,7 @@ func validateMetadata(metadata map[string]any, path *field.Path) field.ErrorList
 		}
 		switch value := metadata[key].(type) {
 		case string:
-			if len([]rune(value)) > maxMetadataValue || strings.ContainsAny(value, "\r\n") {
+			if len([]rune(value)) > maxMetadataValue || !metadataLine.MatchString(value) {
 				errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{}, "a metadata value must be one line of at most 255 characters"))
 			}
 		case bool, int64, float64:

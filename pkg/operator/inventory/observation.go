@@ -18,14 +18,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// sight is what was read for an Inventory, and after join what belongs together.
-type sight struct {
+// observation is what was read for an Inventory, and after join what belongs together.
+type observation struct {
 	now time.Time
 	// namespace is that of the Machines; "" is all.
 	namespace string
 	// targetless says that there is no target cluster.
 	targetless bool
-	sites      []*site
+	places     []*place
 	classes    []*account.Class
 	machines   []v1alpha1.Machine
 	nodes      []corev1.Node
@@ -35,8 +35,8 @@ type sight struct {
 	mu     sync.Mutex
 	unread []Unread
 
-	// homes are where the driver works for classes of which a Machine has no server.
-	homes map[*account.Class]*site
+	// classPlaces are where the driver works for classes of which a Machine has no server.
+	classPlaces map[*account.Class]*place
 
 	serverViews  []*serverView
 	machineViews []*machineView
@@ -47,8 +47,8 @@ type sight struct {
 	nodesByID   map[string][]*corev1.Node
 }
 
-// site is a project and region, and what was read there.
-type site struct {
+// place is a project and region, and what was read there.
+type place struct {
 	project, region string
 	// accounts reach it, with different keys; the first that works is used.
 	accounts []*account.Account
@@ -67,7 +67,7 @@ type site struct {
 	attachables []account.Attachable
 }
 
-func (s *site) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }
+func (s *place) String() string { return fmt.Sprintf("project %s in %s", s.project, s.region) }
 
 // machineView is a Machine with what belongs to it.
 type machineView struct {
@@ -81,7 +81,7 @@ type machineView struct {
 // serverView is a server with what belongs to it.
 type serverView struct {
 	*provider.Server
-	at *site
+	at *place
 	// whose is the server, as far as the Machines and classes were read.
 	whose account.Whose
 	// named are the Machines of any cluster that name it.
@@ -93,19 +93,21 @@ type serverView struct {
 }
 
 // miss notes a part that could not be read. where is "" if there is one such part only.
-func (s *sight) miss(part Part, where string, reason error) {
+func (s *observation) miss(part Part, where string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unread = append(s.unread, Unread{part, where, finding.OneLine(reason.Error())})
 }
 
 // knows says whether all of the parts were read.
-func (s *sight) knows(parts ...Part) bool {
+func (s *observation) knows(parts ...Part) bool {
 	return !slices.ContainsFunc(s.unread, func(unread Unread) bool { return slices.Contains(parts, unread.Part) })
 }
 
 // inScope says whether the query is about a namespace.
-func (s *sight) inScope(namespace string) bool { return s.namespace == "" || namespace == s.namespace }
+func (s *observation) inScope(namespace string) bool {
+	return s.namespace == "" || namespace == s.namespace
+}
 
 // server is the Machine's server; nil if none was seen.
 func (m *machineView) server() *serverView {
@@ -141,7 +143,7 @@ func (m *machineView) mayWaitForServer() bool {
 }
 
 // mayShowLater says whether the Machine's server may be too new for a list.
-func (s *sight) mayShowLater(machine *machineView) bool {
+func (s *observation) mayShowLater(machine *machineView) bool {
 	return machine.inCreation() && s.now.Sub(machine.lastChange()) < provider.DefaultSettle
 }
 

@@ -26,8 +26,8 @@ const (
 	clockHint, clockWrong = 5 * time.Second, 30 * time.Second
 )
 
-// patient is one account that the Doctor looks at.
-type patient struct {
+// accountCheck is one account that the Doctor looks at.
+type accountCheck struct {
 	*Doctor
 	*account.Account
 	// refused are the reads of the project that were refused, as long as no other was
@@ -51,7 +51,7 @@ type timedAnswer struct {
 	date, start, end time.Time
 }
 
-func askTimed[T any](ctx context.Context, p *patient, read account.APIRead[T], id string) (result T, got timedAnswer) {
+func askTimed[T any](ctx context.Context, p *accountCheck, read account.APIRead[T], id string) (result T, got timedAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	var response *http.Response

@@ -24,8 +24,8 @@ type call struct {
 	repeat int
 }
 
-// upset is what happens to a request.
-type upset struct {
+// callFault is what happens to a request.
+type callFault struct {
 	// there and back are how long its ways take.
 	there, back time.Duration
 	trouble     *trouble
@@ -49,32 +49,32 @@ type answer struct {
 	repeat                   int
 }
 
-// mishap is what happens to an answer: the process crashes before the manager
+// answerFault is what happens to an answer: the process crashes before the manager
 // makes use of it, or after it has written down what follows from it; or that
 // write fails.
-type mishap struct {
+type answerFault struct {
 	crashBefore, crashAfter, conflict bool
 }
 
-// fate decides what goes wrong.
-type fate interface {
-	request(call) upset
-	answer(answer) mishap
+// injector decides what goes wrong.
+type injector interface {
+	request(call) callFault
+	answer(answer) answerFault
 	// stale is by how many versions the cache is behind.
 	stale(cluster, machine string, reconcile int) int
 }
 
-// odds is the fate of a plan: what happens depends on the seed and on what the
+// randomFaults is the injector of a plan: what happens depends on the seed and on what the
 // request is, not on what else is going on.
-type odds struct {
+type randomFaults struct {
 	plan *Plan
 	// over is set once nothing goes wrong any more.
 	over atomic.Bool
 }
 
-func (o *odds) request(c call) upset {
+func (o *randomFaults) request(c call) callFault {
 	rng := random(o.plan.Seed, "request", c.cluster, c.operation, c.subject, c.caller, c.repeat)
-	u := upset{there: between(rng, time.Millisecond, o.plan.Latency), back: between(rng, time.Millisecond, o.plan.Latency)}
+	u := callFault{there: between(rng, time.Millisecond, o.plan.Latency), back: between(rng, time.Millisecond, o.plan.Latency)}
 	if o.over.Load() {
 		return u
 	}
@@ -95,19 +95,19 @@ func (o *odds) request(c call) upset {
 }
 
 // troubles are those of the operation that the plan has.
-func (o *odds) troubles(operation string) []*trouble {
+func (o *randomFaults) troubles(operation string) []*trouble {
 	return slices.DeleteFunc(troublesOf(operation), func(t *trouble) bool {
 		return t.forgets && !o.plan.Forgetful || t.hides && o.plan.Hiccup > 0 || t.strands && !o.plan.staysAlive() ||
 			t.leaves && len(o.plan.Origins) > 0
 	})
 }
 
-func (o *odds) answer(a answer) mishap {
+func (o *randomFaults) answer(a answer) answerFault {
 	if o.over.Load() {
-		return mishap{}
+		return answerFault{}
 	}
 	rng := random(o.plan.Seed, "answer", a.cluster, a.machine, a.method, a.repeat)
-	var m mishap
+	var m answerFault
 	if chance(rng, o.plan.Odds.CrashAtAnswer) {
 		m.crashBefore = rng.IntN(2) == 0
 		m.crashAfter = !m.crashBefore
@@ -116,7 +116,7 @@ func (o *odds) answer(a answer) mishap {
 	return m
 }
 
-func (o *odds) stale(cluster, machine string, reconcile int) int {
+func (o *randomFaults) stale(cluster, machine string, reconcile int) int {
 	rng := random(o.plan.Seed, "cache", cluster, machine, reconcile)
 	if o.over.Load() || !chance(rng, o.plan.Odds.Stale) {
 		return 0

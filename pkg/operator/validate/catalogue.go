@@ -15,9 +15,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// catalog is what the API has in an account. Each thing is read once, however many classes
+// catalogue is what the API has in an account. Each thing is read once, however many classes
 // name it.
-type catalog struct {
+type catalogue struct {
 	account *account.Account
 	// progress is told what is being read.
 	progress func(text string)
@@ -33,14 +33,14 @@ type answer struct {
 	err   error
 }
 
-// maxRead is how long a read may take, with its retries.
-const maxRead = time.Minute
+// readTimeout is how long a read may take, with its retries.
+const readTimeout = time.Minute
 
 var errNoAnswer = errors.New("the answer is empty")
 
 // ask makes a read of a thing, or of a list without an id, unless it was made before. An
 // error is an *APIError.
-func ask[T any](ctx context.Context, c *catalog, read account.APIRead[*T], id string) (*T, error) {
+func ask[T any](ctx context.Context, c *catalogue, read account.APIRead[*T], id string) (*T, error) {
 	what := read.Doing(id)
 	if known, ok := c.answers[what]; ok {
 		value, _ := known.value.(*T)
@@ -50,7 +50,7 @@ func ask[T any](ctx context.Context, c *catalog, read account.APIRead[*T], id st
 		return nil, c.outage
 	}
 	c.progress(what)
-	ctx, cancel := context.WithTimeout(ctx, maxRead)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	value, err := read.Of(ctx, c.account, id)
 	if err == nil && value == nil {

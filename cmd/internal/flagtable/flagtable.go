@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package flagtable writes the tables of flags in the programs' pages, for their tests.
+package flagtable
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// Of returns a table of the flags that are not hidden.
+func Of(flags *pflag.FlagSet) string {
+	var rows strings.Builder
+	flags.VisitAll(func(flag *pflag.Flag) {
+		if flag.Hidden {
+			return
+		}
+		name := "`--" + flag.Name + "`"
+		if flag.Shorthand != "" {
+			name = "`-" + flag.Shorthand + "`, " + name
+		}
+		initial := ""
+		if flag.DefValue != "" && flag.DefValue != "[]" {
+			initial = "`" + strings.ReplaceAll(flag.DefValue, ",", ",` `") + "`"
+		}
+		_, usage := pflag.UnquoteUsage(flag)
+		fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, initial, strings.ReplaceAll(strings.Join(strings.Fields(usage), " "), "|", `\|`))
+	})
+	if rows.Len() == 0 {
+		return ""
+	}
+	return "| Flag | Default | Meaning |\n|---|---|---|\n" + rows.String()
+}
+
+// Current compares the part of a page between the marks with what it has to be, or writes it.
+func Current(t testing.TB, path, want string, write bool) {
+	t.Helper()
+	const begin, end = "<!-- flags: make generated -->\n", "<!-- end -->"
+	content, err := os.ReadFile(path) //nolint:gosec // a page of the repository
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begun := strings.Cut(string(content), begin)
+	written, after, ended := strings.Cut(rest, end)
+	switch {
+	case !begun || !ended:
+		t.Fatalf("%s has no place for %s", path, begin)
+	case write:
+		if err := os.WriteFile(path, []byte(before+begin+want+end+after), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	case written != want:
+		t.Errorf("%s is not current: make generated writes it. It has\n%s\nwant\n%s", path, written, want)
+	}
+}

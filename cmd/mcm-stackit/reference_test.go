@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/flagtable"
+)
+
+func TestFlagsAreCurrent(t *testing.T) {
+	root := newOptions(genericiooptions.IOStreams{}, func(string) (string, bool) { return "", false }).newRootCommand()
+	var page strings.Builder
+	fmt.Fprintf(&page, "## Of every command\n\n%s\n", flagtable.Of(root.PersistentFlags()))
+	var write func(*cobra.Command)
+	write = func(command *cobra.Command) {
+		if table := flagtable.Of(command.LocalNonPersistentFlags()); table != "" && command != root {
+			fmt.Fprintf(&page, "## %s\n\n%s.\n\n%s\n", command.CommandPath(), strings.TrimSuffix(command.Short, "."), table)
+		}
+		for _, below := range command.Commands() {
+			write(below)
+		}
+	}
+	write(root)
+	flagtable.Current(t, "flags.md", page.String(), *update)
+}

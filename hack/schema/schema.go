@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package schema makes JSON Schemas and tables of what an operator writes, from the driver's
+// types, their comments and the limits of package validation. Its test writes them.
+package schema
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+)
+
+const module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
+
+// draft is the one that editors know best.
+const draft = "http://json-schema.org/draft-07/schema#"
+
+// node is a part of a JSON Schema.
+type node = map[string]any
+
+// reflected returns the schema of a type whose fields are named by a tag, with their comments
+// as descriptions. root is the repository's.
+func reflected(root string, of any, tag string) (node, error) {
+	// The comments are found by paths from here.
+	back, err := os.Getwd()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.Chdir(root); err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.Chdir(back) }()
+	reflector := &jsonschema.Reflector{Anonymous: true, DoNotReference: true, FieldNameTag: tag}
+	if err := reflector.AddGoComments(module, filepath.FromSlash("pkg/provider/apis")); err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(reflector.Reflect(of))
+	if err != nil {
+		return nil, err
+	}
+	var schema node
+	return schema, json.Unmarshal(encoded, &schema)
+}
+
+// providerSpec returns the schema of a providerSpec.
+func providerSpec(root string) (node, error) {
+	schema, err := reflected(root, &apis.ProviderSpec{}, "json")
+	if err != nil {
+		return nil, err
+	}
+	limits := validation.SpecLimits()
+	complete(schema, "", limits)
+	schema["required"] = []any{"machineType"}
+	for path := range limits {
+		return nil, fmt.Errorf("package validation has limits of %s, which is no field", path)
+	}
+	return schema, nil
+}
+
+// complete puts limits into a schema and what is below it, and takes them out of the map. A
+// null is a field that is not set.
+func complete(schema node, path string, limits map[string]validation.Limits) {
+	delete(schema, "$schema")
+	delete(schema, "required")
+	properties, _ := schema["properties"].(node)
+	for name, property := range properties {
+		below, isNode := property.(node)
+		if !isNode {
+			below = node{"type": "object"} // any value, for which metadata has a rule
+			properties[name] = below
+		}
+		complete(below, strings.TrimPrefix(path+"."+name, "."), limits)
+	}
+	for _, part := range []string{"items", "additionalProperties"} {
+		if below, isNode := schema[part].(node); isNode {
+			complete(below, path+"[]", limits)
+		}
+	}
+	if path == "metadata" {
+		values := node{"type": []any{"string", "number", "boolean"}}
+		complete(values, path+"[]", limits)
+		schema["additionalProperties"] = values
+	}
+	limit := limits[path]
+	delete(limits, path)
+	put(limit, schema)
+	isItem := strings.HasSuffix(path, "[]") && path != "labels[]" && path != "metadata[]"
+	if path != "" && path != "machineType" && !isItem {
+		orNull(schema)
+	}
+}
+
+// orNull lets a schema take null, too.
+func orNull(schema node) {
+	kinds, several := schema["type"].([]any)
+	if !several {
+		kinds = []any{schema["type"]}
+	}
+	schema["type"] = append(kinds, "null")
+	if values, limited := schema["enum"].([]any); limited {
+		schema["enum"] = append(values, nil)
+	}
+}
+
+// put puts limits into a schema.
+func put(limit validation.Limits, schema node) {
+	for name, value := range map[string]any{"pattern": limit.Pattern, "maxLength": limit.MaxLength,
+		"minimum": limit.Minimum, "maximum": limit.Maximum} {
+		if value != "" && value != 0 {
+			schema[name] = value
+		}
+	}
+	if limit.Unset && limit.Pattern != "" {
+		schema["pattern"] = "^$|" + limit.Pattern
+	}
+	if limit.MaxItems > 0 && schema["type"] == "array" {
+		schema["maxItems"] = limit.MaxItems
+	} else if limit.MaxItems > 0 {
+		schema["maxProperties"] = limit.MaxItems
+	}
+	if limit.KeyPattern != "" {
+		schema["propertyNames"] = node{"pattern": limit.KeyPattern}
+	}
+	if len(limit.Values) > 0 {
+		values := []any{}
+		for _, value := range limit.Values {
+			values = append(values, value)
+		}
+		if limit.Unset {
+			values = append(values, "")
+		}
+		schema["enum"] = values
+	}
+}
+
+// machineClass returns the schema of a MachineClass with a providerSpec of the driver's.
+func machineClass(root string) (node, error) {
+	spec, err := providerSpec(root)
+	if err != nil {
+		return nil, err
+	}
+	secretRef := func(description string) node {
+		return node{"type": []any{"object", "null"}, "description": description, "properties": node{"name": node{"type": "string"}, "namespace": node{"type": "string"}}}
+	}
+	return node{
+		"$schema": draft, "title": "MachineClass", "type": "object",
+		"description": "A MachineClass of machine-controller-manager for STACKIT.",
+		"required":    []any{"apiVersion", "kind", "metadata", "providerSpec"},
+		"properties": node{
+			"apiVersion":           node{"const": "machine.sapcloud.io/v1alpha1"},
+			"kind":                 node{"const": "MachineClass"},
+			"metadata":             node{"type": "object", "description": "The name becomes a label of the servers: at most 63 characters."},
+			"provider":             node{"type": "string", "description": "The driver's name, stackit, or empty. A class of another provider is left alone."},
+			"secretRef":            secretRef("The Secret with user data, credentials and defaults."),
+			"credentialsSecretRef": secretRef("A second Secret, whose keys win."),
+			"nodeTemplate":         node{"type": []any{"object", "null"}, "description": "What a Node of the class will offer, for the cluster autoscaler to scale up from zero."},
+			"providerSpec":         spec,
+		},
+	}, nil
+}
+
+// secret returns the schema of a Secret that a MachineClass names. What its values must be,
+// a schema cannot say: they may be in base64, and what is around them is forgiven.
+func secret(root string) (node, error) {
+	keys, err := reflected(root, &apis.Secret{}, "key")
+	if err != nil {
+		return nil, err
+	}
+	properties, _ := keys["properties"].(node)
+	for gardener, key := range apis.GardenerSpellings {
+		properties[gardener] = node{"type": "string", "description": "Gardener's spelling of " + key + "."}
+	}
+	encoded := node{}
+	for key, property := range properties {
+		plain, isNode := property.(node)
+		if !isNode {
+			return nil, fmt.Errorf("key %s is no text", key)
+		}
+		complete(plain, key, nil)
+		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64"}
+	}
+	object := func(properties node) node { return node{"type": []any{"object", "null"}, "properties": properties} }
+	return node{
+		"$schema": draft, "title": "Secret", "type": "object",
+		"description": "The Secret of a MachineClass for STACKIT: credentials, user data and defaults.",
+		"required":    []any{"apiVersion", "kind", "metadata"},
+		"properties": node{
+			"apiVersion": node{"const": "v1"}, "kind": node{"const": "Secret"}, "metadata": node{"type": "object"},
+			"stringData": object(properties), "data": object(encoded),
+		},
+	}, nil
+}
+
+// Files returns the content of the schemas by their paths in the repository.
+func Files(root string) (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for path, make := range map[string]func(string) (node, error){"kubernetes/schema/machineclass.json": machineClass, "kubernetes/schema/secret.json": secret} {
+		schema, err := make(root)
+		if err != nil {
+			return nil, err
+		}
+		encoded, err := json.MarshalIndent(schema, "", "  ")
+		if err != nil {
+			return nil, err
+		}
+		files[path] = append(encoded, '\n')
+	}
+	return files, nil
+}

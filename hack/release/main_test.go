@@ -32,7 +32,7 @@ func newRelease(t *testing.T) *release {
 		}}
 }
 
-// TestKrewInstallsEachPlatform has krew judge and install what is made for it.
+// TestKrewInstallsEachPlatform has krew validate and install what is made for it.
 func TestKrewInstallsEachPlatform(t *testing.T) {
 	krew, validate := tool(t, "krew"), tool(t, "validate-krew-manifest")
 	t.Chdir(root)

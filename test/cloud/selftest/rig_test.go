@@ -46,7 +46,8 @@ var programs = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if folder, _ := programs(); folder != "" {
+	if !testing.Short() {
+		folder, _ := programs()
 		_ = os.RemoveAll(folder)
 	}
 	os.Exit(code)
@@ -54,6 +55,7 @@ func TestMain(m *testing.M) {
 
 func program(t *testing.T, name string) string {
 	t.Helper()
+	skipShort(t)
 	folder, err := programs()
 	if err != nil {
 		t.Fatal(err)
@@ -61,9 +63,17 @@ func program(t *testing.T, name string) string {
 	return filepath.Join(folder, name)
 }
 
+func skipShort(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("runs the suite for minutes: make test-cloud-mock")
+	}
+}
+
 // buildControlPlane makes what the suite's control plane needs, outside of anybody's limits.
 func buildControlPlane(t *testing.T) {
 	t.Helper()
+	skipShort(t)
 	if err := stack.Build(t.Context()); err != nil {
 		t.Fatal(err)
 	}

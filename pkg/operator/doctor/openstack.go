@@ -41,7 +41,13 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 		}
 		d.place = d.placeOf(in)
 		found, err := attachables(ctx, in)
-		if err != nil {
+		switch {
+		case isRefused(err) && len(came) == 0:
+			continue // nobody needs it, and the reads above say that it is refused
+		case isRefused(err):
+			d.wrong(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "give the service account the permissions for them (pkg/provider/apis/README.md): no such Machine can be deleted without")
+			continue
+		case err != nil:
 			d.unknown(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "")
 			continue
 		}

@@ -42,6 +42,7 @@ func TestFromOpenStack(t *testing.T) {
 			r.Volume("pool-5f8b7-x2x4d", nil)
 			r.Volume("pool-5f8b7", nil)
 		}, false, []string{left + "volume pool-5f8b7-x2x4d ("}},
+		"volumes may not be listed, and nobody needs it": {func(r *testrig.Rig) { r.Cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Status: 403}) }, false, nil},
 		"of a name alone": {func(r *testrig.Rig) { r.Volume("m9", nil) }, false, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -63,5 +64,19 @@ func TestFromOpenStack(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestVolumesOfMachinesFromOpenStackThatMayNotBeListed(t *testing.T) {
+	for status, want := range map[int]finding.Verdict{403: finding.Wrong, 500: finding.Unknown} {
+		r := testrig.New(t)
+		machine := testrig.Machine("m1", "worker", r.Server("m1", nil))
+		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "stackit.cloud/migrated-machine", "true")
+		r.Add(machine)
+		r.Cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Status: status})
+		found := examineServers(t, r, subjectOpenStack)
+		if len(found) != 2 || found[1].Verdict != want {
+			t.Errorf("with %d: %v, want %v", status, found, want)
+		}
 	}
 }

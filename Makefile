@@ -372,7 +372,7 @@ tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
 generated: ## Check that generated code is current.
 	@mkdir -p $(BIN); before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update >/dev/null && \
-	$(GO) test -run FlagsAreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update >/dev/null && after=$$($(tree_state)) && \
+	$(GO) test -run AreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update >/dev/null && after=$$($(tree_state)) && \
 	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
 # What the proxy cannot be asked about is named, too.

@@ -5,11 +5,17 @@ package main
 
 import (
 	"flag"
+	"fmt"
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/flagtable"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/reference"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 var update = flag.Bool("update", false, "write the table of flags anew")
@@ -17,5 +23,60 @@ var update = flag.Bool("update", false, "write the table of flags anew")
 func TestFlagsAreCurrent(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newDriverOptions().addFlags(flags)
-	flagtable.Current(t, "README.md", flagtable.Of(flags), *update)
+	reference.Current(t, "README.md", "flags", reference.Flags(flags), *update)
+}
+
+// described records what is registered, also what has no series yet.
+type described struct {
+	prometheus.Registerer
+
+	all []*prometheus.Desc
+}
+
+func (d *described) MustRegister(collectors ...prometheus.Collector) {
+	for _, collector := range collectors {
+		descriptions := make(chan *prometheus.Desc, 100)
+		collector.Describe(descriptions)
+		close(descriptions)
+		for description := range descriptions {
+			d.all = append(d.all, description)
+		}
+	}
+}
+
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: ("(?:[^"\\]|\\.)*"), unit: "[^"]*", constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`)
+
+// metrics is the table of the driver's metrics. What one is follows from its name.
+func metrics(t *testing.T) string {
+	t.Helper()
+	registered := &described{}
+	showBuildInfo(registered)
+	(&leadership{}).show(registered)
+	spi.RegisterMetrics(registered)
+	provider.NewProvider(&spi.PluginSPIImpl{}, provider.WithMetrics(registered))
+	table := "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
+	for _, described := range registered.all {
+		parts := description.FindStringSubmatch(described.String())
+		if parts == nil {
+			t.Fatalf("not read: %s", described)
+		}
+		kind := "gauge"
+		switch {
+		case strings.HasSuffix(parts[1], "_total"):
+			kind = "counter"
+		case strings.HasSuffix(parts[1], "_duration_seconds"):
+			kind = "histogram"
+		}
+		labels := strings.Fields(strings.NewReplacer(",", " ").Replace(parts[4]))
+		for _, fixed := range regexp.MustCompile(`(\w+)="`).FindAllStringSubmatch(parts[3], -1) {
+			labels = append([]string{fixed[1]}, labels...)
+		}
+		help := strings.NewReplacer(`\"`, `"`, "|", `\|`).Replace(strings.Trim(parts[2], `"`))
+		table += fmt.Sprintf("| `%s` | %s | %s | %s |\n", parts[1], kind, strings.Join(labels, ", "), help)
+	}
+	return table
+}
+
+func TestMetricsAreCurrent(t *testing.T) {
+	reference.Current(t, "../../kubernetes/monitoring/README.md", "metrics", metrics(t), *update)
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/flagtable"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/reference"
 )
 
 func TestFlagsAreCurrent(t *testing.T) {
 	root := newOptions(genericiooptions.IOStreams{}, func(string) (string, bool) { return "", false }).newRootCommand()
 	var page strings.Builder
-	fmt.Fprintf(&page, "## Of every command\n\n%s\n", flagtable.Of(root.PersistentFlags()))
+	fmt.Fprintf(&page, "## Of every command\n\n%s\n", reference.Flags(root.PersistentFlags()))
 	var write func(*cobra.Command)
 	write = func(command *cobra.Command) {
-		if table := flagtable.Of(command.LocalNonPersistentFlags()); table != "" && command != root {
+		if table := reference.Flags(command.LocalNonPersistentFlags()); table != "" && command != root {
 			fmt.Fprintf(&page, "## %s\n\n%s.\n\n%s\n", command.CommandPath(), strings.TrimSuffix(command.Short, "."), table)
 		}
 		for _, below := range command.Commands() {
@@ -28,5 +28,5 @@ func TestFlagsAreCurrent(t *testing.T) {
 		}
 	}
 	write(root)
-	flagtable.Current(t, "flags.md", page.String(), *update)
+	reference.Current(t, "flags.md", "flags", page.String(), *update)
 }

@@ -34,7 +34,7 @@ var (
 	}, attemptLabels)
 	httpErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name:        "stackit_api_http_errors_total",
-		Help:        "HTTP attempts against STACKIT's APIs that got no answer (network_error) or one with a status code of 400 or more.",
+		Help:        "HTTP attempts against STACKIT's APIs that got no answer (network_error) or one with a status code of 400 or more, 404 included.",
 		ConstLabels: prometheus.Labels{"component": component},
 	}, attemptLabels)
 	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -49,7 +49,7 @@ var (
 	}, []string{"method", "operation", "status_code"})
 	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_wait_seconds_total",
-		Help: "Seconds that API calls waited before they were sent, summed over the calls, by what they waited for.",
+		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: rate_limit (--stackit-api-qps), read_limit (8 reads a second for each Secret), retry_after (the API asked for it), pace (writes, while the API fails for others of their kind), pause (after a pause of the process), body (requests with long user data, for the memory of others).",
 	}, []string{"reason"})
 	tokenFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_token_fetches_total",

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package flagtable writes the tables of flags in the programs' pages, for their tests.
-package flagtable
+// Package reference writes tables that are made of the code into pages, for tests.
+package reference
 
 import (
 	"fmt"
@@ -13,8 +13,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Of returns a table of the flags that are not hidden.
-func Of(flags *pflag.FlagSet) string {
+// Flags returns a table of the flags that are not hidden.
+func Flags(flags *pflag.FlagSet) string {
 	var rows strings.Builder
 	flags.VisitAll(func(flag *pflag.Flag) {
 		if flag.Hidden {
@@ -38,9 +38,9 @@ func Of(flags *pflag.FlagSet) string {
 }
 
 // Current compares the part of a page between the marks with what it has to be, or writes it.
-func Current(t testing.TB, path, want string, write bool) {
+func Current(t testing.TB, path, mark, want string, write bool) {
 	t.Helper()
-	const begin, end = "<!-- flags: make generated -->\n", "<!-- end -->"
+	begin, end := "<!-- "+mark+": make generated -->\n", "<!-- end -->"
 	content, err := os.ReadFile(path) //nolint:gosec // a page of the repository
 	if err != nil {
 		t.Fatal(err)

@@ -230,12 +230,12 @@ test-cloud-sweep: build-test-cloud ## Delete what runs of it left over an hour a
 build-test-cloud:
 	@$(GO_BUILD) -o $(CLOUD_TEST) ./test/cloud/cmd/test-cloud
 
-# Mostly waits: all of it at a time.
+# Mostly waits.
 BOOT  ?= 3s
 KILLS ?= 1
 .PHONY: test-cloud-mock
 test-cloud-mock: ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
-	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 16 -boot $(BOOT) -kills $(KILLS)
+	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 6 -boot $(BOOT) -kills $(KILLS)
 
 # Not among the unit tests: ko takes a minute to build the first time.
 .PHONY: test-image

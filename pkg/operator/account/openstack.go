@@ -63,30 +63,65 @@ type OpenStack struct {
 	machines    map[string][]*v1alpha1.Machine
 	classes     []*Class
 	deployments []v1alpha1.MachineDeployment
+	accounts    []*Account
 }
 
-// NewOpenStack returns what is known by the Machines, classes and MachineDeployments of all
-// namespaces, as far as they may be read.
-func NewOpenStack(machines []v1alpha1.Machine, classes []*Class, deployments []v1alpha1.MachineDeployment) *OpenStack {
-	known := &OpenStack{machines: map[string][]*v1alpha1.Machine{}, classes: classes, deployments: deployments}
+// NewOpenStack returns what is known by the Machines, classes and MachineDeployments, as far as
+// they may be read. The accounts say where classes have their servers.
+func NewOpenStack(machines []v1alpha1.Machine, classes []*Class, deployments []v1alpha1.MachineDeployment, accounts []*Account) *OpenStack {
+	known := &OpenStack{machines: map[string][]*v1alpha1.Machine{}, classes: classes, deployments: deployments, accounts: accounts}
 	for i := range machines {
 		known.machines[machines[i].Name] = append(known.machines[machines[i].Name], &machines[i])
 	}
 	return known
 }
 
+// OpenStackPlace judges the NICs and volumes of a project and region.
+type OpenStackPlace struct {
+	*OpenStack
+
+	at *Account
+	// names are those of the servers there, by ID, as far as they were read.
+	names map[string]string
+}
+
+// At returns what is known of the account's project and region, with the servers there.
+func (o *OpenStack) At(at *Account, servers []provider.Server) *OpenStackPlace {
+	names := map[string]string{}
+	for i := range servers {
+		names[servers[i].ID] = servers[i].Name
+	}
+	return &OpenStackPlace{o, at, names}
+}
+
 // MachineOf returns the Machine from OpenStack with which the driver deletes a NIC or volume;
 // nil if there is none.
-func (o *OpenStack) MachineOf(one *Attachable) *v1alpha1.Machine {
+func (o *OpenStackPlace) MachineOf(one *Attachable) *v1alpha1.Machine {
 	for _, machine := range o.machines[one.Name] {
 		class := o.classOf(machine)
 		if provider.CameFromOpenStack(machine) && class != nil && !class.Inputs.ClusterUnknown &&
-			one.isInNetworkOf(class) && !one.isElsewhere(machine) &&
+			o.mayBeHere(class.Namespace, class.Name) && one.isInNetworkOf(class) && !o.isElsewhere(one, machine) &&
 			provider.IsByName(machine.Name, class.Inputs.Spec.Labels, one.Name, one.Labels, nil) {
 			return machine
 		}
 	}
 	return nil
+}
+
+// mayBeHere says whether a class has its servers here, as far as that is known: it is not of
+// accounts that the user named, and of classes of other namespaces.
+func (o *OpenStackPlace) mayBeHere(namespace, class string) bool {
+	known := false
+	for _, account := range o.accounts {
+		if !slices.ContainsFunc(account.Classes, func(c *v1alpha1.MachineClass) bool { return c.Namespace == namespace && c.Name == class }) {
+			continue
+		}
+		if account.Session.ProjectID == o.at.Session.ProjectID && account.Region == o.at.Region {
+			return true
+		}
+		known = true
+	}
+	return !known
 }
 
 // isInNetworkOf says whether it may be in the class's network: the Secret may name that, too, and
@@ -96,9 +131,17 @@ func (a *Attachable) isInNetworkOf(class *Class) bool {
 	return a.Kind == KindVolume || networking == nil || a.NetworkID == networking.NetworkID
 }
 
-// isElsewhere says whether a server has it that is not the one that the Machine names.
-func (a *Attachable) isElsewhere(machine *v1alpha1.Machine) bool {
-	return a.ServerID != "" && machine.Spec.ProviderID != "" && !strings.HasSuffix(machine.Spec.ProviderID, "/"+a.ServerID)
+// isElsewhere says whether a server has it that is not the Machine's: by the ProviderID or,
+// without one, by the server's name.
+func (o *OpenStackPlace) isElsewhere(one *Attachable, machine *v1alpha1.Machine) bool {
+	if one.ServerID == "" {
+		return false
+	}
+	if machine.Spec.ProviderID != "" {
+		return !strings.HasSuffix(machine.Spec.ProviderID, "/"+one.ServerID)
+	}
+	name, read := o.names[one.ServerID]
+	return read && name != machine.Name
 }
 
 func (o *OpenStack) classOf(machine *v1alpha1.Machine) *Class {
@@ -111,22 +154,24 @@ func (o *OpenStack) classOf(machine *v1alpha1.Machine) *Class {
 	return o.classes[at]
 }
 
-// IsLeftOver says whether a NIC or volume is of a cluster here and of no server or Machine:
-// its labels name the cluster, or it is named as a Machine of a MachineDeployment would be.
-// Nobody deletes it, and nothing proves that somebody may.
-func (o *OpenStack) IsLeftOver(one *Attachable) bool {
-	if one.ServerID != "" || len(o.machines[one.Name]) > 0 {
+// IsLeftOver says whether a NIC or volume seems to be of a cluster here and of no server, and no
+// Machine has its name: its labels name the cluster, or it is named as a Machine of a
+// MachineDeployment would be. Nobody deletes it, and nothing proves that somebody may.
+func (o *OpenStackPlace) IsLeftOver(one *Attachable) bool {
+	if one.ServerID != "" || slices.ContainsFunc(o.machines[one.Name], func(machine *v1alpha1.Machine) bool {
+		return o.mayBeHere(machine.Namespace, machine.Spec.Class.Name)
+	}) {
 		return false
 	}
 	return slices.ContainsFunc(o.classes, func(class *Class) bool {
 		return Carries(one.Labels, class.Inputs.ClusterLabels) || provider.HasClusterTag(one.Labels, class.Inputs.ClusterLabels)
 	}) || slices.ContainsFunc(o.deployments, func(deployment v1alpha1.MachineDeployment) bool {
 		rest, begins := strings.CutPrefix(one.Name, deployment.Name)
-		return begins && machineSuffix.MatchString(rest)
+		return begins && machineSuffix.MatchString(rest) && o.mayBeHere(deployment.Namespace, deployment.Spec.Template.Spec.Class.Name)
 	})
 }
 
-// machineSuffix is what a Machine's name has after its MachineDeployment's: the hash of the
-// template, a letter for each of its decimal digits (v0.62.1 deployment_sync.go:301), and five
-// letters.
-var machineSuffix = regexp.MustCompile(`^-[a-z0-9]{1,10}-[a-z0-9]{5}$`)
+// machineSuffix is what a Machine's name has after its MachineDeployment's: the decimal digits of
+// the template's hash, each as another letter or digit (v0.62.1 deployment_sync.go:301,
+// k8s.io/apimachinery rand.SafeEncodeString), and five of the letters and digits of that package.
+var machineSuffix = regexp.MustCompile(`^-[bcdf456789]{1,10}-[bcdfghjklmnpqrstvwxz2456789]{5}$`)

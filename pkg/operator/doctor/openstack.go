@@ -51,7 +51,7 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 			d.unknown(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "")
 			continue
 		}
-		d.sortAttachables(known, found)
+		d.sortAttachables(known.At(in, d.servers[in]), found)
 	}
 }
 
@@ -72,11 +72,11 @@ func (d *Doctor) openStack(ctx context.Context) *account.OpenStack {
 	if err != nil {
 		d.unread("MachineDeployments", err)
 	}
-	return account.NewOpenStack(d.machines, classes, deployments)
+	return account.NewOpenStack(d.machines, classes, deployments, d.accounts)
 }
 
 // sortAttachables reports what was found in an account: what is a Machine's, or nobody's.
-func (d *Doctor) sortAttachables(known *account.OpenStack, found []account.Attachable) {
+func (d *Doctor) sortAttachables(known *account.OpenStackPlace, found []account.Attachable) {
 	var own, leftOver []string
 	for i := range found {
 		one := &found[i]

@@ -17,12 +17,20 @@ const remedyLeftOver = "nobody deletes it: look whose it is"
 // attachableEntries are the NICs and volumes that Gardener's OpenStack provider made.
 func (s *observation) attachableEntries(query Query) []AttachableEntry {
 	entries := []AttachableEntry{}
-	known := account.NewOpenStack(s.machines, s.classes, s.deployments)
+	var accounts []*account.Account
+	for _, at := range s.places {
+		accounts = append(accounts, at.accounts...)
+	}
+	openStack := account.NewOpenStack(s.machines, s.classes, s.deployments, accounts)
 	views := map[*v1alpha1.Machine]*machineView{}
 	for _, view := range s.machineViews {
 		views[view.Machine] = view
 	}
 	for _, at := range s.places {
+		if at.used == nil {
+			continue
+		}
+		known := openStack.At(at.used, at.servers)
 		for i := range at.attachables {
 			one := &at.attachables[i]
 			owner := views[known.MachineOf(one)]
@@ -36,7 +44,7 @@ func (s *observation) attachableEntries(query Query) []AttachableEntry {
 				entry.Notes = openStackNotes(owner)
 			case s.knows(PartMachines, PartOtherMachines):
 				entry.Notes = []Note{{Kind: NoteLeftOver, Remedy: remedyLeftOver,
-					Reason: "its labels or its name say that it is of a cluster here, and no server or Machine has it"}}
+					Reason: "its labels or its name look like those of a cluster here, and no server or Machine has it"}}
 			default:
 				entry.Notes = []Note{{Kind: NoteUnknown, Reason: "not all Machines could be read"}}
 			}

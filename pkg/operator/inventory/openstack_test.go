@@ -66,6 +66,28 @@ func TestMachinesFromOpenStack(t *testing.T) {
 	}
 }
 
+// attached makes a server with a NIC and a boot volume that are there.
+func attached(r *rig, name, nicID, volumeID string) {
+	r.T.Helper()
+	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, name, iaas.CreateServerPayloadAllOfNetworking{
+		CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nicID}},
+	})
+	payload.BootVolume = &iaas.BootVolume{Source: iaas.NewBootVolumeSource(volumeID, "volume")}
+	if _, err := r.API.API.CreateServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute(); err != nil {
+		r.T.Fatal(err)
+	}
+}
+
+// shown are the NICs and volumes with their notes.
+func shown(found *inventory.Inventory) string {
+	var all []string
+	for i := range found.Attachables {
+		one := &found.Attachables[i]
+		all = append(all, fmt.Sprint(one.Kind, " ", one.Name, " ", strings.Join(words(one.Notes), " ")))
+	}
+	return strings.Join(all, ", ")
+}
+
 func TestAttachables(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -87,13 +109,7 @@ func TestAttachables(t *testing.T) {
 	r.NIC(iaasmock.DefaultNetworkID, "lost", other)
 	r.Volume("pool-5f8b7-x2x4d", nil)
 
-	elsewhere := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, "other", iaas.CreateServerPayloadAllOfNetworking{
-		CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{r.NIC(iaasmock.DefaultNetworkID, "m1", nil)}},
-	})
-	elsewhere.BootVolume = &iaas.BootVolume{Source: iaas.NewBootVolumeSource(r.Volume("other", nil), "volume")}
-	if _, err := r.API.API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*elsewhere).Execute(); err != nil {
-		t.Fatal(err)
-	}
+	attached(r, "other", r.NIC(iaasmock.DefaultNetworkID, "m1", nil), r.Volume("other", nil))
 
 	for name, row := range map[string]struct {
 		query inventory.Query
@@ -114,17 +130,62 @@ func TestAttachables(t *testing.T) {
 			}
 			row.query.Attachables = true
 			found := r.look(row.query)
-			all := []string{}
-			for i := range found.Attachables {
-				one := &found.Attachables[i]
-				all = append(all, fmt.Sprint(one.Kind, " ", one.Name, " ", strings.Join(words(one.Notes), " ")))
-			}
-			if got := strings.Join(all, ", "); got != row.want {
+			if got := shown(found); got != row.want {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
 			if got := fmt.Sprint(found.Unread); !strings.Contains(got, row.unread) || row.unread == "" && len(found.Unread) > 0 {
 				t.Errorf("unread: %s, want %q", got, row.unread)
 			}
 		})
+	}
+}
+
+// Names are of a project and region: what is elsewhere is another's.
+func TestAttachablesOfSeveralPlaces(t *testing.T) {
+	t.Parallel()
+	own := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
+	deployment := func(name, class string) *v1alpha1.MachineDeployment {
+		made := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: name}}
+		made.Spec.Template.Spec.Class.Name = class
+		return made
+	}
+	for name, row := range map[string]struct {
+		add  func(r *rig)
+		want string
+	}{
+		"a Machine's name, in its region":          {func(r *rig) { volumeAbroad(r, "m7") }, "volume m7 from OpenStack"},
+		"a Machine's name, in another region":      {func(r *rig) { r.Volume("m7", nil) }, ""},
+		"that, with the cluster's label":           {func(r *rig) { r.Volume("m7", own) }, "volume m7 left over"},
+		"of a MachineDeployment in another region": {func(r *rig) { r.Volume("far-5f8b7-x2x4d", nil) }, ""},
+		"of one here": {func(r *rig) { r.Volume("near-5f8b7-x2x4d", nil) }, "volume near-5f8b7-x2x4d left over"},
+		"a name that begins so and is no Machine's":           {func(r *rig) { r.Volume("near-data-disk1", nil) }, ""},
+		"on the server of a Machine without ID":               {func(r *rig) { attached(r, "m8", r.NIC(iaasmock.DefaultNetworkID, "m8", nil), r.Volume("m8", nil)) }, "NIC m8 from OpenStack, volume m8 from OpenStack"},
+		"on a server of another name than such a Machine has": {func(r *rig) { attached(r, "x", r.NIC(iaasmock.DefaultNetworkID, "m8", nil), r.Volume("m8", nil)) }, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			abroad := testrig.Class("abroad", map[string]any{"labels": own, "region": iaasmock.SecondRegion})
+			r.Add(abroad, deployment("far", "abroad"), deployment("near", "worker"))
+			for machine, class := range map[string]string{"m7": "abroad", "m8": "worker"} {
+				came := testrig.Machine(machine, class, "")
+				metav1.SetMetaDataAnnotation(&came.ObjectMeta, migratedAnnotation, "true")
+				r.Add(came)
+			}
+			row.add(r)
+			found := r.look(inventory.Query{Attachables: true})
+			if got := shown(found); got != row.want || len(found.Unread) > 0 {
+				t.Errorf("got %q, want %q; unread: %v", got, row.want, found.Unread)
+			}
+		})
+	}
+}
+
+func volumeAbroad(r *rig, name string) {
+	r.T.Helper()
+	_, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion).CreateVolumePayload(iaas.CreateVolumePayload{
+		Name: &name, Size: new(int64(20)), AvailabilityZone: "eu02-1"}).Execute()
+	if err != nil {
+		r.T.Fatal(err)
 	}
 }

@@ -134,11 +134,12 @@ func (r *Rig) TryServerAt(ctx context.Context, project, region, network, name st
 	return server.GetId(), nil
 }
 
-// Volume makes a volume that no server has.
+// Volume makes a volume that no server has, and that one can boot from.
 func (r *Rig) Volume(name string, labels map[string]any) (id string) {
 	r.T.Helper()
 	volume, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(iaas.CreateVolumePayload{
-		Name: &name, Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels}).Execute()
+		Name: &name, Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
+		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID}}).Execute()
 	if err != nil {
 		r.T.Fatal(err)
 	}

@@ -230,7 +230,7 @@ test-cloud-sweep: build-test-cloud ## Delete what runs of it left over an hour a
 build-test-cloud:
 	@$(GO_BUILD) -o $(CLOUD_TEST) ./test/cloud/cmd/test-cloud
 
-# Mostly waits.
+# Mostly waits; more at a time than this and a busy machine delays answers by seconds.
 BOOT  ?= 3s
 KILLS ?= 1
 .PHONY: test-cloud-mock

@@ -72,12 +72,9 @@ func complete(schema node, path string, limits map[string]validation.Limits) {
 	delete(schema, "required")
 	properties, _ := schema["properties"].(node)
 	for name, property := range properties {
-		below, isNode := property.(node)
-		if !isNode {
-			below = node{"type": "object"} // any value, for which metadata has a rule
-			properties[name] = below
+		if below, isNode := property.(node); isNode {
+			complete(below, strings.TrimPrefix(path+"."+name, "."), limits)
 		}
-		complete(below, strings.TrimPrefix(path+"."+name, "."), limits)
 	}
 	for _, part := range []string{"items", "additionalProperties"} {
 		if below, isNode := schema[part].(node); isNode {

@@ -108,7 +108,7 @@ func refusals(t testing.TB, schema *jsonschema.Schema, spec []byte) (bySchema, b
 
 const id = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 
-// bySchemaToo are changes of a valid providerSpec that schema and validation both refuse.
+// bySchemaToo are fields over those of a valid providerSpec that schema and validation both refuse.
 var bySchemaToo = []string{
 	`{"machineType":null}`, `{"machineType":""}`, `{"machineType":5}`, `{"machineType":"g2i.4 "}`, `{"region":"eu 01"}`, `{"region":["eu01"]}`,
 	`{"imageId":"ubuntu"}`, `{"imageId":"` + strings.ToUpper(id) + `"}`, `{"labels":{"stackit/x/":"a"}}`, `{"labels":{"a":"b c"}}`, `{"labels":{"a":5}}`,
@@ -120,8 +120,8 @@ var bySchemaToo = []string{
 	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`,
 }
 
-// ByValidationAlone are rules that a schema cannot say, or not without what nobody could read.
-// README.md names them.
+// byValidationAlone break rules that a schema cannot say, or not without what nobody could read:
+// pkg/provider/apis/README.md lists them.
 var byValidationAlone = []string{
 	`{"imageId":null}`, `{"imageId":"` + id + `","bootVolume":{"source":{"type":"image","id":"10000000-0000-4000-8000-000000000001"}}}`,
 	`{"networking":{"networkId":"` + id + `","nicIds":["` + id + `"]}}`, `{"allowedAddresses":["10.0.0.0/33"]}`, `{"volumes":["` + id + `","` + id + `"]}`,
@@ -129,6 +129,7 @@ var byValidationAlone = []string{
 	`{"labels":{"a/cluster":""}}`, `{"bootVolume":{"source":{"type":"image"}},"imageId":null}`,
 }
 
+// byBothAccepted are fields that neither refuses.
 var byBothAccepted = []string{
 	`{}`, `{"region":null,"labels":null,"networking":null,"bootVolume":null,"agent":null,"metadata":null,"volumes":null,"configDrive":null}`,
 	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"source":{}},"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,

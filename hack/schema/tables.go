@@ -46,7 +46,7 @@ func rowsOf(schema node, of reflect.Type, tag, prefix string) (string, error) {
 		field := of.Field(i)
 		name, _, _ := strings.Cut(field.Tag.Get(tag), ",")
 		property, is := properties[name].(node)
-		if !is && name != "metadata" {
+		if !is {
 			continue // it is not the operator's
 		}
 		comment, _ := property["description"].(string)

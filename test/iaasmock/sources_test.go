@@ -50,7 +50,7 @@ func TestSourcesAreInTheDocument(t *testing.T) {
 			}
 		}
 	}
-	if checked < 5 {
+	if checked < 7 {
 		t.Errorf("only %d looked up", checked)
 	}
 }

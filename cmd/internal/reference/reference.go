@@ -26,7 +26,7 @@ func Flags(flags *pflag.FlagSet) string {
 		}
 		initial := ""
 		if flag.DefValue != "" && flag.DefValue != "[]" {
-			initial = "`" + strings.ReplaceAll(flag.DefValue, ",", ",` `") + "`"
+			initial = "`" + flag.DefValue + "`"
 		}
 		_, usage := pflag.UnquoteUsage(flag)
 		fmt.Fprintf(&rows, "| %s | %s | %s |\n", name, initial, strings.ReplaceAll(strings.Join(strings.Fields(usage), " "), "|", `\|`))

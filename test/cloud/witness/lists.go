@@ -124,6 +124,8 @@ func (w *Witness) asked(name string) string {
 	switch {
 	case r == nil:
 		return "no POST had this name"
+	case r.accepted == 0 && r.inFlight == 1:
+		return "1 POST of this name was sent, whose answer is not there yet"
 	case r.accepted == 1:
 		return "1 POST of this name was accepted"
 	}

@@ -101,6 +101,11 @@ func TestFindings(t *testing.T) {
 			s.send("POST", "/servers", "", object{"name": machine, "labels": labels}, 201, object{"id": other})
 			s.list("", shown(first, "ACTIVE"), shown(other, "ACTIVE"))
 		}, "2 servers of the name"},
+		"two servers of a name before the answer": {func(s *script) {
+			sent, _ := json.Marshal(object{"name": machine, "labels": labels})
+			s.w.Begun(guard.Exchange{Method: "POST", Path: "/servers", Begin: s.now, Sent: sent})
+			s.list("", shown(first, "ACTIVE"), shown(other, "ACTIVE"))
+		}, "1 POST of this name was sent, whose answer is not there yet"},
 		"labels lost":                {func(s *script) { s.post(201); s.get(200, object{"id": first, "status": "ACTIVE"}) }, "shows it without kubernetes.io/cluster"},
 		"a selector ignored":         {func(s *script) { s.list(selector, stranger) }, "the selector is ignored"},
 		"a 404 for what runs":        {func(s *script) { s.post(201); s.get(200, shown(first, "ACTIVE")); s.get(404, nil) }, "nobody has deleted it"},

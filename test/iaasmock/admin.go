@@ -4,9 +4,10 @@
 package iaasmock
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -102,10 +103,19 @@ func (c *Cloud) serveRemoveFault(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-func writeAdmin(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", jsonContentType)
-	w.WriteHeader(status)
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(body)
+const defaultCallLimit = 100
+
+// serveCalls answers with the last calls, the newest first.
+func (c *Cloud) serveCalls(w http.ResponseWriter, r *http.Request) {
+	limit := defaultCallLimit
+	if text := r.URL.Query().Get("limit"); text != "" {
+		var err error
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > keptCalls {
+			refuse(w, badRequest("limit: invalid %q; want a number from 1 to %d", text, keptCalls))
+			return
+		}
+	}
+	calls, _ := c.calls.since(0, limit)
+	slices.Reverse(calls)
+	writeAdmin(w, http.StatusOK, items(calls))
 }

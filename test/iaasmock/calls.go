@@ -5,7 +5,6 @@ package iaasmock
 
 import (
 	"context"
-	"maps"
 	"net/url"
 	"sync"
 	"time"
@@ -87,16 +86,6 @@ func (l *callLog) add(call Call) {
 	l.next = (l.next + 1) % keptCalls
 }
 
-// Calls returns the last 20000 calls, the oldest first.
-func (c *Cloud) Calls() []Call {
-	l := &c.calls
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	calls := make([]Call, 0, len(l.ring))
-	calls = append(calls, l.ring[l.next:]...)
-	return append(calls, l.ring[:l.next]...)
-}
-
 // since skips the first seen calls and returns at most limit later ones (the newest), the
 // oldest first, and the number of all calls.
 func (l *callLog) since(seen, limit int) (calls []Call, total int) {
@@ -108,25 +97,4 @@ func (l *callLog) since(seen, limit int) (calls []Call, total int) {
 		calls = append(calls, l.ring[(l.next+i)%len(l.ring)])
 	}
 	return calls, l.total
-}
-
-// CallCounts returns how many calls of each operation there were since New or
-// the last ResetCalls. Operations never called are missing.
-func (c *Cloud) CallCounts() map[string]int {
-	l := &c.calls
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	counts := maps.Clone(l.counts)
-	if counts == nil {
-		counts = map[string]int{}
-	}
-	return counts
-}
-
-// ResetCalls forgets all calls and their counts.
-func (c *Cloud) ResetCalls() {
-	l := &c.calls
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.ring, l.next, l.counts = nil, 0, nil
 }

@@ -227,3 +227,24 @@ func defaultNetworks() []Network {
 		},
 	}
 }
+
+// PerformanceClass is a speed class of volumes. Every project and region has it.
+type PerformanceClass struct {
+	Name        string
+	Description string
+	// IOPS is per second, Throughput in MB per second.
+	IOPS       int64
+	Throughput int64
+	Labels     map[string]string
+}
+
+// defaultPerformanceClasses are some of STACKIT's classes.
+func defaultPerformanceClasses() []PerformanceClass {
+	return []PerformanceClass{
+		{Name: "storage_premium_perf0", Description: "Performance Class 0", IOPS: 120, Throughput: 25},
+		{Name: "storage_premium_perf1", Description: "Performance Class 1", IOPS: 500, Throughput: 50},
+		{Name: "storage_premium_perf2", Description: "Performance Class 2", IOPS: 1000, Throughput: 75},
+		{Name: "storage_premium_perf4", Description: "Performance Class 4", IOPS: 2500, Throughput: 125},
+		{Name: "storage_premium_perf6", Description: "Performance Class 6", IOPS: 5000, Throughput: 200},
+	}
+}

@@ -4,8 +4,7 @@
 package iaasmock
 
 import (
-	"fmt"
-	"hash/fnv"
+	"context"
 	"net/http"
 	"slices"
 	"sync"
@@ -36,8 +35,15 @@ type Cloud struct {
 	volumes  collection[*Volume]
 	networks collection[*network]
 	totals   Totals
-	projectResources
-	catalogueResources
+	// These are the catalogue's; no call changes them.
+	images         collection[*Image]
+	securityGroups collection[*SecurityGroup]
+	keypairs       collection[*Keypair]
+	affinityGroups collection[*AffinityGroup]
+	snapshots      collection[*Snapshot]
+	// quotas are the projects' own quotas, startedAt is when the projects were created.
+	quotas    map[string]Quota
+	startedAt time.Time
 	// deleting holds servers with a DeleteServer, for applyEndedDeletions.
 	deleting map[string]*server
 	// releases are NICs and volumes that still look attached to a server that is gone.
@@ -45,71 +51,6 @@ type Cloud struct {
 	// goneServers are deleted servers that lagging lists still show, for keepGoneFor.
 	goneServers []*server
 	keepGoneFor time.Duration
-}
-
-// New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on a
-// catalogue that contradicts itself, such as one with a NIC in a network that does not
-// exist.
-func New(opts ...Option) *Cloud {
-	c := &Cloud{
-		settings: defaultSettings(),
-		servers:  newCollection[*server](),
-		nics:     newCollection[*nic](),
-		volumes:  newCollection[*Volume](),
-		networks: newCollection[*network](),
-		deleting: map[string]*server{},
-
-		projectResources:   newProjectResources(),
-		catalogueResources: newCatalogueResources(),
-	}
-	for _, opt := range opts {
-		opt(&c.settings)
-	}
-	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
-	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
-	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
-	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
-	c.admin = c.adminHandler()
-	if err := c.loadCatalogue(); err != nil {
-		panic("iaasmock: catalogue: " + err.Error())
-	}
-	return c
-}
-
-func (c *Cloud) loadCatalogue() error {
-	for _, n := range c.catalogue.Networks {
-		made, err := newNetwork(n, c.clock.Now())
-		if err != nil {
-			return err
-		}
-		c.networks.put(n.ID, made)
-	}
-	for _, original := range c.catalogue.NICs {
-		nic := &nic{NIC: original.clone()}
-		network, ok := c.networks.get(nic.NetworkID)
-		if !ok {
-			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
-		}
-		if address := network.foreign(&nic.NIC); address != "" {
-			return fmt.Errorf("NIC %s: %s is not in network %s", nic.ID, address, nic.NetworkID)
-		}
-		if err := network.assign(&nic.NIC); err != nil {
-			return fmt.Errorf("NIC %s: %w", nic.ID, err)
-		}
-		c.nics.put(nic.ID, nic)
-	}
-	c.loadImagesAndGroups()
-	now := c.clock.Now()
-	for _, original := range c.catalogue.Volumes {
-		volume := original.clone()
-		if volume.Status == "" {
-			volume.Status = VolumeAvailable
-		}
-		volume.CreatedAt, volume.UpdatedAt = now, now
-		c.volumes.put(volume.ID, &volume)
-	}
-	c.loadProjectResources()
-	return nil
 }
 
 // locked runs f on the state as of now, under the lock.
@@ -238,49 +179,22 @@ func (c *Cloud) serverNICs(s *server) []*nic {
 // newID returns an ID for a new resource.
 func (c *Cloud) newID() string { return c.ids.uuid() }
 
-// macOf computes a MAC from a NIC's ID, with the prefix of OpenStack's ports.
-func macOf(id string) string {
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(id))
-	sum := hash.Sum32()
-	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
-}
-
-// NewServiceAccountKey makes a service account with access to the project and returns its
-// key file as JSON, private key included. The file names no token endpoint: give the
-// client this Cloud's /token.
-func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
-	if !c.hasProject(projectID) {
-		return nil, fmt.Errorf("no project %s", projectID)
+// wait waits for d. It is false if the client disconnected first.
+func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return true
 	}
-	return c.tokens.NewKey(projectID)
-}
-
-// RegisterServiceAccountKey gives a key from another Cloud's NewServiceAccountKey access
-// to the project in this one. Generating a key is slow: a test with many clouds can
-// generate one and register it.
-func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) error {
-	if !c.hasProject(projectID) {
-		return fmt.Errorf("no project %s", projectID)
+	timer := c.clock.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C():
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	return c.tokens.RegisterKey(projectID, keyJSON)
 }
 
-// FederatedIdentityProvider says whose tokens a service account trusts.
-type FederatedIdentityProvider = token.Federation
-
-// NewFederatedServiceAccount makes a service account with access to the project and returns
-// its mail address. It has no key, but trusts the tokens of the provider; they are exchanged
-// at this Cloud's /oauth/v2/token.
-func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
-	if !c.hasProject(projectID) {
-		return "", fmt.Errorf("no project %s", projectID)
-	}
-	return c.tokens.NewFederatedAccount(projectID, provider)
-}
-
-// RevokeServiceAccountKey makes a key from NewServiceAccountKey, and every token it got,
-// invalid.
-func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
-	return c.tokens.RevokeKey(keyJSON)
+// extendKeepGone keeps servers deleted from now on visible to reads of this long ago.
+func (c *Cloud) extendKeepGone(back time.Duration) {
+	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
 }

@@ -14,7 +14,7 @@ import (
 // plain list.
 func TestCollectionAgainstAModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
-	items := newCollection[string]()
+	var items collection[string]
 	var model []string
 	for range 5000 {
 		id := fmt.Sprint(random.IntN(300))

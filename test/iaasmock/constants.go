@@ -57,7 +57,7 @@ const (
 	DefaultSnapshotID = "80000000-0000-4000-8000-000000000001"
 )
 
-// Server states that the mock sets itself. SetServerStatus accepts any state.
+// States of servers that the mock knows. SetServerStatus accepts any state.
 const (
 	StatusActive      = "ACTIVE"
 	StatusCreating    = "CREATING"

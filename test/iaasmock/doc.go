@@ -31,6 +31,12 @@
 // requests are in internal/schema, keys and tokens in internal/token; the resources and
 // their handlers are here, under one lock.
 //
+// Each file uses what is below it: new.go makes a Cloud, http.go serves it, over routes.go,
+// admin.go and faults.go; below these are the handlers, one file a kind of resource, which
+// know lookup.go (which resource a request means), quota_rules.go, capacity.go and
+// volume_sources.go, but not each other; below these are cloud.go, the store with its lock,
+// and the resources themselves.
+//
 // DefaultCatalogue has the resources of a new Cloud; calls can change them. Calls that the
 // mock does not implement are answered with 404 or 405 and counted as "Unknown". No client
 // is treated specially.

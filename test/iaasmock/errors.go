@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 )
@@ -52,37 +51,3 @@ func unauthorized() *apiError { return newError(http.StatusUnauthorized, "Unauth
 //
 // Source: the document: every operation has a 403.
 func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") }
-
-// unconfirmed returns a refusal without a source only WithUnconfirmedRefusals. Otherwise
-// it returns nil and the call goes on.
-func (c *Cloud) unconfirmed(err *apiError) *apiError {
-	if c.limits.unconfirmed {
-		return err
-	}
-	return nil
-}
-
-// answer is a response to write. With drop the connection is reset instead; with half it
-// ends in the body.
-type answer struct {
-	status      int
-	contentType string
-	body        []byte
-	header      http.Header
-	drop, half  bool
-	// replaced is true if a Fault's answer is sent.
-	replaced bool
-}
-
-func errorAnswer(e *apiError) answer {
-	return jsonAnswer(e.Code, e)
-}
-
-func jsonAnswer(status int, body any) answer {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		encoded, _ = json.Marshal(newError(http.StatusInternalServerError, "encode the answer: %v", err))
-		status = http.StatusInternalServerError
-	}
-	return answer{status: status, contentType: jsonContentType, body: append(encoded, '\n')}
-}

@@ -79,16 +79,12 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 // hidden is the 404 for the server, NIC or volume that the path names, while the project
 // looks empty; nil if it names none, as that of a list.
 func hidden(vars map[string]string) *apiError {
-	switch {
-	case vars["serverId"] != "":
-		return notFound("server")
-	case vars["nicId"] != "":
-		return notFound("network interface")
-	case vars["volumeId"] != "":
-		return notFound("volume")
-	default:
-		return nil
+	for _, by := range []named{namedServer, namedNIC, namedVolume} {
+		if vars[by.variable] != "" {
+			return notFound(by.what)
+		}
 	}
+	return nil
 }
 
 // faultAnswer is the answer of a fault with a Status.
@@ -104,11 +100,11 @@ func faultAnswer(f *Fault) answer {
 	return answer{status: f.Status, contentType: contentType, body: []byte(f.Body)}
 }
 
-func (c *Cloud) faultCall(route route, vars map[string]string, r *http.Request, body []byte) *fault.Call {
+func (c *Cloud) faultCall(operation string, vars map[string]string, r *http.Request, body []byte) *fault.Call {
 	return &fault.Call{
-		Operation: route.operation, Request: r, Now: c.clock.Now(),
+		Operation: operation, Request: r, Now: c.clock.Now(),
 		Subject: sync.OnceValues(func() (fault.Subject, bool) {
-			if route.operation == createServerOperation {
+			if operation == createServerOperation {
 				return orderedSubject(body)
 			}
 			return c.existingSubject(vars)
@@ -136,9 +132,9 @@ func orderedSubject(body []byte) (fault.Subject, bool) {
 }
 
 func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok bool) {
-	id := vars["serverId"]
+	id := vars[namedServer.variable]
 	c.locked(func(time.Time) {
-		if nic, known := c.nics.get(vars["nicId"]); id == "" && known {
+		if nic, known := c.nics.get(vars[namedNIC.variable]); id == "" && known {
 			id = nic.ServerID
 		}
 		var s *server
@@ -148,3 +144,7 @@ func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok
 	})
 	return found, ok
 }
+
+// createServerOperation is the one operation whose faults read the body, for the name and
+// labels of the new server.
+const createServerOperation = "CreateServer"

@@ -5,21 +5,15 @@ package iaasmock
 
 import (
 	"context"
-	"errors"
 	"io"
-	"maps"
-	"net"
 	"net/http"
-	"strconv"
+	"reflect"
 	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
-
-// maxBody is the largest body in bytes. The API documents no limit.
-const maxBody = 4 << 20
 
 // ServeHTTP serves the IaaS API under /v2, the token endpoints at POST /token and
 // /oauth/v2/token, a part of the resource manager under /resource-manager, the state as JSON
@@ -39,9 +33,6 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// requestIDHeader names a request to the client.
-const requestIDHeader = "X-Request-Id"
-
 // serveAPI handles every call: choose faults, wait (latency and delays), execute, wait
 // for AnswerDelay, log, answer.
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
@@ -52,7 +43,7 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	if miss == nil {
 		miss = unread
 	}
-	incident := c.faults.Take(c.faultCall(route, vars, r, body))
+	incident := c.faults.Take(c.faultCall(route.operation, vars, r, body))
 
 	reply := answer{drop: true}
 	if c.wait(r.Context(), c.latency()+incident.TotalDelay) {
@@ -172,65 +163,17 @@ func (c *Cloud) latency() time.Duration {
 	return c.latencyMin + c.latencies.spread(c.latencyMax-c.latencyMin, DelayUniform)
 }
 
-// wait waits for d. It is false if the client disconnected first.
-func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return true
-	}
-	timer := c.clock.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C():
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-func readBody(r *http.Request) ([]byte, *apiError) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		// Source: none; the mock does not have the memory for it.
-		return nil, newError(http.StatusRequestEntityTooLarge, "Request Entity Too Large")
-	}
-	if err != nil {
-		// Source: none; the client has disconnected, there is nothing to accept.
-		return nil, badRequest("request body has an error: %v", err)
-	}
-	return body, nil
-}
-
-func writeAnswer(w http.ResponseWriter, requestID string, reply answer) {
-	header := w.Header()
-	header.Set(requestIDHeader, requestID)
-	if reply.contentType != "" {
-		header.Set("Content-Type", reply.contentType)
-	}
-	maps.Copy(header, reply.header)
-	if reply.half {
-		header.Set("Content-Length", strconv.Itoa(len(reply.body)))
-		w.WriteHeader(reply.status)
-		_, _ = w.Write(reply.body[:len(reply.body)/2])
-		_ = http.NewResponseController(w).Flush()
-		panic(http.ErrAbortHandler) // net/http ends the connection
-	}
-	w.WriteHeader(reply.status)
-	_, _ = w.Write(reply.body)
-}
-
-// dropConnection resets the connection, so that the client cannot mistake it for an empty
-// answer.
-func dropConnection(w http.ResponseWriter) {
-	conn, _, err := http.NewResponseController(w).Hijack()
-	if err != nil {
-		panic(http.ErrAbortHandler) // HTTP/2: net/http resets the stream
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetLinger(0)
-	}
-	_ = conn.Close()
-}
-
 func (c *Cloud) newRequestID() string {
 	return "req-" + strings.ReplaceAll(c.ids.uuid(), "-", "")
+}
+
+// showList empties the list for Fault.EmptyList and applies WithNullLists.
+func (c *Cloud) showList(things list, empty bool) list {
+	if empty {
+		things = items([]any{})
+	}
+	if c.nullLists && reflect.ValueOf(things.Items).Len() == 0 {
+		things.Items = nil
+	}
+	return things
 }

@@ -144,3 +144,37 @@ func snapshot[T, V any](c *Cloud, from *collection[T], view func(T) V) []V {
 	})
 	return views
 }
+
+// Calls returns the last 20000 calls, the oldest first.
+func (c *Cloud) Calls() []Call {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	calls := make([]Call, 0, len(l.ring))
+	calls = append(calls, l.ring[l.next:]...)
+	return append(calls, l.ring[:l.next]...)
+}
+
+// CallCounts returns how many calls of each operation there were since New or
+// the last ResetCalls. Operations never called are missing.
+func (c *Cloud) CallCounts() map[string]int {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	counts := maps.Clone(l.counts)
+	if counts == nil {
+		counts = map[string]int{}
+	}
+	return counts
+}
+
+// ResetCalls forgets all calls and their counts.
+func (c *Cloud) ResetCalls() {
+	l := &c.calls
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ring, l.next, l.counts = nil, 0, nil
+}
+
+// Seed returns the random seed: pass it to WithSeed to repeat the run.
+func (c *Cloud) Seed() uint64 { return c.random.seed }

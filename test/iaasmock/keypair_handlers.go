@@ -16,38 +16,17 @@ type keypairView struct {
 	UpdatedAt   time.Time         `json:"updatedAt"`
 }
 
-func showKeypair(k *Keypair) keypairView {
+func showKeypair(k *Keypair, _ time.Time) keypairView {
 	return keypairView{
 		Name: k.Name, PublicKey: k.PublicKey, Fingerprint: k.Fingerprint, Labels: orEmptyMap(k.Labels),
 		CreatedAt: k.CreatedAt.UTC(), UpdatedAt: k.UpdatedAt.UTC(),
 	}
 }
 
-func (c *Cloud) findKeypair(name string) (*Keypair, bool) { return c.keypairs.get(name) }
-
-// withKeypair runs f on the key pair that the path names.
-func (c *Cloud) withKeypair(r *request, f func(k *Keypair, now time.Time) *apiError) (err *apiError) {
-	c.locked(func(now time.Time) {
-		keypair, ok := c.findKeypair(r.vars["keypairName"])
-		if !ok {
-			err = notFound("keypair")
-			return
-		}
-		err = f(keypair, now)
-	})
-	return err
-}
-
 func (c *Cloud) listKeypairs(r *request) (any, *apiError) {
-	return listed(c, r, &c.keypairs, func(k *Keypair, _ time.Time) (any, map[string]string, bool) {
-		return showKeypair(k), k.Labels, true
-	})
+	return listed(c, r, &c.keypairs, showKeypair)
 }
 
-func (c *Cloud) getKeypair(r *request) (view any, err *apiError) {
-	err = c.withKeypair(r, func(k *Keypair, _ time.Time) *apiError {
-		view = showKeypair(k)
-		return nil
-	})
-	return view, err
+func (c *Cloud) getKeypair(r *request) (any, *apiError) {
+	return shown(c, r, &c.keypairs, namedKeypair, showKeypair)
 }

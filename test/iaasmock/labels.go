@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // The rules for labels that the API checks. It documents more: slashes in keys, for
@@ -69,19 +67,6 @@ func mergeStrings(current map[string]string, change map[string]any, what string,
 		}
 	}
 	return merged, nil
-}
-
-// selector reads label_selector, a selector of Kubernetes. Clients are known to send no
-// other form, and what they saw refused is none.
-func (r *request) selector() (labels.Selector, *apiError) {
-	selector, err := labels.Parse(r.URL.Query().Get("label_selector"))
-	if err != nil {
-		// Source: pull request 88 of the public STACKIT provider for
-		// machine-controller-manager saw this message for a comma at the end; it is that
-		// of Kubernetes.
-		return nil, badRequest("invalid label_selector: %v", err)
-	}
-	return selector, nil
 }
 
 // The documented patterns of label keys and values, without their length look-ahead (Go

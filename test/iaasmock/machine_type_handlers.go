@@ -30,10 +30,6 @@ type filterFields struct {
 	VCPUs      int64             `expr:"vcpus"`
 }
 
-func (c *Cloud) findMachineType(name string) (MachineType, bool) {
-	return find(c.catalogue.MachineTypes, func(t MachineType) bool { return t.Name == name })
-}
-
 // listMachineTypes applies filter, a condition in the language of expr-lang. STACKIT
 // accepts a subset, which is not published; the mock accepts all of it.
 func (c *Cloud) listMachineTypes(r *request) (any, *apiError) {

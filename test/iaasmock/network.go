@@ -6,6 +6,7 @@ package iaasmock
 import (
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"time"
 )
@@ -186,4 +187,12 @@ func lastAddress(prefix netip.Prefix) netip.Addr {
 	}
 	last, _ := netip.AddrFromSlice(bytes)
 	return last
+}
+
+// macOf computes a MAC from a NIC's ID, with the prefix of OpenStack's ports.
+func macOf(id string) string {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(id))
+	sum := hash.Sum32()
+	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
 }

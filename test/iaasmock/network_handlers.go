@@ -21,13 +21,12 @@ type networkView struct {
 }
 
 type networkFamilyView struct {
-	Prefixes []string `json:"prefixes"`
-	// Gateway is null for a network without one.
-	Gateway     *string  `json:"gateway"`
+	Prefixes    []string `json:"prefixes"`
+	Gateway     string   `json:"gateway"`
 	Nameservers []string `json:"nameservers"`
 }
 
-func showNetwork(n *network) networkView {
+func showNetwork(n *network, _ time.Time) networkView {
 	return networkView{
 		ID: n.ID, Name: n.Name, Status: "CREATED", Routed: !n.Isolated, DHCP: !n.DHCPDisabled,
 		IPv4: showFamily(n.v4, n.IPv4Nameservers), IPv6: showFamily(n.v6, n.IPv6Nameservers),
@@ -39,35 +38,13 @@ func showFamily(p *addressPool, nameservers []string) *networkFamilyView {
 	if p == nil {
 		return nil
 	}
-	view := &networkFamilyView{Prefixes: []string{p.prefix.String()}, Nameservers: orEmpty(nameservers)}
-	if p.gateway.IsValid() {
-		gateway := p.gateway.String()
-		view.Gateway = &gateway
-	}
-	return view
-}
-
-// withNetwork runs f on the network that the path names.
-func (c *Cloud) withNetwork(r *request, f func(n *network, _ time.Time) *apiError) (err *apiError) {
-	c.locked(func(now time.Time) {
-		var network *network
-		if network, err = c.networkOf(r); err == nil {
-			err = f(network, now)
-		}
-	})
-	return err
+	return &networkFamilyView{Prefixes: []string{p.prefix.String()}, Gateway: p.gateway.String(), Nameservers: orEmpty(nameservers)}
 }
 
 func (c *Cloud) listNetworks(r *request) (any, *apiError) {
-	return listed(c, r, &c.networks, func(n *network, _ time.Time) (any, map[string]string, bool) {
-		return showNetwork(n), n.Labels, r.covers(n.ProjectID, n.Region)
-	})
+	return listed(c, r, &c.networks, showNetwork)
 }
 
-func (c *Cloud) getNetwork(r *request) (view any, err *apiError) {
-	err = c.withNetwork(r, func(n *network, _ time.Time) *apiError {
-		view = showNetwork(n)
-		return nil
-	})
-	return view, err
+func (c *Cloud) getNetwork(r *request) (any, *apiError) {
+	return shown(c, r, &c.networks, namedNetwork, showNetwork)
 }

@@ -7,9 +7,8 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
@@ -62,99 +61,34 @@ func (c *Cloud) showNIC(n *nic, now time.Time) nicView {
 	return view
 }
 
-// findNIC finds a NIC in the request's project and region.
-func (c *Cloud) findNIC(r *request, id string) (*nic, bool) {
-	nic, ok := c.nics.get(id)
-	return nic, ok && r.covers(nic.ProjectID, nic.Region)
-}
-
-// nicOf returns the NIC that the path names.
-func (c *Cloud) nicOf(r *request) (*nic, *apiError) {
-	nic, ok := c.findNIC(r, r.vars["nicId"])
-	if !ok {
-		return nil, notFound("network interface")
-	}
-	return nic, nil
-}
-
-// findNetwork finds a network in the request's project and region.
-func (c *Cloud) findNetwork(r *request, id string) (*network, bool) {
-	network, ok := c.networks.get(id)
-	return network, ok && r.covers(network.ProjectID, network.Region)
-}
-
-// networkOf returns the network that the path names.
-func (c *Cloud) networkOf(r *request) (*network, *apiError) {
-	network, ok := c.findNetwork(r, r.vars["networkId"])
-	if !ok {
-		return nil, notFound("network")
-	}
-	return network, nil
-}
-
 // withNetworkNIC runs f on the NIC the path names, in the network it names.
-func (c *Cloud) withNetworkNIC(r *request, f func(n *network, nic *nic, now time.Time) *apiError) *apiError {
-	var err *apiError
-	c.locked(func(now time.Time) {
-		var network *network
-		if network, err = c.networkOf(r); err != nil {
-			return
+func (c *Cloud) withNetworkNIC(r *request, f func(nic *nic, now time.Time) *apiError) *apiError {
+	return onNamed(c, r, &c.networks, namedNetwork, func(network *network, now time.Time) *apiError {
+		nic, ok := found(r, &c.nics, r.vars[namedNIC.variable])
+		if !ok || nic.NetworkID != network.ID {
+			return notFound(namedNIC.what)
 		}
-		var nic *nic
-		if nic, err = c.nicOf(r); err != nil {
-			return
-		}
-		if nic.NetworkID != network.ID {
-			err = notFound("network interface")
-			return
-		}
-		err = f(network, nic, now)
+		return f(nic, now)
 	})
-	return err
 }
 
 func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
-	return c.listNICs(r, func(*nic) bool { return true })
+	return listed(c, r, &c.nics, c.showNIC)
 }
 
 func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
-	var err *apiError
-	c.locked(func(time.Time) { _, err = c.networkOf(r) })
-	if err != nil {
+	if _, err := shown(c, r, &c.networks, namedNetwork, showNetwork); err != nil {
 		return nil, err
 	}
-	return c.listNICs(r, func(nic *nic) bool { return nic.NetworkID == r.vars["networkId"] })
+	return listedWhere(c, r, &c.nics, c.showNIC, func(n *nic) bool { return n.NetworkID == r.vars[namedNetwork.variable] })
 }
 
-func (c *Cloud) listNICs(r *request, want func(*nic) bool) (any, *apiError) {
-	selector, err := r.selector()
-	if err != nil {
-		return nil, err
-	}
-	views := []nicView{}
-	c.locked(func(now time.Time) {
-		for _, nic := range c.nics.all() {
-			inScope := nic.ProjectID == r.project() && nic.Region == r.region()
-			if inScope && want(nic) && selector.Matches(labels.Set(nic.Labels)) {
-				views = append(views, c.showNIC(nic, now))
-			}
-		}
-	})
-	return items(views), nil
-}
-
-func (c *Cloud) getProjectNIC(r *request) (view any, err *apiError) {
-	c.locked(func(now time.Time) {
-		var nic *nic
-		if nic, err = c.nicOf(r); err == nil {
-			view = c.showNIC(nic, now)
-		}
-	})
-	return view, err
+func (c *Cloud) getProjectNIC(r *request) (any, *apiError) {
+	return shown(c, r, &c.nics, namedNIC, c.showNIC)
 }
 
 func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
-	err = c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
+	err = c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
 		view = c.showNIC(nic, now)
 		return nil
 	})
@@ -166,33 +100,29 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 	if err := r.decode("CreateNicPayload", schema.CreateNIC, &payload); err != nil {
 		return nil, err
 	}
-	c.locked(func(now time.Time) {
-		var network *network
-		if network, err = c.networkOf(r); err != nil {
-			return
-		}
-		if err = c.allowNIC(http.StatusTooManyRequests, r.project(), r.region()); err != nil {
-			return
+	err = onNamed(c, r, &c.networks, namedNetwork, func(network *network, now time.Time) *apiError {
+		if err := c.allowNIC(r.project(), r.region()); err != nil {
+			return err
 		}
 		nic := &nic{NIC: NIC{
 			ID: c.newID(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,
 		}}
-		if err = c.changeNIC(r, nic, payload); err != nil {
-			return
+		if err := c.changeNIC(r, nic, payload); err != nil {
+			return err
 		}
 		if address := network.foreign(&nic.NIC); address != "" {
-			if err = c.unconfirmed(badRequest("IP address %s is not valid for the network", address)); err != nil {
-				return
+			if err := c.unconfirmed(badRequest("IP address %s is not valid for the network", address)); err != nil {
+				return err
 			}
 		}
-		if failed := network.assign(&nic.NIC); failed != nil {
-			err = addressError(failed)
-			return
+		if err := network.assign(&nic.NIC); err != nil {
+			return addressError(err)
 		}
 		c.nics.put(nic.ID, nic)
 		c.totals.NICsCreated++
 		view = c.showNIC(nic, now)
+		return nil
 	})
 	return view, err
 }
@@ -211,7 +141,7 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 	if err := r.decode("UpdateNicPayload", schema.UpdateNIC, &payload); err != nil {
 		return nil, err
 	}
-	err = c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
+	err = c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
 		if err := c.changeNIC(r, nic, payload); err != nil {
 			return err
 		}
@@ -252,7 +182,7 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 
 // deleteNIC also deletes a NIC of a server: the document has no conflict for it.
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
-	err := c.withNetworkNIC(r, func(_ *network, nic *nic, now time.Time) *apiError {
+	err := c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
 		if s, attached := c.servers.get(nic.ServerID); attached {
 			if err := c.unconfirmed(conflict()); err != nil {
 				return err
@@ -295,4 +225,20 @@ func wholePrefix(address string) string {
 		return address
 	}
 	return netip.PrefixFrom(addr, addr.BitLen()).String()
+}
+
+func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
+	views := []any{}
+	err := c.withServer(r, func(s *server, now time.Time) *apiError {
+		for _, nic := range c.serverNICs(s) {
+			views = append(views, c.showNIC(nic, now))
+		}
+		return nil
+	})
+	return items(views), err
+}
+
+// withoutItem returns a new list without the item.
+func withoutItem(list []string, item string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == item })
 }

@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"time"
@@ -186,4 +187,52 @@ func WithUnconfirmedRefusals() Option {
 // that is not known. Default: off, they are shown as sent.
 func WithNormalisedPrefixes() Option {
 	return func(s *settings) { s.limits.wholePrefixes = true }
+}
+
+// unconfirmed returns a refusal without a source only WithUnconfirmedRefusals. Otherwise
+// it returns nil and the call goes on.
+func (s *settings) unconfirmed(err *apiError) *apiError {
+	if s.limits.unconfirmed {
+		return err
+	}
+	return nil
+}
+
+// WithQuota sets the quota of all projects that have none of their own. Start from
+// DefaultQuota: a limit of 0 allows nothing.
+func WithQuota(quota Quota) Option {
+	return func(s *settings) { s.limits.quota = quota }
+}
+
+// WithQuotaRefusal sets the answer of CreateServer when a quota would be
+// exceeded. {resources}, {requested}, {used} and {limit} in the text are replaced; if
+// several quotas are exceeded, each lists all of them. What STACKIT answers is not known.
+// Default: 403 and "Quota exceeded for cores: Requested 4, but already used 20 of 20
+// cores".
+func WithQuotaRefusal(code int, text string) Option {
+	return func(s *settings) { s.limits.quotaCode, s.limits.quotaText = code, text }
+}
+
+// WithCapacity limits how many servers of a machine type fit into a zone, over all
+// projects. "" matches any. A server has to fit under every limit that matches it;
+// otherwise CreateServer still succeeds and the server ends in ERROR, as on STACKIT.
+// Default: no limits.
+func WithCapacity(machineType, zone string, n int) Option {
+	return func(s *settings) {
+		s.limits.capacity = maps.Clone(s.limits.capacity)
+		if s.limits.capacity == nil {
+			s.limits.capacity = map[capacityKey]int{}
+		}
+		s.limits.capacity[capacityKey{machineType, zone}] = n
+	}
+}
+
+// capacityKey selects the servers that a limit counts; "" matches any.
+type capacityKey struct {
+	machineType, zone string
+}
+
+// covers reports whether a limit for k counts servers of this type and zone.
+func (k capacityKey) covers(machineType, zone string) bool {
+	return (k.machineType == "" || k.machineType == machineType) && (k.zone == "" || k.zone == zone)
 }

@@ -15,20 +15,6 @@ type projectView struct {
 	UpdatedAt      time.Time `json:"updatedAt"`
 }
 
-func (c *Cloud) project(id string) (Project, bool) {
-	for _, p := range c.catalogue.Projects {
-		if p.ID == id {
-			return p, true
-		}
-	}
-	return Project{}, false
-}
-
-func (c *Cloud) hasProject(id string) bool {
-	_, ok := c.project(id)
-	return ok
-}
-
 // name is never empty: clients print it.
 func (p Project) name() string {
 	if p.Name == "" {

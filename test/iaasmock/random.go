@@ -59,6 +59,3 @@ func (s *lockedStream) uuid() string {
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id.String()
 }
-
-// Seed returns the random seed: pass it to WithSeed to repeat the run.
-func (c *Cloud) Seed() uint64 { return c.random.seed }

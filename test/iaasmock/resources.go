@@ -159,3 +159,17 @@ func (v Volume) clone() Volume {
 	v.ImageConfig = maps.Clone(v.ImageConfig)
 	return v
 }
+
+// detach makes the volume AVAILABLE, attached to no server.
+func (v *Volume) detach(now time.Time) {
+	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
+}
+
+// The sources of volumes. The mock has no backups, but the document names them.
+const (
+	sourceImage    = "image"
+	sourceSnapshot = "snapshot"
+	// sourceVolume is also the source of a server that boots from an existing volume.
+	sourceVolume = "volume"
+	sourceBackup = "backup"
+)

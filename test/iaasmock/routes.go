@@ -10,12 +10,7 @@ import (
 	"strings"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 )
-
-// createServerOperation is the one operation whose faults read the body, for the name and
-// labels of the new server.
-const createServerOperation = "CreateServer"
 
 // route is one operation of the API document, of the token endpoint or of the resource
 // manager.
@@ -30,26 +25,10 @@ type route struct {
 	handle func(*Cloud, *request) (any, *apiError)
 }
 
-// request is a call on its way to a handler.
-type request struct {
-	*http.Request
-	vars  map[string]string
-	body  []byte
-	fault Fault
-	// strictLabels makes decode refuse labels that break the documented rules.
-	strictLabels bool
-}
-
-func (r *request) project() string { return r.vars["projectId"] }
-func (r *request) region() string  { return r.vars["region"] }
-
 const inRegion = "/v2/projects/{projectId}/regions/{region}"
 
 // routes are all operations of the mock.
-var routes = slices.Concat(basicRoutes, computeRoutes, catalogueRoutes)
-
-// basicRoutes are the token endpoints, servers, NICs and volumes.
-var basicRoutes = []route{
+var routes = []route{
 	{fault.OperationToken, "POST", "/oauth/v2/token", 200, true, (*Cloud).issueWorkloadToken},
 	{fault.OperationToken, "POST", "/token", 200, true, (*Cloud).issueToken},
 
@@ -75,6 +54,35 @@ var basicRoutes = []route{
 	{"CreateVolume", "POST", inRegion + "/volumes", 201, false, (*Cloud).createVolume},
 	{"GetVolume", "GET", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).getVolume},
 	{"DeleteVolume", "DELETE", inRegion + "/volumes/{volumeId}", 204, false, (*Cloud).deleteVolume},
+	{"UpdateVolume", "PATCH", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).updateVolume},
+
+	{"ListVolumePerformanceClasses", "GET", inRegion + "/volume-performance-classes", 200, false, (*Cloud).listPerformanceClasses},
+	{"GetVolumePerformanceClass", "GET", inRegion + "/volume-performance-classes/{volumePerformanceClass}", 200, false, (*Cloud).getPerformanceClass},
+
+	{"ListQuotas", "GET", inRegion + "/quotas", 200, false, (*Cloud).listQuotas},
+	{"GetProjectDetails", "GET", "/v2/projects/{projectId}", 200, false, (*Cloud).getProjectDetails},
+	{"GetProject", "GET", "/resource-manager/v2/projects/{projectId}", 200, false, (*Cloud).getResourceManagerProject},
+
+	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
+	{"GetNetwork", "GET", inRegion + "/networks/{networkId}", 200, false, (*Cloud).getNetwork},
+
+	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},
+	{"GetSecurityGroup", "GET", inRegion + "/security-groups/{securityGroupId}", 200, false, (*Cloud).getSecurityGroup},
+
+	{"ListImages", "GET", inRegion + "/images", 200, false, (*Cloud).listImages},
+	{"GetImage", "GET", inRegion + "/images/{imageId}", 200, false, (*Cloud).getImage},
+
+	{"GetSnapshot", "GET", inRegion + "/snapshots/{snapshotId}", 200, false, (*Cloud).getSnapshot},
+
+	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
+	{"GetAffinityGroup", "GET", inRegion + "/affinity-groups/{affinityGroupId}", 200, false, (*Cloud).getAffinityGroup},
+
+	{"ListKeyPairs", "GET", "/v2/keypairs", 200, false, (*Cloud).listKeypairs},
+	{"GetKeyPair", "GET", "/v2/keypairs/{keypairName}", 200, false, (*Cloud).getKeypair},
+
+	{"ListMachineTypes", "GET", inRegion + "/machine-types", 200, false, (*Cloud).listMachineTypes},
+	{"GetMachineType", "GET", inRegion + "/machine-types/{machineType}", 200, false, (*Cloud).getMachineType},
+	{"ListAvailabilityZones", "GET", "/v2/regions/{region}/availability-zones", 200, false, (*Cloud).listAvailabilityZones},
 }
 
 // routeTable holds the routes by the number of segments in their paths.
@@ -152,68 +160,4 @@ func (e *tableEntry) vars(segments []string) map[string]string {
 		}
 	}
 	return vars
-}
-
-func (c *Cloud) issueToken(r *request) (any, *apiError) {
-	return answerToken(r, c.tokens.Exchange)
-}
-
-func (c *Cloud) issueWorkloadToken(r *request) (any, *apiError) {
-	return answerToken(r, c.tokens.ExchangeWorkload)
-}
-
-func answerToken(r *request, exchange func([]byte, token.Flaw) (token.Response, *token.Refusal)) (any, *apiError) {
-	response, refusal := exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
-	if refusal != nil {
-		// Source: package token has one beside each.
-		return nil, newError(refusal.Status, "%s", refusal.Reason)
-	}
-	return response, nil
-}
-
-// computeRoutes are the other operations on servers, their attachments, volumes, public
-// IPs and projects.
-var computeRoutes = []route{
-
-	{"UpdateVolume", "PATCH", inRegion + "/volumes/{volumeId}", 200, false, (*Cloud).updateVolume},
-	{"ListVolumePerformanceClasses", "GET", inRegion + "/volume-performance-classes", 200, false, (*Cloud).listPerformanceClasses},
-	{"GetVolumePerformanceClass", "GET", inRegion + "/volume-performance-classes/{volumePerformanceClass}", 200, false, (*Cloud).getPerformanceClass},
-
-	{"ListQuotas", "GET", inRegion + "/quotas", 200, false, (*Cloud).listQuotas},
-	{"GetProjectDetails", "GET", "/v2/projects/{projectId}", 200, false, (*Cloud).getProjectDetails},
-	{"GetProject", "GET", "/resource-manager/v2/projects/{projectId}", 200, false, (*Cloud).getResourceManagerProject},
-}
-
-const (
-	ofNetwork       = inRegion + "/networks/{networkId}"
-	ofSecurityGroup = inRegion + "/security-groups/{securityGroupId}"
-	ofImage         = inRegion + "/images/{imageId}"
-	ofAffinityGroup = inRegion + "/affinity-groups/{affinityGroupId}"
-	ofSnapshot      = inRegion + "/snapshots/{snapshotId}"
-	ofKeypair       = "/v2/keypairs/{keypairName}"
-)
-
-// catalogueRoutes are the operations on networks, security groups, images, snapshots,
-// affinity groups, key pairs, machine types and zones.
-var catalogueRoutes = []route{
-	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
-	{"GetNetwork", "GET", ofNetwork, 200, false, (*Cloud).getNetwork},
-
-	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},
-	{"GetSecurityGroup", "GET", ofSecurityGroup, 200, false, (*Cloud).getSecurityGroup},
-
-	{"ListImages", "GET", inRegion + "/images", 200, false, (*Cloud).listImages},
-	{"GetImage", "GET", ofImage, 200, false, (*Cloud).getImage},
-
-	{"GetSnapshot", "GET", ofSnapshot, 200, false, (*Cloud).getSnapshot},
-
-	{"ListAffinityGroups", "GET", inRegion + "/affinity-groups", 200, false, (*Cloud).listAffinityGroups},
-	{"GetAffinityGroup", "GET", ofAffinityGroup, 200, false, (*Cloud).getAffinityGroup},
-
-	{"ListKeyPairs", "GET", "/v2/keypairs", 200, false, (*Cloud).listKeypairs},
-	{"GetKeyPair", "GET", ofKeypair, 200, false, (*Cloud).getKeypair},
-
-	{"ListMachineTypes", "GET", inRegion + "/machine-types", 200, false, (*Cloud).listMachineTypes},
-	{"GetMachineType", "GET", inRegion + "/machine-types/{machineType}", 200, false, (*Cloud).getMachineType},
-	{"ListAvailabilityZones", "GET", "/v2/regions/{region}/availability-zones", 200, false, (*Cloud).listAvailabilityZones},
 }

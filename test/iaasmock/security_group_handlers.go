@@ -17,50 +17,17 @@ type securityGroupView struct {
 	UpdatedAt   time.Time         `json:"updatedAt"`
 }
 
-func showSecurityGroup(g *SecurityGroup) securityGroupView {
+func showSecurityGroup(g *SecurityGroup, _ time.Time) securityGroupView {
 	return securityGroupView{
 		ID: g.ID, Name: g.Name, Description: g.Description, Stateful: !g.Stateless,
 		Labels: orEmptyMap(g.Labels), CreatedAt: g.CreatedAt.UTC(), UpdatedAt: g.UpdatedAt.UTC(),
 	}
 }
 
-// findSecurityGroup finds a group by its ID or, as CreateServer does, by its name. Of
-// several groups with the name it returns the oldest.
-func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (*SecurityGroup, bool) {
-	if group, ok := c.securityGroups.get(nameOrID); ok && r.covers(group.ProjectID, group.Region) {
-		return group, true
-	}
-	for _, group := range c.securityGroups.all() {
-		if group.Name == nameOrID && r.covers(group.ProjectID, group.Region) {
-			return group, true
-		}
-	}
-	return nil, false
-}
-
-// withSecurityGroup runs f on the group that the path names by its ID.
-func (c *Cloud) withSecurityGroup(r *request, f func(g *SecurityGroup, now time.Time) *apiError) (err *apiError) {
-	c.locked(func(now time.Time) {
-		group, ok := c.securityGroups.get(r.vars["securityGroupId"])
-		if !ok || !r.covers(group.ProjectID, group.Region) {
-			err = notFound("security group")
-			return
-		}
-		err = f(group, now)
-	})
-	return err
-}
-
 func (c *Cloud) listSecurityGroups(r *request) (any, *apiError) {
-	return listed(c, r, &c.securityGroups, func(g *SecurityGroup, _ time.Time) (any, map[string]string, bool) {
-		return showSecurityGroup(g), g.Labels, r.covers(g.ProjectID, g.Region)
-	})
+	return listed(c, r, &c.securityGroups, showSecurityGroup)
 }
 
-func (c *Cloud) getSecurityGroup(r *request) (view any, err *apiError) {
-	err = c.withSecurityGroup(r, func(g *SecurityGroup, _ time.Time) *apiError {
-		view = showSecurityGroup(g)
-		return nil
-	})
-	return view, err
+func (c *Cloud) getSecurityGroup(r *request) (any, *apiError) {
+	return shown(c, r, &c.securityGroups, namedSecurityGroup, showSecurityGroup)
 }

@@ -124,3 +124,15 @@ func later(a, b time.Time) time.Time {
 	}
 	return b
 }
+
+func (s *server) isBootVolume(id string) bool {
+	return s.BootVolume != nil && s.BootVolume.ID == id
+}
+
+// deletes reports whether the volume is deleted with the server.
+func (s *server) deletes(v *Volume) bool {
+	if s.isBootVolume(v.ID) {
+		return s.BootVolume.deletedWithServer()
+	}
+	return v.DeleteOnTermination
+}

@@ -15,8 +15,6 @@ type action struct {
 	from []string
 	// during and end are the states during and after it.
 	during, end string
-	// message is the server's errorMessage after it.
-	message string
 }
 
 var (
@@ -27,22 +25,18 @@ var (
 func (c *Cloud) startServer(r *request) (any, *apiError) { return nil, c.act(r, actionStart) }
 func (c *Cloud) stopServer(r *request) (any, *apiError)  { return nil, c.act(r, actionStop) }
 
+// act sets the state during the action and schedules the state after it.
 func (c *Cloud) act(r *request, a action) *apiError {
 	return c.withServer(r, func(s *server, now time.Time) *apiError {
 		if !slices.Contains(a.from, s.stateAt(now).status) {
-			// Source: the document: 409 of StartServer and the other actions; the states are the mock's choice.
+			// Source: the document: 409 of StartServer and StopServer; the states are the mock's choice.
 			return conflict()
 		}
-		c.startAction(r, s, now, a)
+		end := transition{at: now.Add(c.actionDuration), status: a.end}
+		if r.fault.FinalStatus != "" {
+			end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
+		}
+		s.setState(now, a.during, "", end)
 		return nil
 	})
-}
-
-// startAction sets the state during the action and schedules the state after it.
-func (c *Cloud) startAction(r *request, s *server, now time.Time, a action) {
-	end := transition{at: now.Add(c.actionDuration), status: a.end, message: a.message}
-	if r.fault.FinalStatus != "" {
-		end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
-	}
-	s.setState(now, a.during, "", end)
 }

@@ -5,21 +5,6 @@ package iaasmock
 
 import "fmt"
 
-// maxVolumeSize is in GB.
-const maxVolumeSize = 16000
-
-// The sources of volumes. The mock has no backups, but the document names them.
-const (
-	sourceImage    = "image"
-	sourceSnapshot = "snapshot"
-	// sourceVolume is also the source of a server that boots from an existing volume.
-	sourceVolume = "volume"
-	sourceBackup = "backup"
-)
-
-// volumeSources are the sources that the document names for CreateVolume.
-var volumeSources = []string{sourceImage, sourceVolume, sourceSnapshot, sourceBackup}
-
 // resolveBoot finds what the server boots from: an image on the machine type's own disk,
 // or a volume. With both, imageId is the boot volume's source unless that has its own: a
 // driver in production sends both.
@@ -59,7 +44,7 @@ func (o *serverCreation) resolveBoot() *apiError {
 
 func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) *apiError {
 	id := boot.Source.ID
-	volume, ok := o.cloud.findVolume(o.request, id)
+	volume, ok := found(o.request, &o.cloud.volumes, id)
 	switch {
 	case !ok:
 		return o.cannot("volume "+id+" not found.", noSuch("volume"))
@@ -107,38 +92,4 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 		DeleteOnTermination: boot.DeleteOnTermination, SourceType: boot.Source.Type, SourceID: boot.Source.ID,
 	}
 	return nil
-}
-
-// sourceSize finds the source of a volume and returns the smallest size of the volume in
-// GB. problem says why no volume can be made from it.
-func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string, err *apiError) {
-	var found, broken bool
-	switch kind {
-	case sourceImage:
-		var image *Image
-		if image, found = c.findImage(r, id); found && image.Status != ImageAvailable {
-			return 0, "Image " + id + " is not active.", c.unconfirmed(badRequest("Image %s is not active.", id))
-		}
-		if found {
-			size = image.MinDiskSize
-		}
-	case sourceSnapshot:
-		var snapshot *Snapshot
-		if snapshot, found = c.findSnapshot(r, id); found {
-			size, broken = snapshot.Size, snapshot.Status == SnapshotError
-		}
-	case sourceVolume:
-		var volume *Volume
-		if volume, found = c.findVolume(r, id); found {
-			size, broken = volume.Size, volume.Status == VolumeError
-		}
-	}
-	switch {
-	case !found:
-		return 0, kind + " " + id + " not found.", c.unconfirmed(noSuch(kind))
-	case broken:
-		return size, kind + " " + id + " is in ERROR.", nil
-	default:
-		return size, "", nil
-	}
 }

@@ -5,100 +5,87 @@ package iaasmock
 
 import (
 	"cmp"
-	"slices"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"fmt"
+	"time"
 )
 
-// otherServer is the server that the answer shows in place of the new one; nil for none.
-func (c *Cloud) otherServer(r *request) *server {
-	wanted := r.fault.OtherServer
-	if wanted == "" {
-		return nil
-	}
-	var fitting []*server
-	for s := range c.servers.each() {
-		if s.in(r) && (wanted == fault.AnyServer || wanted == s.Name || wanted == s.ID) {
-			fitting = append(fitting, s)
-		}
-	}
-	if len(fitting) == 0 {
-		return nil
-	}
-	return fitting[c.others.number(len(fitting))]
+// serverPayload is the body of CreateServer.
+type serverPayload struct {
+	Name             string             `json:"name"`
+	MachineType      string             `json:"machineType"`
+	AvailabilityZone string             `json:"availabilityZone"`
+	AffinityGroup    string             `json:"affinityGroup"`
+	KeypairName      string             `json:"keypairName"`
+	ImageID          string             `json:"imageId"`
+	BootVolume       *bootVolumePayload `json:"bootVolume"`
+	Volumes          []string           `json:"volumes"`
+	Networking       struct {
+		NetworkID string   `json:"networkId"`
+		NICIDs    []string `json:"nicIds"`
+	} `json:"networking"`
+	SecurityGroups      []string       `json:"securityGroups"`
+	ServiceAccountMails []string       `json:"serviceAccountMails"`
+	UserData            []byte         `json:"userData"`
+	Labels              map[string]any `json:"labels"`
+	Metadata            map[string]any `json:"metadata"`
+	Agent               struct {
+		Provisioned *bool `json:"provisioned"`
+	} `json:"agent"`
 }
 
-// repeat creates a second server from the same request, if that is possible without a
-// failure.
-func (o *serverCreation) repeat() {
-	again := &serverCreation{cloud: o.cloud, request: o.request, payload: o.payload, now: o.now}
-	if again.resolve() == nil && again.failure == "" {
-		again.create()
-	}
+type bootVolumePayload struct {
+	Size                int64          `json:"size"`
+	PerformanceClass    string         `json:"performanceClass"`
+	DeleteOnTermination bool           `json:"deleteOnTermination"`
+	Source              *sourcePayload `json:"source"`
 }
 
-// create makes the server with its NIC and volumes.
-func (o *serverCreation) create() *server {
-	c, fault := o.cloud, o.request.fault
-	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
-	if fault.FinalStatus != "" {
-		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
-	}
-	if !c.hasRoom(o.server.MachineType, o.server.AvailabilityZone, nil) {
-		o.failure = cmp.Or(o.failure, noHost)
-	}
-	withoutCapacity := o.failure != ""
-	if o.addNICs() != nil {
-		o.fail(noNetwork)
-	}
-	if o.failure != "" {
-		boot.status, boot.message = StatusError, o.failure
-	}
-	if fault.NeverBoots {
-		boot = transition{}
-	}
-	o.addVolumes()
-	c.totals.ServersCreated++
-	created := &server{Server: o.server, number: c.totals.ServersCreated, withoutCapacity: withoutCapacity}
-	created.schedule(boot)
-	c.servers.put(created.ID, created)
-	return created
+// serverCreation is one CreateServer. resolve finds everything that the request names and
+// may refuse it; create makes the server and cannot fail. What the request names and the
+// server cannot have is left out: failure says why, and the server ends in ERROR.
+type serverCreation struct {
+	cloud   *Cloud
+	request *request
+	payload serverPayload
+	now     time.Time
+
+	server  Server
+	network *network
+	nics    []*nic
+	boot    *Volume // an existing one, or a new one if bootIsNew
+	volumes []*Volume
+
+	bootIsNew bool
+	failure   string
 }
 
-func (o *serverCreation) addNICs() error {
-	if o.network != nil {
-		nic := &nic{
-			NIC: NIC{
-				ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region,
-				NetworkID: o.network.ID, SecurityGroups: o.server.SecurityGroups, MadeByServer: true,
-			},
-			addressedAt: o.now.Add(o.cloud.addressDelay),
-		}
-		if err := o.network.assign(&nic.NIC); err != nil {
-			return err
-		}
-		o.cloud.nics.put(nic.ID, nic)
-		o.cloud.totals.NICsCreated++
-		o.nics = append(o.nics, nic)
-	}
-	for _, nic := range o.nics {
-		nic.ServerID = o.server.ID
-		o.server.NICIDs = append(o.server.NICIDs, nic.ID)
-	}
-	return nil
+// cannot records why the server cannot have what the request names. It returns the
+// refusal WithUnconfirmedRefusals.
+func (o *serverCreation) cannot(reason string, refusal *apiError) *apiError {
+	o.fail(reason)
+	return o.cloud.unconfirmed(refusal)
 }
 
-func (o *serverCreation) addVolumes() {
-	if o.boot != nil {
-		if o.bootIsNew {
-			o.boot.AvailabilityZone, o.boot.CreatedAt = o.server.AvailabilityZone, o.now
-			o.cloud.volumes.put(o.boot.ID, o.boot)
-			o.cloud.totals.VolumesCreated++
+// fail makes the server end in ERROR, with the first reason given.
+func (o *serverCreation) fail(reason string) {
+	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
+}
+
+func duplicateItem(id string) *apiError {
+	return badRequest("Duplicate items in the list: '%s'", id)
+}
+
+// once returns the list without duplicates.
+func (c *Cloud) once(ids []string) ([]string, *apiError) {
+	seen, kept := make(map[string]bool, len(ids)), make([]string, 0, len(ids))
+	for _, id := range ids {
+		if seen[id] {
+			if err := c.unconfirmed(duplicateItem(id)); err != nil {
+				return nil, err
+			}
+			continue
 		}
-		o.volumes = slices.Insert(o.volumes, 0, o.boot)
+		seen[id], kept = true, append(kept, id)
 	}
-	for _, volume := range o.volumes {
-		volume.ServerID, volume.Status, volume.UpdatedAt = o.server.ID, VolumeAttached, o.now
-		o.server.VolumeIDs = append(o.server.VolumeIDs, volume.ID)
-	}
+	return kept, nil
 }

@@ -6,10 +6,7 @@ package iaasmock
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"time"
-
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
@@ -24,11 +21,10 @@ func (c *Cloud) listServers(r *request) (any, *apiError) {
 		return nil, err
 	}
 	views := []any{}
-	project, region := r.project(), r.region()
 	c.locked(func(now time.Time) {
 		asOf := now.Add(-max(c.listLag, c.replicaLag(), r.fault.Stale))
 		for _, s := range c.serversAt(asOf, func(s *server) bool {
-			return s.ProjectID == project && s.Region == region && selector.Matches(labels.Set(s.Labels))
+			return r.sees(s) && selector.Matches(s.labelSet())
 		}) {
 			views = append(views, c.showServer(s, asOf, details))
 		}
@@ -51,20 +47,6 @@ func (c *Cloud) serversAt(t time.Time, wanted func(*server) bool) []*server {
 	}
 	slices.SortFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
 	return servers
-}
-
-// withServer runs f on the server that the path names.
-func (c *Cloud) withServer(r *request, f func(s *server, now time.Time) *apiError) *apiError {
-	var err *apiError
-	c.locked(func(now time.Time) {
-		s, ok := c.servers.get(r.vars["serverId"])
-		if !ok || !s.in(r) {
-			err = notFound("server")
-			return
-		}
-		err = f(s, now)
-	})
-	return err
 }
 
 func (c *Cloud) getServer(r *request) (view any, err *apiError) {
@@ -129,31 +111,19 @@ func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 	return nil, err
 }
 
-func (c *Cloud) listServerNICs(r *request) (any, *apiError) {
-	views := []any{}
-	err := c.withServer(r, func(s *server, now time.Time) *apiError {
-		for _, nic := range c.serverNICs(s) {
-			views = append(views, c.showNIC(nic, now))
-		}
-		return nil
-	})
-	return items(views), err
+// staleServer shows the server in the path as it was at t.
+func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiError) {
+	servers := c.serversAt(t, func(s *server) bool { return s.ID == r.vars[namedServer.variable] && r.sees(s) })
+	if len(servers) == 0 {
+		return nil, notFound(namedServer.what)
+	}
+	return c.showServer(servers[0], t, details), nil
 }
 
-func (s *server) in(r *request) bool {
-	return s.ProjectID == r.project() && s.Region == r.region()
-}
-
-// flag reads a boolean query parameter; the default is false.
-func (r *request) flag(name string) (bool, *apiError) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
+// replicaLag returns the lag of the random replica that answers a list.
+func (c *Cloud) replicaLag() time.Duration {
+	if len(c.replicaLags) == 0 {
+		return 0
 	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		// Source: the document: these parameters are booleans; the message is kin-openapi's.
-		return false, badRequest("parameter %q in query has an error: value %s: an invalid boolean: invalid syntax", name, text)
-	}
-	return value, nil
+	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
 }

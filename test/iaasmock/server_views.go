@@ -4,32 +4,8 @@
 package iaasmock
 
 import (
-	"maps"
-	"reflect"
 	"time"
 )
-
-// list is the form of the API's lists.
-type list struct {
-	Items any `json:"items"`
-}
-
-func items[T any](views []T) list { return list{Items: orEmpty(views)} }
-
-// orEmpty returns an empty list for nil, which JSON would show as null.
-func orEmpty[T any](items []T) []T {
-	if items == nil {
-		return []T{}
-	}
-	return items
-}
-
-func orEmptyMap(m map[string]string) map[string]string {
-	if m == nil {
-		return map[string]string{}
-	}
-	return maps.Clone(m)
-}
 
 // serverView is a server as the API shows it. It has no networking and securityGroups,
 // which are for requests only.
@@ -126,37 +102,4 @@ func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
 		views = append(views, view)
 	}
 	return views
-}
-
-// extendKeepGone keeps servers deleted from now on visible to reads of this long ago.
-func (c *Cloud) extendKeepGone(back time.Duration) {
-	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
-}
-
-// staleServer shows the server in the path as it was at t.
-func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiError) {
-	servers := c.serversAt(t, func(s *server) bool { return s.ID == r.vars["serverId"] && s.in(r) })
-	if len(servers) == 0 {
-		return nil, notFound("server")
-	}
-	return c.showServer(servers[0], t, details), nil
-}
-
-// replicaLag returns the lag of the random replica that answers a list.
-func (c *Cloud) replicaLag() time.Duration {
-	if len(c.replicaLags) == 0 {
-		return 0
-	}
-	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
-}
-
-// showList empties the list for Fault.EmptyList and applies WithNullLists.
-func (c *Cloud) showList(things list, empty bool) list {
-	if empty {
-		things = items([]any{})
-	}
-	if c.nullLists && reflect.ValueOf(things.Items).Len() == 0 {
-		things.Items = nil
-	}
-	return things
 }

@@ -18,7 +18,7 @@ const refusing = 3
 // The mock refuses only what STACKIT is known to refuse. Each 4xx has a comment that
 // names its source: above the statement, or on the helper that makes this one refusal. A
 // refusal without a source goes through Cloud.unconfirmed, directly or in a function that
-// passes it on. The mock's own pages, admin.go and console_*.go, do not exist on STACKIT.
+// passes it on. The mock's own pages, admin*.go and console_source.go, do not exist on STACKIT.
 func TestEveryRefusalHasASource(t *testing.T) {
 	none := 0
 	for _, r := range findRefusals(t) {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
@@ -32,7 +30,7 @@ type volumeView struct {
 	UpdatedAt        time.Time         `json:"updatedAt"`
 }
 
-func showVolume(v Volume) volumeView {
+func showVolume(v *Volume, _ time.Time) volumeView {
 	view := volumeView{
 		ID: v.ID, Name: v.Name, Description: v.Description, Status: v.Status, Size: v.Size, PerformanceClass: v.PerformanceClass,
 		AvailabilityZone: v.AvailabilityZone, Bootable: v.Bootable, ServerID: v.ServerID, ImageConfig: v.ImageConfig,
@@ -44,46 +42,12 @@ func showVolume(v Volume) volumeView {
 	return view
 }
 
-// findVolume finds a volume in the request's project and region.
-func (c *Cloud) findVolume(r *request, id string) (*Volume, bool) {
-	volume, ok := c.volumes.get(id)
-	return volume, ok && r.covers(volume.ProjectID, volume.Region)
-}
-
-// volumeOf returns the volume that the path names.
-func (c *Cloud) volumeOf(r *request) (*Volume, *apiError) {
-	volume, ok := c.findVolume(r, r.vars["volumeId"])
-	if !ok {
-		return nil, notFound("volume")
-	}
-	return volume, nil
-}
-
 func (c *Cloud) listVolumes(r *request) (any, *apiError) {
-	selector, err := r.selector()
-	if err != nil {
-		return nil, err
-	}
-	views := []volumeView{}
-	c.locked(func(time.Time) {
-		for _, v := range c.volumes.all() {
-			inScope := v.ProjectID == r.project() && v.Region == r.region()
-			if inScope && selector.Matches(labels.Set(v.Labels)) {
-				views = append(views, showVolume(*v))
-			}
-		}
-	})
-	return items(views), nil
+	return listed(c, r, &c.volumes, showVolume)
 }
 
-func (c *Cloud) getVolume(r *request) (view any, err *apiError) {
-	c.locked(func(time.Time) {
-		var volume *Volume
-		if volume, err = c.volumeOf(r); err == nil {
-			view = showVolume(*volume)
-		}
-	})
-	return view, err
+func (c *Cloud) getVolume(r *request) (any, *apiError) {
+	return shown(c, r, &c.volumes, namedVolume, showVolume)
 }
 
 // createVolume makes a volume that is AVAILABLE at once, or in ERROR if it cannot be made
@@ -130,7 +94,7 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 		}
 		c.volumes.put(volume.ID, volume)
 		c.totals.VolumesCreated++
-		view = showVolume(*volume)
+		view = showVolume(volume, now)
 	})
 	return view, err
 }
@@ -169,23 +133,18 @@ func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *a
 	return nil
 }
 
-func (c *Cloud) deleteVolume(r *request) (_ any, err *apiError) {
+func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
 	if _, err := r.flag("cascade"); err != nil {
 		return nil, err
 	}
-	c.locked(func(time.Time) {
-		var volume *Volume
-		if volume, err = c.volumeOf(r); err != nil {
-			return
-		}
+	return nil, onNamed(c, r, &c.volumes, namedVolume, func(volume *Volume, _ time.Time) *apiError {
 		if volume.ServerID != "" {
 			// Source: the document: DeleteVolume's description; 409 of DeleteVolume.
-			err = conflict()
-			return
+			return conflict()
 		}
 		c.removeVolume(volume)
+		return nil
 	})
-	return nil, err
 }
 
 // updateVolume sets the fields that the payload has; imageConfig is merged.
@@ -200,7 +159,7 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 	if err := r.decode("UpdateVolumePayload", schema.UpdateVolume, &payload); err != nil {
 		return nil, err
 	}
-	err = c.withVolume(r, func(v *Volume, now time.Time) *apiError {
+	err = onNamed(c, r, &c.volumes, namedVolume, func(v *Volume, now time.Time) *apiError {
 		labels, err := mergeLabels(v.Labels, payload.Labels)
 		if err != nil {
 			return err
@@ -223,20 +182,8 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 			maps.Copy(config, schema.ImageConfig.Known(payload.ImageConfig))
 			v.ImageConfig = config
 		}
-		view = showVolume(*v)
+		view = showVolume(v, now)
 		return nil
 	})
 	return view, err
-}
-
-// withVolume runs f on the volume that the path names.
-func (c *Cloud) withVolume(r *request, f func(v *Volume, now time.Time) *apiError) *apiError {
-	var err *apiError
-	c.locked(func(now time.Time) {
-		var volume *Volume
-		if volume, err = c.volumeOf(r); err == nil {
-			err = f(volume, now)
-		}
-	})
-	return err
 }

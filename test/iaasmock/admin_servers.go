@@ -4,16 +4,10 @@
 package iaasmock
 
 import (
-	"bytes"
-	"encoding/json"
 	"net/http"
 	"regexp"
-	"slices"
-	"strconv"
 	"time"
 )
-
-const defaultCallLimit = 100
 
 // statusForm is the form of states. The API document lists some; SetServerStatus accepts
 // any.
@@ -42,25 +36,10 @@ type milestone struct {
 // gone is the last entry of a deleted server's timeline. The API has no such state.
 const gone = "GONE"
 
-// serveCalls answers with the last calls, the newest first.
-func (c *Cloud) serveCalls(w http.ResponseWriter, r *http.Request) {
-	limit := defaultCallLimit
-	if text := r.URL.Query().Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > keptCalls {
-			refuse(w, badRequest("limit: invalid %q; want a number from 1 to %d", text, keptCalls))
-			return
-		}
-	}
-	calls, _ := c.calls.since(0, limit)
-	slices.Reverse(calls)
-	writeAdmin(w, http.StatusOK, items(calls))
-}
-
 func (c *Cloud) serveServer(w http.ResponseWriter, r *http.Request) {
 	details, ok := c.serverDetails(r.PathValue("id"))
 	if !ok {
-		refuse(w, notFound("server"))
+		refuse(w, notFound(namedServer.what))
 		return
 	}
 	writeAdmin(w, http.StatusOK, details)
@@ -116,7 +95,7 @@ func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c.SetServerStatus(r.PathValue("id"), wanted.Status, wanted.ErrorMessage) != nil {
-		refuse(w, notFound("server"))
+		refuse(w, notFound(namedServer.what))
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -126,7 +105,7 @@ func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
 func (c *Cloud) serveStop(w http.ResponseWriter, r *http.Request) {
 	found, ok := c.Server(r.PathValue("id"))
 	if !ok {
-		refuse(w, notFound("server"))
+		refuse(w, notFound(namedServer.what))
 		return
 	}
 	vars := map[string]string{"projectId": found.ProjectID, "region": found.Region, "serverId": found.ID}
@@ -140,28 +119,8 @@ func (c *Cloud) serveStop(w http.ResponseWriter, r *http.Request) {
 // serveRemove is RemoveServer.
 func (c *Cloud) serveRemove(w http.ResponseWriter, r *http.Request) {
 	if c.RemoveServer(r.PathValue("id")) != nil {
-		refuse(w, notFound("server"))
+		refuse(w, notFound(namedServer.what))
 		return
 	}
 	w.WriteHeader(http.StatusNoContent)
-}
-
-// refuse answers with an error in the API's form.
-func refuse(w http.ResponseWriter, err *apiError) { writeAdmin(w, err.Code, err) }
-
-// readAction decodes the body of an action; unknown fields are refused.
-func readAction(r *http.Request, into any) *apiError {
-	body, err := readBody(r)
-	if err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return badRequest("body: %v", err)
-	}
-	if decoder.More() {
-		return badRequest("body: more than one value")
-	}
-	return nil
 }

@@ -3,19 +3,12 @@
 
 package iaasmock
 
-import (
-	"slices"
-	"time"
-)
+import "time"
 
 type attachmentView struct {
 	ServerID            string `json:"serverId"`
 	VolumeID            string `json:"volumeId"`
 	DeleteOnTermination bool   `json:"deleteOnTermination"`
-}
-
-func (s *server) isBootVolume(id string) bool {
-	return s.BootVolume != nil && s.BootVolume.ID == id
 }
 
 func (s *server) attachment(v *Volume) attachmentView {
@@ -24,14 +17,6 @@ func (s *server) attachment(v *Volume) attachmentView {
 		view.DeleteOnTermination = s.BootVolume.DeleteOnTermination
 	}
 	return view
-}
-
-// deletes reports whether the volume is deleted with the server.
-func (s *server) deletes(v *Volume) bool {
-	if s.isBootVolume(v.ID) {
-		return s.BootVolume.deletedWithServer()
-	}
-	return v.DeleteOnTermination
 }
 
 func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
@@ -45,14 +30,4 @@ func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
 		return nil
 	})
 	return items(views), err
-}
-
-// detach makes the volume AVAILABLE, attached to no server.
-func (v *Volume) detach(now time.Time) {
-	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
-}
-
-// withoutItem returns a new list without the item.
-func withoutItem(list []string, item string) []string {
-	return slices.DeleteFunc(slices.Clone(list), func(other string) bool { return other == item })
 }

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"fmt"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
+)
+
+// NewServiceAccountKey makes a service account with access to the project and returns its
+// key file as JSON, private key included. The file names no token endpoint: give the
+// client this Cloud's /token.
+func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
+	if !c.hasProject(projectID) {
+		return nil, fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.NewKey(projectID)
+}
+
+// RegisterServiceAccountKey gives a key from another Cloud's NewServiceAccountKey access
+// to the project in this one. Generating a key is slow: a test with many clouds can
+// generate one and register it.
+func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) error {
+	if !c.hasProject(projectID) {
+		return fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.RegisterKey(projectID, keyJSON)
+}
+
+// FederatedIdentityProvider says whose tokens a service account trusts.
+type FederatedIdentityProvider = token.Federation
+
+// NewFederatedServiceAccount makes a service account with access to the project and returns
+// its mail address. It has no key, but trusts the tokens of the provider; they are exchanged
+// at this Cloud's /oauth/v2/token.
+func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
+	if !c.hasProject(projectID) {
+		return "", fmt.Errorf("no project %s", projectID)
+	}
+	return c.tokens.NewFederatedAccount(projectID, provider)
+}
+
+// RevokeServiceAccountKey makes a key from NewServiceAccountKey, and every token it got,
+// invalid.
+func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
+	return c.tokens.RevokeKey(keyJSON)
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"fmt"
+	"iter"
+	"net/http"
+)
+
+// SetQuota gives a project another quota from now on.
+func (c *Cloud) SetQuota(projectID string, quota Quota) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.hasProject(projectID) {
+		return fmt.Errorf("no project %s", projectID)
+	}
+	c.quotas[projectID] = quota
+	return nil
+}
+
+// quotaOf returns the project's own quota, else WithQuota's.
+func (c *Cloud) quotaOf(project string) Quota {
+	if own, ok := c.quotas[project]; ok {
+		return own
+	}
+	return c.limits.quota
+}
+
+// quotaNeed is what a new server needs.
+type quotaNeed struct {
+	vcpus, ram, nics, volumes, gigabytes int64
+}
+
+// allowServer refuses a server that would exceed quotas. The message names all of them.
+func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
+	used, most := c.usage(project, region), c.quotaOf(project)
+	var exceeded []demand
+	for _, d := range []demand{
+		{"cores", need.vcpus, used.VCPUs, most.VCPUs},
+		{"ram", need.ram, used.RAM, most.RAM},
+		{"ports", need.nics, used.NICs, most.NICs},
+		{"volumes", need.volumes, used.Volumes, most.Volumes},
+		{"gigabytes", need.gigabytes, used.Gigabytes, most.Gigabytes},
+	} {
+		if d.exceeds() {
+			exceeded = append(exceeded, d)
+		}
+	}
+	if exceeded == nil {
+		return nil
+	}
+	// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
+	// a quota exceeded is an error of the create call; code and message are WithQuotaRefusal's.
+	return newError(c.limits.quotaCode, "%s", fillQuotaText(c.limits.quotaText, exceeded))
+}
+
+// allowVolume refuses a volume that would exceed a quota, with OpenStack's messages.
+func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
+	used, most := c.usage(project, region), c.quotaOf(project)
+	switch {
+	case used.Volumes+1 > most.Volumes:
+		// Source: the document: a quota has a limit; 413 of CreateVolume.
+		return newError(http.StatusRequestEntityTooLarge,
+			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most.Volumes)
+	case used.Gigabytes+gigabytes > most.Gigabytes:
+		// Source: the document: a quota has a limit; 413 of CreateVolume.
+		return newError(http.StatusRequestEntityTooLarge,
+			"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
+				"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most.Gigabytes, used.Gigabytes)
+	default:
+		return nil
+	}
+}
+
+// allowNIC refuses a NIC that would exceed the quota, with OpenStack's message.
+func (c *Cloud) allowNIC(project, region string) *apiError {
+	if c.usage(project, region).NICs+1 > c.quotaOf(project).NICs {
+		// Source: the document: a quota has a limit; 429 of CreateNic.
+		return newError(http.StatusTooManyRequests, "Quota exceeded for resources: ['port'].")
+	}
+	return nil
+}
+
+// usage counts what the project has in the region.
+func (c *Cloud) usage(project, region string) Quota {
+	in := func(itsProject, itsRegion string) bool { return itsProject == project && itsRegion == region }
+	var used Quota
+	for s := range c.servers.each() {
+		if in(s.ProjectID, s.Region) {
+			machineType, _ := c.findMachineType(s.MachineType)
+			used.VCPUs += machineType.VCPUs
+			used.RAM += machineType.RAM
+		}
+	}
+	for v := range c.volumes.each() {
+		if in(v.ProjectID, v.Region) {
+			used.Volumes++
+			used.Gigabytes += v.Size
+		}
+	}
+	for s := range c.snapshots.each() {
+		if in(s.ProjectID, s.Region) {
+			used.Snapshots++
+			used.Gigabytes += s.Size
+		}
+	}
+	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
+	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
+	used.SecurityGroups = count(c.securityGroups.each(), func(g *SecurityGroup) bool { return in(g.ProjectID, g.Region) })
+	return used
+}
+
+func count[T any](items iter.Seq[T], fits func(T) bool) (n int64) {
+	for item := range items {
+		if fits(item) {
+			n++
+		}
+	}
+	return n
+}

@@ -26,10 +26,8 @@ import (
 )
 
 const (
-	// bootVolumeSize is that of the servers, GB.
-	bootVolumeSize = 20
-	podCIDR        = "100.96.0.0/11"
-	userData       = "#cloud-config\n"
+	podCIDR  = "100.96.0.0/11"
+	userData = "#cloud-config\n"
 )
 
 // cluster is a local control plane whose sidecar works for the real project, through the door.

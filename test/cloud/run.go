@@ -7,45 +7,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"net/http"
 	"os"
 	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/witness"
 )
-
-// Options of a run. Those for times let the self-test be quick.
-type Options struct {
-	Settings settings.Settings
-	Limits   guard.Limits
-	// Settle is how long lists may lag; the sidecar's --stackit-settle, too.
-	Settle time.Duration
-	// Poll is how often the suite looks at the project.
-	Poll time.Duration
-	// Patience is how long one thing may take: a boot, a deletion, a sweep.
-	Patience time.Duration
-	// Command is the path of mcm-stackit.
-	Command string
-	// In is the terminal; Out gets what the run says, and hides what is secret.
-	In  *os.File
-	Out io.Writer
-}
 
 // ErrDeclined says that nothing was made, since nobody has agreed.
 var ErrDeclined = errors.New("nothing was made: the answer was not yes")
-
-func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Out, format+"\n", args...) }
-
-func (o Options) sweeper(client *api.Client) sweep.Sweeper {
-	return sweep.Sweeper{API: client, Out: o.Out, Settle: o.Settle, Patience: o.Patience}
-}
 
 // Sweep deletes what old runs have left, and the run that the settings name.
 func Sweep(ctx context.Context, o Options) error {
@@ -118,6 +93,38 @@ func (o Options) end(ctx context.Context, s *suite, sweeper sweep.Sweeper) (left
 	return marked + unmarked, errors.Join(err, problem, old, o.showSimilar(ctx, sweeper))
 }
 
+// deleteUnmarked deletes the servers that the API has answered our own POSTs with, and that
+// the sweep does not find because they lack a mark. It works without the door.
+func (s *suite) deleteUnmarked(ctx context.Context) (deleted int, err error) {
+	client, err := api.New(s.Settings, s.Settings.Endpoint)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("servers without marks were not gone after %s", s.Patience))
+	defer cancel()
+	for _, id := range s.guard.Servers() {
+		for counted := false; ; {
+			server, err := client.Server(ctx, id)
+			if err != nil {
+				return deleted, err
+			}
+			if server == nil || server.Status == api.StatusDeleted {
+				break
+			}
+			if !counted {
+				counted = true
+				deleted++
+				s.say("deletes server %s (%s), which lacks the suite's marks", id, server.Name)
+			}
+			_, _ = client.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
+			if err := api.Pause(ctx, s.Poll); err != nil {
+				return deleted, err
+			}
+		}
+	}
+	return deleted, nil
+}
+
 func refuseSecondRun(ctx context.Context, sweeper sweep.Sweeper) error {
 	others, err := sweeper.Others(ctx)
 	if err != nil {
@@ -164,5 +171,3 @@ func (s *suite) report(problem error) error {
 	s.say("The report is in %s.", s.Settings.Report)
 	return nil
 }
-
-var _ guard.Observer = (*witness.Witness)(nil)

@@ -15,7 +15,6 @@ import (
 type Env struct {
 	*stack.Env
 
-	settings  settings
 	mock      *mock
 	stopNodes func()
 }
@@ -27,13 +26,13 @@ type Env struct {
 // bounds the start alone: the environment runs until Stop.
 func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	s := newSettings(opts)
-	e := &Env{settings: s, mock: &mock{cloud: iaasmock.New(s.cloudOptions...), wrap: s.cloudHandler}, stopNodes: func() {}}
+	e := &Env{mock: &mock{cloud: iaasmock.New(s.cloudOptions...), wrap: s.cloudHandler}, stopNodes: func() {}}
 	var err error
 	if e.Env, err = stack.Start(ctx, append(s.stack, stack.WithCloud(e.mock))...); err != nil {
 		return nil, err
 	}
 	if !s.targetless {
-		e.stopNodes = e.startNodes()
+		e.stopNodes = startNodes(e.Cloud(), e.TargetClient(), s.joinDuration)
 	}
 	return e, nil
 }

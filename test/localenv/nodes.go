@@ -49,9 +49,9 @@ type kubelet struct {
 }
 
 // startNodes runs the simulator until the returned function is called.
-func (e *Env) startNodes() (stop func()) {
+func startNodes(cloud *iaasmock.Cloud, target client.Client, join time.Duration) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
-	simulator := newNodeSimulator(e.mock.cloud, e.TargetClient(), clock.RealClock{}, e.settings.joinDuration)
+	simulator := newNodeSimulator(cloud, target, clock.RealClock{}, join)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)

@@ -17,7 +17,9 @@ import (
 // apiServer keeps a cluster's Machines with all their versions, and refuses writes
 // that are based on an older one.
 type apiServer struct {
-	clock clock.Clock
+	// cluster is its cluster's name.
+	cluster string
+	clock   clock.Clock
 	// timeout is the creation timeout of Machines; 0 is the manager's.
 	timeout time.Duration
 	// skew is by how much its clock is ahead of that of the manager.
@@ -48,8 +50,8 @@ type observer struct {
 // snapshot is which version of each Machine there was at a time.
 type snapshot map[*record]int
 
-func newAPIServer(clock clock.Clock, plan *Plan) *apiServer {
-	return &apiServer{clock: clock, skew: plan.Skew, timeout: plan.CreationTimeout, machines: map[string]*record{}}
+func newAPIServer(cluster string, clock clock.Clock, skew, timeout time.Duration) *apiServer {
+	return &apiServer{cluster: cluster, clock: clock, skew: skew, timeout: timeout, machines: map[string]*record{}}
 }
 
 func (r *record) latest() *v1alpha1.Machine { return r.versions[len(r.versions)-1] }

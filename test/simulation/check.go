@@ -9,40 +9,15 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// RoundTrip implements http.RoundTripper.
-func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
-	request, err := buffered(request)
-	if err != nil {
-		return nil, err
-	}
-	return serve(d.world.cloud, request)
-}
-
-// owner is whose server something is.
-type owner struct{ cluster, machine string }
-
-// ownerOf says for whom a server was made: its metadata and its name do, which nobody
-// changes. Its labels may be lost, or edited.
-func ownerOf(server *iaasmock.Server) owner { return owner{server.Metadata[clusterField], server.Name} }
-
-func serverOf(providerID string) string { return providerID[strings.LastIndex(providerID, "/")+1:] }
-
-// mayJoin says that the server's Node is there, or may come.
-func mayJoin(server *iaasmock.Server) bool {
-	return server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
-}
-
-func anyServer(*iaasmock.Server) bool { return true }
-
 // check is made at every change in the cloud.
 func (w *world) check() {
-	w.foreign.check(w, false)
+	w.checkForeign(false)
 	if !w.plan.promised() {
 		return
 	}
@@ -53,27 +28,16 @@ func (w *world) check() {
 	}
 }
 
-// servers of the clusters that fit, without second ones from OpenStack.
-func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
-	found := map[owner][]string{}
-	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) && !w.isTwin(server.ID) {
-			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
-		}
-	}
-	return found
-}
-
 // mayAsk checks a request before it is carried out: nobody changes what is not its
 // own, or deletes the server of a Machine that is to stay.
-func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
+func (w *world) mayAsk(c call, request *http.Request) {
 	var id string
 	switch c.operation {
 	case opDelete:
 		id = serverIDIn(request)
-		w.mayDelete(c, id, by)
+		w.mayDelete(c, id)
 	case opDeleteNIC, opDeleteVolume:
-		w.mayDelete(c, lastSegment(request), by)
+		w.mayDelete(c, lastSegment(request))
 		return
 	case opCreate:
 		w.mayPost(c)
@@ -88,19 +52,13 @@ func (w *world) mayAsk(c call, request *http.Request, by *cluster) {
 		return
 	}
 	who := ownerOf(&server)
-	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != by.name || !c.calledFor(who.machine) {
-		w.violated("%s of %s by %s for %s, which it does not belong to", c.operation, id, by.name, c.caller)
+	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != c.cluster || !c.calledFor(who.machine) {
+		w.violated("%s of %s by %s for %s, which it does not belong to", c.operation, id, c.cluster, c.caller)
 	}
-	m := by.api.current(who.machine, nil)
+	m := w.machine(owner{c.cluster, who.machine})
 	if c.operation == opDelete && m != nil && m.DeletionTimestamp == nil && server.Status == iaasmock.StatusActive && serverOf(m.Spec.ProviderID) == id {
 		w.violated("%s runs for %s, which is to stay, and is deleted", id, who.machine)
 	}
-}
-
-// calledFor says whether the manager's call that the request belongs to is about the
-// Machine. Orphan runs are about all of them.
-func (c *call) calledFor(machine string) bool {
-	return c.caller == "" || c.caller == callerCollector || strings.HasPrefix(c.caller, machine+" ")
 }
 
 // promptCodes come back after seconds: any disturbance may bring them about.
@@ -141,25 +99,9 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	}
 }
 
-// nodeReady says whether the Machine's Node is Ready: its server runs, with or
-// without its allowed addresses.
-func (w *world) nodeReady(m *v1alpha1.Machine) bool {
-	server, exists := w.cloud.Server(serverOf(m.Spec.ProviderID))
-	return exists && server.Status == iaasmock.StatusActive
-}
-
-func (w *world) initialized(serverID string) bool {
-	for _, nic := range w.cloud.NICs() {
-		if nic.ServerID == serverID && !slices.Contains(nic.AllowedAddresses, allowed) {
-			return false
-		}
-	}
-	return true
-}
-
 // checkFailure: a Machine that has to be replaced needs a cause that can only end
 // so.
-func (w *world) checkFailure(c *cluster, m *v1alpha1.Machine) {
+func (w *world) checkFailure(who owner) {
 	w.mu.Lock()
 	spoiled := false
 	for _, cause := range w.causes {
@@ -167,21 +109,8 @@ func (w *world) checkFailure(c *cluster, m *v1alpha1.Machine) {
 	}
 	w.mu.Unlock()
 	if !spoiled {
-		w.violated("%s of %s has failed for good", m.Name, c.name)
+		w.violated("%s of %s has failed for good", who.machine, who.cluster)
 	}
-}
-
-// settled says whether every Machine runs, or is gone if it is to go.
-func (w *world) settled() bool {
-	for _, c := range w.clusters {
-		for _, r := range c.api.all() {
-			m, exists := c.api.latestOf(r)
-			if exists && (m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || !w.nodeReady(m)) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // checkGone is made when a Machine is gone: so is its server.
@@ -195,13 +124,6 @@ func (w *world) checkGone(who owner) {
 	}
 }
 
-// stays says that the server would stay if nobody looked for it any more. A DELETE that was
-// accepted and a moment in which the project looks empty are taken for the end of a
-// deletion.
-func (w *world) stays(server *iaasmock.Server) bool {
-	return w.plan.Hiccup == 0 || server.Status != iaasmock.StatusDeleting
-}
-
 // checkEnd is made when all Machines are gone. What an orphan run has deleted may take its
 // time: nobody waits for it.
 func (w *world) checkEnd() {
@@ -209,7 +131,7 @@ func (w *world) checkEnd() {
 		return
 	}
 	if !w.plan.Collects && w.plan.Hiccup == 0 {
-		w.foreign.check(w, true)
+		w.checkForeign(true)
 	}
 	for who, ids := range w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting }) {
 		w.violated("at the end: %v of %s in %s is left", ids, who.machine, who.cluster)
@@ -219,23 +141,41 @@ func (w *world) checkEnd() {
 // checkRest is made when all is at rest: each Machine has one server, which nobody
 // will look at any more and which lacks nothing, and there is nothing else of ours.
 func (w *world) checkRest(when string) {
-	w.foreign.check(w, false)
+	w.checkForeign(false)
 	// A deletion that is stuck in the cloud is asked for again when the Machine goes.
 	servers := w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting })
-	for _, c := range w.clusters {
-		for _, r := range c.api.all() {
-			m, _ := c.api.latestOf(r)
-			who := owner{c.name, m.Name}
+	for _, api := range w.apis {
+		for _, r := range api.all() {
+			m, _ := api.latestOf(r)
+			who := owner{api.cluster, m.Name}
 			if ids := servers[who]; len(ids) != 1 || ids[0] != serverOf(m.Spec.ProviderID) {
-				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, c.name, ids, m.Spec.ProviderID)
+				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, api.cluster, ids, m.Spec.ProviderID)
 			}
 			delete(servers, who)
 			if m.Spec.Class.Name == classA && !w.initialized(serverOf(m.Spec.ProviderID)) {
-				w.violated("%s: %s of %s runs without its allowed addresses", when, m.Name, c.name)
+				w.violated("%s: %s of %s runs without its allowed addresses", when, m.Name, api.cluster)
 			}
 		}
 	}
 	for who, ids := range servers {
 		w.violated("%s: %v of %s in %s is left, and there is no such Machine", when, ids, who.machine, who.cluster)
+	}
+}
+
+// checkSecrets: runs at the same time share the log, so each reports its leaks.
+func (w *world) checkSecrets() {
+	klog.Flush()
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	for _, leak := range log.leaks {
+		w.violated("the log holds %s", leak)
+	}
+}
+
+// checkForeign compares what is there and nobody's of ours with what was. onlyForeign says
+// that nothing else may be there.
+func (w *world) checkForeign(onlyForeign bool) {
+	for _, change := range w.foreign.changes(w.cloud, onlyForeign) {
+		w.violated("%s", change)
 	}
 }

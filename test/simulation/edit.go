@@ -6,11 +6,7 @@ package simulation
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"net/http"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -19,18 +15,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-)
-
-// What users edit by hand; see Plan.Edit.
-const (
-	// editSecret names another project or region in the Secret for a time.
-	editSecret = "the Secret"
-	// editLabel gives a running server the machine label of another running Machine for
-	// a time.
-	editLabel = "a label"
-	// editName ends a Machine without its deletion, and makes another of its name. The
-	// old server is found again at once, or only once the new Machine has one, too.
-	editName = "a name"
 )
 
 // edited is what edits by hand bring about.
@@ -61,16 +45,6 @@ func (c *cluster) edit(rng *rand.Rand, until time.Time) {
 		c.editName(rng, left)
 	}
 }
-
-// place is where servers are: what a class and its Secret say together.
-type place struct {
-	project, region, network string
-	// key of the project; nil is the cluster's.
-	key []byte
-}
-
-// home is where all servers are. Nothing can be made in other places, whose quota is 0.
-var home = place{project: iaasmock.DefaultProjectID, region: iaasmock.DefaultRegion, network: iaasmock.DefaultNetworkID}
 
 // editSecret changes the place while a new Machine is being created, which may be deleted
 // meanwhile.
@@ -110,37 +84,6 @@ func (c *cluster) deletes() bool {
 		}
 	}
 	return false
-}
-
-// refuseElsewhere refuses what is to be made in another place than home, and checks that
-// the Machine has no server there: the API could have made another.
-func (w *world) refuseElsewhere(request *http.Request, c call) *http.Response {
-	if c.operation != opCreate || strings.Contains(request.URL.Path, home.project) && strings.Contains(request.URL.Path, "/"+home.region+"/") {
-		return nil
-	}
-	who := owner{c.cluster, c.subject}
-	if ids := w.servers(mayJoin)[who]; len(ids) > 0 {
-		w.violated("%s has %v, and a server is asked for elsewhere", who.machine, ids)
-	}
-	w.mu.Lock()
-	w.posts[who] = c.number
-	w.mu.Unlock()
-	w.log("%s -> refused elsewhere", c)
-	return &http.Response{
-		StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: http.Header{"Content-Type": {"application/json"}},
-		Body: io.NopCloser(strings.NewReader(`{"code":403,"msg":"Quota exceeded for instances"}`)), Request: request,
-	}
-}
-
-// checkElsewhere: a server that is made for an earlier request than that for one elsewhere
-// would be the second.
-func (w *world) checkElsewhere(who owner, c call) {
-	w.mu.Lock()
-	later := w.posts[who] > c.number
-	w.mu.Unlock()
-	if later {
-		w.violated("a server was asked for elsewhere before it was certain that %s gets none", who.machine)
-	}
 }
 
 // editLabel gives a server another's label, and lets an orphan run look at it.
@@ -209,7 +152,7 @@ func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
 	c.label(id, m.Name+"-old")
 	c.world.abandon(id)
 	if p := c.running(); p != nil {
-		p.crash("before a name is used again")
+		c.crash(p, "before a name is used again")
 	}
 	c.world.sleep(25 * time.Second) // the new Machine is not taken for a predecessor's work
 	c.makeAgain(r)
@@ -223,40 +166,4 @@ func (c *cluster) makeAgain(r *record) {
 	c.world.log("%s %s loses its finalizer by hand", c.name, m.Name)
 	c.api.drop(r)
 	c.want(m.Name, m.Spec.Class.Name)
-}
-
-func (w *world) abandon(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.abandoned[id] = true
-}
-
-// wasAbandoned says that a user has made one of the servers no Machine's. It may be found
-// again beside one that was made meanwhile: then there are two by a user's doing, until an
-// orphan run.
-func (w *world) wasAbandoned(ids ...string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.ContainsFunc(ids, func(id string) bool { return w.abandoned[id] })
-}
-
-// isAbandoned says that the server is no Machine's by a user's doing.
-func (w *world) isAbandoned(server *iaasmock.Server) bool {
-	if !w.wasAbandoned(server.ID) {
-		return false
-	}
-	who := ownerOf(server)
-	for _, c := range w.clusters {
-		if m := c.api.current(who.machine, nil); c.name == who.cluster && m != nil && serverOf(m.Spec.ProviderID) == server.ID {
-			return false
-		}
-	}
-	return true
-}
-
-// forgetAbandoned: an orphan run has seen to them.
-func (w *world) forgetAbandoned() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.abandoned)
 }

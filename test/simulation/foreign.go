@@ -11,8 +11,6 @@ import (
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -23,68 +21,6 @@ type foreign struct {
 	volumes map[string]iaasmock.Volume
 	// api is how somebody else asks the cloud.
 	api iaas.DefaultAPI
-}
-
-// direct serves somebody else, whom nothing befalls.
-type direct struct{ world *world }
-
-// populate fills the project with servers that look much like ours.
-func (f *foreign) populate(w *world, key []byte) {
-	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"}, Transport: direct{w}}
-	session, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(key)})
-	if err != nil {
-		panic(err)
-	}
-	f.api = session.API
-	machine := machineName(0)
-	for i, labels := range []map[string]any{
-		nil,
-		{"kubernetes.io/role": "bastion"},
-		{clusterLabel: "shoot-z", provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: classA},
-		{clusterLabel: "shoot-a", provider.StackitMachineLabel: "by-hand-" + machine},
-		{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: classA},
-		{clusterLabel: "shoot-a"},
-	} {
-		payload := iaas.CreateServerPayload{Name: nameOfForeign(labels), MachineType: iaasmock.DefaultMachineType, Labels: labels}
-		size, network := int64(20), iaasmock.DefaultNetworkID
-		payload.BootVolume = &iaas.BootVolume{Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}}
-		payload.Networking = iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}
-		server, err := session.API.CreateServer(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(payload).Execute()
-		if err != nil {
-			panic(fmt.Errorf("foreign server %d: %w", i, err))
-		}
-		w.trace.named(server.GetId())
-	}
-	w.moveIn()
-	wait := w.plan.Boot + w.plan.AddressDelay + w.plan.ListLag
-	if len(w.openStack) > 0 {
-		wait += settle // no list is from before
-	}
-	_ = spi.Sleep(context.Background(), w.clock, wait)
-	f.servers, f.nics, f.volumes = byID(w.cloud)
-	for _, m := range w.openStack {
-		for _, id := range slices.Concat(m.servers, m.remains) {
-			delete(f.servers, id)
-			delete(f.nics, id)
-			delete(f.volumes, id)
-		}
-	}
-}
-
-// lookalikes have the name of a Machine from OpenStack, and are not its own.
-func (f *foreign) lookalikes(m *openStackMachine) {
-	const network = iaasmock.DefaultNetworkID
-	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
-	for _, labels := range []map[string]any{
-		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
-	} {
-		f.nic(network, m.machine, labels, false)
-		f.volume(m.machine, labels)
-	}
-	if m.Elsewhere {
-		f.serverOf("nobody-s-"+m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), nil)
-		f.serverOf(m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), map[string]any{openStackTag + "shoot-z": "1"})
-	}
 }
 
 // nic makes a NIC that no server has.
@@ -128,17 +64,6 @@ func (f *foreign) serverOf(name, nic, volume string, tags map[string]any) (id st
 	return server.GetId()
 }
 
-// nameOfForeign is the name of a Machine, but for servers that lack a label of ours: one of
-// that name may be the Machine's, from before it was labelled, so that the driver waits for a
-// person to say whose it is.
-func nameOfForeign(labels map[string]any) string {
-	_, inCluster := labels[clusterLabel]
-	if _, ofMachine := labels[provider.StackitMachineLabel]; !inCluster || !ofMachine {
-		return "nobody-s-" + machineName(0)
-	}
-	return machineName(0)
-}
-
 func byID(cloud *iaasmock.Cloud) (servers map[string]iaasmock.Server, nics map[string]iaasmock.NIC, volumes map[string]iaasmock.Volume) {
 	servers, nics, volumes = map[string]iaasmock.Server{}, map[string]iaasmock.NIC{}, map[string]iaasmock.Volume{}
 	for _, server := range cloud.Servers() {
@@ -153,29 +78,28 @@ func byID(cloud *iaasmock.Cloud) (servers map[string]iaasmock.Server, nics map[s
 	return servers, nics, volumes
 }
 
-// check compares what is there with what was. onlyForeign says that nothing else
-// may be there.
-func (f *foreign) check(w *world, onlyForeign bool) {
-	servers, nics, volumes := byID(w.cloud)
-	compare(w, "server", f.servers, servers, onlyForeign)
-	compare(w, "NIC", f.nics, nics, onlyForeign)
-	compare(w, "volume", f.volumes, volumes, onlyForeign)
+// changes are in what way these things are not as they were. onlyForeign says that nothing
+// else may be there.
+func (f *foreign) changes(cloud *iaasmock.Cloud, onlyForeign bool) []string {
+	servers, nics, volumes := byID(cloud)
+	return slices.Concat(
+		compare("server", f.servers, servers, onlyForeign),
+		compare("NIC", f.nics, nics, onlyForeign),
+		compare("volume", f.volumes, volumes, onlyForeign))
 }
 
-func compare[T any](w *world, kind string, before, now map[string]T, only bool) {
+func compare[T any](kind string, before, now map[string]T, only bool) (changes []string) {
 	for id, was := range before {
 		if is, there := now[id]; !there {
-			w.violated("foreign %s %s is gone", kind, id)
+			changes = append(changes, fmt.Sprintf("foreign %s %s is gone", kind, id))
 		} else if !reflect.DeepEqual(was, is) {
-			w.violated("foreign %s %s was %+v, is %+v", kind, id, was, is)
+			changes = append(changes, fmt.Sprintf("foreign %s %s was %+v, is %+v", kind, id, was, is))
 		}
-	}
-	if !only {
-		return
 	}
 	for id := range now {
-		if _, known := before[id]; !known {
-			w.violated("%s %s is left", kind, id)
+		if _, known := before[id]; only && !known {
+			changes = append(changes, fmt.Sprintf("%s %s is left", kind, id))
 		}
 	}
+	return changes
 }

@@ -9,53 +9,6 @@ import (
 	"time"
 )
 
-// call is an API request on its way.
-type call struct {
-	// number counts the requests of the run, from 1.
-	number int
-	// cluster whose process asks; operation of the API; subject is what it is
-	// about, in the trace's names.
-	cluster, operation, subject string
-	// process that asks.
-	process string
-	// caller is for whom the request is made; "" if for several, as a list is.
-	caller string
-	// repeat counts earlier requests of the same kind for this caller.
-	repeat int
-}
-
-// callFault is what happens to a request.
-type callFault struct {
-	// there and back are how long its ways take.
-	there, back time.Duration
-	trouble     *trouble
-	// vanish: the sender hears of a broken connection. late is when the request is
-	// carried out all the same; 0 means never.
-	vanish bool
-	late   time.Duration
-	// hiccup is for how long the project looks empty from then on.
-	hiccup time.Duration
-	// pause of the process once the request is carried out.
-	pause stillness
-	// The process crashes before the request is sent, or once it is carried out.
-	// With late, what was "not sent" is carried out that much later.
-	crashBefore, crashAfter bool
-}
-
-// answer is a driver call that has ended.
-type answer struct {
-	number                   int
-	cluster, machine, method string
-	repeat                   int
-}
-
-// answerFault is what happens to an answer: the process crashes before the manager
-// makes use of it, or after it has written down what follows from it; or that
-// write fails.
-type answerFault struct {
-	crashBefore, crashAfter, conflict bool
-}
-
 // injector decides what goes wrong.
 type injector interface {
 	request(call) callFault

@@ -121,19 +121,19 @@ func Live(life Life, d Disturbance) (Result, []string) {
 	}
 	plan.Forgetful = d.callFault.trouble != nil && d.callFault.trouble.forgets
 	f := &once{Disturbance: d}
-	w := newWorld(&plan, f, simulationKeys())
-	w.disturbed = d.Request+d.Answer > 0
-	result := w.run(func() Result {
-		c := w.clusters[0]
-		w.spawn(c.machineSet)
-		w.sleep(15 * time.Second) // the Machine is not taken for a predecessor's work
+	s := newSimulation(&plan, f)
+	s.disturbed = d.Request+d.Answer > 0
+	result := s.run(func() Result {
+		c := s.clusters[0]
+		s.spawn(c.machineSet)
+		s.sleep(15 * time.Second) // the Machine is not taken for a predecessor's work
 		c.comeOver()
 		if len(life.origins) == 0 {
 			c.want(machineName(0), classA)
 		}
-		w.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
-		result := w.rest()
-		w.tearDown()
+		s.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
+		result := s.rest()
+		s.tearDown()
 		return result
 	})
 	return result, f.operations

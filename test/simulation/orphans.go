@@ -15,53 +15,46 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// collectSoon asks for an orphan run, as the end of a Machine does.
-func (c *cluster) collectSoon() {
-	for _, p := range c.living() {
-		p.collectSoon()
-	}
-}
-
-func (p *process) collectSoon() {
-	select {
-	case p.collect <- struct{}{}:
-	default:
-	}
+// orphanRun is one pass of the manager over all servers of the cluster.
+type orphanRun struct {
+	*cluster
+	process *process
 }
 
 // collector makes orphan runs: when the process starts, when a Machine is gone, and
 // now and then.
-func (p *process) collector(rng *rand.Rand) {
+func (c *cluster) collector(p *process, rng *rand.Rand) {
 	for p.wait(between(rng, time.Minute, 15*time.Minute), p.collect) {
-		p.collectOrphans()
+		orphanRun{c, p}.run()
 	}
 }
 
 // collectOrphans makes an orphan run, and says whether it came to its end.
 func (c *cluster) collectOrphans() bool {
 	p := c.running()
-	return p != nil && p.collectOrphans()
+	return p != nil && orphanRun{c, p}.run()
 }
 
-// collectOrphans is checkMachineClasses of the manager's machine_safety.go. It says
+// run is checkMachineClasses of the manager's machine_safety.go. It says
 // whether it came to its end: that no server answers otherwise, not that all are gone.
-func (p *process) collectOrphans() bool {
+func (o orphanRun) run() bool {
+	p := o.process
 	p.collecting <- struct{}{}
 	defer func() { <-p.collecting }()
 	complete := true
 	for _, name := range []string{classA, classB} {
-		class, secret := p.cluster.inputs(name)
+		class, secret := o.inputs(name)
 		listed, err := p.driver.ListMachines(calledBy(p.ctx, callerCollector), &driver.ListMachinesRequest{MachineClass: class, Secret: secret})
 		if !p.awake() {
 			return false
 		}
-		p.judge("ListMachines", name, err)
+		p.decode("ListMachines", name, err)
 		if err != nil {
 			return false // later classes have to wait, too
 		}
-		for _, id := range p.cluster.sorted(listed.MachineList) {
-			if !p.keeps(listed.MachineList[id], id) {
-				complete = p.deleteOrphan(class, secret, listed.MachineList[id], id) && complete
+		for _, id := range o.sorted(listed.MachineList) {
+			if !o.keeps(listed.MachineList[id], id) {
+				complete = o.deleteOrphan(class, secret, listed.MachineList[id], id) && complete
 			}
 		}
 	}
@@ -81,8 +74,8 @@ func (c *cluster) sorted(list map[string]string) []string {
 
 // keeps are the manager's rules for what is no orphan. It asks its cache, which must
 // have been filled once, but may be old.
-func (p *process) keeps(machine, providerID string) bool {
-	m := p.cluster.api.current(machine, p.remembers())
+func (o orphanRun) keeps(machine, providerID string) bool {
+	m := o.api.current(machine, o.process.remembers())
 	if m == nil {
 		return false
 	}
@@ -91,8 +84,9 @@ func (p *process) keeps(machine, providerID string) bool {
 }
 
 // deleteOrphan asks with nothing but name and ProviderID, as the manager does.
-func (p *process) deleteOrphan(class *v1alpha1.MachineClass, secret *corev1.Secret, name, id string) bool {
-	p.cluster.world.log("%s %s: %s is an orphan", p.name, name, id)
+func (o orphanRun) deleteOrphan(class *v1alpha1.MachineClass, secret *corev1.Secret, name, id string) bool {
+	p := o.process
+	o.world.log("%s %s: %s is an orphan", p.name, name, id)
 	_, err := p.driver.DeleteMachine(calledBy(p.ctx, callerCollector), &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "simulated"},
@@ -102,6 +96,6 @@ func (p *process) deleteOrphan(class *v1alpha1.MachineClass, secret *corev1.Secr
 	if !p.awake() {
 		return false
 	}
-	p.judge("DeleteMachine", name, err)
+	p.decode("DeleteMachine", name, err)
 	return err == nil
 }

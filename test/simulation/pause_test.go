@@ -67,13 +67,13 @@ func TestAProcessClockStops(t *testing.T) {
 }
 
 // stillWorld is a cluster without any Machine whose leader may stand still.
-func stillWorld(t *testing.T, test func(w *world, leader *process)) {
+func stillWorld(t *testing.T, test func(s *simulation, leader *process)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		plan := Plan{Seed: 1, Clusters: 1, Pauses: 1}
-		w := newWorld(&plan, &once{}, simulationKeys())
-		w.run(func() Result {
-			test(w, w.clusters[0].running())
+		s := newSimulation(&plan, &once{})
+		s.run(func() Result {
+			test(s, s.clusters[0].running())
 			return Result{}
 		})
 	})
@@ -81,9 +81,9 @@ func stillWorld(t *testing.T, test func(w *world, leader *process)) {
 
 func TestALostLease(t *testing.T) {
 	const length, takeover, notice = 40 * time.Second, 15 * time.Second, 12 * time.Second
-	stillWorld(t, func(w *world, leader *process) {
-		c := w.clusters[0]
-		leader.standStill(stillness{length: length, takeover: takeover, notice: notice, fresh: 5 * time.Second})
+	stillWorld(t, func(s *simulation, leader *process) {
+		c := s.clusters[0]
+		c.standStill(leader, stillness{length: length, takeover: takeover, notice: notice, fresh: 5 * time.Second})
 		c.want("late", classB)
 		for _, row := range []struct {
 			when              string
@@ -96,7 +96,7 @@ func TestALostLease(t *testing.T) {
 			{"when its cache has caught up", 6 * time.Second, false, false, false},
 			{"when it has noticed", notice, false, true, false},
 		} {
-			w.sleep(row.after)
+			s.sleep(row.after)
 			if leads := c.running() == leader; leads != row.leads || leader.dead() != row.ended {
 				t.Errorf("%s: leads: %v, ended: %v", row.when, leads, leader.dead())
 			}
@@ -111,15 +111,15 @@ func TestALostLease(t *testing.T) {
 }
 
 func TestALeaseThatIsRenewed(t *testing.T) {
-	for name, s := range map[string]stillness{
+	for name, still := range map[string]stillness{
 		"in time":                       {length: 13 * time.Second, renewal: time.Second, takeover: 15 * time.Second, notice: time.Second},
 		"late, and nobody has taken it": {length: time.Minute, renewal: time.Second, notice: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stillWorld(t, func(w *world, leader *process) {
-				leader.standStill(s)
-				w.sleep(2 * time.Minute)
-				if w.clusters[0].running() != leader || leader.dead() || leader.standing() {
+			stillWorld(t, func(s *simulation, leader *process) {
+				s.clusters[0].standStill(leader, still)
+				s.sleep(2 * time.Minute)
+				if s.clusters[0].running() != leader || leader.dead() || leader.standing() {
 					t.Error("it does not go on as leader")
 				}
 			})
@@ -130,10 +130,10 @@ func TestALeaseThatIsRenewed(t *testing.T) {
 // It would act on what it remembers, without a lease, if it went on after the run.
 func TestAProcessThatStandsStillWhenTheRunEnds(t *testing.T) {
 	var old *process
-	stillWorld(t, func(w *world, leader *process) {
+	stillWorld(t, func(s *simulation, leader *process) {
 		old = leader
-		leader.standStill(stillness{length: time.Hour, takeover: leaseDuration, notice: renewDeadline})
-		w.sleep(time.Minute)
+		s.clusters[0].standStill(leader, stillness{length: time.Hour, takeover: leaseDuration, notice: renewDeadline})
+		s.sleep(time.Minute)
 	})
 	if !old.dead() || old.standing() {
 		t.Errorf("it has ended: %v, it stands still: %v", old.dead(), old.standing())
@@ -143,29 +143,30 @@ func TestAProcessThatStandsStillWhenTheRunEnds(t *testing.T) {
 // What has left arrives; the answer waits, and so does what would leave.
 func TestRequestsOfAProcessThatStandsStill(t *testing.T) {
 	const length = 20 * time.Second
-	stillWorld(t, func(w *world, leader *process) {
+	stillWorld(t, func(s *simulation, leader *process) {
+		c := s.clusters[0]
 		ask := func() (took time.Duration, err error) {
-			request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, endpoint+"/v2/nothing", http.NoBody)
+			request, err := http.NewRequestWithContext(s.ctx, http.MethodGet, endpoint+"/v2/nothing", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
 			began := time.Now()
-			response, err := (&wire{w, leader}).RoundTrip(request)
+			response, err := (&wire{c, leader}).RoundTrip(request)
 			if err == nil {
 				err = response.Body.Close()
 			}
 			return time.Since(began), err
 		}
-		w.spawn(func() {
-			w.sleep(15 * time.Millisecond) // it has arrived; the answer is on its way
-			leader.standStill(stillness{length: length})
+		s.spawn(func() {
+			s.sleep(15 * time.Millisecond) // it has arrived; the answer is on its way
+			c.standStill(leader, stillness{length: length})
 		})
 		if took, err := ask(); err != nil || took < length {
 			t.Errorf("an answer came after %s, %v", took, err)
 		}
-		before := w.calls
-		leader.standStill(stillness{length: length})
-		if took, err := ask(); err == nil || took < length || w.calls != before {
+		before := s.calls
+		c.standStill(leader, stillness{length: length})
+		if took, err := ask(); err == nil || took < length || s.calls != before {
 			t.Errorf("a request was carried out, after %s", took)
 		}
 	})

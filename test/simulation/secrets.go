@@ -98,13 +98,3 @@ func ListenToLogs() {
 	}
 	klog.SetOutput(&log)
 }
-
-// checkSecrets: runs at the same time share the log, so each reports its leaks.
-func (w *world) checkSecrets() {
-	klog.Flush()
-	log.mu.Lock()
-	defer log.mu.Unlock()
-	for _, leak := range log.leaks {
-		w.violated("the log holds %s", leak)
-	}
-}

@@ -5,7 +5,6 @@ package simulation
 
 import (
 	"fmt"
-	"hash/fnv"
 	"regexp"
 	"slices"
 	"strings"
@@ -80,10 +79,4 @@ func (t *trace) text() string {
 	}
 	slices.Sort(lines)
 	return strings.Join(lines, "\n")
-}
-
-func fnvHash(text string) uint64 {
-	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(text))
-	return hash.Sum64()
 }

@@ -9,13 +9,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// world is one run: a cloud, the clusters, and what was seen.
+// world is what all parts of a run share: the plan, the cloud, and what was seen.
 type world struct {
 	plan     *Plan
 	injector injector
@@ -24,9 +25,10 @@ type world struct {
 	cloud    *iaasmock.Cloud
 	trace    *trace
 	// ctx ends with the run.
-	ctx      context.Context
-	clusters []*cluster
-	foreign  foreign
+	ctx context.Context
+	// apis are the clusters' API servers.
+	apis    []*apiServer
+	foreign foreign
 	// openStack are the Machines that came from there.
 	openStack []*openStackMachine
 	// disturbed says that something may go wrong.
@@ -51,13 +53,13 @@ type world struct {
 	// abandoned are the servers whose Machine is gone by a user's doing. They stay until an
 	// orphan run.
 	abandoned map[string]bool
-	// posts are the numbers of the latest CreateServer calls elsewhere, see edit.go.
+	// posts are the numbers of the latest CreateServer calls elsewhere, see elsewhere.go.
 	posts map[owner]int
 	// lives is how many Machines there ever were.
 	lives int
 }
 
-// newWorld makes the cloud and the clusters. Its time is the bubble's.
+// newWorld makes the cloud and the clusters' API servers. Its time is the bubble's.
 func newWorld(plan *Plan, f injector, keys [][]byte) *world {
 	w := &world{
 		plan: plan, injector: f, clock: clock.RealClock{}, trace: newTrace(),
@@ -87,10 +89,19 @@ func newWorld(plan *Plan, f injector, keys [][]byte) *world {
 		}
 	}
 	for i := range plan.Clusters {
-		w.clusters = append(w.clusters, w.newCluster(fmt.Sprintf("shoot-%c", 'a'+i), keys[1+2*i:3+2*i]))
+		w.apis = append(w.apis, newAPIServer(fmt.Sprintf("shoot-%c", 'a'+i), w.clock, plan.Skew, plan.CreationTimeout))
 	}
-	w.foreign.populate(w, keys[0])
 	return w
+}
+
+// machine returns the Machine; nil if there is none.
+func (w *world) machine(who owner) *v1alpha1.Machine {
+	for _, api := range w.apis {
+		if api.cluster == who.cluster {
+			return api.current(who.machine, nil)
+		}
+	}
+	return nil
 }
 
 // log adds to the trace.

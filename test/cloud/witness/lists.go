@@ -11,47 +11,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 )
 
-func one(body []byte) api.Server {
-	var s api.Server
-	_ = json.Unmarshal(body, &s) // shows in what is missing then
-	return s
-}
-
-func sentLabels(e guard.Exchange) map[string]string {
-	var sent struct{ Labels map[string]*string }
-	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has no labels
-	if sent.Labels == nil {
-		return nil
-	}
-	labels := map[string]string{}
-	for key, value := range sent.Labels {
-		if value != nil {
-			labels[key] = *value
-		} else {
-			labels[key] = ""
-		}
-	}
-	return labels
-}
-
-// selected returns the labels that a selector asks for, and false for a selector of other
-// forms than the driver's.
-func selected(selector string) (map[string]string, bool) {
-	labels := map[string]string{}
-	if selector == "" {
-		return labels, true
-	}
-	for part := range strings.SplitSeq(selector, ",") {
-		key, value, ok := strings.Cut(part, "=")
-		if !ok || strings.HasSuffix(key, "!") {
-			return nil, false
-		}
-		labels[key] = strings.TrimPrefix(value, "=")
-	}
-	return labels, true
-}
-
-// listed judges a list of servers.
+// listed checks a list of servers.
 func (w *Witness) listed(e guard.Exchange) {
 	if !e.Succeeded() {
 		return
@@ -90,7 +50,7 @@ func (w *Witness) listed(e guard.Exchange) {
 	w.notListed(e, wanted, shown)
 }
 
-// listedOurs judges a server of this run in a list.
+// listedOurs checks a server of this run in a list.
 func (w *Witness) listedOurs(seen api.Server, e guard.Exchange) {
 	s := w.servers[seen.ID]
 	if s == nil {
@@ -118,21 +78,7 @@ func (w *Witness) listedOurs(seen api.Server, e guard.Exchange) {
 	w.seen(s, seen, e)
 }
 
-// asked says how often a server of the name was asked for.
-func (w *Witness) asked(name string) string {
-	r := w.requests[name]
-	switch {
-	case r == nil:
-		return "no POST had this name"
-	case r.accepted == 0 && r.inFlight == 1:
-		return "1 POST of this name was sent, whose answer is not there yet"
-	case r.accepted == 1:
-		return "1 POST of this name was accepted"
-	}
-	return plural(r.accepted, "POSTs of this name were accepted")
-}
-
-// notListed judges what a list does not show although it was asked for. It is lag, or a
+// notListed checks what a list does not show although it was asked for. It is lag, or a
 // hiccup, up to settle.
 func (w *Witness) notListed(e guard.Exchange, wanted map[string]string, shown map[string]bool) {
 	for _, s := range w.servers {

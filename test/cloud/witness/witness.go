@@ -92,22 +92,6 @@ func (w *Witness) find(format string, args ...any) {
 	}
 }
 
-// Begun implements guard.Observer.
-func (w *Witness) Begun(e guard.Exchange) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	switch e.Kind() {
-	case guard.CreateServer:
-		r := w.request(e)
-		r.inFlight++
-	case guard.DeleteServer:
-		// From here on a 404 is no wonder, whatever becomes of the request.
-		if s := w.servers[e.ServerID()]; s != nil && s.asked.IsZero() {
-			s.asked = e.Begin
-		}
-	}
-}
-
 func (w *Witness) request(e guard.Exchange) *request {
 	name := e.SentName()
 	r := w.requests[name]
@@ -121,42 +105,6 @@ func (w *Witness) request(e guard.Exchange) *request {
 	return r
 }
 
-// Observe implements guard.Observer.
-func (w *Witness) Observe(e guard.Exchange) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.facts.count(e)
-	switch e.Kind() {
-	case guard.CreateServer:
-		w.created(e)
-	case guard.GetServer:
-		w.read(e)
-	case guard.ListServers:
-		w.listed(e)
-	case guard.PatchServer:
-		if s := w.servers[e.ServerID()]; s != nil {
-			for key := range sentLabels(e) {
-				s.changed[key] = true
-			}
-		}
-	case guard.DeleteServer:
-		w.deleted(e)
-	}
-}
-
-func (w *Witness) created(e guard.Exchange) {
-	r := w.request(e)
-	r.inFlight--
-	r.ended = e.End
-	switch {
-	case e.Succeeded():
-		r.accepted++
-		w.know(e.AnsweredID(), r)
-	case e.Unknown():
-		r.unknown++
-	}
-}
-
 // know takes a server for one that the request has made.
 func (w *Witness) know(id string, r *request) *server {
 	s := w.servers[id]
@@ -167,57 +115,21 @@ func (w *Witness) know(id string, r *request) *server {
 	return s
 }
 
-func (w *Witness) deleted(e guard.Exchange) {
-	s := w.servers[e.ServerID()]
-	if s == nil {
-		return
-	}
-	if e.Succeeded() && s.deleted.IsZero() {
-		s.deleted, s.deletedFrom = e.Begin, s.status
-	}
-	if !s.gone.IsZero() {
-		w.facts.note(&w.facts.deletedAgain, answerForm(e))
-	}
-}
-
-// read judges a GET of a server.
-func (w *Witness) read(e guard.Exchange) {
-	s := w.servers[e.ServerID()]
+// asked says how often a server of the name was asked for.
+func (w *Witness) asked(name string) string {
+	r := w.requests[name]
 	switch {
-	case s == nil:
-	case e.Status == 404:
-		w.missed(s, e)
-	case e.Succeeded():
-		seen := one(e.Body)
-		if seen.ID != s.id {
-			w.find("GET of server %s (%s) was answered with server %q", s.id, s.name, seen.ID)
-			return
-		}
-		if s.got.IsZero() {
-			s.got = e.End
-		}
-		s.deletingByGET = s.deletingByGET || seen.Status == api.StatusDeleting
-		w.seen(s, seen, e)
+	case r == nil:
+		return "no POST had this name"
+	case r.accepted == 0 && r.inFlight == 1:
+		return "1 POST of this name was sent, whose answer is not there yet"
+	case r.accepted == 1:
+		return "1 POST of this name was accepted"
 	}
+	return plural(r.accepted, "POSTs of this name were accepted")
 }
 
-// missed judges a 404. Before the server was seen it is lag; after its deletion it is what is
-// wanted.
-func (w *Witness) missed(s *server, e guard.Exchange) {
-	switch {
-	case !s.asked.IsZero() && s.asked.Before(e.End):
-		if s.gone.IsZero() && !s.deleted.IsZero() && s.deleted.Before(e.Begin) {
-			s.gone = e.Begin
-		}
-	case s.active.IsZero():
-		s.missedByGET = e.Begin
-	default:
-		w.find("GET of server %s (%s) answered 404 %s after it was seen ACTIVE, and nobody has deleted it",
-			s.id, s.name, span(s.active, e.Begin))
-	}
-}
-
-// seen judges a server as an answer shows it.
+// seen checks a server as an answer shows it.
 func (w *Witness) seen(s *server, seen api.Server, e guard.Exchange) {
 	s.status = seen.Status
 	if s.active.IsZero() && seen.Status == api.StatusActive {

@@ -19,6 +19,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
+// gatewayLimit is the size in bytes above which a gateway may refuse a body with 413,
+// before the API.
+const gatewayLimit = 4 << 20
+
 // exchange is a request with its answer.
 type exchange struct {
 	request     *http.Request

@@ -12,10 +12,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// gatewayLimit is the size in bytes above which a gateway may refuse a body with 413,
-// before the API.
-const gatewayLimit = 4 << 20
-
 // Handler returns a handler that calls next and checks every call. report gets each
 // deviation after next has answered; it may be called concurrently. Reset connections,
 // answers that a Fault replaced and calls outside /v2/ are not checked.

@@ -14,21 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Active is an injected fault that is not over.
-type Active struct {
-	// ID is what Book.Remove takes. It is unique in the Book.
-	ID string
-	Fault
-	// Hits is the number of calls that it has hit.
-	Hits int
-	// Remaining is the number of calls that it will still hit; 0 if Count is 0.
-	Remaining int
-	// StartsAt is when it begins; zero if After is 0.
-	StartsAt time.Time
-	// EndsAt is when it is over; zero if Duration is 0.
-	EndsAt time.Time
-}
-
 // Book is the list of injected faults, also those yet to begin. Call Take once for each
 // API call. It is safe for concurrent use.
 type Book struct {
@@ -37,21 +22,6 @@ type Book struct {
 	added   int
 	// changed is closed when a fault is added or removed; nil if nobody waits for it.
 	changed chan struct{}
-}
-
-type entry struct {
-	fault         Fault
-	id            string
-	startsAt      time.Time
-	endsAt        time.Time // zero: no end
-	hits          int
-	onlyDelays    bool
-	labelSelector labels.Selector
-	// through is the limit of the calls that Rate lets through; nil without one.
-	through *rate.Limiter
-	// rng is the entry's own, so that the choice of calls does not depend on other faults
-	// and calls.
-	rng *rand.Rand
 }
 
 // Add adds a valid fault. stream gives it its own random numbers.
@@ -140,56 +110,20 @@ func (b *Book) Take(call *Call) Incident {
 	return incident
 }
 
-// hit decides whether the fault hits this call, and counts it if so.
-func (e *entry) hit(call *Call) bool {
-	if call.Now.Before(e.startsAt) || e.over(call.Now) || !e.fits(call) {
-		return false
+// Changes returns a channel that is closed when a fault is next added or removed.
+func (b *Book) Changes() <-chan struct{} {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.changed == nil {
+		b.changed = make(chan struct{})
 	}
-	if e.through != nil && e.through.AllowN(call.Now, 1) {
-		return false
-	}
-	if p := e.fault.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {
-		return false
-	}
-	e.hits++
-	return true
+	return b.changed
 }
 
-func (e *entry) over(now time.Time) bool {
-	usedUp := e.fault.Count > 0 && e.hits >= e.fault.Count
-	return usedUp || !e.endsAt.IsZero() && !now.Before(e.endsAt)
-}
-
-func (e *entry) delay() time.Duration {
-	f := &e.fault
-	return f.Delay + Spread(e.rng, f.DelayMax-f.Delay, f.DelayDistribution)
-}
-
-func (e *entry) view() Active {
-	view := Active{ID: e.id, Fault: e.fault, Hits: e.hits, EndsAt: e.endsAt}
-	view.Header = e.fault.Header.Clone()
-	if e.fault.Count > 0 {
-		view.Remaining = e.fault.Count - e.hits
+// announce closes the channel of Changes. b.mu must be held.
+func (b *Book) announce() {
+	if b.changed != nil {
+		close(b.changed)
+		b.changed = nil
 	}
-	if e.fault.After > 0 {
-		view.StartsAt = e.startsAt
-	}
-	return view
-}
-
-// Spread returns a random duration from 0 to span with this distribution.
-func Spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
-	if span <= 0 {
-		return 0
-	}
-	var part float64
-	switch distribution {
-	case DelayNormal:
-		part = 0.5 + rng.NormFloat64()/6
-	case DelayLongTail:
-		part = rng.ExpFloat64() / 10
-	default:
-		part = rng.Float64()
-	}
-	return time.Duration(min(max(part, 0), 1) * float64(span))
 }

@@ -29,16 +29,3 @@ type Subject struct {
 	ID, Name string
 	Labels   labels.Set
 }
-
-// fits reports whether the fault selects this call.
-func (e *entry) fits(call *Call) bool {
-	f := &e.fault
-	if !f.has(call.Operation) || f.Match != nil && !f.Match(call.Request) {
-		return false
-	}
-	if f.Server == "" && f.LabelSelector == "" {
-		return true
-	}
-	s, ok := call.Subject()
-	return ok && (f.Server == "" || f.Server == s.Name || f.Server == s.ID) && e.labelSelector.Matches(s.Labels)
-}

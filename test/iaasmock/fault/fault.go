@@ -13,35 +13,8 @@ import (
 	"time"
 )
 
-// Operations that a Fault may name besides those in Operations.
-const (
-	// OperationIaaS is every call except those of the token endpoint, which is a separate
-	// service.
-	OperationIaaS = "IaaS"
-	// OperationToken is a call of a token endpoint: for keys, or for workload identities.
-	OperationToken = "Token"
-	// OperationUnknown is a call that the mock does not implement.
-	OperationUnknown = "Unknown"
-)
-
 // AnyServer is a Fault.OtherServer that is any server.
 const AnyServer = "*"
-
-const (
-	operationCreate = "CreateServer"
-	statusError     = "ERROR"
-)
-
-// Distributions of the random delay from Fault.Delay to Fault.DelayMax.
-const (
-	// DelayUniform makes every delay between them equally likely. It is the default.
-	DelayUniform = "uniform"
-	// DelayNormal makes delays in the middle more likely.
-	DelayNormal = "normal"
-	// DelayLongTail keeps most delays near Delay and makes a few very long: the mean is a
-	// tenth of the way to DelayMax.
-	DelayLongTail = "longtail"
-)
 
 // Fault makes calls of the mock fail or slow down. The first fields select calls, the
 // rest say what happens; unset fields do neither.

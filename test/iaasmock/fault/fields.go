@@ -34,26 +34,6 @@ type faultField struct {
 	only []string
 }
 
-// endingOperations are the operations with a state in which the server ends.
-var endingOperations = []string{operationCreate, "DeleteServer", "StartServer", "StopServer"}
-
-// listOperations are the operations that answer with a list.
-var listOperations = []string{
-	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "ListNics", "ListVolumes", "ListNetworks",
-	"ListSecurityGroups", "ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
-	"ListVolumePerformanceClasses",
-}
-
-// emptiedOperations are the operations that EmptyProject works with.
-var emptiedOperations = []string{
-	"ListServers", "GetServer", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
-	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
-}
-
-// EmptiedOperations returns the operations that EmptyProject works with: lists, reads and
-// deletions of servers, NICs and volumes.
-func EmptiedOperations() []string { return slices.Clone(emptiedOperations) }
-
 // faultFields are all fields of Fault but Match, which only Go code can set.
 var faultFields = []faultField{
 	{name: "name", at: func(f *Fault) any { return &f.Name }},

@@ -11,6 +11,8 @@ import (
 	"time"
 )
 
+const statusError = "ERROR"
+
 // Preset is a ready-made fault with a name.
 type Preset struct {
 	Name        string `json:"name"`

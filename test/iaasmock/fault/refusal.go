@@ -5,24 +5,6 @@ package fault
 
 import "time"
 
-// Changes returns a channel that is closed when a fault is next added or removed.
-func (b *Book) Changes() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.changed == nil {
-		b.changed = make(chan struct{})
-	}
-	return b.changed
-}
-
-// announce closes the channel of Changes. b.mu must be held.
-func (b *Book) announce() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
-}
-
 // Refusal reports whether connections are refused now, and when that may change; zero:
 // only by Add or Remove.
 func (b *Book) Refusal(now time.Time) (refusing bool, next time.Time) {

@@ -4,6 +4,8 @@
 package stack
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -102,4 +104,25 @@ func (e *Env) setURL(part Part, url string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.urls[part] = url
+}
+
+// Requests returns what service accounts have asked of the API servers about resources,
+// those of the control cluster first. A watch counts twice when it has ended.
+func (e *Env) Requests() ([]Request, error) {
+	var requests []Request
+	for _, part := range []Part{PartAPIServer, PartTargetAPIServer} {
+		file, err := os.Open(filepath.Join(e.dir, string(part), auditLog))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		read, err := readAuditLog(file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("audit log of %s: %w", part, err)
+		}
+		requests = append(requests, read...)
+	}
+	return requests, nil
 }

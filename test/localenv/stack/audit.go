@@ -7,10 +7,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 )
 
 // auditPolicy has kube-apiserver write down what service accounts ask for. The others here
@@ -38,27 +35,6 @@ type Request struct {
 	Group, Resource, Subresource, Namespace, Name string
 	// Code is the HTTP status code of the answer.
 	Code int
-}
-
-// Requests returns what service accounts have asked of the API servers about resources,
-// those of the control cluster first. A watch counts twice when it has ended.
-func (e *Env) Requests() ([]Request, error) {
-	var requests []Request
-	for _, part := range []Part{PartAPIServer, PartTargetAPIServer} {
-		file, err := os.Open(filepath.Join(e.dir, string(part), auditLog))
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		read, err := readAuditLog(file)
-		if err := errors.Join(err, file.Close()); err != nil {
-			return nil, fmt.Errorf("audit log of %s: %w", part, err)
-		}
-		requests = append(requests, read...)
-	}
-	return requests, nil
 }
 
 func readAuditLog(log io.Reader) ([]Request, error) {

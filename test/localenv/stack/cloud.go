@@ -27,13 +27,3 @@ func (a API) Start(func(error)) (API, error) { return a, nil }
 
 // Stop implements Cloud: there is nothing to stop.
 func (API) Stop() {}
-
-// startCloud makes the API reachable.
-func (e *Env) startCloud() error {
-	api, err := e.settings.cloud.Start(func(err error) { e.fail(&PartError{Part: PartCloud, Err: err}) })
-	if err != nil {
-		return &PartError{Part: PartCloud, Err: err}
-	}
-	e.api, e.cloudStarted = api, true
-	return nil
-}

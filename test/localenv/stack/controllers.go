@@ -6,46 +6,12 @@ package stack
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // noTarget tells both controllers that there is no target cluster.
 const noTarget = "none"
-
-func (e *Env) startControllers(ctx context.Context) error {
-	e.progress("starting machine-controller-manager and machine-controller")
-	if !e.settings.withoutManager {
-		if err := e.StartManager(ctx); err != nil {
-			return err
-		}
-	}
-	if !e.settings.withoutSidecar {
-		if err := e.StartSidecar(ctx); err != nil {
-			return err
-		}
-		if err := awaitNextSecond(ctx); err != nil {
-			return &PartError{Part: PartSidecar, Err: err}
-		}
-	}
-	return e.startReplicas(ctx)
-}
-
-// awaitNextSecond returns when the second has changed. A creationTimestamp has
-// whole seconds, so a Machine applied in the second in which the sidecar started
-// would look older than the sidecar, which then takes care that a predecessor
-// may have made its server just now, and lets some time pass. Here there was none.
-func awaitNextSecond(ctx context.Context) error {
-	now := time.Now()
-	select {
-	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
 
 // StartManager starts machine-controller-manager and returns when it answers on
 // /healthz. Start has done so already; it is for use after KillManager.
@@ -138,10 +104,4 @@ func (e *Env) controllerArgs() []string {
 func (e *Env) sidecarEnvironment() []string {
 	env := append(minimalEnvironment(), e.CloudEnvironment()...)
 	return append(env, e.settings.sidecarEnv...)
-}
-
-// minimalEnvironment is what any program may expect. Nothing else is passed on:
-// settings for another cloud or another etcd must not reach these.
-func minimalEnvironment() []string {
-	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
 }

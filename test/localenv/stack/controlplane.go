@@ -5,26 +5,36 @@ package stack
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"net"
-	"net/http"
-	"os"
 	"path/filepath"
-	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	certutil "k8s.io/client-go/util/cert"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
+
+func (e *Env) startControlPlane(ctx context.Context) error {
+	e.progress("starting etcd and kube-apiserver")
+	etcdURL, err := e.startEtcd(ctx, e.programs.etcd)
+	if err != nil {
+		return err
+	}
+	if e.control, err = e.startCluster(ctx, PartAPIServer, etcdURL); err != nil {
+		return err
+	}
+	e.target = e.control
+	if e.settings.targetCluster {
+		if e.target, err = e.startCluster(ctx, PartTargetAPIServer, etcdURL); err != nil {
+			return err
+		}
+	}
+	if err := e.ensureNamespace(ctx); err != nil {
+		return &PartError{Part: PartAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
+	}
+	return nil
+}
 
 // startEtcd starts etcd and returns its URL.
 func (e *Env) startEtcd(ctx context.Context, path string) (string, error) {
@@ -55,19 +65,6 @@ func (e *Env) startEtcd(ctx context.Context, path string) (string, error) {
 	return url(ports[0]), nil
 }
 
-// cluster is a kube-apiserver, and how to reach it. It can start again as the same.
-type cluster struct {
-	part        Part
-	credentials credentials
-	etcdURL     string
-	// port is 0 before the first start.
-	port int
-
-	restConfig *rest.Config
-	client     client.Client
-	kubeconfig string
-}
-
 // startCluster starts a kube-apiserver, whose objects have its name as their prefix in
 // etcd, and makes what reaches it as a member of system:masters.
 func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*cluster, error) {
@@ -94,8 +91,6 @@ func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*clu
 	}
 	return c, nil
 }
-
-func apiServerURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
 
 // launchAPIServer runs kube-apiserver, on the port it had before if there was one,
 // and returns its port.
@@ -131,93 +126,11 @@ func (e *Env) StartAPIServer(ctx context.Context) error {
 	return err
 }
 
-// credentials are what an API server and its only user need.
-type credentials struct {
-	dir string
-	// token is the bearer token of a member of system:masters.
-	token string
-	// ca is the certificate to trust, PEM.
-	ca []byte
-}
-
-func (c credentials) path(name string) string { return filepath.Join(c.dir, name) }
-
-// newCredentials makes keys and certificates and writes them to dir.
-func newCredentials(dir string) (credentials, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return credentials{}, err
+func (e *Env) ensureNamespace(ctx context.Context) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.settings.namespace}}
+	// The API server makes "default" itself, but perhaps a moment later.
+	if err := e.control.client.Create(ctx, namespace); !apierrors.IsAlreadyExists(err) {
+		return err
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
-	if err != nil {
-		return credentials{}, fmt.Errorf("making a serving certificate: %w", err)
-	}
-	signer, err := newSigningKey()
-	if err != nil {
-		return credentials{}, fmt.Errorf("making a key to sign service account tokens: %w", err)
-	}
-	c := credentials{dir: dir, token: rand.Text(), ca: cert}
-	return c, errors.Join(
-		os.WriteFile(c.path("tls.crt"), cert, 0o600),
-		os.WriteFile(c.path("tls.key"), key, 0o600),
-		os.WriteFile(c.path("signer.key"), signer, 0o600),
-		os.WriteFile(c.path("tokens.csv"), []byte(c.token+`,admin,admin,"system:masters"`+"\n"), 0o600),
-		os.WriteFile(c.path("audit.yaml"), []byte(auditPolicy), 0o600),
-	)
-}
-
-func newSigningKey() ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}
-
-func (c *cluster) args(port int) []string {
-	path := c.credentials.path
-	return []string{
-		"--etcd-servers=" + c.etcdURL,
-		"--etcd-prefix=/" + string(c.part),
-		"--bind-address=127.0.0.1",
-		"--advertise-address=127.0.0.1",
-		"--secure-port=" + strconv.Itoa(port),
-		"--tls-cert-file=" + path("tls.crt"),
-		"--tls-private-key-file=" + path("tls.key"),
-		"--cert-dir=" + c.credentials.dir,
-		"--token-auth-file=" + path("tokens.csv"),
-		"--authorization-mode=RBAC",
-		"--audit-policy-file=" + path("audit.yaml"),
-		"--audit-log-path=" + path(auditLog),
-		"--service-account-issuer=https://localenv",
-		"--service-account-key-file=" + path("signer.key"),
-		"--service-account-signing-key-file=" + path("signer.key"),
-		"--service-cluster-ip-range=10.0.0.0/24",
-		// There is no controller that would make the service accounts this
-		// plugin wants, and nobody to whom the endpoints below would matter.
-		"--disable-admission-plugins=ServiceAccount",
-		"--endpoint-reconciler-type=none",
-	}
-}
-
-// httpClient returns a client that trusts the API server, and what closes its
-// connections.
-func (c credentials) httpClient() (*http.Client, func()) {
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(c.ca)
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
-	return &http.Client{Transport: transport}, transport.CloseIdleConnections
-}
-
-func writeKubeconfig(path string, config *rest.Config) error {
-	const name = "localenv"
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
-	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
-	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
-	kubeconfig.CurrentContext = name
-	return clientcmd.WriteToFile(*kubeconfig, path)
+	return nil
 }

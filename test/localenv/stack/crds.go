@@ -5,48 +5,18 @@ package stack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // establishLimit is how long the API server may take to serve a new CRD, which
 // is a second or two.
 const establishLimit = 30 * time.Second
-
-func newClient(config *rest.Config) (client.Client, error) {
-	known := runtime.NewScheme()
-	err := errors.Join(
-		scheme.AddToScheme(known),
-		apiextensionsv1.AddToScheme(known),
-		machinev1alpha1.AddToScheme(known),
-	)
-	if err != nil {
-		return nil, err
-	}
-	return client.New(config, client.Options{Scheme: known})
-}
-
-func (e *Env) ensureNamespace(ctx context.Context) error {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.settings.namespace}}
-	// The API server makes "default" itself, but perhaps a moment later.
-	if err := e.control.client.Create(ctx, namespace); !apierrors.IsAlreadyExists(err) {
-		return err
-	}
-	return nil
-}
 
 // installCRDs applies the CRDs in a folder and waits until they are served.
 func (e *Env) installCRDs(ctx context.Context, folder string) error {

@@ -65,6 +65,12 @@ type command struct {
 	env []string
 }
 
+// minimalEnvironment is what any program may expect. Nothing else is passed on:
+// settings for another cloud or another etcd must not reach these.
+func minimalEnvironment() []string {
+	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}
+}
+
 // process is a part that runs as a child process of ours.
 type process struct {
 	part    Part

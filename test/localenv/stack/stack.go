@@ -7,61 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
-	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 )
-
-// ErrStopped is the cause of errors of an environment that was stopped.
-var ErrStopped = errors.New("the environment was stopped")
-
-// Env is a running environment. Its methods may be used from several
-// goroutines.
-type Env struct {
-	settings settings
-	// dir holds everything temporary; Stop removes it.
-	dir, logDir string
-	folder      *folder
-	programs    programs
-	// crds is the folder of the manager's custom resource definitions.
-	crds string
-	// probe asks parts whether they are ready.
-	probe *http.Client
-
-	// control is the cluster of the Machines, target that of the Nodes: the same one
-	// without WithTargetCluster.
-	control, target *cluster
-	// api is where the controllers find the cloud; cloudStarted says that it is to be stopped.
-	api          API
-	cloudStarted bool
-	// stopReplicas is that of WithSidecarReplicas.
-	stopReplicas func()
-
-	stopOnce sync.Once
-	watchers sync.WaitGroup
-	done     chan struct{}
-
-	mu        sync.Mutex
-	processes map[Part]*process
-	starting  map[Part]bool
-	urls      map[Part]string
-	// controllers are those that were started, in this order; pods are those that run.
-	controllers  []Part
-	pods         map[string]*corev1.Pod
-	leaseServers []*http.Server
-	stopped      bool
-	err          error
-}
-
-// programs are the paths of what is run.
-type programs struct {
-	assets
-	manager, sidecar string
-}
 
 // Start builds what is needed, starts all parts and returns when all are ready:
 // control plane healthy, CRDs established, both controllers answering on
@@ -80,18 +31,6 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 // Build makes what Start needs, which takes minutes the first time, and starts nothing:
 // for tests whose own time limits are not to include that.
 func Build(ctx context.Context, opts ...Option) error { return newEnv(newSettings(opts)).build(ctx) }
-
-func newEnv(s settings) *Env {
-	return &Env{
-		settings:  s,
-		probe:     &http.Client{Transport: &http.Transport{}},
-		done:      make(chan struct{}),
-		processes: map[Part]*process{},
-		starting:  map[Part]bool{},
-		urls:      map[Part]string{},
-		pods:      map[string]*corev1.Pod{},
-	}
-}
 
 // start takes the steps of Start. The environment's own failure is the better
 // explanation: a part that dies makes the later ones fail.
@@ -176,25 +115,46 @@ func (e *Env) build(ctx context.Context) error {
 	return group.Wait()
 }
 
-func (e *Env) startControlPlane(ctx context.Context) error {
-	e.progress("starting etcd and kube-apiserver")
-	etcdURL, err := e.startEtcd(ctx, e.programs.etcd)
+// startCloud makes the API reachable.
+func (e *Env) startCloud() error {
+	api, err := e.settings.cloud.Start(func(err error) { e.fail(&PartError{Part: PartCloud, Err: err}) })
 	if err != nil {
-		return err
+		return &PartError{Part: PartCloud, Err: err}
 	}
-	if e.control, err = e.startCluster(ctx, PartAPIServer, etcdURL); err != nil {
-		return err
-	}
-	e.target = e.control
-	if e.settings.targetCluster {
-		if e.target, err = e.startCluster(ctx, PartTargetAPIServer, etcdURL); err != nil {
+	e.api, e.cloudStarted = api, true
+	return nil
+}
+
+func (e *Env) startControllers(ctx context.Context) error {
+	e.progress("starting machine-controller-manager and machine-controller")
+	if !e.settings.withoutManager {
+		if err := e.StartManager(ctx); err != nil {
 			return err
 		}
 	}
-	if err := e.ensureNamespace(ctx); err != nil {
-		return &PartError{Part: PartAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
+	if !e.settings.withoutSidecar {
+		if err := e.StartSidecar(ctx); err != nil {
+			return err
+		}
+		if err := awaitNextSecond(ctx); err != nil {
+			return &PartError{Part: PartSidecar, Err: err}
+		}
 	}
-	return nil
+	return e.startReplicas(ctx)
+}
+
+// awaitNextSecond returns when the second has changed. A creationTimestamp has
+// whole seconds, so a Machine applied in the second in which the sidecar started
+// would look older than the sidecar, which then takes care that a predecessor
+// may have made its server just now, and lets some time pass. Here there was none.
+func awaitNextSecond(ctx context.Context) error {
+	now := time.Now()
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Stop stops all parts in reverse order and removes the temporary folder. It
@@ -225,41 +185,4 @@ func (e *Env) Stop() {
 		}
 		e.finish(nil)
 	})
-}
-
-// Done is closed when a part has ended by itself (Err then tells which), and
-// when the environment has been stopped.
-func (e *Env) Done() <-chan struct{} { return e.done }
-
-// Err returns why the environment failed, nil as long as it has not.
-func (e *Env) Err() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.err
-}
-
-// fail records the first failure of the running environment. What ends after
-// Stop has begun is no failure.
-func (e *Env) fail(err error) {
-	e.mu.Lock()
-	stopped := e.stopped
-	e.mu.Unlock()
-	if !stopped {
-		e.finish(err)
-	}
-}
-
-func (e *Env) finish(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	select {
-	case <-e.done:
-	default:
-		e.err = err
-		close(e.done)
-	}
-}
-
-func (e *Env) progress(format string, args ...any) {
-	e.settings.progress(fmt.Sprintf(format, args...))
 }

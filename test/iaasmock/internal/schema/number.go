@@ -9,15 +9,15 @@ import (
 	"math"
 )
 
-// checkNumber checks a number against any kind of schema. STACKIT reads all numbers as
+// checkNumber checks a number against a schema of any kind. STACKIT reads all numbers as
 // float64.
-func (s *Schema) checkNumber(number json.Number) *Violation {
+func checkNumber(kind string, number json.Number) *Violation {
 	value, err := number.Float64()
 	switch {
 	case err != nil:
 		return &Violation{reason: err.Error(), bare: true}
-	case s.kind != "integer":
-		return violation("value must be %s", withArticle(s.kind))
+	case kind != "integer":
+		return violation("value must be %s", withArticle(kind))
 	case value != math.Trunc(value):
 		return violation("value must be an integer")
 	case value < math.MinInt64 || value > math.MaxInt64:

@@ -41,32 +41,6 @@ type Schema struct {
 	oneOf      []*Schema
 }
 
-// Violation is a value that breaks a schema. path leads from the checked body to the
-// value.
-type Violation struct {
-	path   []string
-	reason string
-	// bare is true if kin-openapi's message has no dump of the schema. STACKIT cuts
-	// messages at the first dump, so that in a list only bare violations are followed by
-	// another one.
-	bare bool
-}
-
-func (e *Violation) Error() string {
-	if len(e.path) == 0 {
-		return e.reason
-	}
-	return fmt.Sprintf("Error at %q: %s", "/"+strings.Join(e.path, "/"), e.reason)
-}
-
-func (e *Violation) below(key string) *Violation {
-	return &Violation{path: append([]string{key}, e.path...), reason: e.reason, bare: e.bare}
-}
-
-func violation(format string, args ...any) *Violation {
-	return &Violation{reason: fmt.Sprintf(format, args...)}
-}
-
 // Check returns the first violation, nil if there is none. Numbers in value are json.Number.
 func (s *Schema) Check(value any) *Violation {
 	switch {
@@ -80,7 +54,7 @@ func (s *Schema) Check(value any) *Violation {
 		return violation("Value is not nullable")
 	}
 	if number, ok := value.(json.Number); ok && s.kind != "" {
-		return s.checkNumber(number)
+		return checkNumber(s.kind, number)
 	}
 	switch s.kind {
 	case "string":

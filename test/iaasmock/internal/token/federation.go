@@ -6,20 +6,10 @@ package token
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
-	"github.com/google/uuid"
-)
-
-const (
-	clientCredentialsGrant = "client_credentials"
-	// workloadAssertion is the type of assertion that the STACKIT SDK's
-	// core/clients/workload_identity_flow.go sends.
-	workloadAssertion = "urn:schwarz:params:oauth:client-assertion-type:workload-jwt"
 )
 
 // Federation is a service account's federated identity provider: whose tokens it trusts.
@@ -40,53 +30,16 @@ type federated struct {
 	keys map[string]any
 }
 
-// NewFederatedAccount makes a service account with access to the project, without a key, and
-// returns its mail address.
-func (i *Issuer) NewFederatedAccount(projectID string, federation Federation) (string, error) {
+// newFederated makes a service account that trusts the federation's issuer.
+func newFederated(projectID string, federation Federation) (federated, error) {
 	if federation.Issuer == "" || federation.Assertions["aud"] == "" {
-		return "", errors.New("a federated identity provider needs an issuer and an assertion about aud")
+		return federated{}, errors.New("a federated identity provider needs an issuer and an assertion about aud")
 	}
 	keys, err := publicKeys(federation.JWKS)
 	if err != nil {
-		return "", fmt.Errorf("decode the JWKS: %w", err)
+		return federated{}, fmt.Errorf("decode the JWKS: %w", err)
 	}
-	added := federated{account: newAccount(projectID), Federation: federation, keys: keys}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.federated[added.email] = added
-	return added.email, nil
-}
-
-// ExchangeWorkload turns the form of a request with a workload's own token into an access
-// token, or says why not.
-func (i *Issuer) ExchangeWorkload(body []byte, flaw Flaw) (Response, *Refusal) {
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		// Source: RFC 6749, 5.2: invalid_request.
-		return Response{}, &Refusal{http.StatusBadRequest, "invalid form"}
-	}
-	if grant := form.Get("grant_type"); grant != clientCredentialsGrant {
-		// Source: RFC 6749, 5.2: unsupported_grant_type.
-		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", grant)}
-	}
-	if kind := form.Get("client_assertion_type"); kind != workloadAssertion {
-		// Source: RFC 7521, 4.2.1: the parameter has to be the type of the assertion.
-		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported client_assertion_type %q", kind)}
-	}
-	i.mu.RLock()
-	client, known := i.federated[form.Get("client_id")]
-	i.mu.RUnlock()
-	if !known {
-		// Source: RFC 6749, 5.2: invalid_client. The 401, and not a 400, is the mock's choice.
-		return Response{}, &Refusal{http.StatusUnauthorized, "unknown client_id"}
-	}
-	if err := client.verify(form.Get("client_assertion"), i.clock.Now().Add(flaw.Skew)); err != nil {
-		// Source: https://docs.stackit.cloud/platform/access-and-identity/service-accounts/authentication-flows:
-		// tokens are accepted only when the issuer matches and all assertions are met. The 401
-		// is the mock's choice.
-		return Response{}, &Refusal{http.StatusUnauthorized, err.Error()}
-	}
-	return i.respond(client.account, "", flaw)
+	return federated{account: newAccount(projectID), Federation: federation, keys: keys}, nil
 }
 
 // verify checks the workload's token, by the time that it is.
@@ -115,11 +68,4 @@ func (f *federated) verify(assertion string, now time.Time) error {
 		}
 	}
 	return nil
-}
-
-// account is a service account.
-type account struct{ email, subject, projectID string }
-
-func newAccount(projectID string) account {
-	return account{email: "mock-" + uuid.NewString()[:8] + "@sa.stackit.cloud", subject: uuid.NewString(), projectID: projectID}
 }

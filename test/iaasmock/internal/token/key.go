@@ -45,22 +45,21 @@ type registered struct {
 	public *rsa.PublicKey
 }
 
-// NewKey makes a service account with access to the project and returns its key file as
-// JSON, private key included.
-func (i *Issuer) NewKey(projectID string) ([]byte, error) {
+// newKey makes a service account with a key, and its key file as JSON, private key included.
+func newKey(projectID string, now time.Time) (registered, []byte, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		return nil, fmt.Errorf("generate the key: %w", err)
+		return registered{}, nil, fmt.Errorf("generate the key: %w", err)
 	}
 	publicPEM, privatePEM, err := encodeKeyPair(private)
 	if err != nil {
-		return nil, err
+		return registered{}, nil, err
 	}
 	key := registered{account: newAccount(projectID), kid: uuid.NewString(), public: &private.PublicKey}
 	file, err := json.MarshalIndent(keyFile{
 		ID:           key.kid,
 		PublicKey:    publicPEM,
-		CreatedAt:    i.clock.Now().UTC(),
+		CreatedAt:    now.UTC(),
 		KeyType:      "USER_MANAGED",
 		KeyOrigin:    "GENERATED",
 		KeyAlgorithm: "RSA_2048",
@@ -71,50 +70,33 @@ func (i *Issuer) NewKey(projectID string) ([]byte, error) {
 		},
 	}, "", "  ")
 	if err != nil {
-		return nil, fmt.Errorf("encode the key: %w", err)
+		return registered{}, nil, fmt.Errorf("encode the key: %w", err)
 	}
-	i.add(key)
-	return file, nil
+	return key, file, nil
 }
 
-// RegisterKey gives the key of another issuer's NewKey access to the project.
-func (i *Issuer) RegisterKey(projectID string, keyJSON []byte) error {
+// readKey returns the key in a key file, of an account with access to the project.
+func readKey(projectID string, keyJSON []byte) (registered, error) {
 	var file keyFile
 	if err := json.Unmarshal(keyJSON, &file); err != nil {
-		return fmt.Errorf("decode the key: %w", err)
+		return registered{}, fmt.Errorf("decode the key: %w", err)
 	}
 	block, _ := pem.Decode([]byte(file.PublicKey))
 	if block == nil {
-		return errors.New("the key has no public key in PEM form")
+		return registered{}, errors.New("the key has no public key in PEM form")
 	}
 	parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
 	if err != nil {
-		return fmt.Errorf("parse the public key: %w", err)
+		return registered{}, fmt.Errorf("parse the public key: %w", err)
 	}
 	public, ok := parsed.(*rsa.PublicKey)
 	if !ok {
-		return fmt.Errorf("the public key is a %T, not an RSA key", parsed)
+		return registered{}, fmt.Errorf("the public key is a %T, not an RSA key", parsed)
 	}
-	i.add(registered{
+	return registered{
 		account: account{email: file.Credentials.Issuer, subject: file.Credentials.Subject, projectID: projectID},
 		kid:     file.Credentials.KID, public: public,
-	})
-	return nil
-}
-
-// RevokeKey makes a key, and every token it got, invalid.
-func (i *Issuer) RevokeKey(keyJSON []byte) error {
-	var file keyFile
-	if err := json.Unmarshal(keyJSON, &file); err != nil {
-		return fmt.Errorf("decode the key: %w", err)
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if _, known := i.keys[file.Credentials.KID]; !known {
-		return errors.New("the key is not registered with this cloud")
-	}
-	delete(i.keys, file.Credentials.KID)
-	return nil
+	}, nil
 }
 
 func encodeKeyPair(private *rsa.PrivateKey) (publicPEM, privatePEM string, err error) {

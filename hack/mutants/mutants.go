@@ -71,7 +71,7 @@ var mutants = []mutant{
 	{"a deletion that failed is asked for again", []edit{{gone, "case a.retried:", "case a.progress != notAsked:"}}},
 	{"a deletion is never given up silently", []edit{{gone, "case a.retried:\n\t\treturn giveUp", "case a.retried:\n\t\treturn waitOn"}}},
 	{"what a list shows of a stuck deletion may be old", []edit{{gone, "case seen.listed:\n\t\treturn lookCloser", "case false:\n\t\treturn lookCloser"}}},
-	{"servers in ERROR are deleted", []edit{{create, "if err := c.discard(ctx, p); err != nil {", "if p.last.Status == \"\" {"}}},
+	{"servers in ERROR are deleted", []edit{{create, "if err := c.deleteUnusable(ctx, p); err != nil {", "if p.last.Status == \"\" {"}}},
 	{"servers in ERROR are not adopted", []edit{{create, "case p.last.Status == statusError:\n\t\treturn nil, cmp.Or", "case p.last.Status == \"\":\n\t\treturn nil, cmp.Or"}}},
 	{"second servers are deleted", []edit{{create, "c.noteUnawaited(servers[i+1:], true)", "c.noteUnawaited(nil, true)"}}},
 	{"a stuck deletion is asked for again by CreateMachine", []edit{{create, "c.noteUnawaited(deleting, false)", "_ = deleting"}}},

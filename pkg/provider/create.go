@@ -162,7 +162,7 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	case p.last.IsDeleting():
 		return nil, errUnusable
 	case p.last.Status == statusError:
-		return nil, cmp.Or(c.discard(ctx, p), errUnusable)
+		return nil, cmp.Or(c.deleteUnusable(ctx, p), errUnusable)
 	}
 	c.ledger.Adopt(c.key, c.uid, serverID)
 	return p, nil
@@ -241,9 +241,9 @@ func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 	answers.Wait()
 }
 
-// discard deletes a server of the machine that is of no use, and waits until it is gone: its
+// deleteUnusable deletes a server of the machine that is of no use, and waits until it is gone: its
 // name and NICs would be in the way of a new one.
-func (c *call) discard(ctx context.Context, p *poll) error {
+func (c *call) deleteUnusable(ctx context.Context, p *poll) error {
 	klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
 		"server", p.id, "status", p.last.Status, "reason", sanitize(c.hiding().shown(p.last.ErrorMessage)))
 	return c.deleteServers(ctx, []*removal{{c.pollOf(p.last)}})
@@ -291,7 +291,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 		return fault
 	}
 	c.noteExhausted(fault)
-	if err := c.discard(ctx, p); err != nil {
+	if err := c.deleteUnusable(ctx, p); err != nil {
 		// The answer names the fault, not this error; the next call deletes again.
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
 	}

@@ -28,7 +28,7 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
 	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {
-		return about(apis.SecretPath.Child(key), reported)
+		return anyConcerns(apis.SecretPath.Child(key), reported)
 	}) {
 		return nil
 	}

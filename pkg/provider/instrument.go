@@ -133,19 +133,19 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 		return run(ctx, request)
 	}()
 	elapsed, code := p.clock.Since(start), codes.OK
-	var about []any
+	var attributes []any
 	if err != nil {
 		var text string
 		var api *APIError
 		code, text = classify(err)
-		about = []any{"message", text}
+		attributes = []any{"message", text}
 		if errors.As(err, &api) && api.RequestID != "" {
-			about = append(about, "requestID", api.RequestID)
+			attributes = append(attributes, "requestID", api.RequestID)
 		}
 		err = status.Error(code, text) // the form that the manager decodes
 	}
 	op.measure(code, elapsed)
-	op.log(code, elapsed, calls.Load(), about)
+	op.log(code, elapsed, calls.Load(), attributes)
 	return response, err
 }
 
@@ -158,7 +158,7 @@ func (o *operation) measure(code codes.Code, elapsed time.Duration) {
 	}
 }
 
-func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, about []any) {
+func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, attributes []any) {
 	fields := []any{"outcome", code.String(), "duration", elapsed.Round(time.Millisecond).String(), "apiCalls", calls}
 	if o.machine != nil {
 		fields = append(fields, "machine", klog.KObj(o.machine), "providerID", o.machine.Spec.ProviderID)
@@ -166,5 +166,5 @@ func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, abo
 	if o.class != nil {
 		fields = append(fields, "machineClass", o.class.Name)
 	}
-	klog.InfoS(o.name, append(fields, about...)...)
+	klog.InfoS(o.name, append(fields, attributes...)...)
 }

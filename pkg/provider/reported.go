@@ -10,9 +10,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// about says whether one of the errors is about the field, a part of the field, or an
+// anyConcerns says whether one of the errors is about the field, a part of the field, or an
 // object that the field is in.
-func about(path *field.Path, errs field.ErrorList) bool {
+func anyConcerns(path *field.Path, errs field.ErrorList) bool {
 	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
 }
 

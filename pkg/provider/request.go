@@ -276,7 +276,7 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
-	return !about(apis.SpecPath.Child("labels"), decoding)
+	return !anyConcerns(apis.SpecPath.Child("labels"), decoding)
 }
 
 func (in *inputs) unknownText() string {

@@ -93,14 +93,14 @@ func TestCreateMachineFromAnExistingVolumeKeepsIt(t *testing.T) {
 
 func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
 	const userData = "password: s3cr3t\ntoken: abc123.0123456789abcdef"
-	for name, echo := range map[string]string{
+	for name, repeated := range map[string]string{
 		"plain": strings.ReplaceAll(userData, "\n", `\n`), "base64": base64.StdEncoding.EncodeToString([]byte(userData)), "a part": "abc123.0123456789abcdef",
 		"quoted twice": `\"password: s3cr3t\\ntoken: abc123.0123456789abcdef\"`, "quoted and cut off": `\"password: s3cr3t\\ntoken: abc123.01234567`,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.secret.Data["userData"] = []byte(userData)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"wrong userData: ` + echo + `"}`})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"wrong userData: ` + repeated + `"}`})
 			_, err := r.create(machine("m1"))
 			wantCode(t, err, codes.InvalidArgument)
 			for _, secret := range []string{"s3cr3t", "abc123.01234567", base64.StdEncoding.EncodeToString([]byte(userData))[:20]} {

@@ -70,8 +70,8 @@ func (c *cluster) attach(ctx context.Context, name, nicID, volumeID string, tag 
 	return server.GetId()
 }
 
-// discard deletes a server with its NIC and volume, by hand.
-func (c *cluster) discard(ctx context.Context, serverID string) {
+// deleteByHand deletes a server with its NIC and volume, by hand.
+func (c *cluster) deleteByHand(ctx context.Context, serverID string) {
 	GinkgoHelper()
 	server, exists := c.env.Cloud().Server(serverID)
 	Expect(exists).To(BeTrue(), "server %s is gone", serverID)
@@ -139,7 +139,7 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		labelled := c.createNIC(ctx, iaasmock.DefaultDualStackNetworkID, "os-real-1", map[string]any{clusterLabel: clusterName})
 		other := c.attach(ctx, "os-other", c.createNIC(ctx, iaasmock.DefaultNetworkID, "os-real-1", nil), c.createVolume(ctx, "os-other"), asMetadata)
 		DeferCleanup(func(ctx SpecContext) {
-			c.discard(ctx, other)
+			c.deleteByHand(ctx, other)
 			c.discardRest(ctx, []string{labelled}, nil)
 			Expect(c.target.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "os-other"}})).To(Succeed())
 		})
@@ -225,7 +225,7 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		Eventually(ctx, c.serverIDs).WithTimeout(2 * downTimeout).WithPolling(poll).Should(ConsistOf(twins[1], first, second))
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(HaveLen(3))
 		Expect(c.serverIDs()).To(ConsistOf(twins[1], first, second))
-		c.discard(ctx, twins[1])
+		c.deleteByHand(ctx, twins[1])
 	})
 
 	// The cloud shows NICs and volumes as attached for a while after their server is gone, tags

@@ -251,17 +251,17 @@ func BenchmarkEventsOf5000Servers(b *testing.B) {
 			b.Fatal(err)
 		}
 		leave() // one snapshot, no more
-		cloud.ServeHTTP(discard{header: http.Header{}}, request)
+		cloud.ServeHTTP(readAndForget{header: http.Header{}}, request)
 	}
 }
 
-// discard is a client that reads and forgets.
-type discard struct{ header http.Header }
+// readAndForget is a client that reads and forgets.
+type readAndForget struct{ header http.Header }
 
-func (d discard) Header() http.Header         { return d.header }
-func (d discard) Write(p []byte) (int, error) { return len(p), nil }
-func (d discard) WriteHeader(int)             {}
-func (d discard) Flush()                      {}
+func (d readAndForget) Header() http.Header         { return d.header }
+func (d readAndForget) Write(p []byte) (int, error) { return len(p), nil }
+func (d readAndForget) WriteHeader(int)             {}
+func (d readAndForget) Flush()                      {}
 
 // fill makes servers without the network.
 func fill(b *testing.B, cloud *iaasmock.Cloud, count int) {

@@ -32,8 +32,8 @@ type place struct {
 	key []byte
 }
 
-// home is where all servers are. Nothing can be made in other places, whose quota is 0.
-var home = place{project: iaasmock.DefaultProjectID, region: iaasmock.DefaultRegion, network: iaasmock.DefaultNetworkID}
+// ownPlace is where all servers are. Nothing can be made in other places, whose quota is 0.
+var ownPlace = place{project: iaasmock.DefaultProjectID, region: iaasmock.DefaultRegion, network: iaasmock.DefaultNetworkID}
 
 // classAndSecret are the class, and its Secret, by which a cluster's servers are made.
 func classAndSecret(cluster, class string, at place, key []byte, diskSize int) (*v1alpha1.MachineClass, *corev1.Secret) {

@@ -39,7 +39,7 @@ func NewPlan(seed uint64) Plan {
 	if rng.IntN(8) == 0 {
 		plan.ListLag, plan.Late = 45*time.Second, 50*time.Second
 	}
-	plan.Odds = Odds{
+	plan.Probabilities = Probabilities{
 		Fault: pick(rng, 0, 0.02, 0.1, 0.3), CrashAtRequest: pick(rng, 0, 0.01, 0.05),
 		Vanish: pick(rng, 0, 0.02, 0.1), CrashAtAnswer: pick(rng, 0, 0.03, 0.15),
 		Stale: pick(rng, 0, 0.2, 0.6), Conflict: pick(rng, 0, 0.1, 0.4),
@@ -54,7 +54,7 @@ func NewPlan(seed uint64) Plan {
 		plan.Skew = pick(surroundings, -25*time.Second, 25*time.Second)
 	}
 	if surroundings.IntN(3) == 0 {
-		plan.Pauses, plan.Odds.Pause = pick(surroundings, 1, 2, 4), pick(surroundings, 0, 0.01, 0.05)
+		plan.Pauses, plan.Probabilities.Pause = pick(surroundings, 1, 2, 4), pick(surroundings, 0, 0.01, 0.05)
 	}
 	if edits := random(seed, "edits"); edits.IntN(5) == 0 {
 		plan.Edit = pick(edits, editSecret, editLabel, editName)
@@ -87,17 +87,17 @@ var hidingPresets = []string{"stale-lists", "stale-reads", "empty-lists", "empty
 // stayAlive lets every process live, for what only the process that did it knows. Then no
 // request is lost with a label dropped, either.
 func (p *Plan) stayAlive() {
-	p.Crashes, p.Odds.CrashAtRequest, p.Odds.CrashAtAnswer = 0, 0, 0
-	p.Pauses, p.Odds.Pause = 0, 0
+	p.Crashes, p.Probabilities.CrashAtRequest, p.Probabilities.CrashAtAnswer = 0, 0, 0
+	p.Pauses, p.Probabilities.Pause = 0, 0
 	if p.Preset == presetDroppedLabels {
-		p.Odds.Vanish = 0
+		p.Probabilities.Vanish = 0
 	}
 }
 
 // spoilLists draws what goes wrong with lists.
 func (p *Plan) spoilLists(rng *rand.Rand) {
 	p.Replicas = rng.IntN(3) == 0
-	p.Forgetful = p.Odds.Fault > 0 && rng.IntN(8) == 0
+	p.Forgetful = p.Probabilities.Fault > 0 && rng.IntN(8) == 0
 	if rng.IntN(4) == 0 {
 		p.Outage = Outage{
 			Status: pick(rng, 500, 502, 503, 504), Wide: rng.IntN(2) == 0,

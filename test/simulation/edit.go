@@ -62,11 +62,11 @@ func (c *cluster) editSecret(rng *rand.Rand, left time.Duration) {
 	stays := between(rng, 10*time.Second, min(left-30*time.Second, 3*time.Minute))
 	w.sleep(stays / 2)
 	// In another region a server with a ProviderID is not found: it must not be deleted then.
-	if found := c.find(name); found != nil && elsewhere.region == home.region && rng.IntN(2) == 0 {
+	if found := c.find(name); found != nil && elsewhere.region == ownPlace.region && rng.IntN(2) == 0 {
 		c.unwant(found)
 	}
 	w.sleep(stays / 2)
-	c.move(home)
+	c.move(ownPlace)
 	w.log("%s has its Secret as it was", c.name)
 }
 
@@ -121,7 +121,7 @@ func (c *cluster) label(id, machine string) {
 	change := iaas.UpdateServerPayload{Labels: map[string]any{provider.StackitMachineLabel: machine}}
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		_, err := w.foreign.api.UpdateServer(ctx, home.project, home.region, id).UpdateServerPayload(change).Execute()
+		_, err := w.foreign.api.UpdateServer(ctx, ownPlace.project, ownPlace.region, id).UpdateServerPayload(change).Execute()
 		cancel()
 		if err == nil {
 			w.log("%s labels %s as %s's by hand", c.name, id, machine)

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// refuseElsewhere refuses what is to be made in another place than home, and checks that
+// refuseElsewhere refuses what is to be made in another place than ownPlace, and checks that
 // the Machine has no server there: the API could have made another.
 func (w *world) refuseElsewhere(request *http.Request, c call) *http.Response {
-	if c.operation != opCreate || strings.Contains(request.URL.Path, home.project) && strings.Contains(request.URL.Path, "/"+home.region+"/") {
+	if c.operation != opCreate || strings.Contains(request.URL.Path, ownPlace.project) && strings.Contains(request.URL.Path, "/"+ownPlace.region+"/") {
 		return nil
 	}
 	who := owner{c.cluster, c.subject}

@@ -30,7 +30,7 @@ func (f *foreign) nic(network, name string, labels map[string]any, withAllowed b
 		address := allowed
 		payload.AllowedAddresses = []iaas.AllowedAddressesInner{iaas.StringAsAllowedAddressesInner(&address)}
 	}
-	nic, err := f.api.CreateNic(context.Background(), home.project, home.region, network).CreateNicPayload(payload).Execute()
+	nic, err := f.api.CreateNic(context.Background(), ownPlace.project, ownPlace.region, network).CreateNicPayload(payload).Execute()
 	if err != nil {
 		panic(fmt.Errorf("NIC %s: %w", name, err))
 	}
@@ -44,7 +44,7 @@ func (f *foreign) volume(name string, labels map[string]any) (id string) {
 		Name: &name, Size: &size, AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
 		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID},
 	}
-	volume, err := f.api.CreateVolume(context.Background(), home.project, home.region).CreateVolumePayload(payload).Execute()
+	volume, err := f.api.CreateVolume(context.Background(), ownPlace.project, ownPlace.region).CreateVolumePayload(payload).Execute()
 	if err != nil {
 		panic(fmt.Errorf("volume %s: %w", name, err))
 	}
@@ -53,7 +53,7 @@ func (f *foreign) volume(name string, labels map[string]any) (id string) {
 
 // serverOf makes a server of a NIC and a volume, as the OpenStack provider does.
 func (f *foreign) serverOf(name, nic, volume string, tags map[string]any) (id string) {
-	server, err := f.api.CreateServer(context.Background(), home.project, home.region).CreateServerPayload(iaas.CreateServerPayload{
+	server, err := f.api.CreateServer(context.Background(), ownPlace.project, ownPlace.region).CreateServerPayload(iaas.CreateServerPayload{
 		Name: name, MachineType: iaasmock.DefaultMachineType, Metadata: tags,
 		BootVolume: &iaas.BootVolume{Source: &iaas.BootVolumeSource{Type: "volume", Id: volume}},
 		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nic}}},

@@ -33,15 +33,15 @@ func (o *randomFaults) request(c call) callFault {
 	}
 	late := between(rng, 0, o.plan.Late)
 	switch {
-	case chance(rng, o.plan.Odds.CrashAtRequest):
+	case chance(rng, o.plan.Probabilities.CrashAtRequest):
 		u.crashBefore = rng.IntN(2) == 0
 		u.crashAfter = !u.crashBefore
 		u.late = late
-	case chance(rng, o.plan.Odds.Vanish):
+	case chance(rng, o.plan.Probabilities.Vanish):
 		u.vanish, u.late = true, late
-	case chance(rng, o.plan.Odds.Fault):
+	case chance(rng, o.plan.Probabilities.Fault):
 		u.trouble = pick(rng, o.troubles(c.operation)...)
-	case chance(rng, o.plan.Odds.Pause):
+	case chance(rng, o.plan.Probabilities.Pause):
 		u.pause = drawStillness(rng)
 	}
 	return u
@@ -61,17 +61,17 @@ func (o *randomFaults) answer(a answer) answerFault {
 	}
 	rng := random(o.plan.Seed, "answer", a.cluster, a.machine, a.method, a.repeat)
 	var m answerFault
-	if chance(rng, o.plan.Odds.CrashAtAnswer) {
+	if chance(rng, o.plan.Probabilities.CrashAtAnswer) {
 		m.crashBefore = rng.IntN(2) == 0
 		m.crashAfter = !m.crashBefore
 	}
-	m.conflict = chance(rng, o.plan.Odds.Conflict)
+	m.conflict = chance(rng, o.plan.Probabilities.Conflict)
 	return m
 }
 
 func (o *randomFaults) stale(cluster, machine string, reconcile int) int {
 	rng := random(o.plan.Seed, "cache", cluster, machine, reconcile)
-	if o.over.Load() || !chance(rng, o.plan.Odds.Stale) {
+	if o.over.Load() || !chance(rng, o.plan.Probabilities.Stale) {
 		return 0
 	}
 	return 1 + rng.IntN(3)

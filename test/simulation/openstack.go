@@ -32,7 +32,7 @@ func (c *cluster) comeOver() {
 			}
 			if c.world.sleep(3*time.Second) && m.HasID {
 				c.api.edit(r, func(machine *v1alpha1.Machine) {
-					machine.Spec.ProviderID = providerid.Format(home.project, m.servers[0])
+					machine.Spec.ProviderID = providerid.Format(ownPlace.project, m.servers[0])
 				})
 			}
 		})

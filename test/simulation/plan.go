@@ -58,8 +58,8 @@ type Plan struct {
 	// Outage is when lists fail while everything else works.
 	Outage Outage
 
-	// Odds of what may go wrong with each request, driver answer or write.
-	Odds Odds
+	// Probabilities of what may go wrong with each request, driver answer or write.
+	Probabilities Probabilities
 	// Rotations of the service-account key.
 	Rotations int
 	// Preset of the mock that holds as long as the fault period; "" is none.
@@ -83,8 +83,8 @@ const (
 	editName = "a name"
 )
 
-// Odds are probabilities.
-type Odds struct {
+// Probabilities are probabilities.
+type Probabilities struct {
 	// Fault meets a request, a crash of the process comes around one.
 	Fault, CrashAtRequest float64
 	// Pause lets the leader stand still once a request was carried out.
@@ -125,15 +125,15 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
-	return p.Odds == (Odds{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
+	return p.Probabilities == (Probabilities{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
 }
 
 // standsStill says that a leader may stand still.
-func (p *Plan) standsStill() bool { return p.Pauses > 0 || p.Odds.Pause > 0 }
+func (p *Plan) standsStill() bool { return p.Pauses > 0 || p.Probabilities.Pause > 0 }
 
 // staysAlive says that every process lives, and leads, as long as the run.
 func (p *Plan) staysAlive() bool {
-	return p.Crashes == 0 && p.Odds.CrashAtRequest == 0 && p.Odds.CrashAtAnswer == 0 && !p.standsStill() && p.Edit != editName
+	return p.Crashes == 0 && p.Probabilities.CrashAtRequest == 0 && p.Probabilities.CrashAtAnswer == 0 && !p.standsStill() && p.Edit != editName
 }
 
 func (p *Plan) String() string {

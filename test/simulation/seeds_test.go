@@ -150,8 +150,8 @@ func TestASeedRepeatsItself(t *testing.T) {
 	}
 	for seed := range count {
 		plan := NewPlan(seed + 1)
-		plan.Clusters, plan.Machines, plan.Crashes, plan.Odds.CrashAtAnswer, plan.Odds.CrashAtRequest = 1, 1, 0, 0, 0
-		plan.Pauses, plan.Odds.Pause, plan.Collects = 0, 0, false
+		plan.Clusters, plan.Machines, plan.Crashes, plan.Probabilities.CrashAtAnswer, plan.Probabilities.CrashAtRequest = 1, 1, 0, 0, 0
+		plan.Pauses, plan.Probabilities.Pause, plan.Collects = 0, 0, false
 		first, second := simulate(t, plan), simulate(t, plan)
 		if first.Trace != second.Trace {
 			t.Errorf("seed %d: %s", seed+1, firstDifference(first.Trace, second.Trace))

@@ -25,7 +25,7 @@ func examine(t *testing.T, r *testrig.Rig, subject string) finding.Findings {
 	r.Access.Target = nil // fakes cannot be compared with each other
 	doctor := &Doctor{Access: r.Access}
 	doctor.Config.NoAuth = true
-	return about(subject, doctor.Examine(t.Context()))
+	return findingsOf(subject, doctor.Examine(t.Context()))
 }
 
 // examineServers is examine without the reads of the API that are not of servers: they wait
@@ -45,10 +45,10 @@ func examineServers(t *testing.T, r *testrig.Rig, subject string) finding.Findin
 	doctor.examineMachines(t.Context())
 	doctor.examineClusterLabels(t.Context())
 	doctor.examineOpenStack(t.Context())
-	return about(subject, doctor.findings)
+	return findingsOf(subject, doctor.findings)
 }
 
-func about(subject string, all finding.Findings) (some finding.Findings) {
+func findingsOf(subject string, all finding.Findings) (some finding.Findings) {
 	for _, found := range all {
 		if strings.HasPrefix(found.Subject, subject) {
 			some = append(some, found)

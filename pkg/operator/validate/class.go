@@ -75,7 +75,7 @@ func (v *validator) checkUnknown(check *classCheck) {
 // checkClusterLabel asks for what tells the cluster's servers from those of others. Labels
 // that cannot be decoded are reported already.
 func (v *validator) checkClusterLabel(check *classCheck) {
-	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || about(apis.SpecPath.String(), check.rejected) {
+	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || hasErrorAt(apis.SpecPath.String(), check.rejected) {
 		return
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),

@@ -179,9 +179,9 @@ func (v *validator) askForClass(ctx context.Context, key client.ObjectKey) error
 	return err
 }
 
-// checkServesOne finds several machines of a class whose NICs or volumes exist already:
+// checkSingleMachine finds several machines of a class whose NICs or volumes exist already:
 // these can be attached to one machine at a time. All classes are checked by now.
-func (v *validator) checkServesOne(on *object, deployment *v1alpha1.MachineDeployment) {
+func (v *validator) checkSingleMachine(on *object, deployment *v1alpha1.MachineDeployment) {
 	if deployment.Spec.Replicas < 2 {
 		return
 	}
@@ -189,16 +189,16 @@ func (v *validator) checkServesOne(on *object, deployment *v1alpha1.MachineDeplo
 		if class.namespace != on.namespace || class.name != deployment.Spec.Template.Spec.Class.Name {
 			continue
 		}
-		if path := class.servesOne(); path != "" {
+		if path := class.singleMachineField(); path != "" {
 			v.wrong(on, "spec.replicas", fmt.Sprintf("is %d", deployment.Spec.Replicas),
 				fmt.Sprintf("must be at most 1: %s of %s names what can be attached to one machine at a time", path, class.subject()))
 		}
 	}
 }
 
-// servesOne returns the field by which a class can have only one machine; "" if there is
+// singleMachineField returns the field by which a class can have only one machine; "" if there is
 // none.
-func (c *classCheck) servesOne() string {
+func (c *classCheck) singleMachineField() string {
 	spec := c.inputs.Spec
 	switch {
 	case spec.Networking != nil && len(spec.Networking.NICIDs) > 0:

@@ -22,7 +22,7 @@ var errNoSecretForOnline = errors.New("its Secret is not given; add its file wit
 // checkOnline asks the API for what the classes name. Classes of one account share what is
 // read.
 func (v *validator) checkOnline(ctx context.Context) {
-	var catalogs []*catalogue
+	var catalogues []*catalogue
 	checks := map[*catalogue][]*onlineCheck{}
 	for _, class := range v.classes {
 		if ctx.Err() != nil {
@@ -37,14 +37,14 @@ func (v *validator) checkOnline(ctx context.Context) {
 			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
 			continue
 		}
-		at := slices.IndexFunc(catalogs, func(known *catalogue) bool {
+		at := slices.IndexFunc(catalogues, func(known *catalogue) bool {
 			return known.account.Session == account.Session && known.account.Region == account.Region
 		})
 		if at < 0 {
-			at = len(catalogs)
-			catalogs = append(catalogs, &catalogue{account: account, progress: v.progress, answers: map[string]answer{}})
+			at = len(catalogues)
+			catalogues = append(catalogues, &catalogue{account: account, progress: v.progress, answers: map[string]answer{}})
 		}
-		check := &onlineCheck{validator: v, classCheck: class, catalogue: catalogs[at], spec: class.inputs.Spec}
+		check := &onlineCheck{validator: v, classCheck: class, catalogue: catalogues[at], spec: class.inputs.Spec}
 		check.run(ctx)
 		checks[check.catalogue] = append(checks[check.catalogue], check)
 	}
@@ -56,7 +56,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 	if v.options.Replicas == 0 {
 		return
 	}
-	for _, catalogue := range catalogs {
+	for _, catalogue := range catalogues {
 		v.checkQuota(ctx, catalogue, checks[catalogue])
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-// servesOne says why a thing that exists already must be free.
-const servesOne = "detach it: a NIC or volume of a class serves one machine at a time"
+// detachFirst says why a thing that exists already must be free.
+const detachFirst = "detach it: a NIC or volume of a class serves one machine at a time"
 
 func (k *onlineCheck) checkNetworking(ctx context.Context) {
 	if k.spec.Networking == nil || !k.accepts("networking") {
@@ -61,7 +61,7 @@ func (k *onlineCheck) checkOwner(ctx context.Context, path, thing, serverID stri
 	case err == nil && k.owns(server):
 		k.fine(k.object, path, fmt.Sprintf("%s is attached to server %s of this class", thing, serverID))
 	default:
-		k.wrong(k.object, path, fmt.Sprintf("%s is attached to server %s, which is none of this class's", thing, serverID), servesOne)
+		k.wrong(k.object, path, fmt.Sprintf("%s is attached to server %s, which is none of this class's", thing, serverID), detachFirst)
 	}
 }
 

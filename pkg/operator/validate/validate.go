@@ -46,7 +46,7 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	}
 	for _, object := range v.objects {
 		if deployment, ok := object.value.(*v1alpha1.MachineDeployment); ok {
-			v.checkServesOne(object, deployment)
+			v.checkSingleMachine(object, deployment)
 		}
 	}
 	if options.Online {

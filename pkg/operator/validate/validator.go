@@ -226,7 +226,7 @@ func describe(err *field.Error) (found, remedy string) {
 	}
 }
 
-// about says whether an error is about this very field.
-func about(path string, errs field.ErrorList) bool {
+// hasErrorAt says whether an error is about this very field.
+func hasErrorAt(path string, errs field.ErrorList) bool {
 	return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Field == path })
 }

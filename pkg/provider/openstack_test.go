@@ -43,10 +43,14 @@ func (r *rig) makeNIC(networkID, name string, labels map[string]any) string {
 // makeVolume makes a volume that no server has.
 func (r *rig) makeVolume(name string, labels map[string]any) string {
 	r.t.Helper()
-	size := int64(20)
-	volume, err := r.session().API.CreateVolume(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).
-		CreateVolumePayload(iaas.CreateVolumePayload{Name: &name, Size: &size, AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
-			Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID}}).Execute()
+	return r.makeDisk(iaas.CreateVolumePayload{Name: &name, Size: new(int64(20)), Labels: labels,
+		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID}})
+}
+
+func (r *rig) makeDisk(payload iaas.CreateVolumePayload) string {
+	r.t.Helper()
+	payload.AvailabilityZone = iaasmock.DefaultAvailabilityZone
+	volume, err := r.session().API.CreateVolume(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(payload).Execute()
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -269,6 +273,11 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		"both attached to others": {prepare: func(r *rig) {
 			r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
 		}, nics: 1, volumes: 1},
+		"both attached to one that goes, too": {prepare: func(r *rig) {
+			id := r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
+			go func() { <-time.After(2 * deleteDuration); r.deleteByHand(id) }()
+		}, nics: 1, volumes: 1},
+		"a volume of data":              {prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
 		"two of each":                   {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
 		"an empty moment of servers":    {prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true}) }},
 		"two servers":                   {prepare: func(r *rig) { r.fromOpenStack("m1") }},

@@ -167,23 +167,26 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 // neither labels nor metadata say that it is of another machine or cluster. What else they say
 // does not count.
 func (i identity) isByName(name string, labels, metadata map[string]string) bool {
-	if machine, labelled := labels[StackitMachineLabel]; name != i.machine || labelled && machine != i.machine {
-		return false
-	}
+	machine, labelled := labels[StackitMachineLabel]
+	return name == i.machine && (!labelled || machine == i.machine) &&
+		!i.isOfAnotherCluster(labels) && !i.isOfAnotherCluster(metadata)
+}
+
+// isOfAnotherCluster says whether labels or metadata name another cluster: by a cluster label or
+// by a tag of Gardener's OpenStack provider.
+func (i identity) isOfAnotherCluster(told map[string]string) bool {
 	clusters := slices.Collect(maps.Values(i.cluster))
-	for _, told := range []map[string]string{labels, metadata} {
-		for key, value := range told {
-			cluster, isTag := strings.CutPrefix(key, openStackClusterTag)
-			want, isOurKey := i.cluster[key]
-			switch {
-			case isOurKey && value != want,
-				isClusterLabel(key) && !slices.Contains(clusters, value),
-				isTag && !slices.Contains(clusters, cluster):
-				return false
-			}
+	for key, value := range told {
+		cluster, isTag := strings.CutPrefix(key, openStackClusterTag)
+		want, isOurKey := i.cluster[key]
+		switch {
+		case isOurKey && value != want,
+			isClusterLabel(key) && !slices.Contains(clusters, value),
+			isTag && !slices.Contains(clusters, cluster):
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // checkOwned returns an error unless the server is the machine's: only such a server may

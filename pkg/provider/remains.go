@@ -18,13 +18,14 @@ import (
 // remains deletes what the cloud keeps of a machine that came from OpenStack when its servers
 // are gone. Gardener's OpenStack provider gives a server a NIC and a boot volume that are
 // resources of their own, with the machine's name and without our labels: those NICs of the
-// spec's network and those volumes of the project that are the machine's by name (isByName).
-// Nothing else is deleted by its name, ever.
+// spec's network and those bootable volumes of the project that are the machine's by name
+// (isByName). Nothing else is deleted by its name, ever: not a volume of data that somebody
+// called like the machine.
 type remains struct {
 	*call
 	// asked is when the deletion of each was asked for last.
 	asked map[string]time.Time
-	// leftAlone are those that the log has told of.
+	// leftAlone are those that stay.
 	leftAlone map[string]bool
 	// state is what the last look showed, for the text of a late end.
 	state string
@@ -97,6 +98,8 @@ func (r *remains) look(ctx context.Context, due time.Time) (pending bool, err er
 // advance does the next step for one of them: stays says that it is to be left alone.
 func (r *remains) advance(ctx context.Context, one *remnant) (stays bool, err error) {
 	switch {
+	case r.leftAlone[one.what]: // also after the other server went
+		return true, nil
 	case one.isNetworks:
 		return r.leave(one, "it belongs to its network")
 	case one.serverID != "":
@@ -125,10 +128,8 @@ func (r *remains) advance(ctx context.Context, one *remnant) (stays bool, err er
 
 // leave notes that something of the machine's name stays.
 func (r *remains) leave(one *remnant, why string) (stays bool, err error) {
-	if !r.leftAlone[one.what] {
-		r.leftAlone[one.what] = true
-		klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone", "machine", r.machine, "what", one.what, "why", why)
-	}
+	r.leftAlone[one.what] = true
+	klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone", "machine", r.machine, "what", one.what, "why", why)
 	return true, nil
 }
 
@@ -188,7 +189,7 @@ func (r *remains) listNICs(ctx context.Context, networkID string, due time.Time)
 func (r *remains) volume(volume *Volume) remnant {
 	id := volume.ID
 	return remnant{
-		what: "volume " + id, isByName: r.isByName(volume.Name, volume.Labels, nil), serverID: volume.ServerID,
+		what: "volume " + id, isByName: volume.Bootable && r.isByName(volume.Name, volume.Labels, nil), serverID: volume.ServerID,
 		isChanging: slices.Contains([]string{statusCreating, statusDeleting}, volume.Status),
 		read: func(ctx context.Context) (remnant, error) {
 			seen, err := r.client.GetVolume(ctx, id)

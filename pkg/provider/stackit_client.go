@@ -139,6 +139,8 @@ type Volume struct {
 	Status string
 	// ServerID is "" if the volume is attached to nothing.
 	ServerID string
+	// Bootable is false if the API says that no server can boot from it.
+	Bootable bool
 	Labels   map[string]string
 }
 

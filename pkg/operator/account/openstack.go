@@ -20,8 +20,8 @@ const (
 	KindVolume = "volume"
 )
 
-// Attachable is a NIC or a volume: Gardener's OpenStack provider makes them for a Machine, with
-// its name, and the cloud does not delete them with the server.
+// Attachable is a NIC or a boot volume: Gardener's OpenStack provider makes them for a Machine,
+// with its name, and the cloud does not delete them with the server.
 type Attachable struct {
 	// Kind is KindNIC or KindVolume.
 	Kind     string
@@ -33,7 +33,7 @@ type Attachable struct {
 	Labels   map[string]string
 }
 
-// Attachables lists the NICs and volumes of the account, without the networks' own NICs.
+// Attachables lists the NICs and bootable volumes of the account, without the networks' own NICs.
 func (a *Account) Attachables(ctx context.Context) ([]Attachable, error) {
 	volumes, err := Read(ctx, a, provider.NewClient(a.Session, a.Region).ListVolumes)
 	if err != nil {
@@ -47,8 +47,9 @@ func (a *Account) Attachables(ctx context.Context) ([]Attachable, error) {
 	}
 	var all []Attachable
 	for i := range volumes {
-		volume := &volumes[i]
-		all = append(all, Attachable{Kind: KindVolume, ID: volume.ID, Name: volume.Name, ServerID: volume.ServerID, Labels: volume.Labels})
+		if volume := &volumes[i]; volume.Bootable {
+			all = append(all, Attachable{Kind: KindVolume, ID: volume.ID, Name: volume.Name, ServerID: volume.ServerID, Labels: volume.Labels})
+		}
 	}
 	for i := range nics {
 		if nic := &nics[i]; !nic.IsNetworks() {
@@ -131,8 +132,8 @@ func (a *Attachable) isInNetworkOf(class *Class) bool {
 	return a.Kind == KindVolume || networking == nil || a.NetworkID == networking.NetworkID
 }
 
-// isElsewhere says whether a server has it that is not the Machine's: by the ProviderID or,
-// without one, by the server's name.
+// isElsewhere says whether a server has it that is not known to be the Machine's: by the
+// ProviderID or, without one, by the server's name.
 func (o *OpenStackPlace) isElsewhere(one *Attachable, machine *v1alpha1.Machine) bool {
 	if one.ServerID == "" {
 		return false
@@ -141,7 +142,7 @@ func (o *OpenStackPlace) isElsewhere(one *Attachable, machine *v1alpha1.Machine)
 		return !strings.HasSuffix(machine.Spec.ProviderID, "/"+one.ServerID)
 	}
 	name, read := o.names[one.ServerID]
-	return read && name != machine.Name
+	return !read || name != machine.Name
 }
 
 func (o *OpenStack) classOf(machine *v1alpha1.Machine) *Class {
@@ -154,21 +155,48 @@ func (o *OpenStack) classOf(machine *v1alpha1.Machine) *Class {
 	return o.classes[at]
 }
 
-// IsLeftOver says whether a NIC or volume seems to be of a cluster here and of no server, and no
-// Machine has its name: its labels name the cluster, or it is named as a Machine of a
-// MachineDeployment would be. Nobody deletes it, and nothing proves that somebody may.
+// IsLeftOver says whether a NIC or volume seems to be of a cluster here and of nobody: no server
+// has it, no Machine its name, no class names it, and its labels name the cluster of a class, or
+// its name is one of a Machine of a MachineDeployment. Nobody deletes it, and nothing proves that
+// somebody may.
 func (o *OpenStackPlace) IsLeftOver(one *Attachable) bool {
-	if one.ServerID != "" || slices.ContainsFunc(o.machines[one.Name], func(machine *v1alpha1.Machine) bool {
-		return o.mayBeHere(machine.Namespace, machine.Spec.Class.Name)
-	}) {
+	if one.ServerID != "" || o.isMachine(one.Name) || o.isMachine(one.Labels[provider.StackitMachineLabel]) {
 		return false
 	}
-	return slices.ContainsFunc(o.classes, func(class *Class) bool {
-		return Carries(one.Labels, class.Inputs.ClusterLabels) || provider.HasClusterTag(one.Labels, class.Inputs.ClusterLabels)
-	}) || slices.ContainsFunc(o.deployments, func(deployment v1alpha1.MachineDeployment) bool {
-		rest, begins := strings.CutPrefix(one.Name, deployment.Name)
-		return begins && machineSuffix.MatchString(rest) && o.mayBeHere(deployment.Namespace, deployment.Spec.Template.Spec.Class.Name)
+	cluster := func(class *Class) bool {
+		labels := class.Inputs.ClusterLabels
+		return !class.Inputs.ClusterUnknown && !provider.IsOfAnotherCluster(labels, one.Labels) &&
+			(Carries(one.Labels, labels) || provider.HasClusterTag(one.Labels, labels) || o.isNamedForMachineOf(class, one.Name))
+	}
+	names := func(class *Class) bool { return class.names(one.ID) }
+	return slices.ContainsFunc(o.classes, cluster) && !slices.ContainsFunc(o.classes, names)
+}
+
+// isMachine says whether a Machine that may have its server here is called so.
+func (o *OpenStackPlace) isMachine(name string) bool {
+	return slices.ContainsFunc(o.machines[name], func(machine *v1alpha1.Machine) bool {
+		id := machine.Spec.ProviderID
+		_, hasServer := o.names[id[strings.LastIndex(id, "/")+1:]]
+		return hasServer || o.mayBeHere(machine.Namespace, machine.Spec.Class.Name)
 	})
+}
+
+// isNamedForMachineOf says whether a name is one of a Machine that a MachineDeployment would make
+// of this class, here.
+func (o *OpenStackPlace) isNamedForMachineOf(class *Class, name string) bool {
+	return slices.ContainsFunc(o.deployments, func(deployment v1alpha1.MachineDeployment) bool {
+		rest, begins := strings.CutPrefix(name, deployment.Name)
+		return begins && machineSuffix.MatchString(rest) && deployment.Namespace == class.Namespace &&
+			deployment.Spec.Template.Spec.Class.Name == class.Name && o.mayBeHere(class.Namespace, class.Name)
+	})
+}
+
+// names says whether the class names a NIC or volume that its servers are to have.
+func (c *Class) names(id string) bool {
+	spec := c.Inputs.Spec
+	return slices.Contains(spec.Volumes, id) ||
+		spec.Networking != nil && slices.Contains(spec.Networking.NICIDs, id) ||
+		spec.BootVolume != nil && spec.BootVolume.Source != nil && spec.BootVolume.Source.ID == id
 }
 
 // machineSuffix is what a Machine's name has after its MachineDeployment's: the decimal digits of

@@ -38,7 +38,9 @@ func TestFromOpenStack(t *testing.T) {
 		}, false, []string{left + "volume m9 ("}},
 		"its name in another network": {func(r *testrig.Rig) { r.NIC(iaasmock.DefaultDualStackNetworkID, "m1", nil) }, true, []string{came}},
 		"named as a Machine once was": {func(r *testrig.Rig) {
-			r.Add(&v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "pool"}})
+			pool := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "pool"}}
+			pool.Spec.Template.Spec.Class.Name = "worker"
+			r.Add(pool)
 			r.Volume("pool-5f8b7-x2x4d", nil)
 			r.Volume("pool-5f8b7", nil)
 		}, false, []string{left + "volume pool-5f8b7-x2x4d ("}},

@@ -98,7 +98,7 @@ func TestAttachables(t *testing.T) {
 	abroad.Namespace = "elsewhere"
 	r.Add(testrig.Class("here", map[string]any{"labels": own, "networking": map[string]any{"networkId": iaasmock.DefaultNetworkID}}))
 	r.Add(came, testrig.Machine("m2", "worker", ""), abroad,
-		&v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "pool"}})
+		deployment("pool", "here"))
 	for _, name := range []string{"m1", "m2", "m3", "pool-1", "pvc-1"} {
 		r.Volume(name, nil)
 	}
@@ -140,15 +140,64 @@ func TestAttachables(t *testing.T) {
 	}
 }
 
+// Somebody may delete by hand what is shown: what anything says is another's is not.
+func TestAttachablesOfOthers(t *testing.T) {
+	t.Parallel()
+	const tag = "kubernetes.io-cluster-"
+	own := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
+	for name, add := range map[string]func(r *rig){
+		"a volume of data": func(r *rig) {
+			payload := iaas.CreateVolumePayload{Name: new("pvc-1"), Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: own}
+			if _, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(payload).Execute(); err != nil {
+				r.T.Fatal(err)
+			}
+		},
+		"of a pool's name, with another cluster's label": func(r *rig) { r.Volume("near-5f8b7-x2x4d", map[string]any{testrig.ClusterKey: "x"}) },
+		"of a pool's name, with another cluster's tag":   func(r *rig) { r.Volume("near-5f8b7-x2x4d", map[string]any{tag + "x": "1"}) },
+		"with the cluster's label and another's tag":     func(r *rig) { r.Volume("v", map[string]any{testrig.ClusterKey: testrig.OwnCluster, tag + "x": "1"}) },
+		"of a Machine by its label": func(r *rig) {
+			r.Add(testrig.Machine("m2", "worker", ""))
+			r.Volume("m2-data", map[string]any{testrig.ClusterKey: testrig.OwnCluster, "kubernetes.io/machine": "m2"})
+		},
+		"a NIC that a class names": func(r *rig) {
+			nic := r.NIC(iaasmock.DefaultNetworkID, "fixed", own)
+			r.Add(testrig.Class("fixed", map[string]any{"labels": own, "networking": map[string]any{"nicIds": []any{nic}}}))
+		},
+		"a boot volume that a class names": func(r *rig) {
+			source := map[string]any{"type": "volume", "id": r.Volume("golden", own)}
+			r.Add(testrig.Class("golden", map[string]any{"labels": own, "bootVolume": map[string]any{"source": source}}))
+		},
+		"on another's server, of a Machine without one": func(r *rig) {
+			came := testrig.Machine("m8", "worker", "")
+			metav1.SetMetaDataAnnotation(&came.ObjectMeta, migratedAnnotation, "true")
+			r.Add(came)
+			attached(r, "x", r.NIC(iaasmock.DefaultNetworkID, "m8", nil), r.Volume("m8", nil))
+		},
+		"of a Machine with a server here, whose class has moved": func(r *rig) {
+			r.Add(testrig.Class("moved", map[string]any{"labels": own, "region": iaasmock.SecondRegion}))
+			r.Add(testrig.Machine("m7", "moved", r.Server("m7", testrig.Labels("m7", "moved", testrig.OwnCluster))))
+			r.Volume("m7", own)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.Add(deployment("near", "worker"))
+			add(r)
+			for _, query := range []inventory.Query{{}, {ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}} {
+				query.Attachables = true
+				if got := shown(r.look(query)); got != "" {
+					t.Errorf("%+v shows %s", query, got)
+				}
+			}
+		})
+	}
+}
+
 // Names are of a project and region: what is elsewhere is another's.
 func TestAttachablesOfSeveralPlaces(t *testing.T) {
 	t.Parallel()
 	own := map[string]any{testrig.ClusterKey: testrig.OwnCluster}
-	deployment := func(name, class string) *v1alpha1.MachineDeployment {
-		made := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: name}}
-		made.Spec.Template.Spec.Class.Name = class
-		return made
-	}
 	for name, row := range map[string]struct {
 		add  func(r *rig)
 		want string
@@ -181,10 +230,16 @@ func TestAttachablesOfSeveralPlaces(t *testing.T) {
 	}
 }
 
+func deployment(name, class string) *v1alpha1.MachineDeployment {
+	made := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: name}}
+	made.Spec.Template.Spec.Class.Name = class
+	return made
+}
+
 func volumeAbroad(r *rig, name string) {
 	r.T.Helper()
 	_, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion).CreateVolumePayload(iaas.CreateVolumePayload{
-		Name: &name, Size: new(int64(20)), AvailabilityZone: "eu02-1"}).Execute()
+		Name: &name, Size: new(int64(20)), AvailabilityZone: "eu02-1", Bootable: new(true)}).Execute()
 	if err != nil {
 		r.T.Fatal(err)
 	}

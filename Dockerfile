@@ -23,7 +23,7 @@ ENV CGO_ENABLED=0 GOCACHE=/cache/go-build
 RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=cache,target=/cache/go-build \
     GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$VERSION" \
+    go build -trimpath -buildvcs=false -ldflags "-s -w -X github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo.version=$VERSION" \
     -o /machine-controller ./cmd/machine-controller
 
 # No shell, no package manager, user 65532; CA certificates for the cloud's API.

@@ -117,8 +117,8 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 	@ln -sf mcm-stackit $(BIN)/kubectl-mcm_stackit
 	@cp cmd/mcm-stackit/kubectl_complete-mcm_stackit $(BIN)/
 
-# Without docker, for amd64 and arm64. The time in it is the commit's, so that it is the same
-# wherever it is built. The registry's password is that of `docker login`. An image's name has no
+# Without docker, for amd64 and arm64. The time in it is the commit's, and nothing in it is the
+# clone's, so that it is the same wherever it is built with the same Go. The registry's password is that of `docker login`. An image's name has no
 # capitals, which the repository that it is named after may have. A workflow's later steps get
 # the digest.
 KO         ?= $(BIN)/ko
@@ -139,7 +139,8 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
 	@$(if $(GITHUB_OUTPUT),sed -n '1s/.*@/digest=/p' $(BIN)/image/refs >>"$(GITHUB_OUTPUT)",:)
 
-# Everything in it has the commit's time, so that it is the same wherever it is built. krew's
+# Everything in it has the commit's time, and nothing is the clone's, so that it is the same wherever
+# it is built with the same Go. krew's
 # manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
 .PHONY: release
 release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
@@ -147,12 +148,14 @@ release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VE
 	@SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)"
 	@ls $(BIN)/release
 
-# What changed since the version before, from the commits' first lines. Of git-cliff's programs,
-# the lock file has the checksum of Linux' for amd64 alone.
+# What changed since the version before, from the commits' first lines. Candidates (v1.2.3-rc.1)
+# come before candidates alone. Of git-cliff's programs, the lock file has the checksum of Linux'
+# for amd64 alone.
+CANDIDATE  = $(findstring -,$(VERSION))
 GIT_CLIFF ?= $(BIN)/notes/node_modules/.bin/git-cliff
 .PHONY: release-notes
 release-notes: $(GIT_CLIFF) ## Notes of a release, as bin/release-notes.md: what changed since the version before.
-	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' HEAD^ 2>/dev/null || :); \
+	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' $(if $(CANDIDATE),,--exclude '*-*') HEAD^ 2>/dev/null || :); \
 	$(GIT_CLIFF) --config hack/notes/cliff.toml --output $(BIN)/release-notes.md -- $${before:+$$before..HEAD}
 
 # Without a key: the identity is that of the workflow, to which Sigstore gives a certificate. With

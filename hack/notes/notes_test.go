@@ -25,7 +25,7 @@ func TestNotesSayWhatIsNew(t *testing.T) {
 		t.Skip("git-cliff is not installed: the notes are not tested here (`make release-notes` installs it, as .ci/run does)")
 	}
 	clone := filepath.Join(t.TempDir(), "clone")
-	run(t, ".", "git", "clone", "--quiet", root, clone)
+	run(t, ".", "git", "clone", "--quiet", "--no-tags", root, clone)
 	commit := func(message string) {
 		run(t, clone, "git", "-c", "user.name=n", "-c", "user.email=n@example.com", "commit", "--quiet", "--allow-empty", "--message", message)
 	}
@@ -34,15 +34,22 @@ func TestNotesSayWhatIsNew(t *testing.T) {
 	run(t, clone, "git", "tag", "not-a-version")
 	commit("Merge branch 'side'")
 	commit("The second\n\nIts reasons.")
+	run(t, clone, "git", "tag", "v0.2.0-rc.1")
+	commit("The third")
+	run(t, clone, "git", "tag", "v0.2.0-rc.2")
 	run(t, clone, "git", "tag", "v0.2.0")
-	run(t, clone, "make", "release-notes", "GIT_CLIFF="+program)
-	notes, err := os.ReadFile(filepath.Join(clone, "bin", "release-notes.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := regexp.MustCompile(`[0-9a-f]{12}`).ReplaceAllString(string(notes), "commit")
-	if want := "- The second (commit)\n- The first (commit)\n"; got != want {
-		t.Errorf("the notes are\n%s, want\n%s", got, want)
+	for version, want := range map[string]string{
+		"v0.2.0":      "- The third (commit)\n- The second (commit)\n- The first (commit)\n",
+		"v0.2.0-rc.2": "- The third (commit)\n",
+	} {
+		run(t, clone, "make", "release-notes", "GIT_CLIFF="+program, "VERSION="+version)
+		notes, err := os.ReadFile(filepath.Join(clone, "bin", "release-notes.md"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := regexp.MustCompile(`[0-9a-f]{12}`).ReplaceAllString(string(notes), "commit"); got != want {
+			t.Errorf("the notes of %s are\n%s, want\n%s", version, got, want)
+		}
 	}
 }
 

@@ -3,7 +3,7 @@
 
 // Command release builds what a release has beside the image: an archive of mcm-stackit for
 // each platform, the manifest by which krew installs it, and the checksums of them all. The
-// same commit, version and Go make the same bytes.
+// same commit, version, Go and page of the repository make the same bytes.
 package main
 
 import (
@@ -108,8 +108,10 @@ func (r *release) archive(platform string) (archive, error) {
 	return made, err
 }
 
+// compile leaves out what Go knows of the clone: its tags and whether it is clean. The version says
+// which commit it is.
 func compile(r *release, made archive, path string) error {
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o", path, command)
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w -X "+linked+"="+r.Version, "-o", path, command)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+made.OS, "GOARCH="+made.Arch)
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w: %s", err, output)

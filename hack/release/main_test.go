@@ -61,17 +61,20 @@ func TestKrewInstallsEachPlatform(t *testing.T) {
 	}
 }
 
-// TestTheProgramOfARelease also shows that two clones of a commit make the same bytes.
+// TestTheProgramOfARelease also shows that two clones of a commit make the same bytes, whatever
+// tags they have.
 func TestTheProgramOfARelease(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the command twice: make test-programs")
 	}
 	krew := tool(t, "krew")
 	platform := runtime.GOOS + "/" + runtime.GOARCH
+	t.Setenv("GOFLAGS", "-buildvcs=true") // as where nothing is set, and git is there
 	var sums []string
-	for range 2 {
+	for _, tag := range []string{"one", "v0.9.0"} {
 		clone := filepath.Join(t.TempDir(), "clone")
 		run(t, filepath.Join(packageFolder, root), nil, "git", "clone", "--quiet", ".", clone)
+		run(t, clone, nil, "git", "tag", "--force", tag)
 		t.Chdir(clone)
 		made := newRelease(t)
 		made.compile = compile

@@ -14,6 +14,7 @@ import (
 
 	"github.com/invopop/jsonschema"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
@@ -123,8 +124,15 @@ func put(limit validation.Limits, schema node) {
 	} else if limit.MaxItems > 0 {
 		schema["maxProperties"] = limit.MaxItems
 	}
+	if limit.Unique {
+		schema["uniqueItems"] = true
+	}
 	if limit.KeyPattern != "" {
-		schema["propertyNames"] = node{"pattern": limit.KeyPattern}
+		keys := node{"pattern": limit.KeyPattern}
+		if limit.KeyMaxLength > 0 {
+			keys["maxLength"] = limit.KeyMaxLength
+		}
+		schema["propertyNames"] = keys
 	}
 	if len(limit.Values) > 0 {
 		values := []any{}
@@ -145,24 +153,32 @@ func machineClass(root string) (node, error) {
 		return nil, err
 	}
 	secretRef := func(description string) node {
-		return node{"type": []any{"object", "null"}, "description": description, "properties": node{"name": node{"type": "string"}, "namespace": node{"type": "string"}}}
+		return node{"type": "object", "description": description, "required": []any{"name", "namespace"}, "additionalProperties": false,
+			"properties": node{"name": node{"type": "string", "minLength": 1}, "namespace": node{"type": "string", "minLength": 1}}}
 	}
+	second := secretRef("A second Secret, whose keys win.")
+	orNull(second)
 	return node{
 		"$schema": draft, "title": "MachineClass", "type": "object",
 		"description": "A MachineClass of machine-controller-manager for STACKIT.",
-		"required":    []any{"apiVersion", "kind", "metadata", "providerSpec"},
+		"required":    []any{"apiVersion", "kind", "metadata", "providerSpec", "secretRef"}, "additionalProperties": false,
 		"properties": node{
-			"apiVersion":           node{"const": "machine.sapcloud.io/v1alpha1"},
-			"kind":                 node{"const": "MachineClass"},
-			"metadata":             node{"type": "object", "description": "The name becomes a label of the servers: at most 63 characters."},
-			"provider":             node{"type": "string", "description": "The driver's name, stackit, or empty. A class of another provider is left alone."},
+			"apiVersion": node{"const": "machine.sapcloud.io/v1alpha1"},
+			"kind":       node{"const": "MachineClass"},
+			"metadata": node{"type": "object", "required": []any{"name"}, "properties": node{
+				"name": node{"type": "string", "minLength": 1, "maxLength": validation.MaxLabel, "description": "It becomes a label of the servers."},
+			}},
+			"provider":             node{"enum": []any{provider.StackitProviderName, "", nil}, "description": "The driver's name, stackit, or empty."},
 			"secretRef":            secretRef("The Secret with user data, credentials and defaults."),
-			"credentialsSecretRef": secretRef("A second Secret, whose keys win."),
+			"credentialsSecretRef": second,
 			"nodeTemplate":         node{"type": []any{"object", "null"}, "description": "What a Node of the class will offer, for the cluster autoscaler to scale up from zero."},
 			"providerSpec":         spec,
 		},
 	}, nil
 }
+
+// base64 matches what encoding/base64 may take: it leaves out line breaks.
+const base64 = "^[A-Za-z0-9+/=\\r\\n]*$"
 
 // secret returns the schema of a Secret that a MachineClass names. What its values must be,
 // a schema cannot say: they may be in base64, and what is around them is forgiven.
@@ -182,16 +198,20 @@ func secret(root string) (node, error) {
 			return nil, fmt.Errorf("key %s is no text", key)
 		}
 		complete(plain, key, nil)
-		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64"}
+		encoded[key] = node{"type": plain["type"], "description": plain["description"], "contentEncoding": "base64", "pattern": base64}
 	}
-	object := func(properties node) node { return node{"type": []any{"object", "null"}, "properties": properties} }
+	object := func(properties, others node) node {
+		return node{"type": []any{"object", "null"}, "properties": properties, "additionalProperties": others}
+	}
 	return node{
 		"$schema": draft, "title": "Secret", "type": "object",
 		"description": "The Secret of a MachineClass for STACKIT: credentials, user data and defaults.",
 		"required":    []any{"apiVersion", "kind", "metadata"},
 		"properties": node{
 			"apiVersion": node{"const": "v1"}, "kind": node{"const": "Secret"}, "metadata": node{"type": "object"},
-			"stringData": object(properties), "data": object(encoded),
+			"type":       node{"type": []any{"string", "null"}},
+			"stringData": object(properties, node{"type": []any{"string", "null"}}),
+			"data":       object(encoded, node{"type": []any{"string", "null"}, "pattern": base64}),
 		},
 	}, nil
 }

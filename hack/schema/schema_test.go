@@ -98,7 +98,7 @@ func refusals(t testing.TB, schema *jsonschema.Schema, spec []byte) (bySchema, b
 	if len(inputs.Unknown) > 0 {
 		byValidation = inputs.Unknown[0]
 	}
-	object := append(append([]byte(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"worker"},"providerSpec":`), spec...), '}')
+	object := append(append([]byte(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"worker"},"secretRef":{"name":"s","namespace":"n"},"providerSpec":`), spec...), '}')
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
 		return err, byValidation
@@ -117,14 +117,14 @@ var bySchemaToo = []string{
 	`{"bootVolume":{"size":20.5}}`, `{"bootVolume":{"source":{"type":"tape","id":"` + id + `"}}}`, `{"bootVolume":{"deleteOnTermination":"yes"}}`,
 	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`, `{"serviceAccountMails":["a@b.c","d@e.f"]}`,
 	`{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`, `{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`,
-	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`,
+	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`, `{"volumes":["` + id + `","` + id + `"]}`, `{"securityGroups":["a","a"]}`,
+	`{"labels":{"` + strings.Repeat("a", 64) + `":"b"}}`, `{"serviceAccountMails":["` + strings.Repeat("ä", 250) + `a@b.cd"]}`,
 }
 
-// byValidationAlone break rules that a schema cannot say, or not without what nobody could read:
-// pkg/provider/apis/README.md lists them.
+// byValidationAlone break rules that the schema leaves out: pkg/provider/apis/README.md lists them.
 var byValidationAlone = []string{
 	`{"imageId":null}`, `{"imageId":"` + id + `","bootVolume":{"source":{"type":"image","id":"10000000-0000-4000-8000-000000000001"}}}`,
-	`{"networking":{"networkId":"` + id + `","nicIds":["` + id + `"]}}`, `{"allowedAddresses":["10.0.0.0/33"]}`, `{"volumes":["` + id + `","` + id + `"]}`,
+	`{"networking":{"networkId":"` + id + `","nicIds":["` + id + `"]}}`, `{"allowedAddresses":["10.0.0.0/33"]}`,
 	`{"bootVolume":{"source":{"type":"volume","id":"` + id + `"},"deleteOnTermination":true},"imageId":null}`, `{"labels":{"stackit-x":"a"}}`,
 	`{"labels":{"a/cluster":""}}`, `{"bootVolume":{"source":{"type":"image"}},"imageId":null}`,
 }
@@ -136,7 +136,7 @@ var byBothAccepted = []string{
 	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":""}}`, `{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
 	`{"bootVolume":{"size":16000,"performanceClass":"storage_premium_perf4","deleteOnTermination":false,"source":null}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"snapshot","id":"` + id + `"}}}`, `{"allowedAddresses":["::1","10.0.0.0/8"]}`,
-	`{"serviceAccountMails":["a@sa.stackit.cloud"],"securityGroups":["default","` + id + `"]}`,
+	`{"serviceAccountMails":["` + strings.Repeat("ä", 230) + `a@sa.stackit.cloud"]}`, `{"serviceAccountMails":["a@sa.stackit.cloud"],"securityGroups":["default","` + id + `"]}`,
 }
 
 // over puts fields over those of a valid providerSpec.

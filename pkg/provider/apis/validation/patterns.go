@@ -13,9 +13,12 @@ type Limits struct {
 	MaxLength int
 	// Minimum and Maximum are of a number.
 	Minimum, Maximum int
-	// MaxItems is of a list or an object. KeyPattern is of the object's keys.
-	MaxItems   int
-	KeyPattern string
+	// MaxItems is of a list or an object, Unique of a list's items; KeyPattern and KeyMaxLength
+	// are of an object's keys.
+	MaxItems     int
+	Unique       bool
+	KeyPattern   string
+	KeyMaxLength int
 	// Values are all there are.
 	Values []string
 	// Unset says that an empty text is as good as none.
@@ -38,23 +41,24 @@ func (l Limits) upTo(length int) Limits {
 // list or a value of an object. Schemas are made of them.
 func SpecLimits() map[string]Limits {
 	name, list := like(genericName).upTo(maxGenericName), Limits{MaxItems: maxEntries}
+	set := Limits{MaxItems: maxEntries, Unique: true}
 	return map[string]Limits{
 		"region":                      like(urlSegment).orUnset(),
 		"machineType":                 name,
 		"imageId":                     like(uuid).orUnset(),
-		"labels":                      {MaxItems: maxEntries, KeyPattern: labelKey.String()},
+		"labels":                      {MaxItems: maxEntries, KeyPattern: labelKey.String(), KeyMaxLength: MaxLabel},
 		"labels[]":                    like(labelValue).upTo(MaxLabel),
 		"networking.networkId":        like(uuid).orUnset(),
-		"networking.nicIds":           list,
+		"networking.nicIds":           set,
 		"networking.nicIds[]":         like(uuid),
 		"allowedAddresses":            list,
-		"securityGroups":              list,
+		"securityGroups":              set,
 		"securityGroups[]":            name,
 		"bootVolume.size":             {Minimum: 1, Maximum: maxVolumeSize},
 		"bootVolume.performanceClass": name.orUnset(),
 		"bootVolume.source.type":      {Values: sourceTypes, Unset: true},
 		"bootVolume.source.id":        like(uuid).orUnset(),
-		"volumes":                     list,
+		"volumes":                     set,
 		"volumes[]":                   like(uuid),
 		"keypairName":                 like(keypairName).upTo(maxGenericName),
 		"affinityGroup":               like(uuid).orUnset(),

@@ -6,6 +6,7 @@ package validation
 import (
 	"fmt"
 	"net/netip"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -101,7 +102,7 @@ func validateServiceAccountMails(mails []string, path *field.Path) field.ErrorLi
 	}
 	var errs field.ErrorList
 	for i, mail := range mails {
-		if len(mail) > maxMail || !serviceAccountMail.MatchString(mail) {
+		if utf8.RuneCountInString(mail) > maxMail || !serviceAccountMail.MatchString(mail) {
 			errs = append(errs, field.Invalid(path.Index(i), mail, "must be the mail address of a service account"))
 		}
 	}

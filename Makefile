@@ -374,9 +374,10 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
 generated: ## Check that generated code is current.
-	@mkdir -p $(BIN); before=$$($(tree_state)) && $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update >/dev/null && \
-	$(GO) test -run AreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update >/dev/null && after=$$($(tree_state)) && \
-	test "$$before" = "$$after" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
+	@mkdir -p $(BIN); before=$$($(tree_state)); \
+	{ $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update && \
+	$(GO) test -run AreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update; } >$(BIN)/generated.log || { cat $(BIN)/generated.log; exit 1; }; \
+	test "$$before" = "$$($(tree_state))" || { echo "generated code was not current; commit what changed:"; git status --short; exit 1; }
 
 # What the proxy cannot be asked about is named, too.
 behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app/options"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/pflag"
 	"golang.org/x/time/rate"
@@ -67,10 +68,6 @@ func run(server *options.MCServer, own *driverOptions) error {
 	if config.NoAuth {
 		klog.Warningf("%s is set: requests carry NO credentials. This is for a local mock only.", spi.EnvNoAuth)
 	}
-	showBuildInfo(prometheus.DefaultRegisterer)
-	spi.RegisterMetrics(prometheus.DefaultRegisterer)
-	lead := newLeadership(server.LeaderElection)
-	lead.show(prometheus.DefaultRegisterer)
 	klog.InfoS("Starting machine-controller for STACKIT", "version", buildinfo.Version(), "apiEndpoint", config.Endpoint)
 	sessions := &spi.PluginSPIImpl{
 		Config:    config,
@@ -78,13 +75,22 @@ func run(server *options.MCServer, own *driverOptions) error {
 		Fence:     startFence(server.LeaderElection),
 		UserAgent: "machine-controller-manager-provider-stackit/" + buildinfo.Version(),
 	}
-	return app.Run(server, provider.NewProvider(sessions,
+	return app.Run(server, newDriver(server, own, sessions, prometheus.DefaultRegisterer))
+}
+
+// newDriver returns the driver, and registers all metrics that are not the manager's.
+func newDriver(server *options.MCServer, own *driverOptions, sessions spi.SessionProviderInterface, registerer prometheus.Registerer) driver.Driver {
+	showBuildInfo(registerer)
+	lead := newLeadership(server.LeaderElection)
+	lead.show(registerer)
+	spi.RegisterMetrics(registerer)
+	return provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
 		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration, own.creationWait),
 		provider.WithStrictProviderSpec(own.strictSpec),
 		provider.WithActingSince(lead.actingSince),
-		provider.WithMetrics(prometheus.DefaultRegisterer),
-	))
+		provider.WithMetrics(registerer),
+	)
 }
 
 // showBuildInfo shows the version as a metric.

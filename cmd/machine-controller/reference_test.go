@@ -14,7 +14,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/reference"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -24,6 +23,10 @@ func TestFlagsAreCurrent(t *testing.T) {
 	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
 	newDriverOptions().addFlags(flags)
 	reference.Current(t, "README.md", "flags", reference.Flags(flags), *update)
+
+	flags = pflag.NewFlagSet("", pflag.ContinueOnError)
+	newServer(flags)
+	reference.Current(t, "flags.md", "flags", reference.Flags(flags), *update)
 }
 
 // described records what is registered, also what has no series yet.
@@ -50,10 +53,7 @@ var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: ("(?:[^"\\
 func metrics(t *testing.T) string {
 	t.Helper()
 	registered := &described{}
-	showBuildInfo(registered)
-	(&leadership{}).show(registered)
-	spi.RegisterMetrics(registered)
-	provider.NewProvider(&spi.PluginSPIImpl{}, provider.WithMetrics(registered))
+	newDriver(newServer(pflag.NewFlagSet("", pflag.ContinueOnError)), newDriverOptions(), &spi.PluginSPIImpl{}, registered)
 	table := "| Metric | Type | Labels | Meaning |\n|---|---|---|---|\n"
 	for _, described := range registered.all {
 		parts := description.FindStringSubmatch(described.String())
@@ -78,5 +78,14 @@ func metrics(t *testing.T) string {
 }
 
 func TestMetricsAreCurrent(t *testing.T) {
+	elsewhere, err := prometheus.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range elsewhere {
+		if strings.HasPrefix(family.GetName(), "stackit_") {
+			t.Errorf("%s is not registered by newDriver: the table would not have it", family.GetName())
+		}
+	}
 	reference.Current(t, "../../kubernetes/monitoring/README.md", "metrics", metrics(t), *update)
 }

@@ -20,7 +20,7 @@ func TestFlagsAreCurrent(t *testing.T) {
 	fmt.Fprintf(&page, "## Of every command\n\n%s\n", reference.Flags(root.PersistentFlags()))
 	var write func(*cobra.Command)
 	write = func(command *cobra.Command) {
-		if table := reference.Flags(command.LocalNonPersistentFlags()); table != "" && command != root {
+		if table := reference.Flags(command.LocalNonPersistentFlags()); table != "" {
 			fmt.Fprintf(&page, "## %s\n\n%s.\n\n%s\n", command.CommandPath(), strings.TrimSuffix(command.Short, "."), table)
 		}
 		for _, below := range command.Commands() {

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"go/version"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -140,5 +141,33 @@ func TestEveryThreatHasATest(t *testing.T) {
 func TestTheFrontPageIsShort(t *testing.T) {
 	if lines := strings.Count(text(t, "README.md"), "\n"); lines > 120 {
 		t.Errorf("README.md has %d lines, want at most 120", lines)
+	}
+}
+
+// The oldest Go that all modules take is what the pages ask for.
+func TestPagesAskForTheGoThatModulesNeed(t *testing.T) {
+	var needed string
+	err := fs.WalkDir(os.DirFS(root), ".", func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case path == "bin", path == ".git":
+			return fs.SkipDir
+		case entry.Name() == "go.mod":
+			_, line, _ := strings.Cut(text(t, path), "\ngo ")
+			asked, _, _ := strings.Cut(line, "\n")
+			if version.Compare("go"+asked, "go"+needed) > 0 {
+				needed = asked
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, page := range []string{"README.md", ".github/CONTRIBUTING.md"} {
+		if want := "Go " + needed + " or newer"; !strings.Contains(text(t, page), want) {
+			t.Errorf("%s: want %q", page, want)
+		}
 	}
 }

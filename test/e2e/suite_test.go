@@ -184,7 +184,8 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 
 	inNamespace := client.InNamespace(c.env.Namespace())
 	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.MachineSet{}, &v1alpha1.Machine{}} {
-		Expect(c.DeleteAllOf(ctx, object, inNamespace)).To(Succeed())
+		// With hundreds of them on a busy computer, the API server may end the first request early.
+		Eventually(ctx, c.DeleteAllOf).WithArguments(object, inNamespace).WithTimeout(downTimeout).WithPolling(poll).Should(Succeed())
 	}
 	Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty(), "Machines are left")
 	c.expectNothingLeft(ctx)

@@ -6,6 +6,9 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -41,12 +44,6 @@ type tour struct {
 	// seen are the names of all machines there ever were.
 	seen  map[string]bool
 	times []stepTime
-}
-
-// stepTime is how long a step took.
-type stepTime struct {
-	title       string
-	took, limit time.Duration
 }
 
 // demo takes the tour. It fails if a step is late or anything is left at the end.
@@ -152,4 +149,36 @@ func (t *tour) check(ctx context.Context, step step) error {
 	}
 	t.view.show(now.rows())
 	return step.reached(now)
+}
+
+// leftover answers an error that names everything that is still there, and what
+// was there before the tour and is not any more.
+func (t *tour) leftover(ctx context.Context) error {
+	held := takeInventory(t.env.Cloud())
+	left := held.since(t.found)
+	now, err := t.look(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range now.machines {
+		left = append(left, "machine "+now.machines[i].Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(now.nodes)) {
+		left = append(left, "node "+name)
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("left over: %s", strings.Join(left, ", "))
+	}
+	if lost := held.lostSince(t.found); len(lost) > 0 {
+		return fmt.Errorf("lost: %s", strings.Join(lost, ", "))
+	}
+	return nil
+}
+
+// summary tells what the tour took and did.
+func (t *tour) summary() string {
+	left := takeInventory(t.env.Cloud()).since(t.found)
+	return "\n" + timesTable(t.times) + "\n" +
+		totals(len(t.seen), t.env.Cloud().History(), left) +
+		apiCalls(t.env.Cloud().CallCounts())
 }

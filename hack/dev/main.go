@@ -22,16 +22,18 @@ import (
 )
 
 const usage = `Usage:
+
   go run ./hack/dev dev  [--boot 5s] [--delete 3s] [--sidecar own]
+
                                                      start, apply samples/, stay until Ctrl-C
+
   go run ./hack/dev demo [--boot 2s] [--delete 1s]   3 machines up, 5, another class, down to 0
 
 --boot is how long a server takes to become ACTIVE, --delete how long to be gone.
---sidecar none leaves the sidecar to you: make start.
-`
 
-// errInterrupted is why a command ends when somebody asked it to.
-var errInterrupted = errors.New("interrupted")
+--sidecar none leaves the sidecar to you: make start.
+
+`
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -84,19 +86,6 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 	}
 }
 
-// choice is what a command's flags choose: how long the mock takes to boot a server and to
-// remove it, and who starts the sidecar.
-type choice struct {
-	boot, remove time.Duration
-	sidecar      string
-}
-
-// The environment has a sidecar of its own, or none.
-const (
-	ownSidecar = "own"
-	noSidecar  = "none"
-)
-
 // pick returns the command of this name with its defaults, nil if there is none.
 func pick(name string) (func(context.Context, *view, choice) error, choice) {
 	switch name {
@@ -137,13 +126,4 @@ func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 		}
 	}()
 	return ctx, cancel
-}
-
-// causeOf returns why ctx has ended if that is what made err: client-go answers
-// that the context was cancelled, and not why.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause
-	}
-	return err
 }

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -62,38 +61,6 @@ func (now inventory) lostSince(before inventory) []string {
 	return lost
 }
 
-// leftover answers an error that names everything that is still there, and what
-// was there before the tour and is not any more.
-func (t *tour) leftover(ctx context.Context) error {
-	held := takeInventory(t.env.Cloud())
-	left := held.since(t.found)
-	now, err := t.look(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range now.machines {
-		left = append(left, "machine "+now.machines[i].Name)
-	}
-	for _, name := range slices.Sorted(maps.Keys(now.nodes)) {
-		left = append(left, "node "+name)
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("left over: %s", strings.Join(left, ", "))
-	}
-	if lost := held.lostSince(t.found); len(lost) > 0 {
-		return fmt.Errorf("lost: %s", strings.Join(lost, ", "))
-	}
-	return nil
-}
-
-// summary tells what the tour took and did.
-func (t *tour) summary() string {
-	left := takeInventory(t.env.Cloud()).since(t.found)
-	return "\n" + timesTable(t.times) + "\n" +
-		totals(len(t.seen), t.env.Cloud().History(), left) +
-		apiCalls(t.env.Cloud().CallCounts())
-}
-
 func timesTable(times []stepTime) string {
 	var text strings.Builder
 	var sum time.Duration
@@ -137,4 +104,10 @@ func apiCalls(counts map[string]int) string {
 		_, _ = fmt.Fprintf(&text, "  %6d %s\n", counts[name], name)
 	}
 	return text.String()
+}
+
+// stepTime is how long a step took.
+type stepTime struct {
+	title       string
+	took, limit time.Duration
 }

@@ -20,8 +20,8 @@ import (
 // being deleted.
 type counts struct{ machines, running int }
 
-// sighting is what a watch showed of a Machine, whose own timestamps have whole seconds only.
-type sighting struct {
+// observation is what a watch showed of a Machine, whose own timestamps have whole seconds only.
+type observation struct {
 	class string
 	// seen and running are when it was there first, and Running first.
 	seen, running time.Time
@@ -33,11 +33,11 @@ type sighting struct {
 type machines struct {
 	now func() time.Time
 	mu  sync.Mutex
-	all map[string]sighting
+	all map[string]observation
 }
 
 func newMachines(now func() time.Time) *machines {
-	return &machines{now: now, all: map[string]sighting{}}
+	return &machines{now: now, all: map[string]observation{}}
 }
 
 // watch begins to follow the Machines of a namespace, until ctx ends.
@@ -99,8 +99,8 @@ func (m *machines) counts(class string) (c counts) {
 	return c
 }
 
-// sighting returns that of a Machine, also if it is gone; an empty one if there was none.
-func (m *machines) sighting(name string) sighting {
+// observation returns that of a Machine, also if it is gone; an empty one if there was none.
+func (m *machines) observation(name string) observation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[name]

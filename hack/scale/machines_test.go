@@ -49,21 +49,21 @@ func TestMachinesAreCounted(t *testing.T) {
 		m.observe(event.object, event.exists)
 		g.Expect(m.counts("new")).To(Equal(event.want))
 	}
-	a := m.sighting("a")
+	a := m.observation("a")
 	g.Expect([]time.Time{a.seen, a.running}).To(Equal(after(1000, 3000)))
-	g.Expect(m.sighting("never")).To(BeZero())
+	g.Expect(m.observation("never")).To(BeZero())
 }
 
 func TestWaits(t *testing.T) {
 	g := NewWithT(t)
 	at := func(ms int) time.Time { return after(ms)[0] }
-	seen := map[string]sighting{
+	seen := map[string]observation{
 		"good":        {seen: at(1000), running: at(25000)},
 		"earlier":     {seen: at(-9000), running: at(25000)},
 		"not running": {seen: at(1000)},
 		"not active":  {seen: at(1000), running: at(25000)},
 	}
-	find := func(name string) sighting { return seen[name] }
+	find := func(name string) observation { return seen[name] }
 	before, over := waits([]iaasmock.Server{
 		{Name: "good", CreatedAt: at(3000), LaunchedAt: at(23000)},
 		{Name: "earlier", CreatedAt: at(-5000), LaunchedAt: at(15000)},

@@ -116,7 +116,7 @@ func measure(ctx context.Context, o options, progress func(string)) (*result, er
 // take begins a phase, waits until it has settled and sums it up.
 func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	cloud := m.env.Cloud()
-	history, before := cloud.History(), m.consumption()
+	history, before := cloud.History(), consumption(m.env)
 	cloud.ResetCalls()
 	m.progress(fmt.Sprintf("%s: %d machines", p.name, m.options.Machines))
 	start := time.Now()
@@ -127,7 +127,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	used := usageBetween(before, m.consumption(), settled.Sub(start))
+	used := usageBetween(before, consumption(m.env), settled.Sub(start))
 	now, calls := cloud.History(), cloud.Calls()
 	made := 0
 	for _, count := range cloud.CallCounts() {
@@ -142,7 +142,7 @@ func (m *measurement) take(ctx context.Context, p phase) (*phaseResult, error) {
 		ServersDeleted: now.ServersDeleted - history.ServersDeleted,
 		Usage:          used,
 	}
-	r.BeforeServer, r.OverBoot = waits(cloud.Servers(), m.machines.sighting, start)
+	r.BeforeServer, r.OverBoot = waits(cloud.Servers(), m.machines.observation, start)
 	// Up and roll are about servers made, down is about servers deleted.
 	r.Calls = summarize(calls, max(r.ServersCreated, r.ServersDeleted))
 	return r, nil
@@ -177,10 +177,10 @@ func (m *measurement) await(ctx context.Context, p phase) (done, settled time.Ti
 
 // waits sums up, for the servers made since start, how long their Machines waited
 // for them, and the servers, once ACTIVE, until their Machines were Running.
-func waits(servers []iaasmock.Server, sighting func(machine string) sighting, start time.Time) (beforeServer, overBoot spread) {
+func waits(servers []iaasmock.Server, observation func(machine string) observation, start time.Time) (beforeServer, overBoot spread) {
 	var before, over []float64
 	for _, server := range servers {
-		s := sighting(server.Name)
+		s := observation(server.Name)
 		if server.CreatedAt.Before(start) || server.LaunchedAt.IsZero() || s.running.IsZero() {
 			continue
 		}

@@ -79,3 +79,12 @@ func (r *result) took(name string) float64 {
 	}
 	return math.NaN()
 }
+
+// usageRows are two rows of the table for each controller.
+func (r *result) usageRows(row func(title string, cell func(phaseResult) string)) {
+	for _, part := range slices.Sorted(maps.Keys(r.Phases[0].Usage)) {
+		row(string(part), func(phaseResult) string { return "" })
+		row("  CPU (cores)", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Usage[part].Cores) })
+		row("  most memory so far (MiB)", func(p phaseResult) string { return fmt.Sprintf("%.0f", p.Usage[part].PeakMiB) })
+	}
+}

@@ -4,9 +4,6 @@
 package main
 
 import (
-	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/prometheus/procfs"
@@ -29,10 +26,10 @@ type consumed struct {
 }
 
 // consumption returns what both controllers have used; nothing on systems without /proc.
-func (m *measurement) consumption() map[localenv.Part]consumed {
+func consumption(env *localenv.Env) map[localenv.Part]consumed {
 	all := map[localenv.Part]consumed{}
-	for _, part := range m.env.Controllers() {
-		process, err := procfs.NewProc(m.env.PID(part))
+	for _, part := range env.Controllers() {
+		process, err := procfs.NewProc(env.PID(part))
 		if err != nil {
 			return nil
 		}
@@ -59,13 +56,4 @@ func usageBetween(before, after map[localenv.Part]consumed, took time.Duration) 
 		}
 	}
 	return used
-}
-
-// usageRows are two rows of the table for each controller.
-func (r *result) usageRows(row func(title string, cell func(phaseResult) string)) {
-	for _, part := range slices.Sorted(maps.Keys(r.Phases[0].Usage)) {
-		row(string(part), func(phaseResult) string { return "" })
-		row("  CPU (cores)", func(p phaseResult) string { return fmt.Sprintf("%.2f", p.Usage[part].Cores) })
-		row("  most memory so far (MiB)", func(p phaseResult) string { return fmt.Sprintf("%.0f", p.Usage[part].PeakMiB) })
-	}
 }

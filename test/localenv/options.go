@@ -86,9 +86,6 @@ func WithSidecarArgs(args ...string) Option { return of(stack.WithSidecarArgs(ar
 // WithManagerArgs is stack.WithManagerArgs.
 func WithManagerArgs(args ...string) Option { return of(stack.WithManagerArgs(args...)) }
 
-// WithSidecarEnv is stack.WithSidecarEnv.
-func WithSidecarEnv(variables ...string) Option { return of(stack.WithSidecarEnv(variables...)) }
-
 // WithProgress is stack.WithProgress.
 func WithProgress(report func(line string)) Option { return of(stack.WithProgress(report)) }
 

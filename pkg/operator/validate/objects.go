@@ -25,7 +25,7 @@ func (v *validator) gather(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		v.named = &object{kind: KindSecret, namespace: key.Namespace, name: key.Name, value: secret}
+		v.named = &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
 	}
 	if v.options.Cluster {
 		return v.gatherCluster(ctx)
@@ -39,9 +39,9 @@ func (v *validator) gather(ctx context.Context) error {
 func (v *validator) gatherManifest(given *manifest.Manifest) {
 	found := &object{namespace: given.Namespace, name: given.Name, manifest: given}
 	switch {
-	case given.Kind == corev1.SchemeGroupVersion.WithKind(KindSecret):
+	case given.Kind == corev1.SchemeGroupVersion.WithKind(kindSecret):
 		secret := &corev1.Secret{}
-		found.kind, found.value, found.problems = KindSecret, secret, manifest.DecodeStrictly(given.JSON, secret)
+		found.kind, found.value, found.problems = kindSecret, secret, manifest.DecodeStrictly(given.JSON, secret)
 		manifest.MergeStringData(secret)
 		if v.secrets[found.key()] == nil {
 			v.secrets[found.key()] = found
@@ -89,8 +89,8 @@ func mistakenKind(given schema.GroupVersionKind) []manifest.Problem {
 	switch kind := manifest.Nearest(given.Kind, machineKinds); {
 	case manifest.Nearest(given.Group, []string{group}) != "", given.Group == "" && kind != "":
 		meant = v1alpha1.SchemeGroupVersion.WithKind(kind)
-	case given.Group == "" && manifest.Nearest(given.Kind, []string{KindSecret}) != "":
-		meant = corev1.SchemeGroupVersion.WithKind(KindSecret)
+	case given.Group == "" && manifest.Nearest(given.Kind, []string{kindSecret}) != "":
+		meant = corev1.SchemeGroupVersion.WithKind(kindSecret)
 	default:
 		return nil
 	}

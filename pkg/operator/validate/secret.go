@@ -97,8 +97,8 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 		v.unknown(on, path, err.Error(), "")
 		return nil
 	}
-	v.result.Checked[KindSecret]++
-	found := &object{kind: KindSecret, namespace: key.Namespace, name: key.Name, value: secret}
+	v.result.Checked[kindSecret]++
+	found := &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
 	v.secrets[key] = found
 	return found
 }

@@ -92,7 +92,7 @@ const (
 	kindClass      = "MachineClass"
 	kindMachine    = "Machine"
 	kindDeployment = "MachineDeployment"
-	KindSecret     = "Secret"
+	kindSecret     = "Secret"
 )
 
 // object is one that is looked at.

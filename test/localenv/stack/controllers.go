@@ -32,7 +32,7 @@ func (e *Env) StartSidecar(ctx context.Context) error {
 // SidecarCommand returns the flags and the variables ("NAME=value") with which another
 // machine-controller works in this environment: those of its own, but for the port.
 func (e *Env) SidecarCommand() (args, variables []string) {
-	return append(e.controllerArgs(), e.sidecarArgs()...), append(e.CloudEnvironment(), e.settings.sidecarEnv...)
+	return append(e.controllerArgs(), e.sidecarArgs()...), e.CloudEnvironment()
 }
 
 // sidecarArgs are the rates Gardener sets, and what the settings add.
@@ -102,6 +102,5 @@ func (e *Env) controllerArgs() []string {
 }
 
 func (e *Env) sidecarEnvironment() []string {
-	env := append(minimalEnvironment(), e.CloudEnvironment()...)
-	return append(env, e.settings.sidecarEnv...)
+	return append(minimalEnvironment(), e.CloudEnvironment()...)
 }

@@ -23,7 +23,6 @@ type settings struct {
 	sidecarReplicas int
 	sidecarArgs     []string
 	managerArgs     []string
-	sidecarEnv      []string
 	progress        func(string)
 }
 
@@ -88,13 +87,6 @@ func WithSidecarArgs(args ...string) Option {
 // last of a kind wins.
 func WithManagerArgs(args ...string) Option {
 	return func(s *settings) { s.managerArgs = append(s.managerArgs, args...) }
-}
-
-// WithSidecarEnv adds variables ("NAME=value") to the machine-controller's
-// environment, which otherwise holds PATH, HOME and the variables of its cloud
-// alone. The last of a name wins.
-func WithSidecarEnv(variables ...string) Option {
-	return func(s *settings) { s.sidecarEnv = append(s.sidecarEnv, variables...) }
 }
 
 // WithProgress calls report with a line whenever a step of Start begins. It may

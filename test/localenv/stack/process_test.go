@@ -223,12 +223,11 @@ func TestNothingOfOursLeaksIntoTheSidecar(t *testing.T) {
 	t.Setenv("STACKIT_NO_AUTH", "true")
 	t.Setenv("STACKIT_IAAS_ENDPOINT", "https://iaas.example.com")
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.com")
-	e := newEnv(newSettings([]Option{WithSidecarEnv("GODEBUG=x=1")}))
+	e := newEnv(newSettings(nil))
 	e.api.Environment = []string{"STACKIT_IAAS_ENDPOINT=http://127.0.0.1:1"}
 	g.Expect(e.sidecarEnvironment()).To(ConsistOf(
 		HavePrefix("PATH="),
 		HavePrefix("HOME="),
 		"STACKIT_IAAS_ENDPOINT=http://127.0.0.1:1",
-		"GODEBUG=x=1",
 	))
 }

@@ -88,7 +88,7 @@ func apiSpecs() {
 		deleted := time.Now()
 		s.expectNothingLeft(ctx)
 		s.note("A server that goes takes its NIC and its boot volume with it, if deleteOnTermination was sent",
-			fmt.Sprintf("none of %d was left %s after the DELETE", s.belonging(), time.Since(deleted).Round(s.Poll/10)), "pkg/provider/helpers.go", "pkg/provider/delete.go")
+			fmt.Sprintf("none of %d was left %s after the DELETE", s.sweeper.Known.Parts(), time.Since(deleted).Round(s.Poll/10)), "pkg/provider/helpers.go", "pkg/provider/delete.go")
 		_, err := s.api.Do(ctx, http.MethodGet, api.PathServers+"/"+id, nil)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 )
@@ -34,6 +35,7 @@ type Options struct {
 
 func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Out, format+"\n", args...) }
 
+// sweeper returns one that knows marks alone.
 func (o Options) sweeper(client *api.Client) sweep.Sweeper {
-	return sweep.Sweeper{API: client, Out: o.Out, Settle: o.Settle, Patience: o.Patience}
+	return sweep.Sweeper{API: client, Known: mark.NewKnown(), Out: o.Out, Settle: o.Settle, Patience: o.Patience, Poll: o.Poll}
 }

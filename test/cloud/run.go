@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"time"
@@ -29,23 +28,23 @@ func Sweep(ctx context.Context, o Options) error {
 		return err
 	}
 	sweeper := o.sweeper(client)
-	found, err := sweeper.Old(ctx)
-	if err == nil && o.Settings.SweepRun != "" {
-		var more int
-		more, err = sweeper.Run(ctx, o.Settings.SweepRun)
-		found += more
+	var named int
+	var problem error
+	if run := o.Settings.SweepRun; run != "" {
+		// First: what is old may not go.
+		if named, problem = sweeper.Run(ctx, run); named == 0 && problem == nil {
+			o.say("sweep: nothing of run %s was found: make sure that this is its project, region and network", run)
+		}
 	}
-	if err != nil {
-		return err
-	}
-	o.say("sweep: %d things were deleted", found)
-	return o.showSimilar(ctx, sweeper)
+	old, err := sweeper.Old(ctx)
+	o.say("sweep: %d things were deleted", named+old)
+	return errors.Join(problem, err, o.showSimilar(ctx, sweeper))
 }
 
 func (o Options) showSimilar(ctx context.Context, sweeper sweep.Sweeper) error {
 	similar, err := sweeper.Similar(ctx)
 	for _, thing := range similar {
-		o.say("sweep: leaves %s, which only looks like the suite's: it lacks a label or the name", thing)
+		o.say("sweep: leaves %s, which only looks like the suite's: it lacks a label or the name of a run", thing)
 	}
 	return err
 }
@@ -85,44 +84,14 @@ func Run(ctx context.Context, o Options) error {
 	return errors.Join(problem, s.report(problem))
 }
 
-// end deletes what is left, and says how many things that were.
+// end deletes what is left, and says how many things that were. The sweeper does without the
+// door, which is closed; it knows what the run has seen.
 func (o Options) end(ctx context.Context, s *suite, sweeper sweep.Sweeper) (left int, err error) {
-	marked, err := sweeper.Run(ctx, s.name)
-	unmarked, problem := s.deleteUnmarked(ctx)
+	s.knowServers()
+	sweeper.Known = s.sweeper.Known
+	left, err = sweeper.Run(ctx, s.name)
 	_, old := sweeper.Old(ctx)
-	return marked + unmarked, errors.Join(err, problem, old, o.showSimilar(ctx, sweeper))
-}
-
-// deleteUnmarked deletes the servers that the API has answered our own POSTs with, and that
-// the sweep does not find because they lack a mark. It works without the door.
-func (s *suite) deleteUnmarked(ctx context.Context) (deleted int, err error) {
-	client, err := api.New(s.Settings, s.Settings.Endpoint)
-	if err != nil {
-		return 0, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("servers without marks were not gone after %s", s.Patience))
-	defer cancel()
-	for _, id := range s.guard.Servers() {
-		for counted := false; ; {
-			server, err := client.Server(ctx, id)
-			if err != nil {
-				return deleted, err
-			}
-			if server == nil || server.Status == api.StatusDeleted {
-				break
-			}
-			if !counted {
-				counted = true
-				deleted++
-				s.say("deletes server %s (%s), which lacks the suite's marks", id, server.Name)
-			}
-			_, _ = client.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
-			if err := api.Pause(ctx, s.Poll); err != nil {
-				return deleted, err
-			}
-		}
-	}
-	return deleted, nil
+	return left, errors.Join(err, old, o.showSimilar(ctx, sweeper))
 }
 
 func refuseSecondRun(ctx context.Context, sweeper sweep.Sweeper) error {

@@ -5,11 +5,13 @@ package cloud
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 )
@@ -38,12 +40,15 @@ func (s *suite) look(ctx context.Context, tagged map[string]bool) {
 	for _, server := range servers {
 		run, ours := mark.RunOf(server.Name, server.Labels)
 		switch {
-		case !ours || !server.Live():
+		case !ours || server.Status == api.StatusDeleted:
 		case run != s.name:
 			s.yield(run, server)
 		default:
-			live[server.ID] = server.Name
-			if server.Status == api.StatusActive && !tagged[server.ID] {
+			if server.Live() {
+				live[server.ID] = server.Name
+			}
+			// Until it is ACTIVE: some are deleted before, or end in ERROR.
+			if !tagged[server.ID] {
 				tagged[server.ID] = s.tag(ctx, server.ID) == nil
 			}
 		}
@@ -54,30 +59,47 @@ func (s *suite) look(ctx context.Context, tagged map[string]bool) {
 // yield ends this run if another one began before it: two runs that began at the same time
 // have not seen each other.
 func (s *suite) yield(other string, server api.Server) {
+	if !server.Live() {
+		return
+	}
 	if age, known := mark.Age(other, server.CreatedAt, time.Now()); known && age <= sweep.OldAfter && other < s.name {
 		s.guard.Trip("run %s is under way in this project: it has server %s", other, server.ID)
 	}
 }
 
-// tag notes the NICs and volumes of a server, and gives them the run's marks.
+// tag notes the NICs and the boot volume of a server, and gives them the run's marks when it
+// is ACTIVE: what is changed before may keep it from booting. The error says that it is to be
+// tagged again.
 func (s *suite) tag(ctx context.Context, id string) error {
 	server, err := s.api.Server(ctx, id)
 	if err != nil || server == nil {
 		return err
 	}
-	s.mu.Lock()
-	for _, nic := range server.NICs {
-		s.belongings[belonging{"NIC", nic.ID}] = server.ID
+	s.sweeper.Note(server)
+	if server.Status != api.StatusActive {
+		return fmt.Errorf("the server is %s", server.Status)
 	}
-	for _, volume := range append(server.Volumes, server.BootVolume.ID) {
-		if volume != "" {
-			s.belongings[belonging{"volume", volume}] = server.ID
-		}
-	}
-	s.mu.Unlock()
-	took, err := sweep.Tag(ctx, s.api, server)
+	took, err := s.sweeper.Tag(ctx, server)
 	for _, kind := range slices.Sorted(maps.Keys(took)) {
-		s.note("Labels of a "+kind+" may have keys such as kubernetes.io/cluster", took[kind], "test/cloud/sweep/sweep.go")
+		s.note("Labels of a "+kind+" may have keys such as kubernetes.io/cluster", took[kind], "test/cloud/sweep/tag.go")
 	}
 	return err
 }
+
+// noteTimeout is less than any client waits for the answer to its DELETE.
+const noteTimeout = 5 * time.Second
+
+// Begun implements guard.Observer: it notes what a server has, before a DELETE of it is sent.
+func (s *suite) Begun(e guard.Exchange) {
+	if e.Kind() != guard.DeleteServer || s.sweeper.Known.HasParts(e.ServerID()) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.guard.Context(), noteTimeout)
+	defer cancel()
+	if server, err := s.api.Server(ctx, e.ServerID()); err == nil && server != nil {
+		s.sweeper.Note(server)
+	}
+}
+
+// Observe implements guard.Observer.
+func (s *suite) Observe(guard.Exchange) {}

@@ -68,6 +68,7 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
 		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
 		"run":            {EnvRun, "SECRET;", EnvRun + " must be the name"},
+		"cluster":        {EnvRun, "SECRET", EnvRun + " must be the name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			variables := maps.Clone(right(t))

@@ -27,6 +27,7 @@ func Sweep(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	o.say("Sweeps %s.", o.where())
 	sweeper := o.sweeper(client)
 	var named int
 	var problem error
@@ -61,7 +62,7 @@ func Run(ctx context.Context, o Options) error {
 		return err
 	}
 	o.say("%s", o.plan(run))
-	if !o.Settings.Confirmed(o.In, o.Out) {
+	if !o.Settings.Confirmed(ctx, o.In, o.Out) {
 		return ErrDeclined
 	}
 	if _, err := sweeper.Old(ctx); err != nil {
@@ -91,6 +92,9 @@ func (o Options) end(ctx context.Context, s *suite, sweeper sweep.Sweeper) (left
 	sweeper.Known = s.sweeper.Known
 	left, err = sweeper.Run(ctx, s.name)
 	_, old := sweeper.Old(ctx)
+	for _, name := range s.guard.Unanswered() {
+		o.say("The API has never said whether it made server %s. If it shows later: make test-cloud-sweep RUN=%s", name, s.name)
+	}
 	return left, errors.Join(err, old, o.showSimilar(ctx, sweeper))
 }
 
@@ -107,7 +111,7 @@ func refuseSecondRun(ctx context.Context, sweeper sweep.Sweeper) error {
 
 func (o Options) plan(run string) string {
 	return strings.Join([]string{
-		"Run " + run + " makes, in the project and network of the environment:",
+		"Run " + run + " makes, " + o.where() + ":",
 		fmt.Sprintf("  servers      at most %d at a time and %d in all, of type %s, for at most %s: at most %.0f server minutes",
 			o.Limits.AtOnce, o.Limits.InAll, o.Settings.MachineType, o.Limits.Duration, float64(o.Limits.AtOnce)*o.Limits.Duration.Minutes()),
 		"  names        " + mark.Name(run, "…"),
@@ -124,7 +128,7 @@ func (s *suite) report(problem error) error {
 		result = "Red: " + problem.Error()
 	}
 	r := report.Report{
-		Run: s.name, Region: s.Settings.Region, MachineType: s.Settings.MachineType, Result: result,
+		Run: s.name, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region, MachineType: s.Settings.MachineType, Result: result,
 		Findings: s.witness.Findings(), Rows: append(s.witness.Rows(), s.noted()...),
 	}
 	if s.Settings.Report == "" {

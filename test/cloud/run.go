@@ -129,7 +129,7 @@ func (s *suite) report(problem error) error {
 	}
 	r := report.Report{
 		Run: s.name, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region, MachineType: s.Settings.MachineType, Result: result,
-		Findings: s.witness.Findings(), Rows: append(s.witness.Rows(), s.noted()...),
+		Findings: s.witness.Findings(), Rows: append(s.witness.Rows(time.Now()), s.noted()...),
 	}
 	if s.Settings.Report == "" {
 		return r.Write(s.Out)

@@ -7,15 +7,12 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 )
 
 // A label is taken away that was put there before.
@@ -31,7 +28,10 @@ func TestPatchLabels(t *testing.T) {
 		_, _ = w.Write([]byte(`{"id":"` + nobody + `"}`))
 	}))
 	defer server.Close()
-	client := newClient(t, server.URL)
+	client, err := api.New(someSettings(t, server.URL), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for range 10 {
 		s := &suite{api: client}
 		s.patchLabels(t.Context(), nobody, nil)
@@ -44,23 +44,4 @@ func TestPatchLabels(t *testing.T) {
 	if len(sent) != 20 {
 		t.Errorf("%d PATCHes", len(sent))
 	}
-}
-
-// newClient returns a client whose calls go to the URL, with a token that anything is.
-func newClient(t *testing.T, target string) *api.Client {
-	t.Helper()
-	tokens := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"access_token":"eyJhbGciOiJub25lIn0.eyJleHAiOjQxMDI0NDQ4MDB9."}`))
-	}))
-	t.Cleanup(tokens.Close)
-	file := filepath.Join(t.TempDir(), "token")
-	if err := os.WriteFile(file, []byte("eyJhbGciOiJub25lIn0.eyJleHAiOjQxMDI0NDQ4MDB9."), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	client, err := api.New(settings.Settings{ProjectID: nobody, Region: "eu01", NetworkID: nobody, Email: "a@example.com", TokenFile: file, IDPURL: tokens.URL}, target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return client
 }

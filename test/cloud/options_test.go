@@ -4,23 +4,13 @@
 package cloud
 
 import (
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 )
-
-func someOptions() Options {
-	return Options{
-		Limits: guard.DefaultLimits, Command: os.Args[0],
-		Settings: settings.Settings{ProjectID: "10000000-0000-4000-8000-00000000abcd", Region: "eu01", NetworkID: nobody, Endpoint: spi.DefaultEndpoint},
-	}
-}
 
 func TestCheck(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -33,7 +23,7 @@ func TestCheck(t *testing.T) {
 		"a report nobody can save": {func(o *Options) { o.Settings.Report = "/none/report.md" }, "REPORT: open /none/report.md"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			o := someOptions()
+			o := someOptions(t)
 			row.change(&o)
 			if err := o.Check(); (err == nil) != (row.want == "") || err != nil && !strings.Contains(err.Error(), row.want) {
 				t.Errorf("got %v, want %q", err, row.want)
@@ -44,7 +34,7 @@ func TestCheck(t *testing.T) {
 
 // Who says yes has read where.
 func TestThePlanSaysWhere(t *testing.T) {
-	o := someOptions()
+	o := someOptions(t)
 	for _, want := range []string{"ends in abcd,", "region eu01", nobody, spi.DefaultEndpoint} {
 		if !strings.Contains(o.plan("r"), want) {
 			t.Errorf("%q is not in\n%s", want, o.plan("r"))

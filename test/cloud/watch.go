@@ -94,7 +94,8 @@ func (s *suite) Begun(e guard.Exchange) {
 	if e.Kind() != guard.DeleteServer || s.sweeper.Known.HasParts(e.ServerID()) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(s.guard.Context(), noteTimeout)
+	// Also when the run is to end: servers are deleted then, too.
+	ctx, cancel := context.WithTimeout(context.Background(), noteTimeout)
 	defer cancel()
 	if server, err := s.api.Server(ctx, e.ServerID()); err == nil && server != nil {
 		s.sweeper.Note(server)

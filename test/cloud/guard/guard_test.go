@@ -96,7 +96,7 @@ func TestWhatIsNotAnswered(t *testing.T) {
 // A request for a server that is on its way may make it: the door waits, and counts it.
 func TestDoorWaitsForAnswers(t *testing.T) {
 	arrived, answer := make(chan struct{}), make(chan struct{})
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		close(arrived)
 		<-answer
 		w.WriteHeader(http.StatusCreated)

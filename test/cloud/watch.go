@@ -49,7 +49,7 @@ func (s *suite) look(ctx context.Context, tagged map[string]bool) {
 			}
 			// Until it is ACTIVE: some are deleted before, or end in ERROR.
 			if !tagged[server.ID] {
-				tagged[server.ID] = s.tag(ctx, server.ID) == nil
+				tagged[server.ID] = s.tag(ctx, server.ID) == nil && s.sweeper.Known.Complete(server.ID)
 			}
 		}
 	}
@@ -91,7 +91,7 @@ const noteTimeout = 5 * time.Second
 
 // Begun implements guard.Observer: it notes what a server has, before a DELETE of it is sent.
 func (s *suite) Begun(e guard.Exchange) {
-	if e.Kind() != guard.DeleteServer || s.sweeper.Known.HasParts(e.ServerID()) {
+	if e.Kind() != guard.DeleteServer || s.sweeper.Known.Complete(e.ServerID()) {
 		return
 	}
 	// Also when the run is to end: servers are deleted then, too.

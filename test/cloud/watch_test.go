@@ -55,7 +55,7 @@ func TestSweepOfANamedRun(t *testing.T) {
 	f.servers[serverA], f.servers[serverB] = shownServer(old, serverA, api.StatusActive), shownServer(run, serverB, api.StatusActive)
 	f.stuck[serverA] = true
 	var said strings.Builder
-	o := Options{Settings: someSettings(t, f.url), Out: &said, Patience: time.Second, Poll: 10 * time.Millisecond}
+	o := Options{Settings: someSettings(t, f.url), Out: &said, Patience: 2 * time.Second, Poll: 10 * time.Millisecond}
 	o.Settings.SweepRun = run
 	err := Sweep(t.Context(), o)
 	if err == nil || !strings.Contains(err.Error(), "not everything was gone") || f.deleted[0] != serverB || !slices.Contains(f.deleted, serverA) {

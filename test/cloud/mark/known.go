@@ -5,7 +5,6 @@ package mark
 
 import (
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 
@@ -56,11 +55,17 @@ func (k *Known) PartOf(id string) string {
 	return k.parts[id].server
 }
 
-// HasParts says whether a server has shown a NIC or boot volume.
-func (k *Known) HasParts(server string) bool {
+// Complete says whether a server has shown a NIC and its boot volume.
+func (k *Known) Complete(server string) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return slices.ContainsFunc(slices.Collect(maps.Values(k.parts)), func(p part) bool { return p.server == server })
+	shown := 0
+	for _, of := range k.parts {
+		if of.server == server {
+			shown++
+		}
+	}
+	return shown >= 2
 }
 
 // Parts returns how many NICs and boot volumes were noted.

@@ -29,7 +29,7 @@ func (s Sweeper) Old(ctx context.Context) (found int, err error) {
 func (s Sweeper) sweep(ctx context.Context, goes func(thing) bool, quiet time.Duration) (found int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("sweep: not everything was gone after %s", s.Patience))
 	defer cancel()
-	d := deleting{Sweeper: s, goes: goes, told: map[string]bool{}, asked: map[string]time.Time{}}
+	d := deleting{Sweeper: s, goes: goes, told: map[string]bool{}, asked: map[string]int{}}
 	var problem error
 	for clean := (time.Time{}); ; {
 		began := time.Now()
@@ -59,13 +59,15 @@ type deleting struct {
 	goes func(thing) bool
 	// told has what was said already.
 	told map[string]bool
-	// asked is when each thing was found, or last asked to go.
-	asked map[string]time.Time
+	// asked has the look at which each thing was found, or last asked to go.
+	asked map[string]int
+	looks int
 }
 
 // remove asks for deletions, and says whether there was anything to delete. What is refused is
 // asked for again, as long as it is found.
-func (d deleting) remove(ctx context.Context, all things) (found bool) {
+func (d *deleting) remove(ctx context.Context, all things) (found bool) {
+	d.looks++
 	for _, t := range all {
 		if !t.ours || !d.goes(t) {
 			continue
@@ -83,7 +85,7 @@ func (d deleting) remove(ctx context.Context, all things) (found bool) {
 	return found
 }
 
-func (d deleting) tell(format string, t thing) {
+func (d *deleting) tell(format string, t thing) {
 	if !d.told[t.id] {
 		d.told[t.id] = true
 		_, _ = fmt.Fprintf(d.Out, "sweep: "+format+"\n", t)
@@ -94,23 +96,23 @@ func (d deleting) tell(format string, t thing) {
 const stuckAfter = 10
 
 // due says whether a deletion is to be asked for now.
-func (d deleting) due(t thing) bool {
+func (d *deleting) due(t thing) bool {
 	last, known := d.asked[t.id]
 	if !known {
-		d.asked[t.id] = time.Now()
+		d.asked[t.id] = d.looks
 	}
 	switch {
 	case t.holder != "":
 		return false // It goes with its server.
 	case t.kind == server && !t.live():
-		return known && time.Since(last) > stuckAfter*d.Poll
+		return known && d.looks-last > stuckAfter
 	}
 	return true
 }
 
 // delete asks for one deletion. No other function does.
-func (d deleting) delete(ctx context.Context, t thing) {
-	d.asked[t.id] = time.Now()
+func (d *deleting) delete(ctx context.Context, t thing) {
+	d.asked[t.id] = d.looks
 	if t.kind == server && t.live() {
 		// So that what the server leaves is found.
 		if read, err := d.API.Server(ctx, t.id); err == nil && read != nil {

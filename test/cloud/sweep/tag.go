@@ -39,6 +39,12 @@ func (s Sweeper) Tag(ctx context.Context, server *api.Server) (map[string]string
 		return nil, nil
 	}
 	t := tagging{Sweeper: s, server: server, took: map[string]string{}}
+	if len(server.NICs) == 0 {
+		t.took["NIC"] = "not tried: the server shows none"
+	}
+	if server.BootVolume.ID == "" {
+		t.took["volume"] = "not tried: the server shows none"
+	}
 	var problems []error
 	for _, shown := range server.NICs {
 		nic, err := s.API.NIC(ctx, shown.ID)

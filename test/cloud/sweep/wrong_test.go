@@ -119,6 +119,9 @@ func TestTagBesideOtherLabels(t *testing.T) {
 			t.Errorf("%v %v, want %v", took, err, want)
 		}
 	}
+	if took, err := p.Tag(t.Context(), &api.Server{ID: id, Name: server.Name, Labels: server.Labels}); err != nil || len(took) != 2 {
+		t.Errorf("a server that shows neither: %v %v", took, err)
+	}
 	nic := p.API.PathNICs() + "/" + server.NICs[0].ID
 	if _, err := p.API.Do(t.Context(), http.MethodPatch, nic, map[string]any{"labels": map[string]string{mark.ClusterLabel: "shoot--prod"}}); err != nil {
 		t.Fatal(err)

@@ -62,10 +62,10 @@ func (w *Witness) cost(now time.Time) string {
 // appearance says how long after its POST a server showed. Only servers that were missed before
 // say so: of the others, it is known when somebody asked first.
 func (w *Witness) appearance(missing string, shown, missed func(*server) time.Time) string {
-	all := w.number(func(s *server) bool { return !shown(s).IsZero() })
+	all := w.number(func(s *server) bool { return !shown(s).IsZero() || !missed(s).IsZero() })
 	late := w.number(func(s *server) bool { return !missed(s).IsZero() })
 	switch {
-	case all == 0 && late == 0:
+	case all == 0:
 		return "not seen"
 	case late == 0:
 		return fmt.Sprintf("no %s before the first that showed it (%d servers)", missing, all)
@@ -76,7 +76,7 @@ func (w *Witness) appearance(missing string, shown, missed func(*server) time.Ti
 		}
 		return shown(s)
 	}
-	return fmt.Sprintf("%d of %d servers were missed at first, a %s; %s%s", late, max(all, late), missing,
+	return fmt.Sprintf("%d of %d servers were missed at first, a %s; %s%s", late, all, missing,
 		w.spans("from the POST's answer to the first that showed it", posted, shownLate), w.last("; the last one before was asked for", missed))
 }
 

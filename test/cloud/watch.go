@@ -17,12 +17,12 @@ import (
 )
 
 // watch looks at the project until ctx ends: by the run's selector and without one. The
-// witness checks what it sees. A look that fails is followed by the next one.
+// witness checks what it sees. What fails is followed by the next time.
 func (s *suite) watch(ctx context.Context) {
 	tagged := map[string]bool{}
 	for {
 		if _, err := s.api.Servers(ctx, mark.Selector(s.name)); err == nil {
-			s.look(ctx, tagged)
+			s.inspect(ctx, tagged)
 		}
 		if api.Pause(ctx, s.Poll) != nil {
 			return
@@ -30,8 +30,8 @@ func (s *suite) watch(ctx context.Context) {
 	}
 }
 
-// look looks at all servers of the project.
-func (s *suite) look(ctx context.Context, tagged map[string]bool) {
+// inspect reads all servers of the project.
+func (s *suite) inspect(ctx context.Context, tagged map[string]bool) {
 	servers, err := s.api.Servers(ctx, "")
 	if err != nil {
 		return

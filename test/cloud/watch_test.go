@@ -35,7 +35,7 @@ func TestPartsOfServersThatAreNeverActive(t *testing.T) {
 	}
 	defer s.door.Close()
 	f.servers[serverA] = shownServer(s.name, serverA, "ERROR")
-	s.look(t.Context(), map[string]bool{})
+	s.inspect(t.Context(), map[string]bool{})
 	f.servers[serverB] = shownServer(s.name, serverB, "CREATING")
 	if _, err := s.api.Do(t.Context(), http.MethodDelete, api.PathServers+"/"+serverB, nil); err != nil {
 		t.Fatal(err)

@@ -24,8 +24,8 @@ func (s Sweeper) Old(ctx context.Context) (found int, err error) {
 	return s.sweep(ctx, func(t thing) bool { return t.ageKnown && t.age > OldAfter }, 0)
 }
 
-// sweep deletes what goes. A look that fails in part does not keep what it shows from going;
-// the sweep ends after looks that show nothing for the quiet time, two of them at least.
+// sweep deletes what goes, in rounds: one whose lists fail in part does not keep what they show
+// from going. It ends after rounds that show nothing for the quiet time, two at least.
 func (s Sweeper) sweep(ctx context.Context, goes func(thing) bool, quiet time.Duration) (found int, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("sweep: not everything was gone after %s", s.Patience))
 	defer cancel()
@@ -33,7 +33,7 @@ func (s Sweeper) sweep(ctx context.Context, goes func(thing) bool, quiet time.Du
 	var problem error
 	for clean := (time.Time{}); ; {
 		began := time.Now()
-		all, err := s.look(ctx)
+		all, err := s.list(ctx)
 		if ctx.Err() == nil {
 			problem = err
 		}
@@ -59,15 +59,15 @@ type deleting struct {
 	goes func(thing) bool
 	// told has what was said already.
 	told map[string]bool
-	// asked has the look at which each thing was found, or last asked to go.
-	asked map[string]int
-	looks int
+	// asked has the round in which each thing was found, or last asked to go.
+	asked  map[string]int
+	rounds int
 }
 
 // remove asks for deletions, and says whether there was anything to delete. What is refused is
 // asked for again, as long as it is found.
 func (d *deleting) remove(ctx context.Context, all things) (found bool) {
-	d.looks++
+	d.rounds++
 	for _, t := range all {
 		if !t.ours || !d.goes(t) {
 			continue
@@ -92,27 +92,27 @@ func (d *deleting) tell(format string, t thing) {
 	}
 }
 
-// stuckAfter is after how many looks a server that is being deleted is asked to go again.
+// stuckAfter is after how many rounds a server that is being deleted is asked to go again.
 const stuckAfter = 10
 
 // due says whether a deletion is to be asked for now.
 func (d *deleting) due(t thing) bool {
 	last, known := d.asked[t.id]
 	if !known {
-		d.asked[t.id] = d.looks
+		d.asked[t.id] = d.rounds
 	}
 	switch {
 	case t.holder != "":
 		return false // It goes with its server.
 	case t.kind == server && !t.live():
-		return known && d.looks-last > stuckAfter
+		return known && d.rounds-last > stuckAfter
 	}
 	return true
 }
 
 // delete asks for one deletion. No other function does.
 func (d *deleting) delete(ctx context.Context, t thing) {
-	d.asked[t.id] = d.looks
+	d.asked[t.id] = d.rounds
 	if t.kind == server && t.live() {
 		// So that what the server leaves is found.
 		if read, err := d.API.Server(ctx, t.id); err == nil && read != nil {

@@ -57,9 +57,9 @@ func (all things) server(id string) (thing, bool) {
 	return thing{}, false
 }
 
-// look lists what there is. Gone is what no look shows, for as long as lists may lag. With an
-// error, it returns what it could list.
-func (s Sweeper) look(ctx context.Context) (things, error) {
+// list returns what there is. What it does not show for as long as lists may lag is gone. With
+// an error, it returns what it could list.
+func (s Sweeper) list(ctx context.Context) (things, error) {
 	servers, problem := s.servers(ctx)
 	all := things(servers)
 	problems := []error{problem}
@@ -115,7 +115,7 @@ func (s Sweeper) classify(t thing, labels api.Labels, created time.Time) thing {
 
 // Others returns the runs that have servers younger than OldAfter that nobody is deleting.
 func (s Sweeper) Others(ctx context.Context) (runs map[string]string, err error) {
-	all, err := s.look(ctx)
+	all, err := s.list(ctx)
 	runs = map[string]string{}
 	for _, t := range all {
 		if t.ours && t.kind == server && t.live() && (!t.ageKnown || t.age <= OldAfter) {
@@ -128,7 +128,7 @@ func (s Sweeper) Others(ctx context.Context) (runs map[string]string, err error)
 // Left returns what there is of the run: its servers, and NICs and volumes whose server has
 // gone.
 func (s Sweeper) Left(ctx context.Context, run string) ([]string, error) {
-	all, err := s.look(ctx)
+	all, err := s.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func (s Sweeper) Left(ctx context.Context, run string) ([]string, error) {
 // Similar returns what looks like the suite's and lacks a name or label of it: nobody but a
 // person can say whose it is.
 func (s Sweeper) Similar(ctx context.Context) ([]string, error) {
-	all, err := s.look(ctx)
+	all, err := s.list(ctx)
 	var similar []string
 	for _, t := range all {
 		if !t.ours && t.similar {

@@ -80,7 +80,7 @@ func apiSpecs() {
 
 	It("takes a deletion, and leaves nothing", func(ctx SpecContext) {
 		s := current
-		Expect(s.tag(ctx, id)).To(Succeed(), "reading the NICs and volumes of the server")
+		s.eventually(ctx, func(ctx context.Context) error { return s.tag(ctx, id) }).Should(Succeed(), "reading the NICs and volumes of the server, which is the run's")
 		s.eventually(ctx, func(ctx context.Context) (int, error) {
 			answer, err := s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
 			return answer.Status, err

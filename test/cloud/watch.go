@@ -75,7 +75,9 @@ func (s *suite) tag(ctx context.Context, id string) error {
 	if err != nil || server == nil {
 		return err
 	}
-	s.sweeper.Note(server)
+	if !s.sweeper.Note(server) {
+		return fmt.Errorf("server %s is not the run's", server.ID)
+	}
 	if server.Status != api.StatusActive {
 		return fmt.Errorf("the server is %s", server.Status)
 	}

@@ -40,6 +40,10 @@ func TestPartsOfServersThatAreNeverActive(t *testing.T) {
 	if _, err := s.api.Do(t.Context(), http.MethodDelete, api.PathServers+"/"+serverB, nil); err != nil {
 		t.Fatal(err)
 	}
+	f.servers[nobody] = map[string]any{"id": nobody, "name": "database-of-somebody", "status": api.StatusActive}
+	if err := s.tag(t.Context(), nobody); err == nil {
+		t.Error("somebody's server is taken for the run's, and will be deleted")
+	}
 	for _, id := range []string{serverA, serverB} {
 		if known := s.sweeper.Known; known.PartOf("nic-of-"+id) != id || known.PartOf("volume-of-"+id) != id {
 			t.Errorf("the parts of server %s are not known", id)

@@ -37,13 +37,13 @@ func apiSpecs() {
 		Expect(err).NotTo(HaveOccurred())
 		_, err = s.api.Do(ctx, http.MethodGet, api.PathServers+"/"+id, nil) // whether it is there at once
 		Expect(err).NotTo(HaveOccurred())
-		shown := ContainElement(HaveField("ID", id))
 		for _, selector := range []string{
 			"", mark.Selector(s.name),
 			provider.StackitMachineLabel + "=" + name, mark.Selector(s.name) + "," + provider.StackitMachineLabel + "=" + name,
 		} {
-			s.eventually(ctx, func(ctx context.Context) ([]api.Server, error) { return s.api.Servers(ctx, selector) }).
-				Should(shown, "the list with the selector %q", selector)
+			// The IDs alone: a failure is told with what there is, and names may be somebody else's.
+			s.eventually(ctx, func(ctx context.Context) ([]string, error) { return s.ids(ctx, selector) }).
+				Should(ContainElement(id), "the list with the selector %q", selector)
 		}
 		s.eventually(ctx, s.server(id)).Should(HaveField("Status", api.StatusActive))
 		Consistently(ctx, s.server(id)).WithTimeout(5*s.Poll).WithPolling(s.Poll/2).
@@ -53,7 +53,7 @@ func apiSpecs() {
 	It("selects by labels", func(ctx SpecContext) {
 		s := current
 		other := mark.Cluster(s.name) + "-none"
-		Expect(s.api.Servers(ctx, mark.ClusterLabel+"="+other)).To(BeEmpty(), "servers with a label that no server has: the selector is ignored")
+		Expect(s.ids(ctx, mark.ClusterLabel+"="+other)).To(BeEmpty(), "servers with a label that no server has: the selector is ignored")
 		for what, selector := range map[string]string{
 			"a key alone": mark.ClusterLabel, "in": mark.ClusterLabel + " in (" + mark.Cluster(s.name) + ")", "!=": mark.ClusterLabel + "!=" + other,
 		} {
@@ -80,7 +80,7 @@ func apiSpecs() {
 
 	It("takes a deletion, and leaves nothing", func(ctx SpecContext) {
 		s := current
-		Expect(s.tag(ctx, id)).To(Succeed(), "reading the NICs and volumes of the server")
+		s.eventually(ctx, func(ctx context.Context) error { return s.tag(ctx, id) }).Should(Succeed(), "reading the NICs and volumes of the server, which is the run's")
 		s.eventually(ctx, func(ctx context.Context) (int, error) {
 			answer, err := s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
 			return answer.Status, err
@@ -88,7 +88,7 @@ func apiSpecs() {
 		deleted := time.Now()
 		s.expectNothingLeft(ctx)
 		s.note("A server that goes takes its NIC and its boot volume with it, if deleteOnTermination was sent",
-			fmt.Sprintf("none of %d was left %s after the DELETE", s.belonging(), time.Since(deleted).Round(s.Poll/10)), "pkg/provider/helpers.go", "pkg/provider/delete.go")
+			fmt.Sprintf("none of %d was left %s after the DELETE", s.sweeper.Known.Parts(), time.Since(deleted).Round(s.Poll/10)), "pkg/provider/helpers.go", "pkg/provider/delete.go")
 		_, err := s.api.Do(ctx, http.MethodGet, api.PathServers+"/"+id, nil)
 		Expect(err).NotTo(HaveOccurred())
 		_, err = s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
@@ -100,8 +100,12 @@ func apiSpecs() {
 func (s *suite) patchLabels(ctx context.Context, id string, labels map[string]string) {
 	GinkgoHelper()
 	const key = "mcm-cloud-test-probe"
-	for what, value := range map[string]any{"a new label": "probe", "null": nil} {
-		answer, err := s.api.Do(ctx, http.MethodPatch, api.PathServers+"/"+id, map[string]any{"labels": map[string]any{key: value}})
+	// In this order: null says nothing about a label that is not there.
+	for _, patch := range []struct {
+		what  string
+		value any
+	}{{"a new label", "probe"}, {"null", nil}} {
+		answer, err := s.api.Do(ctx, http.MethodPatch, api.PathServers+"/"+id, map[string]any{"labels": map[string]any{key: patch.value}})
 		Expect(err).NotTo(HaveOccurred())
 		server, err := s.server(id)(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -112,7 +116,7 @@ func (s *suite) patchLabels(ctx context.Context, id string, labels map[string]st
 			}
 		}
 		_, is := server.Labels[key]
-		s.note("A PATCH of labels merges: labels that it does not name stay", fmt.Sprintf("%s: %d, the label is there: %t, of %d others %d are kept", what, answer.Status, is, len(labels), kept),
+		s.note("A PATCH of labels merges: labels that it does not name stay", fmt.Sprintf("%s: %d, the label is there: %t, of %d others %d are kept", patch.what, answer.Status, is, len(labels), kept),
 			"pkg/provider/ownership.go")
 	}
 }

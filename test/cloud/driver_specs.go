@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,10 +69,13 @@ func driverSpecs() {
 	It("is shown as it is by mcm-stackit", func(ctx SpecContext) {
 		for command, wanted := range map[string][]int{"validate --online": {0}, "list servers": {0}, "doctor": {0, 1, 2}} {
 			out, code := c.mcmStackit(ctx, strings.Fields(command)...)
-			Expect(code).To(BeElementOf(wanted), "mcm-stackit %s said:\n%s", command, out)
+			if !slices.Contains(wanted, code) || command == "list servers" && !strings.Contains(out, first) {
+				s.say("mcm-stackit %s said:\n%s", command, out) // Here alone: names in it may be somebody else's.
+			}
+			Expect(code).To(BeElementOf(wanted), "the exit code of mcm-stackit %s", command)
 			s.note("mcm-stackit reads the project as it is", fmt.Sprintf("%s: exit code %d", command, code), "pkg/operator")
 			if command == "list servers" {
-				Expect(out).To(ContainSubstring(first))
+				Expect(strings.Contains(out, first)).To(BeTrue(), "mcm-stackit %s shows the server of Machine %s", command, first)
 			}
 		}
 	})

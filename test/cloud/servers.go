@@ -78,3 +78,13 @@ func (s *suite) server(id string) func(context.Context) (api.Server, error) {
 		return *server, nil
 	}
 }
+
+// ids returns those of the servers that a list with the selector shows.
+func (s *suite) ids(ctx context.Context, selector string) ([]string, error) {
+	servers, err := s.api.Servers(ctx, selector)
+	var ids []string
+	for _, server := range servers {
+		ids = append(ids, server.ID)
+	}
+	return ids, err
+}

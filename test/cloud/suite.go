@@ -14,6 +14,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/witness"
 )
 
@@ -28,29 +29,26 @@ type suite struct {
 	guard   *guard.Guard
 	witness *witness.Witness
 	door    *guard.Door
-	// api goes through the door.
-	api *api.Client
+	// api goes through the door, sweeper does, too.
+	api     *api.Client
+	sweeper sweep.Sweeper
 
-	mu sync.Mutex
-	// belongings are the NICs and volumes of the run's servers, each with its server.
-	belongings map[belonging]string
-	rows       []report.Row
+	mu   sync.Mutex
+	rows []report.Row
 }
 
-// belonging is a NIC or a volume.
-type belonging struct{ kind, id string }
-
 func newSuite(ctx context.Context, o Options, name string) (*suite, error) {
-	s := &suite{Options: o, name: name, guard: guard.New(ctx, o.Limits), belongings: map[belonging]string{}}
+	s := &suite{Options: o, name: name, guard: guard.New(ctx, o.Limits)}
 	s.witness = witness.New(name, o.Settle, func(text string) {
 		s.say("FOUND: %s", text)
 		s.guard.Stop(errors.New(text))
 	})
 	var err error
-	if s.door, err = guard.Open(s.guard, o.Settings.Endpoint, s.witness); err != nil {
+	if s.door, err = guard.Open(s.guard, o.Settings.Endpoint, s.witness, s); err != nil {
 		return nil, err
 	}
 	s.api, err = api.New(o.Settings, s.door.URL())
+	s.sweeper = o.sweeper(s.api)
 	return s, err
 }
 

@@ -125,6 +125,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// list takes null for an empty list, and an object without items for none.
 func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error) {
 	answer, err := c.read(ctx, path)
 	if err != nil {
@@ -133,13 +134,20 @@ func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error)
 	if answer.Status != http.StatusOK {
 		return nil, fmt.Errorf("GET %s answered %d", path, answer.Status)
 	}
-	var body struct {
-		Items []Item `json:"items"`
-	}
+	var body map[string]json.RawMessage
 	if err := json.Unmarshal(answer.Body, &body); err != nil {
 		return nil, fmt.Errorf("GET %s: %w", path, err)
 	}
-	return body.Items, nil
+	raw, ok := body["items"]
+	if !ok {
+		// Such as a gateway's notice. It says nothing about what there is.
+		return nil, fmt.Errorf("GET %s answered 200 without items: that is no list", path)
+	}
+	var items []Item
+	if err := json.Unmarshal(raw, &items); err != nil {
+		return nil, fmt.Errorf("GET %s: %w", path, err)
+	}
+	return items, nil
 }
 
 // get returns nil for what is not there.

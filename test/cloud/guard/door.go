@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -35,6 +36,11 @@ type Door struct {
 	transport http.RoundTripper
 	server    *http.Server
 	url       string
+
+	mu     sync.Mutex
+	closed bool
+	// creating has the requests for servers that are on their way.
+	creating sync.WaitGroup
 }
 
 // Open opens a door to the API with this base URL, on a free port of this computer.
@@ -55,8 +61,28 @@ func Open(g *Guard, target string, observers ...Observer) (*Door, error) {
 // URL is the base URL of the door.
 func (d *Door) URL() string { return d.url }
 
-// Close closes the door: nobody reaches the API through it any more.
-func (d *Door) Close() { _ = d.server.Close() }
+// Close closes the door: nobody reaches the API through it any more. It returns when no request
+// for a server is on its way, which may make one behind a sweep: after 2 minutes at most.
+func (d *Door) Close() {
+	d.mu.Lock()
+	d.closed = true
+	d.mu.Unlock()
+	_ = d.server.Close()
+	d.creating.Wait()
+}
+
+// admit counts a request for a server. Who is admitted calls creating.Done at its end.
+func (d *Door) admit(name string) (reservation string, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return "", http.ErrServerClosed
+	}
+	if reservation, err = d.guard.Admit(name); err == nil {
+		d.creating.Add(1)
+	}
+	return reservation, err
+}
 
 // ServeHTTP hands on one request. Where the API does not answer, nor does the door: the
 // connection is closed.
@@ -68,9 +94,10 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	creates, reservation := e.Kind() == CreateServer, ""
 	if creates {
-		if reservation, err = d.guard.Admit(e.SentName()); err != nil {
+		if reservation, err = d.admit(e.SentName()); err != nil {
 			panic(http.ErrAbortHandler)
 		}
+		defer d.creating.Done()
 	}
 	for _, observer := range d.observers {
 		observer.Begun(e)

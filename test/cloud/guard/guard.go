@@ -48,13 +48,12 @@ type made struct {
 
 // New returns a guard whose time begins now.
 func New(parent context.Context, limits Limits) *Guard {
-	ctx, cancel := context.WithCancelCause(parent)
-	g := &Guard{limits: limits, cancel: cancel, made: map[string]*made{}}
-	timed, stop := context.WithTimeoutCause(ctx, limits.Duration,
+	timed, stop := context.WithTimeoutCause(parent, limits.Duration,
 		fmt.Errorf("guard: the run has not ended after %s, the most that it may take: the API, or the driver, is slower than that", limits.Duration))
+	// Below the time, so that the timer's end never takes the place of the reason.
+	ctx, cancel := context.WithCancelCause(timed)
 	context.AfterFunc(ctx, stop)
-	g.ctx = timed
-	return g
+	return &Guard{limits: limits, ctx: ctx, cancel: cancel, made: map[string]*made{}}
 }
 
 // Context ends at a limit, with the reason as its cause.
@@ -168,4 +167,19 @@ func (g *Guard) Servers() []string {
 	}
 	slices.Sort(ids)
 	return ids
+}
+
+// Unanswered returns the names of servers that were asked for, with nobody knowing whether the
+// API has made them: there was no answer, or one with 5xx, and nothing has shown them since.
+func (g *Guard) Unanswered() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var names []string
+	for key, server := range g.made {
+		if !id.MatchString(key) {
+			names = append(names, server.name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +82,59 @@ func TestTimeEnds(t *testing.T) {
 	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "slower than that") {
 		t.Error(err)
 	}
+}
+
+func TestWhatIsNotAnswered(t *testing.T) {
+	g := New(t.Context(), DefaultLimits)
+	_, _, _ = asks(g, 1, http.StatusCreated), asks(g, 2, http.StatusServiceUnavailable), asks(g, 3, 0)
+	g.Seen(map[string]string{serverID(3): "server3"})
+	if names := g.Unanswered(); !slices.Equal(names, []string{"server2"}) {
+		t.Errorf("%q", names)
+	}
+}
+
+// A request for a server that is on its way may make it: the door waits, and counts it.
+func TestDoorWaitsForAnswers(t *testing.T) {
+	arrived, answer := make(chan struct{}), make(chan struct{})
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(arrived)
+		<-answer
+		w.WriteHeader(http.StatusCreated)
+		_, _ = fmt.Fprintf(w, `{"id":%q}`, serverID(1))
+	}))
+	defer api.Close()
+	g := New(t.Context(), DefaultLimits)
+	door, err := Open(g, api.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := door.URL() + "/v2/projects/" + serverID(0) + "/regions/eu01/servers"
+	post := func() {
+		response, err := http.Post(target, "application/json", strings.NewReader(`{"name":"a"}`))
+		if err == nil {
+			_ = response.Body.Close()
+		}
+	}
+	go post()
+	<-arrived
+	go func() {
+		// Nobody is admitted any more: a second request would close arrived again.
+		for door.admitted() {
+			runtime.Gosched()
+		}
+		post()
+		close(answer)
+	}()
+	door.Close()
+	if servers := g.Servers(); !slices.Equal(servers, []string{serverID(1)}) || len(g.Unanswered()) > 0 {
+		t.Errorf("servers %q, unanswered %q", servers, g.Unanswered())
+	}
+}
+
+func (d *Door) admitted() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return !d.closed
 }
 
 // record is an Observer.

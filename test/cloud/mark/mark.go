@@ -3,17 +3,19 @@
 
 // Package mark is about what the suite's own servers, NICs and volumes are known by: their
 // name, the label of the run, and the driver's two labels. What lacks one of them is
-// somebody else's.
+// somebody else's, unless the run itself has seen how it came to be: type Known. Nothing is
+// deleted but what Known.Whose says is a run's.
 package mark
 
 import (
+	"cmp"
 	"crypto/rand"
-	"regexp"
 	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 )
 
 const (
@@ -47,29 +49,26 @@ func Labels(run, machine, class string) map[string]string {
 	}
 }
 
-var runs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-
 // Plain returns the key of a label as an API takes it that allows neither slashes nor dots,
 // as is said of volumes' labels.
 func Plain(key string) string { return strings.NewReplacer("/", "-", ".", "-").Replace(key) }
 
-// RunOf returns the run whose thing this is, and false for somebody else's.
+// value returns that of a label, whose key may be a plain one.
+func value(labels api.Labels, key string) string {
+	return cmp.Or(labels.Get(key), labels.Get(Plain(key)))
+}
+
+// RunOf returns the run whose thing this is by its marks, and false for somebody else's.
 func RunOf(name string, labels api.Labels) (string, bool) {
-	get := func(key string) string {
-		if value := labels.Get(key); value != "" {
-			return value
-		}
-		return labels.Get(Plain(key))
-	}
-	run, marked := strings.CutPrefix(get(ClusterLabel), Prefix)
-	ours := marked && runs.MatchString(run) && strings.HasPrefix(name, Name(run, "")) &&
-		get(provider.StackitMachineLabel) != "" && get(provider.StackitMachineClassLabel) != ""
+	run, marked := strings.CutPrefix(value(labels, ClusterLabel), Prefix)
+	ours := marked && settings.IsRun(run) && strings.HasPrefix(name, Name(run, "")) &&
+		value(labels, provider.StackitMachineLabel) != "" && value(labels, provider.StackitMachineClassLabel) != ""
 	return run, ours
 }
 
 // Similar says that something looks like the suite's.
 func Similar(name string, labels api.Labels) bool {
-	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(labels.Get(ClusterLabel), Prefix)
+	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(value(labels, ClusterLabel), Prefix)
 }
 
 // Age returns how old a thing of the run is: by the API's time of its creation or, where it

@@ -24,7 +24,8 @@ type Row struct {
 
 // Report is what a run sends back.
 type Report struct {
-	Run, Region, MachineType string
+	// Endpoint is the base URL of the API.
+	Run, Endpoint, Region, MachineType string
 	// Result is how the run ended, in a sentence.
 	Result string
 	// Findings are what broke the driver's assumptions.
@@ -35,7 +36,7 @@ type Report struct {
 // Write writes the report as Markdown. Everything passes Redact.
 func (r Report) Write(out io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Run %s against the real API\n\nRegion %s, machine type %s. %s\n", r.Run, r.Region, r.MachineType, r.Result)
+	fmt.Fprintf(&text, "# Run %s against %s\n\nRegion %s, machine type %s. %s\n", r.Run, r.Endpoint, r.Region, r.MachineType, r.Result)
 	if len(r.Findings) > 0 {
 		text.WriteString("\n## What broke an assumption\n\n")
 		for _, finding := range r.Findings {
@@ -64,10 +65,12 @@ var secrets = []struct {
 	{regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+`), "(mail address)"},
 	{regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`), "(ID)"},
 	{regexp.MustCompile(`\b([0-9]{1,3}\.){3}[0-9]{1,3}\b`), "(address)"},
+	{regexp.MustCompile(`(?i)\b([0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b`), "(address)"},
+	{regexp.MustCompile(`(?i)\b([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|[0-9a-f:]*::[0-9a-f:]*`), "(address)"},
 }
 
-// Redact takes out what identifies somebody: all IDs, mail addresses, IPv4 addresses, tokens
-// and keys.
+// Redact takes out what identifies somebody: all IDs, mail, IP and MAC addresses, tokens and
+// keys.
 func Redact(text string) string {
 	for _, secret := range secrets {
 		text = secret.found.ReplaceAllString(text, secret.shown)
@@ -93,10 +96,9 @@ func Hide(out io.Writer, words ...string) *Hiding {
 }
 
 // Write implements io.Writer. A word that is written in two parts is not found: what is
-// written here comes in lines.
+// written here comes in lines. It never fails: whoever has closed the terminal, the run goes on
+// to delete what it has made.
 func (h *Hiding) Write(content []byte) (int, error) {
-	if _, err := h.hidden.WriteString(h.out, string(content)); err != nil {
-		return 0, err
-	}
+	_, _ = h.hidden.WriteString(h.out, string(content))
 	return len(content), nil
 }

@@ -15,6 +15,9 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // spoil makes an API that is wrong in one way out of the mock's answers, for what the mock
@@ -92,6 +95,16 @@ func dropLabels(t *testing.T, m mock) string {
 		}
 		return status, body
 	})
+}
+
+// withStranger is the mock as it is, with a server of somebody else.
+func withStranger(t *testing.T, m mock) string {
+	t.Helper()
+	newSomebody(t, m).makes(api.PathServers, map[string]any{
+		"name": "database-of-somebody", "machineType": iaasmock.DefaultMachineType, "networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
+	})
+	return m.url
 }
 
 // leakVolumes makes servers whose boot volume stays when they go.

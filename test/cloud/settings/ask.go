@@ -5,6 +5,7 @@ package settings
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -14,8 +15,8 @@ import (
 )
 
 // Confirmed says whether the run may begin: YES=1 is set, or somebody at a terminal types
-// yes. Where nobody can be asked, the answer is no.
-func (s Settings) Confirmed(in *os.File, out io.Writer) bool {
+// yes. Where nobody can be asked, or ctx ends (Ctrl-C) before the answer, the answer is no.
+func (s Settings) Confirmed(ctx context.Context, in *os.File, out io.Writer) bool {
 	if s.Yes {
 		return true
 	}
@@ -23,11 +24,21 @@ func (s Settings) Confirmed(in *os.File, out io.Writer) bool {
 		_, _ = fmt.Fprintf(out, "Nobody can be asked here: set %s=1 to go on.\n", EnvYes)
 		return false
 	}
-	return typedYes(in, out)
+	return typedYes(ctx, in, out)
 }
 
-func typedYes(in io.Reader, out io.Writer) bool {
+func typedYes(ctx context.Context, in io.Reader, out io.Writer) bool {
 	_, _ = fmt.Fprint(out, "Go on? Type yes: ")
-	answer, _ := bufio.NewReader(in).ReadString('\n')
-	return strings.TrimSpace(answer) == "yes"
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(in).ReadString('\n')
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		return strings.TrimSpace(answer) == "yes"
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(out)
+		return false
+	}
 }

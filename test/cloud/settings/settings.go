@@ -54,8 +54,12 @@ type Settings struct {
 
 var (
 	uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	runs = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	run  = regexp.MustCompile(`^\d{8}-\d{6}-[a-z2-7]{4}$`)
 )
+
+// IsRun says that a text has the form of a run's name, as package mark makes it. It is strict:
+// somebody's cluster may be called mcm-cloud-test-prod.
+func IsRun(name string) bool { return run.MatchString(name) }
 
 // reader reads variables and gathers what is wrong with them. No text has a value: that of a
 // project or a key is not to be shown, and one variable is easily taken for another.
@@ -107,8 +111,8 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 		s.ImageID = r.requiredUUID(EnvImageID, "the UUID of an image that the servers boot")
 		s.MachineType = r.required(EnvMachineType, "a small machine type")
 	}
-	if s.SweepRun != "" && !runs.MatchString(s.SweepRun) {
-		r.problem("%s must be the name that a run has printed", EnvRun)
+	if s.SweepRun != "" && !IsRun(s.SweepRun) {
+		r.problem("%s must be the name that a run has printed, such as 20261123-071100-abcd", EnvRun)
 	}
 	r.readCredentials(&s)
 	config, err := spi.ConfigFromEnvironment(lookup)

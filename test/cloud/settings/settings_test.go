@@ -4,6 +4,8 @@
 package settings
 
 import (
+	"context"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,6 +70,7 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
 		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
 		"run":            {EnvRun, "SECRET;", EnvRun + " must be the name"},
+		"cluster":        {EnvRun, "SECRET", EnvRun + " must be the name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			variables := maps.Clone(right(t))
@@ -83,10 +86,20 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 	}
 }
 
+func TestCtrlCIsNoYes(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	silent, terminal := io.Pipe()
+	defer func() { _ = terminal.Close() }()
+	cancel()
+	if typedYes(ctx, silent, io.Discard) {
+		t.Error("nobody has typed yes")
+	}
+}
+
 func TestOnlyYesIsYes(t *testing.T) {
 	for answer, want := range map[string]bool{"yes\n": true, "y\n": false, "": false, "no\n": false, "yes, please\n": false} {
 		var out strings.Builder
-		if typedYes(strings.NewReader(answer), &out) != want {
+		if typedYes(t.Context(), strings.NewReader(answer), &out) != want {
 			t.Errorf("%q is not %t", answer, want)
 		}
 	}
@@ -96,10 +109,10 @@ func TestOnlyYesIsYes(t *testing.T) {
 	}
 	defer func() { _ = null.Close() }()
 	var out strings.Builder
-	if (Settings{}).Confirmed(null, &out) || !strings.Contains(out.String(), "YES=1") {
+	if (Settings{}).Confirmed(t.Context(), null, &out) || !strings.Contains(out.String(), "YES=1") {
 		t.Errorf("where nobody can be asked: %q", out.String())
 	}
-	if !(Settings{Yes: true}).Confirmed(null, &out) {
+	if !(Settings{Yes: true}).Confirmed(t.Context(), null, &out) {
 		t.Error("YES=1 is a yes")
 	}
 }

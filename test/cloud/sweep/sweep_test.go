@@ -35,9 +35,23 @@ type project struct {
 
 func newProject(t *testing.T) *project {
 	t.Helper()
+	return newProjectBehind(t, nil)
+}
+
+// answers is a part of an API that is wrong: it says whether it has answered.
+type answers func(w http.ResponseWriter, r *http.Request) bool
+
+// newProjectBehind returns a project whose API answers otherwise, where wrong does.
+func newProjectBehind(t *testing.T, wrong answers) *project {
+	t.Helper()
 	p := &project{T: t, clock: clocktesting.NewFakeClock(time.Now().Add(-2 * time.Hour)), said: &strings.Builder{}}
 	p.cloud = iaasmock.New(iaasmock.WithClock(p.clock), iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(0), iaasmock.WithTokenLifetime(24*time.Hour))
-	server := httptest.NewServer(conformance.Watch(t, p.cloud))
+	right := conformance.Watch(t, p.cloud)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if wrong == nil || !wrong(w, r) {
+			right.ServeHTTP(w, r)
+		}
+	}))
 	t.Cleanup(server.Close)
 	key, err := p.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
 	if err != nil {
@@ -50,30 +64,38 @@ func newProject(t *testing.T) *project {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.Sweeper = Sweeper{API: client, Out: p.said, Settle: 0, Patience: time.Minute}
+	p.Sweeper = Sweeper{API: client, Known: mark.NewKnown(), Out: p.said, Patience: time.Minute, Poll: 10 * time.Millisecond}
 	return p
+}
+
+// fields are what the API wants of a server, beside its name.
+var fields = map[string]any{
+	"machineType": iaasmock.DefaultMachineType, "networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+	"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
 }
 
 // makes makes a server, a NIC and a volume with this name.
 func (p *project) makes(name string, labels map[string]string) {
 	p.Helper()
-	for path, fields := range map[string]map[string]any{
-		p.API.PathNICs(): {},
-		api.PathVolumes:  {"availabilityZone": iaasmock.DefaultAvailabilityZone, "size": 10},
-		api.PathServers: {
-			"machineType": iaasmock.DefaultMachineType, "networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
-			"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
-		},
-	} {
-		body := map[string]any{"name": name}
-		maps.Copy(body, fields)
-		if labels != nil {
-			body["labels"] = labels
-		}
-		if answer, err := p.API.Do(p.Context(), http.MethodPost, path, body); err != nil || answer.Status != http.StatusCreated {
-			p.Fatalf("POST %s: %d %s %v", path, answer.Status, answer.Body, err)
-		}
+	p.post(p.API.PathNICs(), name, labels, nil)
+	p.post(api.PathVolumes, name, labels, map[string]any{"availabilityZone": iaasmock.DefaultAvailabilityZone, "size": 10})
+	p.post(api.PathServers, name, labels, fields)
+}
+
+// post makes a thing and returns its ID.
+func (p *project) post(path, name string, labels map[string]string, fields map[string]any) string {
+	p.Helper()
+	body := map[string]any{"name": name}
+	maps.Copy(body, fields)
+	if labels != nil {
+		body["labels"] = labels
 	}
+	var made struct{ ID string }
+	answer, err := p.API.Do(p.Context(), http.MethodPost, path, body)
+	if err != nil || answer.Status != http.StatusCreated || json.Unmarshal(answer.Body, &made) != nil {
+		p.Fatalf("POST %s: %d %s %v", path, answer.Status, answer.Body, err)
+	}
+	return made.ID
 }
 
 // names are those of the servers, NICs and volumes. A boot volume or NIC that came with a
@@ -108,16 +130,17 @@ func all(things ...string) []string {
 
 func TestSweep(t *testing.T) {
 	p := newProject(t)
-	old, young := mark.NewRun(p.clock.Now()), mark.NewRun(time.Now())
+	old, young, other := mark.NewRun(p.clock.Now()), mark.NewRun(time.Now()), mark.NewRun(time.Now().Add(time.Second))
+	p.makes(mark.Name("prod", "worker"), mark.Labels("prod", "worker", "c")) // a cluster of somebody
 	p.makes(mark.Name(old, "a"), mark.Labels(old, "a", "c"))
 	p.makes(mark.Name(old, "by-hand"), nil)
 	p.makes("shoot--prod--a", mark.Labels(old, "a", "c"))
 	p.clock.SetTime(time.Now())
 	p.makes(mark.Name(young, "b"), mark.Labels(young, "b", "c"))
-	p.makes(mark.Name(young+"x", "b"), mark.Labels(young+"x", "b", "c"))
+	p.makes(mark.Name(other, "b"), mark.Labels(other, "b", "c"))
 
 	found, err := p.Old(t.Context())
-	left := all(mark.Name(old, "by-hand"), "shoot--prod--a", mark.Name(young, "b"), mark.Name(young+"x", "b"))
+	left := all(mark.Name("prod", "worker"), mark.Name(old, "by-hand"), "shoot--prod--a", mark.Name(young, "b"), mark.Name(other, "b"))
 	// With the server comes its boot volume, which the API keeps without deleteOnTermination.
 	if err != nil || found != 4 || !slices.Equal(p.names(), left) {
 		t.Errorf("%d things, %v; left:\n%q\nwant:\n%q", found, err, p.names(), left)
@@ -130,12 +153,12 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%v %v", others, err)
 	}
 	similar, err := p.Similar(t.Context())
-	if err != nil || len(similar) != 2 {
+	if err != nil || len(similar) != 9 {
 		t.Errorf("%v %v", similar, err)
 	}
 
 	found, err = p.Sweeper.Run(t.Context(), young)
-	left = all(mark.Name(old, "by-hand"), "shoot--prod--a", mark.Name(young+"x", "b"))
+	left = all(mark.Name("prod", "worker"), mark.Name(old, "by-hand"), "shoot--prod--a", mark.Name(other, "b"))
 	if err != nil || found != 4 || !slices.Equal(p.names(), left) {
 		t.Errorf("%d things, %v; left:\n%q\nwant:\n%q", found, err, p.names(), left)
 	}
@@ -149,44 +172,5 @@ func TestSweepThatCannotEnd(t *testing.T) {
 	p.Patience = time.Second
 	if _, err := p.Sweeper.Run(t.Context(), run); err == nil || !strings.Contains(err.Error(), "not everything was gone") {
 		t.Error(err)
-	}
-}
-
-// Where the API takes no slashes in the labels of NICs and volumes, they are marked without.
-func TestTagWithoutSlashes(t *testing.T) {
-	var patched []map[string]string
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body struct{ Labels map[string]string }
-		_ = json.NewDecoder(r.Body).Decode(&body)
-		w.Header().Set("Content-Type", "application/json")
-		switch {
-		case r.URL.Path == "/token":
-			_, _ = w.Write([]byte(`{"access_token":"eyJhbGciOiJub25lIn0.eyJleHAiOjQxMDI0NDQ4MDB9."}`))
-		case r.Method != http.MethodPatch:
-			_, _ = w.Write([]byte(`{"id":"x"}`))
-		default:
-			if body.Labels[mark.ClusterLabel] != "" {
-				w.WriteHeader(http.StatusBadRequest)
-			}
-			patched = append(patched, body.Labels)
-		}
-	}))
-	defer server.Close()
-	key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := api.New(settings.Settings{ProjectID: "p", Region: "eu01", NetworkID: "n", Key: key, TokenURL: server.URL + "/token"}, server.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	marked := &api.Server{Name: mark.Name("r", "a"), Labels: api.Labels{}}
-	for label, value := range mark.Labels("r", "a", "c") {
-		marked.Labels[label] = &value
-	}
-	marked.BootVolume.ID = "x"
-	took, err := Tag(t.Context(), client, marked)
-	if err != nil || took["volume"] != "keys with dots and a slash: 400, without: 200" || len(patched) != 2 || patched[1]["kubernetes-io-cluster"] != mark.Cluster("r") {
-		t.Errorf("%v %v %v", took, err, patched)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 )
 
-// Rows returns what was measured over all exchanges so far.
-func (w *Witness) Rows() []report.Row {
+// Rows returns what was measured over all exchanges up to now.
+func (w *Witness) Rows(now time.Time) []report.Row {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	row := func(assumption, seen string, where ...string) report.Row {
@@ -22,10 +22,10 @@ func (w *Witness) Rows() []report.Row {
 	}
 	f := &w.facts
 	return []report.Row{
-		row("A run costs at most 120 server minutes", w.cost(), "test/cloud/guard/guard.go"),
-		row("A server that was just made is there for GET", w.spans("from the POST's answer to the first GET that shows it", posted, got)+w.last("; the last 404 was asked for", missedByGET),
+		row("A run costs at most 120 server minutes", w.cost(now), "test/cloud/guard/guard.go"),
+		row("A server that was just made is there for GET", w.appearance("GET answered 404", got, missedByGET),
 			"pkg/provider/create.go", "pkg/provider/gone.go"),
-		row("Lists show a new server within settle, 30 s", w.spans("from the POST's answer to the first list that shows it", posted, listed)+w.last("; the last list without it was asked for", missedList),
+		row("Lists show a new server within settle, 30 s", w.appearance("list was without it", listed, missedList),
 			"pkg/provider/servers.go", "pkg/provider/internal/ledger/ledger.go"),
 		row("Lists do not lose a server that exists for longer than 15 s", "longest time without it: "+f.hiccup.Round(100*time.Millisecond).String(), "pkg/provider/gone.go"),
 		row("A server boots within the creation timeout, at most 10 min in one call", w.spans("from the POST's answer to ACTIVE", posted, active), "pkg/provider/deadlines.go", "pkg/provider/create.go"),
@@ -44,15 +44,40 @@ func (w *Witness) Rows() []report.Row {
 	}
 }
 
-// cost says how long servers existed, from their POST to their DELETE.
-func (w *Witness) cost() string {
+// cost says how long servers existed: from their POST to their DELETE or, after an early end,
+// to now.
+func (w *Witness) cost(now time.Time) string {
 	var all time.Duration
 	for _, s := range w.servers {
-		if !s.deleted.IsZero() {
-			all += s.deleted.Sub(s.posted)
+		end := s.deleted
+		if end.IsZero() {
+			end = now
 		}
+		all += end.Sub(s.posted)
 	}
-	return fmt.Sprintf("%d servers, %.1f minutes from their POST to their DELETE", len(w.servers), all.Minutes())
+	return fmt.Sprintf("%d servers, %.1f minutes from their POST to their DELETE or, of %d, to the report",
+		len(w.servers), all.Minutes(), w.number(func(s *server) bool { return s.deleted.IsZero() }))
+}
+
+// appearance says how long after its POST a server showed. Only servers that were missed before
+// say so: of the others, it is known when somebody asked first.
+func (w *Witness) appearance(missing string, shown, missed func(*server) time.Time) string {
+	all := w.number(func(s *server) bool { return !shown(s).IsZero() || !missed(s).IsZero() })
+	late := w.number(func(s *server) bool { return !missed(s).IsZero() })
+	switch {
+	case all == 0:
+		return "not seen"
+	case late == 0:
+		return fmt.Sprintf("no %s before the first that showed it (%d servers)", missing, all)
+	}
+	shownLate := func(s *server) time.Time {
+		if missed(s).IsZero() {
+			return time.Time{}
+		}
+		return shown(s)
+	}
+	return fmt.Sprintf("%d of %d servers were missed at first, a %s; %s%s", late, all, missing,
+		w.spans("from the POST's answer to the first that showed it", posted, shownLate), w.last("; the last one before was asked for", missed))
 }
 
 func posted(s *server) time.Time      { return s.posted }

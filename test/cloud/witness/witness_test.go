@@ -157,19 +157,47 @@ func TestRows(t *testing.T) {
 	s.delete(204)
 	s.get(404, nil)
 	var seen []string
-	for _, row := range s.w.Rows() {
+	for _, row := range s.w.Rows(s.now) {
 		seen = append(seen, row.Assumption+": "+row.Seen)
 	}
 	all := strings.Join(seen, "\n")
 	for _, want := range []string{
-		"to the first GET that shows it: 3s, median 3s, at most 3s (1 servers); the last 404 was asked for 900ms after it",
-		"to the first list that shows it: 4s, median 4s, at most 4s (1 servers); the last list without it was asked for 1.9s after it",
+		"1 of 1 servers were missed at first, a GET answered 404; from the POST's answer to the first that showed it: 3s, median 3s, at most 3s (1 servers); the last one before was asked for 900ms after it",
+		"1 of 1 servers were missed at first, a list was without it; from the POST's answer to the first that showed it: 4s, median 4s, at most 4s (1 servers); the last one before was asked for 1.9s after it",
+		"1 servers, 0.1 minutes from their POST to their DELETE or, of 0, to the report",
 		"to ACTIVE: 3s", "from DELETE to the first 404: 1s", "deleted in the status ACTIVE (1×)", `"items": [] (1×)`,
 		`GET /servers/{id}: 404, no content type, {code,msg}, msg "server not found" (1×)`, "7 calls",
 		"of 1 servers that are not the run's, 1 show metadata, 1 a key kubernetes.io-cluster-…",
 	} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q is not in\n%s", want, all)
+		}
+	}
+}
+
+// What was shown when it was first asked for was there before that; and a server that nobody
+// has deleted costs until now.
+func TestRowsOfAnEarlyEnd(t *testing.T) {
+	s := &script{w: New(run, settle, func(text string) { t.Error(text) }), now: begin}
+	s.post(201)
+	s.now = s.now.Add(time.Minute)
+	s.get(200, shown(first, "ACTIVE"))
+	late := "/servers/" + other
+	s.send("POST", "/servers", "", object{"name": mark.Name(run, "b"), "labels": labels}, 201, object{"id": other})
+	s.send("GET", late, "", nil, 404, nil)
+	s.send("GET", late, "", nil, 200, object{"id": other, "status": "CREATING", "labels": labels})
+	s.list("", shown(first, "ACTIVE"), object{"id": other, "name": mark.Name(run, "b"), "labels": labels})
+	seen := map[string]string{}
+	for _, row := range s.w.Rows(begin.Add(7 * time.Minute)) {
+		seen[row.Assumption] = row.Seen
+	}
+	for assumption, want := range map[string]string{
+		"A run costs at most 120 server minutes":       "2 servers, 13.0 minutes from their POST to their DELETE or, of 2, to the report",
+		"A server that was just made is there for GET": "1 of 2 servers were missed at first, a GET answered 404; from the POST's answer to the first that showed it: 2s, median 2s, at most 2s (1 servers); the last one before was asked for 900ms after it",
+		"Lists show a new server within settle, 30 s":  "no list was without it before the first that showed it (2 servers)",
+	} {
+		if seen[assumption] != want {
+			t.Errorf("%s: %q, want %q", assumption, seen[assumption], want)
 		}
 	}
 }

@@ -24,7 +24,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// A closed terminal, or the end of a program that reads the output, is no end without a sweep.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 }
@@ -41,7 +43,7 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 	o := cloud.Options{In: in, Limits: guard.DefaultLimits}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
 	flags.SetOutput(errOut)
-	flags.DurationVar(&o.Limits.Duration, "limit", o.Limits.Duration, "most that the specs may take")
+	flags.DurationVar(&o.Limits.Duration, "limit", o.Limits.Duration, "most that the specs may take, up to "+cloud.MaxDuration.String())
 	flags.IntVar(&o.Limits.AtOnce, "at-once", o.Limits.AtOnce, "most servers at a time")
 	flags.IntVar(&o.Limits.InAll, "in-all", o.Limits.InAll, "most servers that may be made")
 	flags.DurationVar(&o.Settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
@@ -62,6 +64,12 @@ func run(ctx context.Context, args []string, lookup func(string) (string, bool),
 		return exitWrongInput
 	}
 	o.Out = report.Hide(out, o.Settings.ProjectID, o.Settings.Email)
+	if !sweeps {
+		if err := o.Check(); err != nil {
+			_, _ = fmt.Fprintf(o.Out, "nothing was made: %v\n", err)
+			return exitWrongInput
+		}
+	}
 	if sweeps {
 		err = cloud.Sweep(ctx, o)
 	} else {

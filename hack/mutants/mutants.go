@@ -189,7 +189,7 @@ var mutants = []mutant{
 	{"never by name: what another cluster's OpenStack tagged", []edit{{ownership, "isTag && !slices.Contains(clusters, cluster):", "isTag && cluster == \"\":"}}},
 	{"never by name: another Machine's", []edit{{ownership, "(!labelled || machine == i.machine)", "(!labelled || machine != \"\")"}}},
 	{"never by name: what only begins with it", []edit{{ownership, "name == i.machine && (!labelled", "strings.HasPrefix(name, i.machine) && (!labelled"}}},
-	{"never by name: a volume of data", []edit{{remains, "volume.Bootable && ", ""}}},
+	{"never by name: a volume of data", []edit{{remains, "volume.MayBoot() && ", ""}}},
 	{"never by name: what was attached elsewhere a moment ago", []edit{{remains, "case r.leftAlone[one.what]:", "case r.leftAlone[one.what] && one.serverID != \"\":"}}},
 	{"never by name: a NIC of another network", []edit{{remains, "nics, err := r.listNICs(ctx, r.spec.Networking.NetworkID, due)\n", "nics, err := r.listNICs(ctx, r.spec.Networking.NetworkID, due)\n\tall, _ := ListProjectNICs(ctx, r.session, r.key.Region)\n\tnics = append(nics, all...)\n"}, {remains, "networkID, id := r.spec.Networking.NetworkID, nic.ID", "networkID, id := nic.NetworkID, nic.ID"}}},
 	{"never by name: what is left of a Machine that we made", []edit{{deletion, "err != nil || !c.fromOpenStack {", "err != nil {"}}},

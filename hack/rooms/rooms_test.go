@@ -17,7 +17,8 @@ import (
 )
 
 // No two files of a package need each other, directly or by way of others: whoever reads a file
-// needs to know only what is below it.
+// needs to know only what is below it. Test files, files for other systems and other modules are
+// not looked at.
 func TestNoCirclesOfFiles(t *testing.T) {
 	loaded, err := packages.Load(&packages.Config{
 		Dir:  filepath.Join("..", ".."),

@@ -277,7 +277,18 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 			id := r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
 			go func() { <-time.After(2 * deleteDuration); r.deleteByHand(id) }()
 		}, nics: 1, volumes: 1},
-		"a volume of data":              {prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
+		"a volume of data": {prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
+		"a volume that is being made": {prepare: func(r *rig) {
+			id := r.makeVolume("m1", nil)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 4, Status: 200, Body: `{"items":[{"id":"` + id + `","name":"m1","status":"CREATING","bootable":false,"size":20,"availabilityZone":"eu01-1"}]}`})
+		}},
+		"a read that shows the server that is gone": {
+			options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)},
+			prepare: func(r *rig) {
+				id := r.cloud.Servers()[0].ID
+				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", After: 20 * time.Second, Count: 1, Status: 200, Body: `{"id":"` + id + `","name":"m1","machineType":"c2i.2","status":"ACTIVE"}`})
+			},
+		},
 		"two of each":                   {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
 		"an empty moment of servers":    {prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true}) }},
 		"two servers":                   {prepare: func(r *rig) { r.fromOpenStack("m1") }},

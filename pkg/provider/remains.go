@@ -25,7 +25,7 @@ type remains struct {
 	*call
 	// asked is when the deletion of each was asked for last.
 	asked map[string]time.Time
-	// leftAlone are those that stay.
+	// leftAlone are those that the log has told of; true for those that stay for good.
 	leftAlone map[string]bool
 	// state is what the last look showed, for the text of a late end.
 	state string
@@ -101,7 +101,7 @@ func (r *remains) advance(ctx context.Context, one *remnant) (stays bool, err er
 	case r.leftAlone[one.what]: // also after the other server went
 		return true, nil
 	case one.isNetworks:
-		return r.leave(one, "it belongs to its network")
+		return r.leave(one, "it belongs to its network", true)
 	case one.serverID != "":
 		// By the readers, as each read of a server, but never by a list, which may lag.
 		result := r.readers.serversOf(r.scope()).Read(ctx, coalesce.Request[serverList, observation]{Single: safely(r.poll(one.serverID).get)})
@@ -109,7 +109,8 @@ func (r *remains) advance(ctx context.Context, one *remnant) (stays bool, err er
 		if result.Err != nil || server == nil || server.IsDeleting() {
 			return false, result.Err
 		}
-		return r.leave(one, "it is attached to server "+one.serverID)
+		// A server of the machine's own name may be the one that is gone, in a read that lags.
+		return r.leave(one, "it is attached to server "+one.serverID, server.Name != r.machine)
 	case one.isChanging || r.clock.Since(r.asked[one.what]) < deletionPatience:
 		return false, nil
 	}
@@ -126,10 +127,12 @@ func (r *remains) advance(ctx context.Context, one *remnant) (stays bool, err er
 	return false, nil
 }
 
-// leave notes that something of the machine's name stays.
-func (r *remains) leave(one *remnant, why string) (stays bool, err error) {
-	r.leftAlone[one.what] = true
-	klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone", "machine", r.machine, "what", one.what, "why", why)
+// leave notes that something of the machine's name stays, in this look or for good.
+func (r *remains) leave(one *remnant, why string, forGood bool) (stays bool, err error) {
+	if _, told := r.leftAlone[one.what]; !told {
+		klog.InfoS("Something has the name of a Machine from OpenStack, and is left alone", "machine", r.machine, "what", one.what, "why", why)
+	}
+	r.leftAlone[one.what] = forGood
 	return true, nil
 }
 
@@ -189,7 +192,7 @@ func (r *remains) listNICs(ctx context.Context, networkID string, due time.Time)
 func (r *remains) volume(volume *Volume) remnant {
 	id := volume.ID
 	return remnant{
-		what: "volume " + id, isByName: volume.Bootable && r.isByName(volume.Name, volume.Labels, nil), serverID: volume.ServerID,
+		what: "volume " + id, isByName: volume.MayBoot() && r.isByName(volume.Name, volume.Labels, nil), serverID: volume.ServerID,
 		isChanging: slices.Contains([]string{statusCreating, statusDeleting}, volume.Status),
 		read: func(ctx context.Context) (remnant, error) {
 			seen, err := r.client.GetVolume(ctx, id)

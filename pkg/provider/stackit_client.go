@@ -144,6 +144,10 @@ type Volume struct {
 	Labels   map[string]string
 }
 
+// MayBoot says whether a server may have booted from the volume, or will: it is no volume of data.
+// While it is being made the API need not know yet.
+func (v *Volume) MayBoot() bool { return v.Bootable || v.Status == statusCreating }
+
 // apiCall names a call of the API, for errors.go and for texts.
 type apiCall string
 

@@ -33,7 +33,8 @@ type Attachable struct {
 	Labels   map[string]string
 }
 
-// Attachables lists the NICs and bootable volumes of the account, without the networks' own NICs.
+// Attachables lists the NICs of the account, without the networks' own, and the volumes from which a
+// server may boot.
 func (a *Account) Attachables(ctx context.Context) ([]Attachable, error) {
 	volumes, err := Read(ctx, a, provider.NewClient(a.Session, a.Region).ListVolumes)
 	if err != nil {
@@ -47,7 +48,7 @@ func (a *Account) Attachables(ctx context.Context) ([]Attachable, error) {
 	}
 	var all []Attachable
 	for i := range volumes {
-		if volume := &volumes[i]; volume.Bootable {
+		if volume := &volumes[i]; volume.MayBoot() {
 			all = append(all, Attachable{Kind: KindVolume, ID: volume.ID, Name: volume.Name, ServerID: volume.ServerID, Labels: volume.Labels})
 		}
 	}

@@ -184,8 +184,7 @@ func (c *cluster) deleteEverything(ctx SpecContext) {
 
 	inNamespace := client.InNamespace(c.env.Namespace())
 	for _, object := range []client.Object{&v1alpha1.MachineDeployment{}, &v1alpha1.MachineSet{}, &v1alpha1.Machine{}} {
-		// With hundreds of them on a busy computer, the API server may end the first request early.
-		Eventually(ctx, c.DeleteAllOf).WithArguments(object, inNamespace).WithTimeout(downTimeout).WithPolling(poll).Should(Succeed())
+		Expect(c.DeleteAllOf(ctx, object, inNamespace)).To(Succeed())
 	}
 	Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty(), "Machines are left")
 	c.expectNothingLeft(ctx)

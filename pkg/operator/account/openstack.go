@@ -78,7 +78,7 @@ func NewOpenStack(machines []v1alpha1.Machine, classes []*Class, deployments []v
 	return known
 }
 
-// OpenStackPlace judges the NICs and volumes of a project and region.
+// OpenStackPlace classifies the NICs and volumes of a project and region.
 type OpenStackPlace struct {
 	*OpenStack
 
@@ -164,13 +164,13 @@ func (o *OpenStackPlace) IsLeftOver(one *Attachable) bool {
 	if one.ServerID != "" || o.isMachine(one.Name) || o.isMachine(one.Labels[provider.StackitMachineLabel]) {
 		return false
 	}
-	cluster := func(class *Class) bool {
+	isOfCluster := func(class *Class) bool {
 		labels := class.Inputs.ClusterLabels
 		return !class.Inputs.ClusterUnknown && !provider.IsOfAnotherCluster(labels, one.Labels) &&
 			(Carries(one.Labels, labels) || provider.HasClusterTag(one.Labels, labels) || o.isNamedForMachineOf(class, one.Name))
 	}
-	names := func(class *Class) bool { return class.names(one.ID) }
-	return slices.ContainsFunc(o.classes, cluster) && !slices.ContainsFunc(o.classes, names)
+	isNamed := func(class *Class) bool { return class.names(one.ID) }
+	return slices.ContainsFunc(o.classes, isOfCluster) && !slices.ContainsFunc(o.classes, isNamed)
 }
 
 // isMachine says whether a Machine that may have its server here is called so.

@@ -122,7 +122,7 @@ func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
 	}
 	reply := answer{status: route.status}
 	if things, isList := result.(list); isList {
-		result = c.showList(things, req.fault.EmptyList || req.fault.EmptyProject)
+		result = c.showList(things, &req.fault)
 	}
 	if result != nil {
 		reply = jsonAnswer(route.status, result)
@@ -167,10 +167,14 @@ func (c *Cloud) newRequestID() string {
 	return "req-" + strings.ReplaceAll(c.ids.uuid(), "-", "")
 }
 
-// showList empties the list for Fault.EmptyList and applies WithNullLists.
-func (c *Cloud) showList(things list, empty bool) list {
-	if empty {
+// showList empties or cuts off the list as the fault says, and applies WithNullLists.
+func (c *Cloud) showList(things list, f *Fault) list {
+	all := reflect.ValueOf(things.Items)
+	switch {
+	case f.EmptyList, f.EmptyProject:
 		things = items([]any{})
+	case f.CutOffAt > 0 && f.CutOffAt < all.Len():
+		things.Items = all.Slice(0, f.CutOffAt).Interface()
 	}
 	if c.nullLists && reflect.ValueOf(things.Items).Len() == 0 {
 		things.Items = nil

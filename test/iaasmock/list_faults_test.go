@@ -92,6 +92,20 @@ func TestListsAreEmptyByMistake(t *testing.T) {
 	}
 }
 
+func TestListsAreCutOff(t *testing.T) {
+	m := openMock(t)
+	for range 3 {
+		m.create(nil)
+	}
+	for limit, want := range map[int]int{1: 1, 2: 2, 3: 3, 4: 3} {
+		remove := m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: limit})
+		if listed := m.list("/servers"); len(listed) != want {
+			t.Errorf("%d servers are listed with a limit of %d", len(listed), limit)
+		}
+		remove()
+	}
+}
+
 func TestListsFailWhileReadsWork(t *testing.T) {
 	m := openMock(t)
 	id := m.create(nil)

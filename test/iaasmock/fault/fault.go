@@ -122,6 +122,9 @@ type Fault struct {
 	Stale time.Duration
 	// EmptyList makes a list empty; the call still succeeds.
 	EmptyList bool
+	// CutOffAt makes a list show only so many of its first items; the call still succeeds. 0 shows
+	// all.
+	CutOffAt int
 	// EmptyProject makes the project look as if it had no servers, NICs and volumes: their
 	// lists are empty, reads and deletions of one answer 404 and do nothing. Without
 	// Operation it selects the calls of EmptiedOperations. All others work.

@@ -72,6 +72,7 @@ var faultFields = []faultField{
 	{name: "otherServer", role: acts, at: func(f *Fault) any { return &f.OtherServer }, only: []string{operationCreate}},
 	{name: "stale", role: acts, at: func(f *Fault) any { return &f.Stale }, only: []string{"ListServers", "GetServer"}},
 	{name: "emptyList", role: acts, at: func(f *Fault) any { return &f.EmptyList }, only: listOperations},
+	{name: "cutOffAt", role: acts, at: func(f *Fault) any { return &f.CutOffAt }, only: listOperations},
 	{name: "emptyProject", role: acts, at: func(f *Fault) any { return &f.EmptyProject }, only: append([]string{"", OperationIaaS}, emptiedOperations...)},
 	{name: "tokenWithoutExpiry", role: acts, at: func(f *Fault) any { return &f.TokenWithoutExpiry }, only: []string{OperationToken}},
 	{name: "tokenSkew", role: acts, at: func(f *Fault) any { return &f.TokenSkew }, only: []string{OperationToken}},

@@ -52,6 +52,9 @@ func (f *Fault) validateSelection() error {
 	if f.Burst < 0 || f.Burst > 0 && f.Rate == 0 {
 		return fmt.Errorf("burst: invalid %d; want the calls to let through at once, with a rate", f.Burst)
 	}
+	if f.CutOffAt < 0 {
+		return fmt.Errorf("cutOffAt: invalid %d; want the number of items to show, 0 for all", f.CutOffAt)
+	}
 	if f.Count < 0 {
 		return fmt.Errorf("count: invalid %d; want the number of calls to hit, 0 for all", f.Count)
 	}

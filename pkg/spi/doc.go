@@ -9,8 +9,8 @@
 //
 //	retry     repeats what may be repeated, after a backoff
 //	auth      adds the access token (token.go), and renews it once on a 401
-//	pace      sends fewer writes of a kind while the API fails for them, honours Retry-After,
-//	          and lets repeated reads wait for their turn among the session's
+//	pace      limits how many writes of a kind are in flight, to fewer while the API fails for
+//	          them, honours Retry-After, and lets repeated reads wait for their turn
 //	limits    one bucket for all sessions of the process; reads go before writes
 //	fence     holds API calls back after a pause in which another sidecar may have led
 //	deadline  an attempt ends after 30 s, to the end of its body
@@ -26,7 +26,7 @@
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables and which token endpoints a key may name, key.go the rules for
-// service-account keys, identity.go and identity_file.go those for workload identities,
+// service-account keys and for who signs when, identity.go and identity_file.go those for workload identities,
 // bodies.go the memory that large requests share before they enter the chain. README.md says
 // which threats all this is for.
 package spi

@@ -94,7 +94,7 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 	if err != nil {
 		return nil, err
 	}
-	return func(transport http.RoundTripper) (string, error) {
+	return func(transport http.RoundTripper, _ func() bool) (string, error) {
 		token := token
 		if token == "" {
 			var err error
@@ -116,6 +116,6 @@ func identityExchange(config Config, email, token, tokenFile string, clock clock
 		if err != nil {
 			return "", errors.New("the workload identity cannot be used")
 		}
-		return flow.GetAccessToken()
+		return accessToken(flow)
 	}, nil
 }

@@ -52,6 +52,11 @@ func TestIdentityFiles(t *testing.T) {
 		"a lookalike": {file: "/dirs/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) { writeFile(t, root+"/dirs/token", token) }},
 		"the folder":  {file: "/dir", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir") }},
 		"a folder":    {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir/a") }},
+		"a pipe":      {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makePipe(t, root+"/dir/a") }},
+		"a link to a pipe": {file: "/dir/token", says: "no regular file", make: func(t *testing.T, root, _ string) {
+			makePipe(t, root+"/dir/a")
+			link(t, "a", root+"/dir/token")
+		}},
 		"far too large": {file: "/dir/token", says: "more than 16384 bytes", make: func(t *testing.T, root, token string) {
 			writeFile(t, root+"/dir/token", token+strings.Repeat(" ", maxIdentity))
 		}},

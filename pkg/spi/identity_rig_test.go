@@ -4,8 +4,10 @@
 package spi
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,14 +49,16 @@ func (i *identity) token(change map[string]any) string {
 	return token
 }
 
-// list makes an API call with the credentials.
+// list makes an API call with the credentials. It waits 10 s at most: to open a pipe waits for ever.
 func (i *identity) list(credentials Credentials) error {
 	credentials.ProjectID, credentials.ServiceAccountEmail = iaasmock.DefaultProjectID, i.email
 	session, err := i.sessions.Session(credentials)
 	if err != nil {
 		return err
 	}
-	return list(i.t.Context(), session)
+	ctx, cancel := context.WithTimeout(i.t.Context(), 10*time.Second)
+	defer cancel()
+	return list(ctx, session)
 }
 
 // wantNotSent checks that a token was refused, and not sent.
@@ -80,6 +84,15 @@ func writeFile(t *testing.T, path, content string) {
 func makeFolder(t *testing.T, path string) {
 	t.Helper()
 	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// makePipe makes a named pipe that nobody writes to.
+func makePipe(t *testing.T, path string) {
+	t.Helper()
+	makeFolder(t, filepath.Dir(path))
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -4,11 +4,10 @@
 package spi
 
 import (
-	"cmp"
+	"crypto/sha256"
 	"encoding/asn1"
 	"encoding/json"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"net/http"
@@ -16,18 +15,20 @@ import (
 	"time"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
+	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/internal/recent"
 )
 
 const (
-	// maxKey is the largest service-account key, in bytes. One of 8,192 bits has 9,000.
+	// maxKey is the largest service-account key, in bytes. One of 4,096 bits has 5,000.
 	maxKey = 16 << 10
-	// minModulus and maxModulus are the sizes of RSA keys, in bits. Signing takes the cube of
-	// the size: 0.2 s at most, but 21 s with 44,910 bits.
+	// minModulus and maxModulus are the sizes of RSA keys, in bits. A signature takes 5 ms with
+	// 4,096 bits, 70 ms with factors of unequal size, and the cube of the size.
 	minModulus = 2048
-	maxModulus = 8192
-	// keyNumbers is how many numbers an RSA key with two primes has. To find out those that are
-	// not there takes 0.15 s in every call, to sign with more primes 0.6 s.
-	keyNumbers = 9
+	maxModulus = 4096
+	// keyPause is the time until a key that could not sign is tried again.
+	keyPause = 30 * time.Second
 )
 
 // Key is what a service-account key says of itself, without what is secret.
@@ -107,19 +108,30 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 	return *key.Credentials.PrivateKey
 }
 
-// errPrivateKey says that a private key is none that a session can sign with.
-var errPrivateKey = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
+var (
+	// errPrivateKey says that a private key is none that a session can sign with.
+	errPrivateKey = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
+	// errCannotSign says that a private key can be read, and signed nothing.
+	errCannotSign = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot sign: its numbers do not belong together"}
+)
 
 // keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
 // time, because a flow that is asked twice panics on a token without expiry
 // (SDK core v0.27.1, clients/auth_flow.go). It refuses a key that cannot work.
-func keyExchange(config Config, keyJSON string) (exchange, error) {
+func keyExchange(config Config, keyJSON string, signer *signer) (exchange, error) {
 	key, err := parseKey(keyJSON)
 	if err != nil {
 		return nil, err
 	}
 	tokenURL, err := config.tokenEndpoint(key.Credentials.TokenEndpoint)
-	if err := cmp.Or(err, checkPrivateKey(privateKey(key))); err != nil {
+	if err != nil {
+		return nil, err
+	}
+	block, _ := pem.Decode([]byte(privateKey(key)))
+	if block == nil {
+		return nil, errPrivateKey
+	}
+	if err := checkNumbers(block.Bytes); err != nil {
 		return nil, err
 	}
 	newFlow := func(transport http.RoundTripper) (*clients.KeyFlow, error) {
@@ -138,47 +150,24 @@ func keyExchange(config Config, keyJSON string) (exchange, error) {
 	if _, err := newFlow(nil); err != nil {
 		return nil, err
 	}
-	return func(transport http.RoundTripper) (string, error) {
-		flow, err := newFlow(transport)
-		if err != nil {
-			return "", err
-		}
-		return flow.GetAccessToken()
+	hash := sha256.Sum256(block.Bytes)
+	return func(transport http.RoundTripper, isAbandoned func() bool) (string, error) {
+		return signer.exchange(hash, transport, isAbandoned, func(transport http.RoundTripper) (string, error) {
+			flow, err := newFlow(transport)
+			if err != nil {
+				return "", err
+			}
+			return accessToken(flow)
+		})
 	}, nil
 }
 
-// checkPrivateKey refuses a private key of a size that would burn time: whoever may write a
-// Secret must not stop the machines of all others. It only measures the key's numbers: to
-// parse them takes that time already.
-func checkPrivateKey(text string) error {
-	block, _ := pem.Decode([]byte(text))
-	if block == nil {
-		return errPrivateKey
-	}
-	sizes, err := numberSizes(block.Bytes)
-	if err != nil {
-		return errPrivateKey
-	}
-	for i, size := range sizes {
-		if i == 1 && (size < minModulus || size > maxModulus) {
-			return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
-				size, minModulus, maxModulus)}
-		}
-		if size > maxModulus {
-			return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has a number of %d bits, must have at most %d",
-				size, maxModulus)}
-		}
-	}
-	if len(sizes) != keyNumbers {
-		return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has %d numbers, must have the %d of an RSA key with two primes",
-			len(sizes), keyNumbers)}
-	}
-	return nil
-}
-
-// numberSizes returns how many bits each number of an RSA key in PKCS #1 or PKCS #8 has: the
-// first one is its version, the second its modulus.
-func numberSizes(der []byte) ([]int, error) {
+// checkNumbers refuses a private key that would burn time: whoever may write a Secret must not
+// stop the machines of all others. It reads the key's numbers, in PKCS #1 or PKCS #8, before
+// the key is parsed: crypto/x509 works out the last three where they are missing, which takes
+// minutes if a factor has 40,000 bits, and computes with what is larger than the modulus before
+// it compares the two.
+func checkNumbers(der []byte) error {
 	var wrapped struct {
 		Version   int
 		Algorithm struct{ ID asn1.ObjectIdentifier }
@@ -187,16 +176,80 @@ func numberSizes(der []byte) ([]int, error) {
 	if _, err := asn1.Unmarshal(der, &wrapped); err == nil {
 		der = wrapped.Key
 	}
-	var numbers []asn1.RawValue
-	if _, err := asn1.Unmarshal(der, &numbers); err != nil {
-		return nil, err
+	var key struct {
+		Version                     int
+		N, E, D, P, Q, Dp, Dq, Qinv *big.Int
 	}
-	if len(numbers) < 2 || numbers[1].Tag != asn1.TagInteger {
-		return nil, errors.New("it has no modulus")
+	if _, err := asn1.Unmarshal(der, &key); err != nil {
+		return errPrivateKey
 	}
-	sizes := make([]int, len(numbers))
-	for i, number := range numbers {
-		sizes[i] = new(big.Int).SetBytes(number.Bytes).BitLen()
+	size := key.N.BitLen()
+	if size < minModulus || size > maxModulus {
+		return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
+			size, minModulus, maxModulus)}
 	}
-	return sizes, nil
+	for _, number := range []*big.Int{key.E, key.D, key.P, key.Q, key.Dp, key.Dq, key.Qinv} {
+		if number.BitLen() > size {
+			return errPrivateKey
+		}
+	}
+	return nil
+}
+
+// signer lets keys sign one after the other: of the two cores that the sidecar may have, the
+// keys of all Secrets together take one at most. It is a PluginSPIImpl's, of which a process
+// has one.
+type signer struct {
+	clock clock.PassiveClock
+	// turn holds the signature that is being made.
+	turn chan struct{}
+	// unable is when each key last could not sign, by its hash.
+	unable *recent.Map[[sha256.Size]byte, time.Time]
+}
+
+func newSigner(clock clock.PassiveClock) *signer {
+	return &signer{clock: clock, turn: make(chan struct{}, 1),
+		unable: recent.New[[sha256.Size]byte, time.Time](clock, keyPause)}
+}
+
+// exchange lets fetch sign an assertion with a key and send it by the transport that it is
+// given. The turn ends when the request reaches that transport: the SDK's flow signs and sends in
+// one call, and nobody else's signature waits for an answer. An error before that is the key's.
+func (s *signer) exchange(key [sha256.Size]byte, transport http.RoundTripper, isAbandoned func() bool,
+	fetch func(http.RoundTripper) (string, error)) (string, error) {
+	s.turn <- struct{}{}
+	request := &signing{next: transport, turn: s.turn}
+	defer request.endTurn()
+	if isAbandoned() {
+		return "", errAbandoned
+	}
+	if failed, ok := s.unable.Lookup(key); ok && s.clock.Since(failed) < keyPause {
+		return "", errCannotSign
+	}
+	token, err := fetch(request)
+	if err != nil && !request.isSigned {
+		s.unable.Set(key, s.clock.Now())
+		return "", errCannotSign
+	}
+	return token, err
+}
+
+// signing is the transport of one assertion. It is used by one goroutine.
+type signing struct {
+	next     http.RoundTripper
+	turn     chan struct{}
+	isSigned bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *signing) RoundTrip(request *http.Request) (*http.Response, error) {
+	s.endTurn()
+	s.isSigned = true
+	return s.next.RoundTrip(request)
+}
+
+func (s *signing) endTurn() {
+	if !s.isSigned {
+		<-s.turn
+	}
 }

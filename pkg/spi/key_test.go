@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"context"
 	"crypto/x509/pkix"
 	"encoding/asn1"
 	"encoding/json"
@@ -11,29 +12,39 @@ import (
 	"errors"
 	"math/big"
 	"math/rand"
+	"net/http"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// Where a private key's numbers have its modulus, its private exponent and its coefficient,
-// and how many of them are needed: the others follow from these, which takes long.
+// Where a private key's numbers have its modulus, its private exponent, its first factor and its
+// coefficient, and how many of them are needed: the others follow from these, which takes long.
 const (
 	modulus     = 1
 	exponent    = 3
+	factor      = 4
 	needed      = 6
 	coefficient = 8
 )
 
 // numbersOf returns the numbers of a private key, as PKCS #1 has them, for a modulus of that
-// many bits. Its factors are no primes: nobody finds that out in a short time.
+// many bits. Its factors are no primes: who parses it does not find that out, who signs does.
 func numbersOf(bits int) []*big.Int {
+	return numbersWith(bits/2, bits-bits/2)
+}
+
+// numbersWith is numbersOf for factors of these sizes.
+func numbersWith(pBits, qBits int) []*big.Int {
 	random, one, e := rand.New(rand.NewSource(1)), big.NewInt(1), big.NewInt(65537)
 	factor := func(bits int) (factor, less *big.Int) {
 		for {
@@ -47,10 +58,10 @@ func numbersOf(bits int) []*big.Int {
 			}
 		}
 	}
-	p, pLess := factor(bits / 2)
-	q, qLess := factor(bits - bits/2)
+	p, pLess := factor(pBits)
+	q, qLess := factor(qBits)
 	for new(big.Int).GCD(nil, nil, p, q).Cmp(one) != 0 {
-		q, qLess = factor(bits - bits/2)
+		q, qLess = factor(qBits)
 	}
 	d := new(big.Int).ModInverse(e, new(big.Int).Mul(pLess, qLess))
 	return []*big.Int{new(big.Int), new(big.Int).Mul(p, q), e, d, p, q,
@@ -84,6 +95,20 @@ func keyOf(t testing.TB, private any) string {
 	return string(key)
 }
 
+// usableNumbers are those of a key that can sign, as far as it needs them.
+func usableNumbers(t *testing.T, r *rig) []*big.Int {
+	t.Helper()
+	parsed, err := parseKey(string(r.key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := jwt.ParseRSAPrivateKeyFromPEM([]byte(privateKey(parsed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*big.Int{new(big.Int), key.N, big.NewInt(int64(key.E)), key.D, key.Primes[0], key.Primes[1]}
+}
+
 // pkcs8 wraps the numbers of a key.
 func pkcs8(t testing.TB, numbers []*big.Int) any {
 	t.Helper()
@@ -98,20 +123,24 @@ func pkcs8(t testing.TB, numbers []*big.Int) any {
 	}{0, pkix.AlgorithmIdentifier{Algorithm: asn1.ObjectIdentifier{1, 2, 840, 113549, 1, 1, 1}, Parameters: asn1.NullRawValue}, inner}
 }
 
-// A key of 44,910 bits took 9 s to parse, and 21 s to sign with.
+// A key of 44,910 bits took 9 s to parse, and 21 s to sign with; one whose first factor has 40,000
+// bits and whose coefficient is missing took 5 minutes to parse.
 func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	const notUsable = "credentials.privateKey cannot be used, must be an RSA key in PEM form"
 	absurd, usual := numbersOf(44_910), numbersOf(2048)
+	large := with(usual, factor, numbersOf(8000)[modulus])
+	short, null := usableNumbers(t, newVirtualRig(t)), asn1.NullRawValue
 	for name, row := range map[string]struct{ key, says string }{
 		"44,910 bits":               {keyOf(t, absurd[:needed]), "must have at most 16384"},
-		"28,000 bits":               {keyOf(t, numbersOf(28_000)[:needed]), "an RSA modulus of 28000 bits"},
-		"within 16 KiB":             {keyOf(t, with(usual, modulus, absurd[modulus])), "an RSA modulus of 44910 bits, must have 2048 to 8192"},
-		"within 16 KiB, in PKCS #8": {keyOf(t, pkcs8(t, with(usual, modulus, absurd[modulus]))), "an RSA modulus of 44910 bits, must have 2048 to 8192"},
-		"another number":            {keyOf(t, with(usual, exponent, absurd[modulus])), "a number of 44910 bits, must have at most 8192"},
-		"a bit too many":            {keyOf(t, numbersOf(8193)), "an RSA modulus of 8193 bits"},
+		"28,000 bits":               {keyOf(t, numbersOf(28_000)), "must have at most 16384"},
+		"within 16 KiB":             {keyOf(t, with(usual, modulus, absurd[modulus])), "an RSA modulus of 44910 bits, must have 2048 to 4096"},
+		"within 16 KiB, in PKCS #8": {keyOf(t, pkcs8(t, with(usual, modulus, absurd[modulus]))), "an RSA modulus of 44910 bits, must have 2048 to 4096"},
+		"another number":            {keyOf(t, with(usual, exponent, absurd[modulus])), notUsable},
+		"a bit too many":            {keyOf(t, numbersOf(4097)), "an RSA modulus of 4097 bits"},
 		"a bit too few":             {keyOf(t, pkcs8(t, numbersOf(2047))), "an RSA modulus of 2047 bits"},
-		"too few numbers":           {keyOf(t, numbersOf(8192)[:needed]), "has 6 numbers, must have the 9 of an RSA key with two primes"},
-		"three primes":              {keyOf(t, append(slices.Clone(usual), big.NewInt(3))), "has 10 numbers, must have the 9"},
+		"too few numbers":           {keyOf(t, short), notUsable},
+		"what are no numbers":       {keyOf(t, append(asAny(short), null, null, null)), notUsable},
+		"a factor over the modulus": {keyOf(t, large), notUsable},
 		"900 kB of text":            {strings.Repeat("s3cr3t", 150_000), "has 900000 bytes, must have at most 16384"},
 		"900 kB of brackets":        {strings.Repeat("[", 900_000), "has 900000 bytes, must have at most 16384"},
 		"no PEM":                    {strings.ReplaceAll(keyOf(t, usual), "BEGIN", "BEGINN"), notUsable},
@@ -130,13 +159,15 @@ func TestAKeyOfAbsurdSizeIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// BenchmarkAKeyOfAbsurdSize is how long it takes to refuse keys that took seconds to parse, or
-// the tenth of one in every call.
+// BenchmarkAKeyOfAbsurdSize is how long it takes to refuse keys that took minutes to parse, or
+// some tens of milliseconds in every call.
 func BenchmarkAKeyOfAbsurdSize(b *testing.B) {
-	sessions, absurd, large := &PluginSPIImpl{}, numbersOf(28_000)[:needed], numbersOf(8192)
+	sessions, absurd, large := &PluginSPIImpl{}, numbersOf(36_000)[modulus], numbersOf(4096)
 	for name, key := range map[string]string{
-		"28,000 bits": keyOf(b, absurd), "900 kB": keyOf(b, absurd) + strings.Repeat(" ", 900_000),
+		"28,000 bits": keyOf(b, numbersOf(28_000)[:needed]), "900 kB": keyOf(b, large) + strings.Repeat(" ", 900_000),
 		"too few numbers": keyOf(b, large[:needed]), "a wrong number": keyOf(b, with(large, coefficient, large[exponent])),
+		"a factor of 36,000 bits": keyOf(b, with(large, factor, absurd)[:needed]),
+		"both of 36,000 bits":     keyOf(b, with(with(large, factor, absurd), factor+1, absurd)),
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
@@ -151,55 +182,144 @@ func BenchmarkAKeyOfAbsurdSize(b *testing.B) {
 	}
 }
 
-// The largest keys that are accepted, measured but not parsed.
 func TestKeysOfUsualSizeAreAccepted(t *testing.T) {
-	for _, bits := range []int{2048, 3072, 4096, 8192} {
+	for _, bits := range []int{2048, 3072, 4096} {
 		for form, key := range map[string]string{"PKCS #1": keyOf(t, numbersOf(bits)), "PKCS #8": keyOf(t, pkcs8(t, numbersOf(bits)))} {
-			parsed, err := parseKey(key)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := checkPrivateKey(privateKey(parsed)); err != nil {
+			r := newVirtualRig(t)
+			if _, err := r.sessions.Session(Credentials{ProjectID: testProject, ServiceAccountKey: key}); err != nil {
 				t.Errorf("%d bits in %s: %v", bits, form, err)
 			}
 		}
 	}
 }
 
-// A key of 8,192 bits that cannot be used takes some milliseconds to find out, each time.
-func TestOtherSecretsDoNotWaitForAKeyToBeRead(t *testing.T) {
-	r := newVirtualRig(t)
-	r.session()
-	key := keyOf(t, with(numbersOf(8192), coefficient, big.NewInt(2)))
-	const readers, reads = 8, 25
-	var group sync.WaitGroup
-	for i := range readers {
-		slow := Credentials{ProjectID: strconv.Itoa(i), ServiceAccountKey: key}
-		group.Go(func() {
-			for range reads {
-				if _, err := r.sessions.Session(slow); err == nil {
-					t.Error("the key can be used")
-				}
-			}
-		})
-	}
-	done := make(chan struct{})
-	go func() {
-		group.Wait()
-		close(done)
-	}()
-	for meanwhile := 0; ; meanwhile++ {
-		select {
-		case <-done:
-			// One that waits for its turn has one for each reader's, at most.
-			if meanwhile < 10*readers*reads {
-				t.Errorf("another Secret had its session %d times while keys were read %d times, want at least 10 times as often", meanwhile, readers*reads)
-			}
-			return
-		default:
-			r.session()
+// withEvenFactor is numbersOf, with the double of the first factor in its place: crypto/rsa takes
+// it when it parses a key, and panics when it signs.
+func withEvenFactor(bits int) []*big.Int {
+	numbers, one := numbersOf(bits), big.NewInt(1)
+	p, q := new(big.Int).Lsh(numbers[factor], 1), numbers[factor+1]
+	pLess, qLess := new(big.Int).Sub(p, one), new(big.Int).Sub(q, one)
+	for e := int64(65537); ; e += 2 {
+		public := big.NewInt(e)
+		d := new(big.Int).ModInverse(public, new(big.Int).Mul(pLess, qLess))
+		if d != nil && d.Cmp(numbers[modulus]) < 0 {
+			return []*big.Int{new(big.Int), numbers[modulus], public, d, p, q,
+				new(big.Int).Mod(d, pLess), new(big.Int).Mod(d, qLess), new(big.Int).ModInverse(q, p)}
 		}
 	}
+}
+
+// Such a key signed three times at each fetch, and counted as a token endpoint that is down.
+func TestAKeyThatCannotSignIsNoEndpointThatIsDown(t *testing.T) {
+	three := append(asAny(numbersOf(2048)), []struct{ Prime, Exponent, Coefficient int }{{3, 1, 1}})
+	three[0] = 1
+	for name, private := range map[string]any{
+		"factors that are no primes": numbersOf(2048), "factors of unequal size": numbersWith(64, 2048-64),
+		"an even factor": withEvenFactor(2048), "three factors": three,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newVirtualRig(t)
+				r.key = []byte(keyOf(t, private))
+				start := time.Now()
+				err := list(t.Context(), r.session())
+				var unusable *CredentialsError
+				if !errors.As(err, &unusable) || !strings.Contains(err.Error(), "cannot sign") {
+					t.Errorf("got %v, want a CredentialsError", err)
+				}
+				if took := time.Since(start); took > 0 {
+					t.Errorf("it was tried again: it took %s", took)
+				}
+				if calls := r.cloud.CallCounts(); len(calls) > 0 {
+					t.Errorf("there were calls: %v", calls)
+				}
+			})
+		})
+	}
+}
+
+func asAny(numbers []*big.Int) (all []any) {
+	for _, number := range numbers {
+		all = append(all, number)
+	}
+	return all
+}
+
+// Whoever may write Secrets may write many with the same key.
+func TestAKeyThatCannotSignIsTriedAgainAfter30Seconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		signer, tries := newSigner(clock.RealClock{}), 0
+		try := func(key byte) error {
+			_, err := signer.exchange([32]byte{key}, nil, func() bool { return false }, func(http.RoundTripper) (string, error) {
+				tries++
+				return "", errors.New("crypto/rsa: decryption error")
+			})
+			return err
+		}
+		for _, row := range []struct {
+			key   byte
+			pause time.Duration
+			want  int
+		}{{1, 0, 1}, {1, 0, 1}, {2, 0, 2}, {1, 29 * time.Second, 2}, {1, time.Second, 3}, {1, 29 * time.Second, 3}} {
+			<-time.After(row.pause)
+			if err := try(row.key); !errors.Is(err, errCannotSign) {
+				t.Errorf("got %v, want that the key cannot sign", err)
+			}
+			if tries != row.want {
+				t.Errorf("after %+v it was tried %d times", row, tries)
+			}
+		}
+	})
+}
+
+// Two Secrets sign one after the other, and neither waits for the other's answer.
+func TestKeysSignOneAfterTheOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newVirtualRig(t)
+		sessions := []*Session{r.session(), r.sessionIn(iaasmock.SecondProjectID)}
+		const delay = 10 * time.Second
+		r.cloud.Inject(iaasmock.Fault{Operation: "Token", Delay: delay})
+		r.sessions.signer.turn <- struct{}{} // somebody else signs
+		var group sync.WaitGroup
+		for _, session := range sessions {
+			group.Go(func() {
+				if err := list(t.Context(), session); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		synctest.Wait()
+		if signed := r.cloud.CallCounts()["Token"]; signed != 0 {
+			t.Errorf("%d assertions were signed beside another one", signed)
+		}
+		<-r.sessions.signer.turn
+		start := time.Now()
+		group.Wait()
+		if took := time.Since(start); took != delay {
+			t.Errorf("two tokens took %s, want the %s of one", took, delay)
+		}
+	})
+}
+
+func TestNothingIsSignedForACallerThatLeftTheQueue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newVirtualRig(t)
+		session := r.session()
+		r.sessions.signer.turn <- struct{}{} // somebody else signs
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := list(ctx, session); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v, want the context's error", err)
+		}
+		<-r.sessions.signer.turn
+		synctest.Wait()
+		if signed := r.cloud.CallCounts()["Token"]; signed != 0 {
+			t.Errorf("%d assertions were signed for nobody", signed)
+		}
+		if err := list(t.Context(), session); err != nil {
+			t.Errorf("who comes later: %v", err)
+		}
+	})
 }
 
 // 200 rotations of a key of 900 kB kept 174 MiB for an hour.

@@ -7,9 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"io"
-	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -20,54 +17,75 @@ import (
 )
 
 const (
-	// maxWidth is how many writes of a kind may be under way while none fails.
+	// maxWidth is the largest in-flight limit of a kind of writes.
 	maxWidth = 128
-	// countsFor is how long an attempt counts as under way. A few that hang hold up nobody.
-	countsFor = 5 * time.Second
-	// firstPause follows an attempt that fails at width 1. It doubles up to maxPause.
+	// widthTTL is how long a kind without an attempt keeps its width: what the API could take
+	// an hour ago says nothing about now.
+	widthTTL = time.Minute
+	// inFlightTTL is how long an attempt counts as in flight: hanging requests stop counting
+	// after it.
+	inFlightTTL = 5 * time.Second
+	// firstPause follows an attempt that fails at width 1; it doubles up to maxPause. Each is
+	// multiplied with a random factor between 0.5 and 1, a Retry-After with one between 1 and 1.5.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
 	// maxPaceWait is how long a request waits here, all its attempts together. Then the
 	// manager comes back, with Secret and Machine as they are by then.
 	maxPaceWait = time.Minute
-	// repeatedFor is how long a request that failed comes after others.
-	repeatedFor = time.Minute
 )
 
+var errTooMany = &NotSentError{Err: errors.New("not sent, too many others are in flight")}
+
 // paced keeps the calls of a session from becoming a storm when the API fails: hundreds of
-// Machines repeat their calls, and the manager comes back every 5 s.
+// Machines repeat their calls, the manager comes back every 5 s, and a thousand sidecars that
+// know nothing of each other share one API.
 //
 // It treats each kind of request, a method and a resource such as POST of servers, by
-// itself. A Retry-After in an answer pauses its kind. Of a kind that writes, only so many
-// attempts may be under way: its width. A failure (429, 5xx, no answer) halves the width,
-// every other answer doubles it. At width 1 a failure is followed by a pause. First attempts
-// go before repeated ones, so that what always fails holds up nobody for long.
+// itself. A kind that writes has an in-flight limit, its width: 1 at first. A failure (429,
+// 5xx, no answer) halves it, every other answer doubles it. A failure at width 1 begins a
+// pause, twice as long as the last one; every other answer halves the next. A Retry-After
+// pauses its kind at any width. Pauses are random: sidecars that were refused together must
+// not come back together.
 //
 // Reads have no width: Session.Reads bounds them. Those that were held back, and repeated
 // ones, take a turn there, so that they do not all come at once.
 type paced struct {
-	next  http.RoundTripper
-	reads *rate.Limiter
-	clock clock.Clock
+	next   http.RoundTripper
+	reads  *rate.Limiter
+	clock  clock.Clock
+	jitter func() float64
 
 	mu sync.Mutex
 	// kinds has a handful of entries: the methods and resources of the API.
 	kinds map[string]*kind
 }
 
-// RoundTrip implements http.RoundTripper.
-func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
-	a := p.newAttempt(request)
-	defer p.leave(a)
-	if err := p.wait(request.Context(), a); err != nil {
-		return nil, notSent(err)
-	}
-	response, err := p.next.RoundTrip(request)
-	// A caller that left says nothing about the API.
-	if err == nil || !isNotSent(err) && request.Context().Err() == nil {
-		p.note(a, response, err)
-	}
-	return response, err
+// kind is the state of one kind of requests.
+type kind struct {
+	// read says that they are GETs.
+	read  bool
+	width int
+	// lastSent is when the last attempt was sent.
+	lastSent time.Time
+	// pausedUntil is the end of the pause, reason what began it.
+	pausedUntil time.Time
+	reason      waitReason
+	// pause is half of what the next failure at width 1 begins, before the random factor.
+	pause time.Duration
+	// refusal is the error of a request that is not sent. It has the status of the last answer
+	// that narrowed or paused the kind.
+	refusal *NotSentError
+	// inFlight has the attempts that count, the oldest first.
+	inFlight []*attempt
+	// changed is closed when those who wait must check again.
+	changed chan struct{}
+}
+
+// attempt is one that is sent.
+type attempt struct {
+	began time.Time
+	// width is the kind's when it was sent.
+	width int
 }
 
 // attempts is what the attempts of one request share.
@@ -83,60 +101,20 @@ func withAttempts(ctx context.Context) context.Context {
 	return context.WithValue(ctx, attemptsKey{}, &attempts{})
 }
 
-// attempt is one that waits or is under way.
-type attempt struct {
-	*kind
-	// read says that it is a GET; subject tells other requests of the kind apart.
-	read    bool
-	subject uint64
-	// shared is the request's.
-	shared   *attempts
-	repeated bool
-	// began is when it was sent, widthThen the kind's width then.
-	began     time.Time
-	widthThen int
-}
-
-func (p *paced) newAttempt(request *http.Request) *attempt {
-	a := &attempt{kind: p.kindOf(request), read: request.Method == http.MethodGet, shared: &attempts{}}
-	if shared, ok := request.Context().Value(attemptsKey{}).(*attempts); ok {
-		a.shared = shared
+// RoundTrip implements http.RoundTripper.
+func (p *paced) RoundTrip(request *http.Request) (*http.Response, error) {
+	k := p.kindOf(request)
+	a, err := p.wait(request.Context(), k)
+	if err != nil {
+		return nil, notSent(err)
 	}
-	if !a.read {
-		a.subject = subjectOf(request)
+	defer p.leave(k, a)
+	response, err := p.next.RoundTrip(request)
+	// A caller that left says nothing about the API.
+	if err == nil || !isNotSent(err) && request.Context().Err() == nil {
+		p.note(k, a, response, err)
 	}
-	return a
-}
-
-// subjectOf is a hash of the request. Two calls for one server, or for the creation of one
-// Machine, send the same.
-func subjectOf(request *http.Request) uint64 {
-	hash := fnv.New64a()
-	_, _ = io.WriteString(hash, request.URL.Path)
-	if request.GetBody != nil {
-		if body, err := request.GetBody(); err == nil {
-			_, _ = io.Copy(hash, body)
-		}
-	}
-	return hash.Sum64()
-}
-
-// kind has the state of one kind of requests.
-type kind struct {
-	width int
-	// pausedUntil ends the last pause, which took pause; retryAfter the API's own.
-	pausedUntil, retryAfter time.Time
-	pause                   time.Duration
-	// refusal is the answer to a request that is not sent: what the API answered to the
-	// last one that failed.
-	refusal *NotSentError
-	// queue has the waiting attempts, first ones before repeated ones; underWay the sent
-	// ones, the oldest first.
-	queue, underWay []*attempt
-	// failed is when requests failed, by their subjects.
-	failed map[uint64]time.Time
-	// changed is closed when those who wait must look again.
-	changed chan struct{}
+	return response, err
 }
 
 func (p *paced) kindOf(request *http.Request) *kind {
@@ -144,134 +122,124 @@ func (p *paced) kindOf(request *http.Request) *kind {
 	defer p.mu.Unlock()
 	name := request.Method + " " + serviceOf(request)
 	if p.kinds[name] == nil {
-		p.kinds[name] = &kind{
-			width: maxWidth, failed: map[uint64]time.Time{}, changed: make(chan struct{}),
-			refusal: &NotSentError{Err: errors.New("not sent, too many others are under way")},
-		}
+		p.kinds[name] = &kind{read: request.Method == http.MethodGet, changed: make(chan struct{})}
 	}
 	return p.kinds[name]
 }
 
-// wait waits until the attempt may be sent. Its error says why it must not be.
-func (p *paced) wait(ctx context.Context, a *attempt) error {
-	held := a.shared.begun > 0
-	a.shared.begun++
-	p.join(a)
+// wait returns an attempt once it may be sent. Its error says why it must not be.
+func (p *paced) wait(ctx context.Context, k *kind) (*attempt, error) {
+	shared, ok := ctx.Value(attemptsKey{}).(*attempts)
+	if !ok {
+		shared = &attempts{}
+	}
+	held := shared.begun > 0
+	shared.begun++
 	for {
-		left := maxPaceWait - a.shared.waited
-		wait, reason, changed, err := p.admit(ctx, a, left)
-		if err != nil {
-			return err
-		}
-		if wait <= 0 {
-			break
-		}
-		start := p.clock.Now()
-		err = sleepUntil(ctx, p.clock, min(wait, left), changed)
-		elapsed := p.clock.Since(start)
-		callWaits.WithLabelValues(string(reason)).Add(elapsed.Seconds())
-		a.shared.waited += elapsed
-		if err != nil {
-			return fmt.Errorf("waiting while the API fails: %w", err)
+		left := maxPaceWait - shared.waited
+		a, until, err := p.admit(ctx, k, left)
+		switch {
+		case err != nil:
+			return nil, err
+		case a != nil && k.read && held:
+			return a, WaitForRead(ctx, p.clock, p.reads)
+		case a != nil:
+			return a, nil
 		}
 		held = true
+		start := p.clock.Now()
+		err = sleepUntil(ctx, p.clock, min(until.duration, left), until.changed)
+		elapsed := p.clock.Since(start)
+		callWaits.WithLabelValues(string(until.reason)).Add(elapsed.Seconds())
+		shared.waited += elapsed
+		if err != nil {
+			return nil, fmt.Errorf("waiting for other requests: %w", err)
+		}
 	}
-	if a.read && held {
-		return WaitForRead(ctx, p.clock, p.reads)
-	}
-	return nil
 }
 
-// join queues an attempt: first ones before repeated ones.
-func (p *paced) join(a *attempt) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	failed, before := a.failed[a.subject]
-	a.repeated = before && p.clock.Since(failed) < repeatedFor
-	at := slices.IndexFunc(a.queue, func(other *attempt) bool { return other.repeated })
-	if a.repeated || at < 0 {
-		at = len(a.queue)
-	}
-	a.queue = slices.Insert(a.queue, at, a)
+// delay is what an attempt waits for: the duration, or until changed is closed.
+type delay struct {
+	duration time.Duration
+	reason   waitReason
+	changed  <-chan struct{}
 }
 
-// admit lets an attempt be sent, or returns how long it must wait, unless changed is closed
-// before. left is how long its request may wait; a longer pause is not waited for at all.
-func (p *paced) admit(ctx context.Context, a *attempt, left time.Duration) (wait time.Duration, _ waitReason, changed <-chan struct{}, _ error) {
+// admit returns an attempt that may be sent now, or what it must wait for. left is how long
+// its request may still wait; it does not wait at all for a pause that takes longer.
+func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attempt, delay, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	paused, reason := a.pausedUntil.Sub(now), waitForPace
-	if asked := a.retryAfter.Sub(now); asked > max(paused, 0) {
-		paused, reason = asked, waitRetryAfter
+	k.inFlight = slices.DeleteFunc(k.inFlight, func(a *attempt) bool { return now.Sub(a.began) >= inFlightTTL })
+	paused := k.pausedUntil.Sub(now)
+	if paused <= 0 && now.Sub(k.lastSent) >= widthTTL {
+		k.width, k.pause, k.refusal = 1, 0, errTooMany
 	}
 	tooLong := paused > left
 	if deadline, ok := ctx.Deadline(); ok {
 		tooLong = tooLong || paused > deadline.Sub(now)
 	}
-	underWay, oldest := a.count(now)
 	switch {
 	case ctx.Err() != nil:
-		return 0, "", nil, ctx.Err()
+		return nil, delay{}, ctx.Err()
 	case left <= 0, tooLong:
-		return 0, "", nil, a.refusal
+		return nil, delay{}, k.refusal
 	case paused > 0:
-		return paused, reason, a.changed, nil
-	case !a.read && slices.Index(a.queue, a) >= a.width-underWay:
-		return oldest.Add(countsFor).Sub(now), reason, a.changed, nil
+		return nil, delay{paused, k.reason, k.changed}, nil
+	case !k.read && len(k.inFlight) >= k.width:
+		return nil, delay{k.inFlight[0].began.Add(inFlightTTL).Sub(now), waitForPace, k.changed}, nil
 	}
-	a.began, a.widthThen = now, a.width
-	a.queue, a.underWay = without(a.queue, a), append(a.underWay, a)
-	return 0, "", nil, nil
+	a := &attempt{now, k.width}
+	k.lastSent = now
+	if !k.read {
+		k.inFlight = append(k.inFlight, a)
+	}
+	return a, delay{}, nil
 }
 
-// count returns how many attempts count as under way, and when the oldest of them began; now
-// if there is none: others are about to begin.
-func (k *kind) count(now time.Time) (count int, oldest time.Time) {
-	for i, a := range k.underWay {
-		if now.Sub(a.began) < countsFor {
-			return len(k.underWay) - i, a.began
-		}
-	}
-	return 0, now
-}
-
-// leave takes an attempt out, and lets those who wait look again.
-func (p *paced) leave(a *attempt) {
+// leave ends an attempt, and lets those who wait check again.
+func (p *paced) leave(k *kind, a *attempt) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a.queue, a.underWay = without(a.queue, a), without(a.underWay, a)
-	close(a.changed)
-	a.changed = make(chan struct{})
-}
-
-func without(attempts []*attempt, a *attempt) []*attempt {
-	return slices.DeleteFunc(attempts, func(other *attempt) bool { return other == a })
+	k.inFlight = slices.DeleteFunc(k.inFlight, func(other *attempt) bool { return other == a })
+	close(k.changed)
+	k.changed = make(chan struct{})
 }
 
 // note draws the conclusions from an answer, or from none.
-func (p *paced) note(a *attempt, response *http.Response, err error) {
+func (p *paced) note(k *kind, a *attempt, response *http.Response, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	if until := now.Add(retryAfter(response, now)); until.After(now) && until.After(a.retryAfter) {
-		a.retryAfter, a.refusal = until, refusalAfter(response, err)
-	}
+	failed := err != nil || response.StatusCode >= http.StatusInternalServerError ||
+		response.StatusCode == http.StatusTooManyRequests
 	switch {
-	case a.read:
-	case err == nil && response.StatusCode != http.StatusTooManyRequests && response.StatusCode < http.StatusInternalServerError:
-		a.width = min(2*a.width, maxWidth)
-		a.pausedUntil, a.pause = time.Time{}, 0
-	default:
-		a.width = max(a.width/2, 1)
-		a.refusal = refusalAfter(response, err)
-		maps.DeleteFunc(a.failed, func(_ uint64, at time.Time) bool { return now.Sub(at) >= repeatedFor })
-		a.failed[a.subject] = now
-		if a.widthThen == 1 {
-			a.pause = min(max(2*a.pause, firstPause), maxPause)
-			a.pausedUntil = now.Add(a.pause)
+	case failed && !k.read:
+		k.width, k.refusal = max(k.width/2, 1), refusalAfter(response, err)
+		if a.width == 1 {
+			k.pause = min(max(2*k.pause, firstPause), maxPause)
+			k.holdUntil(now.Add(p.times(k.pause, 0.5)), waitForPace)
 		}
+	case !k.read:
+		k.width, k.pause = min(2*k.width, maxWidth), k.pause/2
 	}
+	if asked := retryAfter(response, now); asked > 0 {
+		k.refusal = refusalAfter(response, err)
+		k.holdUntil(now.Add(p.times(asked, 1)), waitRetryAfter)
+	}
+}
+
+// holdUntil begins a pause, unless one that ends later has begun.
+func (k *kind) holdUntil(end time.Time, reason waitReason) {
+	if end.After(k.pausedUntil) {
+		k.pausedUntil, k.reason = end, reason
+	}
+}
+
+// times returns the duration times a random factor from least to least + 0.5.
+func (p *paced) times(duration time.Duration, least float64) time.Duration {
+	return time.Duration(float64(duration) * (least + p.jitter()/2))
 }
 
 // refusalAfter has the status of the answer, and not its text: that may repeat what the other

@@ -23,7 +23,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// pacedAPI is a pace in front of an API that answers when the test says so.
+// pacedAPI is a pace in front of an API that answers when the test says so. Its pauses are the
+// longest that there can be.
 type pacedAPI struct {
 	t     *testing.T
 	pace  *paced
@@ -50,7 +51,10 @@ const (
 func newPacedAPI(t *testing.T) *pacedAPI {
 	t.Helper()
 	api := &pacedAPI{t: t, began: time.Now()}
-	api.pace = &paced{next: roundTripper(api.serve), clock: clock.RealClock{}, reads: rate.NewLimiter(readsPerSecond, 1), kinds: map[string]*kind{}}
+	api.pace = &paced{
+		next: roundTripper(api.serve), reads: rate.NewLimiter(readsPerSecond, 1), clock: clock.RealClock{},
+		jitter: func() float64 { return 1 }, kinds: map[string]*kind{},
+	}
 	return api
 }
 
@@ -97,6 +101,22 @@ func (a *pacedAPI) since(count int) []*sentRequest {
 	return slices.Clone(a.sent[count:])
 }
 
+// answerNext sends a POST, the one with that index, and gives it that answer.
+func (a *pacedAPI) answerNext(index, answer int) {
+	a.t.Helper()
+	ctx, leave := context.WithCancel(a.t.Context())
+	defer leave()
+	done := a.post(ctx, fmt.Sprint(index))
+	if len(a.since(index)) == 0 {
+		<-time.After(maxPause)
+	}
+	a.since(index)[0].answer <- answer
+	if answer == gone {
+		leave()
+	}
+	a.t.Logf("attempt %d: %v", index, <-done)
+}
+
 // finish answers all that comes with 200 until the end.
 func (a *pacedAPI) finish() {
 	for answered := 0; ; {
@@ -114,59 +134,40 @@ func (a *pacedAPI) finish() {
 	}
 }
 
-// narrow lets requests fail until the width is 1, and returns how many there were.
-func (a *pacedAPI) narrow() int {
-	const failures = 7 // 128 is 2 to the power of 7
-	before := len(a.since(0))
-	for i := range failures {
-		a.post(a.t.Context(), fmt.Sprint("narrows ", i))
-	}
-	for _, sent := range a.since(before) {
-		sent.answer <- http.StatusServiceUnavailable
-	}
-	synctest.Wait()
-	return failures
-}
-
 func TestTheWidthFollowsTheAnswers(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers []int
+		after   time.Duration
 		width   int
 	}{
-		"nothing comes":              {nil, 128},
-		"more than 128 never":        {[]int{201, 200, 204}, 128},
-		"too many requests":          {[]int{429}, 64},
-		"internal error":             {[]int{500}, 64},
-		"unavailable":                {[]int{503}, 64},
-		"no answer":                  {[]int{noAnswer}, 64},
-		"each failure halves it":     {[]int{429, 500, 503, noAnswer}, 8},
-		"less than 1 never":          {[]int{503, 503, 503, 503, 503, 503, 503, 503}, 1},
-		"a success doubles it":       {[]int{503, 503, 503, 201}, 32},
-		"so does a refusal":          {[]int{503, 503, 400, 404, 409}, 128},
-		"a caller that left":         {[]int{503, gone}, 64},
-		"what the limits held back":  {[]int{503, notSentBelow}, 64},
-		"missing rights say nothing": {[]int{503, 401, 503, 403}, 128},
+		"nothing was sent":           {nil, 0, 1},
+		"a success doubles it":       {[]int{201, 200, 204}, 0, 8},
+		"so does a refusal":          {[]int{400, 404, 409}, 0, 8},
+		"missing rights say nothing": {[]int{401, 403}, 0, 4},
+		"more than 128 never":        {[]int{201, 201, 201, 201, 201, 201, 201, 201}, 0, 128},
+		"too many requests":          {[]int{201, 201, 201, 429}, 0, 4},
+		"internal error":             {[]int{201, 201, 201, 500}, 0, 4},
+		"unavailable":                {[]int{201, 201, 201, 503}, 0, 4},
+		"no answer":                  {[]int{201, 201, 201, noAnswer}, 0, 4},
+		"each failure halves it":     {[]int{201, 201, 201, 201, 429, 500, noAnswer}, 0, 2},
+		"less than 1 never":          {[]int{503, 503, 503}, maxPause, 1},
+		"a caller that left":         {[]int{201, 201, gone}, 0, 4},
+		"what the limits held back":  {[]int{201, 201, notSentBelow}, 0, 4},
+		"a little less than a minute without an attempt": {[]int{201, 201, 201}, time.Minute - time.Second, 8},
+		"a minute without an attempt":                    {[]int{201, 201, 201}, time.Minute, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				api := newPacedAPI(t)
-				ctx, leave := context.WithCancel(t.Context())
-				for i := range row.answers {
-					api.post(ctx, fmt.Sprint("first ", i))
+				for i, answer := range row.answers {
+					api.answerNext(i, answer)
 				}
-				for i, sent := range api.since(0) {
-					sent.answer <- row.answers[i]
-					if row.answers[i] == gone {
-						leave()
-					}
-					synctest.Wait()
-				}
-				leave()
+				<-time.After(row.after)
 				for i := range 200 {
 					api.post(t.Context(), fmt.Sprint("then ", i))
 				}
 				if width := len(api.since(len(row.answers))); width != row.width {
-					t.Errorf("%d requests are under way, want %d", width, row.width)
+					t.Errorf("%d requests are in flight, want %d", width, row.width)
 				}
 				api.finish()
 			})
@@ -174,35 +175,33 @@ func TestTheWidthFollowsTheAnswers(t *testing.T) {
 	}
 }
 
-// What hangs holds up others for 5 s, and its answer still counts.
-func TestAnAttemptCountsAsUnderWayFor5s(t *testing.T) {
+// A hanging request blocks others for 5 s, and its answer still counts.
+func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
-		before := api.narrow()
 		for i := range 4 {
 			api.post(t.Context(), fmt.Sprint("hangs ", i))
 		}
 		<-time.After(12 * time.Second)
-		hanging := api.since(before)
+		hanging := api.since(0)
 		for i, sent := range hanging {
-			if want := time.Duration(i) * countsFor; sent.at != want {
+			if want := time.Duration(i) * inFlightTTL; sent.at != want {
 				t.Errorf("attempt %d is sent after %s, want %s", i, sent.at, want)
 			}
 		}
 		hanging[0].answer <- http.StatusCreated // the width is 2 now
 		api.post(t.Context(), "next")
-		if sent := api.since(before); len(sent) != 4 {
+		if sent := api.since(0); len(sent) != 4 {
 			t.Errorf("%d are sent after one of three was answered, want 4", len(sent))
 		}
 		api.finish()
 	})
 }
 
-// At width 1 a failure is followed by a pause, which any other answer ends.
+// A failure at width 1 is followed by a pause; any other answer halves the next one.
 func TestPausesAtWidth1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
-		before := api.narrow()
 		const second = time.Second
 		for i, row := range []struct {
 			// waits is how long the attempt waits for the pause after the last answer.
@@ -211,13 +210,15 @@ func TestPausesAtWidth1(t *testing.T) {
 		}{
 			{0, 503}, {second, 429}, {2 * second, noAnswer}, {4 * second, 500}, {8 * second, 503},
 			{16 * second, 503}, {30 * second, 503}, {30 * second, 404},
-			{0, 503}, // began at width 2
-			{0, 503}, {second, 503}, {2 * second, 201}, {0, 503}, {0, 503}, {second, 201},
+			// The next pause would take 15 s now, and the width is 2.
+			{0, 503}, {0, 503}, {30 * second, 201}, {0, 201},
+			// It would take 7.5 s, and the width is 4.
+			{0, 503}, {0, 503}, {0, 503}, {15 * second, 503}, {30 * second, 201},
 		} {
 			asked := time.Since(api.began)
 			api.post(t.Context(), fmt.Sprint(i))
 			<-time.After(row.waits)
-			sent := api.since(before + i)
+			sent := api.since(i)
 			if len(sent) == 0 || sent[0].at != asked+row.waits {
 				t.Fatalf("attempt %d is not sent after %s", i, row.waits)
 			}
@@ -227,60 +228,47 @@ func TestPausesAtWidth1(t *testing.T) {
 	})
 }
 
-// What has failed in the last minute, in whatever call, comes after all others.
-func TestFirstAttemptsGoFirst(t *testing.T) {
+// After an hour without an attempt, pauses begin with the first one again.
+func TestPausesAreForgottenWithTheWidth(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		api := newPacedAPI(t)
+		for i := range 6 {
+			api.answerNext(i, http.StatusServiceUnavailable)
+		}
+		<-time.After(time.Hour)
+		api.answerNext(6, http.StatusServiceUnavailable)
+		start := time.Since(api.began)
+		api.answerNext(7, http.StatusOK)
+		if sent := api.since(7)[0]; sent.at != start+firstPause {
+			t.Errorf("the next attempt is sent after %s, want %s", sent.at-start, firstPause)
+		}
+	})
+}
+
+// Sidecars that were refused at the same instant must not come back at the same instant.
+func TestPausesAreRandom(t *testing.T) {
 	for name, row := range map[string]struct {
-		after time.Duration
-		want  []string
+		retryAfter []string
+		random     float64
+		want       time.Duration
 	}{
-		"failed just now":      {0, []string{"new 1", "new 2", "old 1", "old 2"}},
-		"failed a minute ago":  {time.Minute, []string{"old 1", "old 2", "new 1", "new 2"}},
-		"failed a little less": {time.Minute - time.Second, []string{"new 1", "new 2", "old 1", "old 2"}},
+		"the shortest pause":       {nil, 0, firstPause / 2},
+		"the longest pause":        {nil, 1, firstPause},
+		"the shortest Retry-After": {[]string{"20"}, 0, 20 * time.Second},
+		"the longest Retry-After":  {[]string{"20"}, 1, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				api := newPacedAPI(t)
-				for _, name := range []string{"old 1", "old 2"} {
-					api.post(t.Context(), name)
+				seen := &arrivals{failures: 1, retryAfter: row.retryAfter}
+				if err := apiCalls["DELETE"](t.Context(), sessionWith(t, seen, row.random).API); err != nil {
+					t.Error(err)
 				}
-				for _, sent := range api.since(0) {
-					sent.answer <- http.StatusTooManyRequests
-				}
-				<-time.After(row.after)
-				before := 2 + api.narrow()
-				for _, name := range []string{"blocks", "old 1", "old 2", "new 1", "new 2"} {
-					api.post(t.Context(), name)
-				}
-				var order []string
-				for i := range 5 {
-					sent := api.since(before + i)[0]
-					order = append(order, sent.name)
-					sent.answer <- http.StatusServiceUnavailable
-					<-time.After(time.Second << i) // the pause
-				}
-				if order = order[1:]; !slices.Equal(order, row.want) {
-					t.Errorf("they are sent in the order %v, want %v", order, row.want)
+				if sent := seen.all(); len(sent) != 2 || sent[1].at.Sub(sent[0].at) != row.want {
+					t.Errorf("sent at %v, want two attempts %s apart", sent, row.want)
 				}
 			})
 		})
 	}
-}
-
-// What failed is forgotten after a minute.
-func TestTheMemoryOfFailuresIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		api := newPacedAPI(t)
-		before := 0
-		for ; before < 200; before++ {
-			api.post(t.Context(), fmt.Sprint(before))
-			api.since(before)[0].answer <- http.StatusServiceUnavailable
-			<-time.After(maxPause)
-		}
-		synctest.Wait()
-		if known := len(api.pace.kinds["POST servers"].failed); known > 3 {
-			t.Errorf("%d failures are remembered, one comes every %s", known, maxPause)
-		}
-	})
 }
 
 // A request waits for a minute at most, all attempts together, and not at all for what takes
@@ -304,7 +292,7 @@ func TestNoRequestWaitsForLongerThanAMinute(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				seen := &arrivals{retryAfter: row.asked, failures: len(row.asked)}
-				session := sessionOver(t, seen)
+				session := sessionWith(t, seen, 0)
 				ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
 				defer cancel()
 				start := time.Now()
@@ -323,18 +311,30 @@ func TestNoRequestWaitsForLongerThanAMinute(t *testing.T) {
 func TestARequestInALongQueueIsNotSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
-		before := api.narrow()
+		api.answerNext(0, http.StatusServiceUnavailable)
+		<-time.After(firstPause)
 		var all []<-chan error
 		for i := range 20 { // each hangs for 5 s and more
 			all = append(all, api.post(t.Context(), fmt.Sprint(i)))
 		}
 		<-time.After(maxPaceWait)
-		if sent := len(api.since(before)); sent != 12 {
+		if sent := len(api.since(1)); sent != 12 {
 			t.Errorf("%d were sent in a minute, want one in 5 s", sent)
 		}
-		var held *NotSentError
-		if err := <-all[19]; !errors.As(err, &held) || held.StatusCode != http.StatusServiceUnavailable || !strings.Contains(err.Error(), "status 503") {
-			t.Errorf("got %v, want that it was not sent for a 503", err)
+		refused := 0
+		for _, done := range all {
+			select {
+			case err := <-done:
+				refused++
+				var held *NotSentError
+				if !errors.As(err, &held) || held.StatusCode != 503 || !strings.Contains(err.Error(), "status 503") {
+					t.Errorf("got %v, want that it was not sent for a 503", err)
+				}
+			default:
+			}
+		}
+		if refused != 8 {
+			t.Errorf("%d of 20 were not sent, want 8", refused)
 		}
 		api.finish()
 	})
@@ -348,7 +348,7 @@ func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 		t.Run(paused, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				seen := &arrivals{failures: 1, retryAfter: []string{"20"}}
-				session := sessionOver(t, seen)
+				session := sessionWith(t, seen, 0)
 				before := counted(t, "stackit_api_wait_seconds_total", "retry_after")
 				start := time.Now()
 				var all sync.WaitGroup
@@ -397,7 +397,7 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 				<-time.After(time.Minute)
 			}},
 		"for a Retry-After that is too long": {fault: asksFor30s, before: 1, text: "status 503", status: 503},
-		"for a pause that is too long":       {fault: unavailable, before: 11, text: "status 503", status: 503},
+		"for a pause that is too long":       {fault: unavailable, before: 5, text: "status 503", status: 503},
 		"for a token that does not come":     {fault: iaasmock.Fault{Operation: "Token", Delay: 20 * time.Second}, text: "context deadline exceeded"},
 		"for a token endpoint that is down":  {fault: iaasmock.Fault{Operation: "Token", Status: 503}, text: "access token"},
 		"for a token that is refused":        {fault: iaasmock.Fault{Operation: "Token", Status: 401}, text: "access token"},

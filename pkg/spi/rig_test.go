@@ -77,7 +77,13 @@ func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
 
 func (r *rig) session() *Session {
 	r.t.Helper()
-	session, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(r.key)})
+	return r.sessionIn(iaasmock.DefaultProjectID)
+}
+
+// sessionIn is one with the rig's key in a project.
+func (r *rig) sessionIn(projectID string) *Session {
+	r.t.Helper()
+	session, err := r.sessions.Session(Credentials{ProjectID: projectID, ServiceAccountKey: string(r.key)})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -103,8 +109,17 @@ func openSession(t *testing.T, endpoint string) *Session {
 // sessionOver is one without authentication and network.
 func sessionOver(t *testing.T, transport http.RoundTripper) *Session {
 	t.Helper()
-	session, err := (&PluginSPIImpl{Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: transport}).
-		Session(Credentials{ProjectID: testProject})
+	return sessionWith(t, transport, 0.5)
+}
+
+// sessionWith is sessionOver whose random numbers are all the same.
+func sessionWith(t *testing.T, transport http.RoundTripper, random float64) *Session {
+	t.Helper()
+	sessions := &PluginSPIImpl{
+		Config:    Config{Endpoint: "http://iaas.invalid", NoAuth: true},
+		Transport: transport, Jitter: func() float64 { return random },
+	}
+	session, err := sessions.Session(Credentials{ProjectID: testProject})
 	if err != nil {
 		t.Fatal(err)
 	}

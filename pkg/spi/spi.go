@@ -116,6 +116,7 @@ type PluginSPIImpl struct {
 	sessions *recent.Map[string, *Session]
 	builds   singleflight.Group
 	writers  chan struct{}
+	signer   *signer
 	bodies   *bodyShares
 }
 
@@ -173,6 +174,7 @@ func (s *PluginSPIImpl) init() {
 	}
 	s.sessions = recent.New[string, *Session](s.Clock, idleAfter)
 	s.writers = make(chan struct{}, 1)
+	s.signer = newSigner(s.Clock)
 	s.bodies = newBodyShares(s.Clock)
 }
 
@@ -219,7 +221,7 @@ func (s *PluginSPIImpl) newChain(credentials Credentials, reads *rate.Limiter) (
 			return limits.waitTurn(request)
 		}}
 	}
-	chain = &paced{next: limits, reads: reads, clock: s.Clock, kinds: map[string]*kind{}}
+	chain = &paced{next: limits, reads: reads, clock: s.Clock, jitter: s.Jitter, kinds: map[string]*kind{}}
 	if !s.Config.NoAuth {
 		exchange, err := s.newExchange(credentials)
 		if err != nil {
@@ -239,7 +241,7 @@ func (s *PluginSPIImpl) newExchange(c Credentials) (exchange, error) {
 	case c.ServiceAccountKey == "":
 		return identityExchange(s.Config, c.ServiceAccountEmail, c.Token, c.TokenFile, s.Clock)
 	case c == Credentials{ProjectID: c.ProjectID, ServiceAccountKey: c.ServiceAccountKey}:
-		return keyExchange(s.Config, c.ServiceAccountKey)
+		return keyExchange(s.Config, c.ServiceAccountKey, s.signer)
 	default:
 		return nil, &CredentialsError{Reason: "the service account has a key and a workload identity, must have one of them"}
 	}

@@ -8,9 +8,12 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -63,6 +66,56 @@ func TestConcurrentFirstUseBuildsOneSession(t *testing.T) {
 	}
 }
 
+// gatedClock holds the first that asks for the time until the gate is open.
+type gatedClock struct {
+	clock.RealClock
+	asked atomic.Bool
+	gate  chan struct{}
+}
+
+func (g *gatedClock) Now() time.Time {
+	if g.asked.CompareAndSwap(false, true) {
+		<-g.gate
+	}
+	return g.RealClock.Now()
+}
+
+// A build may take a while: it reads keys and files.
+func TestTwoSecretsDoNotShareABuild(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		i, gated := newIdentity(newVirtualRig(t)), &gatedClock{gate: make(chan struct{})}
+		i.sessions.Clock = gated
+		credentials := Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountEmail: i.email, Token: i.token(nil)}
+		build := func(credentials Credentials) chan *Session {
+			built := make(chan *Session, 1)
+			go func() {
+				session, err := i.sessions.Session(credentials)
+				if err != nil {
+					t.Error(err)
+				}
+				built <- session
+			}()
+			synctest.Wait()
+			return built
+		}
+		slow := build(credentials) // asks whether its token has expired
+		other := build(Credentials{ProjectID: iaasmock.SecondProjectID, ServiceAccountKey: string(i.key)})
+		same := build(credentials)
+		if len(slow) != 0 || len(other) != 1 || len(same) != 0 {
+			t.Errorf("while a session is built, %d of its own, %d of another Secret and %d of the same were built, want 0, 1 and 0",
+				len(slow), len(other), len(same))
+		}
+		close(gated.gate)
+		first := <-slow
+		if <-same != first {
+			t.Error("equal credentials get two sessions")
+		}
+		if session := <-other; session.ProjectID != iaasmock.SecondProjectID {
+			t.Errorf("a Secret got the session of project %s", session.ProjectID)
+		}
+	})
+}
+
 func TestSessionWithAnUnusableKeyIsACredentialsError(t *testing.T) {
 	r := newRig(t)
 	_, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: "{}"})
@@ -98,6 +151,40 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}
 	if authorization != "" {
 		t.Error("the access token was sent to another host")
+	}
+}
+
+// A redirect would carry the assertion, or the workload identity's token, to another host.
+func TestTheTokenEndpointsRedirectsAreNotFollowed(t *testing.T) {
+	for name, credentials := range map[string]func(*identity) Credentials{
+		"key":               func(i *identity) Credentials { return Credentials{ServiceAccountKey: string(i.key)} },
+		"workload identity": func(i *identity) Credentials { return Credentials{ServiceAccountEmail: i.email, Token: i.token(nil)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var followed atomic.Int64
+			elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				followed.Add(1)
+				w.Header().Set("Content-Type", "application/json")
+				_, _ = w.Write([]byte(`{"access_token":"opaque","token_type":"Bearer"}`))
+			}))
+			defer elsewhere.Close()
+			i := newIdentity(newRig(t))
+			// 307 keeps method and body.
+			i.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {elsewhere.URL}}})
+			with := credentials(i)
+			with.ProjectID = iaasmock.DefaultProjectID
+			session, err := i.sessions.Session(with)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var token *TokenError
+			if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused {
+				t.Errorf("got %v, want a TokenError that is no refusal", err)
+			}
+			if followed.Load() != 0 {
+				t.Errorf("%d requests were sent to another host", followed.Load())
+			}
+		})
 	}
 }
 

@@ -38,8 +38,9 @@ const (
 
 // exchange asks a token endpoint for an access token, once, through the transport: what it
 // shows of itself is a signed assertion (key.go) or a workload identity's token (identity.go).
-// A *CredentialsError says that nothing was sent.
-type exchange func(transport http.RoundTripper) (token string, err error)
+// A *CredentialsError says that nothing was sent. One that has to wait before it signs asks then
+// whether the fetch is abandoned, and returns errAbandoned if it is.
+type exchange func(transport http.RoundTripper, isAbandoned func() bool) (token string, err error)
 
 // tokenSource fetches and keeps the access token of one service account.
 type tokenSource struct {
@@ -134,15 +135,20 @@ func (t *tokenSource) drop(refused string) {
 	}
 }
 
+func (t *tokenSource) isAbandoned() bool { return t.waiting.Load() == 0 }
+
 // fetchWithRetry asks again if the endpoint is down. Every attempt signs a new
-// assertion: one that was seen may be refused as a replay. Signing takes up to 0.2 s of a
+// assertion: one that was seen may be refused as a replay. Signing takes up to 0.1 s of a
 // processor, which is not spent for callers that left.
 func (t *tokenSource) fetchWithRetry() (token string, expires time.Time, err error) {
 	for attempt := 1; ; attempt++ {
-		if t.waiting.Load() == 0 {
+		if t.isAbandoned() {
 			return "", time.Time{}, errAbandoned
 		}
 		token, expires, err = t.fetchOnce()
+		if errors.Is(err, errAbandoned) {
+			return "", time.Time{}, err
+		}
 		result := tokenResult(err)
 		tokenFetches.WithLabelValues(result).Inc()
 		if result != tokenFailed || attempt == tokenAttempts {
@@ -163,15 +169,21 @@ func tokenResult(err error) string {
 	}
 }
 
-// fetchOnce makes one exchange. The SDK's flows, which it uses, may panic.
-func (t *tokenSource) fetchOnce() (token string, _ time.Time, err error) {
+// accessToken asks one of the SDK's flows, which may panic: on some answers, and crypto/rsa with
+// a key that has an even factor.
+func accessToken(flow interface{ GetAccessToken() (string, error) }) (token string, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = &TokenError{Err: fmt.Errorf("fetching an access token: unexpected failure (%T)", cause)}
+			err = fmt.Errorf("unexpected failure (%T)", cause)
 		}
 	}()
+	return flow.GetAccessToken()
+}
+
+// fetchOnce makes one exchange.
+func (t *tokenSource) fetchOnce() (string, time.Time, error) {
 	next, requested := &dated{next: t.next}, t.clock.Now()
-	token, err = t.exchange(next)
+	token, err := t.exchange(next, t.isAbandoned)
 	if err != nil {
 		return "", time.Time{}, tokenFailure(err, next.date)
 	}
@@ -214,7 +226,7 @@ func Date(header http.Header) time.Time {
 // tokenFailure tells refused credentials from an endpoint that is out of order. The body is
 // dropped: it may repeat the assertion.
 func tokenFailure(err error, date time.Time) error {
-	if IsRefused(err) {
+	if IsRefused(err) || errors.Is(err, errAbandoned) {
 		return err
 	}
 	var answer *oapierror.GenericOpenAPIError

@@ -155,7 +155,7 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 	}
 }
 
-// Signing for the token endpoint costs up to 0.2 s.
+// Signing for the token endpoint costs up to 0.1 s.
 func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newVirtualRig(t)
@@ -191,7 +191,7 @@ func TestNothingIsSignedForCallersThatLeft(t *testing.T) {
 func TestACallerThatComesLateGetsAToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newVirtualRig(t)
-		exchange, err := keyExchange(r.sessions.Config, string(r.key))
+		exchange, err := keyExchange(r.sessions.Config, string(r.key), newSigner(clock.RealClock{}))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -32,6 +32,9 @@ import (
 
 var duration = flag.Duration("load", 0, "how long to keep the driver busy; 0 means 1 minute, with -short 10 seconds")
 
+var allSidecars = flag.Bool("all-sidecars", false,
+	"also run the thousand sidecars that worked before and were idle for an hour: 40 s of one core")
+
 // workers take a Machine each through its life; -short has a fourth of them, which end
 // their last lives sooner.
 var workers = 60
@@ -81,15 +84,6 @@ func newRig(t *testing.T) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := json.Marshal(map[string]any{
-		"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID,
-		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
-		"bootVolume": map[string]any{"size": 20}, "allowedAddresses": []string{"100.64.0.0/12"},
-		"labels": map[string]any{"kubernetes.io/cluster": "shoot-a"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	ticker := time.NewTicker(time.Second / reconciles)
 	t.Cleanup(ticker.Stop)
 	// The driver's own pool keeps idle connections for 90 s: the traces of a burst
@@ -101,12 +95,29 @@ func newRig(t *testing.T) *rig {
 		t: t, cloud: cloud, api: api, turns: ticker.C,
 		driver: provider.NewProvider(&spi.PluginSPIImpl{Config: spi.Config{Endpoint: api.URL, TokenURL: api.URL + "/token"}, Transport: pool},
 			provider.WithActingSince(func() time.Time { return long })),
-		class: &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, ProviderSpec: runtime.RawExtension{Raw: spec}},
-		secret: &corev1.Secret{Data: map[string][]byte{
-			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
-			"serviceAccountKey": key, "userData": []byte("#cloud-config"),
-		}},
+		class: newClass(t), secret: newSecret(key),
 	}
+}
+
+func newClass(t *testing.T) *v1alpha1.MachineClass {
+	t.Helper()
+	spec, err := json.Marshal(map[string]any{
+		"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID,
+		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+		"bootVolume": map[string]any{"size": 20}, "allowedAddresses": []string{"100.64.0.0/12"},
+		"labels": map[string]any{"kubernetes.io/cluster": "shoot-a"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, ProviderSpec: runtime.RawExtension{Raw: spec}}
+}
+
+func newSecret(key []byte) *corev1.Secret {
+	return &corev1.Secret{Data: map[string][]byte{
+		"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
+		"serviceAccountKey": key, "userData": []byte("#cloud-config"),
+	}}
 }
 
 // live takes a Machine from its creation until it is gone.

@@ -1,0 +1,293 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package load
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
+	"golang.org/x/time/rate"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+const (
+	boot = 20 * time.Second
+	// leads is how long a sidecar has led when its Machines come: longer than clocks may differ,
+	// so that none of them can be a predecessor's.
+	leads = 15 * time.Second
+)
+
+// scenario is many sidecars that share an API, and know nothing of each other.
+type scenario struct {
+	// machines is how many each sidecar makes.
+	sidecars, machines int
+	// within is the time in which the Machines come.
+	within time.Duration
+	// perSecond and burst limit the POSTs of servers of all sidecars together; 0 is no limit.
+	perSecond rate.Limit
+	burst     int
+	// refusal is how many fifths of a POST a refused one takes from the limit.
+	refusal int
+	// retryAfter is the refusals' header.
+	retryAfter []string
+	// worked says that each sidecar has made as many Machines an hour before, without a limit.
+	worked bool
+	// maxTime is the bound of the last Machine's end over the ideal one, maxAttempts that of the
+	// POSTs that arrive for each server.
+	maxTime, maxAttempts float64
+}
+
+// TestSidecarsShareAnAPI: sidecars use what an API allows, and ask for little more, though
+// nobody tells them of the others.
+func TestSidecarsShareAnAPI(t *testing.T) {
+	thousand := scenario{
+		sidecars: 1000, machines: 3, within: 10 * time.Second, perSecond: 20, burst: 100, maxTime: 1.15, maxAttempts: 4.5,
+	}
+	thousandIdle := thousand
+	thousandIdle.worked = true
+	atOnce := scenario{sidecars: 300, machines: 3, perSecond: 20, burst: 100, maxTime: 1.4, maxAttempts: 3.5}
+	idle := atOnce
+	idle.worked = true
+	costly := atOnce
+	costly.within, costly.refusal, costly.maxTime = 10*time.Second, 1, 1.6
+	told := atOnce
+	told.within, told.retryAfter, told.maxTime, told.maxAttempts = 10*time.Second, []string{"30"}, 2, 1.5
+	alone := scenario{sidecars: 1, machines: 200, perSecond: 2, burst: 2, maxTime: 1.2, maxAttempts: 3.7}
+	unlimited := scenario{sidecars: 1, machines: 200, maxTime: 1.2, maxAttempts: 1}
+	rows := map[string]scenario{
+		"1,000 within 10 s":                        thousand,
+		"300 at once":                              atOnce,
+		"300 at once, after an idle hour":          idle,
+		"300 within 10 s, a refusal costs a fifth": costly,
+		"300 within 10 s, Retry-After is 30 s":     told,
+		"one with 200 Machines, 2 POSTs a second":  alone,
+		"one with 200 Machines, no limit":          unlimited,
+	}
+	if *allSidecars {
+		rows["1,000 within 10 s, after an idle hour"] = thousandIdle
+	}
+	if testing.Short() {
+		few := scenario{sidecars: 30, machines: 3, perSecond: 2, burst: 10, maxTime: 1.6, maxAttempts: 4}
+		rows = map[string]scenario{"30 at once": few}
+	}
+	key, err := iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, row := range rows {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { row.run(t, key) })
+		})
+	}
+}
+
+// run lets the sidecars make their Machines, and holds the outcome against the bounds.
+func (s scenario) run(t *testing.T, key []byte) {
+	limit := &sharedLimit{Limiter: rate.NewLimiter(rate.Inf, 0), refusal: s.refusal}
+	sidecars := make([]*sidecar, s.sidecars)
+	for i := range sidecars {
+		sidecars[i] = newSidecar(t, key)
+		sidecars[i].cloud.Inject(iaasmock.Fault{
+			Operation: "CreateServer", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": s.retryAfter},
+			Match: func(*http.Request) bool { return !limit.allow() },
+		})
+	}
+	<-time.After(leads)
+	if s.worked {
+		s.bringUp(sidecars, "before")
+		s.idle(sidecars)
+	}
+	if s.perSecond > 0 {
+		limit.Limiter = rate.NewLimiter(s.perSecond*parts, s.burst*parts)
+	}
+	took, posts := s.bringUp(sidecars, "machine")
+	over, attempts := took.Seconds()/s.ideal().Seconds(), float64(posts)/float64(s.sidecars*s.machines)
+	t.Logf("the last Machine ends after %.1f s, %.2f times the ideal; %.2f POSTs a server", took.Seconds(), over, attempts)
+	if over > s.maxTime || attempts > s.maxAttempts {
+		t.Errorf("want at most %v times the ideal, and %v POSTs a server", s.maxTime, s.maxAttempts)
+	}
+	want := s.machines
+	if s.worked {
+		want *= 2
+	}
+	for i, sidecar := range sidecars {
+		if servers := len(sidecar.cloud.Servers()); servers != want {
+			t.Errorf("sidecar %d has %d servers for %d Machines", i, servers, want)
+		}
+	}
+}
+
+// ideal is when the last Machine would end if no POST were refused.
+func (s scenario) ideal() time.Duration {
+	if s.perSecond == 0 {
+		return s.within + boot
+	}
+	limited := float64(s.sidecars*s.machines-s.burst) / float64(s.perSecond)
+	return max(s.within, time.Duration(limited*float64(time.Second))) + boot
+}
+
+// idle lets an hour pass, in which the manager collects orphans: sessions stay in use.
+func (scenario) idle(sidecars []*sidecar) {
+	for range 4 {
+		<-time.After(15 * time.Minute)
+		for _, sidecar := range sidecars {
+			sidecar.collectOrphans()
+		}
+	}
+}
+
+// bringUp makes each sidecar's Machines, and returns how long it took and how many POSTs.
+func (s scenario) bringUp(sidecars []*sidecar, name string) (took time.Duration, posts int) {
+	began, random := time.Now(), rand.New(rand.NewPCG(1, 2))
+	var all sync.WaitGroup
+	for _, sidecar := range sidecars {
+		sidecar.cloud.ResetCalls()
+		for i := range s.machines {
+			after := time.Duration(random.Float64() * float64(s.within))
+			all.Go(func() {
+				<-time.After(after)
+				sidecar.bringUp(fmt.Sprintf("%s-%d", name, i))
+			})
+		}
+	}
+	all.Wait()
+	took = time.Since(began)
+	for _, sidecar := range sidecars {
+		posts += sidecar.cloud.CallCounts()["CreateServer"]
+	}
+	return took, posts
+}
+
+// parts is in how many parts a sharedLimit divides a call.
+const parts = 5
+
+// sharedLimit is the API's limit of the POSTs of all sidecars.
+type sharedLimit struct {
+	*rate.Limiter
+	// refusal is how many parts of a call a refused one takes.
+	refusal int
+}
+
+func (l *sharedLimit) allow() bool {
+	now := time.Now()
+	if l.AllowN(now, parts) {
+		return true
+	}
+	l.AllowN(now, l.refusal)
+	return false
+}
+
+// sidecar is a driver with an account of its own.
+type sidecar struct {
+	t      *testing.T
+	cloud  *iaasmock.Cloud
+	driver driver.Driver
+	class  *v1alpha1.MachineClass
+	secret *corev1.Secret
+}
+
+func newSidecar(t *testing.T, key []byte) *sidecar {
+	t.Helper()
+	cloud := iaasmock.New(iaasmock.WithBootDuration(boot), iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond))
+	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
+		t.Fatal(err)
+	}
+	since := time.Now()
+	const endpoint = "http://iaas.invalid"
+	sessions := &spi.PluginSPIImpl{
+		Config:  spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
+		Limiter: rate.NewLimiter(50, 100), Transport: inMemory{cloud},
+	}
+	return &sidecar{
+		t: t, cloud: cloud,
+		driver: provider.NewProvider(sessions, provider.WithActingSince(func() time.Time { return since })),
+		class:  newClass(t), secret: newSecret(key),
+	}
+}
+
+// bringUp does what the manager does until the Machine's server is initialized.
+func (s *sidecar) bringUp(name string) {
+	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
+		Name: name, CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second)), // as the API server has it
+	}}
+	ctx, request := s.t.Context(), driver.CreateMachineRequest{Machine: machine, MachineClass: s.class, Secret: s.secret}
+	s.insist(func() error {
+		asked := driver.GetMachineStatusRequest(request)
+		if _, err := s.driver.GetMachineStatus(ctx, &asked); code(err) != codes.NotFound {
+			return err
+		}
+		created, err := s.driver.CreateMachine(ctx, &request)
+		if err == nil {
+			machine.Spec.ProviderID = created.ProviderID
+		}
+		return err
+	})
+	s.insist(func() error {
+		initialized := driver.InitializeMachineRequest(request)
+		_, err := s.driver.InitializeMachine(ctx, &initialized)
+		return err
+	})
+}
+
+// insist calls again after the manager's retry periods (machineCreateErrorHandler of v0.62.1).
+func (s *sidecar) insist(call func() error) {
+	for err := call(); err != nil; err = call() {
+		period := machineutils.MediumRetry
+		switch told := code(err); {
+		case told == codes.ResourceExhausted:
+			period = machineutils.LongRetry
+		case slices.Contains([]codes.Code{codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable}, told):
+			period = machineutils.ShortRetry
+		}
+		<-time.After(time.Duration(period))
+	}
+}
+
+func code(err error) codes.Code {
+	if err == nil {
+		return codes.OK
+	}
+	decoded, _ := status.FromError(err)
+	return decoded.Code()
+}
+
+// collectOrphans is the manager's list, every 15 minutes.
+func (s *sidecar) collectOrphans() {
+	request := &driver.ListMachinesRequest{MachineClass: s.class, Secret: s.secret}
+	if _, err := s.driver.ListMachines(s.t.Context(), request); err != nil {
+		s.t.Errorf("ListMachines: %v", err)
+	}
+}
+
+// inMemory answers without a network, so that a bubble's time can pass.
+type inMemory struct{ http.Handler }
+
+// RoundTrip implements http.RoundTripper.
+func (m inMemory) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body == nil {
+		request = request.Clone(request.Context())
+		request.Body = http.NoBody
+	}
+	recorder := httptest.NewRecorder()
+	m.ServeHTTP(recorder, request)
+	return recorder.Result(), nil
+}

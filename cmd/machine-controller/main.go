@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/constants"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/app/options"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
@@ -87,6 +88,7 @@ func newDriver(server *options.MCServer, own *driverOptions, sessions spi.Sessio
 	return provider.NewProvider(sessions,
 		provider.WithSettle(own.settle),
 		provider.WithCreationTimeout(server.SafetyOptions.MachineCreationTimeout.Duration, own.creationWait),
+		provider.WithTargetCluster(server.TargetKubeconfig != constants.TargetKubeconfigDisabledValue),
 		provider.WithStrictProviderSpec(own.strictSpec),
 		provider.WithActingSince(lead.actingSince),
 		provider.WithMetrics(registerer),

@@ -20,7 +20,7 @@ import (
 func shoot() *inventory.Inventory {
 	now := time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC)
 	const cluster, class = "kubernetes.io/cluster=shoot--demo--laptop", "shoot--demo--laptop-worker-z1-5f8b7"
-	quota := inventory.Note{Kind: inventory.NoteStuck, About: "ResourceExhausted", Reason: "Quota exceeded: creating a server: status 403",
+	quota := inventory.Note{Kind: inventory.NoteStuck, About: "QuotaExceeded", Reason: "QuotaExceeded: Quota exceeded: creating a server: status 403",
 		Cause: "the project's quota is used up", Remedy: "raise it, or scale something else down"}
 	found := &inventory.Inventory{Time: now}
 	for i := range 4 {

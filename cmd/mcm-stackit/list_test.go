@@ -19,6 +19,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -204,7 +205,7 @@ func TestListIsRefused(t *testing.T) {
 		says  string
 	}{
 		"servers":           {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers"}, finding.ExitUnknown, "servers unknown: project " + iaasmock.DefaultProjectID + " in eu01: no Secret"},
-		"servers, orphans":  {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers", "--orphans"}, finding.ExitUnknown, "PermissionDenied: the service account is not authorized"},
+		"servers, orphans":  {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers", "--orphans"}, finding.ExitUnknown, string(provider.ReasonNoPermission)},
 		"an answer of null": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: "null"}, []string{"servers"}, finding.ExitUnknown, "the answer has no list"},
 		"addresses":         {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusForbidden}, []string{"servers", "-o", "wide"}, finding.ExitFine, "addresses unknown: project"},
 		"no list of NICs":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "{}"}, []string{"servers", "-o", "wide"}, finding.ExitFine, "the answer cannot be read"},

@@ -267,8 +267,8 @@ func TestValidateOnlineOutage(t *testing.T) {
 		fault iaasmock.Fault
 		says  string
 	}{
-		"key is refused":       {iaasmock.Fault{Operation: "Token", Status: 401}, "Authentication failed"},
-		"API refuses":          {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}, "Authentication failed"},
+		"key is refused":       {iaasmock.Fault{Operation: "Token", Status: 401}, string(provider.ReasonCredentialsRefused)},
+		"API refuses":          {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}, string(provider.ReasonCredentialsRefused)},
 		"token endpoint fails": {iaasmock.Fault{Operation: "Token", Status: 500}, "could not be checked online any further"},
 		"no answers":           {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}, "could not be checked online any further"},
 	} {

@@ -22,7 +22,7 @@
 //   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
 //     account: a method of accountCheck; of a project and region: Doctor.place is set meanwhile
 //   - a note of a server or Machine: a NoteKind of inventory, made in notes.go; a remedy for
-//     a text of the driver: a row in remedies.go and in kubernetes/runbooks.md
+//     a reason of the driver: a row in remedies.go and in kubernetes/runbooks.md
 //   - a column: a field of inventory's ServerEntry or MachineEntry, filled in view.go, and a
 //     cell in cmd/mcm-stackit/list_print.go
 package operator

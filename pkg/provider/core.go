@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -48,7 +47,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 	}
 	id, addresses, err := c.initialized(ctx)
 	if errors.Is(err, errGone) || errors.Is(err, errNoneKnown) || errors.Is(err, errUnusable) {
-		return nil, newError(codes.Unavailable, fmt.Sprintf("machine %s has no server to initialize", c.machine))
+		return nil, newError(ReasonNotReady, fmt.Sprintf("machine %s has no server to initialize", c.machine))
 	}
 	if err != nil {
 		return nil, err
@@ -73,13 +72,13 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errNoneKnown), errors.Is(err, errUnusable):
-		return nil, newError(codes.NotFound, fmt.Sprintf("no running server of machine %s is known", c.machine))
+		return nil, newError(ReasonNoServer, fmt.Sprintf("no running server of machine %s is known", c.machine))
 	case isDeleted && (err == nil || isNotOurs(err)):
 		return response, nil // DeleteMachine looks closer
 	case err != nil:
 		return nil, err
 	}
-	c.ledger.Adopt(c.key, c.uid, id)
+	c.ledger.Adopt(c.key, id)
 	connected, _, err := c.readConnection(ctx, id)
 	if err != nil {
 		return nil, err
@@ -87,9 +86,9 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	response.Addresses = connected.addresses
 	switch {
 	case !connected.allowed:
-		return response, newError(codes.Uninitialized, fmt.Sprintf("server %s: %s", id, connected.missing()))
+		return response, newError(ReasonNotInitialized, fmt.Sprintf("server %s: %s", id, connected.missing()))
 	case !connected.complete():
-		return nil, newError(codes.Unavailable, fmt.Sprintf("server %s: %s", id, connected.missing()))
+		return nil, newError(ReasonNotReady, fmt.Sprintf("server %s: %s", id, connected.missing()))
 	default:
 		return response, nil
 	}
@@ -108,7 +107,8 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 			c.meters.machineDeleted(machine)
 		}
 	case c.serverID == "":
-		err = newError(codes.InvalidArgument, fmt.Sprintf("machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
+		err = newError(ReasonInvalidInput, fmt.Sprintf(
+			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
 	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
 		err = c.deleteOrphan(ctx, cmp.Or(p.orphanTimeout, orphanTimeout))
 	default:
@@ -129,7 +129,7 @@ func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachine
 	if c.clusterUnknown && p.noteWarning("unknown cluster "+c.class) {
 		// An error would end the manager's orphan run for all later classes.
 		klog.InfoS("The servers of a MachineClass are not listed, so that none of them can be found without a Machine",
-			"machineClass", c.class, "reason", c.clusterUnknownError().Error())
+			"machineClass", loggable(c.class), "reason", c.clusterUnknownError().Error())
 	}
 	if c.unlabelable || c.clusterUnknown {
 		return &driver.ListMachinesResponse{MachineList: machines}, nil
@@ -178,7 +178,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	})
 	switch {
 	case errors.Is(err, errGone):
-		return newError(codes.NotFound, fmt.Sprintf("server %s is gone", serverID))
+		return newError(ReasonNoServer, fmt.Sprintf("server %s is gone", serverID))
 	case err != nil:
 		return err
 	case server.Status == statusError:
@@ -200,7 +200,7 @@ func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region
 func (p *Provider) await(ctx context.Context, projectID, region, serverID string, done func(*Server) bool) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
-		return nil, newError(codes.FailedPrecondition, fmt.Sprintf("no session with project %s was opened yet", projectID))
+		return nil, newError(ReasonNoSession, fmt.Sprintf("no session with project %s was opened yet", projectID))
 	}
 	poll := p.newSessionCall(session, region).poll(serverID)
 	poll.begin()

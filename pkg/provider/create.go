@@ -6,40 +6,37 @@ package provider
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 )
 
 const (
-	// maxPosts is how many POSTs one CreateMachine may send, each after it is certain
-	// that the one before made nothing.
-	maxPosts = 3
-	// timeForPost is what must be left of a CreateMachine for a POST after the first.
-	timeForPost = time.Minute
 	// unawaitedTimeout bounds the DELETEs of servers whose end nobody waits for, all
 	// together.
 	unawaitedTimeout = 5 * time.Second
+	// discardTimeout bounds the wait for a failed server to be in DELETING, or gone: the cluster
+	// autoscaler waits for the answer.
+	discardTimeout = 10 * time.Second
 )
 
 // creation is one CreateMachine.
 type creation struct {
 	*call
-	// posts is how many POSTs were sent, lost the error of the last one whose outcome is
-	// unknown.
-	posts int
-	lost  error
+	// lost is the error of the POST, if its outcome is unknown.
+	lost error
 	// unawaited are servers to delete whose end nobody waits for.
 	unawaited []unawaited
+	// deleting are the machine's servers that the last look-up showed in DELETING.
+	deleting []Server
 }
 
 // unawaited is a server to delete: a second one, or one whose deletion may be stuck.
@@ -50,7 +47,8 @@ type unawaited struct {
 
 // findOrMake returns the machine's server: the one this process knows, one that a look-up
 // finds, or a new one. A POST is sent only after look-ups that could have seen the result
-// of every earlier one; one whose outcome is unknown is repeated then. A machine that came
+// of every earlier one, and only one a call: after one whose outcome is unknown the machine's
+// server is looked for, and the manager's next call makes one if there is none. A machine that came
 // from OpenStack has its server, or gets none.
 func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 	if c.fromOpenStack {
@@ -71,25 +69,49 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 		if !errors.Is(err, errNone) {
 			return server, err
 		}
-		if c.posts > 0 && (c.posts == maxPosts || !c.hasTimeForPost(ctx)) {
+		if c.lost != nil {
 			return nil, c.lost
 		}
-		if server, err = c.makeOne(ctx, seen); !errors.Is(err, errUnusable) {
+		if len(c.deleting) > 0 && c.isExclusive() {
+			if err := c.awaitDeleting(ctx); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		if server, err = c.makeOne(ctx, seen); !errors.Is(err, errOutcomeUnknown) {
 			return server, err
 		}
 		klog.InfoS("The outcome of a create request is unknown, looking for the server", "machine", c.machine, "err", c.lost)
 	}
 }
 
-// takeOver returns the only server of a machine that came from OpenStack. It makes none and
-// deletes none, whatever there is.
-func (c *creation) takeOver(ctx context.Context) (*poll, error) {
-	server, err := c.existing(ctx)
-	if errors.Is(err, errNoneKnown) || errors.Is(err, errGone) || errors.Is(err, errUnusable) || err == nil && server.last.IsDeleting() {
-		return nil, newError(codes.FailedPrecondition, fmt.Sprintf(TextNotTakenOver+
-			": delete the machine to have it replaced, or name its server by spec.providerID", c.machine))
+// isExclusive says that the spec names NICs or volumes, which the machine's servers cannot have two
+// at a time.
+func (c *creation) isExclusive() bool {
+	boot := c.spec.BootVolume
+	return c.spec.Networking != nil && len(c.spec.Networking.NICIDs) > 0 || len(c.spec.Volumes) > 0 ||
+		boot != nil && boot.Source != nil && boot.Source.Type == apis.SourceVolume
+}
+
+// awaitDeleting waits until the servers in DELETING are gone.
+func (c *creation) awaitDeleting(ctx context.Context) error {
+	var removals []*removal
+	for i := range c.deleting {
+		removals = append(removals, c.removalOf(&c.deleting[i]))
 	}
-	return server, err
+	return c.deleteServers(ctx, removals)
+}
+
+// checkDeleting returns an error if two servers are being deleted: they hold the quota that a
+// third one needs, and more of them would pile up.
+func (c *creation) checkDeleting() error {
+	if len(c.deleting) < 2 {
+		return nil
+	}
+	entry := c.ledger.Get(c.key)
+	return cmp.Or(entry.Fault, newError(ReasonNotReady, fmt.Sprintf(
+		"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
+		c.deleting[0].ID, c.deleting[1].ID, c.machine)))
 }
 
 // knowsOfNoServer says that this process knows of no server of the machine, and that no POST
@@ -99,58 +121,56 @@ func (c *creation) knowsOfNoServer() bool {
 	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.noPredecessorBefore)
 }
 
-// makeOne sends the POST and reads the server that its answer names. errUnusable says that
+// makeOne sends the POST and reads the server that its answer names. errOutcomeUnknown says that
 // nobody knows whether it made one.
 func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error) {
-	if err := cmp.Or(c.checkExhausted(), c.checkElsewhere()); err != nil {
+	if err := cmp.Or(c.checkUnlabelled(), c.checkExhausted(), c.checkElsewhere()); err != nil {
 		return nil, err
 	}
-	if !c.ledger.Claim(c.key, c.uid, seen) {
-		return nil, newError(codes.Aborted, fmt.Sprintf(TextAnotherCall, c.machine))
+	if err := c.checkDeleting(); err != nil {
+		c.deleteUnawaited(ctx, "") // nobody else asks again for a deletion that is stuck
+		return nil, err
+	}
+	if !c.ledger.Claim(c.key, seen) {
+		return nil, newError(ReasonInterrupted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
 	}
 	made, err := c.post(ctx)
-	if err != nil && !outcomeUnknown(err) {
+	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
 		return nil, c.ended(err)
 	}
 	c.begin()
 	if err != nil {
 		c.lost = err
-		return nil, errUnusable
+		return nil, errOutcomeUnknown
 	}
 	p := c.poll(made.ID)
 	p.due = p.since.Add(firstPoll)
-	c.lost = newError(codes.Unavailable, fmt.Sprintf(TextOthersServer+" %s, which is somebody else's", c.machine, made.ID))
-	return p, c.confirm(ctx, p)
+	c.lost = newError(ReasonNotReady, fmt.Sprintf(
+		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, made.ID))
+	err = c.confirm(ctx, p)
+	if errors.Is(err, errUnusable) {
+		err = errOutcomeUnknown
+	}
+	return p, err
 }
 
-func (c *creation) hasTimeForPost(ctx context.Context) bool {
-	deadline, ok := ctx.Deadline()
-	return !ok || deadline.Sub(c.clock.Now()) >= timeForPost
-}
-
-// confirm reads a server until a read shows it. One that the machine's own POST made, and
-// that still does not show its labels when its look-ups should, is deleted: the API has
-// dropped them, and nobody would ever find it again.
+// confirm reads a server until a read shows it. One that the answer to the machine's own POST named
+// may still lack its labels until its look-ups should show them.
 func (c *creation) confirm(ctx context.Context, p *poll) error {
 	for byGet := false; ; byGet = true {
 		err := p.present(ctx)
 		switch {
 		case !errors.Is(err, errUnlabelled):
 			return err
-		case !byGet || c.clock.Now().Before(c.noPostBefore()):
-			p.absence.onlyGet = true
-			continue
+		case byGet && !c.clock.Now().Before(c.noPostBefore()):
+			return c.labelsMissing(p.last)
 		}
-		p.byID = true
-		if err := c.deleteServers(ctx, []*removal{{p}}); err != nil {
-			return err
-		}
-		return newError(codes.Internal, fmt.Sprintf("server %s "+TextLabelsDropped+", and is deleted: nobody would find it again", p.id))
+		p.absence.onlyGet = true
 	}
 }
 
 // adopt reads a server that was found, and notes it as the machine's. errUnusable says that
-// this call cannot use it: it is gone, being deleted, or failed (then it is deleted).
+// this call cannot use it, because it is gone or being deleted, errFaulty that it is in ERROR.
 func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	p := c.poll(serverID)
 	err := c.confirm(ctx, p)
@@ -160,11 +180,12 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	case err != nil:
 		return nil, err
 	case p.last.IsDeleting():
+		c.noteDeleting([]Server{*p.last})
 		return nil, errUnusable
 	case p.last.Status == statusError:
-		return nil, cmp.Or(c.deleteUnusable(ctx, p), errUnusable)
+		return p, errFaulty
 	}
-	c.ledger.Adopt(c.key, c.uid, serverID)
+	c.ledger.Adopt(c.key, serverID)
 	return p, nil
 }
 
@@ -176,35 +197,67 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 			return nil, err
 		}
 		own, deleting := withoutDeleting(named.servers)
-		c.noteUnawaited(deleting, false)
+		c.deleting = nil
+		c.noteDeleting(deleting)
 		kept, err := c.keepOne(ctx, own)
 		if !errors.Is(err, errUnusable) {
 			return kept, err
 		}
+		if c.isExpired() {
+			return nil, newError(ReasonCreationTimedOut, fmt.Sprintf(
+				"machine %s is older than its creation timeout and has no server: it gets none, and is to be replaced", c.machine))
+		}
+		named.servers = nil // none that this call can use
 		if search.conclusive(named) {
 			return nil, errNone
 		}
 	}
 }
 
+// isExpired says that the manager has given the machine up, or is about to.
+func (c *creation) isExpired() bool {
+	return !c.expires.IsZero() && !c.clock.Now().Before(c.expires)
+}
+
 // keepOne adopts the best of the machine's servers that can be used; errUnusable if there is
-// none. The others are deleted: the manager's orphan collector leaves them alone while the
-// machine is in creation. A list may lag: the one to keep is read first.
+// none, errFaulty if one is in ERROR. The others are deleted: the manager's orphan collector leaves
+// them alone while the machine is in creation. A list may lag: the one to keep is read first.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
 	slices.SortFunc(servers, func(a, b Server) int { return CompareServers(&a, &b) })
+	var faulty *poll
 	for i := range servers {
 		kept, err := c.adopt(ctx, servers[i].ID)
-		if errors.Is(err, errUnusable) {
-			continue
-		}
-		if err != nil {
+		switch {
+		case errors.Is(err, errUnusable):
+		case errors.Is(err, errFaulty) && faulty == nil:
+			faulty = kept
+		case errors.Is(err, errFaulty):
+			c.noteUnawaited(servers[i:i+1], true)
+		case err != nil:
 			return nil, err
+		default:
+			klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
+			c.noteUnawaited(servers[i+1:], true)
+			if faulty != nil {
+				c.noteUnawaited([]Server{*faulty.last}, true)
+			}
+			return kept, nil
 		}
-		klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
-		c.noteUnawaited(servers[i+1:], true)
-		return kept, nil
+	}
+	if faulty != nil {
+		return faulty, errFaulty
 	}
 	return nil, errUnusable
+}
+
+// noteDeleting notes servers in DELETING. Their deletion may be stuck.
+func (c *creation) noteDeleting(servers []Server) {
+	for _, server := range servers {
+		if !slices.ContainsFunc(c.deleting, func(other Server) bool { return other.ID == server.ID }) {
+			c.deleting = append(c.deleting, server)
+		}
+	}
+	c.noteUnawaited(servers, false)
 }
 
 // noteUnawaited notes servers to delete once the server to use is known: a second one, or
@@ -241,17 +294,38 @@ func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 	answers.Wait()
 }
 
-// deleteUnusable deletes a server of the machine that is of no use, and waits until it is gone: its
-// name and NICs would be in the way of a new one.
-func (c *call) deleteUnusable(ctx context.Context, p *poll) error {
-	klog.InfoS("Deleting a server that the machine cannot use", "machine", c.machine,
-		"server", p.id, "status", p.last.Status, "reason", sanitize(c.hiding().shown(p.last.ErrorMessage)))
-	return c.deleteServers(ctx, []*removal{{c.pollOf(p.last)}})
+// discard asks once for the deletion of a server in ERROR, and waits only until it is under way:
+// what it ran into is to be told now. The machine's next call finds it if this failed.
+func (c *creation) discard(ctx context.Context, p *poll) {
+	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
+		"reason", sanitize(c.hiding().shown(p.last.ErrorMessage)))
+	r := c.removalOf(p.last)
+	var err error
+	var requests sync.WaitGroup
+	requests.Go(func() { c.deleteUnawaited(ctx, p.id) })
+	requests.Go(func() {
+		defer recovered(&err)
+		limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
+		defer cancel()
+		err = r.sendDelete(limited)
+	})
+	requests.Wait()
+	var refused *APIError
+	if errors.As(err, &refused) && refused.StatusCode != 0 {
+		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
+		return
+	}
+	limited, cancel := context.WithTimeout(ctx, discardTimeout)
+	defer cancel()
+	for !r.last.IsDeleting() {
+		if _, err := r.next(limited); err != nil {
+			return // as a rule it is gone
+		}
+	}
 }
 
 // post sends the POST, which the ledger knows of already, and notes how it ended.
 func (c *creation) post(ctx context.Context) (*Server, error) {
-	c.posts++
 	end := c.ledger.OutcomeUnknown // also that of a panic
 	defer func() { end(c.key) }()
 	server, err := c.send(ctx)
@@ -261,8 +335,8 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 		klog.V(2).InfoS("Server created", "machine", c.machine, "server", server.ID)
 	case !outcomeUnknown(err):
 		end = c.ledger.Refused
-		c.noteExhausted(err)
 	}
+	c.noteExhausted(err)
 	return server, err
 }
 
@@ -281,27 +355,26 @@ func (c *creation) send(ctx context.Context) (*Server, error) {
 // deleted under us is made again by the manager's next call, not by this one.
 func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	switch {
-	case !errors.Is(err, errGone) && !errors.Is(err, errUnusable):
+	case errors.Is(err, errGone), errors.Is(err, errUnusable):
+		return newError(ReasonInterrupted, fmt.Sprintf(
+			"the server of machine %s was deleted while it was being created", c.machine))
+	case !errors.Is(err, errFaulty):
 		return err
-	case errors.Is(err, errGone) || p.last.IsDeleting():
-		return newError(codes.Aborted, fmt.Sprintf(TextDeletedUnderUs, c.machine))
 	}
 	fault := faultyError(p.last, c.hiding())
 	if c.fromOpenStack {
 		return fault
 	}
 	c.noteExhausted(fault)
-	if err := c.deleteUnusable(ctx, p); err != nil {
-		// The answer names the fault, not this error; the next call deletes again.
-		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
-	}
+	c.ledger.Failed(c.key, p.id, fault)
+	c.discard(ctx, p)
 	return fault
 }
 
 // awaitReady waits until the server runs, each of its NICs has an address, and those of
 // the spec carry the allowedAddresses; it returns the addresses in a stable order.
-// errUnusable says that the server is in ERROR or being deleted. A step that fails is
-// tried again with the next read, unless the API refuses it.
+// errFaulty says that the server is in ERROR, errUnusable that it is being deleted. A step that
+// fails is tried again with the next read, unless the API refuses it.
 func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 	p.begin()
 	for server := p.last; ; {
@@ -324,7 +397,9 @@ func (p *poll) awaitReady(ctx context.Context) ([]corev1.NodeAddress, error) {
 func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddress, error) {
 	p.missing = ""
 	switch {
-	case server.Status == statusError, server.IsDeleting():
+	case server.Status == statusError:
+		return nil, errFaulty
+	case server.IsDeleting():
 		return nil, errUnusable
 	case server.Status != statusActive:
 		return nil, nil
@@ -334,24 +409,5 @@ func (p *poll) makeReady(ctx context.Context, server *Server) ([]corev1.NodeAddr
 		return connected.addresses, nil
 	}
 	p.missing = connected.missing()
-	return nil, p.afterStep(ctx, err, p.state())
-}
-
-func (c *call) classKey() classKey {
-	return classKey{c.key.Endpoint, c.key.ProjectID, c.key.Region, c.class, sha256.Sum256(c.rawSpec)}
-}
-
-// noteExhausted remembers the error if it says that something is exhausted.
-func (c *call) noteExhausted(err error) {
-	if code, _ := classify(err); code == codes.ResourceExhausted {
-		c.exhausted.Set(c.classKey(), exhausted{err, c.clock.Now().Add(exhaustedFor)})
-	}
-}
-
-// checkExhausted returns the error that the class ran out with, if it still holds.
-func (c *call) checkExhausted() error {
-	if found, ok := c.exhausted.Lookup(c.classKey()); ok && c.clock.Now().Before(found.until) {
-		return found.err
-	}
-	return nil
+	return nil, p.steps.afterStep(ctx, err, p.state())
 }

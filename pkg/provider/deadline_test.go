@@ -37,18 +37,17 @@ func TestDeadlineOfACreation(t *testing.T) {
 		age           time.Duration
 		want          time.Duration
 	}{
-		"a young Machine":                      {want: 10 * time.Minute},
-		"8 of 20 minutes are left":             {age: 12 * time.Minute, want: 8 * time.Minute},
-		"seconds are left":                     {age: 19*time.Minute + 50*time.Second, want: time.Minute},
-		"nothing is left":                      {age: time.Hour, want: time.Minute},
-		"made in the future, by its clock":     {age: -time.Hour, want: 10 * time.Minute},
-		"a shorter timeout":                    {flags: flags(5*time.Minute, 10*time.Minute), want: 5 * time.Minute},
-		"a shorter wait":                       {flags: flags(20*time.Minute, 2*time.Minute), want: 2 * time.Minute},
-		"a longer wait than the timeout":       {flags: flags(20*time.Minute, time.Hour), age: 5 * time.Minute, want: 15 * time.Minute},
-		"a shorter timeout of the Machine":     {configuration: own(3 * time.Minute), want: 3 * time.Minute},
-		"a longer timeout of the Machine":      {flags: flags(2*time.Minute, 10*time.Minute), configuration: own(time.Hour), want: 10 * time.Minute},
-		"a configuration that has no timeout":  {configuration: &v1alpha1.MachineConfiguration{}, want: 10 * time.Minute},
-		"a timeout of 0, which ends all calls": {flags: flags(0, 10*time.Minute), want: time.Minute},
+		"a young Machine":                     {want: 10 * time.Minute},
+		"8 of 20 minutes are left":            {age: 12 * time.Minute, want: 8 * time.Minute},
+		"seconds are left":                    {age: 19*time.Minute + 50*time.Second, want: time.Minute},
+		"nothing is left, without a target":   {flags: provider.WithTargetCluster(false), age: time.Hour, want: time.Minute},
+		"made in the future, by its clock":    {age: -time.Hour, want: 10 * time.Minute},
+		"a shorter timeout":                   {flags: flags(5*time.Minute, 10*time.Minute), want: 5 * time.Minute},
+		"a shorter wait":                      {flags: flags(20*time.Minute, 2*time.Minute), want: 2 * time.Minute},
+		"a longer wait than the timeout":      {flags: flags(20*time.Minute, time.Hour), age: 5 * time.Minute, want: 15 * time.Minute},
+		"a shorter timeout of the Machine":    {configuration: own(3 * time.Minute), want: 3 * time.Minute},
+		"a longer timeout of the Machine":     {flags: flags(2*time.Minute, 10*time.Minute), configuration: own(time.Hour), want: 10 * time.Minute},
+		"a configuration that has no timeout": {configuration: &v1alpha1.MachineConfiguration{}, want: 10 * time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

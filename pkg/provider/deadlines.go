@@ -33,17 +33,26 @@ type creationTimes struct {
 	wait time.Duration
 }
 
-// deadline returns how long a call may wait for the Machine's server. A call that ends
-// while the server boots shows the user CrashLoopBackOff for a server that is fine; one that
-// lasts longer than the Machine may wait keeps the manager from giving the Machine up.
-func (t creationTimes) deadline(machine *v1alpha1.Machine, now time.Time) time.Duration {
+// expires returns when the Machine is older than its creation timeout; the zero time if nobody knows
+// its age.
+func (t creationTimes) expires(machine *v1alpha1.Machine) time.Time {
 	if machine == nil || machine.CreationTimestamp.IsZero() {
-		return t.wait
+		return time.Time{}
 	}
 	timeout := t.timeout
 	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
 		timeout = own.MachineCreationTimeout.Duration
 	}
-	left := timeout - now.Sub(machine.CreationTimestamp.Time)
-	return max(MinCreationWait, min(left, t.wait))
+	return machine.CreationTimestamp.Add(timeout)
+}
+
+// deadline returns how long a call may wait for the Machine's server. A call that ends
+// while the server boots shows the user CrashLoopBackOff for a server that is fine; one that
+// lasts longer than the Machine may wait keeps the manager from giving the Machine up.
+func (t creationTimes) deadline(machine *v1alpha1.Machine, now time.Time) time.Duration {
+	expires := t.expires(machine)
+	if expires.IsZero() {
+		return t.wait
+	}
+	return max(MinCreationWait, min(expires.Sub(now), t.wait))
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 )
 
@@ -20,6 +19,9 @@ import (
 // others; then what the cloud keeps of a machine that came from OpenStack. Where the cluster
 // is unknown only the server that the request names may be touched.
 func (c *call) deleteAll(ctx context.Context) error {
+	if err := c.checkNetwork(); err != nil {
+		return err
+	}
 	if c.clusterUnknown && c.serverID != "" {
 		if c.fromOpenStack {
 			klog.InfoS("NICs and volumes of a Machine from OpenStack are not looked for", "machine", c.machine, "reason", c.clusterUnknownError().Error())
@@ -27,9 +29,13 @@ func (c *call) deleteAll(ctx context.Context) error {
 		return c.deleteNamed(ctx)
 	}
 	named := c.serverID // read once, whatever was proved before this call
-	for search := c.search(); ; named = "" {
-		found, err := search.next(ctx)
+	search := c.search()
+	found, err := c.firstLookUp(ctx, search)
+	for ; ; named = "" {
 		if err != nil {
+			return err
+		}
+		if err := c.checkSeveral(found.servers); err != nil {
 			return err
 		}
 		if err := c.deleteFound(ctx, found.servers, named); err != nil {
@@ -38,11 +44,59 @@ func (c *call) deleteAll(ctx context.Context) error {
 		if search.conclusive(found) {
 			break
 		}
+		found, err = search.next(ctx)
 	}
 	if err := c.checkElsewhere(); err != nil || !c.fromOpenStack {
 		return err
 	}
-	return (&remains{call: c}).delete(ctx)
+	return (&leftovers{call: c}).delete(ctx)
+}
+
+// lookUpPatience is for how long the first look-up of a deletion may keep the server that the
+// request names from its DELETE.
+const lookUpPatience = 20 * time.Second
+
+// firstLookUp is the first look-up of a deletion. Where it does not succeed, the deletion of the
+// server that the request names is asked for before the others are known. It is waited for with
+// theirs.
+func (c *call) firstLookUp(ctx context.Context, search *search) (lookUp, error) {
+	if c.serverID == "" {
+		return search.next(ctx)
+	}
+	for {
+		limited, cancel := context.WithTimeout(ctx, lookUpPatience)
+		found, err := search.next(limited)
+		isLate := limited.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil || !isLate && (search.begun.Load() || isRefused(err)) {
+			return found, err
+		}
+		search.state = fmt.Sprintf("other servers of machine %s are looked for", c.machine)
+		failed := c.askToGo(ctx)
+		if isForbidden(err) && isForbidden(failed) { // as with an account that has no role
+			return found, err
+		}
+		c.begin()
+		if failed == nil {
+			return search.next(ctx)
+		}
+		search.retryAt = c.clock.Now().Add(leastPoll)
+		klog.InfoS("Neither the server that the machine names nor others can be read, will be tried again",
+			"machine", c.machine, "server", c.serverID, "err", failed)
+	}
+}
+
+// askToGo asks for the deletion of the server that the request names, if a read shows it.
+func (c *call) askToGo(ctx context.Context) error {
+	r, err := c.removalByID(ctx, c.serverID)
+	switch {
+	case err != nil || r == nil:
+		return err
+	case r.last == nil:
+		return fmt.Errorf("no read shows server %s", c.serverID)
+	default:
+		return r.sendDelete(ctx)
+	}
 }
 
 // deleteFound deletes servers that a look-up has shown, the one that is named ("" for none),
@@ -51,7 +105,7 @@ func (c *call) deleteAll(ctx context.Context) error {
 func (c *call) deleteFound(ctx context.Context, shown []Server, named string) error {
 	var removals []*removal
 	for i := range shown {
-		removals = append(removals, &removal{c.pollOf(&shown[i])})
+		removals = append(removals, c.removalOf(&shown[i]))
 	}
 	var errs []error
 	for _, id := range []string{named, c.ledger.Get(c.key).ServerID} {
@@ -66,7 +120,18 @@ func (c *call) deleteFound(ctx context.Context, shown []Server, named string) er
 		}
 	}
 	// What failed for a server of the machine may pass sooner than what is wrong with an ID.
-	return cmp.Or(c.deleteServers(ctx, removals), errors.Join(errs...))
+	if err := cmp.Or(c.deleteServers(ctx, removals), errors.Join(errs...)); err != nil {
+		return err
+	}
+	c.noteGone(removals)
+	return nil
+}
+
+// removalOf is the removal of a server that was just shown.
+func (c *call) removalOf(server *Server) *removal {
+	p := c.pollOf(server)
+	p.absence.isDeletion = true
+	return &removal{p}
 }
 
 func hasRemoval(removals []*removal, id string) bool {
@@ -82,12 +147,13 @@ func hasRemoval(removals []*removal, id string) bool {
 // machine's. One that this read does not show may still be there.
 func (c *call) removalByID(ctx context.Context, id string) (*removal, error) {
 	p := c.poll(id)
+	p.absence.isDeletion = true
 	_, err := p.next(ctx)
 	switch {
 	case errors.Is(err, errUnlabelled) && c.clock.Now().Before(c.noPostBefore()):
 		return nil, nil // the next look-up comes after that
 	case errors.Is(err, errUnlabelled):
-		p.byID = true // its POST was ours, and nobody would ever find it again
+		return nil, c.labelsMissing(p.last)
 	case errors.Is(err, errUnusable):
 		return nil, nil
 	case err != nil:
@@ -110,8 +176,9 @@ func (c *call) deleteNamed(ctx context.Context) error {
 const orphanTimeout = 5 * time.Second
 
 // deleteOrphan asks once for the deletion of a server that the orphan collector names, and
-// waits for nothing. The server's own name must be the Machine's, too: a machine label that
-// was edited by hand must not cost a running server.
+// waits for nothing. The server's own name must be the Machine's, too, and it must have no tag of
+// OpenStack's: neither a machine label that was edited by hand nor a migration in the wrong order
+// must cost a running server.
 func (c *call) deleteOrphan(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -121,6 +188,9 @@ func (c *call) deleteOrphan(ctx context.Context, timeout time.Duration) error {
 	server := seen.server()
 	if err == nil && server != nil && server.Name != c.machine {
 		err = notOurs(server, StackitMachineLabel, server.Name)
+	}
+	if err == nil && server != nil {
+		err = checkTag(server)
 	}
 	if isNotOurs(err) {
 		c.meters.orphanRefusals.Inc()
@@ -136,7 +206,7 @@ func (c *call) deleteOrphan(ctx context.Context, timeout time.Duration) error {
 }
 
 // deleteServers deletes the machine's servers, and waits until all are proved gone. Each is
-// asked to go before any is waited for, and one that fails keeps no other.
+// asked to go before any is waited for, and one that fails does not block the others.
 func (c *call) deleteServers(ctx context.Context, removals []*removal) error {
 	var errs []error
 	var awaited []*removal
@@ -151,7 +221,7 @@ func (c *call) deleteServers(ctx context.Context, removals []*removal) error {
 			if staying++; staying > 1 {
 				c.meters.duplicate(err)
 			}
-			if ends := r.afterStep(ctx, err, r.state()); ends != nil {
+			if ends := r.steps.afterStep(ctx, err, r.state()); ends != nil {
 				errs = append(errs, ends)
 				continue
 			}
@@ -162,8 +232,8 @@ func (c *call) deleteServers(ctx context.Context, removals []*removal) error {
 	return errors.Join(append(errs, awaitAllGone(ctx, awaited)...)...)
 }
 
-// awaitAllGone waits for all at a time: one that is stuck keeps no other from being asked
-// again.
+// awaitAllGone waits for all at a time: a stuck deletion does not keep the others from being asked
+// for again.
 func awaitAllGone(ctx context.Context, removals []*removal) []error {
 	errs := make([]error, len(removals))
 	var all sync.WaitGroup
@@ -211,12 +281,12 @@ func (r *removal) awaitGone(ctx context.Context) error {
 		case lookCloser:
 			r.absence.onlyGet, r.due = true, time.Time{}
 		case askAgain:
-			if err := r.afterStep(ctx, r.sendDelete(ctx), r.state()); err != nil {
+			if err := r.steps.afterStep(ctx, r.sendDelete(ctx), r.state()); err != nil {
 				return err
 			}
 		case giveUp:
-			return newError(codes.Aborted, fmt.Sprintf(TextTwoDeletes+", but it is %s, will be tried again: %s",
-				r.id, r.last.Status, r.last.reason()))
+			return newError(ReasonServerBusy, fmt.Sprintf(
+				"two DELETEs of server %s were accepted, but it is %s, will be tried again: %s", r.id, r.last.Status, r.last.reason()))
 		}
 	}
 }

@@ -26,17 +26,21 @@
 //     again: gone.go
 //   - whether a failed call ends a wait: wait.go
 //   - a label, or which server is ours: ownership.go
-//   - the code or text for a failed API call: errors.go; a text about a decision of the
-//     driver stands where it is decided
+//   - a rule about Machines that came from OpenStack: openstack.go
+//   - a reason, its code, or the reason and text for a failed API call: errors.go; the text of
+//     the driver's own decisions stands where they are made; cause and remedy of a reason:
+//     pkg/operator/inventory/remedies.go and kubernetes/runbooks.md
+//   - when what cannot be read one way is read the other way: internal/coalesce for callers who
+//     share reads, servers.go for one server
 //   - deadlines: deadlines.go; the settle time: provider.go
-//   - for how long an exhausted class is not asked for again: exhaustion.go
+//   - for how long the machines of a class get no server, because it is exhausted or one showed no
+//     labels: exhaustion.go
 //   - a field of the providerSpec: apis/provider_spec.go, its rule in apis/validation, its place
-//     in the request in helpers.go, the table of apis/README.md and samples/machine-class.yaml;
-//     fields_test.go is red until all are done
+//     in the request in helpers.go, and samples/machine-class.yaml; fields_test.go is red until all
+//     are done, and `make generated` writes the table of apis/README.md and the schemas
 //   - a metric of the driver: metrics.go, fed by metered.go or the method that knows; one of a
-//     session: pkg/spi/metrics.go; both in kubernetes/monitoring/README.md
-//   - a text by which a failure is told apart: texts.go; cause and remedy: pkg/operator/remedies.go
-//     and kubernetes/runbooks.md
+//     session: pkg/spi/metrics.go; `make generated` writes the table of
+//     kubernetes/monitoring/README.md
 //   - what may be shown of the API's messages: userdata.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go

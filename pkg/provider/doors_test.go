@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -66,7 +67,7 @@ func TestThePOSTsAnswerIsNotBelieved(t *testing.T) {
 			other := r.makeServer("other", nil)
 			<-time.After(time.Minute)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, OtherServer: other, Executed: executed})
-			response := r.mustCreate(machine("m1"))
+			response := r.mustCreateAsManager(machine("m1"))
 			if response.ProviderID == providerIDOf(other) {
 				t.Error("the answer is another machine's server")
 			}
@@ -82,35 +83,89 @@ func TestThePOSTsAnswerIsNotBelieved(t *testing.T) {
 	}
 }
 
-// Nobody would ever find the server again.
-func TestAServerWhoseLabelsTheAPIDroppedIsDeleted(t *testing.T) {
-	drops := iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true}
-	t.Run("by CreateMachine", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
+// An API that drops labels, or an answer that names a stranger's server: nobody knows whose it is, so
+// that it is neither used nor deleted, and the class's other machines make no more of them.
+func TestAServerWithoutItsLabelsIsLeftAlone(t *testing.T) {
+	for name, prepare := range map[string]func(r *rig) (faults []iaasmock.Fault){
+		"the API drops labels": func(*rig) []iaasmock.Fault {
+			return []iaasmock.Fault{{Operation: "CreateServer", DropLabels: true}}
+		},
+		"the answer names a stranger's server": func(r *rig) []iaasmock.Fault {
+			other := r.makeServer("m1", func(labels map[string]any) { clear(labels) })
+			<-time.After(time.Minute)
+			return []iaasmock.Fault{{Operation: "CreateServer", OtherServer: other}}
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			r.cloud.Inject(drops)
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.Internal)
-			r.wantNothingLeft()
-			r.mustCreate(machine("m1"))
-			r.onlyServer()
-		})
-	})
-	t.Run("by DeleteMachine", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(drops)
-			done := r.startCreate(machine("m1"))
-			<-time.After(3 * time.Second)
-			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 1, Status: http.StatusUnauthorized})
-			r.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 1, Status: http.StatusUnauthorized})
-			wantCode(t, <-done, codes.Unavailable)
-			if err := r.delete(r.deleted(machine("m1"))); err != nil {
-				t.Fatal(err)
+			for _, fault := range prepare(r) {
+				r.cloud.Inject(fault)
 			}
-			r.wantNothingLeft()
+			refused := func(err error) {
+				t.Helper()
+				wantCode(t, err, codes.FailedPrecondition)
+				if reason := reasonOf(err); reason != provider.ReasonLabelsMissing {
+					t.Errorf("the reason is %q", reason)
+				}
+				if !strings.Contains(err.Error(), r.onlyServer().ID) {
+					t.Errorf("%v does not name server %s", err, r.onlyServer().ID)
+				}
+			}
+			for _, name := range []string{"m1", "m2", "m3", "m1"} {
+				_, err := r.create(machine(name))
+				refused(err)
+			}
+			<-time.After(50 * time.Minute)
+			_, err := r.create(machine("m2"))
+			refused(err)
+			refused(r.delete(r.deleted(machine("m1"))))
+			if left := r.onlyServer(); left.Status != iaasmock.StatusActive {
+				t.Errorf("the server is %s", left.Status)
+			}
+			// Somebody says whose it is.
+			r.cloud.ClearFaults()
+			r.relabel(r.onlyServer().ID, map[string]any{
+				provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
+			r.mustCreate(machine("m1"))
+			<-time.After(time.Hour)
+			r.mustCreate(machine("m2"))
+			if err := r.delete(r.deleted(machine("m1"))); err != nil {
+				t.Error(err)
+			}
+			if left := r.onlyServer(); left.Name != "m2" {
+				t.Errorf("%s is left", left.Name)
+			}
 		})
-	})
+	}
+}
+
+// A server without its labels keeps POSTs from a class, not the class's servers from their
+// machines, nor its own machine from another server once somebody says that it is not its.
+func TestWhatAServerWithoutItsLabelsHoldsUp(t *testing.T) {
+	for name, somebody := range map[string]func(r *rig, serverID string){
+		"it is renamed": func(r *rig, serverID string) { r.rename(serverID, "stranger") },
+		"it is deleted": func(r *rig, serverID string) { r.deleteByHand(serverID) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.makeServer("m2", nil)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
+			_, err := r.create(machine("m1"))
+			wantReason(t, err, provider.ReasonLabelsMissing)
+			r.mustCreate(machine("m2"))
+			for _, server := range r.cloud.Servers() {
+				if server.Name == "m1" {
+					somebody(r, server.ID)
+				}
+			}
+			<-time.After(time.Minute)
+			if response := r.mustCreateAsManager(machine("m1")); response.ProviderID == "" {
+				t.Error("machine m1 has no server")
+			}
+			_, err = r.create(machine("m3"))
+			wantReason(t, err, provider.ReasonLabelsMissing)
+		})
+	}
 }
 
 // They may take settle to show.
@@ -207,10 +262,11 @@ func TestDeleteMachineAfterAnAnswerThatNamedAnothersServer(t *testing.T) {
 			other := r.makeServer("other", nil)
 			<-time.After(time.Minute)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, OtherServer: other, Executed: true})
-			remove := r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
+			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: time.Second, Status: http.StatusServiceUnavailable})
 			_, err := r.create(machine("m1"))
 			wantCode(t, err, codes.DeadlineExceeded)
-			remove()
+			r.cloud.ClearFaults()
 			if notFound {
 				r.cloud.Inject(randomNotFound)
 			}

@@ -4,9 +4,11 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"regexp"
@@ -19,10 +21,143 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Error is a failure whose code the driver itself decided.
+// Reason is one word for why a call failed. Every text that the manager is told begins with one, as
+// in "NoCapacity: There are not enough hosts available: …": sentences may change, reasons do not.
+// Gardener and the manager search these texts for words of their own, so that no reason contains
+// NotFound, Conflict, Unauthorized, LimitExceeded, Throttling or OutOfRange. What to do about each:
+// kubernetes/runbooks.md.
+type Reason string
+
+const (
+	// ReasonInvalidInput is a wrong value in the MachineClass, the Secret or the Machine.
+	ReasonInvalidInput Reason = "InvalidInput"
+	// ReasonInvalidProviderID is a ProviderID that names no server of the Secret's project.
+	ReasonInvalidProviderID Reason = "InvalidProviderID"
+	// ReasonRequestRefused is a value that only the API can check, and refused.
+	ReasonRequestRefused Reason = "RequestRefused"
+	// ReasonResourceMissing is an image, network, key pair or the like that the API does not know.
+	ReasonResourceMissing Reason = "ResourceMissing"
+	// ReasonUnknownMachineType is a machine type that the region does not have.
+	ReasonUnknownMachineType Reason = "UnknownMachineType"
+	// ReasonQuotaExceeded is a quota of the project that is used up.
+	ReasonQuotaExceeded Reason = "QuotaExceeded"
+	// ReasonNoCapacity is a zone without room for the machine type.
+	ReasonNoCapacity Reason = "NoCapacity"
+	// ReasonCredentialsRefused is a key or token that was refused when the call began.
+	ReasonCredentialsRefused Reason = "CredentialsRefused"
+	// ReasonCredentialsRevoked is a key or token that was refused while the call waited.
+	ReasonCredentialsRevoked Reason = "CredentialsRevoked"
+	// ReasonTokenEndpointDown is a token endpoint that does not answer, or answers an error.
+	ReasonTokenEndpointDown Reason = "TokenEndpointDown"
+	// ReasonNoPermission is a service account that lacks a permission.
+	ReasonNoPermission Reason = "NoPermission"
+	// ReasonTooManyRequests is a limit of the API on calls.
+	ReasonTooManyRequests Reason = "TooManyRequests"
+	// ReasonAPIFailed is an API that does not answer, or answers what nobody expects.
+	ReasonAPIFailed Reason = "APIFailed"
+	// ReasonNotOurs is a server whose labels name another machine or cluster, or none.
+	ReasonNotOurs Reason = "NotOurs"
+	// ReasonLabelsMissing is a server of the machine's name that does not show the labels it was
+	// made with, or that is somebody else's.
+	ReasonLabelsMissing Reason = "LabelsMissing"
+	// ReasonClusterUnknown is a MachineClass whose cluster label cannot be used.
+	ReasonClusterUnknown Reason = "ClusterUnknown"
+	// ReasonOtherProject is a machine whose server was made in another project or region.
+	ReasonOtherProject Reason = "OtherProject"
+	// ReasonNotTakenOver is a machine from OpenStack of which not exactly one server is found.
+	ReasonNotTakenOver Reason = "NotTakenOver"
+	// ReasonResourceInUse is a NIC or volume of the MachineClass that is attached elsewhere.
+	ReasonResourceInUse Reason = "ResourceInUse"
+	// ReasonNoServer is a machine without a server that runs.
+	ReasonNoServer Reason = "NoServer"
+	// ReasonNotReady is a server that has no address yet, or that the API does not show yet.
+	ReasonNotReady Reason = "NotReady"
+	// ReasonNotInitialized is a server whose NICs lack allowedAddresses.
+	ReasonNotInitialized Reason = "NotInitialized"
+	// ReasonUpdateIgnored is a NIC that the API said it had updated, and had not.
+	ReasonUpdateIgnored Reason = "UpdateIgnored"
+	// ReasonServerBusy is a server that the API is working on, or whose deletion failed.
+	ReasonServerBusy Reason = "ServerBusy"
+	// ReasonServerFailed is a server that ended in ERROR, for another reason than quota or capacity.
+	ReasonServerFailed Reason = "ServerFailed"
+	// ReasonCreationTimedOut is a machine without a server that is older than its creation timeout.
+	ReasonCreationTimedOut Reason = "CreationTimedOut"
+	// ReasonTimedOut is a call whose time was up.
+	ReasonTimedOut Reason = "TimedOut"
+	// ReasonInterrupted is a call that was cancelled, or that another call or user came before.
+	ReasonInterrupted Reason = "Interrupted"
+	// ReasonNoSession is a call without a Secret, for a project that no call with one was about.
+	ReasonNoSession Reason = "NoSession"
+	// ReasonDriverBug is a panic, or an error that the driver does not know.
+	ReasonDriverBug Reason = "DriverBug"
+)
+
+// reasonCodes has the manager's code for each reason. Codes decide about retries (the manager's
+// machine_util.go): Unavailable, Aborted and DeadlineExceeded come back after 5 s,
+// ResourceExhausted after a period of its own, all others after minutes.
+var reasonCodes = map[Reason]codes.Code{
+	ReasonInvalidInput:       codes.InvalidArgument,
+	ReasonInvalidProviderID:  codes.InvalidArgument,
+	ReasonRequestRefused:     codes.InvalidArgument,
+	ReasonResourceMissing:    codes.InvalidArgument,
+	ReasonUnknownMachineType: codes.ResourceExhausted, // only this code makes the cluster autoscaler try another pool
+	ReasonQuotaExceeded:      codes.ResourceExhausted,
+	ReasonNoCapacity:         codes.ResourceExhausted,
+	ReasonCredentialsRefused: codes.Unauthenticated,
+	ReasonCredentialsRevoked: codes.Unavailable,
+	ReasonTokenEndpointDown:  codes.Unavailable,
+	ReasonNoPermission:       codes.PermissionDenied,
+	ReasonTooManyRequests:    codes.Unavailable,
+	ReasonAPIFailed:          codes.Unavailable,
+	ReasonNotOurs:            codes.FailedPrecondition,
+	ReasonLabelsMissing:      codes.FailedPrecondition,
+	ReasonClusterUnknown:     codes.FailedPrecondition,
+	ReasonOtherProject:       codes.FailedPrecondition,
+	ReasonNotTakenOver:       codes.FailedPrecondition,
+	ReasonResourceInUse:      codes.FailedPrecondition,
+	ReasonNoServer:           codes.NotFound,
+	ReasonNotReady:           codes.Unavailable,
+	ReasonNotInitialized:     codes.Uninitialized,
+	ReasonUpdateIgnored:      codes.Internal,
+	ReasonServerBusy:         codes.Aborted,
+	ReasonServerFailed:       codes.Internal,
+	ReasonCreationTimedOut:   codes.FailedPrecondition,
+	ReasonTimedOut:           codes.DeadlineExceeded,
+	ReasonInterrupted:        codes.Aborted,
+	ReasonNoSession:          codes.FailedPrecondition,
+	ReasonDriverBug:          codes.Internal,
+}
+
+// Reasons returns all reasons, sorted.
+func Reasons() []Reason { return slices.Sorted(maps.Keys(reasonCodes)) }
+
+// Code returns the code that the manager is told with the reason.
+func (r Reason) Code() codes.Code {
+	if code, known := reasonCodes[r]; known {
+		return code
+	}
+	return codes.Internal
+}
+
+// ReasonIn returns the reason that a text of the driver begins with. The text may be a Machine's
+// status.lastOperation.description, in which the manager wraps it. "" says that there is none, as
+// in texts of the manager itself and of versions of the driver before there were reasons.
+func ReasonIn(description string) Reason {
+	text := description
+	if _, message, wrapped := strings.Cut(description, "message = ["); wrapped {
+		text = message
+	}
+	word, _, found := strings.Cut(text, ": ")
+	if _, known := reasonCodes[Reason(word)]; !found || !known {
+		return ""
+	}
+	return Reason(word)
+}
+
+// Error is a failure whose reason the driver itself decided.
 type Error struct {
-	// Code goes to the manager, and decides its next step.
-	Code codes.Code
+	// Reason decides the code, and with it the manager's next step.
+	Reason Reason
 	// Text says what happened, to which server, and what to do.
 	Text string
 	// Label is the server's label by which it is not the machine's; "" if the failure is
@@ -31,29 +166,33 @@ type Error struct {
 	err   error
 }
 
-func (e *Error) Error() string { return e.Text }
+// Error is fit for the log, too: Text may repeat names and IDs of any length.
+func (e *Error) Error() string { return sanitize(e.Reason.with(e.Text)) }
 
 func (e *Error) Unwrap() error { return e.err }
 
-func newError(code codes.Code, text string) error {
-	return &Error{Code: code, Text: text}
+// with returns a text as the manager is told it.
+func (r Reason) with(text string) string { return string(r) + ": " + text }
+
+func newError(reason Reason, text string) error {
+	return &Error{Reason: reason, Text: text}
 }
 
-// mostErrors is more than a text has room for. To join 100,000 takes minutes.
-const mostErrors = 32
+// maxErrors is more than a text has room for. To join 100,000 takes minutes.
+const maxErrors = 32
 
 // invalidError tells all errors; where they are too long for a text, the first one and the
 // fields of all.
 func invalidError(errs field.ErrorList) error {
-	text := errs[:min(len(errs), mostErrors)].ToAggregate().Error()
-	if len(errs) > mostErrors || len(text) > maxText {
+	text := errs[:min(len(errs), maxErrors)].ToAggregate().Error()
+	if len(errs) > maxErrors || len(ReasonInvalidInput.with(text)) > maxText {
 		var fields []string
 		for _, err := range errs {
 			fields = append(fields, err.Field)
 		}
 		text = fmt.Sprintf("%d fields are wrong, the first: %v. All: %s", len(errs), errs[0], strings.Join(fields, ", "))
 	}
-	return newError(codes.InvalidArgument, text)
+	return newError(ReasonInvalidInput, text)
 }
 
 // notOurs refuses to touch a server that does not carry want under the label.
@@ -66,17 +205,22 @@ func notOurs(server *Server, label, want string) error {
 	if want == "" {
 		must = "absent, or set in providerSpec.labels"
 	}
-	return &Error{Code: codes.FailedPrecondition, Label: label, Text: fmt.Sprintf(
-		"server %s (%s) "+TextNotOurs+": its label %s is %s, must be %s; restore the label if the server belongs to the machine",
+	return &Error{Reason: ReasonNotOurs, Label: label, Text: fmt.Sprintf(
+		"server %s (%s) is not this machine's and is left alone: its label %s is %s, must be %s; "+
+			"restore the label if the server belongs to the machine",
 		server.ID, server.Name, label, is, must)}
 }
 
 var (
 	// errGone says that a server is proved gone, and nothing else.
 	errGone = errors.New("the server is gone")
-	// errUnusable says that a server is there, or was, that this call cannot use: it is in
-	// ERROR or being deleted, or our POST's answer named it and it is somebody else's.
+	// errUnusable says that there is no server that this call can use: it is gone, being deleted,
+	// or somebody else's.
 	errUnusable = errors.New("the server cannot be used")
+	// errFaulty says that a server ended in ERROR.
+	errFaulty = errors.New("the server is in ERROR")
+	// errOutcomeUnknown says that nobody knows whether a POST made a server.
+	errOutcomeUnknown = errors.New("it is not known whether a server was created")
 	// errNoneKnown says that this process knows no server of the machine that is ready; it
 	// has not looked.
 	errNoneKnown = errors.New("no server that is ready is known")
@@ -89,59 +233,81 @@ var (
 var errUnlabelled = errors.New("the server does not show its labels")
 
 func unlabelledError(server *Server) error {
-	return &Error{Code: codes.Unavailable, err: errUnlabelled, Text: fmt.Sprintf(
-		"server %s "+TextUnlabelled+": it is left alone until it does", server.ID)}
+	return &Error{Reason: ReasonNotReady, err: errUnlabelled, Text: fmt.Sprintf(
+		"server %s does not show the labels that it was created with: it is left alone until it does", server.ID)}
 }
 
 // isNotOurs says that a server was refused because it is not the machine's.
 func isNotOurs(err error) bool {
 	var decided *Error
-	return errors.As(err, &decided) && decided.Label != ""
+	return errors.As(err, &decided) && decided.Reason == ReasonNotOurs
 }
 
 // lateError is the end of a wait: state is the last one seen.
 func lateError(err error, state string) error {
 	if errors.Is(err, context.Canceled) {
-		return &Error{Code: codes.Aborted, Text: "the call was cancelled: " + state, err: err}
+		return &Error{Reason: ReasonInterrupted, Text: "the call was cancelled: " + state, err: err}
 	}
-	return &Error{Code: codes.DeadlineExceeded, Text: TextLate + ", will go on with the next call: " + state, err: err}
+	return &Error{Reason: ReasonTimedOut, Text: "the call's time is up, the next call goes on: " + state, err: err}
 }
 
 // interruptedError ends a wait whose credentials were refused: the manager comes
 // back in seconds, with the Secret as it is then.
 func interruptedError(err error) error {
-	return &Error{Code: codes.Unavailable, Text: TextInterrupted + ", the Secret's credentials are not accepted any more: " + err.Error(), err: err}
+	return &Error{Reason: ReasonCredentialsRevoked, err: err, Text: "the Secret's credentials are not accepted any more, " +
+		"check its service-account key or workload identity: " + err.Error()}
 }
 
-// faultyError is a server that ended in ERROR. Its reason is a message of the API.
+// Texts by which Gardener's extension for STACKIT tells classes of errors apart
+// (pkg/apis/stackit/helper/error_codes.go), and that two places need.
+const (
+	textNoHost = "There are not enough hosts available"
+	textQuota  = "Quota exceeded"
+
+	textLimitOfServer = "a server can have no more of something that the providerSpec names, check the providerSpec"
+)
+
+// faultyError is a server that ended in ERROR. Its error message is the API's.
 func faultyError(server *Server, hide hiding) error {
-	reason := hide.shown(server.reason())
+	message := hide.shown(server.reason())
 	switch {
+	case limitOfServer.MatchString(server.ErrorMessage):
+		return newError(ReasonRequestRefused, fmt.Sprintf("%s: server %s: %s", textLimitOfServer, server.ID, message))
 	case noHost.MatchString(server.ErrorMessage):
-		return newError(codes.ResourceExhausted, fmt.Sprintf(TextNoHost+": server %s: %s", server.ID, reason))
+		return newError(ReasonNoCapacity, fmt.Sprintf("%s: server %s: %s", textNoHost, server.ID, message))
 	case quotaExceeded.MatchString(server.ErrorMessage):
-		return newError(codes.ResourceExhausted, fmt.Sprintf(TextQuota+": server %s: %s", server.ID, reason))
+		return newError(ReasonQuotaExceeded, fmt.Sprintf("%s: server %s: %s", textQuota, server.ID, message))
 	default:
-		return newError(codes.Internal, fmt.Sprintf(TextFaulty+": %s", server.ID, reason))
+		return newError(ReasonServerFailed, fmt.Sprintf("server %s ended in state ERROR: %s", server.ID, message))
 	}
 }
 
 var (
-	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed|exceed.*quota`)
-	quotaOfCalls  = regexp.MustCompile(`(?i)\brate\b|requests`)
-	noHost        = regexp.MustCompile(`(?i)no valid host|not enough hosts`)
+	// quotaExceeded also has what comes through of Neutron ("No more IP addresses available on
+	// network …"), of Nova ("Maximum number of ports exceeded") and of Cinder ("VolumeLimitExceeded:
+	// Maximum number of volumes allowed (10) exceeded").
+	quotaExceeded = regexp.MustCompile(`(?is)quota.*exceed|exceed.*quota|no more ip addresses available|` +
+		`limitexceeded|maximum number of (ports|volumes|instances|floating ips)\b.*exceeded`)
+	// limitOfServer is a limit of one server: another pool or a larger quota would not help.
+	limitOfServer = regexp.MustCompile(`(?is)disk devices.*exceed|exceed.*disk devices|` +
+		`metadata.*exceed|exceed.*metadata|address pairs?.*exceed|exceed.*address pairs?`)
+	quotaOfCalls = regexp.MustCompile(`(?i)\brate\b|requests`)
+	// noHost has Nova's texts: scheduler and conductor ("No valid host was found", "Exhausted all
+	// hosts available for retrying build failures"), placement and the claims of a host
+	// ("Insufficient compute resources: …").
+	noHost = regexp.MustCompile(`(?i)no valid host|not enough hosts|exhausted all hosts|insufficient compute resources`)
 	// noMachineType matches the API's "machine type is not valid", with or without a name.
 	noMachineType = regexp.MustCompile(`(?i)\bmachine type( \S+)? (is|was) (not (valid|found)|invalid)`)
 	// aboutProject recognises a 404 about the project instead of the server.
 	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
 )
 
-// rule is a row of the table from failures to the manager's codes.
+// rule is a row of the table from failures to reasons.
 type rule struct {
-	name    string
+	reason Reason
+	// says begins the text, before what failed; "" for no more than that.
+	says    string
 	matches func(*failure) bool
-	code    codes.Code
-	text    func(*failure) string
 }
 
 // failure is an error as the rules see it.
@@ -165,77 +331,78 @@ func (f *failure) clientError() bool {
 
 // rateLimited says whether the quota that an answer speaks of is one of calls.
 func (f *failure) rateLimited() bool {
-	return f.status(http.StatusTooManyRequests) && (!f.during(callCreateServer) || quotaOfCalls.MatchString(f.api.Message))
+	return f.status(http.StatusTooManyRequests) && quotaOfCalls.MatchString(f.api.Message)
 }
 
-func plain(f *failure) string { return f.err.Error() }
-
-func prefixed(prefix string) func(*failure) string {
-	return func(f *failure) string { return prefix + ": " + f.err.Error() }
-}
-
-// rules is the one table from a failure to the manager's code; the first that
-// matches counts. Codes decide about retries (the manager's machine_util.go):
-// Unavailable, Aborted and DeadlineExceeded come back after 5 s, ResourceExhausted
-// after a period of its own, all others after minutes.
+// rules is the one table from a failed call to its reason and text; the first row that matches
+// counts, and the last one matches all.
 var rules = []rule{
-	{"no capacity", func(f *failure) bool {
-		return f.during(callCreateServer) && noHost.MatchString(f.api.Message)
-	}, codes.ResourceExhausted, prefixed(TextNoHost)},
-	{"quota exceeded", func(f *failure) bool {
-		return f.clientError() && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
-	}, codes.ResourceExhausted, prefixed(TextQuota)},
-	// Only this code makes the cluster autoscaler try another pool.
-	{"no such machine type", func(f *failure) bool {
-		return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
-	}, codes.ResourceExhausted, prefixed(TextNoMachineType + ", set one that its region has")},
-	{"credentials refused", func(f *failure) bool {
-		return isRefused(f.err)
-	}, codes.Unauthenticated, prefixed(TextCredentials + ", check the Secret's service-account key or workload identity")},
-	{"token endpoint down", func(f *failure) bool {
-		var token *spi.TokenError
-		return errors.As(f.err, &token)
-	}, codes.Unavailable, plain},
-	{"cancelled", func(f *failure) bool { return errors.Is(f.err, context.Canceled) }, codes.Aborted, plain},
-	{"our deadline", func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }, codes.DeadlineExceeded, plain},
-	{"forbidden", func(f *failure) bool { return f.status(http.StatusForbidden) },
-		codes.PermissionDenied, prefixed(TextForbidden + ", check its permissions and that it belongs to the Secret's project")},
-	{"bad request", func(f *failure) bool {
-		return (f.during(callCreateServer) || f.during(callUpdateNIC)) &&
-			f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
-	}, codes.InvalidArgument, prefixed(TextRefused + ", check the providerSpec")},
-	{"referenced resource missing", func(f *failure) bool {
-		return f.during(callCreateServer) && f.status(http.StatusNotFound)
-	}, codes.InvalidArgument, prefixed(TextMissing + " (project, image, network, key pair, ...)")},
-	{"server missing", func(f *failure) bool { return isServerNotFound(f.err) }, codes.NotFound, plain},
-	{"something else missing", func(f *failure) bool { return f.status(http.StatusNotFound) }, codes.Unavailable, plain},
-	{"in use", func(f *failure) bool { return f.during(callCreateServer) && f.status(http.StatusConflict) },
-		codes.FailedPrecondition, prefixed(TextInUse)},
-	{"busy", func(f *failure) bool { return f.status(http.StatusConflict) },
-		codes.Aborted, prefixed(TextBusy + ", will be tried again")},
-	{"too many requests", func(f *failure) bool { return f.status(http.StatusTooManyRequests) },
-		codes.Unavailable, prefixed(TextThrottled)},
-	{"API out of order", func(f *failure) bool {
-		return f.api != nil && (f.api.StatusCode == 0 || f.api.StatusCode >= http.StatusInternalServerError)
-	}, codes.Unavailable, plain},
-	// What matches no rule is a bug of the driver: Internal.
-	{"anything else of the API", func(f *failure) bool { return f.api != nil }, codes.Unavailable, plain},
+	{ReasonRequestRefused, textLimitOfServer,
+		func(f *failure) bool {
+			return (f.during(callCreateServer) || f.during(callUpdateNIC)) && limitOfServer.MatchString(f.api.Message)
+		}},
+	{ReasonNoCapacity, textNoHost,
+		func(f *failure) bool { return f.during(callCreateServer) && noHost.MatchString(f.api.Message) }},
+	{ReasonQuotaExceeded, textQuota,
+		func(f *failure) bool {
+			return f.during(callCreateServer) && quotaExceeded.MatchString(f.api.Message) && !f.rateLimited()
+		}},
+	{ReasonUnknownMachineType, "the API does not have the providerSpec's machineType, set one that its region has",
+		func(f *failure) bool {
+			return f.during(callCreateServer) && f.clientError() && noMachineType.MatchString(f.api.Message)
+		}},
+	{ReasonCredentialsRefused, "Authentication failed, check the Secret's service-account key or workload identity",
+		func(f *failure) bool { return isRefused(f.err) }},
+	{ReasonTokenEndpointDown, "",
+		func(f *failure) bool {
+			var token *spi.TokenError
+			return errors.As(f.err, &token)
+		}},
+	{ReasonInterrupted, "",
+		func(f *failure) bool { return errors.Is(f.err, context.Canceled) }},
+	{ReasonTimedOut, "",
+		func(f *failure) bool { return errors.Is(f.err, context.DeadlineExceeded) }},
+	{ReasonNoPermission,
+		"the service account is not authorized, check its permissions and that it belongs to the Secret's project",
+		func(f *failure) bool { return f.status(http.StatusForbidden) }},
+	{ReasonRequestRefused, "the API refused the request, check the providerSpec",
+		func(f *failure) bool {
+			return (f.during(callCreateServer) || f.during(callUpdateNIC)) &&
+				f.status(http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity)
+		}},
+	{ReasonResourceMissing,
+		"something that the providerSpec or Secret names was not found (project, image, network, key pair, ...)",
+		func(f *failure) bool {
+			return f.during(callCreateServer) && f.status(http.StatusNotFound, http.StatusGone)
+		}},
+	{ReasonNoServer, "",
+		func(f *failure) bool { return isServerNotFound(f.err) }},
+	{ReasonResourceInUse, "a NIC or volume that the providerSpec names is in use",
+		func(f *failure) bool { return f.during(callCreateServer) && f.status(http.StatusConflict) }},
+	{ReasonServerBusy, "the server is busy, will be tried again",
+		func(f *failure) bool { return f.status(http.StatusConflict) }},
+	{ReasonTooManyRequests, "Too many requests",
+		func(f *failure) bool { return f.status(http.StatusTooManyRequests) }},
+	{ReasonAPIFailed, "",
+		func(f *failure) bool { return f.api != nil }},
+	{ReasonDriverBug, "",
+		func(*failure) bool { return true }},
 }
 
-// classify returns the code and text for an error of the driver.
+// classify returns the code for an error of the driver, and its text: "Reason: sentence".
 func classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {
-		return decided.Code, sanitize(decided.Text)
+		return decided.Reason.Code(), sanitize(decided.Error())
 	}
 	seen := &failure{err: err}
 	errors.As(err, &seen.api)
-	for _, rule := range rules {
-		if rule.matches(seen) {
-			return rule.code, sanitize(rule.text(seen))
-		}
+	rule := rules[slices.IndexFunc(rules, func(row rule) bool { return row.matches(seen) })]
+	text := err.Error()
+	if rule.says != "" {
+		text = rule.says + ": " + text
 	}
-	return codes.Internal, sanitize(err.Error())
+	return rule.reason.Code(), sanitize(rule.reason.with(text))
 }
 
 // isServerNotFound says whether the API itself, and not a gateway, answered that
@@ -248,7 +415,14 @@ func isServerNotFound(err error) bool {
 // saysNotFound says whether the API itself answered that what the call names does not
 // exist, and not that the project does not.
 func (e *APIError) saysNotFound() bool {
-	return e.StatusCode == http.StatusNotFound && e.Message != "" && !aboutProject.MatchString(e.Message)
+	missing := e.StatusCode == http.StatusNotFound || e.StatusCode == http.StatusGone
+	return missing && e.Message != "" && !aboutProject.MatchString(e.Message)
+}
+
+// isForbidden says whether the API answered 403.
+func isForbidden(err error) bool {
+	var api *APIError
+	return errors.As(err, &api) && api.StatusCode == http.StatusForbidden
 }
 
 // isRefused says whether the credentials were refused, by the token endpoint or
@@ -290,4 +464,20 @@ func sanitize(text string) string {
 	}
 	const ellipsis = "..."
 	return strings.ToValidUTF8(text[:maxText-len(ellipsis)], "") + ellipsis
+}
+
+// misleadingWords in the API's messages would make Gardener take an error for one of
+// another class, which its code is not.
+var (
+	misleadingWords = regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`)
+	plainWords      = map[string]string{"conflict": "clash", "notfound": "not found",
+		"unauthorized": "not authenticated"}
+)
+
+// withoutMisleadingWords replaces them in a message of the API. The driver's own texts
+// have none, and the names in them must stay as they are.
+func withoutMisleadingWords(message string) string {
+	return misleadingWords.ReplaceAllStringFunc(message, func(word string) string {
+		return cmp.Or(plainWords[strings.ToLower(word)], "error inside the API")
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// TestClassify walks the table: each row names the rule that must have decided.
+// TestClassify walks the table of rules.
 func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
 		return &APIError{Call: call, StatusCode: status, Message: message, shown: hiding{}.shown(message)}
@@ -31,69 +32,62 @@ func TestClassify(t *testing.T) {
 		return &APIError{Call: callGetServer, Err: &url.Error{Op: "Get", URL: "https://iaas", Err: err}}
 	}
 	for _, row := range []struct {
-		rule string
-		err  error
-		code codes.Code
-		says string
+		reason Reason
+		err    error
+		code   codes.Code
+		says   string
 	}{
-		{"quota exceeded", api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
-		{"quota exceeded", api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
-		{"quota exceeded", api(callCreateServer, 400, "this exceeds the quota"), codes.ResourceExhausted, "Quota exceeded"},
-		{"no capacity", api(callCreateServer, 500, "No valid host was found"), codes.ResourceExhausted, "There are not enough hosts available"},
-		{"anything else of the API", api(callListServers, 400, "invalid label selector"), codes.Unavailable, "label selector"},
-		{"too many requests", api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
-		{"too many requests", api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
-		{"quota exceeded", api(callCreateServer, 429, "Quota exceeded for nics"), codes.ResourceExhausted, "Quota exceeded"},
-		{"credentials refused", &spi.CredentialsError{Reason: "the key is missing"}, codes.Unauthenticated, "Authentication failed"},
-		{"credentials refused", sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
-		{"credentials refused", api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
-		{"token endpoint down", sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
-		{"too many requests", &APIError{Call: callCreateServer, StatusCode: 429, Err: &spi.NotSentError{StatusCode: 429, Err: errors.New("not sent")}}, codes.Unavailable, "Too many requests"},
-		{"API out of order", &APIError{Call: callCreateServer, StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: errors.New("not sent")}}, codes.Unavailable, "creating a server: not sent"},
-		{"our deadline", sent(&spi.NotSentError{Err: context.DeadlineExceeded}), codes.DeadlineExceeded, ""},
-		{"cancelled", sent(context.Canceled), codes.Aborted, ""},
-		{"our deadline", sent(context.DeadlineExceeded), codes.DeadlineExceeded, ""},
-		{"forbidden", api(callGetServer, 403, "Forbidden"), codes.PermissionDenied, "not authorized"},
-		{"bad request", api(callCreateServer, 400, "boot device size is not valid or missing"), codes.InvalidArgument, "boot device size"},
-		{"bad request", api(callCreateServer, 400, `Error at "/machineType": property "machineType" is missing`), codes.InvalidArgument, "machineType"},
-		{"no such machine type", api(callCreateServer, 400, "machine type is not valid"), codes.ResourceExhausted, "does not have the providerSpec's machineType"},
-		{"no such machine type", api(callCreateServer, 404, "Machine type c9i.9 was not found"), codes.ResourceExhausted, "c9i.9"},
-		{"bad request", api(callCreateServer, 413, "too large"), codes.InvalidArgument, "providerSpec"},
-		{"bad request", api(callCreateServer, 422, "unprocessable"), codes.InvalidArgument, "providerSpec"},
-		{"bad request", api(callUpdateNIC, 400, "bad address"), codes.InvalidArgument, "bad address"},
-		{"referenced resource missing", api(callCreateServer, 404, "image not found"), codes.InvalidArgument, "image not found"},
-		{"server missing", api(callGetServer, 404, "server not found"), codes.NotFound, "server not found"},
-		{"something else missing", api(callGetServer, 404, ""), codes.Unavailable, ""},
-		{"something else missing", api(callGetServer, 404, "project not found"), codes.Unavailable, "project not found"},
-		{"something else missing", api(callListNICs, 404, "server not found"), codes.Unavailable, ""},
-		{"something else missing", api(callUpdateNIC, 404, "NIC not found"), codes.Unavailable, ""},
-		{"in use", api(callCreateServer, 409, "Conflict"), codes.FailedPrecondition, "in use"},
-		{"busy", api(callDeleteServer, 409, "Conflict"), codes.Aborted, "busy"},
-		{"busy", api(callUpdateNIC, 409, "Conflict"), codes.Aborted, "busy"},
-		{"too many requests", api(callListServers, 429, "slow down"), codes.Unavailable, "Too many requests"},
-		{"API out of order", api(callListServers, 500, "internal server error"), codes.Unavailable, ""},
-		{"API out of order", api(callGetServer, 502, ""), codes.Unavailable, "502"},
-		{"API out of order", lost, codes.Unavailable, "connection reset"},
-		{"anything else of the API", api(callGetServer, 307, ""), codes.Unavailable, "307"},
-		{"", errors.New("a bug"), codes.Internal, "a bug"},
+		{ReasonQuotaExceeded, api(callCreateServer, 403, "Quota exceeded for cores: Requested 4"), codes.ResourceExhausted, "Quota exceeded"},
+		{ReasonQuotaExceeded, api(callCreateServer, 413, "the volume quota is exceeded"), codes.ResourceExhausted, "Quota exceeded"},
+		{ReasonQuotaExceeded, api(callCreateServer, 400, "this exceeds the quota"), codes.ResourceExhausted, "Quota exceeded"},
+		{ReasonNoCapacity, api(callCreateServer, 500, "No valid host was found"), codes.ResourceExhausted, "There are not enough hosts available"},
+		{ReasonAPIFailed, api(callListServers, 400, "invalid label selector"), codes.Unavailable, "label selector"},
+		{ReasonTooManyRequests, api(callListServers, 429, "API rate quota exceeded"), codes.Unavailable, "Too many requests"},
+		{ReasonTooManyRequests, api(callCreateServer, 429, "quota of requests exceeded"), codes.Unavailable, "Too many requests"},
+		{ReasonQuotaExceeded, api(callCreateServer, 429, "Quota exceeded for nics"), codes.ResourceExhausted, "Quota exceeded"},
+		{ReasonCredentialsRefused, &spi.CredentialsError{Reason: "the key is missing"}, codes.Unauthenticated, "Authentication failed"},
+		{ReasonCredentialsRefused, sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
+		{ReasonCredentialsRefused, api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
+		{ReasonTokenEndpointDown, sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
+		{ReasonTooManyRequests, &APIError{Call: callCreateServer, StatusCode: 429, Err: &spi.NotSentError{StatusCode: 429, Err: errors.New("not sent")}}, codes.Unavailable, "Too many requests"},
+		{ReasonAPIFailed, &APIError{Call: callCreateServer, StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: errors.New("not sent")}}, codes.Unavailable, "creating a server: not sent"},
+		{ReasonTimedOut, sent(&spi.NotSentError{Err: context.DeadlineExceeded}), codes.DeadlineExceeded, ""},
+		{ReasonInterrupted, sent(context.Canceled), codes.Aborted, ""},
+		{ReasonTimedOut, sent(context.DeadlineExceeded), codes.DeadlineExceeded, ""},
+		{ReasonNoPermission, api(callGetServer, 403, "Forbidden"), codes.PermissionDenied, "not authorized"},
+		{ReasonRequestRefused, api(callCreateServer, 400, "boot device size is not valid or missing"), codes.InvalidArgument, "boot device size"},
+		{ReasonRequestRefused, api(callCreateServer, 400, `Error at "/machineType": property "machineType" is missing`), codes.InvalidArgument, "machineType"},
+		{ReasonUnknownMachineType, api(callCreateServer, 400, "machine type is not valid"), codes.ResourceExhausted, "does not have the providerSpec's machineType"},
+		{ReasonUnknownMachineType, api(callCreateServer, 404, "Machine type c9i.9 was not found"), codes.ResourceExhausted, "c9i.9"},
+		{ReasonRequestRefused, api(callCreateServer, 413, "too large"), codes.InvalidArgument, "providerSpec"},
+		{ReasonRequestRefused, api(callCreateServer, 422, "unprocessable"), codes.InvalidArgument, "providerSpec"},
+		{ReasonRequestRefused, api(callUpdateNIC, 400, "bad address"), codes.InvalidArgument, "bad address"},
+		{ReasonResourceMissing, api(callCreateServer, 404, "image not found"), codes.InvalidArgument, "image not found"},
+		{ReasonNoServer, api(callGetServer, 404, "server not found"), codes.NotFound, "server not found"},
+		{ReasonResourceMissing, api(callCreateServer, 410, "image gone"), codes.InvalidArgument, "image gone"},
+		{ReasonNoServer, api(callGetServer, 410, "server gone"), codes.NotFound, "server gone"},
+		{ReasonAPIFailed, api(callGetServer, 410, "project not found"), codes.Unavailable, "project not found"},
+		{ReasonAPIFailed, api(callGetServer, 404, ""), codes.Unavailable, ""},
+		{ReasonAPIFailed, api(callGetServer, 404, "project not found"), codes.Unavailable, "project not found"},
+		{ReasonAPIFailed, api(callListNICs, 404, "server not found"), codes.Unavailable, ""},
+		{ReasonAPIFailed, api(callUpdateNIC, 404, "NIC not found"), codes.Unavailable, ""},
+		{ReasonResourceInUse, api(callCreateServer, 409, "Conflict"), codes.FailedPrecondition, "in use"},
+		{ReasonServerBusy, api(callDeleteServer, 409, "Conflict"), codes.Aborted, "busy"},
+		{ReasonServerBusy, api(callUpdateNIC, 409, "Conflict"), codes.Aborted, "busy"},
+		{ReasonTooManyRequests, api(callListServers, 429, "slow down"), codes.Unavailable, "Too many requests"},
+		{ReasonAPIFailed, api(callListServers, 500, "internal server error"), codes.Unavailable, ""},
+		{ReasonAPIFailed, api(callGetServer, 502, ""), codes.Unavailable, "502"},
+		{ReasonAPIFailed, lost, codes.Unavailable, "connection reset"},
+		{ReasonAPIFailed, api(callGetServer, 307, ""), codes.Unavailable, "307"},
+		{ReasonDriverBug, errors.New("a bug"), codes.Internal, "a bug"},
 	} {
-		t.Run(fmt.Sprintf("%s/%v", row.rule, row.err), func(t *testing.T) {
-			seen := &failure{err: row.err}
-			errors.As(row.err, &seen.api)
-			for _, rule := range rules {
-				if rule.matches(seen) {
-					if rule.name != row.rule {
-						t.Errorf("rule %q decides, want %q", rule.name, row.rule)
-					}
-					break
-				}
-			}
+		t.Run(fmt.Sprintf("%s/%v", row.reason, row.err), func(t *testing.T) {
 			code, text := classify(row.err)
-			if code != row.code || !strings.Contains(text, row.says) {
-				t.Errorf("got %s %q, want %s and %q", code, text, row.code, row.says)
+			if code != row.code || ReasonIn(text) != row.reason || !strings.Contains(text, row.says) {
+				t.Errorf("got %s %q, want %s, %s and %q", code, text, row.code, row.reason, row.says)
 			}
 			checkText(t, code, text)
-			if row.rule != "no such machine type" { // Gardener's words for this code are about quota and hosts
+			if row.reason != ReasonUnknownMachineType { // Gardener's words for this code are about quota and hosts
 				checkClass(t, code, text)
 			} else if text := strings.ToLower(text); strings.Contains(text, "quota") || strings.Contains(text, "hosts") {
 				t.Errorf("%q speaks of quota or hosts", text)
@@ -125,7 +119,8 @@ var gardeners = map[string]struct {
 	"rate limit":  {regexp.MustCompile(`Too many requests`), codes.Unavailable},
 	"credentials": {regexp.MustCompile(`(?i)Authentication failed`), codes.Unauthenticated},
 	"permissions": {regexp.MustCompile(`(?i)not authorized`), codes.PermissionDenied},
-	"other":       {regexp.MustCompile(`(?i)conflict|notfound|unauthorized|internal server error`), codes.OK},
+	"other": {regexp.MustCompile(`(?i)conflict|notfound|unauthorized|LimitExceeded|Throttling|OutOfRange|` +
+		`internal server error`), codes.OK},
 }
 
 // checkClass checks that Gardener takes a text for nothing that its code is not,
@@ -145,6 +140,60 @@ func checkClass(t *testing.T, code codes.Code, text string) {
 	ownClass := []codes.Code{codes.ResourceExhausted, codes.Unauthenticated, codes.PermissionDenied}
 	if slices.Contains(ownClass, code) && classes == 0 {
 		t.Errorf("Gardener has no class for %q", text)
+	}
+}
+
+// Each reason has a code, and is itself nothing that Gardener or the manager searches texts for.
+func TestReasons(t *testing.T) {
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`\tReason(\w+) +Reason = "(\w+)"`).FindAllStringSubmatch(string(source), -1)
+	var names []Reason
+	for _, constant := range declared {
+		if constant[1] != constant[2] {
+			t.Errorf("Reason%s is %q", constant[1], constant[2])
+		}
+		names = append(names, Reason(constant[2]))
+	}
+	slices.Sort(names)
+	if !slices.Equal(names, Reasons()) {
+		t.Errorf("there are the constants %v, and codes for %v", names, Reasons())
+	}
+	for _, reason := range Reasons() {
+		for name, class := range gardeners {
+			if class.pattern.MatchString(string(reason)) && class.code != reason.Code() {
+				t.Errorf("Gardener takes the reason %s for %s, its code is %s", reason, name, reason.Code())
+			}
+		}
+	}
+}
+
+func TestReasonIn(t *testing.T) {
+	const text = "NoCapacity: There are not enough hosts available: creating a server: status 500"
+	told := status.Error(codes.ResourceExhausted, text).Error()
+	for name, row := range map[string]struct {
+		description string
+		want        Reason
+	}{
+		"the driver's text":                        {text, ReasonNoCapacity},
+		"an error of the driver":                   {told, ReasonNoCapacity},
+		"a failed creation":                        {"Cloud provider message - " + told, ReasonNoCapacity},
+		"a failed initialization":                  {"Provider error: " + told + ". Initialize Instance", ReasonNoCapacity},
+		"a failed deletion":                        {"VM deletion failed due to - " + told + ". Aborting operation. Initiate VM deletion", ReasonNoCapacity},
+		"a text of a version that knows no reason": {strings.ReplaceAll("Cloud provider message - "+told, "NoCapacity: ", ""), ""},
+		"a reason that another version has":        {"Cloud provider message - " + strings.ReplaceAll(told, "NoCapacity", "OutOfHosts"), ""},
+		"the reason is a word of the API":          {"creating a server: NoCapacity: status 500", ""},
+		"nothing but the reason's word":            {"NoCapacity", ""},
+		"the manager's own":                        {"Initiate node drain", ""},
+		"nothing":                                  {"", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := ReasonIn(row.description); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
 	}
 }
 

@@ -54,13 +54,55 @@ func TestAnExhaustedClassHidesNoServer(t *testing.T) {
 	})
 }
 
+// After a failover many machines wait until it is certain: the first that is told is told for all.
+func TestAnExhaustedClassIsAskedAboutBeforeEachPOST(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		old := machine("m1")
+		r.restartNow()
+		done := r.startCreate(old)
+		<-time.After(20 * time.Second)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusForbidden, Body: quotaExceeded})
+		_, err := r.create(machine("m2"))
+		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, <-done, codes.ResourceExhausted)
+		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
+			t.Errorf("%d servers were asked for, want one", posts)
+		}
+	})
+}
+
+// A gateway or a broken API may say so of a POST that made a server.
+func TestNoHostWithAStatusOf500MayHaveMadeAServer(t *testing.T) {
+	for name, isDeleted := range map[string]bool{"the machine is created again": false, "the machine is deleted": true} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Executed: true, Status: http.StatusInternalServerError,
+				Body: `{"code":500,"msg":"No valid host was found."}`})
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 10 * time.Second, EmptyList: true})
+			_, err := r.create(m)
+			wantCode(t, err, codes.ResourceExhausted)
+			if isDeleted {
+				if err := r.delete(r.deleted(m)); err != nil {
+					t.Error(err)
+				}
+				r.wantNothingLeft()
+				return
+			}
+			r.mustCreate(m)
+			r.onlyServer()
+		})
+	}
+}
+
 // Nor is it for a Machine that is older than this leadership, or than the ledger's hour.
 func TestAnExhaustedClassIsNotLookedUpForOlderMachines(t *testing.T) {
 	for name, age := range map[string]func(r *rig, m *v1alpha1.Machine){
 		"older than leadership": func(r *rig, _ *v1alpha1.Machine) { r.restartNow() },
 		"older than an hour": func(r *rig, m *v1alpha1.Machine) {
 			began := time.Now().Add(-24 * time.Hour)
-			r.restart(provider.WithActingSince(func() time.Time { return began }))
+			r.restart(provider.WithActingSince(func() time.Time { return began }), provider.WithTargetCluster(false))
 			m.CreationTimestamp.Time = m.CreationTimestamp.Add(-61 * time.Minute)
 		},
 	} {

@@ -10,10 +10,13 @@ const (
 	// expectedApart is the least time from the first to the last sign of an absence that
 	// our DELETE, or a server in DELETING, lets expect.
 	expectedApart = time.Second
-	// unexpectedApart is that of any other absence, and the least time between the two
-	// look-ups that prove that a machine has no server: a confused backend shows an empty
-	// project for some seconds.
+	// unexpectedApart is that of any other absence, and the least time between the look-ups
+	// that prove that a machine has no server: a confused backend shows an empty project for
+	// some seconds.
 	unexpectedApart = 15 * time.Second
+	// listsAloneFor is for how long after our DELETE two lists without a GET are a proof: a
+	// server that hangs for longer may have slid out of a list that is cut off.
+	listsAloneFor = time.Minute
 	// deletionPatience is how long a server may keep the state it had before its DELETE was
 	// accepted, until the deletion counts as failed.
 	deletionPatience = 15 * time.Second
@@ -33,6 +36,10 @@ type observation struct {
 	others bool
 	// listed says that it was a list.
 	listed bool
+	// selected says that it was a list by the machine's own selector: none that may be cut off.
+	selected bool
+	// forbidden says that it was a GET which answered 403 after our DELETE.
+	forbidden bool
 	// began and ended are when it did, repeated attempts included: the answer is of a moment
 	// between them. They are the zero time if it failed.
 	began, ended time.Time
@@ -49,8 +56,7 @@ func (s *observation) server() *Server {
 // lookUp is what a look-up of the machine's servers shows.
 type lookUp struct {
 	servers []Server
-	// wide says that the whole project was looked at.
-	wide bool
+	breadth breadth
 	// began and ended are when it did.
 	began, ended time.Time
 }
@@ -82,14 +88,19 @@ const (
 // again on the way there.
 //
 // Gone is proved by a row of signs with no read between that shows the server. A sign is a
-// GET that answers 404 in the API's form (isServerNotFound in errors.go), or a list that
-// does not show the server although its labels match. The API is known for random 404s and
+// GET that answers 404 in the API's form (isServerNotFound in errors.go), after our accepted
+// DELETE also 403, since some APIs answer so (the SDK's own waiter takes it for gone), or a list
+// that does not show the server although its labels match. The API is known for random 404s and
 // for empty moments, and lists lag, so no sign is enough. From the end of its first read to
 // the beginning of its last the row takes expectedApart or unexpectedApart, and it has
 //
 //   - a GET and a list, if it ends after noPostBefore;
-//   - two GETs after our accepted DELETE, if it ends before;
-//   - or two lists that show others, if a list showed the server DELETING after our DELETE.
+//   - two GETs that answer 404 after our accepted DELETE, if it ends before;
+//   - two lists that show others, within listsAloneFor of our DELETE, if a list showed the
+//     server DELETING since: this saves most deletions their GET;
+//   - or, in a deletion while GETs fail, two lists unexpectedApart after noPostBefore: by the
+//     machine's own selector after our accepted DELETE, since longer ones may be cut off; else both
+//     show others, since an account that lost its role may get empty ones.
 type absence struct {
 	// noPostBefore is when a list must begin to see the result of every POST.
 	noPostBefore time.Time
@@ -104,14 +115,25 @@ type absence struct {
 	before string
 	// deletingListed says that a list showed the server DELETING after our DELETE.
 	deletingListed bool
+	// deletedAt is when our first DELETE of a server that was not DELETING was accepted.
+	deletedAt time.Time
 	// onlyGet says that a list which shows the server may be old.
 	onlyGet bool
-	row     signs
+	// selectable says that the machine's selector selects the server.
+	selectable bool
+	// isDeletion says that the call wants the server to be gone.
+	isDeletion bool
+	// getsFail says that the last GET failed, or answered 403, and avoidGet that it was the last
+	// read: the next one is a list.
+	getsFail, avoidGet bool
+	row                signs
 }
 
 // signs are a row of signs: when the first of each kind ended, the zero time without one.
 type signs struct {
 	any, get, list time.Time
+	// selected is a list by the machine's own selector, which counts when list does.
+	selected time.Time
 	// deletedGet is a GET after our accepted DELETE, othersListed a list that shows others.
 	deletedGet, othersListed time.Time
 	// byOthers says that the last sign is a list that shows others.
@@ -120,11 +142,15 @@ type signs struct {
 
 // add notes what a read shows, and returns true once the server is proved gone.
 func (a *absence) add(seen *observation) (gone bool) {
+	a.avoidGet = seen.forbidden
+	if !seen.listed {
+		a.getsFail = seen.forbidden
+	}
 	if server := seen.server(); server != nil {
 		a.shown(server, seen)
 		return false
 	}
-	a.onlyGet = a.onlyGet || !seen.listed
+	a.onlyGet = a.onlyGet || !seen.listed && !seen.forbidden
 	if seen.listed && !a.countsList(seen.began) {
 		return false
 	}
@@ -137,7 +163,8 @@ func (a *absence) add(seen *observation) (gone bool) {
 	first(&a.row.any, true)
 	first(&a.row.get, !seen.listed)
 	first(&a.row.list, seen.listed && !seen.began.Before(a.noPostBefore))
-	first(&a.row.deletedGet, !seen.listed && a.afterDelete(seen))
+	first(&a.row.selected, seen.selected && !seen.began.Before(a.noPostBefore))
+	first(&a.row.deletedGet, !seen.listed && !seen.forbidden && a.afterDelete(seen))
 	a.row.byOthers = seen.listed && seen.others
 	first(&a.row.othersListed, a.row.byOthers)
 	return a.proves(&before, seen)
@@ -151,19 +178,40 @@ func (a *absence) countsList(began time.Time) bool {
 
 // proves says whether the sign ends the row before it with a proof.
 func (a *absence) proves(before *signs, seen *observation) bool {
-	since := func(at time.Time, least time.Duration) bool {
-		return !at.IsZero() && seen.began.Sub(at) >= least
-	}
 	switch {
-	case !since(before.any, a.apart()):
+	case !seen.comesAfter(before.any, a.apart()):
 		return false
 	case !a.row.get.IsZero() && !a.row.list.IsZero():
 		return true // the list began after noPostBefore
 	case seen.listed:
-		return seen.others && a.deletingListed && since(before.othersListed, expectedApart)
+		return a.listsProve(before, seen)
 	default:
-		return seen.began.Before(a.noPostBefore) && since(before.deletedGet, expectedApart)
+		return seen.began.Before(a.noPostBefore) && seen.comesAfter(before.deletedGet, expectedApart)
 	}
+}
+
+// listsProve says whether a list ends a row without a GET.
+func (a *absence) listsProve(before *signs, seen *observation) bool {
+	switch {
+	case seen.others && a.listsAlone(seen.began) && seen.comesAfter(before.othersListed, expectedApart):
+		return true
+	case !a.isDeletion || !a.getsFail || !seen.comesAfter(before.list, unexpectedApart):
+		return false
+	case a.selectable && !a.accepted.IsZero():
+		return seen.selected && seen.comesAfter(before.selected, unexpectedApart)
+	default:
+		return seen.others && seen.comesAfter(before.othersListed, unexpectedApart)
+	}
+}
+
+// comesAfter says whether the read began so long after then; false for the zero time.
+func (s *observation) comesAfter(then time.Time, least time.Duration) bool {
+	return !then.IsZero() && s.began.Sub(then) >= least
+}
+
+// listsAlone says whether lists without a GET are a proof at that time.
+func (a *absence) listsAlone(at time.Time) bool {
+	return a.deletingListed && !a.deletedAt.IsZero() && at.Sub(a.deletedAt) <= listsAloneFor
 }
 
 func (a *absence) apart() time.Duration {
@@ -186,10 +234,15 @@ func (a *absence) shown(server *Server, seen *observation) {
 	}
 }
 
+// getFailed notes that a GET failed: the next read is a list.
+func (a *absence) getFailed() { a.getsFail, a.avoidGet = true, true }
+
 // nextRead returns which read at that time can bring the row to its end.
 func (a *absence) nextRead(at time.Time) readKind {
 	switch {
-	case a.row.any.IsZero() && !a.onlyGet, a.row.byOthers && a.deletingListed:
+	case a.avoidGet, a.getsFail && !a.row.selected.IsZero():
+		return byList
+	case a.row.any.IsZero() && !a.onlyGet, a.row.byOthers && a.listsAlone(at):
 		return byAny
 	case a.progress == notAsked && at.Before(a.row.any.Add(signTimes[1])):
 		return byGet // one random 404 is cheap
@@ -201,12 +254,12 @@ func (a *absence) nextRead(at time.Time) readKind {
 }
 
 // nextSign returns when the next read is due, if the last one ended then; false without a
-// row.
+// row, and once it could have ended.
 func (a *absence) nextSign(last time.Time) (due time.Time, ok bool) {
 	switch {
 	case a.row.any.IsZero():
 		return time.Time{}, false
-	case a.progress != notAsked:
+	case a.progress != notAsked && !a.getsFail:
 		return last.Add(expectedApart), true
 	}
 	for _, after := range signTimes {
@@ -214,7 +267,7 @@ func (a *absence) nextSign(last time.Time) (due time.Time, ok bool) {
 			return due, true
 		}
 	}
-	return later(a.noPostBefore, last.Add(expectedApart)), true
+	return a.noPostBefore, a.noPostBefore.After(last) // else on the poll interval
 }
 
 // step is what a deletion needs after a read.
@@ -245,7 +298,7 @@ func (a *absence) nextStep(seen *observation, now time.Time) step {
 		return askAgain
 	case !a.hasFailed(server, now):
 		return waitOn
-	case seen.listed:
+	case seen.listed && !a.getsFail:
 		return lookCloser
 	case a.retried:
 		return giveUp
@@ -269,56 +322,93 @@ func (a *absence) deleteSent(isAccepted, notFound bool, status string, now time.
 	if !isAccepted {
 		return
 	}
+	if a.deletedAt.IsZero() && status != statusDeleting {
+		a.deletedAt = now
+	}
 	a.retried = a.progress == failed
 	a.progress, a.accepted, a.before = asked, now, status
 }
 
 // none decides when look-ups by name prove that a machine has no server.
 //
-// The last look-up must begin after noPostBefore. One that shows some of the machine's
-// servers is believed about the rest; one that shows none is enough for a machine that
-// nobody can have made a server for. Else it takes two in a row, with unexpectedApart from
-// the end of the first to the beginning of the second, which looks at the whole project: a
-// selector could be what is broken. For a machine that may have a server without labels the
-// first does so, too (search.schedule).
+// One that shows some of the machine's servers is believed about the rest. One that shows none is
+// enough for a machine that nobody can have made a server for. Else it takes a row of them: one by
+// the machine's selector and, unexpectedApart later, one of the whole project, since a selector
+// could be what is broken. A machine may have a server from before there were labels, which only
+// the project's lists show: then two of those lie so far apart. The last look-up must begin after
+// noPostBefore.
+//
+// Where lists of the project fail for long while those by label work (the project may be too large
+// for one), two by the machine label alone take their place, over settle: else no machine would be
+// made or deleted after a failover. Servers without a machine label are not seen then.
 type none struct {
-	// first is when the row's first look-up ended; the zero time without one.
-	first time.Time
+	mayLackLabels, withoutProject bool
+	settle                        time.Duration
+	// seen is how many look-ups the row has, last when the last of them ended.
+	seen int
+	last time.Time
+}
+
+// row is where the look-ups of a row look at least.
+func (n *none) row() []breadth {
+	switch {
+	case n.withoutProject:
+		return []breadth{bySelector, ofMachineLabel, ofMachineLabel}
+	case n.mayLackLabels:
+		return []breadth{bySelector, ofProject, ofProject}
+	default:
+		return []breadth{bySelector, ofProject}
+	}
+}
+
+// apart is the least time from the row's last look-up to the next.
+func (n *none) apart() time.Duration {
+	switch {
+	case n.withoutProject:
+		return max(unexpectedApart, n.settle/2)
+	case n.mayLackLabels && n.seen == 1:
+		return 0 // the two of the project lie apart
+	default:
+		return unexpectedApart
+	}
 }
 
 // add notes a look-up, and returns true once it proves that there is no server beside those
 // that it shows. In a deletion they are gone when the next one begins.
 func (n *none) add(found *lookUp, noPostBefore time.Time, oneIsEnough bool) bool {
-	first := n.first
-	if first.IsZero() || len(found.servers) > 0 {
-		n.first = found.ended
-	}
+	row := n.row()
+	isCertain := !found.began.Before(noPostBefore)
+	isLast := n.seen == len(row)-1
 	switch {
-	case found.began.Before(noPostBefore):
-		return false
-	case oneIsEnough, len(found.servers) > 0:
-		return true
-	default:
-		return found.wide && !first.IsZero() && found.began.Sub(first) >= unexpectedApart
+	case n.seen == 0, len(found.servers) > 0:
+		n.seen, n.last = 1, found.ended
+	case found.breadth >= row[n.seen] && found.began.Sub(n.last) >= n.apart() && (isCertain || !isLast):
+		n.seen, n.last = n.seen+1, found.ended
 	}
+	return isCertain && (oneIsEnough || len(found.servers) > 0) || n.seen == len(row)
 }
 
-// next returns when the next look-up is due, and whether it has to look at the whole
-// project. On the poll interval it looks until noPostBefore only: nothing new is expected to
-// show after that.
-func (n *none) next(noPostBefore, now time.Time, interval time.Duration, oneIsEnough bool) (due time.Time, wide bool) {
+// next returns when the next look-up is due, and where it looks. On the poll interval it looks
+// until noPostBefore only: nothing new is expected to show after that.
+func (n *none) next(
+	noPostBefore, now time.Time, interval time.Duration, oneIsEnough bool,
+) (due time.Time, breadth breadth) {
 	due = now.Add(interval)
+	row := n.row()
 	switch {
-	case n.first.IsZero(): // none has worked yet
-		return due, false
-	case !oneIsEnough && !now.Before(noPostBefore):
-		return later(now, n.first.Add(unexpectedApart)), true
-	case !oneIsEnough:
-		last := later(noPostBefore, n.first.Add(unexpectedApart))
-		return earlier(due, last), !due.Before(last)
-	default:
-		return earlier(due, later(noPostBefore, now)), false
+	case n.seen == 0: // none has worked yet
+		return due, bySelector
+	case oneIsEnough:
+		return earlier(due, later(noPostBefore, now)), bySelector
 	}
+	next := n.last.Add(n.apart())
+	if n.seen == len(row)-1 {
+		next = later(next, noPostBefore)
+	}
+	if due.Before(next) && now.Before(noPostBefore) {
+		return due, bySelector
+	}
+	return later(now, next), row[n.seen]
 }
 
 func earlier(a, b time.Time) time.Time {

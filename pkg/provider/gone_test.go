@@ -20,6 +20,8 @@ type event struct {
 	at, takes float64
 	read      observation
 	sent      answerToDelete
+	// fails says that it is a GET that fails.
+	fails bool
 }
 
 type answerToDelete string
@@ -41,6 +43,14 @@ func shown(at float64, status string, list bool) event {
 	return event{at: at, read: observation{servers: []Server{{ID: "s", Status: status}}, listed: list, others: list}}
 }
 
+func forbidden(at float64) event { return event{at: at, read: observation{forbidden: true}} }
+
+func selected(at float64) event {
+	return event{at: at, read: observation{listed: true, selected: true}}
+}
+
+func fails(at float64) event { return event{at: at, fails: true} }
+
 func sent(at float64, answer answerToDelete) event { return event{at: at, sent: answer} }
 
 // happens lets all events happen; it says whether the server is proved gone, and what the
@@ -54,6 +64,10 @@ func happens(t *testing.T, a *absence, events []event) (isGone bool, next step) 
 		}
 		if e.sent != noDelete {
 			a.deleteSent(e.sent == yes, e.sent == notFound, status, at(e.at))
+			continue
+		}
+		if e.fails {
+			a.getFailed()
 			continue
 		}
 		e.read.began, e.read.ended = at(e.at), at(e.at+e.takes)
@@ -107,17 +121,32 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		"the first of two lists is empty":                          {0, []event{ourDelete, deletingInList, listed(3, empty), listed(4, others)}, false},
 		"the second of two lists is empty":                         {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, empty)}, false},
 
-		"two GETs of a young server":                      {30, []event{deleting, gone(3), gone(4), gone(29)}, false},
-		"a GET and a list of a young server":              {30, []event{deleting, gone(3), listed(4, others)}, false},
-		"two GETs of a young server after our DELETE":     {30, []event{ourDelete, gone(3), gone(4)}, true},
-		"a GET before our DELETE":                         {30, []event{gone(3), sent(3.5, yes), gone(4)}, false},
-		"lists of a young server after our DELETE":        {30, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
-		"two GETs, the second where lists count":          {30, []event{ourDelete, gone(29.5), gone(30.5)}, false},
-		"a GET of a young server, and a list that counts": {30, []event{ourDelete, gone(29.5), listed(30.5, others)}, true},
-		"once lists count":                                {30, []event{gone(3), gone(30), listed(31, others)}, true},
+		"two lists a minute after our DELETE":                  {0, []event{ourDelete, deletingInList, listed(62, others), listed(63, others)}, false},
+		"two lists of one that was DELETING before our DELETE": {0, []event{deleting, sent(2.5, yes), shown(2.8, statusDeleting, true), listed(3, others), listed(4, others)}, false},
+		"two lists after a DELETE that had failed before":      {0, []event{ourDelete, deletingInList, shown(50, statusError, false), sent(51, yes), listed(70, others), listed(71, others)}, false},
+		"after a 403 to a GET, a list":                         {0, []event{ourDelete, forbidden(3), listed(4, others)}, true},
+		"a list, and a 403 to a GET":                           {0, []event{ourDelete, listed(3, empty), forbidden(4)}, true},
+		"403s alone":                                           {0, []event{ourDelete, forbidden(3), forbidden(4), forbidden(30)}, false},
+		"403s to GETs of a young server":                       {30, []event{ourDelete, forbidden(3), forbidden(4)}, false},
+		"lists while GETs fail, after our DELETE":              {0, []event{ourDelete, fails(2), selected(3), selected(18)}, true},
+		"lists while GETs fail, after our DELETE, within 15 s": {0, []event{ourDelete, fails(2), selected(3), selected(17)}, false},
+		"lists while GETs fail, the first may be cut off":      {0, []event{ourDelete, fails(2), listed(3, others), selected(18)}, false},
+		"lists while GETs fail, the last may be cut off":       {0, []event{ourDelete, fails(2), selected(3), listed(18, others)}, false},
+		"lists while GETs fail":                                {0, []event{fails(2), listed(3, others), listed(18, others)}, true},
+		"lists while GETs fail, the first is empty":            {0, []event{fails(2), listed(3, empty), listed(18, others)}, false},
+		"lists while GETs fail, the last is empty":             {0, []event{fails(2), listed(3, others), listed(18, empty)}, false},
+		"lists while GETs fail, of a young server":             {30, []event{fails(2), listed(3, others), listed(18, others)}, false},
+		"two GETs of a young server":                           {30, []event{deleting, gone(3), gone(4), gone(29)}, false},
+		"a GET and a list of a young server":                   {30, []event{deleting, gone(3), listed(4, others)}, false},
+		"two GETs of a young server after our DELETE":          {30, []event{ourDelete, gone(3), gone(4)}, true},
+		"a GET before our DELETE":                              {30, []event{gone(3), sent(3.5, yes), gone(4)}, false},
+		"lists of a young server after our DELETE":             {30, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
+		"two GETs, the second where lists count":               {30, []event{ourDelete, gone(29.5), gone(30.5)}, false},
+		"a GET of a young server, and a list that counts":      {30, []event{ourDelete, gone(29.5), listed(30.5, others)}, true},
+		"once lists count":                                     {30, []event{gone(3), gone(30), listed(31, others)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := absence{noPostBefore: at(row.certain)}
+			a := absence{noPostBefore: at(row.certain), isDeletion: true, selectable: true}
 			if got, _ := happens(t, &a, row.events); got != row.want {
 				t.Errorf("proved: %t, want %t", got, row.want)
 			}
@@ -145,6 +174,7 @@ func TestHowAServerIsReadThatMayBeGone(t *testing.T) {
 		"nobody expects it, the fourth read":     {0, []event{gone(3), gone(4), listed(6, true)}, byGet, 10},
 		"nobody expects it, the last read":       {0, []event{gone(3), listed(4, true), gone(6), gone(10)}, byGet, 18},
 		"nobody expects it of a young server":    {30, []event{gone(3), gone(4), gone(6), gone(10), gone(18)}, byList, 30},
+		"after a 403 of a young server":          {30, []event{ourDelete, forbidden(3)}, byList, 4},
 		"a list may be old after a 404":          {0, []event{ourDelete, gone(3), shown(4, statusActive, true)}, byGet, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,6 +207,7 @@ func TestWhatADeletionNeeds(t *testing.T) {
 		"it keeps its state for a while":         {[]event{ourDelete, shown(15, statusActive, get)}, waitOn},
 		"it keeps its state":                     {[]event{ourDelete, shown(17, statusActive, get)}, askAgain},
 		"a list shows the old state":             {[]event{ourDelete, shown(17, statusActive, list)}, lookCloser},
+		"a list shows it while GETs fail":        {[]event{ourDelete, fails(2), shown(17, statusActive, list)}, askAgain},
 		"it ends in ERROR":                       {[]event{ourDelete, shown(2, statusError, get)}, askAgain},
 		"it was in ERROR before":                 {[]event{shown(0, statusError, get), ourDelete, shown(2, statusError, get)}, waitOn},
 		"it was DELETING, and is in ERROR again": {[]event{shown(0, statusError, get), ourDelete, shown(2, statusDeleting, get), shown(3, statusError, get)}, askAgain},
@@ -200,47 +231,65 @@ func TestWhatADeletionNeeds(t *testing.T) {
 
 func TestWhenNoneCounts(t *testing.T) {
 	const one, two = true, false
-	narrow := func(at float64, servers int) lookUp {
-		return lookUp{began: begin.Add(time.Duration(at * 1e9)), ended: begin.Add(time.Duration(at * 1e9)), servers: make([]Server, servers)}
+	at := func(at float64, breadth breadth, servers int) lookUp {
+		began := begin.Add(time.Duration(at * 1e9))
+		return lookUp{began: began, ended: began, breadth: breadth, servers: make([]Server, servers)}
 	}
-	wide := func(at float64, servers int) lookUp {
-		found := narrow(at, servers)
-		found.wide = true
-		return found
-	}
+	narrow := func(seconds float64, servers int) lookUp { return at(seconds, bySelector, servers) }
+	label := func(seconds float64) lookUp { return at(seconds, ofMachineLabel, 0) }
+	wide := func(seconds float64) lookUp { return at(seconds, ofProject, 0) }
+	labelled, unlabelled, withoutProject := none{}, none{mayLackLabels: true}, none{withoutProject: true, settle: 30 * time.Second}
+	longSettle := none{withoutProject: true, settle: 2 * time.Minute}
 	for name, row := range map[string]struct {
+		none    none
 		certain float64
 		enough  bool
 		lookUps []lookUp
 		want    bool
 	}{
-		"one is enough":                    {0, one, []lookUp{narrow(1, 0)}, true},
-		"one is enough, but young":         {30, one, []lookUp{narrow(1, 0), narrow(29, 0)}, false},
-		"one is enough, once certain":      {30, one, []lookUp{narrow(1, 0), narrow(30, 0)}, true},
-		"one is not enough":                {0, two, []lookUp{narrow(1, 0)}, false},
-		"the first is of the project":      {0, two, []lookUp{wide(1, 0)}, false},
-		"two":                              {0, two, []lookUp{narrow(1, 0), wide(16, 0)}, true},
-		"two within a moment":              {0, two, []lookUp{narrow(1, 0), wide(15.9, 0)}, false},
-		"two by the selector":              {0, two, []lookUp{narrow(1, 0), narrow(16, 0)}, false},
-		"the first before it is certain":   {30, two, []lookUp{narrow(1, 0), wide(30, 0)}, true},
-		"both before":                      {30, two, []lookUp{narrow(1, 0), wide(29, 0)}, false},
-		"some are shown":                   {0, two, []lookUp{narrow(1, 1)}, true},
-		"some are shown, but young":        {30, two, []lookUp{narrow(1, 1)}, false},
-		"some are shown, and none later":   {30, two, []lookUp{narrow(20, 1), wide(34, 0)}, false},
-		"some are shown, and none at last": {30, two, []lookUp{narrow(10, 1), wide(30, 0)}, true},
+		"one is enough":                    {labelled, 0, one, []lookUp{narrow(1, 0)}, true},
+		"one is enough, but young":         {labelled, 30, one, []lookUp{narrow(1, 0), narrow(29, 0)}, false},
+		"one is enough, once certain":      {labelled, 30, one, []lookUp{narrow(1, 0), narrow(30, 0)}, true},
+		"one is not enough":                {labelled, 0, two, []lookUp{narrow(1, 0)}, false},
+		"the first is of the project":      {labelled, 0, two, []lookUp{wide(1)}, false},
+		"two":                              {labelled, 0, two, []lookUp{narrow(1, 0), wide(16)}, true},
+		"two within a moment":              {labelled, 0, two, []lookUp{narrow(1, 0), wide(15.9)}, false},
+		"two by the selector":              {labelled, 0, two, []lookUp{narrow(1, 0), narrow(16, 0)}, false},
+		"the first before it is certain":   {labelled, 30, two, []lookUp{narrow(1, 0), wide(30)}, true},
+		"both before":                      {labelled, 30, two, []lookUp{narrow(1, 0), wide(29)}, false},
+		"some are shown":                   {labelled, 0, two, []lookUp{narrow(1, 1)}, true},
+		"some are shown, but young":        {labelled, 30, two, []lookUp{narrow(1, 1)}, false},
+		"some are shown, and none later":   {labelled, 30, two, []lookUp{narrow(20, 1), wide(34)}, false},
+		"some are shown, and none at last": {labelled, 30, two, []lookUp{narrow(10, 1), wide(30)}, true},
+
+		"without labels, one of the project":  {unlabelled, 0, two, []lookUp{narrow(1, 0), wide(16)}, false},
+		"without labels, two of the project":  {unlabelled, 0, two, []lookUp{narrow(1, 0), wide(2), wide(17)}, true},
+		"without labels, both at one moment":  {unlabelled, 0, two, []lookUp{narrow(1, 0), wide(2), wide(16.9)}, false},
+		"without lists of the project":        {withoutProject, 0, two, []lookUp{narrow(1, 0), label(16), label(31)}, true},
+		"without lists of the project, early": {withoutProject, 0, two, []lookUp{narrow(1, 0), label(16), label(30)}, false},
+
+		"without lists of the project, over a long settle":        {longSettle, 0, two, []lookUp{narrow(1, 0), label(61), label(121)}, true},
+		"without lists of the project, within a part of a settle": {longSettle, 0, two, []lookUp{narrow(1, 0), label(61), label(120)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var n none
 			got := false
 			for _, found := range row.lookUps {
 				if got {
 					t.Fatal("proved too early")
 				}
-				got = n.add(&found, at(row.certain), row.enough)
+				got = row.none.add(&found, begin.Add(time.Duration(row.certain*1e9)), row.enough)
 			}
 			if got != row.want {
 				t.Errorf("proved: %t, want %t", got, row.want)
 			}
 		})
+	}
+}
+
+// A creation would make a second server: it waits until GETs work.
+func TestWhileGETsFailListsProveNothingInACreation(t *testing.T) {
+	a := absence{}
+	if isGone, _ := happens(t, &a, []event{fails(2), listed(3, true), listed(18, true), listed(40, true)}); isGone {
+		t.Error("proved")
 	}
 }

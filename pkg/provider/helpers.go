@@ -127,7 +127,7 @@ func volumeFromSDK(volume *iaas.Volume) Volume {
 		Name:     volume.GetName(),
 		Status:   volume.GetStatus(),
 		ServerID: volume.GetServerId(),
-		Bootable: volume.Bootable == nil || *volume.Bootable,
+		Bootable: volume.Bootable,
 		Labels:   stringValues(volume.Labels),
 	}
 }

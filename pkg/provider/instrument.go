@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -161,10 +162,20 @@ func (o *operation) measure(code codes.Code, elapsed time.Duration) {
 func (o *operation) log(code codes.Code, elapsed time.Duration, calls int64, attributes []any) {
 	fields := []any{"outcome", code.String(), "duration", elapsed.Round(time.Millisecond).String(), "apiCalls", calls}
 	if o.machine != nil {
-		fields = append(fields, "machine", klog.KObj(o.machine), "providerID", o.machine.Spec.ProviderID)
+		fields = append(fields, "machine", klog.KRef(loggable(o.machine.Namespace), loggable(o.machine.Name)),
+			"providerID", loggable(o.machine.Spec.ProviderID))
 	}
 	if o.class != nil {
-		fields = append(fields, "machineClass", o.class.Name)
+		fields = append(fields, "machineClass", loggable(o.class.Name))
 	}
 	klog.InfoS(o.name, append(fields, attributes...)...)
+}
+
+// maxLogged is how much of a ProviderID or a name is logged, in bytes: a ProviderID of ours has 84.
+// Whoever may write a Machine may give it one of a megabyte, and each call logs it.
+const maxLogged = 128
+
+// loggable cuts what comes from outside.
+func loggable(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), maxLogged)], "")
 }

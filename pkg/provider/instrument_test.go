@@ -101,7 +101,7 @@ func TestEveryCallEndsWithOneLine(t *testing.T) {
 		want  []string
 	}{
 		"success": {iaasmock.Fault{}, []string{`"GetMachineStatus"`, `outcome="OK"`, `machine="default/m1"`, `machineClass="class-a"`, "apiCalls=1", "duration="}},
-		"failure": {iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusForbidden, Header: http.Header{"X-Request-Id": {"req-4711"}}},
+		"failure": {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Count: 2, Status: http.StatusForbidden, Header: http.Header{"X-Request-Id": {"req-4711"}}},
 			[]string{`outcome="PermissionDenied"`, `requestID="req-`, "not authorized"}},
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -148,6 +148,49 @@ func TestWarningsAreShortAndSeldom(t *testing.T) {
 			for line := range strings.Lines(log) {
 				if len(line) > 1024 {
 					t.Errorf("a line has %d bytes", len(line))
+				}
+			}
+		})
+	}
+}
+
+// Whoever writes a Machine must not fill the log: etcd takes a ProviderID of a megabyte.
+func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
+	const size = 1 << 20
+	long := strings.Repeat("x", size)
+	for name, call := range map[string]func(*rig) error{
+		"a ProviderID": func(r *rig) error {
+			_, err := r.status(withID(machine("m1"), provider.StackitProviderName+"://"+long))
+			return err
+		},
+		"a ProviderID of another project": func(r *rig) error {
+			return r.delete(withID(machine("m1"), "stackit://10000000-0000-4000-8000-00000000000f/"+long))
+		},
+		"a Machine's name": func(r *rig) error { return r.delete(r.deleted(machine(long))) },
+		"a MachineClass":   func(r *rig) error { r.class.Name = long; r.list(); return nil },
+		"a MachineClass's unknown cluster": func(r *rig) error {
+			r.class.Name = long
+			r.setSpec(func(spec map[string]any) { spec["labels"] = map[string]any{clusterLabel: ""} })
+			r.list()
+			return nil
+		},
+		"a MachineClass without a cluster": func(r *rig) error {
+			r.class.Name = long
+			r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
+			r.list()
+			return nil
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			log := logOf(t, func() {
+				if err := call(r); err != nil && len(err.Error()) > 1024 {
+					t.Errorf("the error has %d bytes", len(err.Error()))
+				}
+			})
+			for line := range strings.Lines(log) {
+				if len(line) > 1024 {
+					t.Errorf("a line has %d bytes: %.200s", len(line), line)
 				}
 			}
 		})

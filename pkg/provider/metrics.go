@@ -35,6 +35,7 @@ type meters struct {
 	orphans    prometheus.Counter
 	// orphanRefusals would otherwise cost silently.
 	orphanRefusals prometheus.Counter
+	volumesLeft    prometheus.Counter
 	reads          *prometheus.CounterVec
 	callers        *prometheus.CounterVec
 	waiting        *prometheus.GaugeVec
@@ -81,9 +82,11 @@ func newMeters(clock clock.PassiveClock) *meters {
 		orphans: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_servers_deleted_total",
 			Help: "Servers without a Machine whose deletion was requested because the manager found them."}),
 		orphanRefusals: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_refusals_total",
-			Help: "Requests of the manager to delete a server without a Machine that were refused: the server's own name or its labels say that it is not that Machine's. It goes on costing until somebody repairs its label or deletes it."}),
+			Help: "Requests of the manager to delete a server without a Machine that were refused: the server's own name, its labels or OpenStack's tag say that it is not, or may not be, that Machine's. It goes on costing until somebody repairs its label or deletes it."}),
+		volumesLeft: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_openstack_volumes_left_total",
+			Help: "Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the API does not say whether they are bootable. Each is billed until somebody deletes it."}),
 		reads: counter("stackit_reads_total",
-			"Reads that answered callers, by resource (servers, nics, volumes) and kind (single, list).", "resource", "kind"),
+			"Reads that answered callers, by resource (servers, nics, and leftovers: NICs and volumes of Machines from OpenStack, one list of both) and kind (single, list).", "resource", "kind"),
 		callers: counter("stackit_read_callers_total",
 			"Callers that such reads answered: the more to a read, the fewer API calls.", "resource", "kind"),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "stackit_read_callers_waiting",
@@ -105,7 +108,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
 	}
-	for _, resource := range []string{resourceServers, resourceNICs, resourceVolumes} {
+	for _, resource := range []string{resourceServers, resourceNICs, resourceLeftovers} {
 		m.waiting.WithLabelValues(resource)
 		for _, kind := range []string{kindSingle, kindList} {
 			m.reads.WithLabelValues(resource, kind)
@@ -120,7 +123,7 @@ const (
 	postAccepted, postRefused, postUnknown = "accepted", "refused", "unknown"
 	deletionAccepted, deletionFailed       = "accepted", "failed"
 	resourceServers, resourceNICs          = "servers", "nics"
-	resourceVolumes                        = "volumes"
+	resourceLeftovers                      = "leftovers"
 	kindSingle, kindList                   = "single", "list"
 )
 
@@ -144,7 +147,7 @@ func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 }
 
 func (m *meters) parts() []prometheus.Collector {
-	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.reads, m.callers, m.waiting, m.creation, m.deletion}
+	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.volumesLeft, m.reads, m.callers, m.waiting, m.creation, m.deletion}
 }
 
 type classServers struct {

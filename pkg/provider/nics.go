@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 
@@ -72,9 +71,9 @@ func (n connection) complete() bool { return len(n.addresses) > 0 && n.allowed }
 // missing says what a connection lacks, in words for a Machine's status.
 func (n connection) missing() string {
 	if !n.allowed {
-		return TextNotAllowed
+		return "its NICs do not carry all allowedAddresses"
 	}
-	return TextNoAddress
+	return "not all of its NICs have an address"
 }
 
 // knownConnection returns the connection of the machine's server by the ledger.
@@ -146,8 +145,8 @@ func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 		return err
 	}
 	if missing := missingAddresses(updated.AllowedAddresses, c.spec.AllowedAddresses); len(missing) > 0 {
-		return newError(codes.Internal, fmt.Sprintf(TextUpdateIgnored+": wanted %s, got %s",
-			nic.ID, strings.Join(addresses, ", "), strings.Join(updated.AllowedAddresses, ", ")))
+		return newError(ReasonUpdateIgnored, fmt.Sprintf(
+			"NIC %s does not carry the allowedAddresses after its update: wanted %s, got %s", nic.ID, strings.Join(addresses, ", "), strings.Join(updated.AllowedAddresses, ", ")))
 	}
 	klog.V(2).InfoS("Allowed addresses added", "machine", c.machine, "nic", nic.ID, "added", missing)
 	return nil

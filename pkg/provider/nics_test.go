@@ -51,6 +51,7 @@ func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
 				t.Fatal(err)
 			}
 			wantCode(t, <-done, row.want)
+			<-time.After(deleteDuration)
 			r.wantNothingLeft()
 		})
 	}

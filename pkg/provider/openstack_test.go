@@ -5,6 +5,7 @@ package provider_test
 
 import (
 	"cmp"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -161,10 +163,7 @@ func TestAMachineFromOpenStackGetsNoNewServer(t *testing.T) {
 			row.prepare(r)
 			before := r.cloud.CallCounts()
 			_, err := r.create(migrated(machine("m1")))
-			wantCode(t, err, codes.FailedPrecondition)
-			if !strings.Contains(err.Error(), "OpenStack") {
-				t.Errorf("the error does not say why: %v", err)
-			}
+			wantReason(t, err, provider.ReasonNotTakenOver)
 			after := r.cloud.CallCounts()
 			if after["CreateServer"] != before["CreateServer"] || after["DeleteServer"] != before["DeleteServer"] {
 				t.Errorf("calls before %v, after %v: want no server made or deleted", before, after)
@@ -291,7 +290,6 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		},
 		"two of each":                   {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},
 		"an empty moment of servers":    {prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true}) }},
-		"two servers":                   {prepare: func(r *rig) { r.fromOpenStack("m1") }},
 		"the server is gone already":    {prepare: func(r *rig) { r.deleteByHand(r.cloud.Servers()[0].ID); <-time.After(2 * deleteDuration) }},
 		"volumes that cannot be listed": {prepare: func(r *rig) { r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 3, Status: 503}) }},
 		"an empty moment": {prepare: func(r *rig) {
@@ -387,4 +385,271 @@ func TestARestartLosesNothingThatCameFromOpenStack(t *testing.T) {
 			t.Logf("the process that ended was told %v", err)
 		}
 	})
+}
+
+// Without a ProviderID nobody can tell several servers of the name apart.
+func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+		"creation":       func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
+		"initialization": func(r *rig, m *v1alpha1.Machine) error { _, err := r.initialize(m); return err },
+		"deletion":       func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			first, second := r.fromOpenStack("m1"), r.fromOpenStack("m1")
+			m := migrated(machine("m1"))
+			err := call(r, m)
+			wantCode(t, err, codes.FailedPrecondition)
+			if text := err.Error(); !strings.Contains(text, first) || !strings.Contains(text, second) {
+				t.Errorf("the error does not name both servers: %s", text)
+			}
+			r.wantNamed("m1", 2, 2, 2)
+			// Somebody deletes the wrong one: it is in DELETING, then gone.
+			r.deleteByHand(second)
+			if err := r.delete(r.deleted(m)); err != nil {
+				t.Error(err)
+			}
+			r.wantNamed("m1", 0, 0, 0)
+		})
+	}
+}
+
+// A list that hides the server which was taken over shows another one of its name.
+func TestAServerThatWasTakenOverIsOneOfSeveral(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.fromOpenStack("m1")
+		m := migrated(machine("m1"))
+		r.mustCreate(m)
+		twin := r.fromOpenStack("m1")
+		body := `{"items":[{"id":"` + twin + `","name":"m1","status":"ACTIVE","machineType":"c2i.2"}]}`
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 200, Body: body})
+		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
+		r.wantNamed("m1", 2, 2, 2)
+	})
+}
+
+// Without its network the NIC would be lost: nothing is deleted before that can be read.
+func TestAClassWhoseNetworkingCannotBeReadLosesNoNIC(t *testing.T) {
+	network := map[string]any{"networkId": iaasmock.DefaultNetworkID}
+	for name, spoil := range map[string]func(r *rig, spec map[string]any){
+		"of the wrong type": func(_ *rig, spec map[string]any) { spec["networking"] = []any{"net"} },
+		"no ID":             func(_ *rig, spec map[string]any) { spec["networking"] = map[string]any{"networkId": "net"} },
+		"none":              func(_ *rig, spec map[string]any) { delete(spec, "networking") },
+		"a NIC, too": func(_ *rig, spec map[string]any) {
+			spec["networking"] = map[string]any{"networkId": iaasmock.DefaultNetworkID, "nicIds": []any{iaasmock.DefaultNICID}}
+		},
+		"no ID in Secret": func(r *rig, spec map[string]any) {
+			delete(spec, "networking")
+			r.secret.Data["networkId"] = []byte("net")
+		},
+		"wrong, but default": func(r *rig, spec map[string]any) {
+			spec["networking"] = "net"
+			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
+		},
+		"not the only one that is wrong": func(r *rig, spec map[string]any) {
+			spec["machineType"], spec["networking"] = 5, "net"
+			r.secret.Data["networkId"] = []byte(iaasmock.DefaultDualStackNetworkID)
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			id := r.fromOpenStack("m1")
+			r.setSpec(func(spec map[string]any) { spoil(r, spec) })
+			m := withID(migrated(machine("m1")), providerIDOf(id))
+			wantCode(t, r.delete(r.deleted(m)), codes.InvalidArgument)
+			r.wantNamed("m1", 1, 1, 1)
+			delete(r.secret.Data, "networkId")
+			r.setSpec(func(spec map[string]any) { spec["networking"], spec["machineType"] = network, 5 })
+			if err := r.delete(r.deleted(m)); err != nil { // what else is wrong does not matter
+				t.Error(err)
+			}
+			r.wantNamed("m1", 0, 0, 0)
+		})
+	}
+}
+
+// The orphan collector names a server with our labels whose Machine still has OpenStack's ProviderID:
+// it compares IDs as texts.
+func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {
+	tag := map[string]any{"kubernetes.io-cluster-shoot-a": "1"}
+	for name, made := range map[string]func(r *rig) string{
+		"in its metadata": func(r *rig) string {
+			id := r.attach("m1", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), tag)
+			r.relabel(id, map[string]any{clusterLabel: "shoot-a", "kubernetes.io/machine": "m1", "kubernetes.io/machineclass": "class-a"})
+			return id
+		},
+		"in its labels": func(r *rig) string {
+			return r.makeServer("m1", func(labels map[string]any) { maps.Copy(labels, tag) })
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newMetered(t)
+			id := made(r.rig)
+			wantCode(t, r.delete(orphan("m1", id)), codes.FailedPrecondition)
+			if deletes := r.cloud.CallCounts()["DeleteServer"]; deletes > 0 {
+				t.Errorf("%d DELETEs of the server", deletes)
+			}
+			r.want("stackit_orphan_refusals_total", map[string]float64{"": 1})
+		})
+	}
+}
+
+// A volume may be one of data where the API does not say that a server can boot from it.
+func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
+	for _, operation := range []string{"ListVolumes", "GetVolume"} {
+		bubble(t, operation, func(t *testing.T) {
+			r := newMetered(t)
+			m := r.deleted(withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1"))))
+			body := `{"id":"` + r.onlyServer().VolumeIDs[0] + `","name":"m1","status":"AVAILABLE","size":20,"availabilityZone":"eu01-1"}`
+			if operation == "ListVolumes" {
+				body = `{"items":[` + body + `]}`
+			}
+			r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: 200, Body: body})
+			if err := r.delete(m); err != nil {
+				t.Error(err)
+			}
+			r.wantNamed("m1", 0, 0, 1)
+			r.want("stackit_openstack_volumes_left_total", map[string]float64{"": 1})
+		})
+	}
+}
+
+// A permission that is missing, the likeliest mistake of a migration, must not look like a slow cloud.
+func TestAMissingPermissionEndsTheDeletionOfWhatIsLeft(t *testing.T) {
+	for operation, want := range map[string]struct {
+		call          string
+		nics, volumes int
+	}{
+		"ListVolumes":  {"listing volumes", 1, 1},
+		"ListNics":     {"reading a network's NICs", 1, 1},
+		"GetVolume":    {"reading a volume", 0, 1},
+		"GetNic":       {"reading a NIC", 1, 0},
+		"DeleteVolume": {"deleting a volume", 0, 1},
+		"DeleteNic":    {"deleting a NIC", 1, 0},
+	} {
+		bubble(t, operation, func(t *testing.T) {
+			r := newRig(t)
+			m := r.deleted(withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1"))))
+			r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: 403})
+			began := time.Now()
+			err := r.delete(m)
+			wantCode(t, err, codes.PermissionDenied)
+			if took := time.Since(began); took > time.Minute || !strings.Contains(err.Error(), want.call) {
+				t.Errorf("after %s: %v, want the call that was refused", took, err)
+			}
+			r.wantNamed("m1", 0, want.nics, want.volumes)
+		})
+	}
+}
+
+// Lists that others ask for come early: two of them prove nothing within one bad moment.
+func TestAnEmptyMomentOfSharedListsLosesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newFleet(t, 6, 6)
+		for i, m := range c.machines {
+			c.machines[i] = withID(migrated(m), providerIDOf(c.fromOpenStack(m.Name)))
+		}
+		c.restartNow()
+		<-time.After(time.Minute)
+		for _, operation := range []string{"ListVolumes", "ListNics"} {
+			c.cloud.Inject(iaasmock.Fault{Operation: operation, After: 18 * time.Second, Duration: 12 * time.Second, EmptyList: true})
+		}
+		later := map[string]time.Duration{}
+		for i, m := range c.machines {
+			later[m.Name] = time.Duration(2*i) * time.Second
+		}
+		c.each(func(m *v1alpha1.Machine) {
+			<-time.After(later[m.Name])
+			if err := c.delete(c.deleted(m)); err != nil {
+				c.t.Errorf("DeleteMachine: %v", err)
+			}
+			c.wantNamed(m.Name, 0, 0, 0)
+		})
+	})
+}
+
+// What a server has that is proved gone counts as detached in the end, and nobody reads that server.
+func TestAServerThatIsGoneHasNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithReleaseDuration(3*time.Minute))
+		m := withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
+		done := start(func() error { return r.delete(r.deleted(m)) })
+		<-time.After(time.Minute)
+		r.wantNamed("m1", 0, 1, 1)
+		gets := r.cloud.CallCounts()["GetServer"]
+		<-time.After(100 * time.Second)
+		r.wantNamed("m1", 0, 0, 1) // the API refuses the volume: 409
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		r.wantNamed("m1", 0, 0, 0)
+		if more := r.cloud.CallCounts()["GetServer"] - gets; more > 0 {
+			t.Errorf("%d reads of the server that is gone", more)
+		}
+	})
+}
+
+// Many Machines from OpenStack are deleted at once: each takes three DELETEs, a GET before each
+// deletion by name, and at most two reads more, lists among them.
+func TestManyMachinesFromOpenStackAreDeletedWithFewReads(t *testing.T) {
+	labelled := map[string]any{clusterLabel: "shoot-a"}
+	for name, row := range map[string]struct {
+		labels  map[string]any
+		noID    bool
+		release time.Duration
+	}{
+		"released at once":         {},
+		"released late":            {release: 10 * time.Second},
+		"released very late":       {release: 40 * time.Second},
+		"with labels":              {release: 10 * time.Second, labels: labelled},
+		"without ProviderIDs":      {release: 10 * time.Second, noID: true},
+		"with labels, without IDs": {release: 10 * time.Second, labels: labelled, noID: true},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			c := newFleet(t, many(250), many(250), iaasmock.WithReleaseDuration(row.release))
+			for i, m := range c.machines {
+				id := c.fromOpenStack(m.Name)
+				c.machines[i] = migrated(m)
+				if !row.noID {
+					c.machines[i] = withID(c.machines[i], providerIDOf(id))
+				}
+				if row.labels != nil {
+					c.relabel(id, row.labels)
+				}
+			}
+			c.restartNow()
+			<-time.After(time.Minute)
+			c.cloud.ResetCalls()
+			start := time.Now()
+			c.each(func(m *v1alpha1.Machine) {
+				if err := c.delete(c.deleted(m)); err != nil {
+					c.t.Errorf("DeleteMachine: %v", err)
+				}
+			})
+			took, calls, peak := time.Since(start), c.cloud.CallCounts(), c.peakReads()
+			each := c.callsPerMachine()
+			t.Logf("%d Machines: %.1f calls each, %s, %d reads in a second", len(c.machines), each, took, peak)
+			for _, m := range c.machines {
+				c.wantNamed(m.Name, 0, 0, 0)
+			}
+			for _, operation := range []string{"DeleteServer", "DeleteNic", "DeleteVolume", "GetNic", "GetVolume"} {
+				if got := calls[operation]; got != len(c.machines) {
+					t.Errorf("%s: %d calls, want %d", operation, got, len(c.machines))
+				}
+			}
+			if volumes, nics := calls["ListVolumes"], calls["ListNics"]; volumes > 75 || nics > 75 {
+				t.Errorf("%d lists of volumes and %d of NICs, want 75 each at most", volumes, nics)
+			}
+			if atMost := 3.0 + 2 + 2; !testing.Short() && each > atMost {
+				t.Errorf("%.1f calls a Machine, want %.0f at most", each, atMost)
+			}
+			if peak > 8 {
+				t.Errorf("%d reads begin in a second, want 8 at most", peak)
+			}
+			if took > 3*time.Minute {
+				t.Errorf("it took %s", took)
+			}
+		})
+	}
 }

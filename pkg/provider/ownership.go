@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
@@ -31,13 +28,6 @@ const (
 	// clusterLabelSuffix ends the key of the label that names a cluster. Gardener
 	// renders one; its domain is configurable there.
 	clusterLabelSuffix = "/cluster"
-
-	// migratedAnnotation on a Machine says that it came from OpenStack. STACKIT's Gardener
-	// extension sets it when it moves a cluster.
-	migratedAnnotation = "stackit.cloud/migrated-machine"
-	// openStackClusterTag and the cluster's name are a tag that Gardener's OpenStack provider
-	// gives to a server. STACKIT's API may show it as metadata or as a label.
-	openStackClusterTag = "kubernetes.io-cluster-"
 )
 
 // identity names the machine, class and cluster of a driver call, as labels of a server
@@ -61,12 +51,6 @@ type identity struct {
 	// byName says that it did, and that no ProviderID names its server: then that counts by
 	// its name.
 	byName bool
-}
-
-// cameFromOpenStack says that Gardener's OpenStack provider made the Machine's server.
-func cameFromOpenStack(machine *v1alpha1.Machine) bool {
-	migrated, _ := strconv.ParseBool(machine.Annotations[migratedAnnotation])
-	return migrated || providerid.IsOpenStack(machine.Spec.ProviderID)
 }
 
 // newIdentity takes the cluster labels from the providerSpec's labels.
@@ -163,32 +147,6 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 	return "", false
 }
 
-// isByName says whether what has this name is the machine's, if that came from OpenStack:
-// neither labels nor metadata say that it is of another machine or cluster. What else they say
-// does not count.
-func (i identity) isByName(name string, labels, metadata map[string]string) bool {
-	machine, labelled := labels[StackitMachineLabel]
-	return name == i.machine && (!labelled || machine == i.machine) &&
-		!i.isOfAnotherCluster(labels) && !i.isOfAnotherCluster(metadata)
-}
-
-// isOfAnotherCluster says whether labels or metadata name another cluster: by a cluster label or
-// by a tag of Gardener's OpenStack provider.
-func (i identity) isOfAnotherCluster(told map[string]string) bool {
-	clusters := slices.Collect(maps.Values(i.cluster))
-	for key, value := range told {
-		cluster, isTag := strings.CutPrefix(key, openStackClusterTag)
-		want, isOurKey := i.cluster[key]
-		switch {
-		case isOurKey && value != want,
-			isClusterLabel(key) && !slices.Contains(clusters, value),
-			isTag && !slices.Contains(clusters, cluster):
-			return true
-		}
-	}
-	return false
-}
-
 // checkOwned returns an error unless the server is the machine's: only such a server may
 // be changed or deleted. byID says that the request's ProviderID names this very server:
 // then one without a machine label counts by its name.
@@ -218,8 +176,6 @@ type door struct {
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger.Ledger
 	key    ledger.Key
-	// uid is the Machine's.
-	uid string
 }
 
 // admits says whether a server that a look-up shows may be used: it is the machine's, and was
@@ -242,7 +198,7 @@ func (d *door) enter(server *Server, byID bool) error {
 	case entry.ServerID != server.ID || !entry.Unread:
 		return err
 	case err == nil:
-		d.ledger.Adopt(d.key, d.uid, server.ID)
+		d.ledger.Adopt(d.key, server.ID)
 		return nil
 	case d.hasOnlyItsName(server):
 		return unlabelledError(server)
@@ -264,7 +220,8 @@ func (i identity) hasOnlyItsName(server *Server) bool {
 
 // missingLabel returns the label for want of which look-ups do not find a server that may be
 // the machine's: it has the machine's name and nothing that contradicts, and lacks the machine
-// label or, where the class has one, the cluster's. It may be from before it was labelled.
+// label, the cluster's or, where the class has none, the class's. It may be from before it was
+// labelled.
 func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
 	for key := range server.Labels {
 		if _, known := i.cluster[key]; isClusterLabel(key) && !known {
@@ -274,7 +231,7 @@ func (i identity) missingLabel(server *Server) (key, want string, missing bool) 
 	if i.hasOnlyItsName(server) {
 		return StackitMachineLabel, i.machine, true
 	}
-	for key, want := range i.cluster {
+	for key, want := range i.machineSelector() {
 		_, labelled := server.Labels[key]
 		if !labelled && server.Name == i.machine && server.Labels[StackitMachineLabel] == i.machine {
 			return key, want, true
@@ -303,6 +260,7 @@ func rank(server *Server) int {
 
 // clusterUnknownError is the answer to what only a look-up by labels could tell.
 func (i identity) clusterUnknownError() error {
-	return newError(codes.FailedPrecondition, fmt.Sprintf(
-		TextClusterUnknown+", so that the cluster's servers cannot be told from others: repair providerSpec.labels", i.class))
+	return newError(ReasonClusterUnknown, fmt.Sprintf(
+		"the cluster label in the providerSpec of MachineClass %s cannot be used, "+
+			"so that the cluster's servers cannot be told from others: correct providerSpec.labels", i.class))
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 )
 
@@ -16,7 +15,7 @@ import (
 func recovered(err *error) {
 	if cause := recover(); cause != nil {
 		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
-		*err = newError(codes.Internal, TextPanic+"; its log has the details")
+		*err = newError(ReasonDriverBug, "the driver failed unexpectedly; its log has the stack")
 	}
 }
 

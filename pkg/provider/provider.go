@@ -43,6 +43,8 @@ type Provider struct {
 	settle     *time.Duration
 	creation   *creationTimes
 	strictSpec bool
+	// withoutTarget says that the machines join no cluster.
+	withoutTarget bool
 	// orphanTimeout is WithOrphanTimeout's; 0 for the default.
 	orphanTimeout time.Duration
 	// actingSince tells since when this process alone acts; nil if nobody knows.
@@ -53,7 +55,9 @@ type Provider struct {
 	setup     sync.Once
 	meters    *meters
 	ledger    *ledger.Ledger
-	exhausted *exhaustion
+	exhausted *classErrors
+	// unlabelled are the classes of which a server shows no labels.
+	unlabelled *classErrors
 	// firstCall is when this process was called first.
 	firstCall time.Time
 	// sessions are the newest of each project.
@@ -101,6 +105,13 @@ func WithActingSince(since func() time.Time) Option {
 // replaces. The defaults are 20 minutes and DefaultCreationWait.
 func WithCreationTimeout(timeout, wait time.Duration) Option {
 	return func(p *Provider) { p.creation = &creationTimes{timeout, wait} }
+}
+
+// WithTargetCluster says whether the manager has a target cluster, which machines join; the default
+// is that it has. Without one a Machine that is older than its creation timeout still becomes
+// Available, so that it gets its server.
+func WithTargetCluster(has bool) Option {
+	return func(p *Provider) { p.withoutTarget = !has }
 }
 
 // WithOrphanTimeout sets how long DeleteMachine may take for a server that the orphan
@@ -155,7 +166,8 @@ func (p *Provider) init() {
 			p.creation = &creationTimes{defaultCreationTimeout, DefaultCreationWait}
 		}
 		p.ledger = ledger.New(p.clock, *p.settle)
-		p.exhausted = recent.New[classKey, exhausted](p.clock, exhaustedFor)
+		p.exhausted = recent.New[classKey, classError](p.clock, exhaustedFor)
+		p.unlabelled = recent.New[classKey, classError](p.clock, unlabelledFor)
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)

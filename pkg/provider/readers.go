@@ -8,6 +8,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -20,7 +21,8 @@ import (
 type (
 	serverReader = coalesce.Group[serverList, observation]
 	nicReader    = coalesce.Group[map[string][]NIC, []NIC]
-	volumeReader = coalesce.Group[[]Volume, []Volume]
+
+	leftoverReader = coalesce.Group[leftoverList, leftoverList]
 )
 
 // callTimeout bounds the calls that wait for nothing, and a shared list: the retries of a
@@ -38,12 +40,12 @@ var readPolicy = coalesce.Policy{
 	Backoff:    time.Second,
 	MaxBackoff: 30 * time.Second,
 	Timeout:    callTimeout,
-	Shared:     isEverybodys,
+	Shared:     isSessionWide,
 }
 
-// isEverybodys says that an API call failed for a reason that holds for all others of the
+// isSessionWide says that an API call failed for a reason that holds for all others of the
 // session: refused credentials, or too many calls.
-func isEverybodys(err error) bool {
+func isSessionWide(err error) bool {
 	var api *APIError
 	return isRefused(err) || errors.As(err, &api) && api.StatusCode == http.StatusTooManyRequests
 }
@@ -57,7 +59,47 @@ type readers struct {
 	meters  *meters
 	servers *recent.Map[string, *serverReader]
 	nics    *recent.Map[string, *nicReader]
-	volumes *volumeReader
+	// leftoverLists are of networks; leftovers reads one resource by its ID.
+	leftoverLists *recent.Map[string, *leftoverReader]
+	leftovers     *coalesce.Group[struct{}, leftover]
+	// project is how lists of servers of the whole project fare.
+	project *projectLists
+}
+
+// projectLists notes whether lists of the whole project fail, 413 or 504 of a large one.
+type projectLists struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	// failingSince is zero while they work; failed is when the last one failed.
+	failingSince, failed time.Time
+}
+
+// projectFailsFor is for how long they must fail until look-ups do without.
+const projectFailsFor = 10 * time.Minute
+
+// note notes how a look-up in the whole project ended.
+func (l *projectLists) note(err error) {
+	var api *APIError
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	switch {
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isSessionWide(err):
+		return
+	case !errors.As(err, &api): // it worked, whatever it showed
+		l.failingSince = time.Time{}
+		return
+	case l.failingSince.IsZero(), now.Sub(l.failed) >= projectFailsFor: // nobody has looked in between
+		l.failingSince = now
+	}
+	l.failed = now
+}
+
+// failLong says that they have failed for projectFailsFor.
+func (l *projectLists) failLong() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.failingSince.IsZero() && l.failed.Sub(l.failingSince) >= projectFailsFor
 }
 
 func newReaders(session *spi.Session, region string, clock clock.Clock, meters *meters) *readers {
@@ -71,8 +113,11 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 		client: client, clock: clock, policy: policy, meters: meters,
 		servers: recent.New[string, *serverReader](clock, readerLifetime),
 		nics:    recent.New[string, *nicReader](clock, readerLifetime),
+		project: &projectLists{clock: clock},
+
+		leftoverLists: recent.New[string, *leftoverReader](clock, readerLifetime),
 	}
-	r.volumes = coalesce.New[[]Volume, []Volume](clock, r.policyFor(resourceVolumes), safely(client.ListVolumes))
+	r.leftovers = coalesce.New[struct{}, leftover](clock, r.policyFor(resourceLeftovers), nil)
 	return r
 }
 

@@ -16,6 +16,16 @@ func anyConcerns(path *field.Path, errs field.ErrorList) bool {
 	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
 }
 
+// concerning returns those that are about a field, a part of it, or an object with it in it.
+func concerning(path *field.Path, errs field.ErrorList) (found field.ErrorList) {
+	for _, err := range errs {
+		if isWithin(err.Field, path.String()) || isWithin(path.String(), err.Field) {
+			found = append(found, err)
+		}
+	}
+	return found
+}
+
 // unrelated drops those of found that are about a field, a part of one, or an object with
 // one in it, that reported is about already.
 func unrelated(found, reported field.ErrorList) field.ErrorList {

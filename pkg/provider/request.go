@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
@@ -25,11 +24,17 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
+// Fields that errors name, beside those of packages apis and validation.
+var (
+	classProviderPath = field.NewPath("machineClass", "provider")
+	machineNamePath   = field.NewPath("machine", "metadata", "name")
+)
+
 // call is a driver call with its request decoded and checked.
 type call struct {
 	door
 	clock clock.Clock
-	wait
+	waits
 	// serverID is the server that the request's ProviderID names; "" if it names none.
 	serverID string
 	// givenID is the request's ProviderID.
@@ -47,14 +52,24 @@ type call struct {
 
 	client    StackitClient
 	readers   *readers
-	exhausted *exhaustion
-	meters    *meters
+	exhausted *classErrors
+	// unlabelled are the classes of which a server shows no labels.
+	unlabelled *classErrors
+	meters     *meters
+	// settle is how long the API may take until a request shows in its lists.
+	settle time.Duration
+	// networkErrors say why the spec's networking cannot be read.
+	networkErrors field.ErrorList
+	// provedGone are servers that this call has proved gone.
+	provedGone map[string]bool
 	// young says that the ledger has all that can have been done for the machine: it is
 	// younger than this process's leadership, and than the time for which entries are kept.
 	young bool
 	// noPredecessorBefore is when a look-up must begin so that it sees every POST of a
 	// predecessor; the zero time if none has worked on the machine.
 	noPredecessorBefore time.Time
+	// expires is when the Machine is older than its creation timeout; the zero time if it never is.
+	expires time.Time
 }
 
 // strictness of decoding a request.
@@ -71,10 +86,10 @@ const (
 // newMachineCall decodes and checks the request of a call about a machine.
 func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
 	if machine == nil {
-		return nil, newError(codes.InvalidArgument, "the request has no Machine")
+		return nil, newError(ReasonInvalidInput, "the request has no Machine")
 	}
 	if machine.Name == "" {
-		return nil, newError(codes.InvalidArgument, "the request's Machine has no name")
+		return nil, newError(ReasonInvalidInput, "the request's Machine has no name")
 	}
 	p.meters.machineNamed(machine)
 	c, err := p.newCall(machine, class, secret, mode)
@@ -83,7 +98,7 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	}
 	c.givenID = machine.Spec.ProviderID
 	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.projectID); err != nil {
-		return nil, newError(codes.InvalidArgument, fmt.Sprintf("machine %s: %v", machine.Name, err))
+		return nil, newError(ReasonInvalidProviderID, fmt.Sprintf("machine %s: %v", machine.Name, err))
 	}
 	return c, nil
 }
@@ -102,10 +117,10 @@ func (c *call) providerID(serverID string) string {
 // about a class. All that is wrong is told at once, with the paths of the fields.
 func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
 	if class == nil {
-		return nil, newError(codes.InvalidArgument, "the request has no MachineClass")
+		return nil, newError(ReasonInvalidInput, "the request has no MachineClass")
 	}
 	if secret == nil {
-		return nil, newError(codes.InvalidArgument, "the request has no Secret")
+		return nil, newError(ReasonInvalidInput, "the request has no Secret")
 	}
 	in := p.decode(machine, class, secret)
 	session, err := p.SPI.Session(Credentials(in.secret))
@@ -116,12 +131,15 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	p.warn(in)
 	c := p.newSessionCall(session, in.spec.Region)
 	c.identity, c.spec, c.rawSpec, c.secret = in.identity, in.spec, class.ProviderSpec.Raw, secret.Data
-	c.spec.UserData = ""
+	c.spec.UserData, c.networkErrors = "", in.network
 	c.key.Machine = in.identity.machine
 	p.meters.nameClass(c.class)
 	if machine != nil {
-		c.uid = string(machine.UID)
+		c.key.Namespace, c.key.UID = machine.Namespace, string(machine.UID)
 		c.noPredecessorBefore, c.young = p.predecessors(machine.CreationTimestamp.Time)
+		if !p.withoutTarget {
+			c.expires = p.creation.expires(machine)
+		}
 	}
 	return c, nil
 }
@@ -138,11 +156,11 @@ func (p *Provider) decode(machine *v1alpha1.Machine, class *v1alpha1.MachineClas
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
-		clock: p.clock, projectID: session.ProjectID, session: session, client: readers.client, readers: readers,
-		exhausted: p.exhausted, meters: p.meters,
+		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, session: session, client: readers.client, readers: readers,
+		exhausted: p.exhausted, unlabelled: p.unlabelled, meters: p.meters,
 		door: door{
 			identity: identity{unlabelable: true}, ledger: p.ledger,
-			key: ledger.Key{Endpoint: session.Endpoint, ProjectID: session.ProjectID, Region: region},
+			key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},
 		},
 	}
 }
@@ -182,15 +200,15 @@ func (p *Provider) warn(in *inputs) {
 	class := in.identity.class
 	if problems := sanitize(in.unknownText()); problems != "" && p.noteWarning("fields "+class+problems) {
 		klog.InfoS("The MachineClass's providerSpec has fields that are not understood; they are ignored",
-			"machineClass", class, "problems", problems)
+			"machineClass", loggable(class), "problems", problems)
 	}
 	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.noteWarning("cluster "+class) {
 		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): machines are told apart by machine and class name only",
-			"machineClass", class)
+			"machineClass", loggable(class))
 	}
 	if size := len(in.spec.UserData); size > usualUserData && p.noteWarning("userData "+class) {
 		klog.InfoS("The user data is long: the API may refuse it, and few such servers are created at a time",
-			"machineClass", class, "bytes", size, "usualAtMost", usualUserData)
+			"machineClass", loggable(class), "bytes", size, "usualAtMost", usualUserData)
 	}
 }
 
@@ -209,19 +227,21 @@ func (c *call) noPostBefore() time.Time {
 // not know of: the machine is young, did not come from OpenStack, and no POST is open.
 func (c *call) nobodyElse() bool {
 	entry := c.ledger.Get(c.key)
-	return c.young && !c.fromOpenStack && !entry.HasOpenPost()
+	return c.young && !c.fromOpenStack && !entry.HasOpenPost() && !entry.OfAnother
 }
 
 // checkElsewhere returns an error if this process knows of a server, or of an open POST, for
 // the machine in another project or region: its Secret was edited, and with a POST here, or
 // the end of the deletion, nobody would ever look there again.
 func (c *call) checkElsewhere() error {
-	other, found := c.ledger.Elsewhere(c.key, c.uid)
-	if !found {
+	entry := c.ledger.Get(c.key)
+	other := entry.Elsewhere
+	if other == nil {
 		return nil
 	}
-	return newError(codes.FailedPrecondition, fmt.Sprintf(
-		TextElsewhere+" %s, region %s, where it was created, but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
+	return newError(ReasonOtherProject, fmt.Sprintf(
+		"machine %s has or may have a server in project %s, region %s, where it was created, "+
+			"but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
 		c.machine, other.ProjectID, other.Region, c.key.ProjectID, c.key.Region))
 }
 
@@ -235,6 +255,8 @@ type inputs struct {
 	unknown []error
 	// needed are errors in what every call needs, others all the rest.
 	needed, others field.ErrorList
+	// network are those of the others by which the spec's networking cannot be read.
+	network field.ErrorList
 }
 
 // decodeInputs decodes and checks a request's inputs. machine is nil for a call about a
@@ -271,6 +293,7 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 		reported = append(reported, &field.Error{Field: apis.SpecPath.Child("networking").String()})
 	}
 	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
+	in.network = slices.Concat(network, concerning(apis.SpecPath.Child("networking"), in.others))
 	if refuseUnknown {
 		for _, problem := range in.unknown {
 			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))

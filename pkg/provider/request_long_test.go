@@ -77,7 +77,7 @@ func BenchmarkAMegabyteOfMistakes(b *testing.B) {
 // A text has room for few: the fields are told as far as they go.
 func TestManyErrorsAreToldAtOnce(t *testing.T) {
 	_, text := classify(invalidError(manyErrors()))
-	if len(text) > maxText || !strings.HasPrefix(text, "100000 fields are wrong, the first: a(0)") {
+	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 100000 fields are wrong, the first: a(0)") {
 		t.Errorf("got %q", text)
 	}
 }

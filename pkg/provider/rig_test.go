@@ -6,6 +6,7 @@ package provider_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -185,9 +186,10 @@ func providerIDOf(serverID string) string {
 	return "stackit://" + iaasmock.DefaultProjectID + "/" + serverID
 }
 
-// deleted is the Machine once somebody deleted it.
+// deleted is the Machine once somebody deleted it. It had a Node, whose conditions it has.
 func (*rig) deleted(m *v1alpha1.Machine) *v1alpha1.Machine {
 	m = m.DeepCopy()
+	m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}
 	now := metav1.Now()
 	m.DeletionTimestamp = &now
 	return m
@@ -206,6 +208,28 @@ func (r *rig) create(m *v1alpha1.Machine) (*driver.CreateMachineResponse, error)
 func (r *rig) mustCreate(m *v1alpha1.Machine) *driver.CreateMachineResponse {
 	r.t.Helper()
 	response, err := r.create(m)
+	if err != nil {
+		r.t.Fatalf("CreateMachine: %v", err)
+	}
+	return response
+}
+
+// createAsManager calls CreateMachine as the manager does: 5 s after each answer that asks for it.
+func (r *rig) createAsManager(m *v1alpha1.Machine) (*driver.CreateMachineResponse, error) {
+	for {
+		response, err := r.create(m)
+		decoded, _ := status.FromError(err)
+		if err == nil || !slices.Contains([]codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}, decoded.Code()) {
+			return response, err
+		}
+		<-time.After(5 * time.Second)
+	}
+}
+
+// mustCreateAsManager is createAsManager until there is a server.
+func (r *rig) mustCreateAsManager(m *v1alpha1.Machine) *driver.CreateMachineResponse {
+	r.t.Helper()
+	response, err := r.createAsManager(m)
 	if err != nil {
 		r.t.Fatalf("CreateMachine: %v", err)
 	}
@@ -287,6 +311,26 @@ func wantCode(t *testing.T, err error, want codes.Code) {
 	if err == nil && want != codes.OK || err != nil && decoded.Code() != want {
 		t.Fatalf("the manager is told %v, want %s", err, want)
 	}
+	if err != nil && (provider.ReasonIn(err.Error()) == "" || provider.ReasonIn(err.Error()).Code() != want) {
+		t.Fatalf("the manager is told %v, want a reason that has the code %s", err, want)
+	}
+}
+
+// wantReason is wantCode, and checks the reason, too.
+func wantReason(t *testing.T, err error, want provider.Reason) {
+	t.Helper()
+	wantCode(t, err, want.Code())
+	if got := provider.ReasonIn(err.Error()); got != want {
+		t.Errorf("the manager is told %v, want the reason %s", err, want)
+	}
+}
+
+// reasonOf is the reason that the manager is told.
+func reasonOf(err error) provider.Reason {
+	if err == nil {
+		return ""
+	}
+	return provider.ReasonIn(err.Error())
 }
 
 // session is somebody else's client of the same project.
@@ -377,6 +421,15 @@ func (r *rig) relabel(serverID string, labels map[string]any) {
 	r.t.Helper()
 	if _, err := r.session().API.UpdateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
 		UpdateServerPayload(iaas.UpdateServerPayload{Labels: labels}).Execute(); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// rename changes a server's name by another's hand.
+func (r *rig) rename(serverID, name string) {
+	r.t.Helper()
+	if _, err := r.session().API.UpdateServer(r.t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
+		UpdateServerPayload(iaas.UpdateServerPayload{Name: &name}).Execute(); err != nil {
 		r.t.Fatal(err)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -41,7 +42,7 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	if err != nil {
 		return nil, apiErrorHiding(hidingFor(request, payload), callCreateServer, *response, err)
 	}
-	if server.GetId() == "" {
+	if !validation.IsUUID(server.GetId()) { // no ProviderID could name it, and no read
 		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
 	}
 	return serverFromSDK(server), nil

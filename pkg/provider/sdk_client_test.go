@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/go-cmp/cmp"
@@ -171,4 +172,32 @@ func TestNamesThatAreSentStayInErrors(t *testing.T) {
 			t.Errorf("%v does not say %q", err, message)
 		}
 	})
+}
+
+// No server is read, and no ProviderID names one, by an ID that is no UUID: the answer tells
+// nothing about the outcome.
+func TestAPOSTAnsweredWithoutAUUIDDoesNotBlockTheMachine(t *testing.T) {
+	for name, executed := range map[string]bool{"the server was made": true, "it was not made": false} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusCreated, Executed: executed,
+				Body: `{"id":"server-1","name":"m1","machineType":"c2i.2"}`})
+			m, start := machine("m1"), time.Now()
+			response, err := r.create(m)
+			for err != nil && time.Since(start) < 10*time.Minute {
+				wantCode(t, err, codes.Unavailable)
+				<-time.After(5 * time.Second)
+				response, err = r.create(m)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if took := time.Since(start); took > 3*time.Minute {
+				t.Errorf("the Machine waited %s for its server", took)
+			}
+			if server := r.onlyServer(); response.ProviderID != providerIDOf(server.ID) {
+				t.Errorf("the answer is %s, want %s", response.ProviderID, server.ID)
+			}
+		})
+	}
 }

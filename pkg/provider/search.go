@@ -9,6 +9,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
@@ -16,7 +18,7 @@ import (
 // includes servers that are being deleted, and checks the API's selection again.
 func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (lookUp, error) {
 	result := c.readers.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, observation]{
-		NotBefore: notBefore,
+		NotBefore: notBefore, Lists: true,
 		Single: safely(func(ctx context.Context) (observation, error) {
 			servers, err := c.client.ListServers(ctx, selector)
 			return observation{servers: newServerList(servers).matching(selector)}, err
@@ -28,49 +30,57 @@ func (c *call) find(ctx context.Context, selector map[string]string, notBefore t
 	return lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now()}, result.Err
 }
 
-// findInProject looks for the machine's servers among all of the project. Where none surely is the
+// findWithin looks for the machine's servers among all that carry the labels, nil for all of the
+// project: among more than the machine's own look-ups select. Where none surely is the
 // machine's, one that may be, but lacks a label, is an error: somebody must say whose it is. Not
 // so for a machine that came from OpenStack.
-func (c *call) findInProject(ctx context.Context, notBefore time.Time) (lookUp, error) {
-	pick := func(list serverList) observation {
-		seen := observation{servers: list.matching(c.machineSelector())}
-		for _, server := range list.all {
-			_, _, missing := c.missingLabel(&server)
-			if missing && !server.IsDeleting() || c.byName && server.Name == c.machine && !matches(&server, c.machineSelector()) {
-				seen.servers = append(seen.servers, server)
-			}
-		}
-		return seen
-	}
-	result := c.readers.serversOf(nil).Read(ctx, coalesce.Request[serverList, observation]{
+func (c *call) findWithin(ctx context.Context, labels map[string]string, notBefore time.Time) (lookUp, error) {
+	result := c.readers.serversOf(labels).Read(ctx, coalesce.Request[serverList, observation]{
 		NotBefore: notBefore,
-		Single: safely(func(ctx context.Context) (observation, error) {
-			servers, err := c.client.ListServers(ctx, nil)
-			return pick(newServerList(servers)), err
-		}),
-		Pick: func(list serverList, _ time.Time) (observation, bool) { return pick(list), true },
+		Pick: func(list serverList, _ time.Time) (observation, bool) {
+			seen := observation{servers: list.matching(c.machineSelector())}
+			for _, server := range list.all {
+				_, _, missing := c.missingLabel(&server)
+				byName := c.byName && server.Name == c.machine && !matches(&server, c.machineSelector())
+				if missing && !server.IsDeleting() || byName {
+					seen.servers = append(seen.servers, server)
+				}
+			}
+			return seen, true
+		},
 	})
-	found := lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), wide: true}
-	surely := func(server Server) bool {
-		return matches(&server, c.machineSelector()) && c.admits(&server) && !server.IsDeleting()
+	found := lookUp{servers: result.Value.servers, began: result.Began, ended: c.clock.Now(), breadth: ofMachineLabel}
+	if labels == nil {
+		found.breadth = ofProject
 	}
-	if c.fromOpenStack || slices.ContainsFunc(found.servers, surely) {
+	if result.Err != nil || c.fromOpenStack {
 		return found, result.Err
 	}
+	return found, c.checkUnfindable(found.servers)
+}
+
+// checkUnfindable returns an error if one of the servers may be the machine's, but lacks a label by
+// which look-ups would find it, and none of them surely is.
+func (c *call) checkUnfindable(servers []Server) error {
+	if slices.ContainsFunc(servers, func(server Server) bool {
+		return matches(&server, c.machineSelector()) && c.admits(&server) && !server.IsDeleting()
+	}) {
+		return nil
+	}
 	own := c.ledger.Get(c.key).ServerID
-	for _, server := range found.servers {
+	for _, server := range servers {
 		key, want, missing := c.missingLabel(&server)
 		if missing && server.ID != own && !c.ledger.Gone(c.key, server.ID) {
-			return lookUp{}, notOurs(&server, key, want)
+			return notOurs(&server, key, want)
 		}
 	}
-	return found, result.Err
+	return nil
 }
 
 // findNamed finds the machine's servers by its label, and those of a machine that came from
 // OpenStack without a ProviderID by its name, too, without those that are proved gone. If the cluster is unknown it
 // returns an error: "none" would be a guess.
-func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (lookUp, error) {
+func (c *call) findNamed(ctx context.Context, notBefore time.Time, breadth breadth) (lookUp, error) {
 	if !c.findable() {
 		return lookUp{}, nil
 	}
@@ -79,9 +89,12 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (l
 	}
 	var found lookUp
 	var err error
-	if wide || c.byName {
-		found, err = c.findInProject(ctx, notBefore)
-	} else {
+	switch {
+	case breadth == ofProject, c.byName:
+		found, err = c.findWithin(ctx, nil, notBefore)
+	case breadth == ofMachineLabel:
+		found, err = c.findWithin(ctx, map[string]string{StackitMachineLabel: c.machine}, notBefore)
+	default:
 		found, err = c.find(ctx, c.machineSelector(), notBefore)
 	}
 	found.servers = slices.DeleteFunc(found.servers, func(server Server) bool {
@@ -90,44 +103,70 @@ func (c *call) findNamed(ctx context.Context, notBefore time.Time, wide bool) (l
 	return found, err
 }
 
+// breadth is where a look-up looks.
+type breadth int
+
+const (
+	// bySelector is among the servers that carry all labels of the machine's.
+	bySelector breadth = iota
+	// ofMachineLabel is among those that carry the machine label, whatever their class and cluster.
+	ofMachineLabel
+	// ofProject is among all of the project: a selector could be what is broken, and a server
+	// could be from before it was labelled.
+	ofProject
+)
+
 // search is a series of look-ups for the machine's servers, until they prove that there are
 // no others.
 type search struct {
 	*call
-	none none
-	// start is when it began, looked says that there was a look-up.
-	start  time.Time
-	looked bool
+	none  none
+	reads wait
+	// start is when it began, retryAt when the next look-up may begin after one that failed.
+	start, retryAt time.Time
+	// state is for the text of a late end.
+	state string
 }
 
-func (c *call) search() *search { return &search{call: c, start: c.clock.Now()} }
+func (c *call) search() *search {
+	return &search{
+		call: c, reads: c.newWait(), start: c.clock.Now(),
+		none:  none{mayLackLabels: !c.young && c.serverID == "", settle: c.settle},
+		state: fmt.Sprintf("a request for a server of machine %s may have been sent, and no server has shown yet", c.machine),
+	}
+}
 
 // next returns what the next look-up shows.
 func (s *search) next(ctx context.Context) (lookUp, error) {
 	for {
-		due, wide := s.schedule()
-		found, err := s.findNamed(ctx, due, wide)
-		s.looked = true
-		state := fmt.Sprintf(TextMayBeSent+", and no server has shown yet", s.machine)
-		if ends := s.afterRead(ctx, err, state); ends != nil || err == nil {
+		due, breadth := s.schedule()
+		found, err := s.findNamed(ctx, later(due, s.retryAt), breadth)
+		if breadth == ofProject {
+			s.readers.project.note(err)
+		}
+		if ends := s.reads.afterRead(ctx, err, s.state); ends != nil || err == nil {
 			return found, ends
 		}
-		s.none = none{} // what was seen before may have been another bad moment
+		now := s.clock.Now()
+		s.retryAt = now.Add(pollInterval(now.Sub(s.start)))
+		if breadth != ofProject {
+			s.none.seen = 0 // what was seen before may have been another bad moment
+		} else if s.readers.project.failLong() && !s.none.withoutProject {
+			s.none.seen, s.none.withoutProject = 0, true
+			klog.InfoS("Lists of the whole project fail, those by label do not: "+
+				"servers without a machine label are not looked for", "machine", s.machine, "err", err)
+		}
 	}
 }
 
-// schedule returns when the next look-up is due, and whether it looks at the whole project. Only
-// such a one shows a server from before there were labels, so that a row of them begins with one
-// where there may be such a server, and no ProviderID names it.
-func (s *search) schedule() (due time.Time, wide bool) {
-	mayLackLabels := !s.young && s.serverID == "" && s.none.first.IsZero()
-	if !s.looked {
-		return time.Time{}, mayLackLabels
+// schedule returns when the next look-up is due, and where it looks.
+func (s *search) schedule() (due time.Time, breadth breadth) {
+	if s.none.seen == 0 && s.retryAt.IsZero() {
+		return time.Time{}, bySelector
 	}
 	s.begin()
 	now := s.clock.Now()
-	due, wide = s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
-	return due, wide || mayLackLabels
+	return s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
 }
 
 // conclusive says that look-ups have proved that there are no servers beside those that the
@@ -163,8 +202,11 @@ func (c *call) existing(ctx context.Context) (*poll, error) {
 		id = c.ledger.Get(c.key).ServerID
 	}
 	if id == "" {
-		named, err := c.findNamed(ctx, time.Time{}, false)
+		named, err := c.findNamed(ctx, time.Time{}, bySelector)
 		if err != nil {
+			return nil, err
+		}
+		if err := c.checkSeveral(named.servers); err != nil {
 			return nil, err
 		}
 		staying, _ := withoutDeleting(named.servers)
@@ -177,6 +219,6 @@ func (c *call) existing(ctx context.Context) (*poll, error) {
 	if err := p.present(ctx); err != nil {
 		return nil, err
 	}
-	c.ledger.Adopt(c.key, c.uid, id)
+	c.ledger.Adopt(c.key, id)
 	return p, nil
 }

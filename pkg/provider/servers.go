@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/klog/v2"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
@@ -30,6 +32,8 @@ type poll struct {
 	id string
 	// byID says that the server counts as the machine's by its name, too.
 	byID bool
+	// reads and steps are the waits for reads of the server, and for what is done with it.
+	reads, steps wait
 	// since is the POST, or the start of the wait: the poll interval follows from it.
 	since time.Time
 	// due is when the next read is.
@@ -38,6 +42,8 @@ type poll struct {
 	absence absence
 	// last is the server as it was seen last; nil before.
 	last *Server
+	// isGone says that the server is proved gone.
+	isGone bool
 	// missing is what an ACTIVE server lacks, for the text of a late end.
 	missing string
 }
@@ -45,6 +51,7 @@ type poll struct {
 func (c *call) poll(serverID string) *poll {
 	return &poll{
 		call: c, id: serverID, byID: serverID == c.serverID, since: c.clock.Now(),
+		reads: c.newWait(), steps: c.newWait(),
 		// A list may show a server that was proved gone.
 		absence: absence{noPostBefore: c.noPostBefore(), onlyGet: c.ledger.Gone(c.key, serverID)},
 	}
@@ -59,28 +66,32 @@ func (c *call) pollOf(server *Server) *poll {
 }
 
 // next makes the next read. It returns errGone with the one that proves the server gone,
-// and the error of the door for one that the call must not use. A read that fails in a wait
+// and that of the ownership check for one that the call must not use. A read that fails in a wait
 // shows nothing.
 func (p *poll) next(ctx context.Context) (observation, error) {
 	now := p.clock.Now()
 	if p.due.After(now) {
 		p.begin()
 	}
-	kind := p.absence.nextRead(later(p.due, now))
-	result := p.reader(kind).Read(ctx, p.request(kind))
+	result := p.read(ctx, p.absence.nextRead(later(p.due, now)))
 	p.due = result.Began.Add(pollInterval(p.clock.Since(p.since)))
-	if err := p.afterRead(ctx, result.Err, p.state()); err != nil || result.Err != nil {
+	if err := p.reads.afterRead(ctx, result.Err, p.state()); err != nil || result.Err != nil {
 		return observation{}, err
 	}
 	seen := result.Value
 	seen.began, seen.ended = result.Began, p.clock.Now()
+	isFirst := p.absence.row.any.IsZero()
 	if p.absence.add(&seen) {
+		p.isGone = true
 		p.ledger.ServerGone(p.key, p.id)
 		p.meters.gone(p.class, p.id)
 		return observation{}, errGone
 	}
 	if due, ok := p.absence.nextSign(seen.ended); ok {
-		p.due = due
+		if p.due = due; isFirst && p.absence.progress == notAsked {
+			klog.V(2).InfoS("A server is not shown though nobody asked for its deletion; that is believed after more reads",
+				"machine", p.machine, "server", p.id, "after", unexpectedApart)
+		}
 	}
 	if p.absence.onlyGet && seen.listed {
 		seen.servers = nil
@@ -96,6 +107,25 @@ func (p *poll) next(ctx context.Context) (observation, error) {
 	return seen, p.enter(server, p.byID)
 }
 
+// read makes a read of the kind. What a GET does not tell, the next read asks a list: at once
+// where the call would else end with the GET's error.
+func (p *poll) read(ctx context.Context, kind readKind) coalesce.Result[observation] {
+	result := p.readBy(ctx, kind)
+	if result.Err == nil || kind == byList || ctx.Err() != nil || isSessionWide(result.Err) {
+		return result
+	}
+	p.absence.getFailed()
+	// The readers have asked a list already for what is no GET alone, and where a list may be old it
+	// says nothing.
+	if p.begun.Load() || p.absence.onlyGet || kind == byAny && !p.absence.isDeletion {
+		return result
+	}
+	if listed := p.readBy(ctx, byList); listed.Err == nil {
+		return listed
+	}
+	return result
+}
+
 func pollInterval(age time.Duration) time.Duration {
 	return min(max(age/pollShare, leastPoll), mostPoll)
 }
@@ -106,25 +136,47 @@ func (p *poll) inScope() bool {
 	return p.last != nil && matches(p.last, p.scope())
 }
 
-// reader is the scope's, unless the read is a list and that would not show the server.
+// reader is the scope's, unless the read may be a list and that would not show the server: one
+// from OpenStack need not have labels.
 func (p *poll) reader(kind readKind) *serverReader {
-	if p.inScope() || kind != byList {
+	switch {
+	case p.inScope() || kind != byList && !p.fromOpenStack:
 		return p.readers.serversOf(p.scope())
+	case kind == byList && p.machine != "" && p.readers.project.failLong():
+		return p.readers.serversOf(map[string]string{StackitMachineLabel: p.machine})
+	default:
+		return p.readers.serversOf(nil)
 	}
-	return p.readers.serversOf(nil)
+}
+
+// readBy makes a read of the kind.
+func (p *poll) readBy(ctx context.Context, kind readKind) coalesce.Result[observation] {
+	reader := p.reader(kind)
+	result := reader.Read(ctx, p.request(kind))
+	if kind == byList && reader == p.readers.serversOf(nil) {
+		p.readers.project.note(result.Err)
+	}
+	return result
 }
 
 // request is the next read, by the labels as they were seen last.
 func (p *poll) request(kind readKind) coalesce.Request[serverList, observation] {
-	request := coalesce.Request[serverList, observation]{NotBefore: p.due, Single: safely(p.get)}
+	get := p.get(!p.absence.accepted.IsZero())
+	request := coalesce.Request[serverList, observation]{NotBefore: p.due, Single: safely(get)}
 	switch kind {
 	case byGet:
 	case byList:
-		request.Single = safely(p.list)
-		request.Pick = func(list serverList, _ time.Time) (observation, bool) { return list.of(p.id), true }
+		selector := p.selector()
+		p.absence.selectable = selector != nil
+		if request.Single, request.Lists = safely(p.list(selector)), true; selector == nil {
+			request.Single = nil // it would be the whole list
+		}
+		if selector == nil || !p.absence.getsFail { // else none that may be cut off
+			request.Pick = func(list serverList, _ time.Time) (observation, bool) { return list.of(p.id), true }
+		}
 	default:
 		// Of a server that is to go, a list that does not show it is an answer.
-		absenceTells := !p.absence.accepted.IsZero() && p.inScope()
+		absenceTells := !p.absence.accepted.IsZero() && (p.inScope() || p.fromOpenStack)
 		request.Pick = func(list serverList, began time.Time) (observation, bool) {
 			seen := list.of(p.id)
 			return seen, seen.server() != nil || absenceTells && p.absence.countsList(began)
@@ -133,29 +185,46 @@ func (p *poll) request(kind readKind) coalesce.Request[serverList, observation] 
 	return request
 }
 
-func (p *poll) get(ctx context.Context) (observation, error) {
-	server, err := p.client.GetServer(ctx, p.id)
-	switch {
-	case isServerNotFound(err), err == nil && server.Status == statusDeleted:
-		return observation{}, nil
-	case err != nil:
-		return observation{}, err
-	default:
-		return observation{servers: []Server{*server}}, nil
+// get is a GET of the server; afterDelete says that our DELETE was accepted before. It may outlive
+// the call's wait for it.
+func (p *poll) get(afterDelete bool) func(context.Context) (observation, error) {
+	return func(ctx context.Context) (observation, error) {
+		server, err := p.client.GetServer(ctx, p.id)
+		switch {
+		case isServerNotFound(err), err == nil && server.Status == statusDeleted:
+			return observation{}, nil
+		case isForbidden(err) && afterDelete:
+			return observation{forbidden: true}, nil
+		case err != nil:
+			return observation{}, err
+		default:
+			return observation{servers: []Server{*server}}, nil
+		}
 	}
 }
 
-func (p *poll) list(ctx context.Context) (observation, error) {
-	var selector map[string]string
-	if p.last != nil && matches(p.last, p.machineSelector()) {
-		selector = p.machineSelector()
+// list is a list of what the machine's selector selects.
+func (p *poll) list(selector map[string]string) func(context.Context) (observation, error) {
+	return func(ctx context.Context) (observation, error) {
+		servers, err := p.client.ListServers(ctx, selector)
+		seen := newServerList(servers).of(p.id)
+		seen.selected = true
+		return seen, err
 	}
-	servers, err := p.client.ListServers(ctx, selector)
-	return newServerList(servers).of(p.id), err
+}
+
+// selector selects the server in lists; nil if its labels are not known to do.
+func (p *poll) selector() map[string]string {
+	if p.last != nil && matches(p.last, p.machineSelector()) {
+		return p.machineSelector()
+	}
+	return nil
 }
 
 func (p *poll) state() string {
 	switch {
+	case p.last == nil && p.absence.isDeletion && p.absence.getsFail:
+		return fmt.Sprintf("server %s cannot be read, and no two lists show other servers without it", p.id)
 	case p.last == nil:
 		return fmt.Sprintf("server %s is not read yet", p.id)
 	case p.missing != "":

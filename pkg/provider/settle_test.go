@@ -150,49 +150,20 @@ func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {
 }
 
 // The request never reached the cloud, but nobody can tell: no second one is sent
-// before an accepted one would have shown, and then it is, in the same call.
-func TestCreateMachineRepeatsALostRequestAfterSettling(t *testing.T) {
+// before an accepted one would have shown, and then by the manager's next call.
+func TestALostRequestIsRepeatedAfterSettling(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropBefore: true})
 		start := time.Now()
-		r.mustCreate(machine("m1"))
-		if waited := r.onlyServer().CreatedAt.Sub(start); waited < provider.DefaultSettle || waited > provider.DefaultSettle+5*time.Second {
-			t.Errorf("the server was asked for again after %s, want %s and a little", waited, provider.DefaultSettle)
-		}
-	})
-}
-
-func TestCreateMachineGivesUpAfterThreeLostRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusServiceUnavailable})
-		start := time.Now()
 		_, err := r.create(machine("m1"))
 		wantCode(t, err, codes.Unavailable)
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 3 {
-			t.Errorf("%d servers were asked for, want 3", posts)
+		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
+			t.Errorf("%d servers were asked for, want 1", posts)
 		}
-		if took := time.Since(start); took < 3*provider.DefaultSettle || took > 2*time.Minute {
-			t.Errorf("gave up after %s, want three times %s and a little", took, provider.DefaultSettle)
-		}
-		r.wantNothingLeft()
-	})
-}
-
-// What other machines of the class learn meanwhile holds for the second request, too.
-func TestCreateMachineRepeatsNoLostRequestOfAnExhaustedClass(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m1", Status: http.StatusServiceUnavailable})
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Status: http.StatusForbidden, Body: quotaExceeded})
-		done := r.startCreate(machine("m1"))
-		<-time.After(provider.DefaultSettle / 2)
-		_, err := r.create(machine("m2"))
-		wantCode(t, err, codes.ResourceExhausted)
-		wantCode(t, <-done, codes.ResourceExhausted)
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 2 {
-			t.Errorf("%d servers were asked for, want 2", posts)
+		r.mustCreateAsManager(machine("m1"))
+		if waited := r.onlyServer().CreatedAt.Sub(start); waited < provider.DefaultSettle || waited > provider.DefaultSettle+10*time.Second {
+			t.Errorf("the server was asked for again after %s, want %s and a little", waited, provider.DefaultSettle)
 		}
 	})
 }
@@ -222,12 +193,10 @@ func TestCreateMachineLooksAgainAfterRemovingAFailedServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.restartNow()
-		done := r.startCreate(m)
-		synctest.Wait()
+		_, err := r.create(m)
+		wantCode(t, err, codes.Internal)
 		late := r.makeServer("m1", nil)
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+		r.mustCreate(m)
 		if kept := r.onlyServer(); kept.ID != late {
 			t.Errorf("%s is left, want %s", kept.ID, late)
 		}
@@ -347,7 +316,7 @@ func TestSettlingBeginsWhenTheRequestIsGivenUp(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: silence, DropBefore: true})
 		start := time.Now()
-		r.mustCreate(machine("m1"))
+		r.mustCreateAsManager(machine("m1"))
 		if waited := r.onlyServer().CreatedAt.Sub(start); waited < silence+provider.DefaultSettle {
 			t.Errorf("the server was asked for again after %s, want at least %s", waited, silence+provider.DefaultSettle)
 		}
@@ -412,19 +381,6 @@ func TestCredentialsRefusedAtThePOSTAfterAWaitEndIt(t *testing.T) {
 			wantCode(t, err, row.want)
 		})
 	}
-}
-
-// So do they after the wait for a failed server's deletion.
-func TestCredentialsRefusedAtThePOSTAfterADeletion(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithDeleteDuration(time.Minute))
-		if err := r.cloud.SetServerStatus(r.makeServer("m1", nil), iaasmock.StatusError, ""); err != nil {
-			t.Fatal(err)
-		}
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.Unavailable)
-	})
 }
 
 // A Machine counts as younger than the process only with 10 s to spare.

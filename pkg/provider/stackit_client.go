@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
@@ -139,14 +140,16 @@ type Volume struct {
 	Status string
 	// ServerID is "" if the volume is attached to nothing.
 	ServerID string
-	// Bootable is false if the API says that no server can boot from it.
-	Bootable bool
+	// Bootable says whether servers can boot from it; nil if the API does not say.
+	Bootable *bool
 	Labels   map[string]string
 }
 
 // MayBoot says whether a server may have booted from the volume, or will: it is no volume of data.
 // While it is being made the API need not know yet.
-func (v *Volume) MayBoot() bool { return v.Bootable || v.Status == statusCreating }
+func (v *Volume) MayBoot() bool {
+	return v.Bootable == nil || *v.Bootable || v.Status == statusCreating
+}
 
 // apiCall names a call of the API, for errors.go and for texts.
 type apiCall string
@@ -167,6 +170,11 @@ const (
 	callGetVolume    apiCall = "reading a volume"
 	callDeleteVolume apiCall = "deleting a volume"
 )
+
+// isRead says that the call changes nothing.
+func (c apiCall) isRead() bool {
+	return strings.HasPrefix(string(c), "reading") || strings.HasPrefix(string(c), "listing")
+}
 
 // APIError is a failed call of the API.
 type APIError struct {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -37,6 +36,7 @@ func (c *call) readyByLedger(ctx context.Context) (id string, err error) {
 // deleted a single 404 will do: DeleteMachine decides.
 func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 	p := c.poll(c.serverID)
+	p.absence.isDeletion = isDeleted
 	for {
 		seen, err := p.next(ctx)
 		server := seen.server()
@@ -46,7 +46,8 @@ func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 		case server == nil && isDeleted:
 			return errGone
 		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
-			return newError(codes.Unavailable, fmt.Sprintf("server %s was not found, but "+TextTooYoung, c.serverID))
+			return newError(ReasonNotReady, fmt.Sprintf(
+				"server %s was not found, but it is too young to be sure that it is gone", c.serverID))
 		case server == nil:
 			continue // the next reads prove it
 		case server.IsDeleting():
@@ -69,7 +70,7 @@ func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.N
 		return "", nil, err
 	}
 	addresses, err = server.awaitReady(ctx)
-	if errors.Is(err, errUnusable) && server.last.Status == statusError {
+	if errors.Is(err, errFaulty) {
 		err = faultyError(server.last, c.hiding())
 	}
 	return server.id, addresses, err

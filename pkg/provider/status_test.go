@@ -112,12 +112,14 @@ func TestGetMachineStatusWithoutKnownAddressesIsNoSuccess(t *testing.T) {
 			r := newRig(t)
 			created := r.mustCreate(machine("m1"))
 			r.restart()
-			row.fault.Operation = "ListServerNICs"
-			remove := r.cloud.Inject(row.fault)
+			for _, row.fault.Operation = range []string{"ListServerNICs", "ListNics"} {
+				r.cloud.Inject(row.fault)
+			}
 			m := withID(machine("m1"), created.ProviderID)
 			_, err := r.status(m)
 			wantCode(t, err, row.want)
-			remove()
+			r.cloud.ClearFaults()
+			<-time.After(2 * time.Second) // the backoff of reads that fail both ways
 			response, err := r.status(m)
 			if err != nil || !cmp.Equal(response.Addresses, created.Addresses) {
 				t.Errorf("status is %+v, %v", response, err)

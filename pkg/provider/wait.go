@@ -6,27 +6,58 @@ package provider
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
+
+// forbiddenFor is for how long 403 may be all that a wait sees. An API answers it by mistake for
+// a moment; a permission that is missing must not look like a slow cloud.
+const forbiddenFor = 30 * time.Second
 
 // wait decides what an error means for a driver call: whether the call goes on, or ends
 // with this error. Once a call waits, a failed API call is not a failed machine: what it
 // waits for goes on by itself. Before that, nothing is lost if the call ends, and the
 // manager comes back.
 //
-// A wait begins with the first read that is put off (poll, search), with a POST that may have
-// made a server, and where a call is about waiting and nothing else (awaitReady, await).
-type wait struct{ begun atomic.Bool }
+// A call has a wait for each thing that it asks for again and again: the reads of one server, its
+// NICs, the look-ups.
+type wait struct {
+	*waits
+	clock clock.PassiveClock
+	// forbiddenSince is when the first of the last answers in a row came that all were 403.
+	forbiddenSince time.Time
+}
 
-func (w *wait) begin() { w.begun.Store(true) }
+// waits is what the waits of a call share.
+type waits struct {
+	begun atomic.Bool
+	// failed is the last API call that failed, for the text of a late end.
+	failed atomic.Pointer[APIError]
+}
+
+// newWait returns a wait of the call.
+func (c *call) newWait() wait { return wait{waits: &c.waits, clock: c.clock} }
+
+// begin notes that the call waits: with the first read that is put off (poll, search), with a POST
+// that may have made a server, and where a call is about waiting and nothing else (awaitReady,
+// await).
+func (w *waits) begin() { w.begun.Store(true) }
 
 // afterRead returns the error that a failed read ends the call with, nil if the call goes
 // on. state is the last one seen, for the text of a late end.
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	var decided *Error
+	var api *APIError
+	if !isForbidden(err) {
+		w.forbiddenSince = time.Time{}
+	} else if w.forbiddenSince.IsZero() {
+		w.forbiddenSince = w.clock.Now()
+	}
 	switch {
 	case err == nil, errors.Is(err, errGone), errors.As(err, &decided):
 		return err
@@ -35,31 +66,43 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	case isRefused(err):
 		return interruptedError(err)
 	case ctx.Err() != nil:
-		return lateError(ctx.Err(), state)
-	default:
-		klog.V(2).InfoS("An API call failed, will be tried again", "state", state, "err", err)
-		return nil
+		return w.late(ctx, state)
+	case isForbidden(err) && w.clock.Since(w.forbiddenSince) >= forbiddenFor:
+		return err
 	}
+	if errors.As(err, &api) {
+		w.failed.Store(api)
+	}
+	klog.V(2).InfoS("An API call failed, will be tried again", "state", state, "err", err)
+	return nil
+}
+
+// late is the error of a call whose time is over.
+func (w *waits) late(ctx context.Context, state string) error {
+	if failed := w.failed.Load(); failed != nil {
+		state = fmt.Sprintf("%s; the last call that failed: %v", state, failed)
+	}
+	return lateError(ctx.Err(), state)
 }
 
 // afterStep is afterRead for what changes something, or belongs to such a step: it is tried
-// again with the next read, unless the API refuses it.
+// again with the next read, unless the API refuses it. A read that is refused is no refused step.
 func (w *wait) afterStep(ctx context.Context, err error, state string) error {
-	if err == nil {
-		return nil
+	var api *APIError
+	isRead := errors.As(err, &api) && api.Call.isRead()
+	if err != nil {
+		switch code, _ := classify(err); {
+		case code == codes.InvalidArgument, code == codes.Internal, code == codes.PermissionDenied && !isRead:
+			return err
+		}
 	}
-	switch code, _ := classify(err); code {
-	case codes.InvalidArgument, codes.PermissionDenied, codes.Internal:
-		return err
-	default:
-		return w.afterRead(ctx, err, state)
-	}
+	return w.afterRead(ctx, err, state)
 }
 
 // ended returns the error of a call that ends with err whatever it is. Refused credentials
 // end a wait with Unavailable: the manager comes back in seconds, with the Secret as it is
 // then. A call that begins with them answers Unauthenticated.
-func (w *wait) ended(err error) error {
+func (w *waits) ended(err error) error {
 	if w.begun.Load() && isRefused(err) {
 		return interruptedError(err)
 	}

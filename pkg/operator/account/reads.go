@@ -141,8 +141,8 @@ func (a *Account) Server(ctx context.Context, id string) (*provider.Server, erro
 
 // Failure is a failed call of the API as the manager would be told of it.
 func (a *Account) Failure(err error) error {
-	code, text := provider.Classify(err)
-	return fmt.Errorf("%s: %v: %s", a.Origin, code, text)
+	_, text := provider.Classify(err)
+	return fmt.Errorf("%s: %s", a.Origin, text)
 }
 
 // Addresses reads the addresses of all servers of the account's project and region.

@@ -154,7 +154,7 @@ func (d *deletion) judge(ctx context.Context, err error) Deletion {
 	case refused != nil:
 		result.Reason = refused.Error()
 	default:
-		result.Reason = fmt.Sprintf("%s: %s", failure.Code(), failure.Message())
+		result.Reason = failure.Message()
 	}
 	return result
 }

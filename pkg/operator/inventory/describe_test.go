@@ -132,9 +132,9 @@ func TestDescribeNotes(t *testing.T) {
 		"stuck, with a remedy": {given: func(r *rig) {
 			machine := testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff)
 			machine.Status.LastOperation = v1alpha1.LastOperation{Type: v1alpha1.MachineOperationCreate, State: v1alpha1.MachineStateFailed,
-				Description: "machine codes error: code = [ResourceExhausted] message = [Quota exceeded: creating a server: status 403]"}
+				Description: "machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"}
 			r.Add(machine)
-		}, machine: []string{"stuck: ResourceExhausted"}, says: "raise it, or scale something else down"},
+		}, machine: []string{"stuck: QuotaExceeded"}, says: "raise it, or scale something else down"},
 		"two servers": {given: func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", r.ownedServer()), testrig.Node("m1", "x", corev1.ConditionTrue))
 			r.ownedServer()

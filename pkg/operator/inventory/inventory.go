@@ -200,14 +200,15 @@ const (
 	// NotePreserved is a Machine that the manager keeps, also if it fails; About says until
 	// when.
 	NotePreserved NoteKind = "preserved"
-	// NoteStuck is a Machine whose last operation failed; About is the manager's code.
+	// NoteStuck is a Machine whose last operation failed; About is the driver's reason, or the
+	// manager's code where the text has no reason.
 	NoteStuck NoteKind = "stuck"
 )
 
 // Note is something worth knowing of a server or Machine.
 type Note struct {
 	Kind NoteKind `json:"kind"`
-	// About is a part of some kinds: a label's key, a code.
+	// About is a part of some kinds: a label's key, a reason.
 	About string `json:"about,omitempty"`
 	// Reason is what was found, in one line.
 	Reason string `json:"reason,omitempty"`

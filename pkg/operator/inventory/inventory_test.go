@@ -242,6 +242,11 @@ func TestNotes(t *testing.T) {
 
 		"a creation that fails": {func(r *rig) {
 			r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff),
+				"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"))
+		}, notes{"machine m1": {"stuck: QuotaExceeded"}}},
+
+		"a creation that failed before texts had reasons": {func(r *rig) {
+			r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff),
 				"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [Quota exceeded: creating a server: status 403]"))
 		}, notes{"machine m1": {"stuck: ResourceExhausted"}}},
 

@@ -33,11 +33,11 @@ import (
 func TestStuckMachineHasARemedy(t *testing.T) {
 	r := newRig(t)
 	r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff),
-		"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [Quota exceeded: creating a server:\nstatus 403 \x1bc]"))
+		"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server:\nstatus 403 \x1bc]"))
 	got := r.look(inventory.Query{}).Machines[0].Notes
 	want := []inventory.Note{{
-		Kind: inventory.NoteStuck, About: "ResourceExhausted",
-		Reason: "Quota exceeded: creating a server: status 403 ?c",
+		Kind: inventory.NoteStuck, About: "QuotaExceeded",
+		Reason: "QuotaExceeded: Quota exceeded: creating a server: status 403 ?c",
 		Cause:  "the project's quota is used up",
 		Remedy: "raise it, or scale something else down; the class gets the same answer for 1 minute",
 	}}

@@ -4,6 +4,7 @@
 package inventory
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -12,13 +13,14 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
 // silence is how long a Machine may be without a word of the manager: a call of the driver
 // ends within 10 minutes (provider.DefaultCreationWait), and its end is noted.
 const silence = 10 * time.Minute
 
-// silent is what stands for the code of a Machine without a word.
+// silent is what stands for the reason of a Machine without a word.
 const silent = "nothing at all"
 
 // stuckNotes says whether a Machine is stuck: its last operation failed, or the manager says
@@ -39,11 +41,11 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 	if !decoded {
 		return []Note{stuckNote(state.LastOperation.ErrorCode, text, nil)}
 	}
-	return []Note{stuckNote(code.String(), text, remedyFor(code, text))}
+	return []Note{stuckNote(cmp.Or(string(provider.ReasonIn(text)), code.String()), text, remedyFor(text))}
 }
 
-func stuckNote(code, reason string, remedy *Remedy) Note {
-	note := Note{Kind: NoteStuck, About: code, Reason: reason}
+func stuckNote(about, text string, remedy *Remedy) Note {
+	note := Note{Kind: NoteStuck, About: about, Reason: text}
 	if remedy != nil {
 		note.Cause, note.Remedy = remedy.Cause, remedy.Remedy
 	}

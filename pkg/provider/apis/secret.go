@@ -43,8 +43,8 @@ type Secret struct {
 	// ProjectID is the UUID of the project. Required. Gardener writes project-id.
 	ProjectID string `key:"projectId"`
 	// ServiceAccountKey is the JSON of a service-account key, with its private key: RSA of 2,048
-	// to 8,192 bits with two primes; at most 16 KiB. Required, or a workload identity. Gardener
-	// writes serviceaccount.json. It must never be logged.
+	// to 4,096 bits; at most 16 KiB. Required, or a workload identity. Gardener writes
+	// serviceaccount.json. It must never be logged.
 	ServiceAccountKey string `key:"serviceAccountKey"`
 	// ServiceAccountEmail is the mail address of the service account that trusts a workload
 	// identity. Required with one.

@@ -26,9 +26,6 @@ const (
 	// Scheme begins the ProviderIDs that Format writes.
 	Scheme          = "stackit"
 	openstackScheme = "openstack"
-
-	// TextOtherProject is the form in which Parse's error about another project begins.
-	TextOtherProject = "providerID %q is of project %s"
 )
 
 // Format returns stackit://<projectID>/<serverID>.
@@ -51,7 +48,7 @@ func Parse(providerID, projectID string) (serverID string, err error) {
 	case ok && scheme == Scheme && first == projectID:
 		serverID = second
 	case ok && scheme == Scheme && validation.IsUUID(first):
-		return "", fmt.Errorf(TextOtherProject+", but the Secret's project is %s", providerID, first, projectID)
+		return "", fmt.Errorf("providerID %q is of project %s, but the Secret's project is %s", providerID, first, projectID)
 	case ok && scheme == openstackScheme && twoParts:
 		serverID = rest[strings.LastIndexByte(rest, '/')+1:]
 	}

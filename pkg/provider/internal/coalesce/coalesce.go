@@ -12,9 +12,12 @@
 //     are served by one list, which serves every other request that it can, too. A due
 //     request that a list cannot serve is read by itself.
 //   - No read begins while a list is in flight, and few single reads are in flight at a
-//     time. After Policy.Patience a slow read delays others no more; its result is still
-//     used.
-//   - After a failed list its due requests are read one by one.
+//     time. After Policy.Patience a slow read counts as failed and delays others no more;
+//     its result is still used.
+//   - What fails one way is read the other way. While lists fail, due requests are read one by
+//     one, and the next list comes after a backoff. While single reads fail, even one due
+//     request makes a list. While both fail, one read is tried after each backoff, and its
+//     error is the answer to all due requests.
 //
 // The package knows nothing of STACKIT.
 package coalesce
@@ -39,12 +42,12 @@ type Policy struct {
 	Window time.Duration
 	// Patience is for how long a read may hold up others.
 	Patience time.Duration
-	// Backoff is the time from a failed list to the next. It doubles with each failure
-	// in a row, up to MaxBackoff.
+	// Backoff is the time from a failed list to the next, and from one read to the next while
+	// nothing works. It doubles with each failure in a row, up to MaxBackoff.
 	Backoff, MaxBackoff time.Duration
 	// Timeout is the deadline of a list, which belongs to no caller.
 	Timeout time.Duration
-	// Shared says whether a list's error holds for all requests: then it ends them all.
+	// Shared says whether an error holds however it is read. That of a list ends all requests.
 	Shared func(error) bool
 	// Turn waits until a read may begin. What to read is decided after it: requests that
 	// come meanwhile make the next read a list.
@@ -80,8 +83,12 @@ func (nobody) Served(bool) {}
 type Request[L, V any] struct {
 	// NotBefore is when the request becomes due; the zero time is at once.
 	NotBefore time.Time
-	// Single reads the value by itself, in a goroutine of its own. It must not panic.
+	// Single reads the value by itself, in a goroutine of its own. It must not panic. Nil means
+	// that only a list can serve the request.
 	Single func(context.Context) (V, error)
+	// Lists says that Single is a list, too, if a smaller one: whether such work says nothing about
+	// other single reads, nor the reverse.
+	Lists bool
 	// Pick finds the value in a list that began then, and returns false if the list does not
 	// show it. Nil means that no list can serve the request.
 	Pick func(list L, began time.Time) (V, bool)
@@ -110,9 +117,13 @@ type Group[L, V any] struct {
 	changed chan struct{} // wakes the goroutine
 	// listing is when the list began that holds up others; zero if none does.
 	listing time.Time
-	// nextList is when the next list may begin, failures how many failed in a row.
+	// nextList is when the next list may begin: the end of its window or of the backoff.
 	nextList time.Time
+	// failures are the lists that failed in a row, and the single reads while nothing works.
 	failures int
+	// singlesFail says that the last single read failed, smallListsFail that the last of those
+	// did that is a list.
+	singlesFail, smallListsFail bool
 }
 
 type waiter[L, V any] struct {
@@ -123,10 +134,16 @@ type waiter[L, V any] struct {
 	// being read singly.
 	holdsUntil time.Time
 	singly     bool // no list serves the request
-	start      func(began time.Time)
+	// hangs says that its own read takes longer than Policy.Patience, err that it failed.
+	hangs bool
+	err   error
+	start func(began time.Time)
 	// result takes that of a single read and that of a list; the first one counts.
 	result chan Result[V]
 }
+
+// needsList says that no read of its own can serve the request any more.
+func (w *waiter[L, V]) needsList() bool { return w.Single == nil || w.hangs || w.err != nil }
 
 // New returns a Group; without a list (nil) it reads one by one. A list must not panic.
 func New[L, V any](clock clock.Clock, policy Policy, list func(context.Context) (L, error)) *Group[L, V] {
@@ -146,7 +163,7 @@ func (g *Group[L, V]) Read(ctx context.Context, request Request[L, V]) Result[V]
 		if err == nil {
 			g.policy.Observer.Read(false)
 		}
-		w.result <- Result[V]{Value: value, Began: began, Err: err}
+		g.singleEnded(ctx, w, Result[V]{Value: value, Began: began, Err: err})
 	}
 	g.policy.Observer.Waiting(1)
 	defer g.policy.Observer.Waiting(-1)
@@ -238,45 +255,143 @@ func (g *Group[L, V]) next(now time.Time) (list bool, single *waiter[L, V], paus
 		if left := g.listing.Add(g.policy.Patience).Sub(now); left > 0 {
 			return false, nil, left
 		}
-		g.listFailed(now)
+		g.listFailed(now, nil)
 	}
-	due, batch, full, pause := g.survey(now)
-	if wait := g.nextList.Sub(now); batch > g.policy.Singles && wait > 0 {
-		pause = min(pause, wait)
-		if g.failures == 0 { // what the next list serves waits for it
-			due = slices.DeleteFunc(due, func(w *waiter[L, V]) bool { return !w.singly })
-		}
-	} else if batch > g.policy.Singles && (full || !due[0].singly) { // the longest waiting decides
-		return true, nil, 0
-	}
-	if len(due) == 0 || full {
-		return false, nil, pause
-	}
-	return false, due[0], 0
-}
-
-// survey returns the due requests, the longest waiting first, how many of them a list may
-// serve, whether no more single reads may begin, and how long that stays so.
-func (g *Group[L, V]) survey(now time.Time) (due []*waiter[L, V], batch int, full bool, pause time.Duration) {
-	pause = math.MaxInt64 // until something changes
-	underWay := 0
-	for _, w := range g.waiting {
-		switch {
-		case w.holdsUntil.After(now):
-			underWay++
-			pause = min(pause, w.holdsUntil.Sub(now))
-		case !w.holdsUntil.IsZero(): // it hangs
-		case w.due.After(now):
-			pause = min(pause, w.due.Sub(now))
-		default:
-			due = append(due, w)
-			if !w.singly {
-				batch++
+	s := g.survey(now)
+	full := s.inFlight >= g.policy.Singles
+	if s.batch > g.policy.Singles || len(s.singles) < len(s.due) { // by a list, if one may begin
+		if wait := g.nextList.Sub(now); wait <= 0 {
+			list, single = g.afterBackoff(s, full)
+		} else {
+			s.pause = min(s.pause, wait)
+			if g.failures == 0 { // what the next list serves waits for it
+				s.singles = slices.DeleteFunc(s.singles, func(w *waiter[L, V]) bool { return !w.singly })
 			}
 		}
 	}
-	slices.SortStableFunc(due, func(a, b *waiter[L, V]) int { return a.due.Compare(b.due) })
-	return due, batch, underWay >= g.policy.Singles, pause
+	switch {
+	case list || single != nil:
+		return list, single, 0
+	case len(s.singles) == 0 || full:
+		return false, nil, s.pause
+	default:
+		return false, s.singles[0], 0
+	}
+}
+
+// afterBackoff decides whether the next read is a list, or that of a stuck request: after a backoff
+// the two ways take turns. Without a stuck request the longest waiting decides.
+func (g *Group[L, V]) afterBackoff(s survey[L, V], full bool) (list bool, single *waiter[L, V]) {
+	isReadSingly := !full && len(s.singles) > 0 && s.singles[0] == s.due[0] && s.due[0].singly
+	switch isSinglesTurn := len(s.stuck) > 0 && (s.batch == 0 || g.failures%2 == 1); {
+	case !isSinglesTurn:
+		return s.batch > 0 && !isReadSingly, nil
+	case s.inFlight == 0:
+		return false, s.stuck[0]
+	default:
+		return false, nil
+	}
+}
+
+// survey is what there is to read.
+type survey[L, V any] struct {
+	// due are the due requests, the longest waiting first. Of them, singles are those that can be
+	// read singly now, stuck those that neither way serves; batch is how many a list may serve.
+	due, singles, stuck []*waiter[L, V]
+	batch               int
+	// inFlight is how many single reads are, pause how long all that stays so.
+	inFlight int
+	pause    time.Duration
+}
+
+func (g *Group[L, V]) survey(now time.Time) survey[L, V] {
+	s := survey[L, V]{pause: math.MaxInt64} // until something changes
+	for _, w := range g.waiting {
+		if !w.holdsUntil.IsZero() && !w.holdsUntil.After(now) && !w.hangs {
+			w.hangs = true
+			g.singleFailed(w, now)
+		}
+		switch {
+		case w.holdsUntil.After(now):
+			s.inFlight++
+			s.pause = min(s.pause, w.holdsUntil.Sub(now))
+		case w.hangs && w.singly: // only its own read can serve it
+		case w.due.After(now):
+			s.pause = min(s.pause, w.due.Sub(now))
+		default:
+			s.due = append(s.due, w)
+			if !w.singly {
+				s.batch++
+			}
+		}
+	}
+	slices.SortStableFunc(s.due, func(a, b *waiter[L, V]) int { return a.due.Compare(b.due) })
+	for _, w := range s.due {
+		switch {
+		case w.needsList():
+		case g.isStuck(w):
+			s.stuck = append(s.stuck, w)
+		case w.singly || !*g.fails(w):
+			s.singles = append(s.singles, w)
+		}
+	}
+	return s
+}
+
+// singleEnded answers the request with what its own read returned. If that failed, the next list
+// may still serve it.
+func (g *Group[L, V]) singleEnded(ctx context.Context, w *waiter[L, V], result Result[V]) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	defer g.signal()
+	switch {
+	case result.Err == nil:
+		*g.fails(w) = false
+	case ctx.Err() != nil, g.policy.Shared(result.Err):
+	default:
+		if !w.hangs {
+			g.singleFailed(w, g.clock.Now())
+		}
+		w.holdsUntil, w.err = time.Time{}, result.Err
+		switch {
+		case g.isStuck(w):
+			g.giveUp(result.Began, result.Err)
+		case !w.singly:
+			return
+		}
+	}
+	g.waiting = slices.DeleteFunc(g.waiting, func(other *waiter[L, V]) bool { return other == w })
+	w.result <- result
+}
+
+// fails says whether single reads such as the request's fail.
+func (g *Group[L, V]) fails(w *waiter[L, V]) *bool {
+	if w.Lists {
+		return &g.smallListsFail
+	}
+	return &g.singlesFail
+}
+
+// isStuck says that neither lists nor single reads such as the request's work.
+func (g *Group[L, V]) isStuck(w *waiter[L, V]) bool { return g.failures > 0 && *g.fails(w) }
+
+// singleFailed notes that a request's own read failed, or hangs.
+func (g *Group[L, V]) singleFailed(w *waiter[L, V], now time.Time) {
+	switch {
+	case g.list != nil && g.failures == 0: // lists work
+	case !*g.fails(w): // lists may have failed for long, this has not
+		g.failures = 0
+		g.backOff(now)
+	case !g.nextList.After(now): // else it began before the backoff
+		g.backOff(now)
+	}
+	*g.fails(w) = true
+}
+
+func (g *Group[L, V]) backOff(now time.Time) {
+	backoff := g.policy.Backoff << min(g.failures, 16) // more would overflow
+	g.nextList = now.Add(min(backoff, g.policy.MaxBackoff))
+	g.failures++
 }
 
 func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
@@ -298,7 +413,7 @@ func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
 		g.failures = 0
 	case g.policy.Shared(err):
 	case holdsUp:
-		g.listFailed(g.clock.Now())
+		g.listFailed(g.clock.Now(), err)
 		return
 	default:
 		return // it counted as failed when it began to hold up nobody
@@ -321,21 +436,42 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 		if !served && w.Pick != nil {
 			result.Value, served = w.Pick(list, began)
 		}
-		if served {
+		switch {
+		case served:
 			w.result <- result
-		} else if !w.due.After(now) {
+		case w.err != nil: // neither way shows it
+			w.result <- Result[V]{Began: began, Err: w.err}
+			return true
+		case !w.due.After(now) && w.Single != nil:
 			w.singly = true
 		}
 		return served
 	})
 }
 
-// listFailed lets the due requests be read singly, and puts off the next list.
-func (g *Group[L, V]) listFailed(now time.Time) {
-	for _, w := range g.waiting {
-		w.singly = w.singly || !w.due.After(now)
-	}
-	backoff := g.policy.Backoff << min(g.failures, 16) // more would overflow
-	g.listing, g.nextList = time.Time{}, now.Add(min(backoff, g.policy.MaxBackoff))
-	g.failures++
+// listFailed puts off the next list. err is its error; nil for one that takes too long.
+func (g *Group[L, V]) listFailed(now time.Time, err error) {
+	began := g.listing
+	g.listing = time.Time{}
+	g.backOff(now)
+	g.giveUp(began, err)
+}
+
+// giveUp answers the requests for which neither way is left after a read that began then and
+// ended with the error: those whose own reads failed before, those that need a list, and all
+// due ones that are stuck.
+func (g *Group[L, V]) giveUp(began time.Time, err error) {
+	now := g.clock.Now()
+	g.waiting = slices.DeleteFunc(g.waiting, func(w *waiter[L, V]) bool {
+		isDue := !w.due.After(now) && w.holdsUntil.IsZero()
+		switch {
+		case w.err != nil:
+			w.result <- Result[V]{Began: began, Err: w.err}
+		case err != nil && isDue && !w.asked.After(began) && (w.Single == nil || g.isStuck(w)):
+			w.result <- Result[V]{Began: began, Err: err}
+		default:
+			return false
+		}
+		return true
+	})
 }

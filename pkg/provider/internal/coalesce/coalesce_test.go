@@ -28,7 +28,9 @@ type shelf struct {
 	hangs    func(id int) bool
 	listTime func(list int) time.Duration
 	listErr  func(list int) error
-	unlisted func(id int) bool
+	// singleErr is what a single read ends with.
+	singleErr func(id int) error
+	unlisted  func(id int) bool
 
 	mu      sync.Mutex
 	start   time.Time
@@ -58,7 +60,8 @@ var policy = coalesce.Policy{
 func newShelf(policy coalesce.Policy) *shelf {
 	s := &shelf{
 		takes: 50 * time.Millisecond, start: time.Now(), hangs: func(int) bool { return false },
-		listErr: func(int) error { return nil }, unlisted: func(int) bool { return false },
+		listErr: func(int) error { return nil }, singleErr: func(int) error { return nil },
+		unlisted: func(int) bool { return false },
 	}
 	s.listTime = func(int) time.Duration { return s.takes }
 	s.Group = coalesce.New[[]int, int](clock.RealClock{}, policy, s.list)
@@ -108,6 +111,9 @@ func (s *shelf) request(id int, notBefore time.Time) coalesce.Request[[]int, int
 			s.mu.Lock()
 			s.active--
 			s.mu.Unlock()
+			if err == nil {
+				err = s.singleErr(id)
+			}
 			return id, err
 		},
 		Pick: func(list []int, _ time.Time) (int, bool) { return id, slices.Contains(list, id) },
@@ -287,6 +293,115 @@ func TestAfterAFailedListItsReadersReadOneByOne(t *testing.T) {
 	})
 }
 
+var errBroken = errors.New("out of order")
+
+// Nobody is told of a failed single read while lists work, and few single reads are tried.
+func TestWhileSingleReadsFailListsServeAll(t *testing.T) {
+	for name, broken := range map[string]func(*shelf){
+		"they fail": func(s *shelf) { s.singleErr = func(int) error { return errBroken } },
+		"they hang": func(s *shelf) { s.hangs = func(int) bool { return true } },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(policy)
+				broken(s)
+				for range 10 {
+					s.read(t, time.Second, 1, 2)
+				}
+				if s.want(t, 10, 2); s.lists[0] > time.Second+policy.Patience+time.Second {
+					t.Errorf("the first list came after %s", s.lists[0])
+				}
+			})
+		})
+	}
+}
+
+func TestSingleReadsGoOnOnceOneSucceeds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(policy)
+		s.singleErr = func(int) error { return errBroken }
+		s.read(t, soon, 1)
+		s.singleErr = func(int) error { return nil }
+		request := s.request(2, time.Time{})
+		request.Pick = nil // no list serves it
+		s.Read(t.Context(), request)
+		s.read(t, soon, 3)
+		s.want(t, 1, 3)
+	})
+}
+
+// One read is tried after each backoff, by both ways in turns, and nobody waits for the next
+// one without an answer.
+func TestWhileNothingWorksOneReadIsTriedAtATime(t *testing.T) {
+	for name, listsRecover := range map[string]bool{"then lists work": true, "then single reads work": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newShelf(policy)
+				const outage = 5 * time.Minute
+				s.listErr = func(int) error {
+					if listsRecover && time.Since(s.start) > outage {
+						return nil
+					}
+					return errBroken
+				}
+				s.singleErr = func(int) error {
+					if !listsRecover && time.Since(s.start) > outage {
+						return nil
+					}
+					return errBroken
+				}
+				time.AfterFunc(outage, func() {
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					if tried := len(s.lists) + len(s.singles); tried > 25 {
+						t.Errorf("%d reads in %s: %v %v", tried, outage, s.lists, s.singles)
+					}
+				})
+				var all sync.WaitGroup
+				for id := range 20 {
+					all.Go(func() {
+						for time.Since(s.start) < 2*outage {
+							asked := time.Now()
+							result := s.Read(t.Context(), s.request(id, asked.Add(time.Second)))
+							if waited := time.Since(asked); waited > time.Second+2*policy.MaxBackoff {
+								t.Errorf("reader %d waited for %s", id, waited)
+							}
+							if result.Err == nil {
+								break
+							}
+						}
+						if at := time.Since(s.start); at > outage+2*policy.MaxBackoff+10*time.Second {
+							t.Errorf("reader %d is served after %s", id, at)
+						}
+					})
+				}
+				all.Wait()
+			})
+		})
+	}
+}
+
+// A request without a read of its own waits for a list, alone, too.
+func TestWhatOnlyListsServeIsServedByLists(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(policy)
+		s.listErr = func(list int) error {
+			if list == 1 {
+				return errBroken
+			}
+			return nil
+		}
+		request := s.request(1, time.Time{})
+		request.Single = nil
+		for _, want := range []error{errBroken, nil} {
+			if result := s.Read(t.Context(), request); !errors.Is(result.Err, want) {
+				t.Errorf("told %v, want %v", result.Err, want)
+			}
+		}
+		s.want(t, 2, 0)
+	})
+}
+
 func TestListsGoOnOnceOneSucceeds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(policy)
@@ -301,6 +416,10 @@ func TestListsGoOnOnceOneSucceeds(t *testing.T) {
 			<-time.After(10 * time.Second)
 		}
 		s.want(t, 10, 15)
+		// Nothing is left of their failures: a failed single read finds lists that work.
+		s.singleErr = func(int) error { return errBroken }
+		s.read(t, soon, 1)
+		s.want(t, 11, 16)
 	})
 }
 
@@ -493,5 +612,25 @@ func TestListsStarveNoSingleRead(t *testing.T) {
 		}
 		close(stop)
 		pollers.Wait()
+	})
+}
+
+// Lists work: that the read of one thing failed is no answer to who asks for a list.
+func TestAListIsNotAnsweredWithTheErrorOfASingleRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(policy)
+		s.unlisted = func(id int) bool { return id == 1 }
+		s.singleErr = func(int) error { return errors.New("the read of thing 1 failed") }
+		var others sync.WaitGroup
+		for id := range 6 { // enough for a list, which does not show 1
+			others.Go(func() { s.Read(t.Context(), s.request(id, s.start.Add(soon))) })
+		}
+		<-time.After(2 * soon)
+		onlyList := s.request(7, time.Time{})
+		onlyList.Single = nil
+		if result := s.Read(t.Context(), onlyList); result.Err != nil {
+			t.Errorf("the answer is %v", result.Err)
+		}
+		others.Wait()
 	})
 }

@@ -23,8 +23,12 @@
 // The answer to a POST names an ID and nothing else: until the first read has decided
 // whose server that is (Adopt, or NotOurs), the entry says so (Entry.Unread).
 //
-// An entry ends with the deletion of its machine (Forget), or when nobody has written it
-// for an hour (Lifetime). A restart of the process loses all of them; for machines that are
+// An entry is the machine's, wherever its server is: in which project and region stands in it. A
+// request for another place changes nothing in it while it has a server or an open POST there
+// (Entry.Elsewhere): nobody would ever look there again. Else it takes over the request's place.
+//
+// An entry ends with the deletion of its machine (Forget), or an hour (Lifetime) after its last
+// use. A restart of the process loses all of them; for machines that are
 // older the driver then waits settle before it trusts an empty look-up. Which servers were
 // proved gone is kept apart from the entries, for settle: lists may still show them.
 package ledger
@@ -37,22 +41,36 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Lifetime is how long an entry is kept that nobody writes.
+// Lifetime is how long an entry is kept that nobody uses.
 const Lifetime = time.Hour
 
-// Key names a machine across sessions: a rotated service-account key does not change
-// it.
+// Key is a request about a machine, across sessions: a rotated service-account key does not
+// change it.
 type Key struct {
-	Endpoint, ProjectID, Region, Machine string
+	// Endpoint is the API's. With Namespace and Machine it names the entry.
+	Endpoint, Namespace, Machine string
+	// UID is the Machine's; "" if the request has none.
+	UID string
+	Place
 }
+
+// Place is where the servers of a request are.
+type Place struct{ ProjectID, Region string }
+
+// machineKey names an entry.
+type machineKey struct{ endpoint, namespace, machine string }
+
+func (k Key) entry() machineKey { return machineKey{k.Endpoint, k.Namespace, k.Machine} }
 
 // serverKey names a server.
 type serverKey struct {
-	Endpoint, ProjectID, Region, ID string
+	endpoint string
+	place    Place
+	id       string
 }
 
 func (k Key) server(id string) serverKey {
-	return serverKey{k.Endpoint, k.ProjectID, k.Region, id}
+	return serverKey{k.Endpoint, k.Place, id}
 }
 
 // Entry has the facts that this process knows of a machine at first hand.
@@ -68,8 +86,17 @@ type Entry struct {
 	// Allowed is a fingerprint of the allowed addresses that the server's NICs were seen
 	// to carry; "" if none were.
 	Allowed string
+	// Fault is why the machine's last server ended in ERROR; nil if none did since the last one
+	// that was adopted.
+	Fault error
+	// Elsewhere is the place of the machine's server or open POST, where that is not the
+	// request's; nil if there is none.
+	Elsewhere *Place
+	// OfAnother says that another Machine of the name had this entry, by its UID.
+	OfAnother bool
 
 	settle time.Duration
+	place  Place
 	// uid is that of the Machine that the last POST was for, or whose server was adopted.
 	uid string
 	// claims counts the POSTs, posting says that one is under way.
@@ -78,8 +105,8 @@ type Entry struct {
 	// open maps a server to the end of the POST whose answer named it, while that POST is
 	// open. The last POST with unknown outcome stands under "".
 	open map[string]time.Time
-	// written is when the entry was last changed.
-	written time.Time
+	// used is when the entry was last read or changed.
+	used time.Time
 }
 
 // NoPostBefore returns when a look-up must begin so that it sees the result of every
@@ -105,7 +132,7 @@ type Ledger struct {
 	settle time.Duration
 
 	mu      sync.Mutex
-	entries map[Key]*Entry
+	entries map[machineKey]*Entry
 	// gone is when servers were proved gone.
 	gone  map[serverKey]time.Time
 	swept time.Time
@@ -114,23 +141,42 @@ type Ledger struct {
 // New returns an empty Ledger. settle is how long the API may take until a request
 // shows in its lists.
 func New(clock clock.PassiveClock, settle time.Duration) *Ledger {
-	return &Ledger{clock: clock, settle: settle, entries: map[Key]*Entry{}, gone: map[serverKey]time.Time{}}
+	return &Ledger{clock: clock, settle: settle, entries: map[machineKey]*Entry{}, gone: map[serverKey]time.Time{}}
 }
 
-// Get returns the machine's entry; an empty one if there is none.
+// Get returns the machine's entry; an empty one if there is none, or none for the request's place.
 func (l *Ledger) Get(key Key) Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	found, ok := l.entries[key]
+	found, ok := l.entries[key.entry()]
 	if !ok {
 		return Entry{settle: l.settle}
 	}
+	found.used = l.clock.Now()
 	entry := *found
+	entry.OfAnother = found.isOfAnother(key)
+	if found.place != key.Place {
+		entry = Entry{settle: l.settle, claims: found.claims, OfAnother: entry.OfAnother}
+		if found.holds(key) {
+			place := found.place
+			entry.Elsewhere = &place
+		}
+		return entry
+	}
 	entry.open = maps.Clone(found.open)
 	if entry.posting {
 		entry.open[""] = l.clock.Now() // it ends now at the earliest
 	}
 	return entry
+}
+
+// isOfAnother says that a Machine with another UID has the entry. A request without a UID counts
+// as the entry's own.
+func (e *Entry) isOfAnother(key Key) bool { return e.uid != "" && key.UID != "" && e.uid != key.UID }
+
+// holds says that the entry keeps its place: the machine may have a server there.
+func (e *Entry) holds(key Key) bool {
+	return !e.isOfAnother(key) && (e.ServerID != "" || e.posting || len(e.open) > 0)
 }
 
 // Gone says that the server was proved gone at most one settle ago, and that no GET has
@@ -142,30 +188,15 @@ func (l *Ledger) Gone(key Key, serverID string) bool {
 	return gone && l.clock.Since(at) <= l.settle
 }
 
-// Elsewhere returns where else the machine has a server, or an open POST: in another
-// project, region or API than key's. uid is the Machine's, "" if the request has none; an
-// entry of another Machine with its name does not count.
-func (l *Ledger) Elsewhere(key Key, uid string) (other Key, found bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for at, e := range l.entries {
-		sameMachine := at.Machine == key.Machine && (e.uid == "" || uid == "" || e.uid == uid)
-		if at != key && sameMachine && (e.ServerID != "" || e.posting || len(e.open) > 0) {
-			return at, true
-		}
-	}
-	return Key{}, false
-}
-
 // Claim notes that a POST is about to be sent, and returns true. It returns false, and
 // the caller must not send one, if another call is sending a POST, or has changed the
-// entry since seen was read. uid is the Machine's.
-func (l *Ledger) Claim(key Key, uid string, seen Entry) bool {
+// entry since seen was read, or if the machine may have a server elsewhere.
+func (l *Ledger) Claim(key Key, seen Entry) bool {
 	claimed := false
-	l.change(key, func(e *Entry, _ time.Time) {
+	l.take(key, func(e *Entry) {
 		claimed = !e.posting && e.claims == seen.claims && e.ServerID == seen.ServerID
 		if claimed {
-			e.posting, e.uid = true, uid
+			e.posting, e.uid = true, key.UID
 			e.claims++
 		}
 	})
@@ -210,24 +241,35 @@ func (l *Ledger) OutcomeUnknown(key Key) {
 }
 
 // Adopt records a server that was found, and checked to be ours, as the machine's.
-// uid is the Machine's.
-func (l *Ledger) Adopt(key Key, uid, serverID string) {
-	l.change(key, func(e *Entry, _ time.Time) {
+func (l *Ledger) Adopt(key Key, serverID string) {
+	l.take(key, func(e *Entry) {
 		e.setServer(serverID)
-		e.Unread, e.uid = false, uid
+		e.Unread, e.Fault, e.uid = false, nil, key.UID
+	})
+}
+
+// Failed notes that the machine's server ended in ERROR: it is of no use, though it may be there.
+func (l *Ledger) Failed(key Key, serverID string, fault error) {
+	l.change(key, func(e *Entry, _ time.Time) {
+		e.Fault = fault
+		if e.ServerID == serverID {
+			e.setServer("")
+		}
 	})
 }
 
 // ServerGone notes that a server was proved gone: it is the machine's no more, and the
 // POST that made it is closed.
 func (l *Ledger) ServerGone(key Key, serverID string) {
-	l.change(key, func(e *Entry, now time.Time) {
+	l.change(key, func(e *Entry, _ time.Time) {
 		delete(e.open, serverID)
-		l.gone[key.server(serverID)] = now
 		if e.ServerID == serverID {
 			e.setServer("")
 		}
 	})
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.gone[key.server(serverID)] = l.clock.Now()
 }
 
 // ServerShown notes that a GET shows a server: it is not gone, whatever was proved before.
@@ -267,20 +309,44 @@ func (l *Ledger) SawAllowed(key Key, serverID, fingerprint string) {
 func (l *Ledger) Forget(key Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.entries, key)
+	delete(l.entries, key.entry())
 }
 
+// change changes the machine's entry, unless that is about another place.
 func (l *Ledger) change(key Key, change func(e *Entry, now time.Time)) {
+	l.apply(key, func(e *Entry, now time.Time) {
+		if e.place == key.Place {
+			change(e, now)
+		}
+	})
+}
+
+// take is change for what makes the entry the request's: one that holds nothing elsewhere takes
+// over the request's place.
+func (l *Ledger) take(key Key, change func(e *Entry)) {
+	l.apply(key, func(e *Entry, _ time.Time) {
+		switch {
+		case e.place == key.Place:
+		case e.holds(key):
+			return
+		default:
+			*e = Entry{settle: l.settle, place: key.Place, claims: e.claims, used: e.used, open: map[string]time.Time{}}
+		}
+		change(e)
+	})
+}
+
+func (l *Ledger) apply(key Key, change func(e *Entry, now time.Time)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
-	entry, ok := l.entries[key]
+	entry, ok := l.entries[key.entry()]
 	if !ok {
-		entry = &Entry{settle: l.settle, open: map[string]time.Time{}}
-		l.entries[key] = entry
+		entry = &Entry{settle: l.settle, place: key.Place, open: map[string]time.Time{}}
+		l.entries[key.entry()] = entry
 	}
+	entry.used = now
 	change(entry, now)
-	entry.written = now
 	l.sweep(now)
 }
 
@@ -290,7 +356,7 @@ func (l *Ledger) sweep(now time.Time) {
 		return
 	}
 	l.swept = now
-	maps.DeleteFunc(l.entries, func(_ Key, e *Entry) bool { return now.Sub(e.written) > Lifetime })
+	maps.DeleteFunc(l.entries, func(_ machineKey, e *Entry) bool { return now.Sub(e.used) > Lifetime })
 	maps.DeleteFunc(l.gone, func(_ serverKey, at time.Time) bool { return now.Sub(at) > l.settle })
 }
 

@@ -4,7 +4,7 @@
 package ledger_test
 
 import (
-	"fmt"
+	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,14 +16,14 @@ import (
 
 const settle = 30 * time.Second
 
-var key = ledger.Key{Endpoint: "https://iaas", ProjectID: "p", Region: "eu01", Machine: "m1"}
+var key = ledger.Key{Endpoint: "https://iaas", Namespace: "ns", Machine: "m1", UID: "u1", Place: ledger.Place{ProjectID: "p", Region: "eu01"}}
 
 func newLedger() *ledger.Ledger { return ledger.New(clock.RealClock{}, settle) }
 
 // post lets a POST begin, and end ten seconds later.
 func post(t *testing.T, l *ledger.Ledger, end func(ledger.Key)) {
 	t.Helper()
-	if !l.Claim(key, "", l.Get(key)) {
+	if !l.Claim(key, l.Get(key)) {
 		t.Fatal("the POST cannot be claimed")
 	}
 	<-time.After(10 * time.Second)
@@ -42,7 +42,7 @@ func TestNoPostBefore(t *testing.T) {
 	}{
 		"nothing happened": {func(*testing.T, *ledger.Ledger) {}, 0},
 		"a POST is under way": {func(t *testing.T, l *ledger.Ledger) {
-			if !l.Claim(key, "", l.Get(key)) {
+			if !l.Claim(key, l.Get(key)) {
 				t.Fatal("the POST cannot be claimed")
 			}
 			<-time.After(time.Minute)
@@ -62,11 +62,11 @@ func TestNoPostBefore(t *testing.T) {
 		}, 0},
 		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
-			l.Adopt(key, "", "s0")
+			l.Adopt(key, "s0")
 		}, 10*time.Second + settle},
 		"the server that was found is gone, but not what the POST made": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
-			l.Adopt(key, "", "s0")
+			l.Adopt(key, "s0")
 			l.ServerGone(key, "s0")
 		}, 10*time.Second + settle},
 		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger) {
@@ -129,18 +129,18 @@ func TestClaim(t *testing.T) {
 	}{
 		"nothing since":                {func(*ledger.Ledger) {}, true},
 		"NICs were read since":         {func(l *ledger.Ledger) { l.SawAddresses(key, "s1", []string{"10.0.0.1"}) }, true},
-		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)) }, false},
-		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)); l.Refused(key) }, false},
-		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)); l.OutcomeUnknown(key) }, false},
-		"a server was adopted":         {func(l *ledger.Ledger) { l.Adopt(key, "", "s2") }, false},
+		"another POST is under way":    {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }, false},
+		"another POST was refused":     {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Refused(key) }, false},
+		"another POST was lost":        {func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.OutcomeUnknown(key) }, false},
+		"a server was adopted":         {func(l *ledger.Ledger) { l.Adopt(key, "s2") }, false},
 		"the machine's server is gone": {func(l *ledger.Ledger) { l.ServerGone(key, "s1") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
-			l.Adopt(key, "", "s1")
+			l.Adopt(key, "s1")
 			seen := l.Get(key)
 			row.happens(l)
-			if got := l.Claim(key, "", seen); got != row.want {
+			if got := l.Claim(key, seen); got != row.want {
 				t.Errorf("claimed: %t, want %t", got, row.want)
 			}
 		})
@@ -149,8 +149,8 @@ func TestClaim(t *testing.T) {
 
 func TestAPOSTUnderWayCannotBeClaimed(t *testing.T) {
 	l := newLedger()
-	l.Claim(key, "", l.Get(key))
-	if l.Claim(key, "", l.Get(key)) {
+	l.Claim(key, l.Get(key))
+	if l.Claim(key, l.Get(key)) {
 		t.Error("a second POST is claimed while the first is under way")
 	}
 }
@@ -158,16 +158,16 @@ func TestAPOSTUnderWayCannotBeClaimed(t *testing.T) {
 func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 	for name, happens := range map[string]func(*ledger.Ledger){
 		"it is gone":            func(l *ledger.Ledger) { l.ServerGone(key, "s1") },
-		"another is adopted":    func(l *ledger.Ledger) { l.Adopt(key, "", "s2") },
-		"another one was made":  func(l *ledger.Ledger) { l.Claim(key, "", l.Get(key)); l.Accepted(key, "s2") },
+		"another is adopted":    func(l *ledger.Ledger) { l.Adopt(key, "s2") },
+		"another one was made":  func(l *ledger.Ledger) { l.Claim(key, l.Get(key)); l.Accepted(key, "s2") },
 		"the machine's deleted": func(l *ledger.Ledger) { l.Forget(key) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
-			l.Adopt(key, "", "s1")
+			l.Adopt(key, "s1")
 			l.SawAddresses(key, "s1", []string{"10.0.0.1"})
 			l.SawAllowed(key, "s1", "100.64.0.0/12")
-			l.Adopt(key, "", "s1") // again changes nothing
+			l.Adopt(key, "s1") // again changes nothing
 			if entry := l.Get(key); len(entry.Addresses) != 1 || entry.Allowed == "" {
 				t.Fatalf("%+v", entry)
 			}
@@ -179,9 +179,23 @@ func TestWhatIsKnownOfAServerGoesWithIt(t *testing.T) {
 	}
 }
 
+func TestAFaultIsKnownUntilAServerIsAdopted(t *testing.T) {
+	l := newLedger()
+	l.Claim(key, l.Get(key))
+	l.Accepted(key, "s1")
+	l.Failed(key, "s1", errors.New("no host"))
+	if entry := l.Get(key); entry.Fault == nil || entry.ServerID != "" {
+		t.Errorf("%+v, want the fault, and no server", entry)
+	}
+	l.Adopt(key, "s2")
+	if entry := l.Get(key); entry.Fault != nil {
+		t.Errorf("%+v, want no fault", entry)
+	}
+}
+
 func TestNICsOfAnotherServerAreNotNoted(t *testing.T) {
 	l := newLedger()
-	l.Adopt(key, "", "s1")
+	l.Adopt(key, "s1")
 	l.SawAddresses(key, "s2", []string{"10.0.0.2"})
 	l.SawAllowed(key, "s2", "100.64.0.0/12")
 	if entry := l.Get(key); len(entry.Addresses) != 0 || entry.Allowed != "" {
@@ -218,49 +232,73 @@ func TestAServerThatAGetShowsIsNotGone(t *testing.T) {
 // Whose the server is that an answer names, a read decides.
 func TestAServerIsUnreadUntilItIsAdopted(t *testing.T) {
 	l := newLedger()
-	l.Claim(key, "", l.Get(key))
+	l.Claim(key, l.Get(key))
 	l.Accepted(key, "s1")
 	if entry := l.Get(key); entry.ServerID != "s1" || !entry.Unread {
 		t.Errorf("%+v", entry)
 	}
-	l.Adopt(key, "", "s1")
+	l.Adopt(key, "s1")
 	if entry := l.Get(key); entry.ServerID != "s1" || entry.Unread {
 		t.Errorf("%+v", entry)
 	}
 }
 
-func TestAMachineIsFoundElsewhere(t *testing.T) {
-	other := key
-	other.ProjectID = "q"
+// A machine whose server is, or may be, in one place gets none in another.
+func TestAMachineHasOnePlace(t *testing.T) {
+	claim := func(l *ledger.Ledger) { l.Claim(key, l.Get(key)) }
 	for name, row := range map[string]struct {
 		happens func(*ledger.Ledger)
 		uid     string
 		want    bool
 	}{
-		"nothing":                 {func(*ledger.Ledger) {}, "u1", false},
-		"a server":                {func(l *ledger.Ledger) { l.Adopt(other, "u1", "s1") }, "u1", true},
-		"one here":                {func(l *ledger.Ledger) { l.Adopt(key, "u1", "s1") }, "u1", false},
-		"of another Machine":      {func(l *ledger.Ledger) { l.Adopt(other, "u0", "s1") }, "u1", false},
-		"no UID is known":         {func(l *ledger.Ledger) { l.Adopt(other, "", "s1") }, "u1", true},
-		"the request has no UID":  {func(l *ledger.Ledger) { l.Adopt(other, "u1", "s1") }, "", true},
-		"a POST under way":        {func(l *ledger.Ledger) { l.Claim(other, "u1", l.Get(other)) }, "u1", true},
-		"a POST that was lost":    {func(l *ledger.Ledger) { l.Claim(other, "u1", l.Get(other)); l.OutcomeUnknown(other) }, "u1", true},
-		"a POST that was refused": {func(l *ledger.Ledger) { l.Claim(other, "u1", l.Get(other)); l.Refused(other) }, "u1", false},
-		"a server that is gone":   {func(l *ledger.Ledger) { l.Adopt(other, "u1", "s1"); l.ServerGone(other, "s1") }, "u1", false},
+		"nothing":                       {func(*ledger.Ledger) {}, "u1", false},
+		"a server":                      {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, "u1", true},
+		"the request has no UID":        {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, "", true},
+		"a server of another Machine":   {func(l *ledger.Ledger) { l.Adopt(key, "s1") }, "u2", false},
+		"a POST under way":              {claim, "u1", true},
+		"a POST that was lost":          {func(l *ledger.Ledger) { claim(l); l.OutcomeUnknown(key) }, "u1", true},
+		"a POST that was refused":       {func(l *ledger.Ledger) { claim(l); l.Refused(key) }, "u1", false},
+		"a server that is gone":         {func(l *ledger.Ledger) { l.Adopt(key, "s1"); l.ServerGone(key, "s1") }, "u1", false},
+		"a server that ended in ERROR":  {func(l *ledger.Ledger) { claim(l); l.Accepted(key, "s1"); l.Failed(key, "s1", nil) }, "u1", true},
+		"the Machine was deleted there": {func(l *ledger.Ledger) { l.Adopt(key, "s1"); l.Forget(key) }, "u1", false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := newLedger()
 			row.happens(l)
-			if at, found := l.Elsewhere(key, row.uid); found != row.want || found && at != other {
-				t.Errorf("found %t at %+v, want %t", found, at, row.want)
+			elsewhere := key
+			elsewhere.UID, elsewhere.ProjectID = row.uid, "q"
+			entry := l.Get(elsewhere)
+			if found := entry.Elsewhere != nil && *entry.Elsewhere == key.Place; found != row.want || entry.ServerID != "" {
+				t.Errorf("%+v, want it to be elsewhere: %t", entry, row.want)
+			}
+			if claimed := l.Claim(elsewhere, entry); claimed == row.want {
+				t.Errorf("a POST elsewhere can be claimed: %t", claimed)
+			}
+			if entry := l.Get(key); row.want && entry.Elsewhere != nil {
+				t.Errorf("%+v, which lost its place", entry)
 			}
 		})
 	}
 }
 
+// Another Machine of the name: what it left is known.
+func TestAnEntryOfAnotherMachine(t *testing.T) {
+	l := newLedger()
+	l.Adopt(key, "s1")
+	other := key
+	other.UID = "u2"
+	if entry := l.Get(other); !entry.OfAnother || entry.ServerID != "s1" {
+		t.Errorf("%+v", entry)
+	}
+	l.Adopt(other, "s2")
+	if entry := l.Get(other); entry.OfAnother || entry.ServerID != "s2" {
+		t.Errorf("%+v", entry)
+	}
+}
+
 func TestAnEntryIsACopy(t *testing.T) {
 	l := newLedger()
-	l.Adopt(key, "", "s1")
+	l.Adopt(key, "s1")
 	entry := l.Get(key)
 	entry.ServerID = "s2"
 	if again := l.Get(key); again.ServerID != "s1" {
@@ -270,32 +308,32 @@ func TestAnEntryIsACopy(t *testing.T) {
 
 func TestMachinesAreApart(t *testing.T) {
 	l := newLedger()
-	l.Adopt(key, "", "s1")
-	for _, other := range []ledger.Key{
-		{Endpoint: "https://other", ProjectID: "p", Region: "eu01", Machine: "m1"},
-		{Endpoint: "https://iaas", ProjectID: "q", Region: "eu01", Machine: "m1"},
-		{Endpoint: "https://iaas", ProjectID: "p", Region: "eu02", Machine: "m1"},
-		{Endpoint: "https://iaas", ProjectID: "p", Region: "eu01", Machine: "m2"},
+	l.Adopt(key, "s1")
+	for _, change := range []func(*ledger.Key){
+		func(key *ledger.Key) { key.Endpoint = "https://other" },
+		func(key *ledger.Key) { key.Namespace = "other" },
+		func(key *ledger.Key) { key.Machine = "m2" },
 	} {
-		if entry := l.Get(other); entry.ServerID != "" {
+		other := key
+		change(&other)
+		if entry := l.Get(other); entry.ServerID != "" || entry.Elsewhere != nil {
 			t.Errorf("%+v: %+v", other, entry)
 		}
 	}
 }
 
-func TestEntriesThatNobodyWritesEnd(t *testing.T) {
+func TestEntriesThatNobodyUsesEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLedger()
-		l.Adopt(key, "", "s1")
-		for i := range 13 {
-			<-time.After(5 * time.Minute)
-			l.Adopt(ledger.Key{Machine: fmt.Sprint(i)}, "", "s")
-			if entry := l.Get(key); i < 11 && entry.ServerID == "" {
-				t.Fatalf("forgotten after %d minutes", 5*(i+1))
+		l.Adopt(key, "s1")
+		for range 13 {
+			<-time.After(50 * time.Minute)
+			if entry := l.Get(key); entry.ServerID == "" {
+				t.Fatal("it was forgotten while it was in use")
 			}
 		}
-		<-time.After(10 * time.Minute)
-		l.Adopt(ledger.Key{Machine: "last"}, "", "s")
+		<-time.After(65 * time.Minute)
+		l.Adopt(ledger.Key{Machine: "other"}, "s")
 		if entry := l.Get(key); entry.ServerID != "" {
 			t.Errorf("%+v is kept", entry)
 		}

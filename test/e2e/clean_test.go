@@ -27,6 +27,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -256,7 +257,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			class.ObjectMeta = metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "worker"}
 			Expect(c.Create(ctx, &class)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, &class)).To(Succeed()) })
-		}, nil, finding.ExitUnknown, "not authorized"),
+		}, nil, finding.ExitUnknown, string(provider.ReasonNoPermission)),
 		Entry("a control cluster that does not answer", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 		}, []string{"--server=https://127.0.0.1:1"}, finding.ExitUnknown, "listing Machines"),
@@ -271,7 +272,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Entry("a list of servers that fails", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
-		}, nil, finding.ExitUnknown, "not authorized"),
+		}, nil, finding.ExitUnknown, string(provider.ReasonNoPermission)),
 		Entry("no terminal, and nobody to ask", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 		}, []string{"--yes=false"}, finding.ExitUsage, "standard input is no terminal"),
@@ -387,7 +388,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		result := command.run(ctx, now("--yes")...)
 		Expect(result.Code).To(Equal(finding.ExitWrong))
 		Expect(result.Stdout).To(ContainSubstring(gone + " (orphan-2) deleted"))
-		Expect(result.Stderr).To(ContainSubstring(stuck + " (orphan-1) is not deleted: PermissionDenied"))
+		Expect(result.Stderr).To(ContainSubstring(stuck + " (orphan-1) is not deleted: " + string(provider.ReasonNoPermission)))
 		Expect(c.serverIDs()).To(ConsistOf(append(proofs, stuck)))
 	}, SpecTimeout(3*time.Minute))
 })

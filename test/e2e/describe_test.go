@@ -33,7 +33,7 @@ var _ = Describe("mcm-stackit describe", func() {
 		))
 
 		Expect(i.command.run(ctx, "describe", "machine/stuck", "-o", "jsonpath={.machine.notes[*].about}")).To(
-			Equal(ran{Code: 1, Stdout: "ResourceExhausted"}))
+			Equal(ran{Code: 1, Stdout: "QuotaExceeded"}))
 		Expect(i.command.run(ctx, "describe", "machine", "new-born").Code).To(Equal(0))
 		got = i.command.run(ctx, "describe", "machine", "nobody")
 		Expect(got.Code).To(Equal(2))

@@ -69,7 +69,7 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 			"stolen":    {"contradicting label " + clusterLabel},
 			"new-born":  {"being created"},
 			"lost":      {"no server"},
-			"stuck":     {"stuck: ResourceExhausted"},
+			"stuck":     {"stuck: QuotaExceeded"},
 		}))
 	})
 
@@ -80,7 +80,7 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 		Expect(i.command.run(ctx, "list", "machines").Stdout).To(And(
 			MatchRegexp(`(?m)^healthy .* Running .* yes `),
 			MatchRegexp(`(?m)^lost .* Running .* no server$`),
-			ContainSubstring("stuck: ResourceExhausted\n  of:     stuck\n  reason: Quota exceeded: "),
+			ContainSubstring("stuck: QuotaExceeded\n  of:     stuck\n  reason: QuotaExceeded: Quota exceeded: "),
 			ContainSubstring("remedy: raise it, or scale something else down"),
 		))
 	})
@@ -268,7 +268,7 @@ func (i *stock) makeEverything(ctx context.Context) {
 		CurrentStatus: v1alpha1.CurrentStatus{Phase: v1alpha1.MachineCrashLoopBackOff},
 		LastOperation: v1alpha1.LastOperation{
 			State: v1alpha1.MachineStateFailed, Type: v1alpha1.MachineOperationCreate, ErrorCode: "ResourceExhausted",
-			Description: "Cloud provider message - machine codes error: code = [ResourceExhausted] message = [Quota exceeded: creating a server: status 403]",
+			Description: "Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]",
 		},
 	})
 }

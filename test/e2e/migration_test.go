@@ -205,10 +205,10 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		c.changeMachine(ctx, "os-first", mark)
 		c.becomesRunning(ctx, "os-first", first)
 		Eventually(ctx, c.machine("os-second")).WithTimeout(upTimeout).WithPolling(poll).
-			Should(HaveField("Status.LastOperation.Description", ContainSubstring(provider.TextNotOurs)), "it is not marked yet")
+			Should(HaveField("Status.LastOperation.Description", WithTransform(provider.ReasonIn, Equal(provider.ReasonNotOurs))), "it is not marked yet")
 		for _, name := range []string{"os-twins", "os-never"} {
 			Eventually(ctx, c.machine(name)).WithTimeout(upTimeout).WithPolling(poll).
-				Should(HaveField("Status.LastOperation.Description", ContainSubstring("came from OpenStack")))
+				Should(HaveField("Status.LastOperation.Description", WithTransform(provider.ReasonIn, Equal(provider.ReasonNotTakenOver))))
 		}
 		Expect(c.serverIDs()).To(ConsistOf(append(twins, first, second)), "none has a second server")
 

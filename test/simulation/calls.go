@@ -16,9 +16,9 @@ const (
 	// callsOfALife are at most made for a Machine to which nothing happens, those of
 	// orphan runs included.
 	callsOfALife = 80
-	// callsOfRemains are at most made beside these for a Machine from OpenStack, whose NICs and
+	// callsOfLeftovers are at most made beside these for a Machine from OpenStack, whose NICs and
 	// volumes are looked at until the cloud releases them.
-	callsOfRemains = 200
+	callsOfLeftovers = 200
 	// longestPoll is the longest time between two reads of a server that boots, and a
 	// little less: after a deadline of the driver they begin anew.
 	longestPoll = 8 * time.Second
@@ -41,7 +41,7 @@ func (w *world) checkCalls() int {
 	if peak > busiest+w.lives {
 		w.violated("%d API calls of a cluster within ten seconds", peak)
 	}
-	atMost := (callsOfALife+int(w.plan.Boot/longestPoll))*w.lives + callsOfRemains*len(w.openStack)
+	atMost := (callsOfALife+int(w.plan.Boot/longestPoll))*w.lives + callsOfLeftovers*len(w.openStack)
 	if !w.disturbed && w.calls > atMost {
 		w.violated("%d API calls for %d Machines to which nothing happened", w.calls, w.lives)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -67,19 +68,31 @@ var promptCodes = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineE
 // longestCall is the driver's longest.
 const longestCall = 10 * time.Minute
 
-// checkCode checks a driver error's code: one that makes the manager wait for
-// minutes, or give up, needs a cause that says so.
-func (w *world) checkCode(method string, code codes.Code, err error) {
+// checkText checks a driver error's text: it has one line, a reason of its code, and no secret.
+func (w *world) checkText(method string, code codes.Code, err error) {
 	if strings.ContainsAny(strings.TrimPrefix(err.Error(), "machine codes error: "), "\n") {
 		w.violated("the error of %s has several lines: %v", method, err)
+	}
+	if reason := provider.ReasonIn(err.Error()); reason == "" || reason.Code() != code {
+		w.violated("the error of %s has no reason, or one of another code: %v", method, err)
 	}
 	if leak := secretIn(err.Error()); leak != "" {
 		w.violated("the error of %s holds %s", method, leak)
 	}
+}
+
+func isCreationTimedOut(err error) bool {
+	return err != nil && provider.ReasonIn(err.Error()) == provider.ReasonCreationTimedOut
+}
+
+// checkCode checks a driver error's code: one that makes the manager wait for
+// minutes, or give up, needs a cause that says so.
+func (w *world) checkCode(method string, code codes.Code, err error) {
+	w.checkText(method, code, err)
 	if method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized) {
 		return
 	}
-	if w.disturbed && slices.Contains(promptCodes, code) {
+	if w.disturbed && slices.Contains(promptCodes, code) || isCreationTimedOut(err) { // the manager replaces it: checkFailure
 		return
 	}
 	if code == codes.DeadlineExceeded && w.plan.Boot >= longestCall {
@@ -95,7 +108,7 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	}
 	w.mu.Unlock()
 	if !explained {
-		w.violated("%s answers %s without a reason: %v", method, code, err)
+		w.violated("%s answers %s without a cause: %v", method, code, err)
 	}
 }
 
@@ -118,7 +131,7 @@ func (w *world) checkGone(who owner) {
 	if !w.plan.promised() {
 		return
 	}
-	w.checkRemains(who)
+	w.checkLeftovers(who)
 	for _, id := range w.servers(w.stays)[who] {
 		w.violated("%s of %s is gone, and %s is left", who.machine, who.cluster, id)
 	}

@@ -34,6 +34,8 @@ type cluster struct {
 	place place
 	// edits counts what users have edited by hand.
 	edits int
+	// restored are the servers whose labels users have set again, or are about to.
+	restored map[string]bool
 }
 
 // crash ends the process, and starts a new one a little later unless another leads.

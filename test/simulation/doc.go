@@ -16,7 +16,9 @@
 // a storm, in which a kind of write fails for minutes or the API takes two calls a second;
 // a creation timeout of 45 minutes with boots of 12; and users who edit by hand: the
 // project or region in the Secret, a server's machine label, a Machine's finalizer, to use
-// its name again. Some Machines may have come from OpenStack: their server, NIC and volume are there
+// its name again. Where the cloud dropped a server's labels, users set those that the driver's
+// error asks for, some minutes later; until then, and in the hour for which its class gets no
+// other servers, Machines may fail for good. Some Machines may have come from OpenStack: their server, NIC and volume are there
 // from the beginning, as Gardener's OpenStack provider makes them, none or two of each for some; they
 // are marked from the beginning or later, have a ProviderID or none, and others' NICs, volumes and
 // servers have their name. Run looks at every change in the cloud and, once nothing goes wrong any
@@ -35,7 +37,9 @@
 //   - what is another's (or another Machine's, or the other cluster's) stays as it is;
 //   - a Machine that came from OpenStack gets no second server, marked or not yet; nothing that it
 //     had there is deleted before it is, and nothing is left when it is gone;
-//   - every error decodes, and has a code that what happened explains;
+//   - every error decodes, and has a reason, and a code that what happened explains; no Machine
+//     is given up (CreationTimedOut) before its creation timeout, or fails for good without a
+//     fault that takes as long;
 //   - nothing that is logged or answered holds a secret.
 //
 // Whose a server is, is noted at its creation, in its name and metadata, which nobody
@@ -63,9 +67,10 @@
 // A seed fixes all random choices, each by what it is drawn for and not by what else goes
 // on. Events at the same virtual time run in the order of Go's scheduler, so a seed can run
 // differently: calls that wait for the same list, that one crash ends, or that go on after
-// one pause. Seeds with one cluster, one Machine, no crash and no pause repeat themselves,
-// as a test checks for 20 of them; of the others about half do, more with GOMAXPROCS=1. A
-// run that fails writes its trace to a file.
+// one pause, a read and the list that takes its place. Seeds with one cluster, one Machine, no
+// crash, no pause and no fault of a single request repeat themselves, as a test checks for 20 of
+// them; of the others about half do, more with GOMAXPROCS=1. A run that fails writes its trace to
+// a file.
 //
 // # What is not covered
 //

@@ -120,6 +120,9 @@ func (p *Plan) drawOrigins(rng *rand.Rand) {
 		origin.Marked = pick(rng, 0, between(rng, time.Second, p.FaultPeriod*3/4))
 		origin.Deleted = pick(rng, 0, between(rng, time.Second, p.FaultPeriod))
 		origin.Broken = rng.IntN(4) == 0
+		if origin.Servers > 1 && !origin.HasID {
+			origin.Named = between(rng, time.Second, p.FaultPeriod/2)
+		}
 		p.Origins = append(p.Origins, origin)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -21,7 +23,8 @@ import (
 var edited = map[string]trouble{
 	editSecret: {explains: []codes.Code{codes.FailedPrecondition, codes.InvalidArgument, codes.ResourceExhausted}},
 	editLabel:  {explains: []codes.Code{codes.FailedPrecondition}},
-	editName:   {explains: []codes.Code{codes.FailedPrecondition}},
+	// An orphan run may delete the old server while the new Machine takes it over from a list that lags.
+	editName: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 
 // edit edits something by hand, and takes it back before the fault period is over.
@@ -93,10 +96,10 @@ func (c *cluster) editLabel(rng *rand.Rand, left time.Duration) {
 		return
 	}
 	id := serverOf(one.Spec.ProviderID)
-	c.label(id, other.Name)
+	c.label(id, machineLabel(other.Name))
 	c.collectSoon()
 	c.world.sleep(between(rng, 5*time.Second, min(left, 2*time.Minute)))
-	c.label(id, one.Name)
+	c.label(id, machineLabel(one.Name))
 }
 
 // runningTwo are two Machines that run, and that nobody asks for meanwhile; nil if there
@@ -115,16 +118,54 @@ func (c *cluster) runningTwo(rng *rand.Rand) (one, other *v1alpha1.Machine) {
 	return running[0], running[1]
 }
 
-// label gives a server this machine label; it tries until the cloud accepts it.
-func (c *cluster) label(id, machine string) {
+// missingLabels are a server and the labels that a text of LabelsMissing asks for.
+var missingLabels = regexp.MustCompile(`server (\S+) .*, set (\S+) on it`)
+
+// restoreLabels does what an error asks for, after a while: a server without labels is always the
+// Machine's that it names.
+func (c *cluster) restoreLabels(err error) {
+	if err == nil || provider.ReasonIn(err.Error()) != provider.ReasonLabelsMissing {
+		return
+	}
+	found := missingLabels.FindStringSubmatch(err.Error())
+	if found == nil {
+		c.world.violated("no server and no labels are named: %v", err)
+		return
+	}
+	id, labels := found[1], map[string]any{}
+	for _, label := range strings.Split(found[2], ",") {
+		key, value, _ := strings.Cut(label, "=")
+		labels[key] = value
+	}
+	c.mu.Lock()
+	known := c.restored[id]
+	c.restored[id] = true
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	c.world.spawn(func() {
+		rng := random(c.world.plan.Seed, "labels", c.world.trace.name(id))
+		if c.world.sleep(between(rng, 10*time.Second, 5*time.Minute)) {
+			c.label(id, labels)
+		}
+	})
+}
+
+func machineLabel(machine string) map[string]any {
+	return map[string]any{provider.StackitMachineLabel: machine}
+}
+
+// label gives a server these labels; it tries until the cloud accepts them.
+func (c *cluster) label(id string, labels map[string]any) {
 	w := c.world
-	change := iaas.UpdateServerPayload{Labels: map[string]any{provider.StackitMachineLabel: machine}}
+	change := iaas.UpdateServerPayload{Labels: labels}
 	for {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		_, err := w.foreign.api.UpdateServer(ctx, ownPlace.project, ownPlace.region, id).UpdateServerPayload(change).Execute()
 		cancel()
 		if err == nil {
-			w.log("%s labels %s as %s's by hand", c.name, id, machine)
+			w.log("%s labels %s as %s's by hand", c.name, id, labels[provider.StackitMachineLabel])
 			return
 		}
 		if _, exists := w.cloud.Server(id); !exists || !w.sleep(5*time.Second) {
@@ -149,7 +190,7 @@ func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
 		return
 	}
 	// The new Machine's process knows nothing of the old server, whose label hides it.
-	c.label(id, m.Name+"-old")
+	c.label(id, machineLabel(m.Name+"-old"))
 	c.world.abandon(id)
 	if p := c.running(); p != nil {
 		c.crash(p, "before a name is used again")
@@ -157,7 +198,7 @@ func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
 	c.world.sleep(25 * time.Second) // the new Machine is not taken for a predecessor's work
 	c.makeAgain(r)
 	c.world.sleep(between(rng, 0, min(left-25*time.Second, 2*time.Minute)))
-	c.label(id, m.Name)
+	c.label(id, machineLabel(m.Name))
 	c.collectSoon()
 }
 

@@ -16,7 +16,7 @@ func (w *world) refuseElsewhere(request *http.Request, c call) *http.Response {
 		return nil
 	}
 	who := owner{c.cluster, c.subject}
-	if ids := w.servers(mayJoin)[who]; len(ids) > 0 {
+	if ids := w.servers(mayJoin)[who]; len(ids) > 0 && w.plan.promised() {
 		w.violated("%s has %v, and a server is asked for elsewhere", who.machine, ids)
 	}
 	w.mu.Lock()
@@ -35,7 +35,7 @@ func (w *world) checkElsewhere(who owner, c call) {
 	w.mu.Lock()
 	later := w.posts[who] > c.number
 	w.mu.Unlock()
-	if later {
+	if later && w.plan.promised() {
 		w.violated("a server was asked for elsewhere before it was certain that %s gets none", who.machine)
 	}
 }

@@ -30,7 +30,8 @@ func (c *cluster) comeOver() {
 				c.world.log("%s %s is marked", c.name, m.machine)
 				c.api.edit(r, mark)
 			}
-			if c.world.sleep(3*time.Second) && m.HasID {
+			if c.world.sleep(3*time.Second+m.Named) && (m.HasID || m.Servers > 1) {
+				c.world.log("%s %s has our ProviderID", c.name, m.machine)
 				c.api.edit(r, func(machine *v1alpha1.Machine) {
 					machine.Spec.ProviderID = providerid.Format(ownPlace.project, m.servers[0])
 				})

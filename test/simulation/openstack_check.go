@@ -28,8 +28,12 @@ func (w *world) mayDelete(c call, id string) {
 	case m.cluster != c.cluster || !c.calledFor(m.machine):
 		w.violated("%s of %s of %s for %s", c.operation, id, m.machine, c.caller)
 	}
-	if machine := w.machine(m.owner); machine != nil && machine.DeletionTimestamp == nil {
+	machine := w.machine(m.owner)
+	if machine != nil && machine.DeletionTimestamp == nil {
 		w.violated("%s of %s of %s, which is to stay", c.operation, id, m.machine)
+	}
+	if machine != nil && m.Servers > 1 && machine.Spec.ProviderID == "" {
+		w.violated("%s of %s of %s, of whose name there are %d servers", c.operation, id, m.machine, m.Servers)
 	}
 	if c.operation == opDelete {
 		return
@@ -41,8 +45,8 @@ func (w *world) mayDelete(c call, id string) {
 	}
 }
 
-// checkRemains is made when a Machine is gone: so is all that it had in OpenStack.
-func (w *world) checkRemains(who owner) {
+// checkLeftovers is made when a Machine is gone: so is all that it had in OpenStack.
+func (w *world) checkLeftovers(who owner) {
 	_, nics, volumes := byID(w.cloud)
 	for _, m := range w.openStack {
 		if m.owner != who {
@@ -53,7 +57,7 @@ func (w *world) checkRemains(who owner) {
 				w.violated("%s is gone, and %s is left, which came from OpenStack", m.machine, id)
 			}
 		}
-		for _, id := range m.remains {
+		for _, id := range m.leftovers {
 			_, isNIC := nics[id]
 			_, isVolume := volumes[id]
 			if isNIC || isVolume {

@@ -9,9 +9,11 @@ import "time"
 type Origin struct {
 	// Class of the Machine.
 	Class string
-	// Servers of its name: none, one, or two. Without a ProviderID nobody can tell two apart, and
-	// both are its own; with one, the other is somebody else's.
+	// Servers of its name: none, one, or two, of which the second is somebody else's. Without a
+	// ProviderID nobody can tell two apart.
 	Servers int
+	// Named is when somebody writes the ProviderID of the first of two, after the mark.
+	Named time.Duration
 	// Broken says that they are in ERROR.
 	Broken bool
 	// HasID says that the Machine has the ProviderID of the first of them and runs. Without
@@ -30,5 +32,5 @@ type openStackMachine struct {
 	owner
 	Origin
 	// servers, and all that it has by ID: servers, NICs and volumes.
-	servers, remains []string
+	servers, leftovers []string
 }

@@ -55,7 +55,7 @@ func (w *world) populate(key []byte) {
 	_ = spi.Sleep(context.Background(), w.clock, wait)
 	f.servers, f.nics, f.volumes = byID(w.cloud)
 	for _, m := range w.openStack {
-		for _, id := range slices.Concat(m.servers, m.remains) {
+		for _, id := range slices.Concat(m.servers, m.leftovers) {
 			delete(f.servers, id)
 			delete(f.nics, id)
 			delete(f.volumes, id)
@@ -63,8 +63,8 @@ func (w *world) populate(key []byte) {
 	}
 }
 
-// fromOpenStack is what its Machines may bring about: one without a server, with two or with a
-// broken one is refused until it is replaced.
+// fromOpenStack is what its Machines may bring about: one without a server or with a broken one is
+// refused until it is replaced, one with two until somebody names its own.
 var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
 
 // moveIn makes what the OpenStack provider made for the Machines, and what others have that
@@ -79,15 +79,15 @@ func (w *world) moveIn() {
 			m := &openStackMachine{owner: owner{cluster, fmt.Sprintf("%s-from-openstack-%d", cluster, i)}, Origin: origin}
 			w.openStack = append(w.openStack, m)
 			for twin := range origin.Servers {
-				nic := w.foreign.nic(iaasmock.DefaultNetworkID, m.machine, nil, origin.HasID)
+				nic := w.foreign.nic(iaasmock.DefaultNetworkID, m.machine, nil, origin.HasID || origin.Servers > 1)
 				volume := w.foreign.volume(m.machine, nil)
 				tags := map[string]any{openStackTag + cluster: "1", "kubernetes.io-role-node": "1", clusterField: cluster}
 				server := w.foreign.serverOf(m.machine, nic, volume, tags)
 				w.trace.named(server)
-				if twin > 0 && origin.HasID {
-					continue // somebody else's: the ProviderID names the first
+				if twin > 0 {
+					continue // somebody else's: the ProviderID names the first, or will
 				}
-				m.servers, m.remains = append(m.servers, server), append(m.remains, nic, volume)
+				m.servers, m.leftovers = append(m.servers, server), append(m.leftovers, nic, volume)
 				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
 					panic("no server " + server)
 				}

@@ -104,6 +104,10 @@ func drive[Request, Response any](r *reconcile, method string,
 		return nil, codes.Unknown, false
 	}
 	code = r.process.decode(method, name, err)
+	r.restoreLabels(err)
+	if isCreationTimedOut(err) && !r.tooLate() {
+		r.world.violated("%s of %s: the creation timeout is not over: %v", method, name, err)
+	}
 	if (code == codes.OK || code == codes.Uninitialized) && response == nil {
 		r.world.violated("%s of %s answers %s without a response", method, name, code)
 		response = new(Response)

@@ -140,9 +140,10 @@ func report(t *testing.T, plan *Plan, result Result, again string) {
 }
 
 // TestASeedRepeatsItself compares the traces of two runs. Of one cluster with one
-// Machine and without crashes, pauses and orphan runs: where several wait for the same
-// list, for the next read or for the end of a Retry-After, or a crash or the end of a
-// pause concerns all at once, which goes on first is the scheduler's choice.
+// Machine and without crashes, pauses, orphan runs and faults of single requests: where several
+// wait for the same list, for the next read or for the end of a Retry-After (as a list does beside
+// the read that failed or hangs), or a crash or the end of a pause concerns all at once, which goes
+// on first is the scheduler's choice.
 func TestASeedRepeatsItself(t *testing.T) {
 	count := uint64(20)
 	if testing.Short() {
@@ -152,6 +153,7 @@ func TestASeedRepeatsItself(t *testing.T) {
 		plan := NewPlan(seed + 1)
 		plan.Clusters, plan.Machines, plan.Crashes, plan.Probabilities.CrashAtAnswer, plan.Probabilities.CrashAtRequest = 1, 1, 0, 0, 0
 		plan.Pauses, plan.Probabilities.Pause, plan.Collects = 0, 0, false
+		plan.Probabilities.Fault, plan.Probabilities.Vanish = 0, 0
 		first, second := simulate(t, plan), simulate(t, plan)
 		if first.Trace != second.Trace {
 			t.Errorf("seed %d: %s", seed+1, firstDifference(first.Trace, second.Trace))

@@ -11,11 +11,11 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// servers of the clusters that fit, without second ones from OpenStack.
+// servers of the clusters that fit.
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) && !w.isTwin(server.ID) {
+		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
 			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
 		}
 	}
@@ -24,30 +24,20 @@ func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 
 // stays says that the server would stay if nobody looked for it any more. A DELETE that was
 // accepted and a moment in which the project looks empty are taken for the end of a
-// deletion.
+// deletion, which may be under way or have failed: an orphan run finds the server.
 func (w *world) stays(server *iaasmock.Server) bool {
-	return w.plan.Hiccup == 0 || server.Status != iaasmock.StatusDeleting
+	return w.plan.Hiccup == 0 || server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
 }
 
 // openStackOf returns the Machine from OpenStack that has the server, NIC or volume; nil if
 // none has.
 func (w *world) openStackOf(id string) *openStackMachine {
 	for _, m := range w.openStack {
-		if slices.Contains(m.servers, id) || slices.Contains(m.remains, id) {
+		if slices.Contains(m.servers, id) || slices.Contains(m.leftovers, id) {
 			return m
 		}
 	}
 	return nil
-}
-
-// isTwin says that the server is one more of a Machine that came from OpenStack.
-func (w *world) isTwin(id string) bool {
-	m := w.openStackOf(id)
-	if m == nil {
-		return false
-	}
-	machine := w.machine(m.owner)
-	return len(m.servers) > 1 && (machine == nil || serverOf(machine.Spec.ProviderID) != id)
 }
 
 func (w *world) serverOfNIC(id string) string {

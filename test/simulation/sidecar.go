@@ -18,7 +18,7 @@ import (
 
 // newCluster makes a cluster with a process that leads. It begins its work with begin.
 func newCluster(w *world, api *apiServer, keys [][]byte) *cluster {
-	c := &cluster{world: w, name: api.cluster, api: api, keys: keys, key: keys[0], diskSize: 20, place: ownPlace}
+	c := &cluster{world: w, name: api.cluster, api: api, keys: keys, key: keys[0], diskSize: 20, place: ownPlace, restored: map[string]bool{}}
 	c.lead = func() {
 		p := c.newProcess()
 		c.mu.Lock()

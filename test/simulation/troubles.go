@@ -68,6 +68,9 @@ func apiAnswer(status int, message string) iaasmock.Fault {
 	return iaasmock.Fault{Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)}
 }
 
+// failedDeletion is what a Machine is told that finds its predecessor's server in ERROR.
+var failedDeletion = []codes.Code{codes.Internal}
+
 // troubles are the faults that the cloud knows, in the forms that matter to the
 // driver.
 var troubles = []trouble{
@@ -103,11 +106,12 @@ var troubles = []trouble{
 		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}},
 	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, operations: []string{opCreate}, spoils: true},
 	{name: "labels dropped", fault: iaasmock.Fault{Operation: opCreate, DropLabels: true},
-		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}, strands: true},
+		operations: []string{opCreate}, explains: []codes.Code{codes.FailedPrecondition}, spoils: true, strands: true},
 	{name: "the answer names another's server", fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer, Executed: true}, operations: []string{opCreate}},
 	{name: "the answer names another's server, none is made", fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer}, operations: []string{opCreate}},
 
-	{name: "deletion fails", fault: iaasmock.Fault{Operation: opDelete, FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"}, operations: []string{opDelete}},
+	{name: "deletion fails", fault: iaasmock.Fault{Operation: opDelete, FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"},
+		operations: []string{opDelete}, explains: failedDeletion},
 	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}, operations: []string{opDelete}},
 	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}, hides: true},
 	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, operations: []string{opList}, forgets: true, hides: true},
@@ -132,6 +136,7 @@ var presetTroubles = map[string]trouble{
 	"no-capacity":       {explains: []codes.Code{codes.ResourceExhausted}},
 	"quota-exceeded":    {explains: []codes.Code{codes.ResourceExhausted}},
 	"boot-error":        {explains: []codes.Code{codes.Internal}},
+	"delete-error":      {explains: failedDeletion},
 	"bad-request":       {explains: []codes.Code{codes.InvalidArgument}},
 	"too-large":         {explains: []codes.Code{codes.InvalidArgument}},
 	"forbidden":         {explains: []codes.Code{codes.PermissionDenied}},
@@ -139,7 +144,7 @@ var presetTroubles = map[string]trouble{
 	"stuck-creating":    {spoils: true},
 	"duplicate-servers": {doubles: true},
 	"empty-lists":       {forgets: true},
-	presetDroppedLabels: {explains: []codes.Code{codes.Internal}},
+	presetDroppedLabels: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 
 // troublesOf are those that can meet the operation.

@@ -40,7 +40,7 @@ func (w *Witness) Rows(now time.Time) []report.Row {
 		row("50 calls a second, 8 reads a second of a session, are not too many", fmt.Sprintf("%d calls, at most %d in a second, %d answered 429", f.calls, f.busiest(), f.limited), "pkg/spi/limits.go", "pkg/spi/spi.go"),
 		row("An attempt ends within 30 s", f.latencies(), "pkg/spi/deadline.go"),
 		row("Answers have an X-Request-Id", f.requestIDs.String(), "pkg/spi/metrics.go"),
-		row("Metadata of servers from OpenStack shows as metadata", fmt.Sprintf("of %d servers that are not the run's, %d show metadata, %d a key kubernetes.io-cluster-…", len(f.strangers), len(f.withMetadata), len(f.fromOpenStack)), "pkg/provider/ownership.go"),
+		row("Metadata of servers from OpenStack shows as metadata", fmt.Sprintf("of %d servers that are not the run's, %d show metadata, %d a key kubernetes.io-cluster-…", len(f.strangers), len(f.withMetadata), len(f.fromOpenStack)), "pkg/provider/openstack.go"),
 	}
 }
 

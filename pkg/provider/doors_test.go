@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/google/uuid"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -81,6 +82,22 @@ func TestThePOSTsAnswerIsNotBelieved(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The answer to the POST names a server that nobody ever sees.
+func TestAnAnswerThatNamesNoServerIsNoEndOfThePOST(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		<-time.After(time.Minute)
+		body := `{"id":"` + uuid.NewString() + `","name":"m1","status":"CREATING","machineType":"c2i.2"}`
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: 201, Body: body, Executed: true})
+		_, err := r.create(machine("m1"))
+		wantCode(t, err, codes.Aborted)
+		r.emptyFor(4 * time.Second)
+		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(r.onlyServer().ID) {
+			t.Errorf("the answer is %s", response.ProviderID)
+		}
+	})
 }
 
 // An API that drops labels, or an answer that names a stranger's server: nobody knows whose it is, so

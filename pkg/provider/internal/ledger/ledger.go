@@ -14,8 +14,8 @@
 //	      ├─▶ Refused         it surely made none, or was not sent
 //	      └─▶ OutcomeUnknown  nobody knows
 //
-// It is open until it is refused, until the server that its answer named is proved gone
-// (ServerGone), or until look-ups that could have seen its result prove that there is no
+// It is open until it is refused, until the server that its answer named, and that a read has
+// shown, is proved gone (ServerGone), or until look-ups that could have seen its result prove that there is no
 // server (ProvedNone). Adopt does not close it: the adopted server may come from an earlier
 // POST. While a POST is open, a look-up that does not show its server proves
 // nothing until settle has passed since its end: see Entry.NoPostBefore.
@@ -216,12 +216,7 @@ func (l *Ledger) Accepted(key Key, serverID string) {
 // POST has an unknown outcome.
 func (l *Ledger) NotOurs(key Key, serverID string) {
 	l.change(key, func(e *Entry, _ time.Time) {
-		if ended, open := e.open[serverID]; open {
-			delete(e.open, serverID)
-			if ended.After(e.open[""]) {
-				e.open[""] = ended
-			}
-		}
+		e.disown(serverID)
 		if e.ServerID == serverID {
 			e.setServer("")
 		}
@@ -259,9 +254,13 @@ func (l *Ledger) Failed(key Key, serverID string, fault error) {
 }
 
 // ServerGone notes that a server was proved gone: it is the machine's no more, and the
-// POST that made it is closed.
+// POST that made it is closed. Where no read ever showed the server, the answer to the POST may have
+// named another one: the POST has an unknown outcome.
 func (l *Ledger) ServerGone(key Key, serverID string) {
 	l.change(key, func(e *Entry, _ time.Time) {
+		if e.ServerID == serverID && e.Unread {
+			e.disown(serverID)
+		}
 		delete(e.open, serverID)
 		if e.ServerID == serverID {
 			e.setServer("")
@@ -358,6 +357,16 @@ func (l *Ledger) sweep(now time.Time) {
 	l.swept = now
 	maps.DeleteFunc(l.entries, func(_ machineKey, e *Entry) bool { return now.Sub(e.used) > Lifetime })
 	maps.DeleteFunc(l.gone, func(_ serverKey, at time.Time) bool { return now.Sub(at) > l.settle })
+}
+
+// disown turns the open POST whose answer named the server into one with an unknown outcome.
+func (e *Entry) disown(serverID string) {
+	if ended, open := e.open[serverID]; open {
+		delete(e.open, serverID)
+		if ended.After(e.open[""]) {
+			e.open[""] = ended
+		}
+	}
 }
 
 // setServer makes the server the machine's, and clears the facts about another one's NICs.

@@ -58,8 +58,13 @@ func TestNoPostBefore(t *testing.T) {
 		}, 10*time.Second + settle},
 		"it was accepted and the server is gone": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, accepted(l, "s1"))
+			l.Adopt(key, "s1")
 			l.ServerGone(key, "s1")
 		}, 0},
+		"it was accepted and no read ever showed the server": {func(t *testing.T, l *ledger.Ledger) {
+			post(t, l, accepted(l, "s1"))
+			l.ServerGone(key, "s1")
+		}, 10*time.Second + settle},
 		"another server was found than it made": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
 			l.Adopt(key, "s0")
@@ -72,6 +77,7 @@ func TestNoPostBefore(t *testing.T) {
 		"of two the server of the second is gone": {func(t *testing.T, l *ledger.Ledger) {
 			post(t, l, l.OutcomeUnknown)
 			post(t, l, accepted(l, "s2"))
+			l.Adopt(key, "s2")
 			l.ServerGone(key, "s2")
 		}, 10*time.Second + settle},
 		"of two unknown ones the last counts": {func(t *testing.T, l *ledger.Ledger) {

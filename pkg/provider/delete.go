@@ -31,6 +31,9 @@ func (c *call) deleteAll(ctx context.Context) error {
 	named := c.serverID // read once, whatever was proved before this call
 	search := c.search()
 	found, err := c.firstLookUp(ctx, search)
+	if err == nil {
+		err = c.checkSeveralTwice(ctx, search, found)
+	}
 	for ; ; named = "" {
 		if err != nil {
 			return err

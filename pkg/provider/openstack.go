@@ -96,6 +96,31 @@ func (d *door) checkSeveral(shown []Server) error {
 		"or delete the wrong one, of %s", d.machine, strings.Join(ids, ", ")))
 }
 
+// checkSeveralTwice is checkSeveral by a second look-up, unexpectedApart from the first: one list may
+// hide a server, and the one that it shows would be deleted.
+func (c *call) checkSeveralTwice(ctx context.Context, search *search, found lookUp) error {
+	err := c.checkSeveral(found.servers)
+	if err != nil || !c.byName || len(found.servers) == 0 {
+		return err
+	}
+	c.begin()
+	for due := found.began.Add(unexpectedApart); ; due = c.clock.Now().Add(leastPoll) {
+		again, err := c.findNamed(ctx, due, bySelector)
+		if ends := search.reads.afterRead(ctx, err, search.state); ends != nil {
+			return ends
+		}
+		if err != nil {
+			continue
+		}
+		for _, server := range found.servers {
+			if !slices.ContainsFunc(again.servers, func(other Server) bool { return other.ID == server.ID }) {
+				again.servers = append(again.servers, server)
+			}
+		}
+		return c.checkSeveral(again.servers)
+	}
+}
+
 // checkNetwork returns an error if the network of a machine that came from OpenStack cannot be read:
 // its NICs would stay.
 func (c *call) checkNetwork() error {
@@ -144,6 +169,8 @@ type leftovers struct {
 	asked map[string]time.Time
 	// leftAlone are those that the log has told of; true for those that stay for good.
 	leftAlone map[string]bool
+	// notFound is since when GETs answer 404 about a server that something is attached to.
+	notFound map[string]time.Time
 	// reads is the wait of the lists, steps has that of each of them.
 	reads wait
 	steps map[string]*wait
@@ -181,7 +208,8 @@ type leftover struct {
 // go, and none between them does: one list lies. All machines share the lists.
 func (l *leftovers) delete(ctx context.Context) error {
 	l.reads, l.steps = l.newWait(), map[string]*wait{}
-	l.since, l.asked, l.leftAlone = l.clock.Now(), map[string]time.Time{}, map[string]bool{}
+	l.since, l.asked = l.clock.Now(), map[string]time.Time{}
+	l.leftAlone, l.notFound = map[string]bool{}, map[string]time.Time{}
 	l.state = fmt.Sprintf("the servers of machine %s are gone, what they left is not read yet", l.machine)
 	l.begin()
 	var due, first time.Time
@@ -247,9 +275,13 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 		result := l.readers.serversOf(l.scope()).Read(ctx, coalesce.Request[serverList, observation]{
 			Single: safely(l.poll(one.serverID).get(false)),
 		})
-		server := result.Value.server()
-		if result.Err != nil || server == nil || server.IsDeleting() {
+		if result.Err != nil {
 			return false, result.Err
+		}
+		server := result.Value.server()
+		l.noteFound(one.serverID, server != nil, result.Began)
+		if server == nil || server.IsDeleting() {
+			return false, nil
 		}
 		// A server of the machine's own name may be the one that is gone, in a read that lags.
 		return l.leave(one, "it is attached to server "+one.serverID, server.Name != l.machine)
@@ -285,6 +317,21 @@ func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, e
 func (l *leftovers) isAttached(one *leftover) bool {
 	isStale := l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment
 	return one.serverID != "" && !isStale
+}
+
+// noteFound notes whether a GET showed a server that something of the machine's name is attached to.
+// After a restart nobody remembers that the machine's server went: two GETs answering 404,
+// unexpectedApart and none between that shows it, prove it gone.
+func (l *leftovers) noteFound(serverID string, found bool, began time.Time) {
+	first, isMissing := l.notFound[serverID]
+	switch {
+	case found:
+		delete(l.notFound, serverID)
+	case !isMissing:
+		l.notFound[serverID] = began
+	case began.Sub(first) >= unexpectedApart:
+		l.provedGone[serverID] = true
+	}
 }
 
 // isGone says that a server was proved gone: by this call, or not long ago by another.

@@ -274,7 +274,7 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		}, nics: 1, volumes: 1},
 		"both attached to one that goes, too": {prepare: func(r *rig) {
 			id := r.attach("m2", r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil), r.makeVolume("m1", nil), nil)
-			go func() { <-time.After(2 * deleteDuration); r.deleteByHand(id) }()
+			go func() { <-time.After(15*time.Second + 2*deleteDuration); r.deleteByHand(id) }()
 		}, nics: 1, volumes: 1},
 		"a volume of data": {prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
 		"a volume that is being made": {prepare: func(r *rig) {
@@ -412,6 +412,19 @@ func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
+}
+
+// The first list hides one of two.
+func TestAListThatHidesASecondServerCostsNeither(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.fromOpenStack("m1")
+		twin := r.fromOpenStack("m1")
+		body := `{"items":[{"id":"` + twin + `","name":"m1","status":"ACTIVE","machineType":"c2i.2"}]}`
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: 200, Body: body})
+		wantCode(t, r.delete(r.deleted(migrated(machine("m1")))), codes.FailedPrecondition)
+		r.wantNamed("m1", 2, 2, 2)
+	})
 }
 
 // A list that hides the server which was taken over shows another one of its name.
@@ -587,6 +600,22 @@ func TestAServerThatIsGoneHasNothing(t *testing.T) {
 		if more := r.cloud.CallCounts()["GetServer"] - gets; more > 0 {
 			t.Errorf("%d reads of the server that is gone", more)
 		}
+	})
+}
+
+// A process before this one saw the server go, and the cloud releases what it had late.
+func TestAServerThatWentBeforeARestartHasNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithReleaseDuration(30*time.Minute))
+		r.deleteByHand(r.fromOpenStack("m1"))
+		<-time.After(time.Minute)
+		r.restartNow()
+		done := start(func() error { return r.delete(r.deleted(migrated(machine("m1")))) })
+		<-time.After(5 * time.Minute)
+		if deletions := r.cloud.CallCounts()["DeleteVolume"]; deletions == 0 {
+			t.Error("nobody asked for the deletion of the volume")
+		}
+		wantCode(t, <-done, codes.DeadlineExceeded) // the API refuses it: 409
 	})
 }
 

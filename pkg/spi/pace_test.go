@@ -340,6 +340,29 @@ func TestARequestInALongQueueIsNotSent(t *testing.T) {
 	})
 }
 
+// All that a Retry-After holds back could be sent at its end.
+func TestReadsThatWereHeldBackTakeTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const reads = 40
+		seen := &arrivals{failures: 1, retryAfter: []string{"20"}}
+		session := sessionWith(t, seen, 0)
+		var all sync.WaitGroup
+		for range reads {
+			all.Go(func() {
+				if err := apiCalls["GET"](t.Context(), session.API); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		all.Wait()
+		sent := seen.all()
+		if took := sent[len(sent)-1].at.Sub(sent[1].at); took < (reads-2)*time.Second/readsPerSecond {
+			t.Errorf("%d reads that were held back begin within %s", reads, took)
+		}
+	})
+}
+
 // A service that is out of order says nothing about others.
 func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 	const asked = 20 * time.Second

@@ -182,7 +182,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	case err != nil:
 		return err
 	case server.Status == statusError:
-		return faultyError(server, hiding{}) // no Secret is at hand
+		return faultyError(server, "") // no Secret is at hand
 	default:
 		return nil
 	}

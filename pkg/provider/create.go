@@ -298,7 +298,7 @@ func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 // what it ran into is to be told now. The machine's next call finds it if this failed.
 func (c *creation) discard(ctx context.Context, p *poll) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
-		"reason", sanitize(c.hiding().shown(p.last.ErrorMessage)))
+		"reason", sanitize(redacted(p.last.ErrorMessage, c.spec.UserData)))
 	r := c.removalOf(p.last)
 	var err error
 	var requests sync.WaitGroup
@@ -328,7 +328,7 @@ func (c *creation) discard(ctx context.Context, p *poll) {
 func (c *creation) post(ctx context.Context) (*Server, error) {
 	end := c.ledger.OutcomeUnknown // also that of a panic
 	defer func() { end(c.key) }()
-	server, err := c.send(ctx)
+	server, err := c.client.CreateServer(ctx, c.serverRequest())
 	switch {
 	case err == nil:
 		end = func(key ledger.Key) { c.ledger.Accepted(key, server.ID) }
@@ -338,16 +338,6 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 	}
 	c.noteExhausted(err)
 	return server, err
-}
-
-// send sends the POST. Only from here to its answer the user data is in memory, and its body.
-func (c *creation) send(ctx context.Context) (*Server, error) {
-	done, err := c.session.TakeBody(ctx, c.bodyAtMost())
-	if err != nil {
-		return nil, &APIError{Call: callCreateServer, Err: err}
-	}
-	defer done()
-	return c.client.CreateServer(ctx, c.serverRequest())
 }
 
 // failed is the answer where the server did not become ready: err says why. One that is
@@ -361,7 +351,7 @@ func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	case !errors.Is(err, errFaulty):
 		return err
 	}
-	fault := faultyError(p.last, c.hiding())
+	fault := faultyError(p.last, c.spec.UserData)
 	if c.fromOpenStack {
 		return fault
 	}

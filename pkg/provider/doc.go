@@ -21,7 +21,6 @@
 //   - a poll interval: the numbers of servers.go
 //   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go;
 //     how many writes are sent while the API fails: pkg/spi/pace.go
-//   - how much memory requests with long user data may take: pkg/spi/bodies.go
 //   - what counts as gone, or as none; when a deletion has failed or is stuck, and is asked for
 //     again: gone.go
 //   - whether a failed call ends a wait: wait.go

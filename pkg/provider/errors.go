@@ -268,8 +268,8 @@ const (
 )
 
 // faultyError is a server that ended in ERROR. Its error message is the API's.
-func faultyError(server *Server, hide hiding) error {
-	message := hide.shown(server.reason())
+func faultyError(server *Server, userData string) error {
+	message := redacted(server.reason(), userData)
 	switch {
 	case limitOfServer.MatchString(server.ErrorMessage):
 		return newError(ReasonRequestRefused, fmt.Sprintf("%s: server %s: %s", textLimitOfServer, server.ID, message))

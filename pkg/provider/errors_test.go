@@ -25,7 +25,7 @@ import (
 // TestClassify walks the table of rules.
 func TestClassify(t *testing.T) {
 	api := func(call apiCall, status int, message string) error {
-		return &APIError{Call: call, StatusCode: status, Message: message, shown: hiding{}.shown(message)}
+		return &APIError{Call: call, StatusCode: status, Message: message, shown: redacted(message, "")}
 	}
 	lost := &APIError{Call: callCreateServer, Err: &net.OpError{Op: "read", Err: errors.New("connection reset by peer")}}
 	sent := func(err error) error {
@@ -204,7 +204,7 @@ func TestFaultTexts(t *testing.T) {
 		"Conflict [a]\nb": codes.Internal,
 		"":                codes.Internal,
 	} {
-		decided, text := classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, hiding{}))
+		decided, text := classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, ""))
 		if decided != code {
 			t.Errorf("%q is %s, want %s", message, decided, code)
 		}

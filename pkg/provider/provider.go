@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
@@ -63,8 +62,6 @@ type Provider struct {
 	// sessions are the newest of each project.
 	sessions *recent.Map[string, *spi.Session]
 	readers  *recent.Map[readersKey, *readers]
-	// decoding has an element for each request that is being decoded.
-	decoding chan struct{}
 	// warned are the classes and fields that were warned about.
 	warned *recent.Map[string, bool]
 }
@@ -171,7 +168,6 @@ func (p *Provider) init() {
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)
-		p.decoding = make(chan struct{}, runtime.GOMAXPROCS(0))
 		p.firstCall = p.clock.Now()
 	})
 }

@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"slices"
@@ -40,15 +39,10 @@ type call struct {
 	// givenID is the request's ProviderID.
 	givenID   string
 	projectID string
-	// spec has its defaults set, rawSpec is as it was given. In a lenient call spec may be
-	// invalid or empty in part. It has no userData: a call may take minutes, and hold no copy
-	// of what may be long.
-	spec    *apis.ProviderSpec
+	// spec has its defaults set. In a lenient call it may be invalid or empty in part.
+	spec *apis.ProviderSpec
+	// rawSpec is the ProviderSpec as it was given.
 	rawSpec []byte
-	// secret is the data of the request's.
-	secret map[string][]byte
-
-	session *spi.Session
 
 	client    StackitClient
 	readers   *readers
@@ -122,7 +116,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	if secret == nil {
 		return nil, newError(ReasonInvalidInput, "the request has no Secret")
 	}
-	in := p.decode(machine, class, secret)
+	in := decodeInputs(machine, class, secret, p.strictSpec)
 	session, err := p.SPI.Session(Credentials(in.secret))
 	if err := in.problems(mode, err); err != nil {
 		return nil, err
@@ -130,8 +124,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	p.sessions.Set(session.ProjectID, session)
 	p.warn(in)
 	c := p.newSessionCall(session, in.spec.Region)
-	c.identity, c.spec, c.rawSpec, c.secret = in.identity, in.spec, class.ProviderSpec.Raw, secret.Data
-	c.spec.UserData, c.networkErrors = "", in.network
+	c.identity, c.spec, c.rawSpec, c.networkErrors = in.identity, in.spec, class.ProviderSpec.Raw, in.network
 	c.key.Machine = in.identity.machine
 	p.meters.nameClass(c.class)
 	if machine != nil {
@@ -144,19 +137,11 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	return c, nil
 }
 
-// decode is decodeInputs, for no more calls at a time than there are processors: a class may
-// have a megabyte, and decoding takes several copies of it.
-func (p *Provider) decode(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret) *inputs {
-	p.decoding <- struct{}{}
-	defer func() { <-p.decoding }()
-	return decodeInputs(machine, class, secret, p.strictSpec)
-}
-
 // newSessionCall is a call that knows nothing but where to read.
 func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
-		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, session: session, client: readers.client, readers: readers,
+		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, client: readers.client, readers: readers,
 		exhausted: p.exhausted, unlabelled: p.unlabelled, meters: p.meters,
 		door: door{
 			identity: identity{unlabelable: true}, ledger: p.ledger,
@@ -165,34 +150,9 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	}
 }
 
-// usualUserData is the size of user data, in bytes, above which the log says that it is long.
-const usualUserData = 64 << 10
-
-// userData reads the user data from the request once more: hundreds of calls may wait before
-// they send it, or after, and each would hold a copy of a megabyte.
-func (c *call) userData() string {
-	spec, _, _ := apis.DecodeProviderSpec(c.rawSpec)
-	secret, _ := apis.DecodeSecret(c.secret)
-	apis.SetDefaults(spec, secret)
-	return spec.UserData
-}
-
-// serverRequest is the machine's server, with its user data.
+// serverRequest is the machine's server.
 func (c *call) serverRequest() *ServerRequest {
-	spec := *c.spec
-	spec.UserData = c.userData()
-	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(spec.Labels), Spec: &spec}
-}
-
-// hiding makes what the API says of the machine's server fit for texts.
-func (c *call) hiding() hiding {
-	request := c.serverRequest()
-	return hidingFor(request, serverPayload(request))
-}
-
-// bodyAtMost is more than the request's body can have, in bytes.
-func (c *call) bodyAtMost() int {
-	return base64.StdEncoding.EncodedLen(len(c.rawSpec) + len(c.secret[apis.SecretUserData]))
+	return &ServerRequest{Name: c.machine, Labels: c.serverLabels(c.spec.Labels), Spec: c.spec}
 }
 
 // warn logs what is odd but not wrong in a class, each thing once an hour at most.
@@ -205,10 +165,6 @@ func (p *Provider) warn(in *inputs) {
 	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.noteWarning("cluster "+class) {
 		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): machines are told apart by machine and class name only",
 			"machineClass", loggable(class))
-	}
-	if size := len(in.spec.UserData); size > usualUserData && p.noteWarning("userData "+class) {
-		klog.InfoS("The user data is long: the API may refuse it, and few such servers are created at a time",
-			"machineClass", loggable(class), "bytes", size, "usualAtMost", usualUserData)
 	}
 }
 
@@ -294,12 +250,15 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	}
 	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
 	in.network = slices.Concat(network, concerning(apis.SpecPath.Child("networking"), in.others))
+	if in.network == nil && !apis.IsReadable(raw, "networking", &apis.Networking{}) {
+		in.network = decoding
+	}
 	if refuseUnknown {
 		for _, problem := range in.unknown {
 			in.others = append(in.others, field.Invalid(apis.SpecPath, field.OmitValueType{}, problem.Error()))
 		}
 	}
-	return !anyConcerns(apis.SpecPath.Child("labels"), decoding)
+	return apis.IsReadable(raw, "labels", &map[string]string{})
 }
 
 func (in *inputs) unknownText() string {

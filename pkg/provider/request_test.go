@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"bytes"
 	"context"
 	"strings"
 	"testing"
@@ -114,22 +115,54 @@ func TestWrongInputsNameEveryField(t *testing.T) {
 	})
 }
 
-func TestWrongTypesAreNamedWithTheirPaths(t *testing.T) {
+// Of wrong types the first is named, beside all that is wrong with what was decoded.
+func TestAWrongTypeIsNamedWithItsPath(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.setSpec(func(spec map[string]any) {
-			spec["networking"] = map[string]any{"nicIds": []any{"s3cr3t", []any{"s3cr3t"}}}
-			spec["bootVolume"] = map[string]any{"size": "s3cr3t", "performanceClass": 5}
-			spec["metadata"] = map[string]any{"a": []any{}}
+			spec["networking"] = map[string]any{"nicIds": []any{"s3cr3t"}}
 			spec["userData"] = 81726354
 		})
 		_, err := r.create(machine("m1"))
 		wantCode(t, err, codes.InvalidArgument)
-		const all = "All: providerSpec.bootVolume.performanceClass, providerSpec.bootVolume.size, providerSpec.networking.nicIds(1), " +
-			"providerSpec.userData, providerSpec.networking.nicIds(0), providerSpec.metadata(a)"
-		if text := err.Error(); !strings.Contains(text, "6 fields are wrong") || !strings.Contains(text, all) || strings.Contains(text, "81726354") {
-			t.Errorf("got %q, want %q and no value", err, all)
+		for _, want := range []string{"providerSpec.userData: Invalid value: is a JSON number, must be a string", "providerSpec.networking.nicIds(0)"} {
+			if text := err.Error(); !strings.Contains(text, want) || strings.Contains(text, "81726354") {
+				t.Errorf("got %q, want %q and no value", err, want)
+			}
 		}
+	})
+}
+
+func TestUserDataIsNotTooLong(t *testing.T) {
+	for name, row := range map[string]struct {
+		bytes int
+		want  codes.Code
+	}{"the longest": {256 << 10, codes.OK}, "longer": {256<<10 + 1, codes.InvalidArgument}} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.secret.Data["userData"] = bytes.Repeat([]byte("s"), row.bytes)
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, row.want)
+			if err != nil && !strings.Contains(err.Error(), "providerSpec.userData: Invalid value: has 262145 bytes, here or in the Secret, must have at most 262144") {
+				t.Errorf("got %q", err)
+			}
+		})
+	}
+}
+
+// One wrong type hides no other: where a field cannot be read by which servers are found, nothing is
+// concluded from it.
+func TestASecondWrongTypeLosesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.mustCreate(machine("m1"))
+		r.restartNow()
+		r.setSpec(func(spec map[string]any) {
+			spec["machineType"] = 5
+			spec["labels"] = map[string]any{clusterLabel: 1}
+		})
+		wantCode(t, r.delete(r.deleted(machine("m1"))), codes.FailedPrecondition)
+		r.onlyServer()
 	})
 }
 

@@ -40,7 +40,7 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	payload := serverPayload(request)
 	server, err := c.api.CreateServer(ctx, c.projectID, c.region).CreateServerPayload(payload).Execute()
 	if err != nil {
-		return nil, apiErrorHiding(hidingFor(request, payload), callCreateServer, *response, err)
+		return nil, apiErrorHiding(request.Spec.UserData, callCreateServer, *response, err)
 	}
 	if !validation.IsUUID(server.GetId()) { // no ProviderID could name it, and no read
 		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
@@ -238,12 +238,12 @@ func captured(ctx context.Context) (context.Context, **http.Response) {
 
 // apiError is apiErrorHiding for a call that sends no userData.
 func apiError(call apiCall, response *http.Response, err error) error {
-	return apiErrorHiding(hiding{}, call, response, err)
+	return apiErrorHiding("", call, response, err)
 }
 
 // apiErrorHiding translates the SDK's error. It looks at the status code and body
 // only: the SDK's message and model depend on what the document lists.
-func apiErrorHiding(hide hiding, call apiCall, response *http.Response, err error) error {
+func apiErrorHiding(userData string, call apiCall, response *http.Response, err error) error {
 	translated := &APIError{Call: call}
 	if response != nil {
 		translated.RequestID = spi.RequestID(response.Header)
@@ -261,7 +261,7 @@ func apiErrorHiding(hide hiding, call apiCall, response *http.Response, err erro
 		return translated
 	case answer.StatusCode < http.StatusMultipleChoices:
 		// The SDK's error would repeat the body.
-		translated.Err = fmt.Errorf("%w: %s", errUnreadable, hide.shown(answer.ErrorMessage))
+		translated.Err = fmt.Errorf("%w: %s", errUnreadable, redacted(answer.ErrorMessage, userData))
 		return translated
 	}
 	translated.StatusCode = answer.StatusCode
@@ -275,6 +275,6 @@ func apiErrorHiding(hide hiding, call apiCall, response *http.Response, err erro
 		// Quota texts of the services behind the API pass its gateway as they are.
 		translated.Message = "quota exceeded"
 	}
-	translated.shown = hide.shown(translated.Message)
+	translated.shown = redacted(translated.Message, userData)
 	return translated
 }

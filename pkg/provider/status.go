@@ -71,7 +71,7 @@ func (c *call) initialized(ctx context.Context) (id string, addresses []corev1.N
 	}
 	addresses, err = server.awaitReady(ctx)
 	if errors.Is(err, errFaulty) {
-		err = faultyError(server.last, c.hiding())
+		err = faultyError(server.last, c.spec.UserData)
 	}
 	return server.id, addresses, err
 }

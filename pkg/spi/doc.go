@@ -26,7 +26,6 @@
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables and which token endpoints a key may name, key.go the rules for
-// service-account keys and for who signs when, identity.go and identity_file.go those for workload identities,
-// bodies.go the memory that large requests share before they enter the chain. README.md says
-// which threats all this is for.
+// service-account keys and for who signs when, identity.go and identity_file.go those for workload
+// identities. README.md says which threats all this is for.
 package spi

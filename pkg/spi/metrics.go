@@ -71,8 +71,6 @@ const (
 	waitForPace waitReason = "pace"
 	// waitPause is the Fence, after a pause of the process.
 	waitPause waitReason = "pause"
-	// waitForBody is what Session.TakeBody shares out.
-	waitForBody waitReason = "body"
 )
 
 // Results of a request for an access token.
@@ -92,7 +90,7 @@ func RegisterMetrics(registerer prometheus.Registerer) {
 // init lets the metrics whose label values are known begin with 0: Prometheus does not see
 // the first event of a counter that begins with 1.
 func init() {
-	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause, waitForBody} {
+	for _, reason := range []waitReason{waitRateLimit, waitReadLimit, waitRetryAfter, waitForPace, waitPause} {
 		callWaits.WithLabelValues(string(reason))
 	}
 	for _, result := range []string{tokenGranted, tokenRefused, tokenFailed} {

@@ -4,7 +4,6 @@
 package spi
 
 import (
-	"context"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -64,15 +63,6 @@ type Session struct {
 	// (WaitForRead); the session itself takes one for each retry of a read, and for each that
 	// a Retry-After held back. Its time is that of PluginSPIImpl.Clock. Nil means no limit.
 	Reads *rate.Limiter
-	// bodies are what TakeBody shares out; nil means no limit.
-	bodies *bodyShares
-}
-
-// TakeBody waits until a request body of that many bytes may be made, and returns what ends
-// its time: the call that sends it has returned. The error is a *NotSentError, with the
-// context's. No link of the chain can do this: the SDK has made the body before the first.
-func (s *Session) TakeBody(ctx context.Context, size int) (done func(), err error) {
-	return s.bodies.take(ctx, size)
 }
 
 // readsPerSecond is the rate of Session.Reads. API calls are the scarce resource:
@@ -117,7 +107,6 @@ type PluginSPIImpl struct {
 	builds   singleflight.Group
 	writers  chan struct{}
 	signer   *signer
-	bodies   *bodyShares
 }
 
 // idleAfter is how long a session is kept that nobody asks for: after a rotation
@@ -175,7 +164,6 @@ func (s *PluginSPIImpl) init() {
 	s.sessions = recent.New[string, *Session](s.Clock, idleAfter)
 	s.writers = make(chan struct{}, 1)
 	s.signer = newSigner(s.Clock)
-	s.bodies = newBodyShares(s.Clock)
 }
 
 func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
@@ -199,7 +187,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the IaaS API client: %w", err)
 	}
-	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads, bodies: s.bodies}, nil
+	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads}, nil
 }
 
 // newChain returns the chain that package doc describes, built from the inside out.

@@ -23,7 +23,7 @@ type Problem struct{ Path, Found, Remedy string }
 // DecodeStrictly decodes an object into what into points to, and returns every field that
 // has the wrong type or is not known. The fields that are right are decoded all the same.
 func DecodeStrictly(object []byte, into any) []Problem {
-	_, unknown, wrong := apis.Decode(object, into, nil)
+	unknown, wrong := apis.Decode(object, into, nil)
 	var problems []Problem
 	for _, err := range wrong {
 		problems = append(problems, WrongType(err))

@@ -5,11 +5,15 @@ package apis
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
+	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 )
@@ -17,25 +21,80 @@ import (
 // SpecPath is how errors name the ProviderSpec: by its field of the MachineClass.
 var SpecPath = field.NewPath("providerSpec")
 
-// DecodeProviderSpec reads the JSON of MachineClass.providerSpec. errs names every part that
-// has the wrong type, with its path; it is as if it were not set. unknown names the fields
-// the driver does not know and those given twice, each as a FieldError of sigs.k8s.io/json:
-// the caller decides whether they matter. A null in a field means that it is not set.
-func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, errs field.ErrorList) {
+// maxSpec is the largest ProviderSpec, in bytes. One with the longest userData has room in it.
+const maxSpec = 512 << 10
+
+// DecodeProviderSpec reads the JSON of MachineClass.providerSpec. wrong has an error about the first
+// part that has the wrong type, with its path; such parts are as if they were not set, and all others are
+// decoded. unknown names the fields the driver does not know and those given twice, each as a
+// FieldError of sigs.k8s.io/json: the caller decides whether they matter. A null in a field means
+// that it is not set.
+func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
 	twice, err := checkObject(raw)
 	if err != nil {
 		return nil, nil, field.ErrorList{field.Invalid(SpecPath, field.OmitValueType{}, err.Error())}
 	}
 	spec = &ProviderSpec{}
-	cleaned, unknown, errs := Decode(raw, spec, SpecPath)
-	dropNulls(spec, cleaned)
-	return spec, append(twice, unknown...), errs
+	unknown, wrong = Decode(raw, spec, SpecPath)
+	dropNulls(spec, raw)
+	return spec, append(twice, unknown...), wrong
+}
+
+// Decode decodes a JSON object into what into points to. wrong has an error about the first part that
+// has the wrong type, with its path below the given one, which may be nil; it never repeats a value, which may be a
+// secret in the wrong place. The parts that are right are decoded all the same. unknown has the fields
+// that the type does not have, each as a FieldError of sigs.k8s.io/json. Names of fields must match
+// exactly.
+func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong field.ErrorList) {
+	unknown, err := kjson.UnmarshalStrict(object, into, kjson.DisallowUnknownFields)
+	var wrongType *json.UnmarshalTypeError
+	if errors.As(err, &wrongType) && wrongType.Field != "" {
+		for _, key := range strings.Split(wrongType.Field, ".") {
+			path = ChildPath(path, key)
+		}
+	}
+	if err == nil {
+		return unknown, nil
+	}
+	return unknown, field.ErrorList{field.TypeInvalid(path, field.OmitValueType{}, problem(err))}
+}
+
+// IsReadable says whether one field of a ProviderSpec has no part of a wrong type, decoded into what
+// into points to.
+func IsReadable(raw []byte, name string, into any) bool {
+	var fields map[string]json.RawMessage
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &fields); err != nil || fields == nil {
+		return false
+	}
+	value, ok := fields[name]
+	return !ok || kjson.UnmarshalCaseSensitivePreserveInts(value, into) == nil
+}
+
+// problem says in the operator's words why a value does not decode: what was found, and ", must be"
+// what is right. The error of another decoder may repeat the value.
+func problem(err error) string {
+	var wrongType *json.UnmarshalTypeError
+	var noBase64 base64.CorruptInputError
+	switch {
+	case errors.As(err, &wrongType) && strings.HasPrefix(wrongType.Value, "number "):
+		return "is a number that is too large or has a fraction, must be " + jsonType(wrongType.Type)
+	case errors.As(err, &wrongType):
+		return "is a JSON " + wrongType.Value + ", must be " + jsonType(wrongType.Type)
+	case errors.As(err, &noBase64):
+		return "is not base64, must be encoded, or be a text in stringData"
+	case errors.Is(err, resource.ErrFormatWrong):
+		return "cannot be decoded: " + resource.ErrFormatWrong.Error()
+	}
+	return "cannot be decoded"
 }
 
 // checkObject refuses what is no JSON object, and returns the fields that are there twice.
 func checkObject(raw []byte) (twice []error, err error) {
-	if len(bytes.TrimSpace(raw)) == 0 {
+	switch {
+	case len(bytes.TrimSpace(raw)) == 0:
 		return nil, errors.New("is empty, must be a JSON object")
+	case len(raw) > maxSpec:
+		return nil, fmt.Errorf("has %d bytes, must have at most %d", len(raw), maxSpec)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
@@ -69,7 +128,41 @@ func dropNulls(spec *ProviderSpec, raw []byte) {
 		Labels map[string]any `json:"labels"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(raw, &labels); err != nil {
-		return // labels that cannot be decoded are not in raw
+		return // the labels are no object
 	}
 	maps.DeleteFunc(spec.Labels, func(key, _ string) bool { return isNull(key, labels.Labels[key]) })
+}
+
+// jsonType names the JSON that a Go type is decoded from, such as "a whole number" for int64.
+func jsonType(of reflect.Type) string {
+	switch of.Kind() {
+	case reflect.String:
+		return "a string"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return "a whole number"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Slice:
+		if of.Elem().Kind() == reflect.Uint8 { // the data of a Secret
+			return "base64 in a string"
+		}
+		return "a list"
+	default:
+		return "an object"
+	}
+}
+
+// ChildPath is the path of a key of an object: a.b, or a[c/d] for a key that is no plain name.
+func ChildPath(path *field.Path, key string) *field.Path {
+	if strings.ContainsFunc(key, isSpecial) {
+		return path.Key(key)
+	}
+	return path.Child(key)
+}
+
+func isSpecial(r rune) bool {
+	return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_'
 }

@@ -23,6 +23,7 @@ func ValidateProviderSpec(spec *apis.ProviderSpec, path *field.Path) field.Error
 	errs = append(errs, validateNetworking(spec.Networking, path.Child("networking"))...)
 	errs = append(errs, validateAllowedAddresses(spec.AllowedAddresses, path.Child("allowedAddresses"))...)
 	errs = append(errs, unique(spec.SecurityGroups, path.Child("securityGroups"), validateSecurityGroup)...)
+	errs = append(errs, validateUserData(spec.UserData, path.Child("userData"))...)
 	errs = append(errs, validateBoot(spec, path)...)
 	errs = append(errs, unique(spec.Volumes, path.Child("volumes"), requiredUUID)...)
 	errs = append(errs, validateKeypairName(spec.KeypairName, path.Child("keypairName"))...)
@@ -79,6 +80,19 @@ func isAddress(text string) bool {
 
 func validateSecurityGroup(group string, path *field.Path) field.ErrorList {
 	return requiredName(group, path, "the name or UUID of a security group")
+}
+
+// maxUserData is the longest userData, in bytes before base64. The API document names no limit; Nova
+// below it takes 64 KiB of base64.
+const maxUserData = 256 << 10
+
+// validateUserData does not show the value: it may hold secrets.
+func validateUserData(userData string, path *field.Path) field.ErrorList {
+	if len(userData) <= maxUserData {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
+		fmt.Sprintf("has %d bytes, here or in the Secret, must have at most %d", len(userData), maxUserData))}
 }
 
 func validateKeypairName(name string, path *field.Path) field.ErrorList {

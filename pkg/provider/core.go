@@ -104,7 +104,6 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	case machine.DeletionTimestamp != nil:
 		if err = c.deleteAll(ctx); err == nil {
 			c.ledger.Forget(c.key)
-			c.meters.machineDeleted(machine)
 		}
 	case c.serverID == "":
 		err = newError(ReasonInvalidInput, fmt.Sprintf(

@@ -8,10 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	mcmmetrics "github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 )
 
@@ -19,11 +16,6 @@ import (
 // list of servers names. Nobody tells the driver that a class was deleted; the manager
 // lists the servers of each class that exists twice an hour or more.
 const classLifetime = time.Hour
-
-// machineLifetime is how long the manager's series about a Machine are kept after its
-// deletion. The manager never drops them, and sets them again with each scrape until the
-// Machine is out of its cache.
-const machineLifetime = 10 * time.Minute
 
 // meters are the driver's own metrics, beside the manager's. kubernetes/monitoring/README.md
 // says what each means.
@@ -45,8 +37,6 @@ type meters struct {
 
 	mu      sync.Mutex
 	classes map[string]*classMeter
-	// ended is when the deletions of Machines ended, or their series were dropped last.
-	ended map[types.NamespacedName]time.Time
 	// posted and deleted are when a server's POST and first DELETE were accepted, until
 	// it is ready or gone.
 	posted, deleted map[string]time.Time
@@ -74,7 +64,7 @@ func newMeters(clock clock.PassiveClock) *meters {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
 	}
 	m := &meters{
-		clock: clock, classes: map[string]*classMeter{}, ended: map[types.NamespacedName]time.Time{}, posted: map[string]time.Time{}, deleted: map[string]time.Time{},
+		clock: clock, classes: map[string]*classMeter{}, posted: map[string]time.Time{}, deleted: map[string]time.Time{},
 		posts: counter("stackit_server_posts_total",
 			"Requests to create a server by outcome: accepted, refused, unknown.", "outcome"),
 		duplicates: counter("stackit_duplicate_servers_total",
@@ -137,7 +127,6 @@ func (m *meters) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *meters) Collect(metrics chan<- prometheus.Metric) {
-	m.dropMachines()
 	for key, count := range m.currentServers() {
 		metrics <- prometheus.MustNewConstMetric(m.servers, prometheus.GaugeValue, float64(count), key.class, key.machineType, key.state)
 	}
@@ -185,65 +174,6 @@ func (m *meters) sweep() {
 	for _, begun := range []map[string]time.Time{m.posted, m.deleted} {
 		maps.DeleteFunc(begun, func(_ string, at time.Time) bool { return m.clock.Since(at) > 24*time.Hour })
 	}
-}
-
-// machineDeleted notes that a Machine's deletion has ended, as far as the driver is concerned.
-func (m *meters) machineDeleted(machine *v1alpha1.Machine) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.ended[nameOf(machine)] = m.clock.Now()
-}
-
-// machineNamed notes that a driver call is about the Machine. Where one of its name was
-// deleted before, the old one's series go at once; the next scrape sets the new one's. (A
-// Machine that the orphan collector makes up has no creation time, and is not new.)
-func (m *meters) machineNamed(machine *v1alpha1.Machine) {
-	if machine.DeletionTimestamp != nil || machine.CreationTimestamp.IsZero() {
-		return
-	}
-	m.mu.Lock()
-	_, replaces := m.ended[nameOf(machine)]
-	delete(m.ended, nameOf(machine))
-	m.mu.Unlock()
-	if replaces {
-		dropSeries(nameOf(machine))
-	}
-}
-
-func nameOf(machine *v1alpha1.Machine) types.NamespacedName {
-	return types.NamespacedName{Namespace: machine.Namespace, Name: machine.Name}
-}
-
-// dropMachines drops the manager's series about Machines that were deleted machineLifetime
-// ago, and looks again after that time until there is nothing more to drop: a Machine whose
-// finalizer did not go was still in the manager's cache.
-func (m *meters) dropMachines() {
-	for _, machine := range m.longGone() {
-		if dropSeries(machine) == 0 {
-			m.mu.Lock()
-			delete(m.ended, machine)
-			m.mu.Unlock()
-		}
-	}
-}
-
-// dropSeries drops the manager's series about a Machine and says how many there were.
-func dropSeries(machine types.NamespacedName) int {
-	labels := prometheus.Labels{"namespace": machine.Namespace, "name": machine.Name}
-	return mcmmetrics.MachineInfo.DeletePartialMatch(labels) + mcmmetrics.MachineStatusCondition.DeletePartialMatch(labels)
-}
-
-// longGone returns the Machines whose time is over, and begins it again.
-func (m *meters) longGone() (machines []types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for machine, at := range m.ended {
-		if m.clock.Since(at) >= machineLifetime {
-			machines = append(machines, machine)
-			m.ended[machine] = m.clock.Now()
-		}
-	}
-	return machines
 }
 
 // nameClass notes that a driver call is about the class.

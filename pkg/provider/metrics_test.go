@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	mcmmetrics "github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -283,72 +282,4 @@ func TestAClassStaysWhileCallsNameIt(t *testing.T) {
 		<-time.After(40 * time.Minute)
 		m.want(metricCreation, map[string]float64{"class-a": 1})
 	})
-}
-
-// TestSeriesOfDeletedMachinesGo: the manager sets them with each scrape while a Machine is in
-// its cache, and never drops them.
-func TestSeriesOfDeletedMachinesGo(t *testing.T) {
-	const kept, dropped = 2, 0
-	for name, row := range map[string]struct {
-		// then happens after the deletion; listed is how long the manager still has a Machine
-		// of the name in its cache.
-		then   func(*metered)
-		listed time.Duration
-		atOnce int
-		want   map[time.Duration]int
-	}{
-		"gone at once":                {nil, 0, kept, map[time.Duration]int{9 * time.Minute: kept, 11 * time.Minute: dropped}},
-		"a finalizer holds it":        {nil, 35 * time.Minute, kept, map[time.Duration]int{34 * time.Minute: kept, 50 * time.Minute: dropped}},
-		"another one of its name":     {func(m *metered) { m.mustCreate(machine("m1")) }, time.Hour, dropped, map[time.Duration]int{11 * time.Minute: kept, 55 * time.Minute: kept}},
-		"a server of it turns up yet": {func(m *metered) { _ = m.delete(orphan("m1", m.makeServer("m1", nil))) }, 0, kept, map[time.Duration]int{11 * time.Minute: dropped}},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			m, managers := newMetered(t), prometheus.NewRegistry()
-			managers.MustRegister(mcmmetrics.MachineInfo, mcmmetrics.MachineStatusCondition)
-			of := func(name string) {
-				mcmmetrics.MachineInfo.WithLabelValues(name, machine(name).Namespace, "0", "", "", "", "", "").Set(1)
-				mcmmetrics.MachineStatusCondition.WithLabelValues(name, machine(name).Namespace, "Ready").Set(1)
-			}
-			mcmmetrics.MachineInfo.Reset()
-			mcmmetrics.MachineStatusCondition.Reset()
-			of("m1")
-			of("other")
-			made := m.mustCreate(machine("m1"))
-			if err := m.delete(m.deleted(withID(machine("m1"), made.ProviderID))); err != nil {
-				t.Fatal(err)
-			}
-			series := func() (count int) {
-				families, err := managers.Gather()
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, family := range families {
-					count += len(family.GetMetric())
-				}
-				return count - 2 // the other's
-			}
-			begin := time.Now()
-			if row.then != nil {
-				row.then(m)
-			}
-			if got := series(); got != row.atOnce {
-				t.Errorf("%d series at once, want %d", got, row.atOnce)
-			}
-			for range 60 {
-				if time.Since(begin) < row.listed {
-					of("m1")
-				}
-				m.read("stackit_servers") // a scrape
-				if time.Since(begin) < row.listed {
-					of("m1")
-				}
-				for after, want := range row.want {
-					if passed := time.Since(begin); passed >= after && passed < after+time.Minute && series() != want {
-						t.Errorf("%d series after %s, want %d", series(), passed, want)
-					}
-				}
-				<-time.After(time.Minute)
-			}
-		})
-	}
 }

@@ -85,7 +85,6 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	if machine.Name == "" {
 		return nil, newError(ReasonInvalidInput, "the request's Machine has no name")
 	}
-	p.meters.machineNamed(machine)
 	c, err := p.newCall(machine, class, secret, mode)
 	if err != nil || machine.Spec.ProviderID == "" {
 		return c, err

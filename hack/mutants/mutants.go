@@ -14,34 +14,33 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 const (
-	create       = "pkg/provider/create.go"
-	exhaustion   = "pkg/provider/exhaustion.go"
-	readersGo    = "pkg/provider/readers.go"
-	deletion     = "pkg/provider/delete.go"
-	status       = "pkg/provider/status.go"
-	ownership    = "pkg/provider/ownership.go"
-	errorsGo     = "pkg/provider/errors.go"
-	servers      = "pkg/provider/servers.go"
-	search       = "pkg/provider/search.go"
-	openstack    = "pkg/provider/openstack.go"
-	gone         = "pkg/provider/gone.go"
-	waitGo       = "pkg/provider/wait.go"
-	core         = "pkg/provider/core.go"
-	request      = "pkg/provider/request.go"
-	providers    = "pkg/provider/provider.go"
-	deadlines    = "pkg/provider/deadlines.go"
-	userData     = "pkg/provider/userdata.go"
-	nics         = "pkg/provider/nics.go"
-	sdkClient    = "pkg/provider/sdk_client.go"
-	ledger       = "pkg/provider/internal/ledger/ledger.go"
-	coalesce     = "pkg/provider/internal/coalesce/coalesce.go"
-	retry        = "pkg/spi/retry.go"
-	pace         = "pkg/spi/pace.go"
-	fence        = "pkg/spi/fence.go"
-	identity     = "pkg/spi/identity.go"
-	identityFile = "pkg/spi/identity_file.go"
-	keyGo        = "pkg/spi/key.go"
-	ownedFunc    = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
+	create     = "pkg/provider/create.go"
+	exhaustion = "pkg/provider/exhaustion.go"
+	readersGo  = "pkg/provider/readers.go"
+	deletion   = "pkg/provider/delete.go"
+	status     = "pkg/provider/status.go"
+	ownership  = "pkg/provider/ownership.go"
+	errorsGo   = "pkg/provider/errors.go"
+	servers    = "pkg/provider/servers.go"
+	search     = "pkg/provider/search.go"
+	openstack  = "pkg/provider/openstack.go"
+	gone       = "pkg/provider/gone.go"
+	waitGo     = "pkg/provider/wait.go"
+	core       = "pkg/provider/core.go"
+	request    = "pkg/provider/request.go"
+	providers  = "pkg/provider/provider.go"
+	deadlines  = "pkg/provider/deadlines.go"
+	userData   = "pkg/provider/userdata.go"
+	nics       = "pkg/provider/nics.go"
+	sdkClient  = "pkg/provider/sdk_client.go"
+	ledger     = "pkg/provider/internal/ledger/ledger.go"
+	coalesce   = "pkg/provider/internal/coalesce/coalesce.go"
+	retry      = "pkg/spi/retry.go"
+	pace       = "pkg/spi/pace.go"
+	fence      = "pkg/spi/fence.go"
+	identity   = "pkg/spi/identity.go"
+	keyGo      = "pkg/spi/key.go"
+	ownedFunc  = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
 // mutants is the list. Each must be noticed by a test.
@@ -179,13 +178,13 @@ var mutants = []mutant{
 	{"nothing is signed for who left the queue", []edit{{keyGo, "if isAbandoned() {", "if isAbandoned == nil {"}}},
 	{"two Secrets do not share a build", []edit{{"pkg/spi/spi.go", "s.builds.Do(key, func", "s.builds.Do(\"\", func"}}},
 	{"no redirect takes an assertion elsewhere", []edit{{keyGo, "Transport: transport, CheckRedirect: refuseRedirects", "Transport: transport"}}},
-	{"no pipe is opened for a token", []edit{{identityFile, "if !info.Mode().IsRegular() {", "if info.Mode().IsDir() {"}}},
+	{"no pipe is opened for a token", []edit{{identity, "if !info.Mode().IsRegular() {", "if info.Mode().IsDir() {"}}},
 	{"a key does not choose the path of its token endpoint", []edit{{"pkg/spi/config.go", "Path: tokenPath}) ||", "Path: parsed.Path}) ||"}}},
 	{"a workload identity's token that expired is not sent", []edit{{identity, "!now.Before(claims.ExpiresAt.Time)", "now.IsZero()"}}},
 	{"no token for an API server is sent", []edit{{identity, "\"kubernetes.default\")", "\"\\x00\")"}}},
 	{"no token for the pod's own API server is sent", []edit{{identity, "|| slices.Contains(own, audience)", "|| len(own) < 0"}}},
-	{"a Secret names no file outside of the operator's folders", []edit{{identityFile, "readRegular(root.Stat, root.Open, f.name, maxIdentity)", "readFile(f.dir+\"/\"+f.name, maxIdentity)"}}},
-	{"a path with .. is no file of a folder", []edit{{identityFile, "if path.Clean(file) == file {", "if file != \"\" {"}}},
+	{"a Secret names no file outside of the operator's folders", []edit{{identity, "readRegular(root.Stat, root.Open, f.name, maxIdentity)", "readFile(f.dir+\"/\"+f.name, maxIdentity)"}}},
+	{"a path with .. is no file of a folder", []edit{{identity, "if path.Clean(file) == file {", "if file != \"\" {"}}},
 	{"a made-up token finds no session", []edit{{"pkg/spi/spi.go", "c.ServiceAccountEmail, c.Token, c.TokenFile}", "c.ServiceAccountEmail, c.TokenFile}"}}},
 	{"a key and a workload identity are not both taken", []edit{{"pkg/provider/apis/validation/secret.go", "case secret.ServiceAccountKey != \"\":", "case secret.ServiceAccountKey == \"\\x00\":"}}},
 	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "t.waiting.Load() == 0", "t.waiting.Load() < 0"}}},

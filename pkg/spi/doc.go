@@ -26,6 +26,6 @@
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables and which token endpoints a key may name, key.go the rules for
-// service-account keys and for who signs when, identity.go and identity_file.go those for workload
+// service-account keys and for who signs when, identity.go those for workload
 // identities. README.md says which threats all this is for.
 package spi

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -249,4 +250,26 @@ func refusalAfter(response *http.Response, err error) *NotSentError {
 		return &NotSentError{Err: errors.New("not sent, others get no answer")}
 	}
 	return &NotSentError{StatusCode: response.StatusCode, Err: fmt.Errorf("not sent, others are answered with status %d", response.StatusCode)}
+}
+
+// maxRetryAfter is the longest wait that a Retry-After header can ask for.
+const maxRetryAfter = 60 * time.Second
+
+// retryAfter reads the header of a 429 or 503, in seconds or as a date; 0 without
+// one.
+func retryAfter(response *http.Response, now time.Time) time.Duration {
+	if response == nil {
+		return 0
+	}
+	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	value := response.Header.Get("Retry-After")
+	wait := time.Duration(0)
+	if seconds, err := strconv.Atoi(value); err == nil {
+		wait = time.Duration(min(seconds, int(maxRetryAfter/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(value); err == nil {
+		wait = date.Sub(now)
+	}
+	return max(0, min(wait, maxRetryAfter))
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"go.uber.org/goleak"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
@@ -213,4 +214,11 @@ var apiCalls = map[string]func(context.Context, iaas.DefaultAPI) error{
 	"DELETE": func(ctx context.Context, api iaas.DefaultAPI) error {
 		return api.DeleteServer(ctx, testProject, "eu01", testServer).Execute()
 	},
+}
+
+// Idle connections of the test servers' clients end by themselves, later.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+		goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"))
 }

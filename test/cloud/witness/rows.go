@@ -35,7 +35,7 @@ func (w *Witness) Rows(now time.Time) []report.Row {
 		row("DELETE of a deleted server answers 404", f.deletedAgain.String(), "pkg/provider/delete.go"),
 		row("An empty list is [] or null", f.emptyLists.String(), "pkg/provider/sdk_client.go"),
 		row("Errors are JSON with code and msg; refusals differ by status", f.failures.String(), "pkg/provider/errors.go", "pkg/spi/errors.go"),
-		row("Retry-After may come with 429 and 503", f.retryAfter.String(), "pkg/spi/retry_after.go", "pkg/spi/pace.go"),
+		row("Retry-After may come with 429 and 503", f.retryAfter.String(), "pkg/spi/pace.go"),
 		row("The API adds labels of its own and keeps ours", "added: "+w.added(), "pkg/provider/ownership.go"),
 		row("50 calls a second, 8 reads a second of a session, are not too many", fmt.Sprintf("%d calls, at most %d in a second, %d answered 429", f.calls, f.busiest(), f.limited), "pkg/spi/limits.go", "pkg/spi/spi.go"),
 		row("An attempt ends within 30 s", f.latencies(), "pkg/spi/deadline.go"),

@@ -14,33 +14,28 @@ type mutant struct {
 type edit struct{ file, old, new string }
 
 const (
-	create     = "pkg/provider/create.go"
-	exhaustion = "pkg/provider/exhaustion.go"
-	readersGo  = "pkg/provider/readers.go"
-	deletion   = "pkg/provider/delete.go"
-	status     = "pkg/provider/status.go"
-	ownership  = "pkg/provider/ownership.go"
-	errorsGo   = "pkg/provider/errors.go"
-	servers    = "pkg/provider/servers.go"
-	search     = "pkg/provider/search.go"
-	openstack  = "pkg/provider/openstack.go"
-	gone       = "pkg/provider/gone.go"
-	waitGo     = "pkg/provider/wait.go"
-	core       = "pkg/provider/core.go"
-	request    = "pkg/provider/request.go"
-	providers  = "pkg/provider/provider.go"
-	deadlines  = "pkg/provider/deadlines.go"
-	userData   = "pkg/provider/userdata.go"
-	nics       = "pkg/provider/nics.go"
-	sdkClient  = "pkg/provider/sdk_client.go"
-	ledger     = "pkg/provider/internal/ledger/ledger.go"
-	coalesce   = "pkg/provider/internal/coalesce/coalesce.go"
-	retry      = "pkg/spi/retry.go"
-	pace       = "pkg/spi/pace.go"
-	fence      = "pkg/spi/fence.go"
-	identity   = "pkg/spi/identity.go"
-	keyGo      = "pkg/spi/key.go"
-	ownedFunc  = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
+	reads     = "pkg/provider/reads.go"
+	create    = "pkg/provider/create.go"
+	deletion  = "pkg/provider/delete.go"
+	status    = "pkg/provider/status.go"
+	ownership = "pkg/provider/ownership.go"
+	errorsGo  = "pkg/provider/errors.go"
+	openstack = "pkg/provider/openstack.go"
+	gone      = "pkg/provider/gone.go"
+	waitGo    = "pkg/provider/wait.go"
+	core      = "pkg/provider/core.go"
+	request   = "pkg/provider/request.go"
+	providers = "pkg/provider/provider.go"
+	nics      = "pkg/provider/nics.go"
+	sdkClient = "pkg/provider/sdk_client.go"
+	ledger    = "pkg/provider/internal/ledger/ledger.go"
+	coalesce  = "pkg/provider/internal/coalesce/coalesce.go"
+	retry     = "pkg/spi/retry.go"
+	pace      = "pkg/spi/pace.go"
+	fence     = "pkg/spi/fence.go"
+	identity  = "pkg/spi/identity.go"
+	keyGo     = "pkg/spi/key.go"
+	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
 // mutants is the list. Each must be noticed by a test.
@@ -83,9 +78,9 @@ var mutants = []mutant{
 	{"a failed read is not a failed machine", []edit{{waitGo, "\tif errors.As(err, &api) {\n\t\tw.failed", "\tif err != nil {\n\t\treturn err\n\t}\n\tif errors.As(err, &api) {\n\t\tw.failed"}}},
 	{"errors have no brackets", []edit{{errorsGo, `text = strings.NewReplacer("[", "(", "]", ")").Replace(text)`, ``}}},
 	{"a token that is refused is dropped", []edit{{"pkg/spi/auth.go", "a.tokens.drop(token)", "_ = token"}}},
-	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/exhaustion.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
-	{"no error repeats userData", []edit{{userData, "if repeated < minRepeated {", "if repeated < 1<<20 {"}}},
-	{"no error repeats quoted userData", []edit{{userData, "withoutQuotes(strconv.Quote(userData))", "strconv.Quote(userData)"}, {userData, "withoutQuotes(string(asJSON))", "string(asJSON)"}}},
+	{"an exhausted class is asked for again after a minute", []edit{{"pkg/provider/errors.go", "exhaustedFor = time.Minute", "exhaustedFor = time.Hour"}}},
+	{"no error repeats userData", []edit{{request, "if repeated < minRepeated {", "if repeated < 1<<20 {"}}},
+	{"no error repeats quoted userData", []edit{{request, "withoutQuotes(strconv.Quote(userData))", "strconv.Quote(userData)"}, {request, "withoutQuotes(string(asJSON))", "string(asJSON)"}}},
 	{"codes are decided on the API's whole message", []edit{{sdkClient, "translated.shown = redacted(translated.Message, userData)", "translated.shown = redacted(translated.Message, userData)\n\ttranslated.Message = translated.shown"}}},
 	{"many who wait share a list", []edit{{coalesce, "if s.batch > g.policy.Singles ||", "if s.batch > 100*g.policy.Singles ||"}}},
 	{"the longest waiting decides how it is read", []edit{{coalesce, "return s.batch > 0 && !isReadSingly, nil", "_ = isReadSingly\n\t\treturn s.batch > 0, nil"}}},
@@ -124,7 +119,7 @@ var mutants = []mutant{
 	{"status without a ProviderID is never Uninitialized", []edit{{status, `if id == "" || !c.knownConnection(id).complete() {`, `if id == "" {`}}},
 	{"an invalid cluster label hides no server", []edit{{request, "|| len(validation.ValidateLabels(in.identity.cluster, nil)) > 0", ""}}},
 	{"where the cluster is unknown no look-up answers", []edit{
-		{search, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
+		{reads, "if c.clusterUnknown {", "if c.clusterUnknown && c.machine == \"\" {"}, {core, "if c.unlabelable || c.clusterUnknown {", "if c.unlabelable {"}}},
 	{"items may be null", []edit{{sdkClient, "return noItems && additionalProperties == nil", "return noItems"}}},
 	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
 	{"one POST a call", []edit{{create, "if c.lost != nil {", "if c.lost != nil && c.machine == \"\" {"}}},
@@ -141,10 +136,10 @@ var mutants = []mutant{
 	{"an absence that nobody expects takes 15 s", []edit{{gone, "\tif a.progress == notAsked {\n\t\treturn unexpectedApart", "\tif a.progress == failed {\n\t\treturn unexpectedApart"}}},
 	{"a read that takes long is of its last moment", []edit{{gone, "*at = seen.ended", "*at = seen.began"}}},
 	{"one empty look-up does not prove that there is none", []edit{{gone, "return isCertain && (oneIsEnough || len(found.servers) > 0) ||", "return isCertain ||"}}},
-	{"the second look-up is of the whole project", []edit{{gone, "found.breadth >= row[n.seen] && ", ""}, {search, "case breadth == ofProject, c.byName:", "case c.byName:"}}},
+	{"the second look-up is of the whole project", []edit{{gone, "found.breadth >= row[n.seen] && ", ""}, {reads, "case breadth == ofProject, c.byName:", "case c.byName:"}}},
 	{"one look-up is enough for a machine that nobody can have made a server for", []edit{{request, "return c.young && !c.fromOpenStack && !entry.HasOpenPost()", "return c.young && entry.ServerID == \"never\""}}},
 	{"a POST that is open makes one look-up too few", []edit{{request, "return c.young && !c.fromOpenStack && !entry.HasOpenPost()", "_ = entry\n\treturn c.young"}}},
-	{"a machine without labels may have a server without labels", []edit{{search, "if missing && server.ID != own", "_, _ = key, want\n\t\tif missing && own == \"never\""}}},
+	{"a machine without labels may have a server without labels", []edit{{reads, "if missing && server.ID != own", "_, _ = key, want\n\t\tif missing && own == \"never\""}}},
 	{"a read decides whose server the POST's answer named", []edit{{ledger, "e.setServer(serverID)\n\t\te.Unread = true", "e.setServer(serverID)"}, {ownership, "return err\n\tcase err == nil:", "return nil\n\tcase err == nil:"}}},
 	{"a POST whose answer named another's server is open", []edit{{ledger, "e.open[\"\"] = ended\n", "_ = ended\n"}}},
 	{"a POST whose answer named a server that no read showed is open", []edit{{ledger, "e.ServerID == serverID && e.Unread", "e.ServerID == \"never\""}}},
@@ -164,9 +159,9 @@ var mutants = []mutant{
 	{"an exhausted class hides no server", []edit{{create, "err != nil && c.knowsOfNoServer() {", "err != nil {"}}},
 	{"one foreign ID keeps no other", []edit{{deletion, "\t\tif err != nil {\n\t\t\terrs = append(errs, err)\n\t\t}", "\t\tif err != nil {\n\t\t\treturn err\n\t\t}"}}},
 	{"no DELETE before a read shows the server", []edit{{deletion, "if r.last == nil {", "if r.last == nil {\n\t\t\t_ = c.client.DeleteServer(ctx, r.id)"}}},
-	{"a creation waits for what is left of the Machine's timeout", []edit{{deadlines, "max(MinCreationWait, min(expires.Sub(now), t.wait))", "max(MinCreationWait, t.wait) + 0*expires.Sub(now)"}}},
-	{"a creation waits for a minute at least", []edit{{deadlines, "max(MinCreationWait, min(expires.Sub(now), t.wait))", "min(expires.Sub(now), t.wait)"}}},
-	{"a Machine's own creation timeout counts", []edit{{deadlines, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
+	{"a creation waits for what is left of the Machine's timeout", []edit{{request, "max(MinCreationWait, min(expires.Sub(now), t.wait))", "max(MinCreationWait, t.wait) + 0*expires.Sub(now)"}}},
+	{"a creation waits for a minute at least", []edit{{request, "max(MinCreationWait, min(expires.Sub(now), t.wait))", "min(expires.Sub(now), t.wait)"}}},
+	{"a Machine's own creation timeout counts", []edit{{request, "timeout = own.MachineCreationTimeout.Duration", "_ = own"}}},
 	{"a machine type that does not exist lets another pool be tried", []edit{{errorsGo, "noMachineType.MatchString(f.api.Message)", "noMachineType.MatchString(f.api.Message) && f.api.StatusCode == 0"}}},
 	{"a machine type that does not exist is no shortage of quota", []edit{{errorsGo, "the API does not have the providerSpec's machineType, set", "Quota exceeded, set"}}},
 	{"every field of the providerSpec is sent", []edit{{"pkg/provider/helpers.go", "ConfigDrive:         spec.ConfigDrive,\n", ""}}},
@@ -192,8 +187,8 @@ var mutants = []mutant{
 	{"a Machine from OpenStack gets no second server", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)", "if c.machine == \"\" {\n\t\treturn c.takeOver(ctx)"}}},
 	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{openstack, "!d.byName || len(ids) < 2", "!d.byName || len(ids) < 3"}}},
 	{"a failed server from OpenStack is not deleted before its Machine", []edit{{create, "if c.fromOpenStack {\n\t\treturn fault", "if c.machine == \"\" {\n\t\treturn fault"}}},
-	{"a server from OpenStack is found by its name", []edit{{search, "case breadth == ofProject, c.byName:", "case breadth == ofProject:"}}},
-	{"one list of the project does not say that there is no server without labels", []edit{{search, "mayLackLabels: !c.young &&", "mayLackLabels: c.young &&"}}},
+	{"a server from OpenStack is found by its name", []edit{{reads, "case breadth == ofProject, c.byName:", "case breadth == ofProject:"}}},
+	{"one list of the project does not say that there is no server without labels", []edit{{reads, "mayLackLabels: !c.young &&", "mayLackLabels: c.young &&"}}},
 	{"of a Machine from OpenStack, one look-up proves nothing", []edit{{request, "c.young && !c.fromOpenStack &&", "c.young &&"}}},
 	{"one list may hide the second server of a name", []edit{{deletion, "err = c.checkSeveralTwice(ctx, search, found)", "_ = c.checkSeveralTwice"}}},
 	{"a server that went before a restart is gone by two 404s", []edit{{openstack, "case began.Sub(first) >= unexpectedApart:", "case began.Sub(first) < 0:"}}},
@@ -202,7 +197,7 @@ var mutants = []mutant{
 	{"never by name: another cluster's by another key", []edit{{openstack, "isClusterLabel(key) && !slices.Contains(clusters, value),\n", ""}}},
 	{"never by name: what another cluster's OpenStack tagged", []edit{{openstack, "isTag && !slices.Contains(clusters, cluster):", "isTag && cluster == \"\":"}}},
 	{"never by name: another Machine's", []edit{{openstack, "(!labelled || machine == i.machine)", "(!labelled || machine != \"\")"}}},
-	{"never by name: what only begins with it", []edit{{openstack, "name == i.machine && (!labelled", "strings.HasPrefix(name, i.machine) && (!labelled"}, {search, "c.byName && server.Name == c.machine &&", "c.byName &&"}}},
+	{"never by name: what only begins with it", []edit{{openstack, "name == i.machine && (!labelled", "strings.HasPrefix(name, i.machine) && (!labelled"}, {reads, "c.byName && server.Name == c.machine &&", "c.byName &&"}}},
 	{"never by name: a volume of data", []edit{{openstack, "volume.MayBoot() && ", ""}}},
 	{"never by name: a volume that may be one of data", []edit{{openstack, "volume.Bootable == nil && !one.isChanging", "volume.Bootable == nil && one.isChanging"}}},
 	{"never by name: what was attached elsewhere a moment ago", []edit{{openstack, "case l.leftAlone[one.what]:", "case l.leftAlone[one.what] && one.serverID != \"\":"}}},
@@ -228,7 +223,7 @@ var mutants = []mutant{
 	{"while nothing works single reads are tried, too", []edit{{coalesce, "(s.batch == 0 || g.failures%2 == 1)", "s.batch == 0"}}},
 	{"while nothing works lists are tried, too", []edit{{coalesce, "(s.batch == 0 || g.failures%2 == 1)", "g.failures > 0"}}},
 	{"an error while nothing works is the answer to all who are due", []edit{{coalesce, "(w.Single == nil || g.isStuck(w))", "w.Single == nil"}}},
-	{"what a GET does not tell, a call that just began asks a list", []edit{{servers, "if p.begun.Load() || p.absence.onlyGet ||", "if !p.begun.Load() || p.absence.onlyGet ||"}}},
+	{"what a GET does not tell, a call that just began asks a list", []edit{{reads, "if p.begun.Load() || p.absence.onlyGet ||", "if !p.begun.Load() || p.absence.onlyGet ||"}}},
 	{"after a failed GET the next read is a list", []edit{{gone, "func (a *absence) getFailed() { a.getsFail, a.avoidGet = true, true }", "func (a *absence) getFailed() { a.getsFail = true }"}}},
 	{"without GETs a list is believed about a stuck deletion", []edit{{gone, "case seen.listed && !a.getsFail:", "case seen.listed:"}}},
 
@@ -241,8 +236,8 @@ var mutants = []mutant{
 	{"a read that is refused is no refused step", []edit{{waitGo, "code == codes.PermissionDenied && !isRead:", "code == codes.PermissionDenied && (isRead || !isRead):"}}},
 
 	// When a server is gone while parts of the API fail.
-	{"a 403 after our DELETE is a sign", []edit{{servers, "case isForbidden(err) && afterDelete:", "case isForbidden(err) && afterDelete && p.id == \"\":"}}},
-	{"a 403 before our DELETE is no sign", []edit{{servers, "case isForbidden(err) && afterDelete:", "case isForbidden(err):"}}},
+	{"a 403 after our DELETE is a sign", []edit{{reads, "case isForbidden(err) && afterDelete:", "case isForbidden(err) && afterDelete && p.id == \"\":"}}},
+	{"a 403 before our DELETE is no sign", []edit{{reads, "case isForbidden(err) && afterDelete:", "case isForbidden(err):"}}},
 	{"403s without a list are no proof", []edit{{gone, "!seen.listed && !seen.forbidden && a.afterDelete(seen)", "!seen.listed && a.afterDelete(seen)"}}},
 	{"after a 403 the next read is a list", []edit{{gone, "a.avoidGet = seen.forbidden", "a.avoidGet = false"}}},
 	{"two lists alone are a proof for a minute", []edit{{gone, " && at.Sub(a.deletedAt) <= listsAloneFor", ""}}},
@@ -271,15 +266,15 @@ var mutants = []mutant{
 	{"a machine that may lack labels takes two lists of the project", []edit{{gone, "return []breadth{bySelector, ofProject, ofProject}", "return []breadth{bySelector, ofProject}"}}},
 	{"the look-ups of a row lie 15 s apart", []edit{{gone, "return 0 // the two of the project lie apart\n\tdefault:\n\t\treturn unexpectedApart", "return 0 // the two of the project lie apart\n\tdefault:\n\t\treturn 0"}}},
 	{"the last look-up of a row begins once it is certain", []edit{{gone, "n.apart() && (isCertain || !isLast):", "n.apart():"}}},
-	{"a look-up that fails ends the row", []edit{{search, "s.none.seen = 0 // what", "_ = s.none.seen // what"}}},
-	{"look-ups do without lists of the project that fail", []edit{{readersGo, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Hour"}}},
-	{"look-ups do not do without lists of the project soon", []edit{{readersGo, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Second"}}},
-	{"a list of the project that works ends their failing", []edit{{readersGo, "l.failingSince = time.Time{}\n", "_ = l.failingSince\n"}}},
-	{"lists of the project that nobody asked for did not fail", []edit{{readersGo, "case l.failingSince.IsZero(), now.Sub(l.failed) >= projectFailsFor:", "case l.failingSince.IsZero():"}}},
-	{"429 and 401 do not say that lists of the project fail", []edit{{readersGo, "context.DeadlineExceeded), isSessionWide(err):", "context.DeadlineExceeded):"}}},
+	{"a look-up that fails ends the row", []edit{{reads, "s.none.seen = 0 // what", "_ = s.none.seen // what"}}},
+	{"look-ups do without lists of the project that fail", []edit{{reads, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Hour"}}},
+	{"look-ups do not do without lists of the project soon", []edit{{reads, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Second"}}},
+	{"a list of the project that works ends their failing", []edit{{reads, "l.failingSince = time.Time{}\n", "_ = l.failingSince\n"}}},
+	{"lists of the project that nobody asked for did not fail", []edit{{reads, "case l.failingSince.IsZero(), now.Sub(l.failed) >= projectFailsFor:", "case l.failingSince.IsZero():"}}},
+	{"429 and 401 do not say that lists of the project fail", []edit{{reads, "context.DeadlineExceeded), isSessionWide(err):", "context.DeadlineExceeded):"}}},
 	{"without lists of the project it takes two by the machine label", []edit{{gone, "return []breadth{bySelector, ofMachineLabel, ofMachineLabel}", "return []breadth{bySelector, ofMachineLabel}"}}},
 	{"without lists of the project the look-ups take settle", []edit{{gone, "return max(unexpectedApart, n.settle/2)", "return unexpectedApart"}}},
-	{"without lists of the project look-ups go by the machine label alone", []edit{{search, "c.findWithin(ctx, map[string]string{StackitMachineLabel: c.machine}, notBefore)", "c.findWithin(ctx, c.machineSelector(), notBefore)"}}},
+	{"without lists of the project look-ups go by the machine label alone", []edit{{reads, "c.findWithin(ctx, map[string]string{StackitMachineLabel: c.machine}, notBefore)", "c.findWithin(ctx, c.machineSelector(), notBefore)"}}},
 	{"a server that lost its class or cluster label is no stranger's", []edit{{ownership, "if !labelled && server.Name == i.machine && server.Labels[StackitMachineLabel] == i.machine {", "if !labelled && server.Name == \"\" {"}}},
 	{"a server that lost its class label is no stranger's", []edit{{ownership, "for key, want := range i.machineSelector() {\n\t\t_, labelled", "for key, want := range i.cluster {\n\t\t_, labelled"}}},
 	{"another cluster's server lacks no label", []edit{{ownership, "return \"\", \"\", false // it is of another cluster", "continue // it is of another cluster"}}},
@@ -313,9 +308,9 @@ var mutants = []mutant{
 	{"a server without its labels is no stranger's", []edit{{ownership, "case d.hasOnlyItsName(server):", "case d.hasOnlyItsName(server) && d.machine == \"\":"}}},
 	{"a stranger's server is none without its labels", []edit{{ownership, "case d.hasOnlyItsName(server):", "case err != nil:"}}},
 	{"a server without its labels keeps the class's other Machines from a POST", []edit{{create, "cmp.Or(c.checkUnlabelled(), c.checkExhausted(), ", "cmp.Or(c.checkExhausted(), "}}},
-	{"they get none for an hour", []edit{{exhaustion, "unlabelledFor = time.Hour", "unlabelledFor = 4 * time.Minute"}}},
-	{"they get one after an hour", []edit{{exhaustion, "unlabelledFor = time.Hour", "unlabelledFor = 100 * time.Hour"}}},
-	{"a server without its labels keeps its own Machine from no POST", []edit{{exhaustion, " && found.machine != c.machine", ""}}},
+	{"they get none for an hour", []edit{{errorsGo, "unlabelledFor = time.Hour", "unlabelledFor = 4 * time.Minute"}}},
+	{"they get one after an hour", []edit{{errorsGo, "unlabelledFor = time.Hour", "unlabelledFor = 100 * time.Hour"}}},
+	{"a server without its labels keeps its own Machine from no POST", []edit{{errorsGo, " && found.machine != c.machine", ""}}},
 	{"a server without its labels hides none of the class's servers", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)\n\t}\n", "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)\n\t}\n\tif err := c.checkUnlabelled(); err != nil {\n\t\treturn nil, err\n\t}\n"}}},
 
 	// A deletion whose look-ups fail.

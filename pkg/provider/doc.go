@@ -12,13 +12,13 @@
 // core.go has one function for each driver method; instrument.go adds deadline, log line and
 // metrics, request.go decodes the request; create.go, delete.go, status.go and nics.go have
 // the steps. Package ledger remembers what this process did for each machine. API calls are
-// scarce: package coalesce lets callers share reads, and readers.go has the scopes in which
+// scarce: package coalesce lets callers share reads, and reads.go has the scopes in which
 // they do. Three rules have one place each: wait.go says what an error means for a call,
 // gone.go what proves an absence, ownership.go which server may be used.
 //
 // Where to change
 //
-//   - a poll interval: the numbers of servers.go
+//   - a poll interval: the numbers of reads.go
 //   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go;
 //     how many writes are sent while the API fails: pkg/spi/pace.go
 //   - what counts as gone, or as none; when a deletion has failed or is stuck, and is asked for
@@ -30,17 +30,17 @@
 //     the driver's own decisions stands where they are made; cause and remedy of a reason:
 //     pkg/operator/inventory/remedies.go and kubernetes/runbooks.md
 //   - when what cannot be read one way is read the other way: internal/coalesce for callers who
-//     share reads, servers.go for one server
-//   - deadlines: deadlines.go; the settle time: provider.go
+//     share reads, reads.go for one server
+//   - deadlines: request.go; the settle time: provider.go
 //   - for how long the machines of a class get no server, because it is exhausted or one showed no
-//     labels: exhaustion.go
+//     labels: errors.go
 //   - a field of the providerSpec: apis/provider_spec.go, its rule in apis/validation, its place
 //     in the request in helpers.go, and samples/machine-class.yaml; fields_test.go is red until all
 //     are done, and `make generated` writes the table of apis/README.md and the schemas
-//   - a metric of the driver: metrics.go, fed by metered.go or the method that knows; one of a
+//   - a metric of the driver: metrics.go, fed by its decorators or the method that knows; one of a
 //     session: pkg/spi/metrics.go; `make generated` writes the table of
 //     kubernetes/monitoring/README.md
-//   - what may be shown of the API's messages: userdata.go
+//   - what may be shown of the API's messages: request.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go
 package provider

@@ -7,6 +7,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -178,4 +180,20 @@ const maxLogged = 128
 // loggable cuts what comes from outside.
 func loggable(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), maxLogged)], "")
+}
+
+// recovered, deferred, replaces err by that of a panic, whose stack goes to the log.
+func recovered(err *error) {
+	if cause := recover(); cause != nil {
+		klog.ErrorS(nil, "A driver call panicked", "panic", fmt.Sprint(cause), "stack", string(debug.Stack()))
+		*err = newError(ReasonDriverBug, "the driver failed unexpectedly; its log has the stack")
+	}
+}
+
+// safely guards a read, which runs in a goroutine of its own, against panics.
+func safely[V any](read func(context.Context) (V, error)) func(context.Context) (V, error) {
+	return func(ctx context.Context) (value V, err error) {
+		defer recovered(&err)
+		return read(ctx)
+	}
 }

@@ -4,9 +4,12 @@
 package provider
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -299,4 +302,167 @@ func (in *inputs) problems(mode strictness, sessionErr error) error {
 		return invalidError(all)
 	}
 	return sessionErr
+}
+
+// Credentials are those that the driver opens a session with.
+func Credentials(secret *apis.Secret) spi.Credentials {
+	return spi.Credentials{
+		ProjectID: secret.ProjectID, ServiceAccountKey: secret.ServiceAccountKey,
+		ServiceAccountEmail: secret.ServiceAccountEmail, Token: secret.Token, TokenFile: secret.WorkloadIdentityTokenFile,
+	}
+}
+
+// CredentialsProblem says what is wrong with the Secret's credentials by the error of opening
+// a session; nil if they can be used, or one of reported is about them already. Its type is
+// field.ErrorTypeRequired if there are none.
+func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
+	var unusable *spi.CredentialsError
+	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {
+		return anyConcerns(apis.SecretPath.Child(key), reported)
+	}) {
+		return nil
+	}
+	path := apis.SecretPath.Child(secret.CredentialsKey())
+	if errors.Is(sessionErr, spi.ErrNoCredentials) {
+		return field.Required(path, fmt.Sprintf("must be the JSON of a key, or set %s with %s or %s",
+			apis.SecretServiceAccountEmail, apis.SecretToken, apis.SecretWorkloadIdentityTokenFile))
+	}
+	return field.Invalid(path, field.OmitValueType{}, unusable.Reason)
+}
+
+const (
+	// DefaultCreationWait is the longest deadline of CreateMachine and InitializeMachine. A
+	// slow cloud boots for longer than 5 minutes; a Machine that is deleted meanwhile waits
+	// for the call's end (the manager's v0.62.1 machine.go:638).
+	DefaultCreationWait = 10 * time.Minute
+	// MinCreationWait is the shortest: a call with less time could not even wait settle for
+	// what a lost request made.
+	MinCreationWait = time.Minute
+	// defaultCreationTimeout is that of the manager's flag --machine-creation-timeout.
+	defaultCreationTimeout = 20 * time.Minute
+
+	// deleteTimeout is the deadline of DeleteMachine; callTimeout in reads.go that of calls
+	// that wait for nothing.
+	deleteTimeout = 10 * time.Minute
+)
+
+// creationTimes decide how long a creation may wait.
+type creationTimes struct {
+	// timeout is the age at which the manager gives a Machine up that names none itself.
+	timeout time.Duration
+	// wait is the longest deadline of a call.
+	wait time.Duration
+}
+
+// expires returns when the Machine is older than its creation timeout; the zero time if nobody knows
+// its age.
+func (t creationTimes) expires(machine *v1alpha1.Machine) time.Time {
+	if machine == nil || machine.CreationTimestamp.IsZero() {
+		return time.Time{}
+	}
+	timeout := t.timeout
+	if own := machine.Spec.MachineConfiguration; own != nil && own.MachineCreationTimeout != nil {
+		timeout = own.MachineCreationTimeout.Duration
+	}
+	return machine.CreationTimestamp.Add(timeout)
+}
+
+// deadline returns how long a call may wait for the Machine's server. A call that ends
+// while the server boots shows the user CrashLoopBackOff for a server that is fine; one that
+// lasts longer than the Machine may wait keeps the manager from giving the Machine up.
+func (t creationTimes) deadline(machine *v1alpha1.Machine, now time.Time) time.Duration {
+	expires := t.expires(machine)
+	if expires.IsZero() {
+		return t.wait
+	}
+	return max(MinCreationWait, min(expires.Sub(now), t.wait))
+}
+
+const (
+	// maxMessage is how much of a message of the API is shown, in bytes.
+	maxMessage = 4 << 10
+	// minRepeated is the length, in bytes, from which the beginning of userData that the API repeats
+	// is hidden.
+	minRepeated = 16
+)
+
+// redacted makes a message of the API fit for logs and for a Machine's status, which many may read. It
+// hides userData that the message repeats from its beginning on; "" for calls that send none.
+func redacted(message, userData string) string {
+	message = message[:min(len(message), maxMessage)]
+	message = withoutRepeated(message, formsOf(userData))
+	return withoutMisleadingWords(strings.ToValidUTF8(message, "?"))
+}
+
+// withoutRepeated replaces what the message repeats of the forms, from their beginning on. Where
+// several begin alike, the one that goes on longest counts.
+func withoutRepeated(message string, forms []string) string {
+	var text strings.Builder
+	for start := 0; start < len(message); {
+		repeated := 0
+		for _, form := range forms {
+			repeated = max(repeated, commonPrefix(message[start:], form))
+		}
+		if repeated < minRepeated {
+			text.WriteByte(message[start])
+			start++
+			continue
+		}
+		text.WriteString("(userData)")
+		start += repeated
+	}
+	return text.String()
+}
+
+// commonPrefix returns how many bytes two texts begin with alike.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// formsOf returns userData in the forms in which an API repeats it: as it is, as it was sent, and
+// quoted, as Go and as JSON do it.
+func formsOf(userData string) []string {
+	forms := []string{userData, base64.StdEncoding.EncodeToString([]byte(userData)), withoutQuotes(strconv.Quote(userData))}
+	if asJSON, err := json.Marshal(userData); err == nil {
+		forms = append(forms, withoutQuotes(string(asJSON)))
+	}
+	return forms
+}
+
+func withoutQuotes(quoted string) string { return quoted[1 : len(quoted)-1] }
+
+// anyConcerns says whether one of the errors is about the field, a part of the field, or an
+// object that the field is in.
+func anyConcerns(path *field.Path, errs field.ErrorList) bool {
+	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
+}
+
+// concerning returns those that are about a field, a part of it, or an object with it in it.
+func concerning(path *field.Path, errs field.ErrorList) (found field.ErrorList) {
+	for _, err := range errs {
+		if isWithin(err.Field, path.String()) || isWithin(path.String(), err.Field) {
+			found = append(found, err)
+		}
+	}
+	return found
+}
+
+// unrelated drops those of found that are about a field, a part of one, or an object with
+// one in it, that reported is about already.
+func unrelated(found, reported field.ErrorList) field.ErrorList {
+	return slices.DeleteFunc(found, func(err *field.Error) bool {
+		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
+			return isWithin(err.Field, earlier.Field) || isWithin(earlier.Field, err.Field)
+		})
+	})
+}
+
+// isWithin says whether a path is another one, or that of a part of it.
+func isWithin(part, whole string) bool {
+	rest, within := strings.CutPrefix(part, whole)
+	return within && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	"go.uber.org/goleak"
 	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -433,3 +435,26 @@ func (r *rig) rename(serverID, name string) {
 		r.t.Fatal(err)
 	}
 }
+
+// What takes long is made once, and before any bubble, whose time would stand still
+// for others who wait for it.
+func TestMain(m *testing.M) {
+	keys()
+	_, _ = conformance.FromEnvironment()
+	goleak.VerifyTestMain(m)
+}
+
+// testKeys are service-account keys, which every rig's cloud knows.
+type testKeys struct{ first, rotated, secondProject []byte }
+
+var keys = sync.OnceValue(func() testKeys {
+	cloud := iaasmock.New()
+	newKey := func(projectID string) []byte {
+		key, err := cloud.NewServiceAccountKey(projectID)
+		if err != nil {
+			panic(err)
+		}
+		return key
+	}
+	return testKeys{newKey(iaasmock.DefaultProjectID), newKey(iaasmock.DefaultProjectID), newKey(iaasmock.SecondProjectID)}
+})

@@ -60,7 +60,7 @@ func apiSpecs() {
 			answer, err := s.api.Do(ctx, http.MethodGet, api.PathServers+"?label_selector="+url.QueryEscape(selector), nil)
 			Expect(err).NotTo(HaveOccurred())
 			s.note("Selectors of other forms than key=value are never sent", fmt.Sprintf("%s: %d, shows the server: %t", what, answer.Status, strings.Contains(string(answer.Body), id)),
-				"pkg/provider/servers.go")
+				"pkg/provider/reads.go")
 		}
 	})
 

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// many returns n of what part makes, with commas between them.
+func many(n int, part string) string {
+	var text strings.Builder
+	for i := range n {
+		if i > 0 {
+			text.WriteByte(',')
+		}
+		text.WriteString(strings.ReplaceAll(part, "#", fmt.Sprint(i)))
+	}
+	return text.String()
+}
+
+// mistakes are long providerSpecs that are wrong all over, with the field that is.
+func mistakes() map[string]struct{ spec, field string } {
+	const entries = 20_000
+	return map[string]struct{ spec, field string }{
+		"items of a wrong type":    {`{"securityGroups":[` + many(entries, `1`) + `]}`, "providerSpec.securityGroups"},
+		"lists in a list":          {`{"networking":{"nicIds":[` + many(entries, `[]`) + `]}}`, "providerSpec.networking.nicIds"},
+		"labels of a wrong type":   {`{"labels":{` + many(entries, `"#":1`) + `}}`, "providerSpec.labels"},
+		"empty cluster labels":     {`{"labels":{` + many(entries, `"#/cluster":""`) + `}}`, "providerSpec.labels"},
+		"numbers that are no ones": {`{"metadata":{` + many(entries, `"#":1e999`) + `}}`, "providerSpec.metadata"},
+	}
+}
+
+func decodeMistakes(spec string) *inputs {
+	class := &v1alpha1.MachineClass{ProviderSpec: runtime.RawExtension{Raw: []byte(spec)}}
+	return decodeInputs(nil, class, &corev1.Secret{}, true)
+}
+
+func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
+	for name, row := range mistakes() {
+		t.Run(name, func(t *testing.T) {
+			in := decodeMistakes(row.spec)
+			code, text := classify(in.problems(strict, nil))
+			if code != codes.InvalidArgument || !anyConcerns(field.NewPath(row.field), in.others) || !strings.Contains(text, row.field) {
+				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
+			}
+			if errs := len(in.needed) + len(in.others); errs > 20 {
+				t.Errorf("%d errors, want few", errs)
+			}
+		})
+	}
+}
+
+// 200 kB of securityGroups that are numbers took 4 minutes, in every call.
+func BenchmarkAMegabyteOfMistakes(b *testing.B) {
+	for name, row := range mistakes() {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				_, _ = classify(decodeMistakes(row.spec).problems(strict, nil))
+			}
+			if took := b.Elapsed() / time.Duration(b.N); took > 5*time.Second {
+				b.Errorf("it takes %s, want less than 5 s", took)
+			}
+		})
+	}
+}
+
+// A text has room for few: the fields are told as far as they go.
+func TestManyErrorsAreToldAtOnce(t *testing.T) {
+	_, text := classify(invalidError(manyErrors()))
+	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 100000 fields are wrong, the first: a(0)") {
+		t.Errorf("got %q", text)
+	}
+}
+
+func manyErrors() field.ErrorList {
+	errs := make(field.ErrorList, 100_000)
+	for i := range errs {
+		errs[i] = field.Required(field.NewPath("a").Index(i), "")
+	}
+	return errs
+}
+
+// To join all their texts took minutes.
+func BenchmarkManyErrors(b *testing.B) {
+	errs := manyErrors()
+	for b.Loop() {
+		_, _ = classify(invalidError(errs))
+	}
+	if took := b.Elapsed() / time.Duration(b.N); took > time.Second {
+		b.Errorf("it takes %s, want less than 1 s", took)
+	}
+}
+
+// BenchmarkDecodeInputs is what every driver call does first.
+func BenchmarkDecodeInputs(b *testing.B) {
+	class := &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "class-a"}, ProviderSpec: runtime.RawExtension{Raw: []byte(`{
+		"machineType": "c2i.2", "imageId": "30000000-0000-4000-8000-000000000001", "region": "eu01", "availabilityZone": "eu01-1",
+		"networking": {"networkId": "20000000-0000-4000-8000-000000000001"}, "bootVolume": {"size": 50, "performanceClass": "storage_premium_perf4"},
+		"allowedAddresses": ["100.64.0.0/12"], "securityGroups": ["40000000-0000-4000-8000-000000000001"],
+		"labels": {"kubernetes.io/cluster": "shoot--my--cluster"}}`)}}
+	secret := &corev1.Secret{Data: map[string][]byte{
+		"project-id": []byte("10000000-0000-4000-8000-000000000001"), "serviceaccount.json": []byte("{}"), "userData": []byte("#cloud-config"),
+	}}
+	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1"}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if in := decodeInputs(machine, class, secret, true); len(in.others) > 0 {
+			b.Fatal(in.others)
+		}
+	}
+}
+
+const someUserData = "#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr<&>s3cr3t\"\ntoken: abc123.0123456789abcdef\n"
+
+func TestRedactedMessage(t *testing.T) {
+	encoded := base64.StdEncoding.EncodeToString([]byte(someUserData))
+	quoted := strconv.Quote(someUserData)
+	for name, row := range map[string]struct {
+		message, want string
+	}{
+		"nothing of it":     {"machine type is not valid", "machine type is not valid"},
+		"as it is":          {"wrong: " + someUserData + "!", "wrong: (userData)!"},
+		"base64":            {"wrong: " + encoded + "!", "wrong: (userData)!"},
+		"quoted as Go does": {"wrong: " + quoted + "!", `wrong: "(userData)"!`},
+		"quoted as JSON":    {`wrong: "#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr\u003c\u0026\u003es3cr3t\"\ntok`, `wrong: "(userData)`},
+		"cut off":           {"wrong: " + quoted[:40] + "...", `wrong: "(userData)...`},
+		"twice":             {someUserData + " and " + encoded, "(userData) and (userData)"},
+		"15 characters":     {"wrong: " + someUserData[:15] + "!", "wrong: " + someUserData[:15] + "!"},
+		"16 characters":     {"wrong: " + someUserData[:16] + "!", "wrong: (userData)!"},
+		"a name within it":  {"no shoot--demo--worker-1 here", "no shoot--demo--worker-1 here"},
+		"misleading words":  {"Conflict", "clash"},
+		"cut to 4 KiB":      {strings.Repeat("x", maxMessage-1) + "ü", strings.Repeat("x", maxMessage-1) + "?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := redacted(row.message, someUserData); got != row.want {
+				t.Errorf("%q becomes %q, want %q", row.message, got, row.want)
+			}
+		})
+	}
+}
+
+// Whatever the message and the userData: the beginning of userData is not left.
+func FuzzRedacted(f *testing.F) {
+	f.Add("wrong: "+someUserData, someUserData)
+	f.Add("wrong: "+strconv.Quote(someUserData)[:50], someUserData)
+	f.Add(strings.Repeat("ü", 30), strings.Repeat("ü", 40))
+	f.Add(strings.Repeat("a", 100), strings.Repeat("a", 50))
+	f.Fuzz(func(t *testing.T, message, userData string) {
+		text := withoutRepeated(message, []string{userData})
+		if len(userData) >= minRepeated && strings.Contains(strings.ReplaceAll(text, "(userData)", "\x00"), userData[:minRepeated]) {
+			t.Errorf("%q is left of %q", userData[:minRepeated], text)
+		}
+		if got := redacted(message, userData); !utf8.ValidString(got) {
+			t.Errorf("%q is no valid UTF-8", got)
+		}
+	})
+}

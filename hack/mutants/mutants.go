@@ -70,7 +70,6 @@ var mutants = []mutant{
 	{"a deletion is never given up silently", []edit{{gone, "case a.retried:\n\t\treturn giveUp", "case a.retried:\n\t\treturn waitOn"}}},
 	{"what a list shows of a stuck deletion may be old", []edit{{gone, "case seen.listed && !a.getsFail:", "case false:"}}},
 	{"servers in ERROR are deleted", []edit{{create, "\tc.discard(ctx, p)\n", "\t_ = c.discard\n"}}},
-	{"servers in ERROR are not adopted", []edit{{create, "case p.last.Status == statusError:\n\t\treturn p, errFaulty", "case p.last.Status == \"\":\n\t\treturn p, errFaulty"}}},
 	{"second servers are deleted", []edit{{create, "c.noteUnawaited(servers[i+1:], true)", "c.noteUnawaited(nil, true)"}}},
 	{"a stuck deletion is asked for again by CreateMachine", []edit{{create, "\tc.noteUnawaited(servers, false)\n", ""}}},
 	{"allowed addresses are added, not replaced", []edit{{nics, "append(slices.Clone(nic.AllowedAddresses), missing...)", "missing"}}},

@@ -170,7 +170,7 @@ func (c *creation) confirm(ctx context.Context, p *poll) error {
 }
 
 // adopt reads a server that was found, and notes it as the machine's. errUnusable says that
-// this call cannot use it, because it is gone or being deleted, errFaulty that it is in ERROR.
+// this call cannot use it, because it is gone or being deleted.
 func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	p := c.poll(serverID)
 	err := c.confirm(ctx, p)
@@ -182,8 +182,6 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	case p.last.IsDeleting():
 		c.noteDeleting([]Server{*p.last})
 		return nil, errUnusable
-	case p.last.Status == statusError:
-		return p, errFaulty
 	}
 	c.ledger.Adopt(c.key, serverID)
 	return p, nil
@@ -220,32 +218,21 @@ func (c *creation) isExpired() bool {
 }
 
 // keepOne adopts the best of the machine's servers that can be used; errUnusable if there is
-// none, errFaulty if one is in ERROR. The others are deleted: the manager's orphan collector leaves
+// none. One in ERROR is the last choice: the call ends with its fault. The others are deleted: the manager's orphan collector leaves
 // them alone while the machine is in creation. A list may lag: the one to keep is read first.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
 	slices.SortFunc(servers, func(a, b Server) int { return CompareServers(&a, &b) })
-	var faulty *poll
 	for i := range servers {
 		kept, err := c.adopt(ctx, servers[i].ID)
 		switch {
 		case errors.Is(err, errUnusable):
-		case errors.Is(err, errFaulty) && faulty == nil:
-			faulty = kept
-		case errors.Is(err, errFaulty):
-			c.noteUnawaited(servers[i:i+1], true)
 		case err != nil:
 			return nil, err
 		default:
 			klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
 			c.noteUnawaited(servers[i+1:], true)
-			if faulty != nil {
-				c.noteUnawaited([]Server{*faulty.last}, true)
-			}
 			return kept, nil
 		}
-	}
-	if faulty != nil {
-		return faulty, errFaulty
 	}
 	return nil, errUnusable
 }

@@ -123,7 +123,7 @@ var mutants = []mutant{
 	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
 	{"one POST a call", []edit{{create, "if c.lost != nil {", "if c.lost != nil && c.machine == \"\" {"}}},
 	{"a POST is closed once its server is gone", []edit{{ledger, "\t\tdelete(e.open, serverID)\n\t\tif e.ServerID", "\t\tif e.ServerID"}}},
-	{"servers that are gone are ignored in lists", []edit{{ownership, " && !d.ledger.Gone(d.key, server.ID)", ""}}},
+	{"servers that are gone are ignored in lists", []edit{{ownership, " && !o.ledger.Gone(o.key, server.ID)", ""}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, ends)\n\t\t\t\tcontinue", "return ends"}}},
 	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},
 	{"what was proved gone before is read once more", []edit{{deletion, "named := c.serverID //", "named := \"\" //"}}},
@@ -131,7 +131,7 @@ var mutants = []mutant{
 	{"refused at the POST after a wait, too", []edit{{create, "return nil, c.ended(err)", "return nil, err"}}},
 	{"refused at a DELETE after a wait, too", []edit{{deletion, "if ends := r.steps.afterStep(ctx, err, r.state()); ends != nil {", "if ends := err; ends != nil {"}}},
 
-	// Moments, and doors.
+	// Moments, and whose a server is.
 	{"an absence that nobody expects takes 15 s", []edit{{gone, "\tif a.progress == notAsked {\n\t\treturn unexpectedApart", "\tif a.progress == failed {\n\t\treturn unexpectedApart"}}},
 	{"a read that takes long is of its last moment", []edit{{gone, "*at = seen.ended", "*at = seen.began"}}},
 	{"one empty look-up does not prove that there is none", []edit{{gone, "return isCertain && (oneIsEnough || len(found.servers) > 0) ||", "return isCertain ||"}}},
@@ -184,7 +184,7 @@ var mutants = []mutant{
 	{"nothing is signed for callers that left", []edit{{"pkg/spi/token.go", "t.waiting.Load() == 0", "t.waiting.Load() < 0"}}},
 	{"what comes from outside is cut in the log", []edit{{"pkg/provider/instrument.go", "text[:min(len(text), maxLogged)]", "text"}}},
 	{"a Machine from OpenStack gets no second server", []edit{{create, "if c.fromOpenStack {\n\t\treturn c.takeOver(ctx)", "if c.machine == \"\" {\n\t\treturn c.takeOver(ctx)"}}},
-	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{openstack, "!d.byName || len(ids) < 2", "!d.byName || len(ids) < 3"}}},
+	{"a Machine from OpenStack has one server of its name, or none is taken", []edit{{openstack, "!o.byName || len(ids) < 2", "!o.byName || len(ids) < 3"}}},
 	{"a failed server from OpenStack is not deleted before its Machine", []edit{{create, "if c.fromOpenStack {\n\t\treturn fault", "if c.machine == \"\" {\n\t\treturn fault"}}},
 	{"a server from OpenStack is found by its name", []edit{{reads, "case breadth == ofProject, c.byName:", "case breadth == ofProject:"}}},
 	{"one list of the project does not say that there is no server without labels", []edit{{reads, "mayLackLabels: !c.young &&", "mayLackLabels: c.young &&"}}},
@@ -304,8 +304,8 @@ var mutants = []mutant{
 	{"a server without its labels is not used", []edit{{ownership, "return unlabelledError(server)", "return nil"}}},
 	{"a server without its labels is not deleted", []edit{{deletion, "return nil, c.labelsMissing(p.last)", "return &removal{p}, nil"}}},
 	{"a server without its labels ends its Machine's deletion", []edit{{deletion, "return nil, c.labelsMissing(p.last)", "return nil, nil"}}},
-	{"a server without its labels is no stranger's", []edit{{ownership, "case d.hasOnlyItsName(server):", "case d.hasOnlyItsName(server) && d.machine == \"\":"}}},
-	{"a stranger's server is none without its labels", []edit{{ownership, "case d.hasOnlyItsName(server):", "case err != nil:"}}},
+	{"a server without its labels is no stranger's", []edit{{ownership, "case o.hasOnlyItsName(server):", "case o.hasOnlyItsName(server) && o.machine == \"\":"}}},
+	{"a stranger's server is none without its labels", []edit{{ownership, "case o.hasOnlyItsName(server):", "case err != nil:"}}},
 	{"a server without its labels keeps the class's other Machines from a POST", []edit{{create, "cmp.Or(c.checkUnlabelled(), c.checkExhausted(), ", "cmp.Or(c.checkExhausted(), "}}},
 	{"they get none for an hour", []edit{{errorsGo, "unlabelledFor = time.Hour", "unlabelledFor = 4 * time.Minute"}}},
 	{"they get one after an hour", []edit{{errorsGo, "unlabelledFor = time.Hour", "unlabelledFor = 100 * time.Hour"}}},

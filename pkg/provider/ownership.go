@@ -169,9 +169,9 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	}
 }
 
-// door is what every server passes on its way into a call: those that a look-up shows by
-// admits, those that a read by an ID shows by enter.
-type door struct {
+// ownership is the check that every server passes on its way into a call: those that a look-up
+// shows by admits, those that a read by an ID shows by enter.
+type ownership struct {
 	identity
 	// ledger is the process's, key the machine's place in it.
 	ledger *ledger.Ledger
@@ -180,32 +180,32 @@ type door struct {
 
 // admits says whether a server that a look-up shows may be used: it is the machine's, and was
 // not proved gone.
-func (d *door) admits(server *Server) bool {
-	return d.checkOwned(server, false) == nil && !d.ledger.Gone(d.key, server.ID)
+func (o *ownership) admits(server *Server) bool {
+	return o.checkOwned(server, false) == nil && !o.ledger.Gone(o.key, server.ID)
 }
 
 // enter admits a server that a read by its ID shows. One that the answer to our own POST
 // named is Unread until a read has shown whose it is: if it is somebody else's, the ledger
 // notes it, and the call cannot use it (errUnusable). If it does not show its labels, this
 // call must not use it yet (errUnlabelled).
-func (d *door) enter(server *Server, byID bool) error {
-	if d.machine == "" {
+func (o *ownership) enter(server *Server, byID bool) error {
+	if o.machine == "" {
 		return nil // the caller names the server, and changes nothing
 	}
-	err := d.checkOwned(server, byID)
-	entry := d.ledger.Get(d.key)
+	err := o.checkOwned(server, byID)
+	entry := o.ledger.Get(o.key)
 	switch {
 	case entry.ServerID != server.ID || !entry.Unread:
 		return err
 	case err == nil:
-		d.ledger.Adopt(d.key, server.ID)
+		o.ledger.Adopt(o.key, server.ID)
 		return nil
-	case d.hasOnlyItsName(server):
+	case o.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
 		klog.InfoS("The answer to a create request named somebody else's server; it is left alone, looking for the machine's",
-			"machine", d.machine, "server", server.ID, "err", err)
-		d.ledger.NotOurs(d.key, server.ID)
+			"machine", o.machine, "server", server.ID, "err", err)
+		o.ledger.NotOurs(o.key, server.ID)
 		return errUnusable
 	}
 }

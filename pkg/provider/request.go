@@ -34,7 +34,7 @@ var (
 
 // call is a driver call with its request decoded and checked.
 type call struct {
-	door
+	ownership
 	clock clock.Clock
 	waits
 	// serverID is the server that the request's ProviderID names; "" if it names none.
@@ -145,7 +145,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	return &call{
 		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, client: readers.client, readers: readers,
 		exhausted: p.exhausted, unlabelled: p.unlabelled, meters: p.meters,
-		door: door{
+		ownership: ownership{
 			identity: identity{unlabelable: true}, ledger: p.ledger,
 			key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},
 		},

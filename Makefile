@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 # SPDX-License-Identifier: Apache-2.0
 
-# Needs Go and make, and ps for test-integration and check; uses a C compiler, Chromium and just if
+# Needs Go and make, and ps for test-integration and check; uses a C compiler and Chromium if
 # they are there. Works with the GNU make 3.81 that macOS has.
 # Everything built lands in bin/, which git ignores.
 
@@ -148,15 +148,14 @@ release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VE
 	@SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)"
 	@ls $(BIN)/release
 
-# What changed since the version before, from the commits' first lines. Candidates (v1.2.3-rc.1)
-# come before candidates alone. Of git-cliff's programs, the lock file has the checksum of Linux'
-# for amd64 alone.
-CANDIDATE  = $(findstring -,$(VERSION))
-GIT_CLIFF ?= $(BIN)/notes/node_modules/.bin/git-cliff
+# The titles of feat and fix since the version before. Candidates (v1.2.3-rc.1) come before
+# candidates alone.
+CANDIDATE = $(findstring -,$(VERSION))
 .PHONY: release-notes
-release-notes: $(GIT_CLIFF) ## Notes of a release, as bin/release-notes.md: what changed since the version before.
+release-notes: ## Notes of a release, as bin/release-notes.md: what changed since the version before.
 	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' $(if $(CANDIDATE),,--exclude '*-*') HEAD^ 2>/dev/null || :); \
-	$(GIT_CLIFF) --config hack/notes/cliff.toml --output $(BIN)/release-notes.md -- $${before:+$$before..HEAD}
+	git log --no-merges --abbrev=12 --format='- %s (%h)' $${before:+$$before..}HEAD | \
+		sed -nE '/^- (feat|fix)(\([^)]*\))?!?: /p' >$(BIN)/release-notes.md
 
 # Without a key: the identity is that of the workflow, to which Sigstore gives a certificate. With
 # one: make sign COSIGNFLAGS="--key <file>".
@@ -445,11 +444,6 @@ $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
 
 $(BIN)/stackit: hack/tools/stackit/go.mod hack/tools/stackit/go.sum
 	$(GO_BUILD) -C hack/tools/stackit -trimpath -ldflags "-s -w" -o "$(CURDIR)/$@" github.com/stackitcloud/stackit-cli
-	@touch $@
-
-$(BIN)/notes/node_modules/.bin/git-cliff: hack/notes/package.json hack/notes/package-lock.json
-	@mkdir -p $(BIN)/notes && cp $^ $(BIN)/notes/
-	npm install --silent --no-audit --no-fund --no-save --ignore-scripts --prefix $(BIN)/notes
 	@touch $@
 
 $(BIN)/govulncheck: hack/tools/vulncheck/go.mod hack/tools/vulncheck/go.sum

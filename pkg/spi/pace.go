@@ -23,8 +23,8 @@ const (
 	// widthTTL is how long a kind without an attempt keeps its width: what the API could take
 	// an hour ago says nothing about now.
 	widthTTL = time.Minute
-	// inFlightTTL is how long an attempt counts as in flight: hanging requests stop counting
-	// after it.
+	// inFlightTTL is how long an attempt counts as in flight, or half of the kind's pause where that
+	// is longer: hanging requests stop counting after it.
 	inFlightTTL = 5 * time.Second
 	// firstPause follows an attempt that fails at width 1; it doubles up to maxPause. Each is
 	// multiplied with a random factor between 0.5 and 1, a Retry-After with one between 1 and 1.5.
@@ -172,7 +172,7 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := p.clock.Now()
-	k.inFlight = slices.DeleteFunc(k.inFlight, func(a *attempt) bool { return now.Sub(a.began) >= inFlightTTL })
+	k.inFlight = slices.DeleteFunc(k.inFlight, func(a *attempt) bool { return now.Sub(a.began) >= k.inFlightTTL() })
 	paused := k.pausedUntil.Sub(now)
 	if paused <= 0 && now.Sub(k.lastSent) >= widthTTL {
 		k.width, k.pause, k.refusal = 1, 0, errTooMany
@@ -189,7 +189,7 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 	case paused > 0:
 		return nil, delay{paused, k.reason, k.changed}, nil
 	case !k.read && len(k.inFlight) >= k.width:
-		return nil, delay{k.inFlight[0].began.Add(inFlightTTL).Sub(now), waitForPace, k.changed}, nil
+		return nil, delay{k.inFlight[0].began.Add(k.inFlightTTL()).Sub(now), waitForPace, k.changed}, nil
 	}
 	a := &attempt{now, k.width}
 	k.lastSent = now
@@ -198,6 +198,8 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 	}
 	return a, delay{}, nil
 }
+
+func (k *kind) inFlightTTL() time.Duration { return max(inFlightTTL, k.pause/2) }
 
 // leave ends an attempt, and lets those who wait check again.
 func (p *paced) leave(k *kind, a *attempt) {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -179,18 +179,18 @@ func (c *cleaning) delete(ctx context.Context, plan *clean.Plan, says clean.Cons
 
 // verdictOf is the end of the command: all that should be deleted is gone, is not, or may be.
 func (c *cleaning) verdictOf(result cleaned) error {
-	code := finding.ExitFine
+	code := report.ExitFine
 	for _, deletion := range result.Deletions {
 		switch deletion.Outcome {
 		case clean.NotDeleted:
-			return exitWith(finding.ExitWrong)
+			return exitWith(report.ExitWrong)
 		case clean.Unknown:
-			code = finding.ExitUnknown
+			code = report.ExitUnknown
 		case clean.Gone, clean.Requested:
 		}
 	}
 	if slices.ContainsFunc(result.Kept, func(kept clean.Kept) bool { return kept.Withheld || slices.Contains(c.clean.ServerIDs, kept.ID) }) {
-		return exitWith(finding.ExitWrong)
+		return exitWith(report.ExitWrong)
 	}
 	return exitWith(code)
 }
@@ -214,7 +214,7 @@ func (c *cleaning) confirm(ctx context.Context, plan *clean.Plan, says clean.Con
 	_, _ = fmt.Fprintf(c.streams.ErrOut, "Servers to delete: %s. Type %s to delete them: ", number, what)
 	if answer := c.readLine(ctx); answer != want {
 		c.say("Nothing was deleted.")
-		return exitWith(finding.ExitWrong)
+		return exitWith(report.ExitWrong)
 	}
 	return plan.Recheck(ctx, says)
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // mostRemedies is how many lines clean shows for servers that stay.
@@ -65,7 +65,7 @@ func (c *cleaning) sayWithheld(plan *clean.Plan, place *clean.Place) {
 	if len(ids) == 0 {
 		return
 	}
-	c.say("Left alone in %v: %s (%s), because", place, finding.Count(len(ids), "orphan"), strings.Join(ids, ", "))
+	c.say("Left alone in %v: %s (%s), because", place, report.Count(len(ids), "orphan"), strings.Join(ids, ", "))
 	for _, reason := range place.Reasons {
 		c.say("  %s", reason)
 	}

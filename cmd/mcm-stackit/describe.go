@@ -13,8 +13,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // describing is a run of describe.
@@ -74,7 +74,7 @@ func (d *describing) run(ctx context.Context, name string) error {
 	d.tryToConnect(op)
 	progress := d.progress()
 	progress.show("reading Machine " + name)
-	found, err := inventory.Describe(ctx, op, name)
+	found, err := list.Describe(ctx, op, name)
 	progress.show("")
 	if err != nil {
 		return err
@@ -93,25 +93,25 @@ func (d *describing) run(ctx context.Context, name string) error {
 }
 
 // describedExitCode says whether something is wrong, or could not be told.
-func describedExitCode(found *inventory.Description) int {
+func describedExitCode(found *list.Description) int {
 	notes := slices.Clone(found.Machine.Notes)
 	for i := range found.Servers {
 		notes = append(notes, found.Servers[i].Notes...)
 	}
-	unread := slices.ContainsFunc(found.Unread, func(unread inventory.Unread) bool {
-		return unread.Part != inventory.PartOtherMachines && unread.Part != inventory.PartOtherClasses
+	unread := slices.ContainsFunc(found.Unread, func(unread list.Unread) bool {
+		return unread.Part != list.PartOtherMachines && unread.Part != list.PartOtherClasses
 	})
-	code := finding.ExitFine
+	code := report.ExitFine
 	if unread {
-		code = finding.ExitUnknown
+		code = report.ExitUnknown
 	}
 	for _, note := range notes {
 		switch note.Kind {
-		case inventory.NoteBeingCreated, inventory.NoteOtherCluster, inventory.NoteUnmanaged, inventory.NotePreserved:
-		case inventory.NoteUnknown, inventory.NoteClusterUnknown:
-			code = finding.ExitUnknown
+		case list.NoteBeingCreated, list.NoteOtherCluster, list.NoteUnmanaged, list.NotePreserved:
+		case list.NoteUnknown, list.NoteClusterUnknown:
+			code = report.ExitUnknown
 		default:
-			return finding.ExitWrong
+			return report.ExitWrong
 		}
 	}
 	return code
@@ -126,15 +126,15 @@ func (t *tree) add(depth int, line string) {
 
 // line adds a line with texts of others.
 func (t *tree) line(depth int, parts ...string) {
-	t.add(depth, finding.OneLine(strings.Join(parts, " ")))
+	t.add(depth, report.OneLine(strings.Join(parts, " ")))
 }
 
 // field adds a line with a name and its value, if it has one.
 func (t *tree) field(depth int, name, value string) {
-	t.add(depth, fmt.Sprintf("%-15s %s", name+":", cmp.Or(finding.OneLine(value), none)))
+	t.add(depth, fmt.Sprintf("%-15s %s", name+":", cmp.Or(report.OneLine(value), none)))
 }
 
-func (t *tree) notes(depth int, notes []inventory.Note) {
+func (t *tree) notes(depth int, notes []list.Note) {
 	for _, note := range notes {
 		for line := range strings.SplitSeq((&detail{note: note}).String(), "\n") {
 			t.add(depth, line)
@@ -144,11 +144,11 @@ func (t *tree) notes(depth int, notes []inventory.Note) {
 
 // describedText is a Machine and all that belongs to it, a tree from its MachineDeployment to
 // its NICs.
-func describedText(found *inventory.Description) string {
+func describedText(found *list.Description) string {
 	t, depth := &tree{}, 0
 	for _, owner := range []struct {
 		kind string
-		*inventory.OwnerDescription
+		*list.OwnerDescription
 	}{{"MachineDeployment", found.Deployment}, {"MachineSet", found.Set}} {
 		if owner.OwnerDescription == nil {
 			continue
@@ -171,7 +171,7 @@ func describedText(found *inventory.Description) string {
 	return strings.Join(t.lines, "")
 }
 
-func (t *tree) machine(depth int, found *inventory.Description) {
+func (t *tree) machine(depth int, found *list.Description) {
 	machine := &found.Machine
 	t.line(depth, "Machine", machine.Name+":", cmp.Or(machine.Phase, "no phase yet")+span(" for %s", found.Time, machine.PhaseSince)+span(", %s old", found.Time, machine.CreatedAt))
 	t.field(depth+1, "namespace", machine.Namespace)
@@ -187,14 +187,14 @@ func (t *tree) machine(depth int, found *inventory.Description) {
 	t.notes(depth+1, machine.Notes)
 }
 
-func (t *tree) server(depth int, server *inventory.ServerDescription, found *inventory.Description) {
+func (t *tree) server(depth int, server *list.ServerDescription, found *list.Description) {
 	t.line(depth, "Server", server.ID+":", server.State+span(", %s old", found.Time, server.CreatedAt))
 	t.field(depth+1, "name", server.Name)
 	t.field(depth+1, "project", server.Project+" in "+server.Region)
 	t.field(depth+1, "type", server.MachineType)
 	t.field(depth+1, "zone", server.Zone)
-	t.notes(depth+1, slices.DeleteFunc(slices.Clone(server.Notes), func(note inventory.Note) bool {
-		return slices.ContainsFunc(found.Machine.Notes, func(said inventory.Note) bool {
+	t.notes(depth+1, slices.DeleteFunc(slices.Clone(server.Notes), func(note list.Note) bool {
+		return slices.ContainsFunc(found.Machine.Notes, func(said list.Note) bool {
 			return said.Kind == note.Kind && said.About == note.About && strings.HasSuffix(said.Reason, note.Reason)
 		})
 	}))
@@ -209,14 +209,14 @@ func (t *tree) server(depth int, server *inventory.ServerDescription, found *inv
 	}
 }
 
-func (t *tree) node(depth int, found *inventory.Description) {
+func (t *tree) node(depth int, found *list.Description) {
 	node := found.Node
 	if node == nil {
 		t.line(depth, "Node:", cmp.Or(string(found.Machine.Readiness), "no target cluster was asked"))
 		return
 	}
 	t.line(depth, "Node", node.Name+":", string(node.Readiness)+span(" for %s", found.Time, node.ReadinessSince)+span(", %s old", found.Time, node.CreatedAt))
-	if node.Readiness != inventory.Ready && node.Message != "" {
+	if node.Readiness != list.Ready && node.Message != "" {
 		t.field(depth+1, "kubelet", node.Message)
 	}
 }

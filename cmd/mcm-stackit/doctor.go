@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/doctor"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -77,7 +77,7 @@ func (d *doctorOptions) run(ctx context.Context) error {
 		d.connectDoctor(doctor)
 	}
 	if d.output.value == "" {
-		doctor.Report = func(finding finding.Finding) {
+		doctor.Report = func(finding report.Finding) {
 			progress.show("")
 			d.print(finding)
 		}
@@ -131,9 +131,9 @@ func (d *doctorOptions) endpointOrigin() string {
 }
 
 // verdictWidth is the length of the longest verdict.
-const verdictWidth = len(finding.Unknown)
+const verdictWidth = len(report.Unknown)
 
-func (d *doctorOptions) print(finding finding.Finding) {
+func (d *doctorOptions) print(finding report.Finding) {
 	padding := strings.Repeat(" ", verdictWidth-len(finding.Verdict))
 	_, _ = fmt.Fprintf(d.streams.Out, "%s%s  %s: %s\n", d.verdict(finding.Verdict), padding, finding.Subject, finding.Found)
 	if finding.Remedy != "" {
@@ -142,7 +142,7 @@ func (d *doctorOptions) print(finding finding.Finding) {
 }
 
 // summarize counts the findings, beside the data.
-func (d *doctorOptions) summarize(findings finding.Findings) {
+func (d *doctorOptions) summarize(findings report.Findings) {
 	counts := findings.Count()
-	d.say("%d fine, %d wrong, %d unknown, %s.", counts[finding.Fine], counts[finding.Wrong], counts[finding.Unknown], finding.Count(counts[finding.Hint], "hint"))
+	d.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown], report.Count(counts[report.Hint], "hint"))
 }

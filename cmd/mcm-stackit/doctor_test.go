@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
@@ -134,8 +134,8 @@ func inDays(days float64) string {
 func TestDoctorIsFine(t *testing.T) {
 	t.Parallel()
 	got := newSick(t).run(t)
-	if got.code != finding.ExitFine {
-		t.Errorf("exit code %d, want %d", got.code, finding.ExitFine)
+	if got.code != report.ExitFine {
+		t.Errorf("exit code %d, want %d", got.code, report.ExitFine)
 	}
 	expectGolden(t, "doctor-fine.txt", got.stdout)
 }
@@ -149,8 +149,8 @@ func TestDoctorPrintsJSONAndYAML(t *testing.T) {
 			s.args = append(s.args, "-o", format)
 			s.forbid("ListServers")
 			got := s.run(t)
-			if got.code != finding.ExitWrong {
-				t.Errorf("exit code %d, want %d", got.code, finding.ExitWrong)
+			if got.code != report.ExitWrong {
+				t.Errorf("exit code %d, want %d", got.code, report.ExitWrong)
 			}
 			expectGolden(t, "doctor."+format, got.stdout)
 		})
@@ -198,7 +198,7 @@ func TestDoctorSaysOnceThatTheProjectIsWrong(t *testing.T) {
 			row.spoil(s)
 			got := s.run(t)
 			last := got.stdout[strings.Index(got.stdout, "region: "):]
-			if got.code != finding.ExitWrong || !strings.Contains(last, row.want) || strings.Contains(last, "not allowed") || strings.Contains(last, "HINT") {
+			if got.code != report.ExitWrong || !strings.Contains(last, row.want) || strings.Contains(last, "not allowed") || strings.Contains(last, "HINT") {
 				t.Errorf("got %+v, want exit code 1 and, after the region, only %q", got, row.want)
 			}
 		})

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // result ends the command with an exit code; what is to be said was said.
@@ -19,7 +19,7 @@ func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
 
 // exitWith returns the error that ends the command with an exit code; nil for ExitFine.
 func exitWith(code int) error {
-	if code == finding.ExitFine {
+	if code == report.ExitFine {
 		return nil
 	}
 	return result(code)

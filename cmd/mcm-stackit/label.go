@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/label"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // labelling is one run of label.
@@ -125,7 +125,7 @@ func (l *labelling) sum(plan *label.Plan) {
 		count[plan.Servers[i].Outcome]++
 	}
 	if complete := count[label.Complete]; complete > 0 {
-		l.say("%s had all labels before.", finding.Count(complete, "server"))
+		l.say("%s had all labels before.", report.Count(complete, "server"))
 	}
 	switch {
 	case count[label.Missing] > 0:
@@ -137,13 +137,13 @@ func (l *labelling) sum(plan *label.Plan) {
 
 // labelExitCode says whether every server has its labels, or would get them.
 func labelExitCode(plan *label.Plan) int {
-	code := finding.ExitFine
+	code := report.ExitFine
 	for i := range plan.Servers {
 		switch plan.Servers[i].Outcome {
 		case label.Refused, label.Wrong:
-			return finding.ExitWrong
+			return report.ExitWrong
 		case label.Unknown:
-			code = finding.ExitUnknown
+			code = report.ExitUnknown
 		case label.Complete, label.Missing, label.Labelled:
 		}
 	}

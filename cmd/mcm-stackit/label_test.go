@@ -11,8 +11,8 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/label"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // labelled are servers of all outcomes.
@@ -54,8 +54,8 @@ func TestLabelPrints(t *testing.T) {
 
 func TestLabelExitCodes(t *testing.T) {
 	for outcome, want := range map[label.Outcome]int{
-		label.Complete: finding.ExitFine, label.Missing: finding.ExitFine, label.Labelled: finding.ExitFine,
-		label.Refused: finding.ExitWrong, label.Wrong: finding.ExitWrong, label.Unknown: finding.ExitUnknown,
+		label.Complete: report.ExitFine, label.Missing: report.ExitFine, label.Labelled: report.ExitFine,
+		label.Refused: report.ExitWrong, label.Wrong: report.ExitWrong, label.Unknown: report.ExitUnknown,
 	} {
 		var code result
 		errors.As(exitWith(labelExitCode(&label.Plan{Servers: []label.Server{{Outcome: outcome}, {Outcome: label.Labelled}}})), &code)
@@ -63,7 +63,7 @@ func TestLabelExitCodes(t *testing.T) {
 			t.Errorf("%s: exit code %d, want %d", outcome, code, want)
 		}
 	}
-	if code := labelExitCode(&label.Plan{Servers: []label.Server{{Outcome: label.Unknown}, {Outcome: label.Refused}}}); code != finding.ExitWrong {
-		t.Errorf("unknown and refused: exit code %d, want %d", code, finding.ExitWrong)
+	if code := labelExitCode(&label.Plan{Servers: []label.Server{{Outcome: label.Unknown}, {Outcome: label.Refused}}}); code != report.ExitWrong {
+		t.Errorf("unknown and refused: exit code %d, want %d", code, report.ExitWrong)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // listing is a run of list.
@@ -21,7 +21,7 @@ type listing struct {
 	output    format
 	cluster   string
 	selector  string
-	query     inventory.Query
+	query     list.Query
 	noHeaders bool
 }
 
@@ -30,15 +30,15 @@ type listKind struct {
 	name           string
 	aliases        []string
 	short, example string
-	table          func(*inventory.Inventory) *table
+	table          func(*list.Inventory) *table
 	// totals is the last line; nil means totalsText.
-	totals func(*inventory.Inventory) string
+	totals func(*list.Inventory) string
 	// details are the notes that are explained below the table.
-	details []inventory.NoteKind
+	details []list.NoteKind
 	// needs are the parts without which the question cannot be answered.
-	needs []inventory.Part
+	needs []list.Part
 	// keep removes from an inventory what is of the other kinds.
-	keep func(*inventory.Inventory)
+	keep func(*list.Inventory)
 }
 
 var listKinds = []*listKind{
@@ -54,9 +54,9 @@ var listKinds = []*listKind{
   # By the servers' own labels, one a line, for a pipe.
   mcm-stackit list servers -l kubernetes.io/machineclass=worker --no-headers`,
 		table:   serversTable,
-		details: []inventory.NoteKind{inventory.NoteListedOtherwise, inventory.NoteStuck, inventory.NoteNoServer, inventory.NoteFault},
-		needs:   []inventory.Part{inventory.PartServers},
-		keep:    func(all *inventory.Inventory) { all.Machines, all.Clusters, all.Attachables = nil, nil, nil },
+		details: []list.NoteKind{list.NoteListedOtherwise, list.NoteStuck, list.NoteNoServer, list.NoteFault},
+		needs:   []list.Part{list.PartServers},
+		keep:    func(all *list.Inventory) { all.Machines, all.Clusters, all.Attachables = nil, nil, nil },
 	},
 	{
 		name: "machines", aliases: []string{"machine"},
@@ -73,9 +73,9 @@ var listKinds = []*listKind{
   # Those of a class, for a pipe.
   mcm-stackit list machines --class worker -o name`,
 		table:   machinesTable,
-		details: []inventory.NoteKind{inventory.NoteListedOtherwise, inventory.NoteStuck},
-		needs:   []inventory.Part{inventory.PartServers, inventory.PartMachines},
-		keep:    func(all *inventory.Inventory) { all.Servers, all.Clusters, all.Attachables = nil, nil, nil },
+		details: []list.NoteKind{list.NoteListedOtherwise, list.NoteStuck},
+		needs:   []list.Part{list.PartServers, list.PartMachines},
+		keep:    func(all *list.Inventory) { all.Servers, all.Clusters, all.Attachables = nil, nil, nil },
 	},
 	{
 		name: "clusters", aliases: []string{"cluster"},
@@ -84,8 +84,8 @@ var listKinds = []*listKind{
   mcm-stackit list clusters
   mcm-stackit list clusters -o json`,
 		table: clustersTable,
-		needs: []inventory.Part{inventory.PartServers},
-		keep:  func(all *inventory.Inventory) { all.Servers, all.Machines, all.Attachables = nil, nil, nil },
+		needs: []list.Part{list.PartServers},
+		keep:  func(all *list.Inventory) { all.Servers, all.Machines, all.Attachables = nil, nil, nil },
 	},
 	{
 		name:  kindOpenStack,
@@ -96,8 +96,8 @@ var listKinds = []*listKind{
   mcm-stackit list openstack -o name`,
 		table:  openStackTable,
 		totals: openStackTotals,
-		needs:  []inventory.Part{inventory.PartAttachables, inventory.PartServers, inventory.PartMachines, inventory.PartClasses, inventory.PartDeployments},
-		keep:   func(all *inventory.Inventory) { all.Servers, all.Machines, all.Clusters = nil, nil, nil },
+		needs:  []list.Part{list.PartAttachables, list.PartServers, list.PartMachines, list.PartClasses, list.PartDeployments},
+		keep:   func(all *list.Inventory) { all.Servers, all.Machines, all.Clusters = nil, nil, nil },
 	},
 }
 
@@ -195,7 +195,7 @@ func (l *listing) run(ctx context.Context) error {
 	l.tryToConnect(op)
 	progress := l.progress()
 	progress.show("reading servers, Machines and Nodes")
-	found := inventory.Read(ctx, op, l.query)
+	found := list.Read(ctx, op, l.query)
 	progress.show("")
 	for _, unread := range found.Unread {
 		l.say("%v", unread)
@@ -207,19 +207,19 @@ func (l *listing) run(ctx context.Context) error {
 }
 
 // exitCode says whether the question was answered, and whether what was looked for is there.
-func (l *listing) exitCode(found *inventory.Inventory) int {
+func (l *listing) exitCode(found *list.Inventory) int {
 	switch {
 	case l.query.Orphans && len(found.Servers) > 0:
-		return finding.ExitWrong
-	case l.query.Orphans && !found.Knows(inventory.PartOrphans), l.query.AllNamespaces && !found.Knows(inventory.PartOtherMachines),
-		!found.Knows(inventory.PartCluster), !found.Knows(l.kind.needs...):
-		return finding.ExitUnknown
+		return report.ExitWrong
+	case l.query.Orphans && !found.Knows(list.PartOrphans), l.query.AllNamespaces && !found.Knows(list.PartOtherMachines),
+		!found.Knows(list.PartCluster), !found.Knows(l.kind.needs...):
+		return report.ExitUnknown
 	default:
-		return finding.ExitFine
+		return report.ExitFine
 	}
 }
 
-func (l *listing) print(found *inventory.Inventory) error {
+func (l *listing) print(found *list.Inventory) error {
 	switch l.output.value {
 	case formatName:
 		for _, row := range l.kind.table(found).rows {
@@ -242,7 +242,7 @@ func (l *listing) print(found *inventory.Inventory) error {
 }
 
 // printText writes a table, what there is to say of some of its rows, and totals.
-func (l *listing) printText(found *inventory.Inventory) error {
+func (l *listing) printText(found *list.Inventory) error {
 	table := l.kind.table(found)
 	table.noHeaders = l.noHeaders
 	for i := range table.columns {

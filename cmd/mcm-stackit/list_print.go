@@ -14,8 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/duration"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // Columns that are named elsewhere, too.
@@ -27,11 +27,11 @@ const (
 )
 
 // unknown is the cell of a value that could not be read.
-const unknown = inventory.StateUnknown
+const unknown = list.StateUnknown
 
 // serversTable has what fits 160 characters of a line, with the names that Gardener gives;
 // a Node has the name of its Machine, so that its readiness is enough.
-func serversTable(found *inventory.Inventory) *table {
+func serversTable(found *list.Inventory) *table {
 	t := &table{columns: []column{
 		{name: "CLUSTER"}, {name: "CLASS", wide: true}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"},
 		{name: "AGE"}, {name: "TYPE"}, {name: "ZONE"}, {name: "ADDRESSES", wide: true},
@@ -59,7 +59,7 @@ func serversTable(found *inventory.Inventory) *table {
 
 // clusterKeys are the keys of the servers' cluster labels: if there is one, it need not be
 // shown.
-func clusterKeys(servers []inventory.ServerEntry) map[string]bool {
+func clusterKeys(servers []list.ServerEntry) map[string]bool {
 	keys := map[string]bool{}
 	for i := range servers {
 		for label := range strings.SplitSeq(servers[i].Cluster, ",") {
@@ -71,7 +71,7 @@ func clusterKeys(servers []inventory.ServerEntry) map[string]bool {
 	return keys
 }
 
-func machinesTable(found *inventory.Inventory) *table {
+func machinesTable(found *list.Inventory) *table {
 	t := &table{columns: []column{
 		{name: "MACHINE"}, {name: columnNamespace, wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
 		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE"},
@@ -88,7 +88,7 @@ func machinesTable(found *inventory.Inventory) *table {
 	return t
 }
 
-func clustersTable(found *inventory.Inventory) *table {
+func clustersTable(found *list.Inventory) *table {
 	t := &table{columns: []column{
 		{name: "CLUSTER"}, {name: "CLASSES"}, {name: "SERVERS"}, {name: "ACTIVE"}, {name: "MACHINES"}, {name: "READY"}, {name: "ORPHANS"},
 	}}
@@ -101,7 +101,7 @@ func clustersTable(found *inventory.Inventory) *table {
 	return t
 }
 
-func openStackTable(found *inventory.Inventory) *table {
+func openStackTable(found *list.Inventory) *table {
 	t := &table{columns: []column{
 		{name: "NAME"}, {name: columnNamespace, wide: true}, {name: "KIND"}, {name: "ID"}, {name: "SERVER"}, {name: "NETWORK", wide: true},
 		{name: "PROJECT", wide: true}, {name: "REGION", wide: true}, {name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
@@ -115,8 +115,8 @@ func openStackTable(found *inventory.Inventory) *table {
 	return t
 }
 
-func openStackTotals(found *inventory.Inventory) string {
-	if !found.Knows(inventory.PartAttachables, inventory.PartServers, inventory.PartMachines, inventory.PartClasses) {
+func openStackTotals(found *list.Inventory) string {
+	if !found.Knows(list.PartAttachables, list.PartServers, list.PartMachines, list.PartClasses) {
 		return "NICs and volumes unknown"
 	}
 	owned := 0
@@ -142,18 +142,18 @@ func age(now, created time.Time) string {
 	return duration.HumanDuration(now.Sub(created))
 }
 
-func readinessCell(readiness inventory.Readiness) string {
-	if readiness == inventory.NoNode {
+func readinessCell(readiness list.Readiness) string {
+	if readiness == list.NoNode {
 		return none
 	}
 	return string(readiness)
 }
 
-func readyCell(readiness inventory.Readiness) string {
+func readyCell(readiness list.Readiness) string {
 	switch readiness {
-	case inventory.Ready:
+	case list.Ready:
 		return "yes"
-	case inventory.NotReady:
+	case list.NotReady:
 		return "no"
 	default:
 		return readinessCell(readiness)
@@ -161,7 +161,7 @@ func readyCell(readiness inventory.Readiness) string {
 }
 
 // driftCell is where a Machine's server is not what its class asks for.
-func driftCell(machine *inventory.MachineEntry) string {
+func driftCell(machine *list.MachineEntry) string {
 	if machine.State == unknown {
 		return unknown
 	}
@@ -172,7 +172,7 @@ func driftCell(machine *inventory.MachineEntry) string {
 	return strings.Join(parts, "; ")
 }
 
-func noteCells(notes []inventory.Note) (words, reasons, remedies string) {
+func noteCells(notes []list.Note) (words, reasons, remedies string) {
 	var parts [3][]string
 	for _, note := range notes {
 		for i, text := range []string{note.String(), note.Reason, note.Remedy} {
@@ -185,7 +185,7 @@ func noteCells(notes []inventory.Note) (words, reasons, remedies string) {
 }
 
 // totalsText is the last line.
-func totalsText(totals inventory.Totals, orphansOnly bool) string {
+func totalsText(totals list.Totals, orphansOnly bool) string {
 	orphans := plural(totals.Orphans, "orphan")
 	switch {
 	case orphansOnly && totals.Orphans == nil:
@@ -209,12 +209,12 @@ func plural(n *int, thing string) string {
 	if n == nil {
 		return thing + "s unknown"
 	}
-	return finding.Count(*n, thing)
+	return report.Count(*n, thing)
 }
 
 // detail is a note that some Machines or servers share.
 type detail struct {
-	note inventory.Note
+	note list.Note
 	// whose has the names of the Machines, or the IDs of the servers.
 	whose []string
 }
@@ -223,7 +223,7 @@ type detail struct {
 func (d *detail) String() string {
 	lines := []string{d.note.String()}
 	for _, line := range [][2]string{
-		{"of", finding.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
+		{"of", report.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
 	} {
 		if line[1] != "" {
 			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))
@@ -234,7 +234,7 @@ func (d *detail) String() string {
 
 // printDetails explains notes of these kinds, those with one remedy together: a full quota
 // stops many Machines at once.
-func printDetails(out io.Writer, found *inventory.Inventory, kinds []inventory.NoteKind) error {
+func printDetails(out io.Writer, found *list.Inventory, kinds []list.NoteKind) error {
 	all := details(found, kinds)
 	for _, detail := range all {
 		if _, err := fmt.Fprintf(out, "\n%v\n", detail); err != nil {
@@ -250,9 +250,9 @@ func printDetails(out io.Writer, found *inventory.Inventory, kinds []inventory.N
 
 // details returns the notes of these kinds, in the order of the kinds. The reason is that of
 // the first of those that are told together.
-func details(found *inventory.Inventory, kinds []inventory.NoteKind) []*detail {
+func details(found *list.Inventory, kinds []list.NoteKind) []*detail {
 	var all []*detail
-	add := func(whose string, notes []inventory.Note) {
+	add := func(whose string, notes []list.Note) {
 		for _, note := range notes {
 			if !slices.Contains(kinds, note.Kind) {
 				continue
@@ -275,9 +275,9 @@ func details(found *inventory.Inventory, kinds []inventory.NoteKind) []*detail {
 		}
 		add(name, machine.Notes)
 	}
-	if slices.Contains(kinds, inventory.NoteFault) {
+	if slices.Contains(kinds, list.NoteFault) {
 		for i := range found.Servers {
-			faults := slices.DeleteFunc(slices.Clone(found.Servers[i].Notes), func(note inventory.Note) bool { return note.Kind != inventory.NoteFault })
+			faults := slices.DeleteFunc(slices.Clone(found.Servers[i].Notes), func(note list.Note) bool { return note.Kind != list.NoteFault })
 			add(found.Servers[i].ID, faults)
 		}
 	}

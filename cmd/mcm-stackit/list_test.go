@@ -17,8 +17,8 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -99,7 +99,7 @@ func TestListUsage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: row.args}.run(t)
-			if got.code != finding.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+			if got.code != report.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
 			}
 		})
@@ -120,22 +120,22 @@ func TestListWithoutACluster(t *testing.T) {
 		stdout []string
 		not    []string
 	}{
-		"a table": {[]string{"servers"}, finding.ExitFine, []string{first, second, "2 servers, 1 ACTIVE, Machines unknown, orphans unknown", "No valid host was found. Sorry"}, []string{bastion, "ADDRESSES"}},
-		"all":     {[]string{"servers", "--all"}, finding.ExitFine, []string{first, bastion, "unmanaged"}, nil},
-		"wide":    {[]string{"server", "-o", "wide"}, finding.ExitFine, []string{"ADDRESSES", "10.0.", "not all MachineClasses could be read"}, nil},
-		"names":   {[]string{"servers", "-o", "name", "--machine", "worker-1"}, finding.ExitFine, []string{first + "\n"}, []string{second, "SERVER"}},
-		"clusters": {[]string{"clusters"}, finding.ExitFine,
+		"a table": {[]string{"servers"}, report.ExitFine, []string{first, second, "2 servers, 1 ACTIVE, Machines unknown, orphans unknown", "No valid host was found. Sorry"}, []string{bastion, "ADDRESSES"}},
+		"all":     {[]string{"servers", "--all"}, report.ExitFine, []string{first, bastion, "unmanaged"}, nil},
+		"wide":    {[]string{"server", "-o", "wide"}, report.ExitFine, []string{"ADDRESSES", "10.0.", "not all MachineClasses could be read"}, nil},
+		"names":   {[]string{"servers", "-o", "name", "--machine", "worker-1"}, report.ExitFine, []string{first + "\n"}, []string{second, "SERVER"}},
+		"clusters": {[]string{"clusters"}, report.ExitFine,
 			[]string{"kubernetes.io/cluster=shoot--demo--laptop  unknown  2        1       unknown"}, nil},
-		"names of clusters": {[]string{"clusters", "-o", "name"}, finding.ExitFine, []string{"kubernetes.io/cluster=shoot--demo--laptop\n"}, nil},
+		"names of clusters": {[]string{"clusters", "-o", "name"}, report.ExitFine, []string{"kubernetes.io/cluster=shoot--demo--laptop\n"}, nil},
 		// These cannot be answered without Machines.
-		"orphans":                       {[]string{"servers", "--orphans"}, finding.ExitUnknown, []string{"orphans unknown"}, []string{first}},
-		"machines":                      {[]string{"machines"}, finding.ExitUnknown, []string{"2 servers, 1 ACTIVE, Machines unknown"}, nil},
-		"orphans of a mistyped cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=typo"}, finding.ExitUnknown, nil, nil},
-		"all namespaces":                {[]string{"machines", "-A"}, finding.ExitUnknown, []string{"2 servers"}, nil},
-		"labels": {[]string{"servers", "-l", "kubernetes.io/machine in (worker-1,x),!kubernetes.io/nope"}, finding.ExitFine,
+		"orphans":                       {[]string{"servers", "--orphans"}, report.ExitUnknown, []string{"orphans unknown"}, []string{first}},
+		"machines":                      {[]string{"machines"}, report.ExitUnknown, []string{"2 servers, 1 ACTIVE, Machines unknown"}, nil},
+		"orphans of a mistyped cluster": {[]string{"servers", "--orphans", "--cluster", "kubernetes.io/cluster=typo"}, report.ExitUnknown, nil, nil},
+		"all namespaces":                {[]string{"machines", "-A"}, report.ExitUnknown, []string{"2 servers"}, nil},
+		"labels": {[]string{"servers", "-l", "kubernetes.io/machine in (worker-1,x),!kubernetes.io/nope"}, report.ExitFine,
 			[]string{first, "SERVER", "1 server, 1 ACTIVE"}, []string{second}},
-		"no headers":           {[]string{"servers", "--no-headers"}, finding.ExitFine, []string{first, second}, []string{"SERVER", "servers", "reason:"}},
-		"no headers, all wide": {[]string{"servers", "--no-headers", "-o", "wide"}, finding.ExitFine, []string{first, second, "10.0."}, []string{"ADDRESSES", "2 servers"}},
+		"no headers":           {[]string{"servers", "--no-headers"}, report.ExitFine, []string{first, second}, []string{"SERVER", "servers", "reason:"}},
+		"no headers, all wide": {[]string{"servers", "--no-headers", "-o", "wide"}, report.ExitFine, []string{first, second, "10.0."}, []string{"ADDRESSES", "2 servers"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,7 +165,7 @@ func TestListOfAMistypedCluster(t *testing.T) {
 	for _, kind := range listKinds {
 		for _, output := range []string{"wide", "json", "name"} {
 			got := invocation{args: []string{"list", noControl, kind.name, "-o", output, "--cluster", "kubernetes.io/cluster=shoot--demo--latpop"}, env: env}.run(t)
-			if got.code != finding.ExitUnknown || !strings.Contains(got.stderr, says) {
+			if got.code != report.ExitUnknown || !strings.Contains(got.stderr, says) {
 				t.Errorf("%s -o %s: got %+v", kind.name, output, got)
 			}
 		}
@@ -182,7 +182,7 @@ func TestListFormats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := invocation{args: []string{"list", noControl, "servers", "-o", name}, env: env}.run(t)
-			var found inventory.Inventory
+			var found list.Inventory
 			if err := decode([]byte(got.stdout), &found); err != nil {
 				t.Fatal(err, got)
 			}
@@ -204,15 +204,15 @@ func TestListIsRefused(t *testing.T) {
 		code  int
 		says  string
 	}{
-		"servers":           {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers"}, finding.ExitUnknown, "servers unknown: project " + iaasmock.DefaultProjectID + " in eu01: no Secret"},
-		"servers, orphans":  {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers", "--orphans"}, finding.ExitUnknown, string(provider.ReasonNoPermission)},
-		"an answer of null": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: "null"}, []string{"servers"}, finding.ExitUnknown, "the answer has no list"},
-		"addresses":         {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusForbidden}, []string{"servers", "-o", "wide"}, finding.ExitFine, "addresses unknown: project"},
-		"no list of NICs":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "{}"}, []string{"servers", "-o", "wide"}, finding.ExitFine, "the answer cannot be read"},
-		"NICs of null":      {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "null"}, []string{"servers", "-o", "wide"}, finding.ExitFine, "the answer has no list"},
-		"NICs of nothing":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: `{"items":[{},{"device":"x"}]}`}, []string{"servers", "-o", "wide"}, finding.ExitFine, ""},
+		"servers":           {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers"}, report.ExitUnknown, "servers unknown: project " + iaasmock.DefaultProjectID + " in eu01: no Secret"},
+		"servers, orphans":  {iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden}, []string{"servers", "--orphans"}, report.ExitUnknown, string(provider.ReasonNoPermission)},
+		"an answer of null": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: "null"}, []string{"servers"}, report.ExitUnknown, "the answer has no list"},
+		"addresses":         {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusForbidden}, []string{"servers", "-o", "wide"}, report.ExitFine, "addresses unknown: project"},
+		"no list of NICs":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "{}"}, []string{"servers", "-o", "wide"}, report.ExitFine, "the answer cannot be read"},
+		"NICs of null":      {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: "null"}, []string{"servers", "-o", "wide"}, report.ExitFine, "the answer has no list"},
+		"NICs of nothing":   {iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusOK, Body: `{"items":[{},{"device":"x"}]}`}, []string{"servers", "-o", "wide"}, report.ExitFine, ""},
 		"servers of nothing": {iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: `{"items":[{"name":"a","machineType":"b"},{"name":"a","machineType":"b","labels":null,"errorMessage":null}]}`},
-			[]string{"servers", "--all"}, finding.ExitFine, ""},
+			[]string{"servers", "--all"}, report.ExitFine, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -233,14 +233,14 @@ func TestListWithoutItsTarget(t *testing.T) {
 	addServer(t, env, "worker-1", workerLabels("worker-1"))
 	target := filepath.Join(t.TempDir(), "nowhere")
 	got := invocation{args: []string{"list", noControl, "servers", "-o", "json", "--target-kubeconfig", target}, env: env}.run(t)
-	var found inventory.Inventory
+	var found list.Inventory
 	if err := json.Unmarshal([]byte(got.stdout), &found); err != nil {
 		t.Fatal(err, got)
 	}
-	if found.Knows(inventory.PartNodes) || len(found.Servers) != 1 || found.Servers[0].Readiness != inventory.ReadinessUnknown {
+	if found.Knows(list.PartNodes) || len(found.Servers) != 1 || found.Servers[0].Readiness != list.ReadinessUnknown {
 		t.Errorf("got %+v, want that Nodes are unknown", found)
 	}
-	if got.code != finding.ExitFine || strings.Count(got.stderr, "reading --target-kubeconfig "+target) != 1 || !strings.Contains(got.stderr, "Nodes unknown: reading") {
+	if got.code != report.ExitFine || strings.Count(got.stderr, "reading --target-kubeconfig "+target) != 1 || !strings.Contains(got.stderr, "Nodes unknown: reading") {
 		t.Errorf("got %+v, want it on stderr once", got)
 	}
 }
@@ -255,7 +255,7 @@ func TestListWithAControlClusterThatCannotBeAsked(t *testing.T) {
 	args := []string{"list", "servers", "--server=https://127.0.0.1:1", "--certificate-authority", authority}
 	for _, target := range [][]string{nil, {"--target-kubeconfig", noCluster}} {
 		got := invocation{args: append(slices.Clone(args), target...), env: env}.run(t)
-		if got.code != finding.ExitFine || !strings.Contains(got.stderr, "Machines unknown: asking cluster https://127.0.0.1:1: ") || strings.Contains(got.stderr, "Nodes unknown: ") != (target == nil) {
+		if got.code != report.ExitFine || !strings.Contains(got.stderr, "Machines unknown: asking cluster https://127.0.0.1:1: ") || strings.Contains(got.stderr, "Nodes unknown: ") != (target == nil) {
 			t.Errorf("%q: got %+v", target, got)
 		}
 	}
@@ -270,9 +270,9 @@ func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
 		code int
 		says string
 	}{
-		"list":     {[]string{"list", "servers", noControl}, finding.ExitUnknown, "servers unknown: "},
-		"doctor":   {[]string{"doctor", "--cloud-only"}, finding.ExitWrong, "no answer in time"},
-		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, finding.ExitUnknown, "could not be checked online any further"},
+		"list":     {[]string{"list", "servers", noControl}, report.ExitUnknown, "servers unknown: "},
+		"doctor":   {[]string{"doctor", "--cloud-only"}, report.ExitWrong, "no answer in time"},
+		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, report.ExitUnknown, "could not be checked online any further"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -290,7 +290,7 @@ func TestRequestTimeoutBoundsReadsOfTheCloud(t *testing.T) {
 
 func TestListWithoutCredentials(t *testing.T) {
 	got := invocation{args: []string{"list", "servers", noControl}}.run(t)
-	if got.code != finding.ExitUnknown || !strings.Contains(got.stderr, "servers unknown: ") || got.stdout != "servers unknown, Machines unknown, orphans unknown\n" {
+	if got.code != report.ExitUnknown || !strings.Contains(got.stderr, "servers unknown: ") || got.stdout != "servers unknown, Machines unknown, orphans unknown\n" {
 		t.Errorf("got %+v", got)
 	}
 }
@@ -314,7 +314,7 @@ func TestListExamples(t *testing.T) {
 				t.Parallel()
 				args := strings.Fields(example[1])[1:]
 				// Without a cluster, some cannot be told.
-				if got := (invocation{args: append(args, noControl), env: env}).run(t); got.code != finding.ExitFine && got.code != finding.ExitUnknown {
+				if got := (invocation{args: append(args, noControl), env: env}).run(t); got.code != report.ExitFine && got.code != report.ExitUnknown {
 					t.Errorf("got %+v", got)
 				}
 			})

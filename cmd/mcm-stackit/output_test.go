@@ -17,7 +17,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // process is the command in a process of its own, whose standard output is the caller's to
@@ -51,8 +51,8 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 				command.Stdout = open(t)
 				_ = command.Run()
 				const says = "standard output cannot be written: "
-				if code := command.ProcessState.ExitCode(); code != finding.ExitUnknown || strings.Count(stderr.String(), says) != 1 {
-					t.Errorf("exit code %d and %q, want %d and %q once", code, stderr, finding.ExitUnknown, says)
+				if code := command.ProcessState.ExitCode(); code != report.ExitUnknown || strings.Count(stderr.String(), says) != 1 {
+					t.Errorf("exit code %d and %q, want %d and %q once", code, stderr, report.ExitUnknown, says)
 				}
 			})
 		}
@@ -119,8 +119,8 @@ func TestSignalEndsWaiting(t *testing.T) {
 				t.Error("nothing was asked")
 			}
 			interrupt(t, command, os.Interrupt)
-			if code := command.ProcessState.ExitCode(); code != finding.ExitUnknown || !strings.Contains(stderr.String(), "interrupted") {
-				t.Errorf("exit code %d and %q, want %d and that it was interrupted", code, stderr, finding.ExitUnknown)
+			if code := command.ProcessState.ExitCode(); code != report.ExitUnknown || !strings.Contains(stderr.String(), "interrupted") {
+				t.Errorf("exit code %d and %q, want %d and that it was interrupted", code, stderr, report.ExitUnknown)
 			}
 		})
 	}

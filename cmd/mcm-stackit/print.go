@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/util/jsonpath"
 	"sigs.k8s.io/yaml"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // format is the value of -o: how data is printed.
@@ -126,13 +126,13 @@ func (f *format) fill(value any) ([]byte, error) {
 }
 
 // colours of the verdicts, as in the terminals' standard (ECMA-48).
-var colours = map[finding.Verdict]string{finding.Fine: "\x1b[32m", finding.Wrong: "\x1b[31m", finding.Unknown: "\x1b[33m", finding.Hint: "\x1b[36m"}
+var colours = map[report.Verdict]string{report.Fine: "\x1b[32m", report.Wrong: "\x1b[31m", report.Unknown: "\x1b[33m", report.Hint: "\x1b[36m"}
 
 const colourOff = "\x1b[0m"
 
 // verdict is the word for a verdict, coloured on a terminal unless NO_COLOR is set or
 // TERM=dumb.
-func (o *options) verdict(v finding.Verdict) string {
+func (o *options) verdict(v report.Verdict) string {
 	word := strings.ToUpper(string(v))
 	noColour, _ := o.lookup("NO_COLOR")
 	if terminal, _ := o.lookup("TERM"); noColour != "" || terminal == "dumb" || !isTerminal(o.streams.Out) {

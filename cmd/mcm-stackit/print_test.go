@@ -11,21 +11,21 @@ import (
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 func TestJSONPath(t *testing.T) {
-	found := &inventory.Inventory{
+	found := &list.Inventory{
 		Time: time.Date(2026, 5, 4, 3, 2, 1, 0, time.UTC),
-		Servers: []inventory.ServerEntry{
+		Servers: []list.ServerEntry{
 			{ID: "a", Project: "p", State: "ACTIVE"},
-			{ID: "b", Project: "p", State: "ERROR", Notes: []inventory.Note{{Kind: inventory.NoteFault, Reason: "no host"}}},
+			{ID: "b", Project: "p", State: "ERROR", Notes: []list.Note{{Kind: list.NoteFault, Reason: "no host"}}},
 		},
-		Clusters: []inventory.ClusterEntry{{Cluster: "x"}, {Cluster: "y", Totals: inventory.Totals{Servers: new(2), Orphans: new(1)}}},
-		Totals:   inventory.Totals{Servers: new(2), Active: new(1)},
+		Clusters: []list.ClusterEntry{{Cluster: "x"}, {Cluster: "y", Totals: list.Totals{Servers: new(2), Orphans: new(1)}}},
+		Totals:   list.Totals{Servers: new(2), Active: new(1)},
 	}
-	findings := finding.Findings{{Verdict: finding.Fine, Subject: "a"}, {Verdict: finding.Wrong, Subject: "b"}}
+	findings := report.Findings{{Verdict: report.Fine, Subject: "a"}, {Verdict: report.Wrong, Subject: "b"}}
 	for name, row := range map[string]struct {
 		template string
 		data     any
@@ -71,7 +71,7 @@ func TestJSONPathThatDoesNotFit(t *testing.T) {
 	if err := f.Set(formatJSONPath + "{.servers[7].id}"); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := f.fill(&inventory.Inventory{Servers: []inventory.ServerEntry{{}}}); err == nil || !strings.Contains(err.Error(), "array index out of bounds") {
+	if text, err := f.fill(&list.Inventory{Servers: []list.ServerEntry{{}}}); err == nil || !strings.Contains(err.Error(), "array index out of bounds") {
 		t.Errorf("got %q and %v", text, err)
 	}
 }
@@ -92,7 +92,7 @@ func TestWrongJSONPath(t *testing.T) {
 			t.Parallel()
 			for _, command := range commands {
 				got := invocation{args: append(command[:len(command):len(command)], "-o", row.value)}.run(t)
-				if got.code != finding.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
+				if got.code != report.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
 					t.Errorf("%v: got %+v, want exit code 64 and %q", command, got, row.says)
 				}
 			}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // pluginName is the file name by which kubectl finds the command: kubectl mcm-stackit.
@@ -49,24 +49,24 @@ func (o *options) execute(ctx context.Context, args []string) int {
 			o.say("%v", err)
 		}
 		o.say("standard output cannot be written: %v", o.out.err)
-		return finding.ExitUnknown
+		return report.ExitUnknown
 	case err == nil:
-		return finding.ExitFine
+		return report.ExitFine
 	case !o.started || errors.As(err, &usage):
 		o.say("%v", hidesContent(err, args))
 		o.say("'%s --help' shows what is right.", command.CommandPath())
-		return finding.ExitUsage
+		return report.ExitUsage
 	case ctx.Err() != nil && said:
 		o.say("interrupted")
-		return finding.ExitUnknown
+		return report.ExitUnknown
 	case ctx.Err() != nil:
 		o.say("interrupted: %v", err)
-		return finding.ExitUnknown
+		return report.ExitUnknown
 	case said:
 		return int(code)
 	default:
 		o.say("%v", err)
-		return finding.ExitUnknown
+		return report.ExitUnknown
 	}
 }
 

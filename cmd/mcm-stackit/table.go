@@ -9,7 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 type column struct {
@@ -37,12 +37,12 @@ const none = "-"
 
 func (t *table) addRow(name string, cells ...string) {
 	for i, cell := range cells {
-		if cell = finding.OneLine(cell); cell == "" {
+		if cell = report.OneLine(cell); cell == "" {
 			cell = none
 		}
 		cells[i] = cell
 	}
-	t.rows = append(t.rows, row{finding.OneLine(name), cells})
+	t.rows = append(t.rows, row{report.OneLine(name), cells})
 }
 
 // print writes the table, if it has rows.

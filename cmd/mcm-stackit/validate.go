@@ -15,7 +15,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/validate"
 )
 
@@ -156,27 +156,27 @@ func (o *options) printValidation(flags *validateFlags, checked *validate.Result
 // printFindings prints those that somebody must look at, and how many objects there were.
 func (o *options) printFindings(to io.Writer, result *validate.Result) {
 	for _, found := range result.Findings {
-		if found.Verdict != finding.Fine || klog.V(1).Enabled() {
+		if found.Verdict != report.Fine || klog.V(1).Enabled() {
 			_, _ = fmt.Fprintln(to, found)
 		}
 	}
 	count := result.Findings.Count()
 	summary := "Checked " + counted(result.Checked)
-	if hints := count[finding.Hint]; hints > 0 {
-		summary += ", with " + finding.Count(hints, "hint")
+	if hints := count[report.Hint]; hints > 0 {
+		summary += ", with " + report.Count(hints, "hint")
 	}
-	if fine := count[finding.Fine]; fine == 1 {
+	if fine := count[report.Fine]; fine == 1 {
 		summary += ", with 1 finding that is fine"
 	} else if fine > 1 {
 		summary += fmt.Sprintf(", with %d findings that are fine", fine)
 	}
-	if count[finding.Fine] > 0 && !klog.V(1).Enabled() {
+	if count[report.Fine] > 0 && !klog.V(1).Enabled() {
 		summary += " (-v=1 shows them)"
 	}
-	switch wrong, unknown := count[finding.Wrong], count[finding.Unknown]; {
+	switch wrong, unknown := count[report.Wrong], count[report.Unknown]; {
 	case wrong > 0:
 		o.say("%s: %d wrong, %d could not be told.", summary, wrong, unknown)
-	case unknown > 0 && result.ExitCode() == finding.ExitFine:
+	case unknown > 0 && result.ExitCode() == report.ExitFine:
 		_, _ = fmt.Fprintf(to, "%s: nothing is wrong, %d could not be told, which is allowed.\n", summary, unknown)
 	case unknown > 0:
 		o.say("%s: nothing is wrong, %d could not be told.", summary, unknown)
@@ -211,7 +211,7 @@ func counted(kinds map[string]int) string {
 	}
 	var parts []string
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		parts = append(parts, finding.Count(kinds[kind], kind))
+		parts = append(parts, report.Count(kinds[kind], kind))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/validate"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -69,7 +69,7 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		classText, secretText := merged(t, class, change.class), merged(t, secretOfClass, change.secret)
 		bySchema := errors.Join(against(t, "kubernetes/schema/machineclass.json", classText), against(t, "kubernetes/schema/secret.json", secretText))
 		findings := validated(t, classText+"\n---\n"+secretText)
-		if (bySchema != nil) != row.bySchema || (findings.ExitCode() != finding.ExitFine) != row.byValidate {
+		if (bySchema != nil) != row.bySchema || (findings.ExitCode() != report.ExitFine) != row.byValidate {
 			t.Errorf("%+v: the schemas say %v, validate %v", change, bySchema, findings)
 		}
 	}
@@ -85,7 +85,7 @@ func against(t *testing.T, path, text string) error {
 }
 
 // validated is what mcm-stackit validate finds in a file.
-func validated(t *testing.T, text string) finding.Findings {
+func validated(t *testing.T, text string) report.Findings {
 	t.Helper()
 	given, broken, err := manifest.Read(t.Context(), []string{manifest.Stdin}, strings.NewReader(text), "default")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/doctor"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -76,7 +76,7 @@ func TestTheTasksAgreeOnOrphans(t *testing.T) {
 	r.Access.Target = nil
 
 	said := map[string][]string{}
-	for _, server := range inventory.Read(t.Context(), r.Access, inventory.Query{Orphans: true}).Servers {
+	for _, server := range list.Read(t.Context(), r.Access, list.Query{Orphans: true}).Servers {
 		said[ids[server.ID]] = append(said[ids[server.ID]], "list")
 	}
 	plan, err := clean.Make(t.Context(), r.Access, clean.Options{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster, Max: 10})

@@ -4,10 +4,10 @@
 // Package operator is what the command mcm-stackit does, in rooms of which each imports only
 // those below it; a rule of the linter says so:
 //
-//	validate, doctor, inventory, clean, label   the tasks; none imports another
+//	validate, doctor, list, clean, label        the tasks; none imports another
 //	account                                     what the user named, and reading it; what an orphan is
 //	manifest                                    the user's files as objects with positions
-//	finding                                     what was found, how sure, where, the exit code
+//	report                                      what was found, how sure, where, the exit code
 //
 // They decode, judge and call the API as the driver does, with the driver's own packages:
 // where validate says that a class is wrong, the driver refuses it, and a server is deleted
@@ -21,8 +21,8 @@
 //   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
 //   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
 //     account: a method of accountCheck; of a project and region: Doctor.place is set meanwhile
-//   - a note of a server or Machine: a NoteKind of inventory, made in notes.go; a remedy for
+//   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
 //     a reason of the driver: a row in remedies.go and in kubernetes/runbooks.md
-//   - a column: a field of inventory's ServerEntry or MachineEntry, filled in view.go, and a
+//   - a column: a field of list's ServerEntry or MachineEntry, filled in view.go, and a
 //     cell in cmd/mcm-stackit/list_print.go
 package operator

@@ -26,7 +26,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -132,7 +132,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		machine := c.createMachine(ctx, "orphan-1", "worker")
 		change(ctx, c, machine, func() { machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, first) })
 		result := command.run(ctx, now("--yes", second)...)
-		Expect(result.Code).To(Equal(finding.ExitWrong))
+		Expect(result.Code).To(Equal(report.ExitWrong))
 		Expect(result.Stderr).To(And(ContainSubstring("it is a second server of Machine "+env.Namespace()+"/orphan-1, whose server is "+first),
 			Not(ContainSubstring("delete machine"))))
 		Expect(c.serverIDs()).To(ConsistOf(first, second))
@@ -157,9 +157,9 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			result = command.run(ctx, append(args, "--namespaces="+env.Namespace())...)
 			return result.Stderr
 		}).WithTimeout(upTimeout).WithPolling(poll).Should(ContainSubstring("only the Machines of " + env.Namespace() + " can be read"))
-		Expect(result.Code).To(Equal(finding.ExitWrong))
+		Expect(result.Code).To(Equal(report.ExitWrong))
 		result = command.run(ctx, args...)
-		Expect(result.Code).To(Equal(finding.ExitUnknown))
+		Expect(result.Code).To(Equal(report.ExitUnknown))
 		Expect(result.Stderr).To(ContainSubstring("name the namespaces that have this cluster's with --namespaces"))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 	}, SpecTimeout(3*time.Minute))
@@ -187,7 +187,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Expect(c.serverIDs()).To(ConsistOf(young, named, owned, proof))
 
 		result = command.run(ctx, now("--yes", named, owned)...)
-		Expect(result.Code).To(Equal(finding.ExitWrong), result.Stderr)
+		Expect(result.Code).To(Equal(report.ExitWrong), result.Stderr)
 		Expect(result.Stderr).To(ContainSubstring("kubectl -n " + env.Namespace() + " delete machine owned"))
 		Expect(c.serverIDs()).To(ConsistOf(young, owned, proof))
 	}, SpecTimeout(3*time.Minute))
@@ -197,7 +197,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		prepare(ctx, live)
 		before := c.serverIDs()
 		result := command.run(ctx, append(now("--yes"), args...)...)
-		Expect(result.Code).To(Equal(finding.ExitWrong), result.Stderr)
+		Expect(result.Code).To(Equal(report.ExitWrong), result.Stderr)
 		Expect(result.Stderr).To(ContainSubstring(says))
 		Expect(c.serverIDs()).To(ConsistOf(before))
 	},
@@ -244,7 +244,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 	},
 		Entry("the wrong control cluster: none of its classes carries the label", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(providerSpec{"labels": map[string]any{clusterLabel: "shoot--test--other"}}))
-		}, nil, finding.ExitUnknown, "no MachineClass carries the label"),
+		}, nil, report.ExitUnknown, "no MachineClass carries the label"),
 		Entry("a class of that name in another namespace, with a Secret of another project", func(ctx context.Context) {
 			c.createClass(ctx, "other", specWith(nil))
 			elsewhere := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "elsewhere-"}}
@@ -257,25 +257,25 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			class.ObjectMeta = metav1.ObjectMeta{Namespace: elsewhere.Name, Name: "worker"}
 			Expect(c.Create(ctx, &class)).To(Succeed())
 			DeferCleanup(func(ctx SpecContext) { Expect(c.Delete(ctx, &class)).To(Succeed()) })
-		}, nil, finding.ExitUnknown, string(provider.ReasonNoPermission)),
+		}, nil, report.ExitUnknown, string(provider.ReasonNoPermission)),
 		Entry("a control cluster that does not answer", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
-		}, []string{"--server=https://127.0.0.1:1"}, finding.ExitUnknown, "listing Machines"),
+		}, []string{"--server=https://127.0.0.1:1"}, report.ExitUnknown, "listing Machines"),
 		Entry("a class that cannot be read", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.createClass(ctx, "broken", specWith(providerSpec{"labels": "none"}))
-		}, nil, finding.ExitUnknown, "broken: its providerSpec.labels cannot be read"),
+		}, nil, report.ExitUnknown, "broken: its providerSpec.labels cannot be read"),
 		Entry("a class whose Secret is gone", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			c.useSecret(ctx, "worker", "gone", nil)
-		}, nil, finding.ExitUnknown, "Secret default/gone is not there"),
+		}, nil, report.ExitUnknown, "Secret default/gone is not there"),
 		Entry("a list of servers that fails", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
 			env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
-		}, nil, finding.ExitUnknown, string(provider.ReasonNoPermission)),
+		}, nil, report.ExitUnknown, string(provider.ReasonNoPermission)),
 		Entry("no terminal, and nobody to ask", func(ctx context.Context) {
 			c.createClass(ctx, "worker", specWith(nil))
-		}, []string{"--yes=false"}, finding.ExitUsage, "standard input is no terminal"),
+		}, []string{"--yes=false"}, report.ExitUsage, "standard input is no terminal"),
 	)
 
 	It("asks on a terminal", func(ctx SpecContext) {
@@ -283,7 +283,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		proof, id := c.prove(ctx, "worker"), orphan(ctx)
 		session := command.onTerminal(ctx, now()...)
 		session.answer("Servers to delete: 1. Type yes", "no")
-		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.wait()).To(Equal(report.ExitWrong))
 		Expect(c.serverIDs()).To(ConsistOf(proof, id))
 
 		session = command.onTerminal(ctx, now()...)
@@ -302,7 +302,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 			env.Cloud().Inject(faults[i])
 		}
 		session.write("yes")
-		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.wait()).To(Equal(report.ExitWrong))
 		Expect(session.output).To(gbytes.Say("left alone: Machine " + env.Namespace() + "/orphan-1 names it"))
 		Expect(c.serverIDs()).To(ConsistOf(proof, id))
 	},
@@ -319,7 +319,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		session := command.onTerminal(ctx, now("--yes")...)
 		Eventually(func() int { return env.Cloud().CallCounts()["DeleteServer"] }).WithTimeout(time.Minute).Should(Equal(before + 1))
 		c.createMachine(ctx, "orphan-1", "worker")
-		Expect(session.wait()).To(Equal(finding.ExitWrong)) // 429: it was not accepted
+		Expect(session.wait()).To(Equal(report.ExitWrong)) // 429: it was not accepted
 		Expect(session.output).To(And(gbytes.Say("deleting: 0 of 1 done"),
 			gbytes.Say("is not deleted: left alone: Machine "+env.Namespace()+"/orphan-1 names it")))
 		Expect(env.Cloud().CallCounts()["DeleteServer"]).To(Equal(before + 1))
@@ -329,14 +329,14 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 	It("has the cluster's name and the number typed, and the IDs given, where nothing links it", func(ctx SpecContext) {
 		id, args := orphan(ctx), now("--secret="+secretName)
 		session := command.onTerminal(ctx, args...)
-		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.wait()).To(Equal(report.ExitWrong))
 		Expect(session.output).To(gbytes.Say("Nothing is deleted."))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 
 		for _, wrong := range []string{"yes", clusterName, clusterName + " 2"} {
 			session = command.onTerminal(ctx, append(args, id)...)
 			session.answer("Type the cluster's name and their number, "+clusterName+" 1,", wrong)
-			Expect(session.wait()).To(Equal(finding.ExitWrong))
+			Expect(session.wait()).To(Equal(report.ExitWrong))
 			Expect(c.serverIDs()).To(ConsistOf(id))
 		}
 
@@ -350,7 +350,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		id := orphan(ctx)
 		c.createNode(ctx, "live", id)
 		session := command.onTerminal(ctx, now("--secret="+secretName, id)...)
-		Expect(session.wait()).To(Equal(finding.ExitWrong))
+		Expect(session.wait()).To(Equal(report.ExitWrong))
 		Expect(session.output).To(gbytes.Say("kubectl drain live, kubectl delete node live"))
 		Expect(c.serverIDs()).To(ConsistOf(id))
 	})
@@ -376,8 +376,8 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		Expect(result.Code).To(Equal(code), result.Stderr)
 		Expect(result.Stdout + result.Stderr).To(ContainSubstring("server " + id + " (orphan-1) " + says))
 	},
-		Entry("because nobody waits", "--wait=false", finding.ExitFine, "is being deleted"),
-		Entry("because it takes too long", "--timeout=3s", finding.ExitUnknown, "may be deleted or not: not done within --timeout=3s: its deletion may have been requested"),
+		Entry("because nobody waits", "--wait=false", report.ExitFine, "is being deleted"),
+		Entry("because it takes too long", "--timeout=3s", report.ExitUnknown, "may be deleted or not: not done within --timeout=3s: its deletion may have been requested"),
 	)
 
 	It("says which deletion failed", func(ctx SpecContext) {
@@ -386,7 +386,7 @@ var _ = Describe("mcm-stackit clean", Ordered, ContinueOnFailure, func() {
 		stuck, gone := orphan(ctx), c.makeServer(ctx, "orphan-2", machineLabels("orphan-2", "worker", clusterName))
 		env.Cloud().Inject(iaasmock.Fault{Operation: "DeleteServer", Server: stuck, Status: 403})
 		result := command.run(ctx, now("--yes")...)
-		Expect(result.Code).To(Equal(finding.ExitWrong))
+		Expect(result.Code).To(Equal(report.ExitWrong))
 		Expect(result.Stdout).To(ContainSubstring(gone + " (orphan-2) deleted"))
 		Expect(result.Stderr).To(ContainSubstring(stuck + " (orphan-1) is not deleted: " + string(provider.ReasonNoPermission)))
 		Expect(c.serverIDs()).To(ConsistOf(append(proofs, stuck)))

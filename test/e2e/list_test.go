@@ -19,7 +19,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -205,7 +205,7 @@ var _ = Describe("mcm-stackit list", Ordered, func() {
 
 	It("counts what was read, and says that nothing carries a mistyped label", func(ctx SpecContext) {
 		got := i.command.run(ctx, "list", "servers", "--orphans", "-o", "json")
-		var found inventory.Inventory
+		var found list.Inventory
 		Expect(json.Unmarshal([]byte(got.Stdout), &found)).To(Succeed())
 		Expect(found.Servers).To(HaveLen(2))
 		Expect([]int{*found.Totals.Servers, *found.Totals.Orphans}).To(Equal([]int{7, 2}))
@@ -317,10 +317,10 @@ func (i *stock) notes(ctx context.Context, args ...string) map[string][]string {
 	got := i.command.run(ctx, append([]string{"list", "-o", "json"}, args...)...)
 	Expect(got.Code).To(Equal(0), got.Stderr)
 	Expect(got.Stderr).To(BeEmpty())
-	var found inventory.Inventory
+	var found list.Inventory
 	Expect(json.Unmarshal([]byte(got.Stdout), &found)).To(Succeed())
 	words := map[string][]string{}
-	add := func(name string, notes []inventory.Note) {
+	add := func(name string, notes []list.Note) {
 		words[name] = []string{}
 		for _, note := range notes {
 			words[name] = append(words[name], note.String())

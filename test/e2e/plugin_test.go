@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -22,7 +22,7 @@ var _ = Describe("kubectl mcm-stackit", func() {
 		Expect(kubectl.run(ctx, "mcm-stackit", "version")).To(And(
 			HaveField("Code", 0), HaveField("Stdout", Not(BeEmpty())), HaveField("Stderr", BeEmpty())))
 		Expect(kubectl.run(ctx, "mcm-stackit", "clean", "--help")).To(HaveField("Stdout", ContainSubstring("kubectl mcm-stackit clean --cluster")))
-		Expect(kubectl.run(ctx, "mcm-stackit", "bogus")).To(HaveField("Code", finding.ExitUsage))
+		Expect(kubectl.run(ctx, "mcm-stackit", "bogus")).To(HaveField("Code", report.ExitUsage))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "cl")).To(HaveField("Stdout", HavePrefix("clean\t")))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "clean", "--output", "")).To(HaveField("Stdout", HavePrefix("json\nyaml\n")))
 	})

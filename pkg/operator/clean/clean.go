@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
@@ -173,7 +173,7 @@ func (c *Plan) servers(ctx context.Context, accounts []*account.Account) ([]loca
 func (c *Plan) checkEmpty(ctx context.Context, servers []located, own []*v1alpha1.MachineClass, machines []v1alpha1.Machine) error {
 	if len(servers) == 0 && len(own) == 0 {
 		return fmt.Errorf("neither a MachineClass nor a server carries %s (looked at: %s): is it written as on the servers?",
-			c.options.label(), finding.Some(c.Looked()))
+			c.options.label(), report.Some(c.Looked()))
 	}
 	for _, place := range c.Places {
 		if slices.ContainsFunc(servers, func(server located) bool { return server.in == place }) {
@@ -222,7 +222,7 @@ func (c *Plan) checkEmptyPlace(ctx context.Context, place *Place, classes []*v1a
 // are there.
 func (c *Plan) Looked() (all []string) {
 	for _, place := range c.Places {
-		all = append(all, fmt.Sprintf("%v, %s, by %s", place, finding.Count(place.Servers, "server"), place.at.Origin))
+		all = append(all, fmt.Sprintf("%v, %s, by %s", place, report.Count(place.Servers, "server"), place.at.Origin))
 	}
 	return all
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
@@ -84,7 +84,7 @@ func (c *Plan) judgePlace(place *Place, wants []string) {
 		asks(Typed, "no Node of the target cluster is a server with %s in %v: it may be the wrong target cluster", c.options.label(), place)
 	}
 	if len(wants) > 0 {
-		asks(Typed, "%s, and their servers may be among these", finding.Some(wants))
+		asks(Typed, "%s, and their servers may be among these", report.Some(wants))
 	}
 	if place.Orphans*2 > place.Servers {
 		asks(Typed, "these are more than half of the cluster's servers: %d of %d", place.Orphans, place.Servers)
@@ -176,7 +176,7 @@ func (c *Plan) wants(ctx context.Context, classes []*account.Class, machines []v
 			}
 		}
 		if has < int(replicas) {
-			all = append(all, fmt.Sprintf("%s %s/%s wants %s and has %d", kind, object.GetNamespace(), object.GetName(), finding.Count(int(replicas), "Machine"), has))
+			all = append(all, fmt.Sprintf("%s %s/%s wants %s and has %d", kind, object.GetNamespace(), object.GetName(), report.Count(int(replicas), "Machine"), has))
 		}
 	}
 	deployments, err := c.access.MachineDeployments(ctx, c.namespaces...)

@@ -12,7 +12,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -81,7 +81,7 @@ func (d *Doctor) reportSecret(class *v1alpha1.MachineClass, err error) {
 	switch {
 	case d.unusable[class.Name]:
 	case errors.Is(err, account.ErrNoSecret):
-		d.wrong(account.Subject(class), finding.OneLine(err.Error()), "make the Secret, or correct the reference to it")
+		d.wrong(account.Subject(class), report.OneLine(err.Error()), "make the Secret, or correct the reference to it")
 	default:
 		d.unread(account.Subject(class), err)
 	}
@@ -93,13 +93,13 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 	var secret, spec []string
 	for _, err := range inputs.Errors {
 		if strings.HasPrefix(err.Field, "secret") {
-			secret = append(secret, finding.OneLine(err.Error()))
+			secret = append(secret, report.OneLine(err.Error()))
 		} else {
-			spec = append(spec, finding.OneLine(err.Error()))
+			spec = append(spec, report.OneLine(err.Error()))
 		}
 	}
 	if len(spec) > 0 {
-		d.wrong(subject, fmt.Sprintf("%s: %s", finding.Count(len(spec), "error"), spec[0]), "\"mcm-stackit validate\" shows all of them with their places")
+		d.wrong(subject, fmt.Sprintf("%s: %s", report.Count(len(spec), "error"), spec[0]), "\"mcm-stackit validate\" shows all of them with their places")
 	}
 	if d.unusable[class.Name] || d.ConfigError != nil {
 		return
@@ -109,6 +109,6 @@ func (d *Doctor) examineInputs(class *v1alpha1.MachineClass, inputs *provider.In
 		return
 	}
 	if _, err := d.SessionWith(inputs.Secret); err != nil {
-		d.wrong(subject, finding.OneLine(err.Error()), credentialsRemedy(err))
+		d.wrong(subject, report.OneLine(err.Error()), credentialsRemedy(err))
 	}
 }

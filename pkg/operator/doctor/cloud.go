@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -21,7 +21,7 @@ import (
 // examineCloud looks at each account, from the key to the reads of the API.
 func (d *Doctor) examineCloud(ctx context.Context) {
 	if d.ConfigError != nil {
-		d.wrong("environment", "the cloud is not looked at: "+finding.OneLine(d.ConfigError.Error()), "correct the variable, or unset it")
+		d.wrong("environment", "the cloud is not looked at: "+report.OneLine(d.ConfigError.Error()), "correct the variable, or unset it")
 		return
 	}
 	d.looking("credentials")
@@ -74,7 +74,7 @@ func (p *accountCheck) examineKey() {
 	case left <= 0:
 		p.wrong(subject, strings.Join(append(found, "expired at "+expires+" UTC"), ", "), renew)
 	case left < keyExpiresSoon:
-		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, finding.Count(int(left/(24*time.Hour)), "day"))), ", "), renew)
+		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, report.Count(int(left/(24*time.Hour)), "day"))), ", "), renew)
 	default:
 		p.fine(subject, strings.Join(append(found, "valid until "+expires+" UTC"), ", "))
 	}
@@ -115,14 +115,14 @@ func (p *accountCheck) examineToken(err error) (granted bool) {
 	var unusable *spi.CredentialsError
 	switch {
 	case errors.As(err, &unusable):
-		p.wrong(subject, "not asked for: "+finding.OneLine(unusable.Error()), credentialsRemedy(err))
+		p.wrong(subject, "not asked for: "+report.OneLine(unusable.Error()), credentialsRemedy(err))
 	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not asked for: "+finding.OneLine(failure.Error())+": it is a file of the sidecar's pod",
+		p.unknown(subject, "not asked for: "+report.OneLine(failure.Error())+": it is a file of the sidecar's pod",
 			"run doctor there, or with a key of the service account: --service-account-key-path")
 	case failure != nil && failure.Refused:
-		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, finding.OneLine(failure.Error())), at.refused)
+		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, report.OneLine(failure.Error())), at.refused)
 	case failure != nil && !failure.Date.IsZero():
-		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, finding.OneLine(failure.Error())),
+		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, report.OneLine(failure.Error())),
 			"try again later; if it stays, check that "+at.variable+" is the whole URL of the token endpoint")
 	case failure != nil:
 		found, remedy := explainNoAnswer(err, endpoint)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -136,7 +136,7 @@ func (d *Doctor) examineEnvironment(container *corev1.Container) {
 		d.unknown(subject, "the Deployment takes "+strings.Join(slices.Compact(elsewhere), ", ")+" from elsewhere (valueFrom, envFrom or $(...)), or may",
 			"see that this command has the same values, or what it says of the cloud is not what the sidecar sees")
 	case err != nil:
-		d.wrong(subject, "the sidecar ends at its start: "+finding.OneLine(err.Error()), "correct env in the Deployment")
+		d.wrong(subject, "the sidecar ends at its start: "+report.OneLine(err.Error()), "correct env in the Deployment")
 	case d.ConfigError != nil:
 		d.hint(subject, fmt.Sprintf("there %s; here it is wrong", describeConfig(config)), "")
 	case config != d.Config:

@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // examineControlPlane finds out whether the cluster with the Machines can be asked. If not,
@@ -96,7 +96,7 @@ func (d *Doctor) examineCRD(subject string, crd *apiextensionsv1.CustomResourceD
 		missing = missingFields(kind, schema.OpenAPIV3Schema, "")
 	}
 	if len(missing) > 0 {
-		d.wrong(subject, fmt.Sprintf("is older than %s: it lacks %s: %s", managerVersion, finding.Count(len(missing), "field"), finding.Some(missing)),
+		d.wrong(subject, fmt.Sprintf("is older than %s: it lacks %s: %s", managerVersion, report.Count(len(missing), "field"), report.Some(missing)),
 			"an unknown field is dropped when it is written: "+installCRDs)
 		return
 	}

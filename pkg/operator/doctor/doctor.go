@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -39,10 +39,10 @@ type Doctor struct {
 	ServiceAccount string
 	// Report is told each Finding as it comes; Looking what is looked at next. Nil if nobody
 	// wants to know.
-	Report  func(finding.Finding)
+	Report  func(report.Finding)
 	Looking func(what string)
 
-	findings finding.Findings
+	findings report.Findings
 	// place is where the findings are about now.
 	place place
 	// accounts are those of the cloud's part, servers what they show.
@@ -69,7 +69,7 @@ func (d *Doctor) placeOf(in *account.Account) place {
 	return at
 }
 
-func (d *Doctor) report(finding finding.Finding) {
+func (d *Doctor) report(finding report.Finding) {
 	finding.Subject += d.place.suffix
 	finding.ProjectID, finding.Region = d.place.projectID, d.place.region
 	d.findings = append(d.findings, finding)
@@ -79,19 +79,19 @@ func (d *Doctor) report(finding finding.Finding) {
 }
 
 func (d *Doctor) fine(subject, found string) {
-	d.report(finding.Finding{Verdict: finding.Fine, Subject: subject, Found: found})
+	d.report(report.Finding{Verdict: report.Fine, Subject: subject, Found: found})
 }
 
 func (d *Doctor) wrong(subject, found, remedy string) {
-	d.report(finding.Finding{Verdict: finding.Wrong, Subject: subject, Found: found, Remedy: remedy})
+	d.report(report.Finding{Verdict: report.Wrong, Subject: subject, Found: found, Remedy: remedy})
 }
 
 func (d *Doctor) unknown(subject, found, remedy string) {
-	d.report(finding.Finding{Verdict: finding.Unknown, Subject: subject, Found: found, Remedy: remedy})
+	d.report(report.Finding{Verdict: report.Unknown, Subject: subject, Found: found, Remedy: remedy})
 }
 
 func (d *Doctor) hint(subject, found, remedy string) {
-	d.report(finding.Finding{Verdict: finding.Hint, Subject: subject, Found: found, Remedy: remedy})
+	d.report(report.Finding{Verdict: report.Hint, Subject: subject, Found: found, Remedy: remedy})
 }
 
 func (d *Doctor) looking(what string) {
@@ -107,13 +107,13 @@ func (d *Doctor) unread(subject string, err error) {
 	if apierrors.IsForbidden(err) {
 		remedy = "log in as somebody who may do that, or ask for the right"
 	}
-	d.unknown(subject, "cannot be read: "+finding.OneLine(err.Error()), remedy)
+	d.unknown(subject, "cannot be read: "+report.OneLine(err.Error()), remedy)
 }
 
 // unconnected reports that a cluster cannot be asked: its kubeconfig is broken, or is not
 // there.
 func (d *Doctor) unconnected(subject string, err error, remedy string) {
-	found := "not looked at: " + finding.OneLine(err.Error())
+	found := "not looked at: " + report.OneLine(err.Error())
 	if isBroken(err) {
 		d.wrong(subject, found, "correct the kubeconfig or the context, or "+remedy)
 		return

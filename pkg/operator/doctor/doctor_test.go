@@ -30,7 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // fromRoot reads a file of the repository.
@@ -142,8 +142,8 @@ func TestACRDThatIsNotEstablished(t *testing.T) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	crd.Name = "machines.machine.sapcloud.io"
 	crd.Spec.Versions = []apiextensionsv1.CustomResourceDefinitionVersion{{Name: "v1alpha1", Served: true}}
-	for status, want := range map[apiextensionsv1.ConditionStatus]finding.Verdict{
-		apiextensionsv1.ConditionFalse: finding.Wrong, apiextensionsv1.ConditionUnknown: finding.Wrong, apiextensionsv1.ConditionTrue: finding.Fine,
+	for status, want := range map[apiextensionsv1.ConditionStatus]report.Verdict{
+		apiextensionsv1.ConditionFalse: report.Wrong, apiextensionsv1.ConditionUnknown: report.Wrong, apiextensionsv1.ConditionTrue: report.Fine,
 	} {
 		crd.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: status}}
 		d := &Doctor{}
@@ -162,9 +162,9 @@ func (v versions) ServerVersion() (*version.Info, error) {
 }
 
 func TestVersionsOfKubernetes(t *testing.T) {
-	for given, want := range map[versions]finding.Verdict{
-		"v1.36.3": finding.Fine, "v1.21.0": finding.Fine, "v1.33.4+k3s1": finding.Fine, "v1.37.0-alpha.1": finding.Fine,
-		"v1.20.15": finding.Wrong, "v0.0.0-master+$Format:%H$": finding.Wrong, "": finding.Wrong,
+	for given, want := range map[versions]report.Verdict{
+		"v1.36.3": report.Fine, "v1.21.0": report.Fine, "v1.33.4+k3s1": report.Fine, "v1.37.0-alpha.1": report.Fine,
+		"v1.20.15": report.Wrong, "v0.0.0-master+$Format:%H$": report.Wrong, "": report.Wrong,
 	} {
 		d := &Doctor{}
 		if !d.examineVersion("cluster", given) {
@@ -236,16 +236,16 @@ func TestSidecarsEnvironmentFromElsewhere(t *testing.T) {
 	const endpoint = "STACKIT_API_ENDPOINT"
 	for name, row := range map[string]struct {
 		container corev1.Container
-		want      finding.Verdict
+		want      report.Verdict
 	}{
-		"nothing is set":       {corev1.Container{}, finding.Fine},
-		"set here":             {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://a.example"}}}, finding.Hint},
-		"the last one counts":  {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://a.example"}, {Name: endpoint}}}, finding.Fine},
-		"of another object":    {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, ValueFrom: &corev1.EnvVarSource{}}}}, finding.Unknown},
-		"of another variable":  {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://$(HOST)"}}}, finding.Unknown},
-		"all of an object":     {corev1.Container{EnvFrom: []corev1.EnvFromSource{{}}}, finding.Unknown},
-		"others of an object":  {corev1.Container{Env: []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{}}}}, finding.Fine},
-		"cannot be right here": {corev1.Container{Env: []corev1.EnvVar{{Name: "STACKIT_NO_AUTH", Value: "true"}}}, finding.Wrong},
+		"nothing is set":       {corev1.Container{}, report.Fine},
+		"set here":             {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://a.example"}}}, report.Hint},
+		"the last one counts":  {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://a.example"}, {Name: endpoint}}}, report.Fine},
+		"of another object":    {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, ValueFrom: &corev1.EnvVarSource{}}}}, report.Unknown},
+		"of another variable":  {corev1.Container{Env: []corev1.EnvVar{{Name: endpoint, Value: "https://$(HOST)"}}}, report.Unknown},
+		"all of an object":     {corev1.Container{EnvFrom: []corev1.EnvFromSource{{}}}, report.Unknown},
+		"others of an object":  {corev1.Container{Env: []corev1.EnvVar{{Name: "POD", ValueFrom: &corev1.EnvVarSource{}}}}, report.Fine},
+		"cannot be right here": {corev1.Container{Env: []corev1.EnvVar{{Name: "STACKIT_NO_AUTH", Value: "true"}}}, report.Wrong},
 	} {
 		t.Run(name, func(t *testing.T) {
 			doctor := &Doctor{}

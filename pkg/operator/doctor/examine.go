@@ -11,12 +11,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
 // Examine looks at everything, and returns what it found in the order in which it looked.
-func (d *Doctor) Examine(ctx context.Context) finding.Findings {
+func (d *Doctor) Examine(ctx context.Context) report.Findings {
 	d.servers, d.unusable = map[*account.Account][]provider.Server{}, map[string]bool{}
 	for _, part := range []func(context.Context){
 		d.examineControlPlane, d.examineCloud, d.examineCRDs, d.examineClasses, d.examineMachines,

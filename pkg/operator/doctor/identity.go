@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -54,7 +54,7 @@ func (p *accountCheck) examineIdentity(secret *apis.Secret) {
 		p.reportCredentials(err)
 		return
 	}
-	p.fine(subjectIdentity, finding.OneLine(fmt.Sprintf("token of subject %s by issuer %s, audience %s, %s, valid until %s UTC", identity.Subject, identity.Issuer,
+	p.fine(subjectIdentity, report.OneLine(fmt.Sprintf("token of subject %s by issuer %s, audience %s, %s, valid until %s UTC", identity.Subject, identity.Issuer,
 		strings.Join(identity.Audience, " and "), account, identity.ExpiresAt.UTC().Format(time.DateTime))))
 }
 
@@ -96,12 +96,12 @@ func (d *Doctor) reportCredentials(problem error) {
 		subject = subjectOf(key)
 	}
 	if errors.Is(problem, account.ErrNoCredentials) {
-		d.unknown(subject, finding.OneLine(problem.Error()), "")
+		d.unknown(subject, report.OneLine(problem.Error()), "")
 		return
 	}
 	if d.isUnread(problem) {
 		d.unread(subject, problem)
 		return
 	}
-	d.wrong(subject, finding.OneLine(problem.Error()), credentialsRemedy(problem))
+	d.wrong(subject, report.OneLine(problem.Error()), credentialsRemedy(problem))
 }

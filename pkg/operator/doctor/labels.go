@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -44,14 +44,14 @@ func (d *Doctor) examineMachines(ctx context.Context) {
 			server := &d.servers[in][i]
 			for _, machine := range d.owners.ByID(server) {
 				if account.IsListedOtherwise(machine, server, in.Session.ProjectID) {
-					otherwise = append(otherwise, fmt.Sprintf("%s/%s (%s)", machine.Namespace, machine.Name, finding.Quoted(machine.Spec.ProviderID)))
+					otherwise = append(otherwise, fmt.Sprintf("%s/%s (%s)", machine.Namespace, machine.Name, report.Quoted(machine.Spec.ProviderID)))
 				}
 			}
 		}
 		if len(otherwise) > 0 {
 			d.place = d.placeOf(in)
 			d.wrong("Machines", fmt.Sprintf("%s named by a ProviderID of another form than the driver's: %s",
-				finding.Count(len(otherwise), "server"), finding.Some(otherwise)), account.RemedyListedOtherwise)
+				report.Count(len(otherwise), "server"), report.Some(otherwise)), account.RemedyListedOtherwise)
 		}
 	}
 	d.place = place{}
@@ -129,10 +129,10 @@ func (d *Doctor) findOtherNamespaces(ctx context.Context, label clusterLabel, cl
 		}
 	}
 	if len(shared) > 0 {
-		d.wrong(label.subject(), fmt.Sprintf("also used by %s, in the same project", finding.Some(shared)), oneValuePerCluster)
+		d.wrong(label.subject(), fmt.Sprintf("also used by %s, in the same project", report.Some(shared)), oneValuePerCluster)
 	}
 	if len(unclear) > 0 {
-		d.unknown(label.subject(), fmt.Sprintf("also used by %s, in a project that cannot be told: its Secret cannot be read", finding.Some(unclear)),
+		d.unknown(label.subject(), fmt.Sprintf("also used by %s, in a project that cannot be told: its Secret cannot be read", report.Some(unclear)),
 			"see that it is another project, or "+oneValuePerCluster)
 	}
 }
@@ -159,15 +159,15 @@ func (d *Doctor) findOrphans(label clusterLabel, classes []*v1alpha1.MachineClas
 		}
 	}
 	if len(ofNoClass) > 0 {
-		d.hint(label.subject(), fmt.Sprintf("on %s of no MachineClass and no Machine here: %s", finding.Count(len(ofNoClass), "server"), finding.Some(ofNoClass)),
+		d.hint(label.subject(), fmt.Sprintf("on %s of no MachineClass and no Machine here: %s", report.Count(len(ofNoClass), "server"), report.Some(ofNoClass)),
 			"if another cluster uses this value: "+oneValuePerCluster+"; if none does, \"mcm-stackit clean\" deletes such servers")
 	}
 	if len(ofNoMachine) > 0 {
-		d.hint(label.subject(), fmt.Sprintf("on %s of a MachineClass here but no Machine: %s", finding.Count(len(ofNoMachine), "server"), finding.Some(ofNoMachine)),
+		d.hint(label.subject(), fmt.Sprintf("on %s of a MachineClass here but no Machine: %s", report.Count(len(ofNoMachine), "server"), report.Some(ofNoMachine)),
 			"the sidecar deletes them within 15 minutes, or 30 in Gardener: if they belong to another cluster, stop the sidecar now")
 	}
 	if len(deleting) > 0 {
-		d.hint(label.subject(), fmt.Sprintf("on %s of no Machine, being deleted already: %s", finding.Count(len(deleting), "server"), finding.Some(deleting)), "")
+		d.hint(label.subject(), fmt.Sprintf("on %s of no Machine, being deleted already: %s", report.Count(len(deleting), "server"), report.Some(deleting)), "")
 	}
 }
 

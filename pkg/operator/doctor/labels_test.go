@@ -12,14 +12,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // examine lets a Doctor look at the rig, and returns what it found of a subject.
-func examine(t *testing.T, r *testrig.Rig, subject string) finding.Findings {
+func examine(t *testing.T, r *testrig.Rig, subject string) report.Findings {
 	t.Helper()
 	r.MakeClusters()
 	r.Access.Target = nil // fakes cannot be compared with each other
@@ -30,7 +30,7 @@ func examine(t *testing.T, r *testrig.Rig, subject string) finding.Findings {
 
 // examineServers is examine without the reads of the API that are not of servers: they wait
 // for their turn.
-func examineServers(t *testing.T, r *testrig.Rig, subject string) finding.Findings {
+func examineServers(t *testing.T, r *testrig.Rig, subject string) report.Findings {
 	t.Helper()
 	r.MakeClusters()
 	doctor := &Doctor{Access: r.Access, servers: map[*account.Account][]provider.Server{}}
@@ -48,7 +48,7 @@ func examineServers(t *testing.T, r *testrig.Rig, subject string) finding.Findin
 	return findingsOf(subject, doctor.findings)
 }
 
-func findingsOf(subject string, all finding.Findings) (some finding.Findings) {
+func findingsOf(subject string, all report.Findings) (some report.Findings) {
 	for _, found := range all {
 		if strings.HasPrefix(found.Subject, subject) {
 			some = append(some, found)
@@ -125,7 +125,7 @@ func TestMachinesThatNameTheirServersOtherwise(t *testing.T) {
 			case row.want == "" && len(got) > 0:
 				t.Errorf("got %+v, want nothing", got)
 			case row.want == "":
-			case len(got) != 1 || got[0].Verdict != finding.Wrong || strings.ReplaceAll(got[0].Found, id, "<id>") != row.want ||
+			case len(got) != 1 || got[0].Verdict != report.Wrong || strings.ReplaceAll(got[0].Found, id, "<id>") != row.want ||
 				got[0].Remedy != account.RemedyListedOtherwise || got[0].Region != iaasmock.DefaultRegion:
 				t.Errorf("got %+v, want %q", got, row.want)
 			}
@@ -151,7 +151,7 @@ func TestServersThatCannotBeRead(t *testing.T) {
 	r := testrig.New(t)
 	r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
 	got := examineServers(t, r, labelSubject)
-	if len(got) != 1 || got[0].Verdict != finding.Unknown || !strings.Contains(got[0].Found, "was not looked at") {
+	if len(got) != 1 || got[0].Verdict != report.Unknown || !strings.Contains(got[0].Found, "was not looked at") {
 		t.Errorf("got %+v, want that it is unknown", got)
 	}
 }

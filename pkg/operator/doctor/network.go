@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -33,15 +33,15 @@ func explainNoAnswer(err error, url string) (found, remedy string) {
 		return "its certificate is signed by an authority that this computer does not trust" + inTheWay(proxy),
 			"put the CA's certificate into /etc/ssl/certs, or into a folder that SSL_CERT_DIR names; Gardener mounts the CA of a CloudProfile there for the sidecar"
 	case errors.As(err, &name):
-		return "its certificate is for another name: " + finding.OneLine(name.Error()), "correct the host in the URL; or a proxy answers in its place" + inTheWay(proxy)
+		return "its certificate is for another name: " + report.OneLine(name.Error()), "correct the host in the URL; or a proxy answers in its place" + inTheWay(proxy)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return "its certificate is not valid now: " + finding.OneLine(invalid.Error()), "check this computer's clock; if it is right, the certificate has to be renewed"
+		return "its certificate is not valid now: " + report.OneLine(invalid.Error()), "check this computer's clock; if it is right, the certificate has to be renewed"
 	case errors.As(err, &invalid):
-		return "its certificate cannot be used: " + finding.OneLine(invalid.Error()), "the certificate has to be replaced"
+		return "its certificate cannot be used: " + report.OneLine(invalid.Error()), "the certificate has to be replaced"
 	case errors.Is(err, http.ErrSchemeMismatch), errors.As(err, &record):
 		return "it does not speak TLS", "begin the URL with http:// if that is meant, as for a local mock, or correct the port"
 	case errors.As(err, &operation) && operation.Op == "proxyconnect", proxy != "" && strings.Contains(err.Error(), "Proxy Authentication Required"):
-		return fmt.Sprintf("the proxy %s does not let the request pass: %s", proxy, finding.OneLine(err.Error())), "correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY"
+		return fmt.Sprintf("the proxy %s does not let the request pass: %s", proxy, report.OneLine(err.Error())), "correct HTTPS_PROXY or HTTP_PROXY, or name the host in NO_PROXY"
 	case errors.As(err, &dns):
 		return fmt.Sprintf("its host %s cannot be found: %s", dns.Name, dns.Err), "correct the host in the URL, or the DNS of this computer"
 	case errors.Is(err, syscall.ECONNREFUSED):
@@ -49,7 +49,7 @@ func explainNoAnswer(err error, url string) (found, remedy string) {
 	case errors.Is(err, context.DeadlineExceeded), isTimeout(err):
 		return "no answer in time", "check that firewalls and network policies let connections to it pass" + inTheWay(proxy)
 	default:
-		return "no answer that can be used: " + finding.OneLine(err.Error()), "check that the URL is right, and that no proxy or gateway answers in its place" + inTheWay(proxy)
+		return "no answer that can be used: " + report.OneLine(err.Error()), "check that the URL is right, and that no proxy or gateway answers in its place" + inTheWay(proxy)
 	}
 }
 

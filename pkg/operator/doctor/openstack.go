@@ -8,7 +8,7 @@ import (
 	"fmt"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -29,7 +29,7 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 		}
 	}
 	if len(came) > 0 {
-		d.hint(subjectOpenStack, fmt.Sprintf("%s: %s", finding.Count(len(came), "Machine"), finding.Some(came)),
+		d.hint(subjectOpenStack, fmt.Sprintf("%s: %s", report.Count(len(came), "Machine"), report.Some(came)),
 			"\"mcm-stackit list machines\" shows their servers; \"mcm-stackit label\" labels those that have a ProviderID of the driver's form; to delete them the service account needs more permissions (pkg/provider/apis/README.md)")
 	}
 	d.looking("NICs and volumes from OpenStack")
@@ -45,10 +45,10 @@ func (d *Doctor) examineOpenStack(ctx context.Context) {
 		case isRefused(err) && len(came) == 0:
 			continue // nobody needs it, and the reads above say that it is refused
 		case isRefused(err):
-			d.wrong(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "give the service account the permissions for them (pkg/provider/apis/README.md): no such Machine can be deleted without")
+			d.wrong(subjectOpenStack, "their NICs and volumes: "+report.OneLine(in.Failure(err).Error()), "give the service account the permissions for them (pkg/provider/apis/README.md): no such Machine can be deleted without")
 			continue
 		case err != nil:
-			d.unknown(subjectOpenStack, "their NICs and volumes: "+finding.OneLine(in.Failure(err).Error()), "")
+			d.unknown(subjectOpenStack, "their NICs and volumes: "+report.OneLine(in.Failure(err).Error()), "")
 			continue
 		}
 		d.sortAttachables(known.At(in, d.servers[in]), found)
@@ -89,10 +89,10 @@ func (d *Doctor) sortAttachables(known *account.OpenStackPlace, found []account.
 		}
 	}
 	if len(own) > 0 {
-		d.hint(subjectOpenStack, "NICs and volumes with their names: "+finding.Some(own), "nothing: the driver deletes them with their Machines")
+		d.hint(subjectOpenStack, "NICs and volumes with their names: "+report.Some(own), "nothing: the driver deletes them with their Machines")
 	}
 	if len(leftOver) > 0 {
-		d.hint(subjectOpenStack, "NICs and volumes of a cluster here by their labels or names, of no server and no Machine: "+finding.Some(leftOver),
+		d.hint(subjectOpenStack, "NICs and volumes of a cluster here by their labels or names, of no server and no Machine: "+report.Some(leftOver),
 			"nobody deletes them: look whose each is; \"mcm-stackit list openstack\" shows all")
 	}
 }

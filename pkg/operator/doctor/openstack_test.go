@@ -10,8 +10,8 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -61,7 +61,7 @@ func TestFromOpenStack(t *testing.T) {
 				t.Fatalf("got %v, want %q", found, row.want)
 			}
 			for i, want := range row.want {
-				if found[i].Verdict != finding.Hint || !strings.Contains(found[i].Found, want) {
+				if found[i].Verdict != report.Hint || !strings.Contains(found[i].Found, want) {
 					t.Errorf("got %v, want a hint %q", found[i], want)
 				}
 			}
@@ -70,7 +70,7 @@ func TestFromOpenStack(t *testing.T) {
 }
 
 func TestVolumesOfMachinesFromOpenStackThatMayNotBeListed(t *testing.T) {
-	for status, want := range map[int]finding.Verdict{403: finding.Wrong, 500: finding.Unknown} {
+	for status, want := range map[int]report.Verdict{403: report.Wrong, 500: report.Unknown} {
 		r := testrig.New(t)
 		machine := testrig.Machine("m1", "worker", r.Server("m1", nil))
 		metav1.SetMetaDataAnnotation(&machine.ObjectMeta, "stackit.cloud/migrated-machine", "true")

@@ -15,7 +15,7 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -26,7 +26,7 @@ func (p *accountCheck) examineProject(project *iaas.Project, err error) (known b
 	case err == nil && project != nil:
 		p.fine(subject, fmt.Sprintf("%s is %s", p.Session.ProjectID, project.Status))
 	case statusOf(err) == http.StatusNotFound:
-		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, finding.OneLine(err.Error())), "correct projectId in the Secret")
+		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Session.ProjectID, report.OneLine(err.Error())), "correct projectId in the Secret")
 		return false
 	case isRefused(err):
 		p.refused = append(p.refused, refusal{account.Project.Need, subject, err})
@@ -43,7 +43,7 @@ func (p *accountCheck) examineRegion(ctx context.Context) {
 	const remedy = "correct region in the providerSpec or the Secret; no machine may exist in the old one"
 	switch status := statusOf(got.err); {
 	case status == http.StatusNotFound, status == http.StatusBadRequest:
-		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, finding.OneLine(got.err.Error())), remedy)
+		p.wrong(subject, fmt.Sprintf("the API does not know %s: %s", p.Region, report.OneLine(got.err.Error())), remedy)
 	case got.err != nil:
 		p.reportRead(account.Zones.Need, subject, got.err)
 	case zones == nil || len(zones.Items) == 0:

@@ -20,7 +20,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 const (
@@ -66,7 +66,7 @@ func (d *Doctor) examineTargetRights(ctx context.Context, sidecar *workload, own
 	case errors.Is(err, errNoTarget):
 		return
 	case err != nil:
-		d.unknown(targetSubject, "not looked at: "+finding.OneLine(err.Error()), "compare with kubernetes/target/rbac.yaml")
+		d.unknown(targetSubject, "not looked at: "+report.OneLine(err.Error()), "compare with kubernetes/target/rbac.yaml")
 	case d.Target == d.Control && login.server != ownCluster:
 		d.unknown(targetSubject, fmt.Sprintf("not looked at: the sidecar's target cluster is another one, %s", login.server),
 			"name a kubeconfig that reaches it with --target-kubeconfig")

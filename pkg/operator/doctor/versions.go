@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/client-go/discovery"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // Versions that go together. kubernetes/upgrade.md has the same table, and the reasons.
@@ -30,7 +30,7 @@ func (d *Doctor) examineVersion(subject string, server discovery.ServerVersionIn
 	}
 	info, err := server.ServerVersion()
 	if err != nil {
-		d.unknown(subject, "cannot be reached: "+finding.OneLine(err.Error()), "check the kubeconfig and the network; --cloud-only looks at the cloud alone")
+		d.unknown(subject, "cannot be reached: "+report.OneLine(err.Error()), "check the kubeconfig and the network; --cloud-only looks at the cloud alone")
 		return false
 	}
 	parsed, err := version.ParseSemantic(info.GitVersion)

@@ -7,7 +7,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // Outcome is what became, or would become, of a Machine's server.
@@ -63,5 +63,5 @@ type Plan struct {
 }
 
 func (s *Server) end(outcome Outcome, reason string) {
-	s.Outcome, s.Reason = outcome, finding.OneLine(reason)
+	s.Outcome, s.Reason = outcome, report.OneLine(reason)
 }

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
@@ -89,11 +89,11 @@ func (p *Plan) refusesServer(one *Server, server *provider.Server) string {
 	want := one.wanted()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if value, ok := server.Labels[key]; ok && value != want[key] {
-			return fmt.Sprintf("its label %s is %s, not %s", key, finding.Quoted(value), finding.Quoted(want[key]))
+			return fmt.Sprintf("its label %s is %s, not %s", key, report.Quoted(value), report.Quoted(want[key]))
 		}
 	}
 	if !provider.IsByName(one.Machine, one.class.Inputs.ClusterLabels, server.Name, server.Labels, server.Metadata) {
-		return fmt.Sprintf("its name %s is not the Machine's, or a label or its metadata names another cluster", finding.Quoted(server.Name))
+		return fmt.Sprintf("its name %s is not the Machine's, or a label or its metadata names another cluster", report.Quoted(server.Name))
 	}
 	return ""
 }
@@ -120,7 +120,7 @@ func compare(want, got map[string]string) (Outcome, string) {
 		case !ok:
 			differ = append(differ, key+" is missing")
 		case value != want[key]:
-			differ = append(differ, fmt.Sprintf("%s is %s, not %s", key, finding.Quoted(value), finding.Quoted(want[key])))
+			differ = append(differ, fmt.Sprintf("%s is %s, not %s", key, report.Quoted(value), report.Quoted(want[key])))
 		}
 	}
 	if len(differ) > 0 {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // Manifest is one object of a file.
@@ -147,7 +147,7 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
 		return nil, nil
 	}
-	at := finding.Position{File: file, Line: node.Line, Column: node.Column}
+	at := report.Position{File: file, Line: node.Line, Column: node.Column}
 	if node.Kind != yaml.MappingNode {
 		return nil, &Error{at, "is no object: must have apiVersion and kind"}
 	}
@@ -181,7 +181,7 @@ func manifestsOf(file string, node *yaml.Node, namespace string) ([]*Manifest, e
 
 func manifestsOfItems(file string, items *yaml.Node, namespace string) ([]*Manifest, error) {
 	if items.Kind != yaml.SequenceNode && items.Tag != "!!null" {
-		return nil, &Error{finding.Position{File: file, Line: items.Line, Column: items.Column}, "items is no list: must be a list of objects"}
+		return nil, &Error{report.Position{File: file, Line: items.Line, Column: items.Column}, "items is no list: must be a list of objects"}
 	}
 	var all []*Manifest
 	for _, item := range items.Content {
@@ -195,12 +195,12 @@ func manifestsOfItems(file string, items *yaml.Node, namespace string) ([]*Manif
 }
 
 // duplicateKey returns the second of two equal keys.
-func duplicateKey(file string, node *yaml.Node) *finding.Position {
+func duplicateKey(file string, node *yaml.Node) *report.Position {
 	seen := map[string]bool{}
 	for i, content := range node.Content {
 		if node.Kind == yaml.MappingNode && i%2 == 0 {
 			if seen[content.Value] {
-				return &finding.Position{File: file, Line: content.Line, Column: content.Column}
+				return &report.Position{File: file, Line: content.Line, Column: content.Column}
 			}
 			seen[content.Value] = true
 		}
@@ -213,9 +213,9 @@ func duplicateKey(file string, node *yaml.Node) *finding.Position {
 
 // Position returns where a field stands, or, if it is missing, the object that should have
 // it. The path has the form of package field: providerSpec.labels[a/b].
-func (m *Manifest) Position(path string) *finding.Position {
+func (m *Manifest) Position(path string) *report.Position {
 	at, _ := m.find(pathNames(path))
-	return &finding.Position{File: m.File, Line: at.Line, Column: at.Column}
+	return &report.Position{File: m.File, Line: at.Line, Column: at.Column}
 }
 
 // pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.

@@ -15,13 +15,13 @@ import (
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // Error says that the content of a file is no manifest.
 type Error struct {
 	// Position is where; its line is 0 if it is not known.
-	Position finding.Position
+	Position report.Position
 	// Text says what is wrong and what is right.
 	Text string
 }
@@ -50,7 +50,7 @@ const (
 
 // notYAML is the reader's error as an Error.
 func notYAML(file string, content []byte, err error) *Error {
-	wrong := &Error{finding.Position{File: file, Line: 1, Column: 1}, err.Error()}
+	wrong := &Error{report.Position{File: file, Line: 1, Column: 1}, err.Error()}
 	if found := yamlError.FindStringSubmatch(wrong.Text); found != nil {
 		wrong.Text = found[2]
 		if line, err := strconv.Atoi(found[1]); err == nil {
@@ -110,7 +110,7 @@ func notJSON(file string, object *yaml.Node) *Error {
 	if part == nil {
 		part, text = object, "this object cannot be read as JSON"
 	}
-	return &Error{finding.Position{File: file, Line: part.Line, Column: part.Column}, text}
+	return &Error{report.Position{File: file, Line: part.Line, Column: part.Column}, text}
 }
 
 // partThatIsNotJSON returns the first key or value that JSON does not have; nil if it finds

@@ -11,8 +11,8 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -68,7 +68,7 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 func (v *validator) checkUnknown(check *classCheck) {
 	for _, problem := range manifest.UnknownFields(check.inputs.Spec, check.inputs.Unknown) {
 		problem.Path = apis.SpecPath.String() + "." + problem.Path
-		v.report(check.object, finding.Wrong, problem)
+		v.report(check.object, report.Wrong, problem)
 	}
 }
 

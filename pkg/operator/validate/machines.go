@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
@@ -47,7 +47,7 @@ func (v *validator) checkMachine(ctx context.Context, on *object, given *v1alpha
 			v.wrong(on, err.Field, found, remedy)
 		}
 		if len(on.name) < minMachineName {
-			v.wrong(on, path.String(), "is "+finding.Quoted(on.name), fmt.Sprintf("must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one", minMachineName))
+			v.wrong(on, path.String(), "is "+report.Quoted(on.name), fmt.Sprintf("must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one", minMachineName))
 		}
 	}
 	v.checkClassReference(ctx, on, "spec.class", &given.Spec.Class)
@@ -133,12 +133,12 @@ func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 // that is in none of the files, the cluster is asked.
 func (v *validator) checkClassReference(ctx context.Context, on *object, path string, class *v1alpha1.ClassSpec) {
 	if class.Kind != "" && class.Kind != managerClassKind {
-		v.wrong(on, path+".kind", "is "+finding.Quoted(class.Kind), fmt.Sprintf("must be %q", managerClassKind))
+		v.wrong(on, path+".kind", "is "+report.Quoted(class.Kind), fmt.Sprintf("must be %q", managerClassKind))
 	}
 	if class.Name == "" || v.find(kindClass, client.ObjectKey{Namespace: on.namespace, Name: class.Name}) != nil {
 		return
 	}
-	name := finding.OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
+	name := report.OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
 	if v.options.Cluster {
 		v.wrong(on, path+".name", name+" is not there", "create it, or name another class")
 		return

@@ -12,7 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1
@@ -41,8 +41,8 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 		case required.value == "":
 			v.wrong(check.object, "nodeTemplate."+required.name, "is missing", remedy)
 		case required.want != "" && required.value != required.want && check.accepts(required.field):
-			v.wrong(check.object, "nodeTemplate."+required.name, "is "+finding.Quoted(required.value), fmt.Sprintf(
-				"must be %s, the %s of the servers: cluster-autoscaler scales up from zero by the nodeTemplate", finding.Quoted(required.want), required.field))
+			v.wrong(check.object, "nodeTemplate."+required.name, "is "+report.Quoted(required.value), fmt.Sprintf(
+				"must be %s, the %s of the servers: cluster-autoscaler scales up from zero by the nodeTemplate", report.Quoted(required.want), required.field))
 		}
 	}
 }
@@ -58,7 +58,7 @@ func (k *onlineCheck) checkTemplateZone(zones []string) {
 		k.fine(k.object, "nodeTemplate.zone", "zone "+template.Zone+" is there; the providerSpec leaves the zone to the cloud")
 		return
 	}
-	k.wrong(k.object, "nodeTemplate.zone", fmt.Sprintf("zone %s is not there", finding.Quoted(template.Zone)),
+	k.wrong(k.object, "nodeTemplate.zone", fmt.Sprintf("zone %s is not there", report.Quoted(template.Zone)),
 		fmt.Sprintf("region %s has %s", k.catalogue.account.Region, strings.Join(zones, ", ")))
 }
 
@@ -76,7 +76,7 @@ func (k *onlineCheck) checkCapacity() {
 		has       *resource.Quantity
 		inDetails string
 	}{
-		{corev1.ResourceCPU, resource.NewQuantity(k.machineType.Vcpus, resource.DecimalSI), finding.Count(int(k.machineType.Vcpus), "vCPU")},
+		{corev1.ResourceCPU, resource.NewQuantity(k.machineType.Vcpus, resource.DecimalSI), report.Count(int(k.machineType.Vcpus), "vCPU")},
 		// The API says MB and means MiB: its c2i.2 has 4096.
 		{corev1.ResourceMemory, resource.NewQuantity(k.machineType.Ram<<20, resource.BinarySI), fmt.Sprintf("%d MB of memory", k.machineType.Ram)},
 	} {
@@ -114,9 +114,9 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	switch {
 	case !given && want == autoscalersArchitecture:
 	case !given:
-		k.wrong(k.object, path, "is missing", fmt.Sprintf("must be %s, that of the image: cluster-autoscaler takes %s", finding.Quoted(want), autoscalersArchitecture))
+		k.wrong(k.object, path, "is missing", fmt.Sprintf("must be %s, that of the image: cluster-autoscaler takes %s", report.Quoted(want), autoscalersArchitecture))
 	case *template.Architecture != want:
-		k.wrong(k.object, path, "is "+finding.Quoted(*template.Architecture), "must be "+finding.Quoted(want)+", that of the image")
+		k.wrong(k.object, path, "is "+report.Quoted(*template.Architecture), "must be "+report.Quoted(want)+", that of the image")
 	default:
 		k.fine(k.object, path, "is that of the image")
 	}

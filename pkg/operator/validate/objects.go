@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 func (v *validator) gather(ctx context.Context) error {
@@ -59,10 +59,10 @@ func (v *validator) gatherManifest(given *manifest.Manifest) {
 		found.kind = given.Kind.Kind
 		problems := mistakenKind(given.Kind)
 		for _, problem := range problems {
-			v.report(found, finding.Wrong, problem)
+			v.report(found, report.Wrong, problem)
 		}
 		if len(problems) == 0 {
-			v.result.NotChecked[finding.OneLine(found.kind)]++
+			v.result.NotChecked[report.OneLine(found.kind)]++
 		}
 		return
 	}
@@ -96,14 +96,14 @@ func mistakenKind(given schema.GroupVersionKind) []manifest.Problem {
 	}
 	var problems []manifest.Problem
 	if version := given.GroupVersion().String(); version != meant.GroupVersion().String() {
-		problems = append(problems, manifest.Problem{Path: "apiVersion", Found: "is " + finding.Quoted(version), Remedy: "must be " + meant.GroupVersion().String()})
+		problems = append(problems, manifest.Problem{Path: "apiVersion", Found: "is " + report.Quoted(version), Remedy: "must be " + meant.GroupVersion().String()})
 	}
 	switch meant.Kind {
 	case given.Kind:
 	case "":
-		problems = append(problems, manifest.Problem{Path: "kind", Found: fmt.Sprintf("is %s, which %s does not have", finding.Quoted(given.Kind), group), Remedy: "must be one of: " + strings.Join(machineKinds, ", ")})
+		problems = append(problems, manifest.Problem{Path: "kind", Found: fmt.Sprintf("is %s, which %s does not have", report.Quoted(given.Kind), group), Remedy: "must be one of: " + strings.Join(machineKinds, ", ")})
 	default:
-		problems = append(problems, manifest.Problem{Path: "kind", Found: "is " + finding.Quoted(given.Kind), Remedy: "must be " + meant.Kind})
+		problems = append(problems, manifest.Problem{Path: "kind", Found: "is " + report.Quoted(given.Kind), Remedy: "must be " + meant.Kind})
 	}
 	return problems
 }
@@ -156,7 +156,7 @@ func (v *validator) checkName(on *object) {
 		v.wrong(on, "metadata.name", "is missing", "give the object a name")
 	default:
 		if problems := validation.IsDNS1123Subdomain(on.name); len(problems) > 0 {
-			v.wrong(on, "metadata.name", "is "+finding.Quoted(on.name), "must be at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at the beginning, at the end, and beside each '.'")
+			v.wrong(on, "metadata.name", "is "+report.Quoted(on.name), "must be at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at the beginning, at the end, and beside each '.'")
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -49,8 +49,8 @@ func (v *validator) checkOnline(ctx context.Context) {
 		checks[check.catalogue] = append(checks[check.catalogue], check)
 	}
 	if len(v.classes) == 0 {
-		v.add(false, finding.Finding{
-			Verdict: finding.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass",
+		v.add(false, report.Finding{
+			Verdict: report.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass",
 		})
 	}
 	if v.options.Replicas == 0 {
@@ -142,7 +142,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		k.fine(k.object, "providerSpec.availabilityZone", fmt.Sprintf(
 			"zone %s is there; which machine types it has, the API does not tell", zone))
 	default:
-		k.wrong(k.object, "providerSpec.availabilityZone", fmt.Sprintf("zone %s is not there", finding.Quoted(zone)),
+		k.wrong(k.object, "providerSpec.availabilityZone", fmt.Sprintf("zone %s is not there", report.Quoted(zone)),
 			fmt.Sprintf("region %s has %s", region, strings.Join(zones, ", ")))
 	}
 	return true
@@ -162,7 +162,7 @@ func (k *onlineCheck) checkMachineType(ctx context.Context) {
 	for i := range types {
 		if types[i].Name == k.spec.MachineType {
 			k.machineType = &types[i]
-			k.fine(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s is there: %s, %d MB", types[i].Name, finding.Count(int(types[i].Vcpus), "vCPU"), types[i].Ram))
+			k.fine(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s is there: %s, %d MB", types[i].Name, report.Count(int(types[i].Vcpus), "vCPU"), types[i].Ram))
 			k.checkCapacity()
 			return
 		}

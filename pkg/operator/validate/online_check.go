@@ -12,8 +12,8 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -62,7 +62,7 @@ func (k *onlineCheck) isAvailable(path, thing, status string) bool {
 	if status == available {
 		return true
 	}
-	k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("%s is in state %s", thing, finding.Quoted(status)), "must be "+available)
+	k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("%s is in state %s", thing, report.Quoted(status)), "must be "+available)
 	return false
 }
 

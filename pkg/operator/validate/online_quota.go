@@ -10,7 +10,7 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
@@ -21,8 +21,8 @@ type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
 // is left of its quota.
 func (v *validator) checkQuota(ctx context.Context, in *catalogue, checks []*onlineCheck) {
 	session := in.account.Session
-	report := func(verdict finding.Verdict, field, found, remedy string) {
-		v.add(false, finding.Finding{
+	add := func(verdict report.Verdict, field, found, remedy string) {
+		v.add(false, report.Finding{
 			Verdict: verdict, Subject: fmt.Sprintf("quota of project %s in %s", session.ProjectID, in.account.Region),
 			Field: field, Found: found, Remedy: remedy,
 		})
@@ -31,7 +31,7 @@ func (v *validator) checkQuota(ctx context.Context, in *catalogue, checks []*onl
 	for _, check := range checks {
 		one, known := check.demandOfOne()
 		if !known {
-			report(finding.Unknown, "", fmt.Sprintf("what machines of %s take could not be told: its machine type or the size of its disk is not known", check.subject()), "")
+			add(report.Unknown, "", fmt.Sprintf("what machines of %s take could not be told: its machine type or the size of its disk is not known", check.subject()), "")
 			return
 		}
 		need.vcpus += one.vcpus * v.options.Replicas
@@ -43,7 +43,7 @@ func (v *validator) checkQuota(ctx context.Context, in *catalogue, checks []*onl
 	answer, err := ask(ctx, in, account.Quotas, "")
 	if err != nil {
 		found, remedy := couldNotTell("the quota", account.Quotas.Permission, err)
-		report(finding.Unknown, "", found, remedy)
+		add(report.Unknown, "", found, remedy)
 		return
 	}
 	quotas := answer.GetQuotas()
@@ -64,11 +64,11 @@ func (v *validator) checkQuota(ctx context.Context, in *catalogue, checks []*onl
 		switch {
 		case row.quota.Limit < 0:
 			// OpenStack, which is below the API, writes "no limit" as -1.
-			report(finding.Fine, row.name, needed+", and there is no limit", "")
+			add(report.Fine, row.name, needed+", and there is no limit", "")
 		case row.need > 0 && row.need > left:
-			report(finding.Wrong, row.name, found, "raise the quota, or ask for fewer or smaller machines")
+			add(report.Wrong, row.name, found, "raise the quota, or ask for fewer or smaller machines")
 		default:
-			report(finding.Fine, row.name, found, "")
+			add(report.Fine, row.name, found, "")
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -71,11 +71,11 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 	}
 	if ref.Namespace != on.namespace {
 		// v0.62.1 app.go:270: the manager's cache has the Secrets of this namespace only.
-		found := "is " + finding.Quoted(ref.Namespace)
+		found := "is " + report.Quoted(ref.Namespace)
 		if ref.Namespace == "" {
 			found = "is missing"
 		}
-		v.wrong(on, path+".namespace", found, fmt.Sprintf("must be %s, the namespace of the class: machine-controller-manager sees no other Secrets", finding.Quoted(on.namespace)))
+		v.wrong(on, path+".namespace", found, fmt.Sprintf("must be %s, the namespace of the class: machine-controller-manager sees no other Secrets", report.Quoted(on.namespace)))
 	}
 	if v.named != nil || ref.Namespace == "" {
 		return nil
@@ -169,7 +169,7 @@ func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
 		return
 	}
 	if near := manifest.Nearest(key, keysOf(check.secrets)); near != "" {
-		remedy += fmt.Sprintf("; is the key %s meant to be it?", finding.Quoted(near))
+		remedy += fmt.Sprintf("; is the key %s meant to be it?", report.Quoted(near))
 	}
 	if len(check.secrets) == 1 {
 		v.wrong(check.secrets[0], check.secrets[0].keyPath(key), found, remedy)
@@ -230,7 +230,7 @@ func (v *validator) checkUserDataSize(check *classCheck) {
 	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && check.inputs.Secret.UserData == text {
 		on, path = holder, holder.keyPath(name)
 	}
-	v.report(on, finding.Hint, manifest.Problem{
+	v.report(on, report.Hint, manifest.Problem{
 		Path: path, Found: fmt.Sprintf("has %d bytes, in base64 %d: the API may refuse it", len(text), encoded),
 		Remedy: fmt.Sprintf("the API document names no limit, OpenStack's is %d bytes in base64, which is %d of text", maxUserData, maxUserData/4*3),
 	})
@@ -252,7 +252,7 @@ func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	if holder == nil || err != nil || secret.CredentialsKey() != name {
 		return
 	}
-	v.report(holder, finding.Hint, manifest.Problem{
+	v.report(holder, report.Hint, manifest.Problem{
 		Path: holder.keyPath(name), Found: "is a file of the sidecar's pod: only its path could be checked",
 		Remedy: "mount it there; kubernetes/README.md shows how",
 	})

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // ErrNothingToValidate says that no object is of a kind that Run knows.
@@ -29,13 +29,13 @@ var errInterrupted = errors.New("not everything was checked")
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, reported: map[string]bool{}, secrets: map[client.ObjectKey]*object{}, inCluster: map[client.ObjectKey]error{},
-		result: &Result{Findings: finding.Findings{}, Checked: map[string]int{}, NotChecked: map[string]int{}},
+		result: &Result{Findings: report.Findings{}, Checked: map[string]int{}, NotChecked: map[string]int{}},
 	}
 	if err := v.gather(ctx); err != nil && ctx.Err() == nil {
 		return nil, err
 	}
 	for _, broken := range o.Broken {
-		v.result.Findings = append(v.result.Findings, finding.Finding{Verdict: finding.Wrong, Position: &broken.Position, Subject: "manifest", Found: broken.Text})
+		v.result.Findings = append(v.result.Findings, report.Finding{Verdict: report.Wrong, Position: &broken.Position, Subject: "manifest", Found: broken.Text})
 	}
 	if len(v.objects) == 0 && len(v.result.Findings) == 0 {
 		return v.result, ErrNothingToValidate
@@ -68,7 +68,7 @@ func (v *validator) sortFindings() {
 			files[manifest.File] = len(files)
 		}
 	}
-	slices.SortStableFunc(v.result.Findings, func(a, b finding.Finding) int {
+	slices.SortStableFunc(v.result.Findings, func(a, b report.Finding) int {
 		switch {
 		case a.Position == nil && b.Position == nil:
 			return 0
@@ -87,7 +87,7 @@ func (v *validator) sortFindings() {
 // check checks an object without the API.
 func (v *validator) check(ctx context.Context, on *object) {
 	for _, problem := range on.problems {
-		v.report(on, finding.Wrong, problem)
+		v.report(on, report.Wrong, problem)
 	}
 	v.checkName(on)
 	switch value := on.value.(type) {

@@ -13,9 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -54,11 +54,11 @@ func TestClassInTheCluster(t *testing.T) {
 		code        int
 		says        string
 	}{
-		"it is there":          {deployment, false, nil, finding.ExitFine, "MachineClass shoot--demo/worker is in the cluster"},
-		"it is not there":      {strings.Replace(deployment, "name: worker", "name: other", 1), false, nil, finding.ExitUnknown, "MachineClass shoot--demo/other is not given, and not in the cluster"},
-		"no cluster":           {deployment, true, nil, finding.ExitUnknown, "is not given: whether it is there cannot be told: reading the kubeconfig"},
-		"it may not be asked":  {deployment, false, forbidden, finding.ExitUnknown, "cannot be told: asking the cluster: "},
-		"asked once when down": {deployment + strings.NewReplacer("worker", "second", "name: pool", "name: second").Replace(deployment), false, errors.New("down"), finding.ExitUnknown, "asking the cluster: down"},
+		"it is there":          {deployment, false, nil, report.ExitFine, "MachineClass shoot--demo/worker is in the cluster"},
+		"it is not there":      {strings.Replace(deployment, "name: worker", "name: other", 1), false, nil, report.ExitUnknown, "MachineClass shoot--demo/other is not given, and not in the cluster"},
+		"no cluster":           {deployment, true, nil, report.ExitUnknown, "is not given: whether it is there cannot be told: reading the kubeconfig"},
+		"it may not be asked":  {deployment, false, forbidden, report.ExitUnknown, "cannot be told: asking the cluster: "},
+		"asked once when down": {deployment + strings.NewReplacer("worker", "second", "name: pool", "name: second").Replace(deployment), false, errors.New("down"), report.ExitUnknown, "asking the cluster: down"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rig := testrig.New(t)

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -40,7 +40,7 @@ type Options struct {
 
 // Result is what Run found.
 type Result struct {
-	Findings finding.Findings `json:"findings"`
+	Findings report.Findings `json:"findings"`
 	// Checked counts the objects that were looked at, by kind; NotChecked the others.
 	Checked    map[string]int `json:"checked"`
 	NotChecked map[string]int `json:"notChecked,omitempty"`
@@ -52,10 +52,10 @@ type Result struct {
 
 // ExitCode is that of the findings, but for what the options allow not to be told.
 func (r *Result) ExitCode() int {
-	if code := r.Findings.ExitCode(); code != finding.ExitUnknown || r.allowed < r.Findings.Count()[finding.Unknown] {
+	if code := r.Findings.ExitCode(); code != report.ExitUnknown || r.allowed < r.Findings.Count()[report.Unknown] {
 		return code
 	}
-	return finding.ExitFine
+	return report.ExitFine
 }
 
 // EffectiveSpec is the providerSpec of a class with what the Secret and the defaults add. Of
@@ -106,7 +106,7 @@ type object struct {
 }
 
 func (o *object) subject() string {
-	return finding.OneLine(fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name))
+	return report.OneLine(fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name))
 }
 
 func (o *object) key() client.ObjectKey {
@@ -153,14 +153,14 @@ func (c *classCheck) regionOfSecret() bool {
 }
 
 // report adds a finding about an object, unless it was made before.
-func (v *validator) report(on *object, verdict finding.Verdict, is manifest.Problem) {
+func (v *validator) report(on *object, verdict report.Verdict, is manifest.Problem) {
 	v.reportAllowing(false, on, verdict, is)
 }
 
 // reportAllowing is report; allowed says that an unknown finding does not count.
-func (v *validator) reportAllowing(allowed bool, on *object, verdict finding.Verdict, is manifest.Problem) {
-	finding := finding.Finding{
-		Verdict: verdict, Subject: on.subject(), Field: finding.OneLine(is.Path), Found: finding.OneLine(is.Found), Remedy: finding.OneLine(is.Remedy),
+func (v *validator) reportAllowing(allowed bool, on *object, verdict report.Verdict, is manifest.Problem) {
+	finding := report.Finding{
+		Verdict: verdict, Subject: on.subject(), Field: report.OneLine(is.Path), Found: report.OneLine(is.Found), Remedy: report.OneLine(is.Remedy),
 	}
 	if on.manifest != nil {
 		finding.Position = on.manifest.Position(is.Path)
@@ -172,28 +172,28 @@ func (v *validator) reportAllowing(allowed bool, on *object, verdict finding.Ver
 }
 
 // add adds a finding; allowed says that an unknown one does not count.
-func (v *validator) add(allowed bool, found finding.Finding) {
+func (v *validator) add(allowed bool, found report.Finding) {
 	v.result.Findings = append(v.result.Findings, found)
-	if found.Verdict == finding.Unknown && (allowed || v.options.AllowUnknown) {
+	if found.Verdict == report.Unknown && (allowed || v.options.AllowUnknown) {
 		v.result.allowed++
 	}
 }
 
 func (v *validator) wrong(on *object, path, found, remedy string) {
-	v.report(on, finding.Wrong, manifest.Problem{Path: path, Found: found, Remedy: remedy})
+	v.report(on, report.Wrong, manifest.Problem{Path: path, Found: found, Remedy: remedy})
 }
 
 func (v *validator) unknown(on *object, path, found, remedy string) {
-	v.report(on, finding.Unknown, manifest.Problem{Path: path, Found: found, Remedy: remedy})
+	v.report(on, report.Unknown, manifest.Problem{Path: path, Found: found, Remedy: remedy})
 }
 
 // withoutSecret reports what cannot be told for want of a Secret.
 func (v *validator) withoutSecret(on *object, path, found, remedy string) {
-	v.reportAllowing(v.options.AllowMissingSecret, on, finding.Unknown, manifest.Problem{Path: path, Found: found, Remedy: remedy})
+	v.reportAllowing(v.options.AllowMissingSecret, on, report.Unknown, manifest.Problem{Path: path, Found: found, Remedy: remedy})
 }
 
 func (v *validator) fine(on *object, path, found string) {
-	v.report(on, finding.Fine, manifest.Problem{Path: path, Found: found})
+	v.report(on, report.Fine, manifest.Problem{Path: path, Found: found})
 }
 
 func (v *validator) progress(text string) {
@@ -216,13 +216,13 @@ func describe(err *field.Error) (found, remedy string) {
 	case err.Type == field.ErrorTypeForbidden, hidden:
 		return err.Detail, ""
 	case err.Type == field.ErrorTypeNotSupported:
-		return "is " + finding.Quoted(err.BadValue), "must be " + strings.ReplaceAll(strings.TrimPrefix(err.Detail, "supported values: "), ", ", " or ")
+		return "is " + report.Quoted(err.BadValue), "must be " + strings.ReplaceAll(strings.TrimPrefix(err.Detail, "supported values: "), ", ", " or ")
 	case err.Type == field.ErrorTypeDuplicate:
-		return finding.Quoted(err.BadValue) + " is there twice", "leave one out"
+		return report.Quoted(err.BadValue) + " is there twice", "leave one out"
 	case err.Type == field.ErrorTypeTooMany:
 		return "has too many items", err.Detail
 	default:
-		return "is " + finding.Quoted(err.BadValue), err.Detail
+		return "is " + report.Quoted(err.BadValue), err.Detail
 	}
 }
 

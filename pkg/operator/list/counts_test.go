@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -64,7 +64,7 @@ func TestClusters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			row.given(r)
-			found := r.look(inventory.Query{})
+			found := r.look(list.Query{})
 			if len(found.Clusters) != len(row.want) {
 				t.Errorf("got %d clusters, want %d", len(found.Clusters), len(row.want))
 			}
@@ -84,7 +84,7 @@ func TestOrphansAreUnknownWhileOneMayBe(t *testing.T) {
 	r := newRig(t)
 	r.Server("m1", testrig.Labels("m1", "worker", ""))
 	for _, orphans := range []bool{false, true} {
-		found := r.look(inventory.Query{Orphans: orphans})
+		found := r.look(list.Query{Orphans: orphans})
 		if found.Totals.Orphans != nil || *found.Totals.Servers != 1 {
 			t.Errorf("got %+v", found.Totals)
 		}
@@ -115,8 +115,8 @@ func TestClusterThatNothingCarries(t *testing.T) {
 			r := newRig(t)
 			r.Access.SecretName = "credentials"
 			row.given(r)
-			found := r.look(inventory.Query{ClusterKey: testrig.ClusterKey, ClusterValue: row.cluster})
-			if found.Knows(inventory.PartCluster) != row.known {
+			found := r.look(list.Query{ClusterKey: testrig.ClusterKey, ClusterValue: row.cluster})
+			if found.Knows(list.PartCluster) != row.known {
 				t.Errorf("got %v", found.Unread)
 			}
 		})
@@ -155,12 +155,12 @@ func TestAllNamespaces(t *testing.T) {
 			r := newRig(t)
 			row.given(r)
 			r.Cloud.ResetCalls()
-			found := r.look(inventory.Query{AllNamespaces: row.all})
+			found := r.look(list.Query{AllNamespaces: row.all})
 			var names []string
 			for _, machine := range found.Machines {
 				names = append(names, machine.Namespace+"/"+machine.Name)
 			}
-			if got := strings.Join(names, " "); got != row.want || found.Knows(inventory.PartServers, inventory.PartOtherMachines) != row.known {
+			if got := strings.Join(names, " "); got != row.want || found.Knows(list.PartServers, list.PartOtherMachines) != row.known {
 				t.Errorf("got %s, %v; want %s", got, found.Unread, row.want)
 			}
 			if lists := r.Cloud.CallCounts()["ListServers"]; lists != row.lists {
@@ -192,7 +192,7 @@ func TestDrift(t *testing.T) {
 				`{"items":[{"id":%q,"name":"m1","status":"ACTIVE","machineType":%q,"imageId":%q,"labels":{"kubernetes.io/machine":"m1","kubernetes.io/machineclass":"drifting"}}]}`,
 				elsewhere, iaasmock.DefaultMachineType, row.imageID)})
 			r.Add(testrig.Machine("m1", "drifting", elsewhere))
-			if got := fmt.Sprint(r.look(inventory.Query{}).Machines[0].Drift); got != row.want {
+			if got := fmt.Sprint(r.look(list.Query{}).Machines[0].Drift); got != row.want {
 				t.Errorf("got %s, want %s", got, row.want)
 			}
 		})
@@ -233,7 +233,7 @@ func TestPreserved(t *testing.T) {
 				node.Annotations = row.node
 				r.Add(node)
 			}
-			if got := strings.Join(words(r.look(inventory.Query{}).Machines[0].Notes), ","); got != row.want {
+			if got := strings.Join(words(r.look(list.Query{}).Machines[0].Notes), ","); got != row.want {
 				t.Errorf("got %q, want %q", got, row.want)
 			}
 		})

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package list
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
@@ -49,7 +49,7 @@ func (s *observation) serverNotes(v *serverView) []Note {
 			Reason: fmt.Sprintf("MachineClass %s does not exist", s.className(v))})
 	}
 	if v.ErrorMessage != "" {
-		notes = append(notes, Note{Kind: NoteFault, Reason: finding.OneLine(v.ErrorMessage)})
+		notes = append(notes, Note{Kind: NoteFault, Reason: report.OneLine(v.ErrorMessage)})
 	}
 	if v.owner != nil {
 		notes = append(notes, s.stuckNotes(v.owner)...)
@@ -183,7 +183,7 @@ func contradictionNotes(v *serverView) []Note {
 	if !errors.As(err, &refused) {
 		return nil
 	}
-	return []Note{{Kind: NoteContradiction, About: refused.Label, Reason: finding.OneLine(refused.Text), Remedy: remedyLabel}}
+	return []Note{{Kind: NoteContradiction, About: refused.Label, Reason: report.OneLine(refused.Text), Remedy: remedyLabel}}
 }
 
 // contradictingLabel is the label by which a server is not that of a Machine that names it.
@@ -207,7 +207,7 @@ func listedNotes(v *serverView) []Note {
 		return nil
 	}
 	return []Note{{Kind: NoteListedOtherwise, Remedy: account.RemedyListedOtherwise,
-		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s", finding.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
+		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s", report.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
 		Cause:  "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}}
 }
 
@@ -256,7 +256,7 @@ func (s *observation) preservedNotes(machine *machineView) []Note {
 	default:
 		return nil
 	}
-	return []Note{{Kind: NotePreserved, About: about, Reason: fmt.Sprintf("annotation %s of the %s is %s", key, of, finding.Quoted(value)),
+	return []Note{{Kind: NotePreserved, About: about, Reason: fmt.Sprintf("annotation %s of the %s is %s", key, of, report.Quoted(value)),
 		Remedy: fmt.Sprintf("the annotation's value %q ends it", machineutils.PreserveMachineAnnotationValueFalse)}}
 }
 
@@ -282,7 +282,7 @@ func (s *observation) missingServer(machine *machineView) *Note {
 	node, readiness := s.readiness(s.node(machine, nil))
 	switch {
 	case machine.Spec.ProviderID != "" && err != nil:
-		return &Note{Kind: NoteNoServer, Reason: finding.OneLine(err.Error()), Remedy: "restore the project in the Secret: servers do not move"}
+		return &Note{Kind: NoteNoServer, Reason: report.OneLine(err.Error()), Remedy: "restore the project in the Secret: servers do not move"}
 	case readiness == Ready:
 		return &Note{Kind: NoteUnknown, Reason: fmt.Sprintf("its server is not in %v, but Node %s is Ready", where, node)}
 	case machine.Spec.ProviderID == "":

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package list
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -220,7 +220,7 @@ func (s *observation) describeMachine(view *machineView) MachineDescription {
 	described.Notes = append(described.Notes, s.noNodeNotes(view)...)
 	if last := state.LastOperation; last.Type != "" || last.Description != "" {
 		described.LastOperation = &Operation{
-			Type: string(last.Type), State: string(last.State), Description: finding.OneLine(last.Description), Time: last.LastUpdateTime.Time,
+			Type: string(last.Type), State: string(last.State), Description: report.OneLine(last.Description), Time: last.LastUpdateTime.Time,
 		}
 	}
 	return described
@@ -254,7 +254,7 @@ func (s *observation) describeNode(view *machineView) *NodeDescription {
 	described.Name, described.Readiness = s.readiness(node)
 	for _, condition := range node.Status.Conditions {
 		if condition.Type == corev1.NodeReady {
-			described.ReadinessSince, described.Message = condition.LastTransitionTime.Time, finding.OneLine(condition.Message)
+			described.ReadinessSince, described.Message = condition.LastTransitionTime.Time, report.OneLine(condition.Message)
 		}
 	}
 	return described

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"context"
@@ -25,7 +25,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -34,9 +34,9 @@ func TestStuckMachineHasARemedy(t *testing.T) {
 	r := newRig(t)
 	r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff),
 		"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server:\nstatus 403 \x1bc]"))
-	got := r.look(inventory.Query{}).Machines[0].Notes
-	want := []inventory.Note{{
-		Kind: inventory.NoteStuck, About: "QuotaExceeded",
+	got := r.look(list.Query{}).Machines[0].Notes
+	want := []list.Note{{
+		Kind: list.NoteStuck, About: "QuotaExceeded",
 		Reason: "QuotaExceeded: Quota exceeded: creating a server: status 403 ?c",
 		Cause:  "the project's quota is used up",
 		Remedy: "raise it, or scale something else down; the class gets the same answer for 1 minute",
@@ -51,7 +51,7 @@ func TestEntries(t *testing.T) {
 	ready, notReady := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster)), r.Server("m2", testrig.Labels("m2", "worker", testrig.OwnCluster))
 	r.Add(testrig.Machine("m1", "worker", ready), testrig.Machine("m2", "worker", notReady), testrig.Node("m1", ready, corev1.ConditionTrue), testrig.Node("m2", notReady, corev1.ConditionUnknown))
 	r.Server("m3", testrig.Labels("m3", "worker", testrig.OwnCluster))
-	found := r.look(inventory.Query{Addresses: true})
+	found := r.look(list.Query{Addresses: true})
 
 	server := found.Servers[0]
 	if len(server.Addresses) != 2 || !strings.HasPrefix(server.Addresses[0], "10.1.") || !strings.HasPrefix(server.Addresses[1], "fd00:1:") {
@@ -61,18 +61,18 @@ func TestEntries(t *testing.T) {
 		t.Errorf("got an age of %s", age)
 	}
 	server.Addresses, server.CreatedAt = nil, time.Time{}
-	want := inventory.ServerEntry{
+	want := list.ServerEntry{
 		ID: ready, Name: "m1", Project: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion,
 		Cluster: testrig.ClusterKey + "=" + testrig.OwnCluster, Class: "worker", Machine: "m1", Namespace: testrig.Namespace, State: "ACTIVE",
-		MachineType: iaasmock.DefaultMachineType, Zone: server.Zone, Node: "m1", Readiness: inventory.Ready,
+		MachineType: iaasmock.DefaultMachineType, Zone: server.Zone, Node: "m1", Readiness: list.Ready,
 	}
 	if diff := cmp.Diff(want, server); diff != "" {
 		t.Errorf("server (-want +got):\n%s", diff)
 	}
-	if second, third := found.Servers[1].Readiness, found.Servers[2].Readiness; second != inventory.NotReady || third != inventory.NoNode {
+	if second, third := found.Servers[1].Readiness, found.Servers[2].Readiness; second != list.NotReady || third != list.NoNode {
 		t.Errorf("got readiness %q and %q", second, third)
 	}
-	if m := found.Machines[1]; m.Server != notReady || m.Project != iaasmock.DefaultProjectID || m.Region != iaasmock.DefaultRegion || m.State != "ACTIVE" || m.Node != "m2" || m.Readiness != inventory.NotReady || m.Cluster != testrig.ClusterKey+"="+testrig.OwnCluster {
+	if m := found.Machines[1]; m.Server != notReady || m.Project != iaasmock.DefaultProjectID || m.Region != iaasmock.DefaultRegion || m.State != "ACTIVE" || m.Node != "m2" || m.Readiness != list.NotReady || m.Cluster != testrig.ClusterKey+"="+testrig.OwnCluster {
 		t.Errorf("got machine %+v", m)
 	}
 	counts, err := json.Marshal(found.Clusters)
@@ -97,22 +97,22 @@ func TestFilters(t *testing.T) {
 	r.Add(testrig.Machine("lost", "worker", r.Server("lost", testrig.Labels("lost", "worker", "typo"))))
 	r.Server("bastion", nil)
 	r.Server("b2", testrig.Labels("b2", "other", "shoot--demo--other"))
-	cluster := inventory.Query{}
+	cluster := list.Query{}
 	must(r, cluster.SetCluster(testrig.ClusterKey+"="+testrig.OwnCluster))
 	for name, row := range map[string]struct {
-		query inventory.Query
+		query list.Query
 		want  string
 	}{
-		"everything of the manager": {inventory.Query{}, "a1 b1 b2 lost / a1 b1 lost"},
-		"everything":                {inventory.Query{Unmanaged: true}, "a1 b1 b2 bastion lost / a1 b1 lost"},
+		"everything of the manager": {list.Query{}, "a1 b1 b2 lost / a1 b1 lost"},
+		"everything":                {list.Query{Unmanaged: true}, "a1 b1 b2 bastion lost / a1 b1 lost"},
 		// The server of the Machine lost is not in the list of the label.
 		"a cluster":           {cluster, "a1 lost / a1 lost"},
-		"a class":             {inventory.Query{Class: "other"}, "b1 b2 / b1"},
-		"a machine":           {inventory.Query{Machine: "b1"}, "b1 / b1"},
-		"orphans":             {inventory.Query{Orphans: true}, "b2 / "},
-		"nothing":             {inventory.Query{Class: "worker", Machine: "b1"}, " / "},
-		"labels of a Machine": {inventory.Query{MachineLabels: selector(r, "pool notin (b),"+v1alpha1.NodeLabelKey)}, "a1 lost / a1 lost"},
-		"labels of a server":  {inventory.Query{ServerLabels: selector(r, testrig.ClusterKey+"=shoot--demo--other")}, "b1 b2 / b1"},
+		"a class":             {list.Query{Class: "other"}, "b1 b2 / b1"},
+		"a machine":           {list.Query{Machine: "b1"}, "b1 / b1"},
+		"orphans":             {list.Query{Orphans: true}, "b2 / "},
+		"nothing":             {list.Query{Class: "worker", Machine: "b1"}, " / "},
+		"labels of a Machine": {list.Query{MachineLabels: selector(r, "pool notin (b),"+v1alpha1.NodeLabelKey)}, "a1 lost / a1 lost"},
+		"labels of a server":  {list.Query{ServerLabels: selector(r, testrig.ClusterKey+"=shoot--demo--other")}, "b1 b2 / b1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := r.look(row.query)
@@ -151,7 +151,7 @@ func TestSetCluster(t *testing.T) {
 		"cluster=a": false, testrig.ClusterKey: false, testrig.ClusterKey + "=": false, testrig.ClusterKey + "=a,b=c": false, "=a": false, "": false,
 		"a b/cluster=a": false,
 	} {
-		var query inventory.Query
+		var query list.Query
 		if err := query.SetCluster(text); (err == nil) != fine {
 			t.Errorf("%q: got %v", text, err)
 		}
@@ -173,38 +173,38 @@ func (r *rig) forbid(list client.ObjectList, everywhere bool) {
 func TestWhatCannotBeRead(t *testing.T) {
 	for name, row := range map[string]struct {
 		given  func(r *rig)
-		unread []inventory.Part
+		unread []list.Part
 		want   notes
-		ready  inventory.Readiness
+		ready  list.Readiness
 	}{
 		"no cluster": {func(r *rig) {
 			r.Clusterless = true
-		}, []inventory.Part{inventory.PartMachines, inventory.PartClasses}, notes{"server m1": {"unknown"}, "server orphan": {"unknown"}}, ""},
+		}, []list.Part{list.PartMachines, list.PartClasses}, notes{"server m1": {"unknown"}, "server orphan": {"unknown"}}, ""},
 		"Machines forbidden": {func(r *rig) {
 			r.forbid(&v1alpha1.MachineList{}, true)
-		}, []inventory.Part{inventory.PartMachines, inventory.PartOtherMachines}, notes{"server m1": {"unknown"}, "server orphan": {"unknown"}}, inventory.Ready},
+		}, []list.Part{list.PartMachines, list.PartOtherMachines}, notes{"server m1": {"unknown"}, "server orphan": {"unknown"}}, list.Ready},
 		"Machines of other namespaces forbidden": {func(r *rig) {
 			r.forbid(&v1alpha1.MachineList{}, false)
-		}, []inventory.Part{inventory.PartOtherMachines}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"unknown"}}, inventory.Ready},
+		}, []list.Part{list.PartOtherMachines}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"unknown"}}, list.Ready},
 		"MachineClasses forbidden": {func(r *rig) {
 			r.forbid(&v1alpha1.MachineClassList{}, true)
-		}, []inventory.Part{inventory.PartClasses, inventory.PartOtherClasses}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"unknown"}}, inventory.Ready},
+		}, []list.Part{list.PartClasses, list.PartOtherClasses}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"unknown"}}, list.Ready},
 		"MachineClasses of other namespaces forbidden": {func(r *rig) {
 			r.forbid(&v1alpha1.MachineClassList{}, false)
-		}, []inventory.Part{inventory.PartOtherClasses}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"orphan"}}, inventory.Ready},
+		}, []list.Part{list.PartOtherClasses}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"orphan"}}, list.Ready},
 		"Nodes forbidden": {func(r *rig) {
 			r.forbid(&corev1.NodeList{}, true)
-		}, []inventory.Part{inventory.PartNodes}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"orphan"}}, inventory.ReadinessUnknown},
+		}, []list.Part{list.PartNodes}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"orphan"}}, list.ReadinessUnknown},
 		"addresses refused": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListProjectNICs", Status: http.StatusForbidden})
-		}, []inventory.Part{inventory.PartAddresses}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"orphan"}}, inventory.Ready},
+		}, []list.Part{list.PartAddresses}, notes{"server m1": {}, "machine m1": {}, "server orphan": {"orphan"}}, list.Ready},
 		"servers refused": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-		}, []inventory.Part{inventory.PartServers}, notes{"machine m1": {"unknown"}}, ""},
+		}, []list.Part{list.PartServers}, notes{"machine m1": {"unknown"}}, ""},
 		"the class's Secret is gone": {func(r *rig) {
 			r.Access.Overrides = account.Overrides{}
 			r.Objects = r.Objects[1:]
-		}, []inventory.Part{inventory.PartServers}, notes{"machine m1": {"unknown"}}, ""},
+		}, []list.Part{list.PartServers}, notes{"machine m1": {"unknown"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
@@ -215,8 +215,8 @@ func TestWhatCannotBeRead(t *testing.T) {
 			r.Add(testrig.Machine("m1", "worker", id), testrig.Node("m1", id, corev1.ConditionTrue))
 			r.Server("orphan", testrig.Labels("orphan", "worker", testrig.OwnCluster))
 			row.given(r)
-			found := r.look(inventory.Query{Addresses: true})
-			unread := map[inventory.Part]bool{}
+			found := r.look(list.Query{Addresses: true})
+			unread := map[list.Part]bool{}
 			for _, part := range found.Unread {
 				unread[part.Part] = true
 			}
@@ -235,7 +235,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 				t.Errorf("got readiness %q, want %q", found.Servers[0].Readiness, row.ready)
 			}
 			for _, server := range found.Servers {
-				if known := server.Addresses != nil; known == unread[inventory.PartAddresses] {
+				if known := server.Addresses != nil; known == unread[list.PartAddresses] {
 					t.Errorf("got addresses %v", server.Addresses)
 				}
 			}
@@ -249,7 +249,7 @@ func TestClassesOfOneProject(t *testing.T) {
 	otherRegion := testrig.Class("elsewhere", map[string]any{"region": iaasmock.SecondRegion})
 	r.Add(second, otherRegion, testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))))
 	r.Cloud.ResetCalls()
-	if found := r.look(inventory.Query{}); len(found.Servers) != 1 || *found.Totals.Servers != 1 {
+	if found := r.look(list.Query{}); len(found.Servers) != 1 || *found.Totals.Servers != 1 {
 		t.Errorf("got %+v, want one server", found.Servers)
 	}
 	if lists := r.Cloud.CallCounts()["ListServers"]; lists != 2 {
@@ -282,8 +282,8 @@ func TestTwoKeysOfOneProject(t *testing.T) {
 			}
 			r.Objects = slices.Delete(r.Objects, 0, 2) // the Secret without a key, and its class
 			r.Server("m1", testrig.Labels("m1", "class-0", testrig.OwnCluster))
-			found := r.look(inventory.Query{})
-			if len(found.Servers) != row.want || found.Knows(inventory.PartServers) != (row.want > 0) {
+			found := r.look(list.Query{})
+			if len(found.Servers) != row.want || found.Knows(list.PartServers) != (row.want > 0) {
 				t.Errorf("got %+v, %v; want %d servers", found.Servers, found.Unread, row.want)
 			}
 		})

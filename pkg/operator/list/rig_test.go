@@ -1,14 +1,14 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -21,14 +21,14 @@ func newRig(t testing.TB, options ...iaasmock.Option) *rig {
 }
 
 // look makes an inventory.
-func (r *rig) look(query inventory.Query) *inventory.Inventory {
+func (r *rig) look(query list.Query) *list.Inventory {
 	r.T.Helper()
 	r.MakeClusters()
-	return inventory.Read(r.T.Context(), r.Access, query)
+	return list.Read(r.T.Context(), r.Access, query)
 }
 
 // words are the notes, sorted.
-func words(notes []inventory.Note) []string {
+func words(notes []list.Note) []string {
 	all := []string{}
 	for _, note := range notes {
 		all = append(all, note.String())

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package list
 
 import (
 	"cmp"
@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -83,7 +83,7 @@ func (i *Inventory) keepOrphans() {
 	if len(doubts) > 0 {
 		slices.Sort(doubts)
 		i.Unread = append(i.Unread, Unread{PartOrphans, "", fmt.Sprintf("of %s it cannot be told: %s",
-			finding.Count(len(doubts), "server"), strings.Join(slices.Compact(doubts), "; "))})
+			report.Count(len(doubts), "server"), strings.Join(slices.Compact(doubts), "; "))})
 	}
 }
 
@@ -94,7 +94,7 @@ func (s *observation) serverEntry(view *serverView) ServerEntry {
 		Class:       view.Labels[provider.StackitMachineClassLabel],
 		Machine:     view.Labels[provider.StackitMachineLabel],
 		State:       view.Status,
-		Fault:       finding.OneLine(view.ErrorMessage),
+		Fault:       report.OneLine(view.ErrorMessage),
 		CreatedAt:   view.CreatedAt,
 		MachineType: view.MachineType,
 		Zone:        view.Zone,

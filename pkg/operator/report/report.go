@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package finding has what the tasks of mcm-stackit find: findings, how sure they are, where
+// Package report has what the tasks of mcm-stackit find: findings, how sure they are, where
 // they are, and the exit code of them; and how texts of others are shown.
-package finding
+package report
 
 import (
 	"fmt"

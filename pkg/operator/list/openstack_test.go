@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -52,7 +52,7 @@ func TestMachinesFromOpenStack(t *testing.T) {
 				metav1.SetMetaDataAnnotation(&machine.ObjectMeta, migratedAnnotation, "true")
 			}
 			r.Add(machine)
-			found := r.look(inventory.Query{})
+			found := r.look(list.Query{})
 			first := []string{}
 			for i := range found.Servers {
 				if notes := words(found.Servers[i].Notes); i == 0 || len(notes) < len(first) {
@@ -79,7 +79,7 @@ func attached(r *rig, name, nicID, volumeID string) {
 }
 
 // shown are the NICs and volumes with their notes.
-func shown(found *inventory.Inventory) string {
+func shown(found *list.Inventory) string {
 	var all []string
 	for i := range found.Attachables {
 		one := &found.Attachables[i]
@@ -112,16 +112,16 @@ func TestAttachables(t *testing.T) {
 	attached(r, "other", r.NIC(iaasmock.DefaultNetworkID, "m1", nil), r.Volume("other", nil))
 
 	for name, row := range map[string]struct {
-		query inventory.Query
+		query list.Query
 		fault iaasmock.Fault
 		want  string
 		// unread is what is said not to be known.
 		unread string
 	}{
-		"all":           {query: inventory.Query{}, want: "NIC lost left over, NIC m1 from OpenStack, volume m1 from OpenStack, volume pool-5f8b7-x2x4d left over"},
-		"a Machine's":   {query: inventory.Query{Machine: "m1"}, want: "NIC m1 from OpenStack, volume m1 from OpenStack"},
-		"a class's":     {query: inventory.Query{Class: "here"}, want: "NIC m1 from OpenStack, volume m1 from OpenStack"},
-		"a cluster's":   {query: inventory.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}, want: "NIC lost left over, NIC m1 from OpenStack, volume m1 from OpenStack"},
+		"all":           {query: list.Query{}, want: "NIC lost left over, NIC m1 from OpenStack, volume m1 from OpenStack, volume pool-5f8b7-x2x4d left over"},
+		"a Machine's":   {query: list.Query{Machine: "m1"}, want: "NIC m1 from OpenStack, volume m1 from OpenStack"},
+		"a class's":     {query: list.Query{Class: "here"}, want: "NIC m1 from OpenStack, volume m1 from OpenStack"},
+		"a cluster's":   {query: list.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}, want: "NIC lost left over, NIC m1 from OpenStack, volume m1 from OpenStack"},
 		"of no volumes": {fault: iaasmock.Fault{Operation: "ListVolumes", Status: 403}, unread: "NICs and volumes unknown: "},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -184,7 +184,7 @@ func TestAttachablesOfOthers(t *testing.T) {
 			r := newRig(t)
 			r.Add(deployment("near", "worker"))
 			add(r)
-			for _, query := range []inventory.Query{{}, {ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}} {
+			for _, query := range []list.Query{{}, {ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}} {
 				query.Attachables = true
 				if got := shown(r.look(query)); got != "" {
 					t.Errorf("%+v shows %s", query, got)
@@ -222,7 +222,7 @@ func TestAttachablesOfSeveralPlaces(t *testing.T) {
 				r.Add(came)
 			}
 			row.add(r)
-			found := r.look(inventory.Query{Attachables: true})
+			found := r.look(list.Query{Attachables: true})
 			if got := shown(found); got != row.want || len(found.Unread) > 0 {
 				t.Errorf("got %q, want %q; unread: %v", got, row.want, found.Unread)
 			}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 )
 
 // fill makes servers with their Machines and Nodes.
@@ -38,14 +38,14 @@ func TestCallsOfAnInventory(t *testing.T) {
 	const count = 40
 	r := newRig(t)
 	r.fill(count)
-	cluster := inventory.Query{Addresses: true}
+	cluster := list.Query{Addresses: true}
 	must(r, cluster.SetCluster(testrig.ClusterKey+"="+testrig.OwnCluster))
 	for name, row := range map[string]struct {
-		query inventory.Query
+		query list.Query
 		calls map[string]int
 	}{
-		"without addresses": {inventory.Query{}, map[string]int{"ListServers": 1}},
-		"with addresses":    {inventory.Query{Addresses: true}, map[string]int{"ListServers": 1, "ListProjectNICs": 1}},
+		"without addresses": {list.Query{}, map[string]int{"ListServers": 1}},
+		"with addresses":    {list.Query{Addresses: true}, map[string]int{"ListServers": 1, "ListProjectNICs": 1}},
 		"of a cluster":      {cluster, map[string]int{"ListServers": 1, "ListProjectNICs": 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,13 +74,13 @@ func TestCallsOfAnInventory(t *testing.T) {
 func BenchmarkInventory(b *testing.B) {
 	r := newRig(b)
 	r.fill(1000)
-	r.look(inventory.Query{})
+	r.look(list.Query{})
 	r.Cloud.ResetCalls()
 	b.ReportAllocs()
 	rounds := 0
 	for b.Loop() {
 		rounds++
-		if found := r.look(inventory.Query{Addresses: true}); *found.Totals.Ready != 1000 {
+		if found := r.look(list.Query{Addresses: true}); *found.Totals.Ready != 1000 {
 			b.Fatalf("got %d ready Machines", *found.Totals.Ready)
 		}
 	}

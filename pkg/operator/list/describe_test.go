@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"context"
@@ -22,16 +22,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // describe describes Machine m1 some time from now.
-func (r *rig) describe(later time.Duration) (*inventory.Description, error) {
+func (r *rig) describe(later time.Duration) (*list.Description, error) {
 	r.T.Helper()
 	r.MakeClusters()
 	r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(later))
-	return inventory.Describe(r.T.Context(), r.Access, "m1")
+	return list.Describe(r.T.Context(), r.Access, "m1")
 }
 
 // ownedServer is one of m1.
@@ -81,7 +81,7 @@ func TestDescribeARunningMachine(t *testing.T) {
 	if last := found.Machine.LastOperation; found.Machine.Name != "m1" || found.Machine.Server != id || last.Type != "Create" || last.State != "Successful" || last.Description != "made it" {
 		t.Errorf("got %+v", found.Machine)
 	}
-	if found.Node == nil || found.Node.Name != "m1" || found.Node.Readiness != inventory.Ready {
+	if found.Node == nil || found.Node.Name != "m1" || found.Node.Readiness != list.Ready {
 		t.Errorf("got Node %+v", found.Node)
 	}
 	if len(found.Servers) != 1 || found.Servers[0].ID != id || len(found.Servers[0].NICs) != 1 {
@@ -103,7 +103,7 @@ func TestDescribeNotes(t *testing.T) {
 		machine []string
 		servers [][]string
 		says    string
-		unread  []inventory.Part
+		unread  []list.Part
 	}{
 		"no Node after minutes": {given: func(r *rig) { r.Add(testrig.Machine("m1", "worker", r.ownedServer())) }, later: 7 * time.Minute,
 			machine: []string{"no Node"}, servers: [][]string{{}}, says: "server ACTIVE, 7m old, no Node"},
@@ -123,7 +123,7 @@ func TestDescribeNotes(t *testing.T) {
 			r.Add(testrig.Machine("m1", "worker", r.ownedServer()))
 			r.MakeClusters()
 			r.Access.Target, r.Access.TargetError = nil, errors.New("no way")
-		}, later: time.Hour, machine: []string{}, servers: [][]string{{}}, says: `"readiness":"unknown"`, unread: []inventory.Part{inventory.PartNodes}},
+		}, later: time.Hour, machine: []string{}, servers: [][]string{{}}, says: `"readiness":"unknown"`, unread: []list.Part{list.PartNodes}},
 		"no target cluster": {given: func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", r.ownedServer()))
 			r.MakeClusters()
@@ -150,16 +150,16 @@ func TestDescribeNotes(t *testing.T) {
 		"servers that may not be listed": {given: func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", elsewhere))
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-		}, machine: []string{"unknown"}, says: `"state":"unknown"`, unread: []inventory.Part{inventory.PartServers}},
+		}, machine: []string{"unknown"}, says: `"state":"unknown"`, unread: []list.Part{list.PartServers}},
 		"NICs that may not be read": {given: func(r *rig) {
 			r.Add(testrig.Machine("m1", "worker", r.ownedServer()))
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusForbidden})
-		}, machine: []string{}, servers: [][]string{{}}, says: `"nics":null`, unread: []inventory.Part{inventory.PartNICs}},
+		}, machine: []string{}, servers: [][]string{{}}, says: `"nics":null`, unread: []list.Part{list.PartNICs}},
 		"a MachineSet that is not there": {given: func(r *rig) {
 			machine := testrig.Machine("m1", "worker", r.ownedServer())
 			machine.OwnerReferences = []metav1.OwnerReference{{Kind: "MachineSet", Name: "lost", Controller: new(true)}}
 			r.Add(machine)
-		}, machine: []string{}, servers: [][]string{{}}, says: `"machineSet":{"name":"lost"}`, unread: []inventory.Part{inventory.PartOwners}},
+		}, machine: []string{}, servers: [][]string{{}}, says: `"machineSet":{"name":"lost"}`, unread: []list.Part{list.PartOwners}},
 		"its class is gone": {given: func(r *rig) {
 			r.Add(testrig.Machine("m1", "none", r.Server("m1", testrig.Labels("m1", "none", testrig.OwnCluster))))
 		},
@@ -177,7 +177,7 @@ func TestDescribeNotes(t *testing.T) {
 			if diff := cmp.Diff(append([][]string{row.machine}, row.servers...), append([][]string{words(found.Machine.Notes)}, got...)); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
-			var unread []inventory.Part
+			var unread []list.Part
 			for _, part := range found.Unread {
 				unread = append(unread, part.Part)
 			}

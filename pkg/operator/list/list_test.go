@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -22,7 +22,7 @@ const elsewhere = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 // notes are what an inventory says of servers, by name, and Machines.
 type notes map[string][]string
 
-func notesOf(found *inventory.Inventory) notes {
+func notesOf(found *list.Inventory) notes {
 	all := notes{}
 	for _, server := range found.Servers {
 		all["server "+server.Name] = words(server.Notes)
@@ -257,7 +257,7 @@ func TestNotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)
 			row.given(r)
-			found := r.look(inventory.Query{Unmanaged: true})
+			found := r.look(list.Query{Unmanaged: true})
 			if diff := cmp.Diff(row.want, notesOf(found)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

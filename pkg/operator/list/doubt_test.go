@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory_test
+package list_test
 
 import (
 	"encoding/json"
@@ -15,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/inventory"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -23,33 +23,33 @@ var emptyList = iaasmock.Fault{Operation: "ListServers", EmptyList: true}
 
 // A list that lacks servers is no reason to delete their Machines.
 func TestAListAloneDoesNotProveAServerGone(t *testing.T) {
-	cluster := inventory.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}
+	cluster := list.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster}
 	for name, row := range map[string]struct {
-		query inventory.Query
+		query list.Query
 		given func(r *rig, first, second string)
 		want  notes
 		known bool
 		reads int
 	}{
-		"an empty list": {inventory.Query{}, func(r *rig, _, _ string) {
+		"an empty list": {list.Query{}, func(r *rig, _, _ string) {
 			r.Cloud.Inject(emptyList)
 		}, notes{"machine m1": {"unknown"}, "machine m2": {"unknown"}}, false, 1},
 		"empty lists of a cluster and of the project": {cluster, func(r *rig, _, _ string) {
 			r.Cloud.Inject(emptyList)
 		}, notes{"machine m1": {"unknown"}, "machine m2": {"unknown"}}, false, 1},
-		"a list without one of them": {inventory.Query{}, func(r *rig, _, second string) {
+		"a list without one of them": {list.Query{}, func(r *rig, _, second string) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusOK, Body: fmt.Sprintf(
 				`{"items":[{"id":%q,"name":"m2","machineType":"c2i.2","labels":{"kubernetes.io/machine":"m2","kubernetes.io/machineclass":"worker","kubernetes.io/cluster":%q}}]}`, second, testrig.OwnCluster)})
 		}, notes{"machine m1": {"unknown"}, "server m2": {}, "machine m2": {}}, false, 1},
-		"the server may not be read": {inventory.Query{}, func(r *rig, _, _ string) {
+		"the server may not be read": {list.Query{}, func(r *rig, _, _ string) {
 			r.Cloud.Inject(emptyList)
 			r.Cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusForbidden})
 		}, notes{"machine m1": {"unknown"}, "machine m2": {"unknown"}}, false, 1},
-		"a gateway does not find it": {inventory.Query{}, func(r *rig, _, _ string) {
+		"a gateway does not find it": {list.Query{}, func(r *rig, _, _ string) {
 			r.Cloud.Inject(emptyList)
 			r.Cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusNotFound, Body: "<html>", ContentType: "text/html"})
 		}, notes{"machine m1": {"unknown"}, "machine m2": {"unknown"}}, false, 1},
-		"one is gone": {inventory.Query{}, func(r *rig, first, _ string) {
+		"one is gone": {list.Query{}, func(r *rig, first, _ string) {
 			must(r, r.Cloud.RemoveServer(first))
 		}, notes{"machine m1": {"no server"}, "server m2": {}, "machine m2": {}}, true, 1},
 		"both are gone, and a Node is Ready": {cluster, func(r *rig, first, second string) {
@@ -66,7 +66,7 @@ func TestAListAloneDoesNotProveAServerGone(t *testing.T) {
 			if diff := cmp.Diff(row.want, notesOf(found)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if known := found.Knows(inventory.PartServers) && found.Totals.Servers != nil; known != row.known {
+			if known := found.Knows(list.PartServers) && found.Totals.Servers != nil; known != row.known {
 				t.Errorf("got %v, %+v; want that servers are known: %t", found.Unread, found.Totals, row.known)
 			}
 			if reads := r.Cloud.CallCounts()["GetServer"]; reads != row.reads {
@@ -82,7 +82,7 @@ func TestFewServersAreReadOneByOne(t *testing.T) {
 		r.Add(testrig.Machine(fmt.Sprintf("m%02d", i), "worker", fmt.Sprintf("%s%02d", elsewhere[:len(elsewhere)-2], i)))
 	}
 	begin := time.Now()
-	found := r.look(inventory.Query{})
+	found := r.look(list.Query{})
 	counts := map[string]int{}
 	for _, machine := range found.Machines {
 		counts[strings.Join(words(machine.Notes), ",")]++
@@ -105,7 +105,7 @@ func TestServersWithoutTheLabelAreReadByID(t *testing.T) {
 		r.Add(testrig.Machine(name, "worker", r.Server(name, testrig.Labels(name, "worker", "typo"))))
 	}
 	r.Cloud.ResetCalls()
-	found := r.look(inventory.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster})
+	found := r.look(list.Query{ClusterKey: testrig.ClusterKey, ClusterValue: testrig.OwnCluster})
 	counts := map[string]int{}
 	for _, machine := range found.Machines {
 		counts[strings.Join(words(machine.Notes), ",")]++
@@ -124,26 +124,26 @@ func TestTotalsThatAreNotKnownAreMissing(t *testing.T) {
 	}
 	for name, row := range map[string]struct {
 		given func(r *rig)
-		query inventory.Query
+		query list.Query
 		want  string
 	}{
-		"all is read": {func(*rig) {}, inventory.Query{}, `{"servers":1,"active":1,"machines":1,"ready":0,"orphans":0}`},
+		"all is read": {func(*rig) {}, list.Query{}, `{"servers":1,"active":1,"machines":1,"ready":0,"orphans":0}`},
 		"no server is read": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-		}, inventory.Query{}, `{"machines":1,"ready":0}`},
+		}, list.Query{}, `{"machines":1,"ready":0}`},
 		"no orphan is read": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-		}, inventory.Query{Orphans: true}, `{"machines":1,"ready":0}`},
+		}, list.Query{Orphans: true}, `{"machines":1,"ready":0}`},
 		"orphans of what is read": {func(r *rig) {
 			r.Server("lost", testrig.Labels("lost", "worker", testrig.OwnCluster))
-		}, inventory.Query{Orphans: true}, `{"servers":2,"active":2,"machines":1,"ready":0,"orphans":1}`},
-		"no orphan of what is read": {func(*rig) {}, inventory.Query{Orphans: true}, `{"servers":1,"active":1,"machines":1,"ready":0,"orphans":0}`},
+		}, list.Query{Orphans: true}, `{"servers":2,"active":2,"machines":1,"ready":0,"orphans":1}`},
+		"no orphan of what is read": {func(*rig) {}, list.Query{Orphans: true}, `{"servers":1,"active":1,"machines":1,"ready":0,"orphans":0}`},
 		"one region is not read": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: inSecondRegion, Status: http.StatusForbidden})
-		}, inventory.Query{}, `{"machines":1,"ready":0}`},
+		}, list.Query{}, `{"machines":1,"ready":0}`},
 		"the Secret is not there": {func(r *rig) {
 			r.Access.SecretName = "nope"
-		}, inventory.Query{}, `{"machines":1,"ready":0}`},
+		}, list.Query{}, `{"machines":1,"ready":0}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRig(t)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package list
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -58,7 +58,7 @@ func stuckNote(about, text string, remedy *Remedy) Note {
 func lastFailure(operation *v1alpha1.LastOperation) (code codes.Code, text string, decoded bool) {
 	failure, decoded := status.FromError(errors.New(operation.Description))
 	if !decoded {
-		return codes.Unknown, finding.OneLine(operation.Description), false
+		return codes.Unknown, report.OneLine(operation.Description), false
 	}
-	return failure.Code(), finding.OneLine(failure.Message()), true
+	return failure.Code(), report.OneLine(failure.Message()), true
 }

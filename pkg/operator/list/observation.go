@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package inventory
+package list
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/finding"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -96,7 +96,7 @@ type serverView struct {
 func (s *observation) miss(part Part, where string, reason error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unread = append(s.unread, Unread{part, where, finding.OneLine(reason.Error())})
+	s.unread = append(s.unread, Unread{part, where, report.OneLine(reason.Error())})
 }
 
 // knows says whether all of the parts were read.

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package inventory joins the servers of accounts with the Machines and Nodes that they
+// Package list joins the servers of accounts with the Machines and Nodes that they
 // belong to, and says what is wrong with them.
-package inventory
+package list
 
 import (
 	"slices"

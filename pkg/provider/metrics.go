@@ -37,6 +37,7 @@ type meters struct {
 	creation       *prometheus.HistogramVec
 	deletion       *prometheus.HistogramVec
 	servers        *prometheus.Desc
+	keyExpiry      *prometheus.Desc
 
 	mu      sync.Mutex
 	classes map[string]*classMeter
@@ -51,6 +52,8 @@ type classMeter struct {
 	named time.Time
 	// servers counts those that the last list of each scope showed.
 	servers map[scopeKey]map[serverKind]int
+	// keyExpiry is that of the key that the last driver call used.
+	keyExpiry time.Time
 }
 
 // serverKind is what servers are counted by.
@@ -92,6 +95,8 @@ func newMeters(clock clock.PassiveClock) *meters {
 			5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600),
 		servers: prometheus.NewDesc("stackit_servers",
 			"Servers of the last list by class, machine type and state; no call is made for it. Beyond 32 kinds of a class they are other.", []string{"machine_class", "machine_type", "state"}, nil),
+		keyExpiry: prometheus.NewDesc("stackit_key_expiry_timestamp_seconds",
+			"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a key that does not, and for workload identities.", []string{"machine_class"}, nil),
 	}
 	// What exists from the start begins with 0: Prometheus does not see the first event of
 	// a counter that begins with 1.
@@ -126,12 +131,16 @@ func (m *meters) Describe(descs chan<- *prometheus.Desc) {
 		part.Describe(descs)
 	}
 	descs <- m.servers
+	descs <- m.keyExpiry
 }
 
 // Collect implements prometheus.Collector.
 func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 	for key, count := range m.currentServers() {
 		metrics <- prometheus.MustNewConstMetric(m.servers, prometheus.GaugeValue, float64(count), key.class, key.machineType, key.state)
+	}
+	for class, expiry := range m.keyExpiries() {
+		metrics <- prometheus.MustNewConstMetric(m.keyExpiry, prometheus.GaugeValue, float64(expiry.Unix()), class)
 	}
 	for _, part := range m.parts() {
 		part.Collect(metrics)
@@ -163,6 +172,20 @@ func (m *meters) currentServers() map[classServers]int {
 	return counts
 }
 
+// keyExpiries returns when the keys of the classes expire, of those that do.
+func (m *meters) keyExpiries() map[string]time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	expiries := map[string]time.Time{}
+	for class, meter := range m.classes {
+		if !meter.keyExpiry.IsZero() {
+			expiries[class] = meter.keyExpiry
+		}
+	}
+	return expiries
+}
+
 // sweep drops the series of classes that nobody named for classLifetime, and the beginnings
 // of what has not ended for a day.
 func (m *meters) sweep() {
@@ -179,11 +202,11 @@ func (m *meters) sweep() {
 	}
 }
 
-// nameClass notes that a driver call is about the class.
-func (m *meters) nameClass(class string) {
+// nameClass notes that a driver call is about the class, with a key that expires then.
+func (m *meters) nameClass(class string, keyExpiry time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.class(class)
+	m.class(class).keyExpiry = keyExpiry
 }
 
 // class returns the class's meter, named now; m.mu is held.

@@ -4,9 +4,11 @@
 package provider_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -281,5 +283,40 @@ func TestAClassStaysWhileCallsNameIt(t *testing.T) {
 		}
 		<-time.After(40 * time.Minute)
 		m.want(metricCreation, map[string]float64{"class-a": 1})
+	})
+}
+
+// withExpiry returns the rig's key with another validUntil, a JSON value.
+func withExpiry(t *testing.T, validUntil string) []byte {
+	t.Helper()
+	var key map[string]json.RawMessage
+	if err := json.Unmarshal(keys().first, &key); err != nil {
+		t.Fatal(err)
+	}
+	key["validUntil"] = json.RawMessage(validUntil)
+	content, err := json.Marshal(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+func TestTheExpiryOfAKeyIsThatOfTheSecretInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		expect := func(want map[string]float64) {
+			t.Helper()
+			m.list()
+			if diff := cmp.Diff(want, m.read("stackit_key_expiry_timestamp_seconds")); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		}
+		expect(map[string]float64{})
+		for validUntil, unix := range map[string]float64{"2027-01-02T03:04:05Z": 1798859045, "2027-06-01T00:00:00Z": 1811808000} {
+			m.secret.Data["serviceAccountKey"] = withExpiry(t, strconv.Quote(validUntil))
+			expect(map[string]float64{m.class.Name: unix})
+		}
+		m.secret.Data["serviceAccountKey"] = withExpiry(t, "null")
+		expect(map[string]float64{})
 	})
 }

@@ -128,7 +128,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	c := p.newSessionCall(session, in.spec.Region)
 	c.identity, c.spec, c.rawSpec, c.networkErrors = in.identity, in.spec, class.ProviderSpec.Raw, in.network
 	c.key.Machine = in.identity.machine
-	p.meters.nameClass(c.class)
+	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
 		c.key.Namespace, c.key.UID = machine.Namespace, string(machine.UID)
 		c.noPredecessorBefore, c.young = p.predecessors(machine.CreationTimestamp.Time)

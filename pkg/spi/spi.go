@@ -58,6 +58,9 @@ type Session struct {
 	ProjectID string
 	// Endpoint is the base URL of the API, for telling sessions apart.
 	Endpoint string
+	// KeyExpiry is the validUntil of the service-account key; the zero time without a key, or if
+	// the key does not expire.
+	KeyExpiry time.Time
 	// Reads bounds how many reads of the API (GET requests, lists included) begin: 8 a
 	// second, no two at once. Who reads through API takes a turn before each read
 	// (WaitForRead); the session itself takes one for each retry of a read, and for each that
@@ -187,7 +190,11 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the IaaS API client: %w", err)
 	}
-	return &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads}, nil
+	session := &Session{API: client.DefaultAPI, ProjectID: credentials.ProjectID, Endpoint: endpoint, Reads: reads}
+	if key, err := parseKey(credentials.ServiceAccountKey); err == nil && key.ValidUntil != nil {
+		session.KeyExpiry = *key.ValidUntil
+	}
+	return session, nil
 }
 
 // newChain returns the chain that package doc describes, built from the inside out.

@@ -17,7 +17,10 @@ type Panel struct {
 	Title, Type string
 	Description string
 	GridPos     struct{ X, Y, W, H int }
-	Targets     []struct{ Expr string }
+	Datasource  struct{ Type, UID string }
+	FieldConfig struct{ Defaults struct{ Unit string } }
+	Options     struct{ Legend struct{ ShowLegend bool } }
+	Targets     []struct{ Expr, LegendFormat string }
 }
 
 // Panels returns the panels of the dashboard.

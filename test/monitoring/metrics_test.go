@@ -4,7 +4,8 @@
 package monitoring_test
 
 import (
-	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -22,19 +23,33 @@ func panels(t *testing.T) []monitoring.Panel {
 	return all
 }
 
-// TestPrometheusTakesTheDashboardsQueries makes a rule of each query: that is how promtool
-// parses it.
-func TestPrometheusTakesTheDashboardsQueries(t *testing.T) {
-	var rules []map[string]string
+// TestTheDashboardsQueriesShowSomething evaluates each query on testdata/dashboard/series.yaml,
+// what a namespace in trouble has. A query that selects a label that is not there, or
+// that matches series of different labels, shows nothing.
+func TestTheDashboardsQueriesShowSomething(t *testing.T) {
+	series, err := os.ReadFile(filepath.Join("testdata", "dashboard", "series.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var input []map[string]string
+	if err := yaml.UnmarshalStrict(series, &input); err != nil {
+		t.Fatal(err)
+	}
+	var queries []string
+	var checks []map[string]any
 	for _, panel := range panels(t) {
-		for i, target := range panel.Targets {
-			rules = append(rules, map[string]string{"record": fmt.Sprintf("panel_%d:%d", panel.ID, i), "expr": monitoring.Query(target.Expr)})
+		for _, target := range panel.Targets {
+			query := monitoring.Query(target.Expr)
+			queries = append(queries, panel.Title+": "+query)
+			checks = append(checks, map[string]any{"eval_time": "90m", "expr": "count(abs(" + query + ") > 0) > bool 0",
+				"exp_samples": []any{map[string]any{"labels": "{}", "value": 1}}})
 		}
 	}
-	if len(rules) < 15 {
-		t.Errorf("only %d queries were found", len(rules))
+	if len(queries) < 30 {
+		t.Errorf("only %d queries were found", len(queries))
 	}
-	content, err := yaml.Marshal(map[string]any{"groups": []any{map[string]any{"name": "dashboard", "rules": rules}}})
+	content, err := yaml.Marshal(map[string]any{"rule_files": []string{monitoring.RuleFile}, "tests": []any{
+		map[string]any{"interval": "30s", "input_series": input, "promql_expr_test": checks}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,8 +57,31 @@ func TestPrometheusTakesTheDashboardsQueries(t *testing.T) {
 	if err := tool.Write("dashboard.yaml", content); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.Run(t.Context(), "check", "rules", "dashboard.yaml"); err != nil {
+	if _, err := tool.Run(t.Context(), "test", "rules", "dashboard.yaml"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestPanelsSayWhatTheyShow: whose numbers, in which unit, and which line is which.
+func TestPanelsSayWhatTheyShow(t *testing.T) {
+	for _, panel := range panels(t) {
+		if panel.Type == "row" {
+			continue
+		}
+		if panel.Datasource.Type != "prometheus" || panel.Datasource.UID != "$datasource" {
+			t.Errorf("%s: its data source is %+v, want the dashboard's variable", panel.Title, panel.Datasource)
+		}
+		if panel.FieldConfig.Defaults.Unit == "" {
+			t.Errorf("%s: it has no unit", panel.Title)
+		}
+		if panel.Type == "timeseries" && !panel.Options.Legend.ShowLegend {
+			t.Errorf("%s: it shows no legend", panel.Title)
+		}
+		for _, target := range panel.Targets {
+			if target.LegendFormat == "" && panel.Type != "table" {
+				t.Errorf("%s: a query has no legend: %s", panel.Title, target.Expr)
+			}
+		}
 	}
 }
 

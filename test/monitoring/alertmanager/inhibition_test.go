@@ -120,6 +120,9 @@ func TestOneTroubleIsOnePage(t *testing.T) {
 		"the sidecar restarts":     {[]string{"StackitSidecarRestarting a", slow + " a"}, []string{"StackitSidecarRestarting a"}},
 		"the lease is taken":       {[]string{"StackitSidecarNotLeading a", slow + " a"}, []string{"StackitSidecarNotLeading a"}},
 		"the API server is down":   {[]string{"StackitControllerFrozen a", slow + " a"}, []string{"StackitControllerFrozen a"}},
+		"the Pod is not reached":   {[]string{"StackitSidecarRestarting a", "StackitManagerDown a"}, []string{"StackitSidecarRestarting a"}},
+		"the manager alone":        {[]string{"StackitManagerDown a", "StackitSidecarMissing b"}, []string{"StackitManagerDown a", "StackitSidecarMissing b"}},
+		"the key has expired":      {[]string{"StackitKeyExpires a", "StackitCredentialsRefused a"}, []string{"StackitCredentialsRefused a"}},
 		"one cluster does not reach the API": {
 			[]string{"StackitAPIFailing a", slow + " a", stuck + " a", "StackitListsFailing a", slow + " b"},
 			[]string{"StackitAPIFailing a", slow + " b"}},

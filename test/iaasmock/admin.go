@@ -37,6 +37,8 @@ func (c *Cloud) adminHandler() http.Handler {
 	mux.HandleFunc("GET /admin/servers/{id}", c.serveServer)
 	mux.HandleFunc("POST /admin/servers/{id}/status", c.serveSetStatus)
 	mux.HandleFunc("POST /admin/servers/{id}/stop", c.serveStop)
+	mux.HandleFunc("POST /admin/servers/{id}/console-log", c.serveSetConsoleLog)
+	mux.HandleFunc("POST /admin/servers/{id}/maintenance-window", c.serveSetMaintenanceWindow)
 	mux.HandleFunc("DELETE /admin/servers/{id}", c.serveRemove)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if crossSite(r) {

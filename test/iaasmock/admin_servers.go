@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"regexp"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // statusForm is the form of states. The API document lists some; SetServerStatus accepts
@@ -95,6 +97,37 @@ func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if c.SetServerStatus(r.PathValue("id"), wanted.Status, wanted.ErrorMessage) != nil {
+		refuse(w, notFound(namedServer.what))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveSetConsoleLog is SetConsoleLog.
+func (c *Cloud) serveSetConsoleLog(w http.ResponseWriter, r *http.Request) {
+	var wanted struct {
+		Log   string          `json:"log"`
+		Delay metav1.Duration `json:"delay"`
+	}
+	if err := readAction(r, &wanted); err != nil {
+		refuse(w, err)
+		return
+	}
+	if c.SetConsoleLog(r.PathValue("id"), wanted.Log, wanted.Delay.Duration) != nil {
+		refuse(w, notFound(namedServer.what))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// serveSetMaintenanceWindow is SetMaintenanceWindow; null takes the window away.
+func (c *Cloud) serveSetMaintenanceWindow(w http.ResponseWriter, r *http.Request) {
+	var window *MaintenanceWindow
+	if err := readAction(r, &window); err != nil {
+		refuse(w, err)
+		return
+	}
+	if c.SetMaintenanceWindow(r.PathValue("id"), window) != nil {
 		refuse(w, notFound(namedServer.what))
 		return
 	}

@@ -34,7 +34,9 @@ type Cloud struct {
 	nics     collection[*nic]
 	volumes  collection[*Volume]
 	networks collection[*network]
-	totals   Totals
+	// networksMade counts the networks that calls have made.
+	networksMade int
+	totals       Totals
 	// These are the catalogue's; no call changes them.
 	images         collection[*Image]
 	securityGroups collection[*SecurityGroup]

@@ -69,10 +69,26 @@ func (c *Cloud) History() Totals {
 // It stays until a call of the API changes it; a deletion or action in progress is
 // dropped. Lists that lag show it later.
 func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
+	return c.change(id, func(s *server, now time.Time) { s.setState(now, status, errorMessage, transition{}) })
+}
+
+// SetConsoleLog gives a server a console log, which the API shows after the delay; until then it is
+// empty.
+func (c *Cloud) SetConsoleLog(id, log string, delay time.Duration) error {
+	return c.change(id, func(s *server, now time.Time) { s.console, s.consoleAt = log, now.Add(delay) })
+}
+
+// SetMaintenanceWindow announces a maintenance window of a server; nil for none.
+func (c *Cloud) SetMaintenanceWindow(id string, window *MaintenanceWindow) error {
+	return c.change(id, func(s *server, _ time.Time) { s.MaintenanceWindow = window })
+}
+
+// change changes a server. The error says that there is none with the ID.
+func (c *Cloud) change(id string, change func(*server, time.Time)) error {
 	err := fmt.Errorf("no server %s", id)
 	c.locked(func(now time.Time) {
 		if s, ok := c.servers.get(id); ok {
-			s.setState(now, status, errorMessage, transition{})
+			change(s, now)
 			err = nil
 		}
 	})
@@ -82,14 +98,7 @@ func (c *Cloud) SetServerStatus(id, status, errorMessage string) error {
 // RemoveServer removes a server at once, as if its deletion ended now. NICs and volumes
 // go or stay as with DeleteServer; lists that lag still show it.
 func (c *Cloud) RemoveServer(id string) error {
-	err := fmt.Errorf("no server %s", id)
-	c.locked(func(now time.Time) {
-		if s, ok := c.servers.get(id); ok {
-			c.remove(s, now)
-			err = nil
-		}
-	})
-	return err
+	return c.change(id, c.remove)
 }
 
 // Networks returns the networks that exist now, those being deleted included.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -87,5 +88,39 @@ func TestNewRefusesABrokenCatalogue(t *testing.T) {
 			}()
 			iaasmock.New(iaasmock.WithCatalogue(catalogue))
 		})
+	}
+}
+
+func TestAConsoleLogShowsAfterItsDelay(t *testing.T) {
+	m := newMock(t)
+	m.login(iaasmock.DefaultProjectID)
+	path := m.made(201, inRegion+"/servers", bodies[0].body)
+	id := path[strings.LastIndex(path, "/")+1:]
+	if err := m.cloud.SetConsoleLog(id, "one\ntwo\nthree\n", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"", "two\nthree\n"} {
+		if got := m.want(200, "GET", path+"/log?length=2", nil)["output"]; got != want {
+			t.Errorf("the log is %q, want %q", got, want)
+		}
+		m.clock.Step(time.Minute)
+	}
+	if got := m.want(200, "GET", path+"/log?length=0", nil)["output"]; got != "one\ntwo\nthree\n" {
+		t.Errorf("the whole log is %q", got)
+	}
+	m.want(400, "GET", path+"/log?length=-1", nil)
+}
+
+func TestAMaintenanceWindowIsShown(t *testing.T) {
+	m := newMock(t)
+	m.login(iaasmock.DefaultProjectID)
+	path := m.made(201, inRegion+"/servers", bodies[0].body)
+	id := path[strings.LastIndex(path, "/")+1:]
+	window := iaasmock.MaintenanceWindow{StartsAt: m.clock.Now().UTC(), EndsAt: m.clock.Now().Add(time.Hour).UTC(), Status: "PLANNED"}
+	if err := m.cloud.SetMaintenanceWindow(id, &window); err != nil {
+		t.Fatal(err)
+	}
+	if shown, _ := m.want(200, "GET", path, nil)["maintenanceWindow"].(map[string]any); shown["status"] != "PLANNED" {
+		t.Errorf("got %v", shown)
 	}
 }

@@ -19,7 +19,7 @@ func TestEveryOperation(t *testing.T) {
 	m := newMock(t)
 	m.login(iaasmock.DefaultProjectID)
 	for _, walk := range []func(*mock){
-		walkServers, walkNICs, walkVolumes, walkCatalogue, walkProject,
+		walkServers, walkNICs, walkVolumes, walkNetworks, walkCatalogue, walkProject,
 	} {
 		walk(m)
 	}
@@ -47,6 +47,7 @@ func walkServers(m *mock) {
 	m.want(200, "PATCH", path, object{"name": "b", "labels": object{"a": nil}, "metadata": object{"c": "d"}})
 	m.want(200, "GET", path+"/nics", nil)
 	m.want(200, "GET", path+"/volume-attachments", nil)
+	m.want(200, "GET", path+"/log?length=500", nil)
 	m.clock.Step(boot)
 	for _, action := range []string{"/stop", "/start"} {
 		m.want(202, "POST", path+action, nil)
@@ -79,6 +80,16 @@ func walkVolumes(m *mock) {
 	m.want(204, "DELETE", path, nil)
 	m.list("/volume-performance-classes")
 	m.want(200, "GET", inRegion+"/volume-performance-classes/storage_premium_perf1", nil)
+}
+
+func walkNetworks(m *mock) {
+	path := m.made(202, inRegion+"/networks", object{"name": "a", "labels": object{"a": "b"}, "ipv4": object{"prefixLength": 25}})
+	m.want(200, "GET", path, nil)
+	nic := m.made(201, path+"/nics", object{"name": "a"})
+	m.want(409, "DELETE", path, nil)
+	m.want(204, "DELETE", nic, nil)
+	m.want(202, "DELETE", path, nil)
+	m.want(404, "GET", path, nil)
 }
 
 // walkCatalogue reads what nobody makes.

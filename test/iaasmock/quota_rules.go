@@ -83,6 +83,15 @@ func (c *Cloud) allowNIC(project, region string) *apiError {
 	return nil
 }
 
+// allowNetwork refuses a network that would exceed the quota, with OpenStack's message.
+func (c *Cloud) allowNetwork(project, region string) *apiError {
+	if c.usage(project, region).Networks+1 > c.quotaOf(project).Networks {
+		// Source: the document: a quota has a limit; OpenStack answers 409, which CreateNetwork has.
+		return newError(http.StatusConflict, "Quota exceeded for resources: ['network'].")
+	}
+	return nil
+}
+
 // usage counts what the project has in the region.
 func (c *Cloud) usage(project, region string) Quota {
 	in := func(itsProject, itsRegion string) bool { return itsProject == project && itsRegion == region }

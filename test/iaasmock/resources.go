@@ -49,6 +49,15 @@ type Server struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 	// LaunchedAt is zero until the server has been ACTIVE.
 	LaunchedAt time.Time `json:"launchedAt,omitzero"`
+	// MaintenanceWindow is nil unless one is announced.
+	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
+}
+
+// MaintenanceWindow is when a server's host is worked on. Status is PLANNED or ONGOING.
+type MaintenanceWindow struct {
+	StartsAt time.Time `json:"startsAt"`
+	EndsAt   time.Time `json:"endsAt"`
+	Status   string    `json:"status"`
 }
 
 // BootVolume is a server's boot volume: its ID and what CreateServer asked for.
@@ -143,6 +152,10 @@ func (s Server) clone() Server {
 	if s.BootVolume != nil {
 		boot := *s.BootVolume
 		s.BootVolume = &boot
+	}
+	if s.MaintenanceWindow != nil {
+		window := *s.MaintenanceWindow
+		s.MaintenanceWindow = &window
 	}
 	return s
 }

@@ -39,6 +39,7 @@ var routes = []route{
 	{"DeleteServer", "DELETE", inRegion + "/servers/{serverId}", 204, false, (*Cloud).deleteServer},
 	{"StartServer", "POST", inRegion + "/servers/{serverId}/start", 202, false, (*Cloud).startServer},
 	{"StopServer", "POST", inRegion + "/servers/{serverId}/stop", 202, false, (*Cloud).stopServer},
+	{"GetServerLog", "GET", inRegion + "/servers/{serverId}/log", 200, false, (*Cloud).getServerLog},
 	{"ListServerNICs", "GET", inRegion + "/servers/{serverId}/nics", 200, false, (*Cloud).listServerNICs},
 	{"ListAttachedVolumes", "GET", inRegion + "/servers/{serverId}/volume-attachments", 200, false, (*Cloud).listAttachedVolumes},
 
@@ -64,6 +65,8 @@ var routes = []route{
 	{"GetProject", "GET", "/resource-manager/v2/projects/{projectId}", 200, false, (*Cloud).getResourceManagerProject},
 
 	{"ListNetworks", "GET", inRegion + "/networks", 200, false, (*Cloud).listNetworks},
+	{"CreateNetwork", "POST", inRegion + "/networks", 202, false, (*Cloud).createNetwork},
+	{"DeleteNetwork", "DELETE", inRegion + "/networks/{networkId}", 202, false, (*Cloud).deleteNetwork},
 	{"GetNetwork", "GET", inRegion + "/networks/{networkId}", 200, false, (*Cloud).getNetwork},
 
 	{"ListSecurityGroups", "GET", inRegion + "/security-groups", 200, false, (*Cloud).listSecurityGroups},

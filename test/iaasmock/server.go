@@ -26,6 +26,9 @@ type server struct {
 	// removedAt and lastNICs are set when the server is removed.
 	removedAt time.Time
 	lastNICs  []*nic
+	// console is the console log, which the API shows from consoleAt on.
+	console   string
+	consoleAt time.Time
 }
 
 // transition is a state and the time when it begins; a zero time never comes. An empty

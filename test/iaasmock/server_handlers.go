@@ -6,6 +6,8 @@ package iaasmock
 import (
 	"cmp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
@@ -109,6 +111,48 @@ func (c *Cloud) deleteServer(r *request) (any, *apiError) {
 		return nil
 	})
 	return nil, err
+}
+
+// defaultLogLength is how many lines of a console log are shown to who does not say it.
+//
+// Source: the document: parameter v1LogLength.
+const defaultLogLength = 2000
+
+// getServerLog shows the last lines of the console log.
+func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
+	length := defaultLogLength
+	if text := r.URL.Query().Get("length"); text != "" {
+		var problem error
+		if length, problem = strconv.Atoi(text); problem != nil {
+			// Source: the document: the parameter is a whole number; the message is kin-openapi's.
+			return nil, badRequest("parameter \"length\" in query has an error: value %s: an invalid integer: invalid syntax", text)
+		}
+		if length < 0 {
+			// Source: the document: the parameter's minimum; the message is kin-openapi's.
+			return nil, badRequest("parameter \"length\" in query has an error: number must be at least 0")
+		}
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		log := ""
+		if !now.Before(s.consoleAt) {
+			log = lastLines(s.console, length)
+		}
+		view = map[string]string{"output": log}
+		return nil
+	})
+	return view, err
+}
+
+// lastLines returns the last lines of a text; all for 0.
+func lastLines(text string, most int) string {
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if most == 0 || len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[len(lines)-most:], "")
 }
 
 // staleServer shows the server in the path as it was at t.

@@ -28,6 +28,8 @@ type serverView struct {
 	CreatedAt        time.Time         `json:"createdAt"`
 	UpdatedAt        time.Time         `json:"updatedAt"`
 	LaunchedAt       time.Time         `json:"launchedAt,omitzero"`
+
+	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
 }
 
 // detailedServerView is the server with details=true. Its NICs have no allowedAddresses:
@@ -68,6 +70,7 @@ func (c *Cloud) showServer(s *server, t time.Time, details bool) any {
 		KeypairName: at.KeypairName, ImageID: at.ImageID, Volumes: orEmpty(at.VolumeIDs),
 		Labels: at.Labels, Metadata: at.Metadata,
 		CreatedAt: at.CreatedAt.UTC(), UpdatedAt: at.UpdatedAt.UTC(), LaunchedAt: at.LaunchedAt.UTC(),
+		MaintenanceWindow: at.MaintenanceWindow,
 	}
 	if at.BootVolume != nil {
 		view.BootVolume = &bootVolumeView{ID: at.BootVolume.ID, DeleteOnTermination: at.BootVolume.DeleteOnTermination}

@@ -8,9 +8,9 @@ import "slices"
 // Operations are the operations of the mock that a Fault may name: operationIds of the
 // API document, and GetProject of the resource manager.
 var Operations = []string{
-	"CreateNic", "CreateServer", "CreateVolume", "DeleteNic", "DeleteServer", "DeleteVolume",
+	"CreateNetwork", "CreateNic", "CreateServer", "CreateVolume", "DeleteNetwork", "DeleteNic", "DeleteServer", "DeleteVolume",
 	"GetAffinityGroup", "GetImage", "GetKeyPair", "GetMachineType", "GetNetwork", "GetNic", "GetProject",
-	"GetProjectDetails", "GetProjectNIC", "GetSecurityGroup", "GetServer", "GetSnapshot", "GetVolume",
+	"GetProjectDetails", "GetProjectNIC", "GetSecurityGroup", "GetServer", "GetServerLog", "GetSnapshot", "GetVolume",
 	"GetVolumePerformanceClass", "ListAffinityGroups", "ListAttachedVolumes", "ListAvailabilityZones",
 	"ListImages", "ListKeyPairs", "ListMachineTypes", "ListNetworks", "ListNics", "ListProjectNICs",
 	"ListQuotas", "ListSecurityGroups", "ListServerNICs", "ListServers", "ListVolumePerformanceClasses",
@@ -42,7 +42,7 @@ var listOperations = []string{
 
 // emptiedOperations are the operations that EmptyProject works with.
 var emptiedOperations = []string{
-	"ListServers", "GetServer", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
+	"ListServers", "GetServer", "GetServerLog", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
 	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
 }
 

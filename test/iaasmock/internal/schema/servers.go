@@ -64,6 +64,17 @@ var (
 		"labels": Object, "metadata": Object, "name": ServerName,
 	}}
 
+	CreateNetwork = &Schema{kind: "object", required: []string{"name"}, properties: map[string]*Schema{
+		"dhcp": all(Boolean),
+		"ipv4": {oneOf: []*Schema{
+			{kind: "object", required: []string{"prefix"}, properties: map[string]*Schema{"prefix": all(CIDRv4), "nameservers": Texts}},
+			{kind: "object", required: []string{"prefixLength"}, properties: map[string]*Schema{"prefixLength": Integer, "nameservers": Texts}},
+		}},
+		"labels": Object,
+		"name":   GenericName,
+		"routed": Boolean,
+	}}
+
 	UpdateNIC = &Schema{kind: "object", properties: map[string]*Schema{
 		"allowedAddresses": AllowedAddresses,
 		"description":      Description,

@@ -66,7 +66,10 @@ var (
 	// ReadOnly refuses any value; the message for null is that of allOf.
 	ReadOnly = &Schema{readOnly: true, allOf: []*Schema{{}}}
 	// ReadOnlyPlain is ReadOnly for a property that the document does not wrap in allOf.
-	ReadOnlyPlain    = &Schema{readOnly: true}
-	UUIDs            = &Schema{kind: "array", items: UUID}
+	ReadOnlyPlain = &Schema{readOnly: true}
+	UUIDs         = &Schema{kind: "array", items: UUID}
+	CIDRv4        = &Schema{kind: "string", pattern: regexp.MustCompile(patternCIDRv4)}
+	Texts         = &Schema{kind: "array", items: Text}
+
 	AllowedAddresses = &Schema{kind: "array", items: &Schema{oneOf: []*Schema{IP, CIDR}}}
 )

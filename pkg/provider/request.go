@@ -238,13 +238,16 @@ func decodeInputs(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secre
 func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	var decoding field.ErrorList
 	in.spec, in.unknown, decoding = apis.DecodeProviderSpec(raw)
-	if in.spec == nil {
+	region := apis.SpecPath.Child("region")
+	switch {
+	case in.spec == nil:
 		in.spec = &apis.ProviderSpec{}
+	case !apis.IsReadable(raw, "region", new(string)): // in the Secret's region the server would be missing
+		in.needed = append(in.needed, field.TypeInvalid(region, field.OmitValueType{}, "must be a string"))
 	}
 	network := validation.ValidateSecretNetwork(in.spec, in.secret, apis.SecretPath)
 	apis.SetDefaults(in.spec, in.secret)
 
-	region := apis.SpecPath.Child("region")
 	in.needed = append(in.needed, validation.ValidateRegion(in.spec.Region, region)...)
 	reported := append(slices.Clone(decoding), &field.Error{Field: region.String()})
 	if len(network) > 0 {

@@ -151,6 +151,19 @@ func TestUserDataIsNotTooLong(t *testing.T) {
 	}
 }
 
+// In the Secret's region the server would count as gone.
+func TestARegionOfAWrongTypeLosesNoServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+		r.secret.Data["region"] = []byte("eu02")
+		r.restartNow()
+		r.setSpec(func(spec map[string]any) { spec["machineType"], spec["region"] = 5, 7 })
+		wantCode(t, r.delete(r.deleted(m)), codes.InvalidArgument)
+		r.onlyServer()
+	})
+}
+
 // One wrong type hides no other: where a field cannot be read by which servers are found, nothing is
 // concluded from it.
 func TestASecondWrongTypeLosesNoServer(t *testing.T) {

@@ -25,8 +25,8 @@ var SpecPath = field.NewPath("providerSpec")
 const maxSpec = 512 << 10
 
 // DecodeProviderSpec reads the JSON of MachineClass.providerSpec. wrong has an error about the first
-// part that has the wrong type, with its path; such parts are as if they were not set, and all others are
-// decoded. unknown names the fields the driver does not know and those given twice, each as a
+// part that has the wrong type, with its path, and one about JSON of more than 512 KiB; parts of a
+// wrong type are as if they were not set, and all others are decoded. unknown names the fields the driver does not know and those given twice, each as a
 // FieldError of sigs.k8s.io/json: the caller decides whether they matter. A null in a field means
 // that it is not set.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
@@ -37,12 +37,15 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 	spec = &ProviderSpec{}
 	unknown, wrong = Decode(raw, spec, SpecPath)
 	dropNulls(spec, raw)
+	if len(raw) > maxSpec {
+		wrong = append(wrong, field.Invalid(SpecPath, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", len(raw), maxSpec)))
+	}
 	return spec, append(twice, unknown...), wrong
 }
 
 // Decode decodes a JSON object into what into points to. wrong has an error about the first part that
-// has the wrong type, with its path below the given one, which may be nil; it never repeats a value, which may be a
-// secret in the wrong place. The parts that are right are decoded all the same. unknown has the fields
+// has the wrong type, with its path below the given one, which may be nil; it never repeats a value,
+// which may be a secret in the wrong place. The parts that are right are decoded all the same. unknown has the fields
 // that the type does not have, each as a FieldError of sigs.k8s.io/json. Names of fields must match
 // exactly.
 func Decode(object []byte, into any, path *field.Path) (unknown []error, wrong field.ErrorList) {
@@ -90,11 +93,8 @@ func problem(err error) string {
 
 // checkObject refuses what is no JSON object, and returns the fields that are there twice.
 func checkObject(raw []byte) (twice []error, err error) {
-	switch {
-	case len(bytes.TrimSpace(raw)) == 0:
+	if len(bytes.TrimSpace(raw)) == 0 {
 		return nil, errors.New("is empty, must be a JSON object")
-	case len(raw) > maxSpec:
-		return nil, fmt.Errorf("has %d bytes, must have at most %d", len(raw), maxSpec)
 	}
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {

@@ -28,7 +28,7 @@ RUN --mount=type=cache,target=/go/pkg/mod \
 
 # No shell, no package manager, user 65532; CA certificates for the cloud's API.
 # Renovate adds the digest, and renews it with the certificates.
-FROM gcr.io/distroless/static-debian12:nonroot
+FROM gcr.io/distroless/static-debian13:nonroot
 
 COPY --from=builder /machine-controller /machine-controller
 

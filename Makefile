@@ -119,8 +119,7 @@ mcm-stackit: ## Build the operator's command: bin/mcm-stackit, also as a plugin 
 
 # Without docker, for amd64 and arm64. The time in it is the commit's, and nothing in it is the
 # clone's, so that it is the same wherever it is built with the same Go. The registry's password is that of `docker login`. An image's name has no
-# capitals, which the repository that it is named after may have. A workflow's later steps get
-# the digest.
+# capitals, which the repository that it is named after may have.
 KO         ?= $(BIN)/ko
 IMAGE      ?=
 BASE_IMAGE ?=
@@ -137,7 +136,15 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 		--image-label org.opencontainers.image.version="$$VERSION" \
 		--image-label org.opencontainers.image.revision="$$(git rev-parse HEAD)" \
 		$(if $(SOURCE_URL),--image-label org.opencontainers.image.source='$(SOURCE_URL)') ./cmd/machine-controller
-	@$(if $(GITHUB_OUTPUT),sed -n '1s/.*@/digest=/p' $(BIN)/image/refs >>"$(GITHUB_OUTPUT)",:)
+
+# For who may push, and need not build. A workflow's later steps get the digests of the index and of
+# the image for each platform.
+CRANE ?= $(BIN)/crane
+.PHONY: push-image
+push-image: $(CRANE) ## Push bin/image, which 'make image' has made: make push-image IMAGE=<registry>/<image> VERSION=<tag>.
+	$(CRANE) push --image-refs $(BIN)/image/refs $(BIN)/image "$$(echo '$(IMAGE)' | tr '[:upper:]' '[:lower:]'):$(VERSION)"
+	@$(if $(GITHUB_OUTPUT),index=$$(sed -n '1s/.*@//p' $(BIN)/image/refs) && { echo "digest=$$index" && \
+		jq -r '.manifests[] | "digest-" + .platform.architecture + "=" + .digest' "$(BIN)/image/blobs/sha256/$${index#sha256:}"; } >>"$(GITHUB_OUTPUT)",:)
 
 # Everything in it has the commit's time, and nothing is the clone's, so that it is the same wherever
 # it is built with the same Go. krew's
@@ -419,6 +426,10 @@ $(BIN)/actionlint: hack/tools/actionlint/go.mod hack/tools/actionlint/go.sum
 
 $(BIN)/ko: hack/image/go.mod hack/image/go.sum
 	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/ko
+	@touch $@
+
+$(BIN)/crane: hack/image/go.mod hack/image/go.sum
+	$(GO_BUILD) -C hack/image -o "$(CURDIR)/$@" github.com/google/go-containerregistry/cmd/crane
 	@touch $@
 
 $(BIN)/kustomize: hack/image/go.mod hack/image/go.sum

@@ -75,17 +75,42 @@ func build(t *testing.T, folder, host string) v1.ImageIndex {
 	}
 	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
 	must(t, err)
-	outputs := t.TempDir()
 	run(t, folder, "make", "image", "KO="+ko, "VERSION="+version, "BASE_IMAGE="+host+"/base:nonroot", "IMAGE="+host+"/Provider",
-		"SOURCE_URL=https://example.com/provider", "GITHUB_OUTPUT="+filepath.Join(outputs, "output"))
+		"SOURCE_URL=https://example.com/provider")
 	index, err := remote.Index(reference(t, host+"/provider:"+version))
 	must(t, err)
-	told, err := os.ReadFile(filepath.Join(outputs, "output"))
+	return index
+}
+
+// A release builds with no right to push, and pushes what was built: the same bytes, with an
+// SBOM for each platform to attest.
+func TestABuiltImageIsPushedAsItIs(t *testing.T) {
+	host := newRegistry(t)
+	pushed := digest(t, build(t, root, host))
+	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
 	must(t, err)
-	if want := "digest=" + digest(t, index).String() + "\n"; string(told) != want {
+	run(t, root, "make", "image", "KO="+ko, "VERSION="+version, "BASE_IMAGE="+host+"/base:nonroot", "SOURCE_URL=https://example.com/provider")
+	output := filepath.Join(t.TempDir(), "output")
+	run(t, root, "make", "push-image", "IMAGE="+host+"/Other", "VERSION="+version, "GITHUB_OUTPUT="+output)
+	index, err := remote.Index(reference(t, host+"/other:"+version))
+	must(t, err)
+	if got := digest(t, index); got != pushed {
+		t.Errorf("%s is pushed, must be %s", got, pushed)
+	}
+	want := "digest=" + pushed.String() + "\n"
+	for _, platform := range platforms {
+		hash, err := imageFor(t, index, platform).Digest()
+		must(t, err)
+		want += "digest-" + platform.Architecture + "=" + hash.String() + "\n"
+		if _, err := os.Stat(filepath.Join(root, "bin", "image", "sbom", "machine-controller-linux-"+platform.Architecture+".spdx.json")); err != nil {
+			t.Error(err)
+		}
+	}
+	told, err := os.ReadFile(output)
+	must(t, err)
+	if string(told) != want {
 		t.Errorf("a workflow's next step is told %q, want %q", told, want)
 	}
-	return index
 }
 
 func TestTheImage(t *testing.T) {

@@ -39,18 +39,26 @@ func submatches(expression, text string) []string {
 	return slices.Compact(found)
 }
 
-// granted are the rights beyond reading that a workflow's one job has.
+// granted are the rights beyond reading, by workflow and job.
 var granted = map[string]map[string]string{
-	"release.yaml": {"contents": "write", "packages": "write", "id-token": "write", "attestations": "write"},
+	"release.yaml publish": {"contents": "write", "packages": "write", "id-token": "write", "attestations": "write"},
 }
 
 type workflow struct {
 	Permissions map[string]string `json:"permissions"`
-	Jobs        map[string]struct {
-		Permissions    map[string]string `json:"permissions"`
-		TimeoutMinutes int               `json:"timeout-minutes"`
-		Steps          []step            `json:"steps"`
-	} `json:"jobs"`
+	Env         map[string]string `json:"env"`
+	Jobs        map[string]job    `json:"jobs"`
+}
+
+type job struct {
+	// Uses is the file of another workflow, which then is the job.
+	Uses           string            `json:"uses"`
+	Needs          []string          `json:"needs"`
+	Environment    string            `json:"environment"`
+	Permissions    map[string]string `json:"permissions"`
+	TimeoutMinutes int               `json:"timeout-minutes"`
+	Env            map[string]string `json:"env"`
+	Steps          []step            `json:"steps"`
 }
 
 type step struct {
@@ -84,10 +92,10 @@ func TestWorkflows(t *testing.T) {
 				t.Errorf("permissions: -want +got:\n%s", diff)
 			}
 			for name, job := range parsed.Jobs {
-				if diff := cmp.Diff(granted[filepath.Base(path)], job.Permissions); diff != "" {
+				if diff := cmp.Diff(granted[filepath.Base(path)+" "+name], job.Permissions); diff != "" {
 					t.Errorf("permissions of job %s: -want +got:\n%s", name, diff)
 				}
-				if job.TimeoutMinutes == 0 {
+				if job.TimeoutMinutes == 0 && job.Uses == "" {
 					t.Errorf("job %s has no timeout", name)
 				}
 				for _, step := range job.Steps {
@@ -97,7 +105,7 @@ func TestWorkflows(t *testing.T) {
 			if used := submatches(`go-version: '(.*)'`, text); !slices.Equal(used, golang) {
 				t.Errorf("Go %q, the Dockerfile has %q", used, golang)
 			}
-			if pinned, used := strings.Count(text, "uses:"), len(regexp.MustCompile(`uses: \S+@[0-9a-f]{40} # v[0-9.]+\n`).FindAllString(text, -1)); pinned != used {
+			if pinned, used := strings.Count(text, "uses:")-strings.Count(text, "uses: ./"), len(regexp.MustCompile(`uses: \S+@[0-9a-f]{40} # v[0-9.]+\n`).FindAllString(text, -1)); pinned != used {
 				t.Errorf("%d of %d actions are pinned by a commit, with the tag as a comment", used, pinned)
 			}
 		})
@@ -126,20 +134,72 @@ func (s step) check(t *testing.T, targets []string) {
 
 // The module's path is also that of another program, whose packages are not ours to fill.
 func TestAReleaseGoesToItsOwnRepository(t *testing.T) {
-	var parsed struct {
-		Jobs struct {
-			Release struct{ Env map[string]string }
-		}
-	}
-	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/release.yaml")), &parsed); err != nil {
-		t.Fatal(err)
-	}
 	want := map[string]string{
 		"VERSION":    "${{ github.ref_name }}",
 		"IMAGE":      "ghcr.io/${{ github.repository }}",
 		"SOURCE_URL": "${{ github.server_url }}/${{ github.repository }}",
 	}
-	if diff := cmp.Diff(want, parsed.Jobs.Release.Env); diff != "" {
+	if diff := cmp.Diff(want, release(t).Env); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func release(t *testing.T) workflow {
+	t.Helper()
+	var parsed workflow
+	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/release.yaml")), &parsed); err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// TestWhatPublishesBuildsNothing: programs of others run while something is built, and must not
+// find a right to publish there.
+func TestWhatPublishesBuildsNothing(t *testing.T) {
+	jobs := release(t).Jobs
+	runs := map[string][]string{}
+	for name, job := range jobs {
+		for _, step := range job.Steps {
+			if step.Run != "" {
+				runs[name] = append(runs[name], step.Run)
+			}
+		}
+	}
+	want := map[string][]string{"build": {"make release", "make release-notes", "make image"}, "publish": {"make push-image", "make sign"}}
+	if diff := cmp.Diff(want, runs); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if image, isSet := jobs["build"].Env["IMAGE"]; image != "" || !isSet {
+		t.Error("what is built is pushed at once")
+	}
+	if jobs["publish"].Environment == "" {
+		t.Error("nobody can be asked before it is published")
+	}
+}
+
+func TestAReleaseIsOfACommitThatPassesCI(t *testing.T) {
+	jobs := release(t).Jobs
+	if jobs["ci"].Uses != "./.github/workflows/ci.yaml" || !slices.Contains(jobs["publish"].Needs, "ci") {
+		t.Errorf("publish needs %q, ci is %q", jobs["publish"].Needs, jobs["ci"].Uses)
+	}
+	if !strings.Contains(read(t, ".github/workflows/ci.yaml"), "\n  workflow_call:\n") {
+		t.Error("ci cannot be called")
+	}
+}
+
+// TestEachPlatformsSBOMIsAttested: an SBOM that nobody signed may be anybody's.
+func TestEachPlatformsSBOMIsAttested(t *testing.T) {
+	attested := map[string]string{}
+	for _, step := range release(t).Jobs["publish"].Steps {
+		if path, isSBOM := step.With["predicate-path"].(string); isSBOM {
+			attested[path], _ = step.With["subject-digest"].(string)
+		}
+	}
+	want := map[string]string{}
+	for _, platform := range []string{"amd64", "arm64"} {
+		want["bin/image/sbom/machine-controller-linux-"+platform+".spdx.json"] = "${{ steps.image.outputs.digest-" + platform + " }}"
+	}
+	if diff := cmp.Diff(want, attested); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

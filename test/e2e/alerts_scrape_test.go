@@ -35,16 +35,26 @@ const (
 	quietScrapes = 120
 )
 
-// target is what a scrape by the PodMonitor adds to each series.
-var target = model.LabelSet{
-	"namespace": "default", "pod": "machine-controller-manager-0", "container": "machine-controller",
-	"job": "default/machine-controller-manager", "endpoint": "mc-metrics", "instance": "10.0.0.1:10259",
-}
+// asSidecar and asManager are what a scrape by the PodMonitor adds to each series of the two
+// containers.
+var (
+	asSidecar = model.LabelSet{
+		"namespace": "default", "pod": "machine-controller-manager-0", "container": "machine-controller",
+		"job": "default/machine-controller-manager", "endpoint": "mc-metrics", "instance": "10.0.0.1:10259",
+	}
+	asManager = model.LabelSet{
+		"namespace": "default", "pod": "machine-controller-manager-0", "container": "machine-controller-manager",
+		"job": "default/machine-controller-manager", "endpoint": "mcm-metrics", "instance": "10.0.0.1:10258",
+	}
+)
 
-// scrapes are a scenario's scrapes of the sidecar, one each scrapeInterval.
+// scrapes are a scenario's scrapes of a container, one each scrapeInterval.
 type scrapes struct {
 	// url is "" while there is no Pod to scrape.
-	url func() string
+	url    func() string
+	target model.LabelSet
+	// began is when promtool's time begins, which counts from 1970.
+	began time.Time
 	// most is how many of them count.
 	most int
 
@@ -54,10 +64,11 @@ type scrapes struct {
 	count  int
 }
 
-// startScrapes scrapes until the spec ends.
-func startScrapes(url func() string, most int) *scrapes {
+// startScrapes scrapes the sidecar until the spec ends, or the container that target says.
+func startScrapes(url func() string, most int, target ...model.LabelSet) *scrapes {
 	GinkgoHelper()
-	s := &scrapes{url: url, most: most, series: map[string]map[int]string{}}
+	s := &scrapes{url: url, target: append(target, asSidecar)[0], most: most,
+		began: time.Now().Add(-quietScrapes * promInterval), series: map[string]map[int]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	// A process' first scrape may show phases without mcm_machine_info, which MCM sets
@@ -103,7 +114,11 @@ func (s *scrapes) scrape(ctx context.Context) error {
 	}
 	s.note(model.Metric{model.MetricNameLabel: "up"}, up)
 	for _, sample := range samples {
-		s.note(sample.Metric, strconv.FormatFloat(float64(sample.Value), 'f', -1, 64))
+		value := float64(sample.Value)
+		if strings.HasSuffix(string(sample.Metric[model.MetricNameLabel]), "_timestamp_seconds") {
+			value -= float64(s.began.Unix())
+		}
+		s.note(sample.Metric, strconv.FormatFloat(value, 'f', -1, 64))
 	}
 	return err
 }
@@ -124,7 +139,7 @@ func (s *scrapes) counted() int {
 // renamed, as Prometheus does.
 func (s *scrapes) note(metric model.Metric, value string) {
 	labelled := metric.Clone()
-	for name, own := range target {
+	for name, own := range s.target {
 		if scraped, clashes := labelled[name]; clashes {
 			labelled["exported_"+name] = scraped
 		}

@@ -5,6 +5,7 @@ package e2e_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -18,7 +19,9 @@ import (
 	. "github.com/onsi/gomega"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -26,14 +29,13 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/monitoring"
 )
 
-// alertTimeout is for one scenario: the longest, a deletion, needs 40 s for its `for` alone.
+// alertTimeout is for one scenario, but for deletions and lists, which need 100 s for their `for` alone.
 const alertTimeout = 90 * time.Second
 
 // How many scrapes a scenario may take. With more, a Machine that is being created makes
 // StackitMachineCreationSlow fire as well, deletions that fail StackitMachineDeletionStuck.
 const (
 	slowAfter  = 29
-	stuckAfter = 50
 	longEnough = int(alertTimeout / scrapeInterval)
 )
 
@@ -53,7 +55,7 @@ func preset(name string) iaasmock.Fault {
 // fires. The order matters: what was refused for its credentials is tried again after 3
 // minutes, so that comes first; the server that does not boot would be slow in a scenario
 // after it, too, so it comes last. Each other scenario fires before a Machine that it makes
-// is 15 minutes old, and before deletions have failed for 20: 30 and 40 s here.
+// is 15 minutes old, and before deletions have failed for 50: 30 and 100 s here.
 var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 	var (
 		c *cluster
@@ -119,14 +121,14 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 	// a minute in the end. An operator sees ten of them in five minutes; here five minutes are
 	// some seconds.
 	It("StackitAPIFailing fires when calls of one kind are answered with 503", func(ctx SpecContext) {
-		expectOnly(ctx, "StackitAPIFailing", stuckAfter, func(*scrapes) {
+		expectOnly(ctx, "StackitAPIFailing", longEnough, func(*scrapes) {
 			inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
 			deleteSpare(ctx, 3)
 		})
 	})
 
 	It("StackitAPIThrottled fires when all calls are answered with 429", func(ctx SpecContext) {
-		expectOnly(ctx, "StackitAPIThrottled", stuckAfter, func(*scrapes) {
+		expectOnly(ctx, "StackitAPIThrottled", longEnough, func(*scrapes) {
 			inject(preset("rate-limited"))
 			deleteSpare(ctx, 3)
 		})
@@ -148,6 +150,31 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		})
 	})
 
+	It("StackitOrphanRefused fires when the label of a server without a Machine is not its name", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitOrphanRefused", longEnough, func(*scrapes) {
+			id := c.createServer(ctx, "nobodys", "small")
+			DeferCleanup(func(ctx SpecContext) {
+				Expect(c.env.Cloud().RemoveServer(id)).To(Succeed())
+				Expect(client.IgnoreNotFound(c.target.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "nobodys"}}))).To(Succeed())
+			})
+			_, err := c.api().UpdateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id).UpdateServerPayload(iaas.UpdateServerPayload{
+				Labels: map[string]any{clusterLabel: clusterName, provider.StackitMachineLabel: "edited", provider.StackitMachineClassLabel: "small"}}).Execute()
+			Expect(err).NotTo(HaveOccurred())
+			c.restartSidecar(ctx)
+		})
+	})
+
+	It("StackitKeyExpires fires when a Secret has a key that expires in ten days", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitKeyExpires", longEnough, func(*scrapes) {
+			DeferCleanup(func(ctx SpecContext) {
+				c.setKeyExpiry(ctx, time.Time{})
+				c.restartSidecar(ctx)
+			})
+			c.setKeyExpiry(ctx, time.Now().Add(10*24*time.Hour))
+			c.restartSidecar(ctx)
+		})
+	})
+
 	It("StackitSidecarRestarting fires after three restarts", func(ctx SpecContext) {
 		expectOnly(ctx, "StackitSidecarRestarting", longEnough, func(s *scrapes) {
 			for range 3 {
@@ -158,15 +185,12 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 	})
 
 	It("StackitMachineDeletionStuck fires when a server cannot be deleted", func(ctx SpecContext) {
-		expectOnly(ctx, "StackitMachineDeletionStuck", longEnough, func(s *scrapes) {
-			// A call fails after half a minute, which is as long as the alert's window here:
-			// two Machines fail in turn.
+		expectOnly(ctx, "StackitMachineDeletionStuck", 2*longEnough, func(*scrapes) {
+			// A call fails after half a minute, and the alert's window is a minute and a half here.
 			inject(preset("delete-error"))
 			deleteSpare(ctx, 1)
-			s.await(ctx, 15)
-			deleteSpare(ctx, 1)
 		})
-	})
+	}, SpecTimeout(5*time.Minute))
 
 	It("StackitMachineCreationSlow fires when a server does not boot", func(ctx SpecContext) {
 		expectOnly(ctx, "StackitMachineCreationSlow", longEnough, func(*scrapes) {
@@ -234,6 +258,14 @@ var _ = Describe("Alerts of a sidecar that cannot work", Ordered, ContinueOnFail
 			DeferCleanup(c.env.Cloud().Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusInternalServerError}))
 		})
 	}, SpecTimeout(5*time.Minute))
+
+	It("StackitManagerDown fires when the manager does not run, and the sidecar does", func(ctx SpecContext) {
+		s := startScrapes(c.env.ManagerMetricsURL, longEnough, asManager)
+		c.expectOnlyAlert(ctx, "StackitManagerDown", s, func(*scrapes) {
+			c.env.KillManager()
+			DeferCleanup(c.env.StartManager)
+		})
+	})
 
 	It("StackitSidecarMissing fires when there is no Pod", func(ctx SpecContext) {
 		var gone atomic.Bool
@@ -304,7 +336,7 @@ func (c *cluster) expectOnlyAlert(ctx SpecContext, alert string, s *scrapes, pro
 
 // createServer makes a server in the cloud, as somebody else than the sidecar would who uses
 // its labels.
-func (c *cluster) createServer(ctx context.Context, machine, class string) {
+func (c *cluster) createServer(ctx context.Context, machine, class string) (id string) {
 	GinkgoHelper()
 	network, size, goes := iaasmock.DefaultNetworkID, int64(20), true
 	payload := iaas.NewCreateServerPayload(iaasmock.DefaultMachineType, machine, iaas.CreateServerPayloadAllOfNetworking{
@@ -314,6 +346,22 @@ func (c *cluster) createServer(ctx context.Context, machine, class string) {
 	payload.BootVolume = &iaas.BootVolume{
 		Size: &size, DeleteOnTermination: &goes, Source: iaas.NewBootVolumeSource(iaasmock.DefaultImageID, "image"),
 	}
-	_, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
+	server, err := c.api().CreateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(*payload).Execute()
 	Expect(err).NotTo(HaveOccurred())
+	return server.GetId()
+}
+
+// setKeyExpiry writes the Secret's key with another validUntil; the zero time is none.
+func (c *cluster) setKeyExpiry(ctx context.Context, expiry time.Time) {
+	GinkgoHelper()
+	var key map[string]any
+	Expect(json.Unmarshal(c.env.ServiceAccountKey(), &key)).To(Succeed())
+	delete(key, "validUntil")
+	if !expiry.IsZero() {
+		key["validUntil"] = expiry.Format(time.RFC3339)
+	}
+	content, err := json.Marshal(key)
+	Expect(err).NotTo(HaveOccurred())
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: secretName}}
+	change(ctx, c, secret, func() { secret.Data["serviceAccountKey"] = content })
 }

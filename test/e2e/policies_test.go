@@ -5,10 +5,12 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
@@ -33,7 +35,7 @@ var _ = Describe("The NetworkPolicy under kubernetes/", func() {
 		deployment := only[appsv1.Deployment](objects, "Deployment")
 		Expect(policy.Namespace).To(Equal(deployment.Namespace))
 		Expect(selects(&policy.Spec.PodSelector, deployment.Spec.Template.Labels)).To(BeTrue(), "the policy is about other pods")
-		Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress))
+		Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress))
 
 		monitoring, prometheus := namespaceLabels("monitoring"), map[string]string{"app.kubernetes.io/name": "prometheus"}
 		for _, container := range deployment.Spec.Template.Spec.Containers {
@@ -46,6 +48,30 @@ var _ = Describe("The NetworkPolicy under kubernetes/", func() {
 		}
 		Expect(letsIn(policy, monitoring, prometheus, "other")).To(BeFalse(), "another port")
 	})
+
+	It("lets out to name servers, STACKIT and API servers, and nowhere else", func() {
+		out := map[string]bool{}
+		for _, rule := range only[networkingv1.NetworkPolicy](render("kubernetes/control"), "NetworkPolicy").Spec.Egress {
+			Expect(rule.To).To(BeEmpty(), "addresses of the cloud change")
+			Expect(rule.Ports).NotTo(BeEmpty(), "any port would do")
+			for _, open := range rule.Ports {
+				Expect(open.EndPort).To(BeNil())
+				out[fmt.Sprintf("%s %s", *open.Protocol, open.Port)] = true
+			}
+		}
+		Expect(out).To(And(HaveLen(6), HaveKey("UDP 53"), HaveKey("TCP 53"), HaveKey("UDP 8053"), HaveKey("TCP 8053"),
+			HaveKey("TCP 443"), HaveKey("TCP 6443")))
+	})
+})
+
+var _ = Describe("The service accounts under kubernetes/", func() {
+	It("give no token to a pod that does not ask for it, and the Deployment asks", func() {
+		for _, folder := range []string{"kubernetes/control", "kubernetes/target"} {
+			Expect(only[corev1.ServiceAccount](render(folder), "ServiceAccount").AutomountServiceAccountToken).To(HaveValue(BeFalse()), folder)
+		}
+		pod := only[appsv1.Deployment](render("kubernetes/control"), "Deployment").Spec.Template.Spec
+		Expect(pod.AutomountServiceAccountToken).To(HaveValue(BeTrue()))
+	})
 })
 
 var _ = Describe("The admission policies under kubernetes/", func() {
@@ -57,9 +83,10 @@ var _ = Describe("The admission policies under kubernetes/", func() {
 		Expect(c.applyAll(ctx, render("kubernetes/control"))).To(Succeed())
 		c.expectTokensOnly(ctx, serviceAccount{metav1.NamespaceSystem, account})
 		c.expectFinalizersOnly(ctx, serviceAccount{c.env.Namespace(), account})
+		c.expectClassStays(ctx, serviceAccount{c.env.Namespace(), account})
 	})
 
-	It("do so in one cluster", func(ctx SpecContext) {
+	It("do so in one cluster, and keep servers where everybody finds them", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar()))
 		// As kubernetes/README.md has it, with the kustomize of kubectl.
 		apply := exec.CommandContext(ctx, filepath.Join(root(), "bin", "kubectl"), "apply", "-k", "kubernetes", "--kubeconfig", c.env.KubeconfigPath())
@@ -68,6 +95,9 @@ var _ = Describe("The admission policies under kubernetes/", func() {
 		Expect(err).NotTo(HaveOccurred(), "%s", output)
 		c.expectTokensOnly(ctx, serviceAccount{c.env.Namespace(), account})
 		c.expectFinalizersOnly(ctx, serviceAccount{c.env.Namespace(), account})
+		c.expectClassStays(ctx, serviceAccount{c.env.Namespace(), account})
+		c.expectClassInUseStays(ctx)
+		c.expectSecretInUseStays(ctx)
 	})
 })
 
@@ -100,6 +130,18 @@ func (c *cluster) expectTokensOnly(ctx SpecContext, user serviceAccount) {
 	Expect(others.Data).To(HaveKeyWithValue("key", BeEquivalentTo("value")))
 
 	token := secretIn(metav1.NamespaceSystem, "bootstrap-token-abcdef", corev1.SecretTypeBootstrapToken)
+	for _, secret := range []string{"", "short", "0123456789abcde\n", "a\nruncmd: [evil]", "0123456789abcdeZ", "0123456789abcdef0", "0123456789abcdef\n", "0123456789abcdef\n#", "0123456789abcdef\nruncmd:\n- evil"} {
+		token.Data = tokenData("abcdef", secret)
+		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "%q", secret)
+	}
+	for _, id := range []string{"", "abcde", "abcd\n", "abc\n:f", "abcdef0", "abcdef\n#!"} {
+		token.Data = tokenData(id, "0123456789abcdef")
+		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "%q", id)
+	}
+	for _, secret := range []string{"0123456789abcdef", "ghijklmnopqrstuv", "wxyz0000zzzz9999"} {
+		token.Data = tokenData("09az5m", secret)
+		Expect(thief.Create(ctx, token.DeepCopy(), client.DryRunAll)).To(Succeed())
+	}
 	Expect(thief.Create(ctx, token)).To(Succeed())
 	Expect(thief.Get(ctx, client.ObjectKeyFromObject(token), token)).To(Succeed())
 	Expect(thief.Delete(ctx, token)).To(Succeed())
@@ -135,17 +177,178 @@ func (c *cluster) expectFinalizersOnly(ctx SpecContext, user serviceAccount) {
 		change(changed)
 		Expect(thief.Update(ctx, changed)).To(MatchError(ContainSubstring(refusal)), "changing %s", name)
 	}
-	for _, finalizers := range [][]string{{"machine.sapcloud.io/machine-controller"}, nil} {
+	for _, finalizers := range [][]string{{secretFinalizer}, nil} {
 		credentials.Finalizers = finalizers
 		Expect(thief.Update(ctx, credentials)).To(Succeed())
 	}
 	Expect(credentials.Data).To(HaveKeyWithValue("key", BeEquivalentTo("value")))
 }
 
+// expectClassStays tries, as a service account, to change what the machines of a MachineClass
+// boot with, and then what the manager changes.
+func (c *cluster) expectClassStays(ctx SpecContext, user serviceAccount) {
+	GinkgoHelper()
+	const refusal = "may change only the finalizers and the nodeTemplate of a MachineClass"
+	user.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
+	thief := user.client(ctx, c.Client, c.env.RESTConfig())
+	// What the manager's types leave out or write otherwise.
+	stored := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass",
+		"metadata":     map[string]any{"name": "odd", "namespace": c.env.Namespace(), "labels": map[string]any{}, "annotations": map[string]any{"an": "annotation"}},
+		"provider":     "",
+		"secretRef":    map[string]any{"name": "credentials", "namespace": ""},
+		"providerSpec": map[string]any{"imageId": "image", "size": int64(20), "share": 0.5, "none": nil, "empty": map[string]any{}},
+		"nodeTemplate": map[string]any{"instanceType": "small", "region": "eu01", "zone": "eu01-1", "unknown": "field",
+			"capacity": map[string]any{"cpu": "1000m", "memory": "1024Mi"}},
+	}}
+	Expect(c.Create(ctx, stored)).To(Succeed())
+	class := &v1alpha1.MachineClass{}
+	Expect(thief.Get(ctx, client.ObjectKeyFromObject(stored), class)).To(Succeed())
+	changes := map[string]func(*v1alpha1.MachineClass){
+		"userData":               func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = []byte(`{"imageId":"image","userData":"mine"}`) },
+		"image":                  func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = []byte(`{"imageId":"mine"}`) },
+		"provider":               func(m *v1alpha1.MachineClass) { m.Provider = "another" },
+		"Secret":                 func(m *v1alpha1.MachineClass) { m.SecretRef.Name = "another" },
+		"Secret's namespace":     func(m *v1alpha1.MachineClass) { m.SecretRef.Namespace = metav1.NamespaceSystem },
+		"Secret, to none":        func(m *v1alpha1.MachineClass) { m.SecretRef = nil },
+		"credentials":            func(m *v1alpha1.MachineClass) { m.CredentialsSecretRef = &corev1.SecretReference{Name: "another"} },
+		"credentials' namespace": func(m *v1alpha1.MachineClass) { m.CredentialsSecretRef = &corev1.SecretReference{Namespace: "another"} },
+		"labels":                 func(m *v1alpha1.MachineClass) { m.Labels = map[string]string{"a": "label"} },
+		"annotations":            func(m *v1alpha1.MachineClass) { m.Annotations = nil },
+		"owner": func(m *v1alpha1.MachineClass) {
+			m.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: "none", UID: "none"}}
+		},
+	}
+	awaitRefusal(ctx, refusal, func(ctx context.Context) error {
+		changed := class.DeepCopy()
+		changed.ProviderSpec.Raw = []byte("{}")
+		return thief.Update(ctx, changed, client.DryRunAll)
+	})
+	for name, change := range changes {
+		changed := class.DeepCopy()
+		change(changed)
+		Expect(thief.Update(ctx, changed)).To(MatchError(ContainSubstring(refusal)), "changing the %s", name)
+	}
+	for _, finalizers := range [][]string{{classFinalizer}, nil} {
+		class.Finalizers = finalizers
+		Expect(thief.Update(ctx, class)).To(Succeed())
+	}
+	Expect(c.Get(ctx, client.ObjectKeyFromObject(stored), stored)).To(Succeed())
+	Expect(stored.Object["nodeTemplate"]).NotTo(HaveKey("unknown"), "the manager's types know it: compare the nodeTemplate, too")
+}
+
+// The manager's finalizers say that a MachineClass has Machines, and a Secret a MachineClass.
+const (
+	classFinalizer  = "machine.sapcloud.io/machine-controller-manager"
+	secretFinalizer = "machine.sapcloud.io/machine-controller"
+)
+
+// expectClassInUseStays tries, as an administrator, to change by what servers of a
+// MachineClass with Machines are found.
+func (c *cluster) expectClassInUseStays(ctx SpecContext) {
+	GinkgoHelper()
+	const region, cluster = "providerSpec.region must stay", "that ends in /cluster must stay"
+	const stackit, openstack = "stackit", "openstack"
+	for i, row := range []struct {
+		name, before, after, wasProvider, isProvider string
+		// refused is "" if the change is allowed.
+		refused string
+	}{
+		{"another region", `{"region":"eu01"}`, `{"region":"eu02"}`, stackit, stackit, region},
+		{"another region, without a provider", `{"region":"eu01"}`, `{"region":"eu02"}`, "", "", region},
+		{"another region, and a provider", `{"region":"eu01"}`, `{"region":"eu02"}`, "", stackit, region},
+		{"the Secret's region", `{"region":"eu01"}`, `{}`, stackit, stackit, region},
+		{"no longer the Secret's region", `{}`, `{"region":"eu02"}`, stackit, stackit, region},
+		{"another cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":"y"}}`, stackit, stackit, cluster},
+		{"another cluster's key", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"b/cluster":"x"}}`, stackit, stackit, cluster},
+		{"a second cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":"x","b/cluster":"x"}}`, stackit, stackit, cluster},
+		{"no cluster", `{"labels":{"a/cluster":"x","c":"d"}}`, `{"labels":{"c":"d"}}`, stackit, stackit, cluster},
+		{"no labels", `{"labels":{"a/cluster":"x"}}`, `{"labels":null}`, stackit, stackit, cluster},
+		{"a wrong cluster", `{"labels":{"a/cluster":"x"}}`, `{"labels":{"a/cluster":7}}`, stackit, stackit, cluster},
+
+		{"the first cluster", `{"labels":{"c":"d"}}`, `{"labels":{"a/cluster":"x","c":"d"}}`, stackit, stackit, ""},
+		{"the first label", `{}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
+		{"a template's missing value", `{"labels":{"a/cluster":""}}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
+		{"a value that no server can carry", `{"labels":{"a/cluster":"x y"}}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
+		{"labels of a wrong type", `{"labels":["a"],"region":5}`, `{"labels":{"a/cluster":"x"}}`, stackit, stackit, ""},
+		{"another image and label", `{"region":"eu01","imageId":"a","labels":{"a/cluster":"x"}}`,
+			`{"region":"eu01","imageId":"b","labels":{"a/cluster":"x","c":"d"}}`, stackit, stackit, ""},
+		{"from OpenStack", `{"region":"RegionOne"}`, `{"region":"eu01","labels":{"a/cluster":"x"}}`, openstack, stackit, ""},
+		{"back to OpenStack", `{"region":"eu01","labels":{"a/cluster":"x"}}`, `{"region":"RegionOne"}`, stackit, openstack, ""},
+		{"OpenStack's", `{"region":"RegionOne"}`, `{"region":"RegionTwo"}`, openstack, openstack, ""},
+	} {
+		class := &v1alpha1.MachineClass{
+			ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: fmt.Sprintf("in-use-%d", i), Finalizers: []string{classFinalizer}},
+			Provider:   row.wasProvider, ProviderSpec: runtime.RawExtension{Raw: []byte(row.before)},
+		}
+		Expect(c.Create(ctx, class)).To(Succeed(), row.name)
+		changed := class.DeepCopy()
+		changed.Provider, changed.ProviderSpec.Raw, changed.Finalizers = row.isProvider, []byte(row.after), nil
+		if i == 0 {
+			awaitRefusal(ctx, row.refused, func(ctx context.Context) error { return c.Update(ctx, changed.DeepCopy(), client.DryRunAll) })
+		}
+		if row.refused != "" {
+			Expect(c.Update(ctx, changed.DeepCopy())).To(MatchError(ContainSubstring(row.refused)), row.name)
+			class.Finalizers = nil // its last Machine is gone
+			Expect(c.Update(ctx, class)).To(Succeed(), row.name)
+			changed.ResourceVersion = class.ResourceVersion
+		}
+		Expect(c.Update(ctx, changed)).To(Succeed(), row.name)
+	}
+}
+
+// expectSecretInUseStays does the same with a Secret that a MachineClass names.
+func (c *cluster) expectSecretInUseStays(ctx SpecContext) {
+	GinkgoHelper()
+	const region, project = "the region of a Secret must stay", "the project of a Secret must stay"
+	for i, row := range []struct {
+		name          string
+		before, after map[string]string
+		refused       string
+	}{
+		{"another region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu02"}, region},
+		{"another region's zone", map[string]string{"region": "eu01"}, map[string]string{"region": "eu02-1"}, region},
+		{"another region than the zone's", map[string]string{"region": "eu01-2"}, map[string]string{"region": "eu02-2"}, region},
+		{"something else with a hyphen", map[string]string{"region": "eu01"}, map[string]string{"region": "eu01-x"}, region},
+		{"a longer region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu011"}, region},
+		{"no region", map[string]string{"region": "eu01"}, nil, region},
+		{"another project", map[string]string{"projectId": "a"}, map[string]string{"projectId": "b"}, project},
+		{"another project in Gardener's spelling", map[string]string{"project-id": "a"}, map[string]string{"project-id": "b"}, project},
+		{"no project", map[string]string{"projectId": "a"}, nil, project},
+
+		{"a zone of the region", map[string]string{"region": "eu01"}, map[string]string{"region": "eu01-1"}, ""},
+		{"the region of a zone", map[string]string{"region": "us02-m"}, map[string]string{"region": "us02"}, ""},
+		{"another zone", map[string]string{"region": "eu03-m"}, map[string]string{"region": "eu03-9"}, ""},
+		{"another key and user data", map[string]string{"projectId": "a", "region": "eu01", "serviceAccountKey": "a"},
+			map[string]string{"projectId": "a", "region": "eu01", "serviceAccountKey": "b", "userData": "c"}, ""},
+		{"a region and a project at last", map[string]string{"userData": "a"}, map[string]string{"region": "eu01", "project-id": "a"}, ""},
+	} {
+		secret := secretIn(c.env.Namespace(), fmt.Sprintf("in-use-%d", i), corev1.SecretTypeOpaque)
+		secret.Finalizers, secret.Data, secret.StringData = []string{secretFinalizer}, nil, row.before
+		Expect(c.Create(ctx, secret)).To(Succeed(), row.name)
+		changed := secret.DeepCopy()
+		changed.Finalizers, changed.Data, changed.StringData = nil, nil, row.after
+		if i == 0 {
+			awaitRefusal(ctx, row.refused, func(ctx context.Context) error { return c.Update(ctx, changed.DeepCopy(), client.DryRunAll) })
+		}
+		if row.refused != "" {
+			Expect(c.Update(ctx, changed.DeepCopy())).To(MatchError(ContainSubstring(row.refused)), row.name)
+			secret.Finalizers = nil
+			Expect(c.Update(ctx, secret)).To(Succeed(), row.name)
+			changed.ResourceVersion = secret.ResourceVersion
+		}
+		Expect(c.Update(ctx, changed)).To(Succeed(), row.name)
+	}
+}
+
 // awaitRefusal returns when the API server has taken note of a policy.
 func awaitRefusal(ctx context.Context, refusal string, try func(context.Context) error) {
 	GinkgoHelper()
 	Eventually(ctx, try).WithPolling(poll / 10).WithTimeout(upTimeout).Should(MatchError(ContainSubstring(refusal)))
+}
+
+func tokenData(id, secret string) map[string][]byte {
+	return map[string][]byte{"token-id": []byte(id), "token-secret": []byte(secret)}
 }
 
 func secretIn(namespace, name string, kind corev1.SecretType) *corev1.Secret {

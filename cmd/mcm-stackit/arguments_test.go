@@ -21,9 +21,9 @@ import (
 // would be read instead of a file.
 func TestEmptyFlags(t *testing.T) {
 	for _, args := range [][]string{
-		{"validate", "-f", ""}, {"validate", "-f", "a.yaml", "--filename="}, {"validate", "-n", ""}, {"validate", "--secret="}, {"validate", "--kubeconfig", ""},
+		{"validate", "-f", ""}, {"validate", "-n", ""}, {"validate", "--secret="}, {"validate", "--kubeconfig", ""},
 		{"list", "servers", "--project-id", ""}, {"list", "servers", "--region="}, {"list", "servers", "--service-account-key-path="}, {"list", "servers", "--class="},
-		{"doctor", "--service-account", ""}, {"doctor", "--target-kubeconfig="}, {"clean", "--cluster=a/cluster=b", "--namespaces", ""},
+		{"doctor", "--target-kubeconfig="}, {"clean", "--cluster=a/cluster=b", "--namespaces", ""},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -77,15 +77,6 @@ func TestContentInPlaceOfAPath(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestFileWithAComma(t *testing.T) {
-	cloud, env := startMock(t)
-	path := filepath.Join(t.TempDir(), "a,b.yaml")
-	if err := os.WriteFile(path, []byte(manifests(t, cloud)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	invocation{args: []string{"validate", "-f", path}, env: env}.run(t).expect(t, 0, "nothing is wrong")
 }
 
 // A variable that is set for other tools keeps nobody from what does not need it.

@@ -60,13 +60,12 @@ func TestBrokenKubeconfig(t *testing.T) {
 	} {
 		const says = "reading the kubeconfig of the cluster with the Machines: "
 		for name, row := range map[string]environmentRow{
-			"version":             {[]string{"version"}, 0, "", ""},
-			"completion":          {[]string{"completion", "bash"}, 0, "mcm-stackit", ""},
-			"files":               {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
-			"doctor of the cloud": {[]string{"doctor", "--cloud-only", "-f", "-"}, 0, "FINE     reads: servers: allowed", ""},
-			"list with a Secret":  {[]string{"list", "servers", "--secret", "default/credentials", "-f", "-"}, 0, "0 servers", says},
-			"doctor": {[]string{"doctor", "-f", "-"}, 1, "WRONG    control cluster: not looked at: " + says,
-				"1 wrong, 0 unknown, 1 hint."},
+			"version":              {[]string{"version"}, 0, "", ""},
+			"completion":           {[]string{"completion", "bash"}, 0, "mcm-stackit", ""},
+			"files":                {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
+			"doctor of the cloud":  {[]string{"doctor", "--cloud-only", "-f", "-"}, 0, "FINE     reads: servers: allowed", ""},
+			"list with a Secret":   {[]string{"list", "servers", "--secret", "default/credentials", "-f", "-"}, 0, "0 servers", says},
+			"doctor":               {[]string{"doctor", "-f", "-"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
 			"list of Machines":     {[]string{"list", "machines", "-f", "-"}, 2, "", "Machines unknown: " + says},
 			"objects of a cluster": {[]string{"validate"}, 2, "", says},
 			"clean":                {[]string{"clean", "--cluster", "a/cluster=b"}, 2, "", says},
@@ -80,9 +79,9 @@ func TestBrokenKubeconfig(t *testing.T) {
 
 func TestBrokenTargetKubeconfig(t *testing.T) {
 	broken, whole := kubeconfigs(t)
-	environmentRow{[]string{"doctor", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken}, 1, "WRONG    target cluster: not looked at: reading --target-kubeconfig", ""}.
+	environmentRow{[]string{"doctor", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken}, 2, "UNKNOWN  cluster with the Machines: not looked at: ", ""}.
 		run(t, "cannot be parsed", nil, "")
-	environmentRow{[]string{"doctor", "--kubeconfig", whole + "-missing"}, 2, "UNKNOWN  control cluster: not looked at: ", ""}.
+	environmentRow{[]string{"doctor", "--kubeconfig", whole + "-missing"}, 2, "UNKNOWN  cluster with the Machines: not looked at: ", ""}.
 		run(t, "is not there", nil, "")
 }
 
@@ -100,7 +99,7 @@ func TestMalformedEndpoint(t *testing.T) {
 		"list":       {[]string{"list", "servers", "-f", "-"}, 2, "", says},
 		"clean":      {[]string{"clean", "--cluster", "a/cluster=b", "-f", "-"}, 2, "", says},
 		"label":      {[]string{"label", "-f", "-"}, 2, "", says},
-		"doctor":     {[]string{"doctor", "--cloud-only", "-f", "-"}, 1, "WRONG    environment: the cloud is not looked at: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
+		"doctor":     {[]string{"doctor", "--cloud-only", "-f", "-"}, 1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
 	} {
 		row.run(t, name, env, text)
 	}

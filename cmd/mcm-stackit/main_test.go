@@ -157,7 +157,6 @@ func TestWrongUsage(t *testing.T) {
 		"Secret in three parts":  {[]string{"doctor", "--secret", "a/b/c"}, "--secret must be the name of a Secret, or namespace/name"},
 		"Secret without a name":  {[]string{"list", "servers", "--secret", "a/"}, "--secret must be"},
 		"Secret with a capital":  {[]string{"validate", "--secret", "Name"}, "--secret must be"},
-		"service account":        {[]string{"doctor", "--service-account", "a/b/c"}, "--service-account must be the name of a service account, or namespace/name"},
 		"namespace":              {[]string{"clean", "--cluster", "a/cluster=b", "-n", "a/b"}, "--namespace must be the name of a namespace"},
 		"project":                {[]string{"list", "clusters", "--project-id", "mine"}, "--project-id must be a UUID"},
 		"region":                 {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},

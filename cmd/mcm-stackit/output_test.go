@@ -40,8 +40,7 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 	for name, args := range map[string][]string{
 		"version": {"version"}, "--version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
 		"validate": {"validate", "-f", "-"}, "validate as JSON": {"validate", "-f", "-", "-o", "json"},
-		"effective": {"validate", "-f", "-", "--show-effective"},
-		"doctor":    {"doctor", "-f", "-", "--cloud-only"}, "doctor as YAML": {"doctor", "-f", "-", "--cloud-only", "-o", "yaml"},
+		"doctor": {"doctor", "-f", "-", "--cloud-only"}, "doctor as YAML": {"doctor", "-f", "-", "--cloud-only", "-o", "yaml"},
 		"servers": {"list", "servers", "-f", "-"}, "clusters as JSON": {"list", "clusters", "-f", "-", "-o", "json"},
 	} {
 		for state, open := range map[string]func(*testing.T) *os.File{"closed pipe": closedPipe, "full disk": fullDisk} {

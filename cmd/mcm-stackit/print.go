@@ -67,9 +67,6 @@ func (f *format) Set(value string) error {
 	return nil
 }
 
-// isJSON says whether the data is that of JSON: all of it, or what a template takes of it.
-func (f *format) isJSON() bool { return f.value == formatJSON || f.template != "" }
-
 // evaluate returns what a template of jsonpath makes of data. A template is used once: a range
 // in it changes it.
 func evaluate(template string, data any) ([]byte, error) {

@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+	"k8s.io/cli-runtime/pkg/resource"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/validate"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -87,11 +87,8 @@ func against(t *testing.T, path, text string) error {
 // validated is what mcm-stackit validate finds in a file.
 func validated(t *testing.T, text string) report.Findings {
 	t.Helper()
-	given, broken, err := manifest.Read(t.Context(), []string{manifest.Stdin}, strings.NewReader(text), "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := validate.Run(t.Context(), &account.Access{Manifests: given, Broken: broken, Sessions: &spi.PluginSPIImpl{}}, validate.Options{})
+	result, err := validate.Run(t.Context(), &account.Access{Namespace: "default", Sessions: &spi.PluginSPIImpl{}},
+		validate.Options{Files: resource.FilenameOptions{Filenames: []string{"-"}}, Stdin: strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}

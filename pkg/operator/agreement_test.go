@@ -12,14 +12,12 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/clean"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/doctor"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// list, clean and doctor call the same servers orphans.
+// list and clean call the same servers orphans.
 func TestTheTasksAgreeOnOrphans(t *testing.T) {
 	named := func(name, providerID string) func(id string) *v1alpha1.Machine {
 		return func(id string) *v1alpha1.Machine {
@@ -91,21 +89,10 @@ func TestTheTasksAgreeOnOrphans(t *testing.T) {
 			said[kept.Name] = append(said[kept.Name], "clean")
 		}
 	}
-	examined := &doctor.Doctor{Access: r.Access, Config: spi.Config{NoAuth: true}}
-	for _, found := range examined.Examine(t.Context()) {
-		if !strings.HasPrefix(found.Subject, "cluster label ") {
-			continue
-		}
-		_, names, _ := strings.Cut(found.Found, ": ")
-		for name := range strings.SplitSeq(names, ", ") {
-			name, _, _ = strings.Cut(name, " (")
-			said[name] = append(said[name], "doctor")
-		}
-	}
 	for name, state := range states {
 		want := "[]"
 		if state.orphan {
-			want = "[list clean doctor]"
+			want = "[list clean]"
 		}
 		if got := fmt.Sprint(said[name]); got != want {
 			t.Errorf("%s: an orphan for %s, want %s", name, got, want)

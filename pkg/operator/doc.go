@@ -17,10 +17,9 @@
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
 //     machines.go, secret.go), called in check or checkClass; one that asks the API: called in
-//     onlineCheck.run (online.go), by named or ask
-//   - a read of the API, with its permission: account's reads.go; in its Trials, doctor tries it
-//   - a finding of doctor: a method of Doctor, called in Examine (examine.go) or by a part of it; of an
-//     account: a method of accountCheck; of a project and region: Doctor.place is set meanwhile
+//     onlineCheck.run (online.go), by named or ask, with a read that has its permission
+//   - a check of doctor: a row of accountChecks or clusterChecks (doctor.go); a read that the driver
+//     makes: a row of driverReads (cloud.go)
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
 //     a reason of the driver: a row in remedies.go and in kubernetes/runbooks.md
 //   - a column: a field of list's ServerEntry or MachineEntry, filled in view.go, and a

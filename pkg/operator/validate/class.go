@@ -6,16 +6,31 @@ package validate
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
+
+// classCheck is a class with what is known of it.
+type classCheck struct {
+	*object
+	class *v1alpha1.MachineClass
+	// secrets are those of the class, in the order in which the manager merges them; nil if
+	// one of them cannot be had.
+	secrets []*object
+	// secret is what they are merged to.
+	secret *corev1.Secret
+	inputs *provider.Inputs
+	// rejected are the errors that were reported.
+	rejected field.ErrorList
+}
 
 // checkClass checks a class together with its Secrets, as the driver does.
 func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.MachineClass) {
@@ -25,19 +40,19 @@ func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.
 	check.inputs = provider.Inspect(class, check.secret)
 	v.classes = append(v.classes, check)
 
-	v.checkUnknown(check)
+	// The driver ignores these fields, or refuses them with --strict-provider-spec.
+	for _, problem := range unknownFields(apis.SpecPath.String()+".", check.inputs.Unknown) {
+		v.report(on, report.Wrong, problem)
+	}
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
 	}
 	v.checkClusterLabel(check)
 	v.checkNodeTemplate(check)
-	v.reportMissing(check)
-	v.checkUserDataSize(check)
 	if check.secrets != nil {
 		v.checkUserData(check)
 		v.checkCredentials(check, check.inputs.Secret)
 	}
-	v.result.Effective = append(v.result.Effective, effective(check))
 }
 
 // reportInput reports an error of Inspect where its field stands. What a Secret that is not
@@ -51,43 +66,75 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 		}
 		return
 	}
-	fromSecret := err.Field == apis.SpecPath.Child("region").String() || err.Field == apis.SpecPath.Child("networking").String()
+	isRegion := err.Field == apis.SpecPath.Child("region").String()
+	fromSecret := isRegion || err.Field == apis.SpecPath.Child("networking").String()
 	if err.Type == field.ErrorTypeRequired && fromSecret && check.secrets == nil {
 		return
 	}
 	check.rejected = append(check.rejected, err)
-	if err.Field == apis.SpecPath.Child("region").String() && check.regionOfSecret() {
+	if isRegion && check.regionOfSecret() {
 		v.reportKey(check, apis.SecretRegion, found, remedy)
 		return
 	}
 	v.wrong(check.object, strings.TrimPrefix(err.Field, "machineClass."), found, remedy)
 }
 
-// checkUnknown reports the fields that the driver ignores, or refuses with
-// --strict-provider-spec.
-func (v *validator) checkUnknown(check *classCheck) {
-	for _, problem := range manifest.UnknownFields(check.inputs.Spec, check.inputs.Unknown) {
-		problem.Path = apis.SpecPath.String() + "." + problem.Path
-		v.report(check.object, report.Wrong, problem)
-	}
+// accepts says whether nothing is wrong with a field of the providerSpec.
+func (c *classCheck) accepts(path string) bool {
+	path = apis.SpecPath.String() + "." + path
+	return !slices.ContainsFunc(c.rejected, func(err *field.Error) bool {
+		rest, ok := strings.CutPrefix(err.Field, path)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+// regionOfSecret says whether the class leaves the region to its Secrets, and they have one.
+func (c *classCheck) regionOfSecret() bool {
+	spec, _, _ := apis.DecodeProviderSpec(c.class.ProviderSpec.Raw)
+	return (spec == nil || spec.Region == "") && c.inputs.Secret.Region != ""
 }
 
 // checkClusterLabel asks for what tells the cluster's servers from those of others. Labels
 // that cannot be decoded are reported already.
 func (v *validator) checkClusterLabel(check *classCheck) {
-	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || hasErrorAt(apis.SpecPath.String(), check.rejected) {
+	undecoded := slices.ContainsFunc(check.rejected, func(err *field.Error) bool { return err.Field == apis.SpecPath.String() })
+	if len(check.inputs.ClusterLabels) > 0 || !check.accepts("labels") || undecoded {
 		return
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
-		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, and deleted as orphans, if that cluster has a class of the same name that lacks one, too",
+		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, "+
+			"and deleted as orphans, if that cluster has a class of the same name that lacks one, too",
 		"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
 }
 
-// effective returns the providerSpec with its defaults, and without userData.
-func effective(check *classCheck) EffectiveSpec {
-	spec := *check.inputs.Spec
-	if spec.UserData != "" {
-		spec.UserData = fmt.Sprintf("<userData, %d bytes>", len(spec.UserData))
+// checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1
+// machine_util.go:146), which cannot be imported. The manager leaves machines of a class
+// that breaks it alone, and says so in its log only. What is there must be what the
+// providerSpec makes: Gardener's cluster-autoscaler, which scales a pool up from zero, takes
+// the nodeTemplate for the Node, with its capacity, and with instanceType, region, zone and
+// architecture as labels.
+func (v *validator) checkNodeTemplate(check *classCheck) {
+	template, spec := check.class.NodeTemplate, check.inputs.Spec
+	if template == nil {
+		return
 	}
-	return EffectiveSpec{MachineClass: check.namespace + "/" + check.name, ProviderSpec: &spec}
+	const remedy = "set it: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"
+	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
+		if _, ok := template.Capacity[resource]; !ok {
+			v.wrong(check.object, fmt.Sprintf("nodeTemplate.capacity.%s", resource), "is missing", remedy)
+		}
+	}
+	for _, required := range []struct{ name, value, field, want string }{
+		{"instanceType", template.InstanceType, "machineType", spec.MachineType},
+		{"region", template.Region, "region", spec.Region},
+		{"zone", template.Zone, "availabilityZone", spec.AvailabilityZone},
+	} {
+		switch {
+		case required.value == "":
+			v.wrong(check.object, "nodeTemplate."+required.name, "is missing", remedy)
+		case required.want != "" && required.value != required.want && check.accepts(required.field):
+			v.wrong(check.object, "nodeTemplate."+required.name, "is "+report.Quoted(required.value), fmt.Sprintf(
+				"must be %s, the %s of the servers: cluster-autoscaler scales up from zero by the nodeTemplate", report.Quoted(required.want), required.field))
+		}
+	}
 }

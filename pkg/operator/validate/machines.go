@@ -4,17 +4,12 @@
 package validate
 
 import (
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine"
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	managervalidation "github.com/gardener/machine-controller-manager/pkg/apis/machine/validation"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -33,7 +28,7 @@ const managerClassKind = "MachineClass"
 const minMachineName = 5
 
 // checkMachine checks a Machine by the rules of the manager and the driver.
-func (v *validator) checkMachine(ctx context.Context, on *object, given *v1alpha1.Machine) {
+func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 	converted := &machine.Machine{}
 	if err := v1alpha1.Convert_v1alpha1_Machine_To_machine_Machine(given, converted, nil); err != nil {
 		v.wrong(on, "spec", err.Error(), "")
@@ -50,12 +45,12 @@ func (v *validator) checkMachine(ctx context.Context, on *object, given *v1alpha
 			v.wrong(on, path.String(), "is "+report.Quoted(on.name), fmt.Sprintf("must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one", minMachineName))
 		}
 	}
-	v.checkClassReference(ctx, on, "spec.class", &given.Spec.Class)
+	v.checkClassReference(on, "spec.class", &given.Spec.Class)
 }
 
 // checkDeployment checks a MachineDeployment by the rules of the manager, and the names of
 // its Machines by those of the driver.
-func (v *validator) checkDeployment(ctx context.Context, on *object, given *v1alpha1.MachineDeployment) {
+func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeployment) {
 	given = given.DeepCopy()
 	switch selector := given.Spec.Selector; {
 	case selector == nil:
@@ -76,7 +71,7 @@ func (v *validator) checkDeployment(ctx context.Context, on *object, given *v1al
 	}
 	v.reportManagers(on, managervalidation.ValidateMachineDeployment(converted))
 	v.checkGeneratedNames(on)
-	v.checkClassReference(ctx, on, "spec.template.spec.class", &given.Spec.Template.Spec.Class)
+	v.checkClassReference(on, "spec.template.spec.class", &given.Spec.Template.Spec.Class)
 }
 
 const (
@@ -106,7 +101,6 @@ func (v *validator) checkGeneratedNames(on *object) {
 	base := set + "-"
 	if len(base) > maxGenerated {
 		base = base[:maxGenerated]
-		v.fine(on, "metadata.name", fmt.Sprintf("has %d characters, so that the API server cuts the names of its Machines: they are called %sxxxxx", len(on.name), base))
 	}
 	for _, err := range validation.ValidateMachineName(base+"xxxxx", field.NewPath("metadata", "name")) {
 		found, remedy := describe(err)
@@ -129,9 +123,8 @@ func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 }
 
 // checkClassReference checks that the class is there, and of the kind that the manager
-// knows. What is missing of the reference, the manager's own validation has found. Of a class
-// that is in none of the files, the cluster is asked.
-func (v *validator) checkClassReference(ctx context.Context, on *object, path string, class *v1alpha1.ClassSpec) {
+// knows. What is missing of the reference, the manager's own validation has found.
+func (v *validator) checkClassReference(on *object, path string, class *v1alpha1.ClassSpec) {
 	if class.Kind != "" && class.Kind != managerClassKind {
 		v.wrong(on, path+".kind", "is "+report.Quoted(class.Kind), fmt.Sprintf("must be %q", managerClassKind))
 	}
@@ -139,44 +132,11 @@ func (v *validator) checkClassReference(ctx context.Context, on *object, path st
 		return
 	}
 	name := report.OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
-	if v.options.Cluster {
+	if v.fromCluster {
 		v.wrong(on, path+".name", name+" is not there", "create it, or name another class")
 		return
 	}
-	const remedy = "add its file with -f"
-	switch err := v.askForClass(ctx, client.ObjectKey{Namespace: on.namespace, Name: class.Name}); {
-	case err == nil:
-		v.fine(on, path+".name", name+" is in the cluster")
-	case apierrors.IsNotFound(err):
-		v.unknown(on, path+".name", name+" is not given, and not in the cluster: whether it will be there cannot be told", remedy)
-	default:
-		v.unknown(on, path+".name", name+" is not given: whether it is there cannot be told: "+err.Error(), remedy)
-	}
-}
-
-// maxClusterRead is how long the cluster may take to tell of a class.
-const maxClusterRead = 15 * time.Second
-
-// askForClass asks the cluster for a class, each once, until it fails to answer.
-func (v *validator) askForClass(ctx context.Context, key client.ObjectKey) error {
-	if err, ok := v.inCluster[key]; ok {
-		return err
-	}
-	if v.Control == nil {
-		return cmp.Or(v.ControlError, errors.New("no cluster was asked"))
-	}
-	if v.noCluster != nil {
-		return v.noCluster
-	}
-	ctx, cancel := context.WithTimeout(ctx, maxClusterRead)
-	defer cancel()
-	err := v.Control.Get(ctx, key, &v1alpha1.MachineClass{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		v.noCluster = fmt.Errorf("asking the cluster: %w", err)
-		return v.noCluster
-	}
-	v.inCluster[key] = err
-	return err
+	v.unknown(on, path+".name", name+" is not given: whether it is there cannot be told", "add its file with -f")
 }
 
 // checkSingleMachine finds several machines of a class whose NICs or volumes exist already:

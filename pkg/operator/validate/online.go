@@ -8,58 +8,88 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
+// onlineRun asks the API for what the classes name.
+type onlineRun struct {
+	*validator
+	catalogues []*catalogue
+	// outage is why the API gave no answer; after it nothing more is asked.
+	outage error
+	// untold names the classes that an outage or refused credentials kept from being checked.
+	untold []string
+}
+
+// catalogue is what the API has in an account. Each thing is read once, however many classes
+// name it.
+type catalogue struct {
+	run     *onlineRun
+	account *account.Account
+	checks  []*onlineCheck
+	answers map[string]answer
+	// refused is why the credentials are; after it nothing more is asked of the account.
+	refused error
+	// failed are the reads that failed otherwise, failure why the first one did. notChecked is
+	// what the account may not read, or the API does not tell.
+	failed     []string
+	failure    error
+	notChecked []string
+}
+
+// answer is the API's to a read.
+type answer struct {
+	value any
+	err   error
+}
+
+// errUntold says that a thing could not be looked for; why is reported once for all.
+var errUntold = errors.New("could not be told")
 
 // checkOnline asks the API for what the classes name. Classes of one account share what is
 // read.
 func (v *validator) checkOnline(ctx context.Context) {
-	var catalogues []*catalogue
-	checks := map[*catalogue][]*onlineCheck{}
+	run := &onlineRun{validator: v}
 	for _, class := range v.classes {
-		if ctx.Err() != nil {
-			return
-		}
-		account, err := v.accountOf(class)
-		if errors.Is(err, errNoSecretForOnline) {
+		in, err := v.accountOf(class)
+		switch {
+		case errors.Is(err, errNoSecretForOnline):
 			v.withoutSecret(class.object, "", "could not be checked online: "+err.Error(), "")
 			continue
-		}
-		if err != nil {
+		case err != nil:
 			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
 			continue
 		}
-		at := slices.IndexFunc(catalogues, func(known *catalogue) bool {
-			return known.account.Session == account.Session && known.account.Region == account.Region
-		})
-		if at < 0 {
-			at = len(catalogues)
-			catalogues = append(catalogues, &catalogue{account: account, progress: v.progress, answers: map[string]answer{}})
+		catalogue := run.catalogueOf(in)
+		check := &onlineCheck{validator: v, classCheck: class, catalogue: catalogue, spec: class.inputs.Spec}
+		catalogue.checks = append(catalogue.checks, check)
+		if check.run(ctx); run.outage != nil || catalogue.refused != nil {
+			run.untold = append(run.untold, class.subject())
 		}
-		check := &onlineCheck{validator: v, classCheck: class, catalogue: catalogues[at], spec: class.inputs.Spec}
-		check.run(ctx)
-		checks[check.catalogue] = append(checks[check.catalogue], check)
 	}
 	if len(v.classes) == 0 {
-		v.add(false, report.Finding{
-			Verdict: report.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass",
-		})
+		v.add(report.Finding{Verdict: report.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass"})
 	}
-	if v.options.Replicas == 0 {
-		return
+	for _, catalogue := range run.catalogues {
+		catalogue.checkQuota(ctx)
 	}
-	for _, catalogue := range catalogues {
-		v.checkQuota(ctx, catalogue, checks[catalogue])
-	}
+	run.summarize()
 }
+
+var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
 
 // accountOf returns the account of a class: that of its own Secrets or the one that is named
 // in their place, or, where these are not given, of flags and environment.
@@ -82,6 +112,172 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	return v.Open(secret, cmp.Or(v.Overrides.Region.Value, class.inputs.Spec.Region), origin)
 }
 
+func (r *onlineRun) catalogueOf(in *account.Account) *catalogue {
+	for _, known := range r.catalogues {
+		if known.account.Session == in.Session && known.account.Region == in.Region {
+			return known
+		}
+	}
+	made := &catalogue{run: r, account: in, answers: map[string]answer{}}
+	r.catalogues = append(r.catalogues, made)
+	return made
+}
+
+// summarize says once what could not be told, and why.
+func (r *onlineRun) summarize() {
+	classes := report.Some(r.untold)
+	if r.outage != nil {
+		_, text := provider.Classify(r.outage)
+		r.add(report.Finding{
+			Verdict: report.Unknown, Subject: "API " + r.catalogues[0].account.Session.Endpoint,
+			Found: fmt.Sprintf("%s; not checked to the end: %s", report.OneLine(text), classes), Remedy: "try again later",
+		})
+		return
+	}
+	for _, c := range r.catalogues {
+		if c.refused != nil {
+			_, text := provider.Classify(c.refused)
+			c.add(report.Unknown, "", fmt.Sprintf("%s; not checked online: %s", text, classes), "")
+		}
+		if c.failure != nil {
+			_, text := provider.Classify(c.failure)
+			c.add(report.Unknown, "", fmt.Sprintf("%s could not be told: %s", strings.Join(c.failed, ", "), text), "")
+		}
+		if len(c.notChecked) > 0 {
+			c.add(report.Hint, "", "not checked: "+strings.Join(c.notChecked, ", "), "")
+		}
+	}
+}
+
+// add reports something of the account.
+func (c *catalogue) add(verdict report.Verdict, field, found, remedy string) {
+	c.run.add(report.Finding{
+		Verdict: verdict, Subject: fmt.Sprintf("project %s in %s", c.account.Session.ProjectID, c.account.Region),
+		Field: field, Found: report.OneLine(found), Remedy: remedy,
+	})
+}
+
+// skip notes once what is not checked.
+func (c *catalogue) skip(what string) {
+	if !slices.Contains(c.notChecked, what) {
+		c.notChecked = append(c.notChecked, what)
+	}
+}
+
+// read is one of the API's, with the permission that the API document names; "" if a token is
+// enough.
+type read[T any] struct {
+	what, permission string
+	call             func(ctx context.Context, api iaas.DefaultAPI, project, region, id string) (T, error)
+}
+
+// request is one of the SDK's.
+type request[T any] interface{ Execute() (T, error) }
+
+func listOf[T any, R request[T]](what, permission string, call func(api iaas.DefaultAPI, ctx context.Context, project, region string) R) read[T] {
+	return read[T]{what, permission, func(ctx context.Context, api iaas.DefaultAPI, project, region, _ string) (T, error) {
+		return call(api, ctx, project, region).Execute()
+	}}
+}
+
+func oneOf[T any, R request[T]](what, permission string, call func(api iaas.DefaultAPI, ctx context.Context, project, region, id string) R) read[T] {
+	return read[T]{what, permission, func(ctx context.Context, api iaas.DefaultAPI, project, region, id string) (T, error) {
+		return call(api, ctx, project, region, id).Execute()
+	}}
+}
+
+var (
+	zones = read[*iaas.AvailabilityZoneListResponse]{"availability zones", "", func(ctx context.Context, api iaas.DefaultAPI, _, region, _ string) (*iaas.AvailabilityZoneListResponse, error) {
+		return api.ListAvailabilityZones(ctx, region).Execute()
+	}}
+	keyPair = read[*iaas.Keypair]{"key pair", "", func(ctx context.Context, api iaas.DefaultAPI, _, _, name string) (*iaas.Keypair, error) {
+		return api.GetKeyPair(ctx, name).Execute()
+	}}
+	machineTypes       = listOf("machine types", "iaas.machine-type.list", iaas.DefaultAPI.ListMachineTypes)
+	performanceClasses = listOf("performance classes", "iaas.volume-performance-class.list", iaas.DefaultAPI.ListVolumePerformanceClasses)
+	quotas             = listOf("quotas", "iaas.quota.get", iaas.DefaultAPI.ListQuotas)
+	securityGroups     = listOf("security groups", "iaas.security-group.list", iaas.DefaultAPI.ListSecurityGroups)
+	securityGroup      = oneOf("security group", "iaas.security-group.get", iaas.DefaultAPI.GetSecurityGroup)
+	affinityGroup      = oneOf("affinity group", "iaas.affinity-group.get", iaas.DefaultAPI.GetAffinityGroup)
+	network            = oneOf("network", "iaas.network.get", iaas.DefaultAPI.GetNetwork)
+	nic                = oneOf("NIC", "iaas.nic.get", iaas.DefaultAPI.GetProjectNIC)
+	image              = oneOf("image", "iaas.image.get", iaas.DefaultAPI.GetImage)
+	snapshot           = oneOf("snapshot", "iaas.snapshot.get", iaas.DefaultAPI.GetSnapshot)
+	volume             = oneOf("volume", "iaas.volume.get", iaas.DefaultAPI.GetVolume)
+)
+
+// ask makes a read, unless it was made before. The error is one by which provider.IsNotFound
+// tells that the thing is not there, or errUntold.
+func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, error) {
+	what := strings.TrimSpace(of.what + " " + id)
+	if known, ok := c.answers[what]; ok {
+		value, _ := known.value.(*T)
+		return value, known.err
+	}
+	if c.run.outage != nil || c.refused != nil || ctx.Err() != nil {
+		return nil, errUntold
+	}
+	c.run.progress("asking for " + what)
+	var response *http.Response
+	value, err := account.Read(runtime.WithCaptureHTTPResponse(ctx, &response), c.account, func(ctx context.Context) (*T, error) {
+		return of.call(ctx, c.account.Session.API, c.account.Session.ProjectID, c.account.Region, id)
+	})
+	if err == nil && value == nil {
+		err = errors.New("the answer is empty")
+	}
+	if err != nil {
+		err = c.sort(what, of.permission, provider.NewAPIError("reading "+what, response, err))
+	}
+	c.answers[what] = answer{value, err}
+	return value, err
+}
+
+// sort notes why a read failed, unless the thing is not there.
+func (c *catalogue) sort(what, permission string, err error) error {
+	if provider.IsNotFound(err) {
+		return err
+	}
+	var api *provider.APIError
+	status := 0
+	if errors.As(err, &api) {
+		status = api.StatusCode
+	}
+	switch code, _ := provider.Classify(err); {
+	case code == codes.Unauthenticated:
+		c.refused = err
+	case status == http.StatusForbidden:
+		c.skip(what + " (" + cmp.Or(permission, "the service account may not read it") + ")")
+	case isOutage(code, status, err):
+		c.run.outage = err
+	default:
+		c.failed = append(c.failed, what)
+		c.failure = cmp.Or(c.failure, err)
+	}
+	return errUntold
+}
+
+// isOutage says whether the next read would fail, too: no answer came, or one of a gateway. One
+// that cannot be read is about its read alone, and so is a 500.
+func isOutage(code codes.Code, status int, err error) bool {
+	var request *url.Error
+	var token *spi.TokenError
+	return errors.As(err, &request) || errors.As(err, &token) || code == codes.Aborted || code == codes.DeadlineExceeded ||
+		status == http.StatusTooManyRequests || status > http.StatusInternalServerError
+}
+
+// onlineCheck asks the API for what one class names.
+type onlineCheck struct {
+	*validator
+	*classCheck
+	catalogue *catalogue
+	spec      *apis.ProviderSpec
+	// machineType is nil if it is not known.
+	machineType *iaas.MachineType
+	// newVolume is the size of the boot volume that is made for a machine, in GB; 0 if
+	// none is made or it is not known.
+	newVolume int64
+}
+
 // run asks for all that the class names and that is not wrong already.
 func (k *onlineCheck) run(ctx context.Context) {
 	if !k.checkRegion(ctx) {
@@ -89,38 +285,30 @@ func (k *onlineCheck) run(ctx context.Context) {
 	}
 	k.checkMachineType(ctx)
 	k.checkBoot(ctx)
-	k.checkNetworking(ctx)
-	k.checkSecurityGroups(ctx)
-	k.checkVolumes(ctx)
-	if id := k.spec.AffinityGroup; id != "" && k.accepts("affinityGroup") {
-		named(ctx, k, "affinityGroup", account.AffinityGroup, id)
-	}
-	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
-		k.checkKeypair(ctx, name)
-	}
-	for i, mail := range k.spec.ServiceAccountMails {
-		k.unknown(k.object, fmt.Sprintf("providerSpec.serviceAccountMails[%d]", i),
-			fmt.Sprintf("whether service account %s is there and may be used cannot be told: the IaaS API does not say", mail), "")
-	}
+	k.checkNetwork(ctx)
+	k.checkRest(ctx)
 }
 
-// checkKeypair asks for a key pair of the credentials: key pairs belong to no project.
-func (k *onlineCheck) checkKeypair(ctx context.Context, name string) {
-	const path = "keypairName"
-	thing := "key pair " + name + " of these credentials (key pairs belong to credentials, not to projects)"
-	if _, err := ask(ctx, k.catalogue, account.KeyPair, name); provider.IsNotFound(err) {
-		k.wrong(k.object, "providerSpec."+path, thing+" is not there", "make it with these credentials, or name one of theirs")
-	} else {
-		k.isThere(path, thing, "", err)
+// named asks for a thing that the class names by its ID, and reports whether it is there.
+func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T], id string) (*T, bool) {
+	value, err := ask(ctx, k.catalogue, of, id)
+	if provider.IsNotFound(err) {
+		k.missing(path, of.what+" "+id)
 	}
+	return value, err == nil
+}
+
+// missing reports a thing that the class names and the API does not have.
+func (k *onlineCheck) missing(path, thing string) {
+	k.wrong(k.object, "providerSpec."+path, thing+" is not there",
+		fmt.Sprintf("must be one that project %s can use in region %s", k.catalogue.account.Session.ProjectID, k.catalogue.account.Region))
 }
 
 // checkRegion says whether the region is there, or at least not known to be missing.
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.catalogue.account.Region
-	list, err := ask(ctx, k.catalogue, account.Zones, "")
-	switch {
-	case provider.IsNotFound(err):
+	list, err := ask(ctx, k.catalogue, zones, "")
+	if provider.IsNotFound(err) {
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
 		if k.regionOfSecret() && !k.Overrides.Region.IsSet() {
 			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
@@ -128,45 +316,17 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 			k.wrong(k.object, "providerSpec.region", found, remedy)
 		}
 		return false
-	case err != nil:
-		k.failed("providerSpec.availabilityZone", "the zones of region "+region, "", err)
+	}
+	if err != nil {
 		return true
 	}
-	k.fine(k.object, "providerSpec.region", "region "+region+" is there")
-	zones := list.GetItems()
-	k.checkTemplateZone(zones)
-	zone := k.spec.AvailabilityZone
-	switch {
-	case zone == "":
-	case slices.Contains(zones, zone):
-		k.fine(k.object, "providerSpec.availabilityZone", fmt.Sprintf(
-			"zone %s is there; which machine types it has, the API does not tell", zone))
-	default:
-		k.wrong(k.object, "providerSpec.availabilityZone", fmt.Sprintf("zone %s is not there", report.Quoted(zone)),
-			fmt.Sprintf("region %s has %s", region, strings.Join(zones, ", ")))
+	has := fmt.Sprintf("region %s has %s", region, strings.Join(list.GetItems(), ", "))
+	zone, path := k.spec.AvailabilityZone, "providerSpec.availabilityZone"
+	if zone == "" && k.class.NodeTemplate != nil { // else the two are compared already
+		zone, path = k.class.NodeTemplate.Zone, "nodeTemplate.zone"
+	}
+	if zone != "" && !slices.Contains(list.GetItems(), zone) {
+		k.wrong(k.object, path, fmt.Sprintf("zone %s is not there", report.Quoted(zone)), has)
 	}
 	return true
-}
-
-func (k *onlineCheck) checkMachineType(ctx context.Context) {
-	if !k.accepts("machineType") {
-		return
-	}
-	list, err := ask(ctx, k.catalogue, account.MachineTypes, "")
-	if err != nil {
-		k.failed("providerSpec.machineType", "machine type "+k.spec.MachineType, account.MachineTypes.Permission, err)
-		return
-	}
-	var names []string
-	types := list.GetItems()
-	for i := range types {
-		if types[i].Name == k.spec.MachineType {
-			k.machineType = &types[i]
-			k.fine(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s is there: %s, %d MB", types[i].Name, report.Count(int(types[i].Vcpus), "vCPU"), types[i].Ram))
-			k.checkCapacity()
-			return
-		}
-		names = append(names, types[i].Name)
-	}
-	k.wrong(k.object, "providerSpec.machineType", "machine type "+k.spec.MachineType+" is not there", k.didYouMean(k.spec.MachineType, names))
 }

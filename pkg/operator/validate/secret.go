@@ -5,8 +5,8 @@ package validate
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
@@ -42,7 +41,7 @@ func (v *validator) secretsOf(ctx context.Context, check *classCheck) []*object 
 			continue
 		}
 		none = false
-		secret := v.secretOfReference(ctx, check, reference.path, reference.ref)
+		secret := v.secretOfReference(ctx, on, reference.path, reference.ref)
 		if secret == nil {
 			complete = false
 			continue
@@ -63,8 +62,7 @@ func (v *validator) secretsOf(ctx context.Context, check *classCheck) []*object 
 
 // secretOfReference returns the Secret that a class names; nil if it cannot be had. The one
 // that the user names takes its place.
-func (v *validator) secretOfReference(ctx context.Context, check *classCheck, path string, ref *corev1.SecretReference) *object {
-	on := check.object
+func (v *validator) secretOfReference(ctx context.Context, on *object, path string, ref *corev1.SecretReference) *object {
 	if ref.Name == "" {
 		v.wrong(on, path+".name", "is missing", "name the Secret")
 		return nil
@@ -81,11 +79,11 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 		return nil
 	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	if secret := v.secrets[key]; secret != nil {
+	if secret := cmp.Or(v.find(kindSecret, key), v.inCluster[key]); secret != nil {
 		return secret
 	}
-	if !v.options.Cluster {
-		check.missing = append(check.missing, missingSecret{path, key})
+	if !v.fromCluster {
+		v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: what it should hold cannot be told", key), "add its file with -f, or name one with --secret")
 		return nil
 	}
 	secret, err := v.Secret(ctx, key)
@@ -99,23 +97,8 @@ func (v *validator) secretOfReference(ctx context.Context, check *classCheck, pa
 	}
 	v.result.Checked[kindSecret]++
 	found := &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
-	v.secrets[key] = found
+	v.inCluster[key] = found
 	return found
-}
-
-// reportMissing says of Secrets that are not given what cannot be told without them.
-func (v *validator) reportMissing(check *classCheck) {
-	untold := []string{apis.SecretProjectID, apis.SecretServiceAccountKey, apis.SecretUserData}
-	if check.inputs.Spec.Region == "" {
-		untold = append(untold, apis.SecretRegion)
-	}
-	if check.inputs.Spec.Networking == nil {
-		untold = append(untold, apis.SecretNetworkID)
-	}
-	for _, missing := range check.missing {
-		v.withoutSecret(check.object, missing.path, fmt.Sprintf("Secret %s is not given: whether it is right cannot be told, nor its %s",
-			missing.key, strings.Join(untold, ", ")), "add its file with -f, or name one with --secret")
-	}
 }
 
 // secretData returns the data of an object that is a Secret.
@@ -158,7 +141,7 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 }
 
 // reportKey reports what is wrong with a key of the class's Secrets: at the Secret that has
-// it, or, if none does, at the only Secret or else at the class.
+// it, or, if none does, at the last one.
 func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
 	if secret, name := check.holderOf(key); secret != nil {
 		if v.options.AllowMissingSecret && bytes.Contains(secret.secretData()[name], []byte(placeholder)) {
@@ -168,41 +151,17 @@ func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
 		v.wrong(secret, secret.keyPath(name), found, remedy)
 		return
 	}
-	if near := manifest.Nearest(key, keysOf(check.secrets)); near != "" {
-		remedy += fmt.Sprintf("; is the key %s meant to be it?", report.Quoted(near))
-	}
-	if len(check.secrets) == 1 {
-		v.wrong(check.secrets[0], check.secrets[0].keyPath(key), found, remedy)
-		return
-	}
-	var names []string
-	for _, secret := range check.secrets {
-		names = append(names, secret.subject())
-	}
-	v.wrong(check.object, "credentialsSecretRef", fmt.Sprintf("%s %s in %s", key, found, strings.Join(names, " and in ")), remedy)
-}
-
-// keysOf returns the keys of the Secrets that the driver does not know.
-func keysOf(secrets []*object) []string {
-	known := []string{
-		apis.SecretProjectID, apis.SecretProjectIDGardener, apis.SecretServiceAccountKey, apis.SecretServiceAccountGardener,
-		apis.SecretRegion, apis.SecretUserData, apis.SecretNetworkID,
-	}
-	keys := slices.Sorted(maps.Keys(merged(secrets).Data))
-	return slices.DeleteFunc(keys, func(key string) bool {
-		return slices.Contains(known, key) || slices.Contains(apis.SecretIdentity, key)
-	})
+	last := check.secrets[len(check.secrets)-1]
+	v.wrong(last, last.keyPath(key), found, remedy)
 }
 
 // keyPath returns where a key of a Secret stands, or should.
 func (o *object) keyPath(key string) string {
 	parent := "data"
-	if o.manifest != nil {
-		if o.manifest.Has("stringData") && (o.manifest.Has("stringData", key) || !o.manifest.Has("data")) {
-			parent = "stringData"
-		}
+	if o.has("stringData") && (o.has("stringData", key) || !o.has("data")) {
+		parent = "stringData"
 	}
-	return manifest.PathOf(parent, key)
+	return apis.ChildPath(field.NewPath(parent), key).String()
 }
 
 // checkUserData: without the key the manager never calls the driver, and the Machine shows
@@ -213,48 +172,24 @@ func (v *validator) checkUserData(check *classCheck) {
 	}
 }
 
-// maxUserData is how much userData OpenStack, which is below the API, takes: 65535 bytes in
-// base64 (Nova's limit). The API document names none: it has userData as base64 without a
-// maxLength.
-const maxUserData = 65535
-
-// checkUserDataSize gives a hint about userData that may be refused. The driver sends it in
-// base64, so that it grows by a third.
-func (v *validator) checkUserDataSize(check *classCheck) {
-	text := check.inputs.Spec.UserData
-	encoded := base64.StdEncoding.EncodedLen(len(text))
-	if encoded <= maxUserData {
-		return
-	}
-	on, path := check.object, apis.SpecPath.Child(apis.SecretUserData).String()
-	if holder, name := check.holderOf(apis.SecretUserData); holder != nil && check.inputs.Secret.UserData == text {
-		on, path = holder, holder.keyPath(name)
-	}
-	v.report(on, report.Hint, manifest.Problem{
-		Path: path, Found: fmt.Sprintf("has %d bytes, in base64 %d: the API may refuse it", len(text), encoded),
-		Remedy: fmt.Sprintf("the API document names no limit, OpenStack's is %d bytes in base64, which is %d of text", maxUserData, maxUserData/4*3),
-	})
-}
-
 // checkCredentials asks what the session says of the service-account key, or of the workload
 // identity. What is in a file of the sidecar's pod cannot be told here.
 func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	_, err := v.SessionWith(secret)
-	problem := provider.CredentialsProblem(secret, err, check.rejected)
-	if problem != nil {
-		found, remedy := describe(problem)
+	unusable := provider.CredentialsProblem(secret, err, check.rejected)
+	if unusable != nil {
+		found, remedy := describe(unusable)
 		if secret.ServiceAccountKey != "" {
 			remedy = "put in the whole file that STACKIT handed out, with the private key"
 		}
-		v.reportKey(check, secretKey(problem), found, remedy)
+		v.reportKey(check, secretKey(unusable), found, remedy)
 	}
 	holder, name := check.holderOf(apis.SecretWorkloadIdentityTokenFile)
 	if holder == nil || err != nil || secret.CredentialsKey() != name {
 		return
 	}
-	v.report(holder, report.Hint, manifest.Problem{
-		Path: holder.keyPath(name), Found: "is a file of the sidecar's pod: only its path could be checked",
-		Remedy: "mount it there; kubernetes/README.md shows how",
+	v.report(holder, report.Hint, problem{
+		holder.keyPath(name), "is a file of the sidecar's pod: only its path could be checked", "mount it there; kubernetes/README.md shows how",
 	})
 }
 

@@ -9,36 +9,83 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// ErrNothingToValidate says that no object is of a kind that Run knows.
-var ErrNothingToValidate = errors.New("there is no MachineClass, Machine, MachineDeployment or Secret to check")
+// Options says what Run looks at.
+type Options struct {
+	// Files names what is read; without any, the objects of the Access's namespace are.
+	Files resource.FilenameOptions
+	// Stdin is what the name "-" reads.
+	Stdin io.Reader
+	// URLTimeout is how long a URL may take; 0 means 10 s.
+	URLTimeout time.Duration
+	// Online asks the API whether it has what the classes name. Nothing is changed there.
+	Online bool
+	// Replicas is the number of machines, of each class, for which the quota must have room.
+	Replicas int64
+	// AllowMissingSecret makes a hint of what cannot be told because a Secret is in no file or
+	// has a placeholder.
+	AllowMissingSecret bool
+	// Progress is told what is being done; nil if nobody wants to know.
+	Progress func(text string)
+}
+
+// Result is what Run found.
+type Result struct {
+	Findings report.Findings `json:"findings"`
+	// Checked counts the objects that were checked, by kind; NotChecked the others, by kind
+	// and apiVersion.
+	Checked    map[string]int `json:"checked"`
+	NotChecked map[string]int `json:"notChecked,omitempty"`
+}
 
 var errInterrupted = errors.New("not everything was checked")
+
+// validator is one Run.
+type validator struct {
+	*account.Access
+	options Options
+	result  *Result
+	// fromCluster says that the objects are a cluster's.
+	fromCluster bool
+	// files has the order of the files, and reported the findings that were made, as text: a
+	// Secret of several classes is wrong only once.
+	files    map[string]int
+	reported map[string]bool
+	objects  []*object
+	// inCluster are Secrets that classes name, and that the cluster has.
+	inCluster map[client.ObjectKey]*object
+	// named is the Secret that SecretName names, and takes the place of the classes' own; nil
+	// if it names none.
+	named *object
+	// classes are in the order in which they were checked.
+	classes []*classCheck
+}
 
 // Run checks the objects that the options and the Access name. The error says why it could
 // not begin, or that it was interrupted.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
-		Access: o, options: options, reported: map[string]bool{}, secrets: map[client.ObjectKey]*object{}, inCluster: map[client.ObjectKey]error{},
+		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{}, inCluster: map[client.ObjectKey]*object{},
 		result: &Result{Findings: report.Findings{}, Checked: map[string]int{}, NotChecked: map[string]int{}},
 	}
-	if err := v.gather(ctx); err != nil && ctx.Err() == nil {
+	if err := v.gather(ctx); err != nil {
 		return nil, err
-	}
-	for _, broken := range o.Broken {
-		v.result.Findings = append(v.result.Findings, report.Finding{Verdict: report.Wrong, Position: &broken.Position, Subject: "manifest", Found: broken.Text})
-	}
-	if len(v.objects) == 0 && len(v.result.Findings) == 0 {
-		return v.result, ErrNothingToValidate
 	}
 	for _, object := range v.objects {
 		v.result.Checked[object.kind]++
@@ -48,6 +95,9 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 		if deployment, ok := object.value.(*v1alpha1.MachineDeployment); ok {
 			v.checkSingleMachine(object, deployment)
 		}
+	}
+	if len(v.objects) == 0 && v.result.Findings.ExitCode() == report.ExitFine {
+		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests", Found: "there is no MachineClass, Machine, MachineDeployment or Secret to check"})
 	}
 	if options.Online {
 		v.checkOnline(ctx)
@@ -59,15 +109,121 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	return v.result, nil
 }
 
+// gather reads the objects.
+func (v *validator) gather(ctx context.Context) error {
+	sources := v.sources()
+	v.fromCluster = len(v.options.Files.Filenames) == 0 && v.options.Files.Kustomize == ""
+	for i := range sources {
+		source := &sources[i]
+		v.files[source.name] = i
+		text, err := source.readUntil(ctx)
+		if ctx.Err() != nil {
+			return fmt.Errorf("reading %s: interrupted", source.name)
+		}
+		if err != nil {
+			v.unread(source.name, err)
+			continue
+		}
+		v.readManifests(source, text)
+	}
+	if v.fromCluster {
+		if err := v.gatherCluster(ctx); err != nil {
+			return err
+		}
+	}
+	if v.SecretName == "" {
+		return nil
+	}
+	key := v.NamedKey(v.SecretName)
+	if v.named = v.find(kindSecret, key); v.named != nil {
+		return nil
+	}
+	if v.Control == nil {
+		return cmp.Or(v.ControlError, fmt.Errorf("the Secret %s of --secret is in no file, and no cluster is asked", key))
+	}
+	secret, err := v.Secret(ctx, key)
+	if err != nil {
+		return err
+	}
+	v.named = &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
+	return nil
+}
+
+// gatherCluster reads the objects of the namespace. Secrets are read where classes name them.
+func (v *validator) gatherCluster(ctx context.Context) error {
+	classes, err := v.Classes(ctx, v.Namespace)
+	if err != nil {
+		return err
+	}
+	deployments, err := v.MachineDeployments(ctx, v.Namespace)
+	if err != nil {
+		return err
+	}
+	machines, err := v.Machines(ctx, v.Namespace)
+	if err != nil {
+		return err
+	}
+	add := func(kind string, value client.Object) {
+		v.objects = append(v.objects, &object{kind: kind, namespace: value.GetNamespace(), name: value.GetName(), value: value})
+	}
+	for _, class := range classes {
+		add(kindClass, class)
+	}
+	for i := range deployments {
+		add(kindDeployment, &deployments[i])
+	}
+	for i := range machines {
+		add(kindMachine, &machines[i])
+	}
+	return nil
+}
+
+// find returns the object; nil if it is not among those that are checked.
+func (v *validator) find(kind string, key client.ObjectKey) *object {
+	for _, object := range v.objects {
+		if object.kind == kind && object.key() == key {
+			return object
+		}
+	}
+	return nil
+}
+
+// check checks an object without the API.
+func (v *validator) check(ctx context.Context, on *object) {
+	for _, problem := range on.problems {
+		v.report(on, report.Wrong, problem)
+	}
+	if on.partial {
+		return
+	}
+	v.checkName(on)
+	switch value := on.value.(type) {
+	case *v1alpha1.MachineClass:
+		v.checkClass(ctx, on, value)
+	case *v1alpha1.Machine:
+		v.checkMachine(on, value)
+	case *v1alpha1.MachineDeployment:
+		v.checkDeployment(on, value)
+	case *corev1.Secret:
+		v.checkLoneSecret(on, value)
+	}
+}
+
+// checkName checks the name by the rule of the API server for these kinds.
+func (v *validator) checkName(on *object) {
+	switch {
+	case on.name == "" && on.value.GetGenerateName() != "":
+	case on.name == "":
+		v.wrong(on, "metadata.name", "is missing", "give the object a name")
+	case len(validation.IsDNS1123Subdomain(on.name)) > 0:
+		v.wrong(on, "metadata.name", "is "+report.Quoted(on.name),
+			"must be at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at the beginning, at the end, and beside each '.'")
+	}
+}
+
 // sortFindings puts what is about files into the order of the files and their lines, and
 // leaves the rest behind it.
 func (v *validator) sortFindings() {
-	files := map[string]int{}
-	for _, manifest := range v.Manifests {
-		if _, ok := files[manifest.File]; !ok {
-			files[manifest.File] = len(files)
-		}
-	}
 	slices.SortStableFunc(v.result.Findings, func(a, b report.Finding) int {
 		switch {
 		case a.Position == nil && b.Position == nil:
@@ -78,26 +234,70 @@ func (v *validator) sortFindings() {
 			return -1
 		}
 		return cmp.Or(
-			cmp.Compare(files[a.Position.File], files[b.Position.File]),
+			cmp.Compare(v.files[a.Position.File], v.files[b.Position.File]),
 			cmp.Compare(a.Position.Line, b.Position.Line),
 			cmp.Compare(a.Position.Column, b.Position.Column))
 	})
 }
 
-// check checks an object without the API.
-func (v *validator) check(ctx context.Context, on *object) {
-	for _, problem := range on.problems {
-		v.report(on, report.Wrong, problem)
+// report adds a finding about an object, unless it was made before.
+func (v *validator) report(on *object, verdict report.Verdict, is problem) {
+	made := report.Finding{
+		Verdict: verdict, Subject: on.subject(), Field: report.OneLine(is.path), Found: report.OneLine(is.found), Remedy: report.OneLine(is.remedy),
+		Position: on.position(is.path),
 	}
-	v.checkName(on)
-	switch value := on.value.(type) {
-	case *v1alpha1.MachineClass:
-		v.checkClass(ctx, on, value)
-	case *v1alpha1.Machine:
-		v.checkMachine(ctx, on, value)
-	case *v1alpha1.MachineDeployment:
-		v.checkDeployment(ctx, on, value)
-	case *corev1.Secret:
-		v.checkLoneSecret(on, value)
+	if text := made.String(); !v.reported[text] {
+		v.reported[text] = true
+		v.add(made)
+	}
+}
+
+func (v *validator) add(found report.Finding) {
+	v.result.Findings = append(v.result.Findings, found)
+}
+
+func (v *validator) wrong(on *object, path, found, remedy string) {
+	v.report(on, report.Wrong, problem{path, found, remedy})
+}
+
+func (v *validator) unknown(on *object, path, found, remedy string) {
+	v.report(on, report.Unknown, problem{path, found, remedy})
+}
+
+// withoutSecret reports what cannot be told for want of a Secret.
+func (v *validator) withoutSecret(on *object, path, found, remedy string) {
+	verdict := report.Unknown
+	if v.options.AllowMissingSecret {
+		verdict = report.Hint
+	}
+	v.report(on, verdict, problem{path, found, remedy})
+}
+
+func (v *validator) progress(text string) {
+	if v.options.Progress != nil {
+		v.options.Progress(text)
+	}
+}
+
+// describe says in two parts what is wrong and what is right.
+func describe(err *field.Error) (found, remedy string) {
+	_, hidden := err.BadValue.(field.OmitValueType)
+	switch {
+	case err.Type == field.ErrorTypeRequired:
+		return "is missing", err.Detail
+	case err.Type == field.ErrorTypeTypeInvalid:
+		return wrongType(err)
+	case hidden && strings.HasPrefix(err.Detail, "must "):
+		return "is wrong", err.Detail
+	case err.Type == field.ErrorTypeForbidden, hidden:
+		return err.Detail, ""
+	case err.Type == field.ErrorTypeNotSupported:
+		return "is " + report.Quoted(err.BadValue), "must be " + strings.ReplaceAll(strings.TrimPrefix(err.Detail, "supported values: "), ", ", " or ")
+	case err.Type == field.ErrorTypeDuplicate:
+		return report.Quoted(err.BadValue) + " is there twice", "leave one out"
+	case err.Type == field.ErrorTypeTooMany:
+		return "has too many items", err.Detail
+	default:
+		return "is " + report.Quoted(err.BadValue), err.Detail
 	}
 }

@@ -4,123 +4,317 @@
 package validate
 
 import (
-	"context"
-	"errors"
+	"encoding/json"
+	"flag"
+	"net/http/httptest"
+	"os"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/cli-runtime/pkg/resource"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/workload"
 )
 
-// deployment is a MachineDeployment of a class that no file has.
-const deployment = `apiVersion: machine.sapcloud.io/v1alpha1
-kind: MachineDeployment
-metadata: {name: pool}
-spec:
-  replicas: 2
-  selector: {matchLabels: {pool: a}}
-  template:
-    metadata: {labels: {pool: a}}
-    spec: {class: {kind: MachineClass, name: worker}}
-  strategy: {type: Recreate}
----
-`
+// Rows mostly wait for the limit of reads.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
-// give reads a text as the files of -f.
-func give(t *testing.T, rig *testrig.Rig, text string) {
+// key is one that a mock accepts after registered: making one is slow.
+var key = sync.OnceValues(func() ([]byte, error) {
+	return iaasmock.New().NewServiceAccountKey(iaasmock.DefaultProjectID)
+})
+
+// good is testdata/good.yaml with a key. Pairs of changes replace text.
+func good(t *testing.T, changes ...string) string {
 	t.Helper()
-	var err error
-	rig.Access.Manifests, rig.Access.Broken, err = manifest.Read(t.Context(), []string{manifest.Stdin}, strings.NewReader(text), testrig.Namespace)
-	if err != nil || len(rig.Access.Broken) > 0 {
-		t.Fatal(err, rig.Access.Broken)
+	text, err := os.ReadFile("testdata/good.yaml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	rig.MakeClusters()
+	key, err := key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	inOneLine, err := json.Marshal(string(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changed(t, strings.Replace(string(text), "KEY", string(inOneLine), 1), changes...)
 }
 
-func TestClassInTheCluster(t *testing.T) {
-	forbidden := apierrors.NewForbidden(v1alpha1.Resource("machineclasses"), "worker", errors.New("no right"))
-	for name, row := range map[string]struct {
-		text        string
-		clusterless bool
-		get         error
-		code        int
-		says        string
-	}{
-		"it is there":          {deployment, false, nil, report.ExitFine, "MachineClass shoot--demo/worker is in the cluster"},
-		"it is not there":      {strings.Replace(deployment, "name: worker", "name: other", 1), false, nil, report.ExitUnknown, "MachineClass shoot--demo/other is not given, and not in the cluster"},
-		"no cluster":           {deployment, true, nil, report.ExitUnknown, "is not given: whether it is there cannot be told: reading the kubeconfig"},
-		"it may not be asked":  {deployment, false, forbidden, report.ExitUnknown, "cannot be told: asking the cluster: "},
-		"asked once when down": {deployment + strings.NewReplacer("worker", "second", "name: pool", "name: second").Replace(deployment), false, errors.New("down"), report.ExitUnknown, "asking the cluster: down"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			rig := testrig.New(t)
-			rig.Clusterless, rig.Access.ControlError = row.clusterless, errors.New("reading the kubeconfig")
-			asked := 0
-			rig.Funcs.Get = func(ctx context.Context, with client.WithWatch, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-				if asked++; row.get != nil {
-					return row.get
-				}
-				return with.Get(ctx, key, object, options...)
-			}
-			give(t, rig, row.text)
-			result, err := Run(t.Context(), rig.Access, Options{})
-			if err != nil || result.ExitCode() != row.code || !strings.Contains(result.Findings[0].String(), row.says) {
-				t.Errorf("got %v, %v, want exit code %d and %q", result.Findings, err, row.code, row.says)
-			}
-			if asked > 1 {
-				t.Errorf("asked %d times", asked)
-			}
-		})
-	}
-}
-
-// Whoever ends the command is told so, not that the API cannot be reached.
-func TestInterrupted(t *testing.T) {
-	rig := testrig.New(t)
-	rig.MakeClusters()
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	result, err := Run(ctx, rig.Access, Options{Cluster: true, Online: true, Replicas: 1, Progress: func(text string) {
-		if text == "listing machine types" {
-			cancel()
+func changed(t *testing.T, text string, changes ...string) string {
+	t.Helper()
+	for i := 0; i < len(changes); i += 2 {
+		after := strings.Replace(text, changes[i], changes[i+1], 1)
+		if after == text {
+			t.Fatalf("%q is not there", changes[i])
 		}
-	}})
-	if result != nil || !errors.Is(err, errInterrupted) {
-		t.Errorf("got %v, %v, want that it was interrupted", result, err)
+		text = after
 	}
-	if calls := rig.Cloud.CallCounts(); calls["GetImage"]+calls["ListQuotas"] > 0 {
-		t.Errorf("made %v, want no more calls", calls)
+	return text
+}
+
+// class is the MachineClass of good.yaml.
+func class(t *testing.T) string { return strings.Split(good(t), "---\n")[1] + "---\n" }
+
+// offline reaches no cluster and no API.
+func offline() *account.Access {
+	return &account.Access{Sessions: &spi.PluginSPIImpl{}, Namespace: "default"}
+}
+
+// online reaches the mock with the key.
+func online(t *testing.T, options ...iaasmock.Option) (*account.Access, *iaasmock.Cloud) {
+	t.Helper()
+	cloud := iaasmock.New(options...)
+	key, err := key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(cloud)
+	t.Cleanup(server.Close)
+	return &account.Access{
+		Sessions: &spi.PluginSPIImpl{Config: spi.Config{Endpoint: server.URL, TokenURL: server.URL + "/token"}}, Namespace: "default", ReadTimeout: 3 * time.Second,
+	}, cloud
+}
+
+// run checks a text as standard input.
+func run(t *testing.T, access *account.Access, text string, options Options) *Result {
+	t.Helper()
+	options.Stdin, options.Files = strings.NewReader(text), resource.FilenameOptions{Filenames: []string{"-"}}
+	result, err := Run(t.Context(), access, options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// expect wants an exit code and these texts among the findings, and no secret.
+func expect(t *testing.T, result *Result, code int, says ...string) {
+	t.Helper()
+	var lines []string
+	for _, found := range result.Findings {
+		lines = append(lines, found.String())
+	}
+	text := strings.Join(lines, "\n") + "\n"
+	if got := result.Findings.ExitCode(); got != code {
+		t.Errorf("exit code %d, want %d", got, code)
+	}
+	for _, want := range says {
+		if !strings.Contains(text, want) {
+			t.Errorf("no finding has %q", want)
+		}
+	}
+	for _, secret := range []string{"the-canary", "PRIVATE KEY", "eyJ"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("a secret is told: %q", secret)
+		}
+	}
+	if t.Failed() {
+		t.Logf("findings:\n%s", text)
 	}
 }
 
-// A NIC may be attached to a server that the driver would find as one of the class's.
-func TestOwns(t *testing.T) {
-	own := testrig.Labels("worker-1", "worker", testrig.OwnCluster)
-	for name, row := range map[string]struct {
-		labels map[string]string
-		want   bool
-	}{
-		"the class's":        {own, true},
-		"another class's":    {testrig.Labels("worker-1", "other", testrig.OwnCluster), false},
-		"another cluster's":  {testrig.Labels("worker-1", "worker", "other"), false},
-		"of no cluster":      {testrig.Labels("worker-1", "worker", ""), false},
-		"of no Machine":      {map[string]string{provider.StackitMachineClassLabel: "worker", testrig.ClusterKey: testrig.OwnCluster}, false},
-		"without our labels": {nil, false},
+// row is a text with changes, and what is found in it.
+type row struct {
+	changes []string
+	code    int
+	says    []string
+}
+
+// longName has 60 characters.
+var longName = strings.Repeat("abcde-", 9) + "abcdef"
+
+func TestFindings(t *testing.T) {
+	const spec = "providerSpec:\n  machineType: c2i.2\n  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}\n  labels: {kubernetes.io/cluster: one}\n"
+	credentialsRef := "credentialsSecretRef: {name: more, namespace: default}\nproviderSpec:"
+	more := "apiVersion: v1\nkind: Secret\nmetadata: {name: more}\nstringData: {region: eu02}\n---\n"
+	for name, row := range map[string]row{
+		"nothing":                      {nil, 0, nil},
+		"wrong provider":               {[]string{"provider: stackit", "provider: aws"}, 1, []string{`-:14:11: MachineClass default/worker: provider: is "aws"; must be "stackit"`}},
+		"no cluster label":             {[]string{"  labels: {kubernetes.io/cluster: one}\n", ""}, 1, []string{"providerSpec.labels: has no cluster label", "deleted as orphans"}},
+		"cluster label of a bad form":  {[]string{"cluster: one", "cluster: -one"}, 1, []string{`-:20:35: MachineClass default/worker: providerSpec.labels[kubernetes.io/cluster]: is "-one"; a label's value must be`}},
+		"providerSpec is null":         {[]string{spec, "providerSpec: null\n"}, 1, []string{"providerSpec: is empty, must be a JSON object"}},
+		"providerSpec is a list":       {[]string{spec, "providerSpec: []\n"}, 1, []string{"providerSpec: is a JSON array, must be a JSON object"}},
+		"unknown field":                {[]string{"machineType: c2i.2", "machineType: c2i.2\n  netwrking: {}"}, 1, []string{"-:18:14: MachineClass default/worker: providerSpec.netwrking: is not a known field\n"}},
+		"unknown field of the class":   {[]string{"provider: stackit", "provider: stackit\nsecretref: {}"}, 1, []string{"-:15:12: MachineClass default/worker: secretref: is not a known field\n"}},
+		"wrong type deep in an object": {[]string{"replicas: 2", "replicas: 2\n  minReadySeconds: soon"}, 1, []string{"-:32:20: MachineDeployment default/pool: spec.minReadySeconds: is a JSON string; must be a whole number"}},
+		"two wrong types":              {[]string{"metadata: {name: single}", "metadata: {name: single, labels: {a: 1, b: [2]}}"}, 1, []string{"-:24:38: Machine default/single: metadata.labels.a: is a JSON number; must be a string"}},
+		"quantity":                     {[]string{"providerSpec:\n", "nodeTemplate: {capacity: {cpu: x, gpu: 0, memory: 4Gi}, instanceType: a, region: b, zone: c}\nproviderSpec:\n"}, 1, []string{"-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: cannot be decoded: quantities must match"}},
+		"nodeTemplate lacks things":    {[]string{"providerSpec:\n", "nodeTemplate: {capacity: {cpu: 1}, instanceType: a}\nproviderSpec:\n"}, 1, []string{"nodeTemplate.capacity.gpu: is missing", "nodeTemplate.capacity.memory: is missing", "nodeTemplate.region: is missing", "nodeTemplate.zone: is missing", `nodeTemplate.instanceType: is "a"; must be "c2i.2"`}},
+		"label is a number":            {[]string{"cluster: one", "cluster: one, a/b: 123"}, 1, []string{"-:20:11: MachineClass default/worker: providerSpec.labels: is a JSON number; must be a string"}},
+		"size is enormous":             {[]string{"{size: 20}", "{size: 99999999999999999999999}"}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: is a number that is too large or has a fraction; must be a whole number"}},
+
+		"Secret is not given":              {[]string{"metadata: {name: credentials}", "metadata: {name: other}"}, 2, []string{"-:15:12: MachineClass default/worker: secretRef: Secret default/credentials is not given"}},
+		"second Secret is not given":       {[]string{"providerSpec:", credentialsRef}, 2, []string{"credentialsSecretRef: Secret default/more is not given"}},
+		"no Secret is named":               {[]string{"secretRef: {name: credentials, namespace: default}\n", ""}, 1, []string{"MachineClass default/worker: secretRef: is missing"}},
+		"Secret of another namespace":      {[]string{"secretRef: {name: credentials, namespace: default}", "secretRef: {name: credentials, namespace: other}"}, 1, []string{`secretRef.namespace: is "other"; must be "default"`, "Secret other/credentials is not given"}},
+		"reference without namespace":      {[]string{"secretRef: {name: credentials, namespace: default}", "secretRef: {name: credentials}"}, 1, []string{`secretRef.namespace: is missing; must be "default"`}},
+		"reference without name":           {[]string{"secretRef: {name: credentials, namespace: default}", "secretRef: {namespace: default}"}, 1, []string{"secretRef.name: is missing"}},
+		"second Secret wins":               {[]string{"providerSpec:", credentialsRef, "---\n", "---\n" + strings.Replace(more, "region: eu02", "projectId: x", 1)}, 1, []string{"-:14:25: Secret default/more: stringData.projectId: is wrong; must be a UUID"}},
+		"neither Secret has userData":      {[]string{"providerSpec:", credentialsRef, "---\n", "---\n" + more, "userData:", "userdata:"}, 1, []string{"Secret default/more: stringData.userData: is missing"}},
+		"no userData":                      {[]string{"  userData: \"#cloud-config the-canary\"\n", ""}, 1, []string{"-:5:3: Secret default/credentials: stringData.userData: is missing; the key must exist"}},
+		"empty userData":                   {[]string{"userData: \"#cloud-config the-canary\"", `userData: ""`}, 0, nil},
+		"project is no UUID":               {[]string{"10000000-0000", "the-canary"}, 1, []string{"-:5:14: Secret default/credentials: stringData.projectId: is wrong; must be a UUID"}},
+		"both spellings":                   {[]string{"stringData:\n", "stringData:\n  project-id: 10000000-0000-4000-8000-000000000002\n"}, 1, []string{`stringData.projectId: differs from "project-id", which means the same`}},
+		"key is no JSON":                   {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "the-canary {`}, 1, []string{"-:9:22: Secret default/credentials: stringData.serviceAccountKey: the service-account key is not the JSON"}},
+		"data that is not base64":          {[]string{"stringData:\n", "data: {region: ü}\nstringData:\n"}, 1, []string{"-:4:16: Secret default/credentials: data.region: is not base64"}},
+		"data instead of text":             {[]string{"stringData:\n", "data: {userData: aGVsbG8=}\nstringData:\n", "  userData: \"#cloud-config the-canary\"\n", ""}, 0, nil},
+		"region is nowhere":                {[]string{"  region: eu01\n", ""}, 1, []string{`-:16:3: MachineClass default/worker: providerSpec.region: is missing; set it here or as "region" in the Secret`}},
+		"region of the Secret":             {[]string{"region: eu01", "region: the-canary/"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: is wrong; must be a region such as eu01"}},
+		"network is nowhere":               {[]string{"  networkId: 20000000-0000-4000-8000-000000000001\n", ""}, 1, []string{"providerSpec.networking: is missing; set networkId or nicIds"}},
+		"Secret alone is wrong":            {[]string{class(t), "", "10000000-0000", "x"}, 1, []string{"Secret default/credentials: stringData.projectId: is wrong"}},
+		"a Secret of something else alone": {[]string{class(t), "", "  projectId:", "  a:", "  serviceAccountKey:", "  b:"}, 2, nil},
+
+		"name of a class is too long":      {[]string{"name: worker}", "name: " + longName + "-abcd}"}, 1, []string{"becomes a label of the server: must be 1 to 63"}},
+		"name of a Machine is too long":    {[]string{"name: single}", "name: " + longName + "-abcd}"}, 1, []string{"-:24:18: Machine default/" + longName + "-abcd: metadata.name: is", "must be 1 to 63 letters"}},
+		"name of a Machine is too short":   {[]string{"name: single}", "name: one}"}, 1, []string{`metadata.name: is "one"; must have at least 5 characters`}},
+		"name of a Machine is generated":   {[]string{"name: single}", "generateName: single-}"}, 0, nil},
+		"no name":                          {[]string{"metadata: {name: single}", "metadata: {}"}, 1, []string{"metadata.name: is missing"}},
+		"name of a deployment gets cut":    {[]string{"name: pool}", "name: " + longName + "}"}, 0, nil},
+		"name of a deployment is too long": {[]string{"name: pool}", "name: " + strings.Repeat("a", 248) + "}"}, 1, []string{"metadata.name: has 248 characters; must have at most 247"}},
+		"name that Kubernetes refuses":     {[]string{"name: pool}", "name: Pool}"}, 1, []string{`metadata.name: is "Pool"; must be at most 253 lower-case`}},
+		"control characters":               {[]string{"name: single}", `name: "sin\e[31mgle\n"}`}, 1, []string{`Machine default/sin?[31mgle: metadata.name: is "sin\x1b[31mgle\n"`}},
+		"a very long value":                {[]string{"machineType: c2i.2", "machineType: " + strings.Repeat("-", 100_000)}, 1, []string{`providerSpec.machineType: is "` + strings.Repeat("-", 80) + `..."; must be`}},
+
+		"class is not given":           {[]string{"name: worker}}\n", "name: other}}\n"}, 2, []string{"-:25:42: Machine default/single: spec.class.name: MachineClass default/other is not given"}},
+		"class of another kind":        {[]string{"kind: MachineClass, ", "kind: OpenStackMachineClass, "}, 1, []string{`-:25:22: Machine default/single: spec.class.kind: is "OpenStackMachineClass"; must be "MachineClass"`}},
+		"no class":                     {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"}, 1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
+		"no selector":                  {[]string{"  selector: {matchLabels: {pool: a}}\n", ""}, 1, []string{"-:31:3: MachineDeployment default/pool: spec.selector: is missing"}},
+		"selector selects all":         {[]string{"selector: {matchLabels: {pool: a}}", "selector: {}"}, 1, []string{"spec.selector: selects all Machines"}},
+		"selector cannot be used":      {[]string{"selector: {matchLabels: {pool: a}}", "selector: {matchExpressions: [{key: a, operator: Like}]}"}, 1, []string{"spec.selector: "}},
+		"labels do not match":          {[]string{"metadata: {labels: {pool: a}}", "metadata: {labels: {pool: b}}"}, 1, []string{"spec.selector.matchLabels: is not matching with spec.template.metadata.labels"}},
+		"strategy is not known":        {[]string{"type: RollingUpdate", "type: Rolling"}, 1, []string{`spec.strategy.type: is "Rolling"`}},
+		"replicas share what is there": {[]string{"  bootVolume: {size: 20}\n", "  bootVolume: {size: 20}\n  volumes: [60000000-0000-4000-8000-000000000001]\n"}, 1, []string{"spec.replicas: is 2; must be at most 1: providerSpec.volumes of MachineClass default/worker"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			class := testrig.Class("worker", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
-			check := &onlineCheck{classCheck: &classCheck{object: &object{name: "worker"}}, spec: provider.Inspect(class, nil).Spec}
-			if got := check.owns(&provider.Server{ID: iaasmock.DefaultNICID, Name: "worker-1", Labels: row.labels}); got != row.want {
-				t.Errorf("got %t", got)
+			expect(t, run(t, offline(), good(t, row.changes...), Options{}), row.code, row.says...)
+		})
+	}
+}
+
+// Many errors at once are told in the order of their lines, each once.
+func TestManyErrors(t *testing.T) {
+	text, err := os.ReadFile("testdata/bad.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := run(t, offline(), string(text), Options{})
+	var lines []string
+	for _, found := range result.Findings {
+		lines = append(lines, found.String())
+	}
+	golden, err := os.ReadFile("testdata/bad.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(strings.Split(strings.TrimSpace(string(golden)), "\n"), lines); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if result.NotChecked["ConfigMap (v1)"] != 1 {
+		t.Errorf("not checked: %v", result.NotChecked)
+	}
+}
+
+func TestAllowMissingSecret(t *testing.T) {
+	noSecret := []string{"metadata: {name: credentials}", "metadata: {name: other}"}
+	for name, row := range map[string]row{
+		"no Secret":                {noSecret, 0, []string{"Secret default/credentials is not given"}},
+		"no Secret, but wrong":     {append([]string{"provider: stackit", "provider: aws"}, noSecret...), 1, []string{`provider: is "aws"`}},
+		"no Secret, and no class":  {append([]string{"name: worker}}\n", "name: other}}\n"}, noSecret...), 2, []string{"MachineClass default/other is not given"}},
+		"placeholder":              {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "replace-me {`}, 0, []string{"is a placeholder"}},
+		"placeholder for a region": {[]string{"region: eu01", "region: replace-me/"}, 0, []string{"stringData.region: is a placeholder"}},
+		"no placeholder":           {[]string{`serviceAccountKey: "{`, `serviceAccountKey: "x {`}, 1, []string{"the service-account key is not the JSON"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			expect(t, run(t, offline(), good(t, row.changes...), Options{AllowMissingSecret: true}), row.code, row.says...)
+		})
+	}
+}
+
+// The Secret of --secret takes the place of a class's own.
+func TestNamedSecret(t *testing.T) {
+	access := offline()
+	access.SecretName = "other"
+	expect(t, run(t, access, good(t, "metadata: {name: credentials}", "metadata: {name: other}"), Options{}), 0)
+	if result, err := Run(t.Context(), access, Options{Stdin: strings.NewReader(good(t)), Files: resource.FilenameOptions{Filenames: []string{"-"}}}); err == nil {
+		t.Errorf("got %v, want an error: the Secret is nowhere", result.Findings)
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	issuer, err := workload.NewIssuer()
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := func(lifetime time.Duration, change map[string]any) string {
+		text, err := issuer.Token(time.Now().Add(lifetime), change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return "\n  token: " + text
+	}
+	const mail, file = "serviceAccountEmail: a@b.c", "\n  workloadIdentityTokenFile: "
+	const podFile = "/var/run/secrets/stackit.cloud/serviceaccount/token"
+	for name, row := range map[string]struct {
+		fields string
+		code   int
+		says   string
+	}{
+		"token":               {mail + token(time.Hour, nil), 0, ""},
+		"expired token":       {mail + token(-time.Hour, nil), 1, "stringData.token: the workload identity's token expired at "},
+		"API server's token":  {mail + token(time.Hour, map[string]any{"aud": "https://kubernetes.default.svc"}), 1, "Kubernetes API server"},
+		"no account":          {strings.TrimSpace(token(time.Hour, nil)), 1, "stringData.serviceAccountEmail: is missing; must be the mail address"},
+		"no token":            {mail, 1, "stringData.token: is missing; must be the workload identity's token, or set workloadIdentityTokenFile"},
+		"nothing":             {"a: b", 1, "stringData.serviceAccountKey: is missing; must be the JSON of a key, or set serviceAccountEmail"},
+		"key, too":            {"serviceAccountKey: '{}'\n  " + mail + token(time.Hour, nil), 1, "stringData.token: there is a serviceAccountKey, too"},
+		"file":                {mail + file + podFile, 0, "is a file of the sidecar's pod: only its path could be checked"},
+		"file elsewhere":      {mail + file + "/a/token", 1, "must be the absolute path"},
+		"file beside a token": {mail + token(time.Hour, nil) + file + "/a/token", 0, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text, start := good(t), strings.Index(good(t), "serviceAccountKey:")
+			end := start + strings.Index(text[start:], "\n")
+			text = text[:start] + row.fields + text[end:]
+			for _, text := range []string{text, strings.Split(text, "---\n")[0]} { // with its class, and alone
+				expect(t, run(t, offline(), text, Options{}), row.code, row.says)
 			}
 		})
+	}
+}
+
+func TestObjectsOfACluster(t *testing.T) {
+	rig := testrig.New(t)
+	missing := testrig.Class("missing", map[string]any{"labels": map[string]any{testrig.ClusterKey: "x"}, "bootVolume": map[string]any{"size": 20}})
+	missing.SecretRef.Name = "nowhere"
+	rig.Add(missing, testrig.Machine("worker-1", "deleted", ""))
+	rig.MakeClusters()
+	result, err := Run(t.Context(), rig.Access, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, result, report.ExitWrong,
+		"MachineClass shoot--demo/missing: secretRef: Secret shoot--demo/nowhere is not there", "Machine shoot--demo/worker-1: spec.class.name: MachineClass shoot--demo/deleted is not there")
+	if want := map[string]int{"MachineClass": 2, "Machine": 1, "Secret": 1}; !cmp.Equal(want, result.Checked) {
+		t.Errorf("checked %v, want %v", result.Checked, want)
+	}
+	if result.Findings[0].Position != nil {
+		t.Errorf("%v has a position", result.Findings[0])
 	}
 }

@@ -1,0 +1,297 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// managerVersion is the version of machine-controller-manager that the sidecar is built with.
+// kubernetes/upgrade.md says which go together.
+const managerVersion = "v0.62.1"
+
+// Names of the two controllers: of their containers under kubernetes/, their images and
+// their leases.
+const (
+	managerName   = "machine-controller-manager"
+	sidecarName   = "machine-controller"
+	sidecarImage  = "machine-controller-manager-provider-stackit"
+	otherSidecars = "machine-controller-manager-provider-"
+
+	leaderElectOff = "--leader-elect=false"
+	lookAtPods     = "look at the Pods: kubectl describe deployment, kubectl logs"
+)
+
+// checkClasses looks at the MachineClasses and their Secrets as the manager and the driver do.
+func (d *Doctor) checkClasses(ctx context.Context) {
+	d.progress("MachineClasses")
+	subject := "MachineClasses of namespace " + d.Namespace
+	classes, err := d.Classes(ctx, d.Namespace)
+	if err != nil {
+		d.unread(subject, err)
+		return
+	}
+	if len(classes) == 0 {
+		d.hint(subject, "there is none", "name the namespace of the Machines with -n")
+	}
+	clusters := map[string]string{}
+	for _, class := range classes {
+		if account.IsForeign(class) {
+			d.hint(account.Subject(class), fmt.Sprintf("is of provider %q: for another sidecar, not looked at", class.Provider),
+				"if STACKIT is meant, set provider to "+provider.StackitProviderName)
+			continue
+		}
+		maps.Copy(clusters, d.checkClass(ctx, class))
+	}
+	d.checkClusterLabels(ctx, clusters)
+}
+
+// checkClass reports one fine Finding, or all that is wrong, and returns the cluster labels.
+func (d *Doctor) checkClass(ctx context.Context, class *v1alpha1.MachineClass) map[string]string {
+	subject, names := account.Subject(class), account.SecretNames(class)
+	if len(names) == 0 {
+		d.wrong(subject, "names no Secret: machine-controller-manager does not call the driver", "set secretRef")
+		return nil
+	}
+	secret, err := d.SecretOf(ctx, class)
+	switch {
+	case err != nil && d.reported[class.Name]:
+		return nil
+	case errors.Is(err, account.ErrNoSecret):
+		d.wrong(subject, err.Error(), "make the Secret, or correct the reference to it")
+		return nil
+	case err != nil:
+		d.unread(subject, err)
+		return nil
+	}
+	before := len(d.result.Findings)
+	// Without it the manager never calls the driver for a creation (v0.62.1 userdata.go:42).
+	if _, ok := secret.Data[apis.SecretUserData]; !ok {
+		d.wrong(subject, fmt.Sprintf("the key %s is missing in %s: machine-controller-manager does not call the driver, and new Machines stay without a status",
+			apis.SecretUserData, strings.Join(names, " and ")), "add the key "+apis.SecretUserData+" with the cloud-init; it may be empty")
+	}
+	inputs := provider.Inspect(class, secret)
+	if len(inputs.Errors) > 0 && !d.reported[class.Name] {
+		d.wrong(subject, fmt.Sprintf("%s: %v", report.Count(len(inputs.Errors), "error"), inputs.Errors[0]), `the subcommand validate shows all of them`)
+	}
+	if len(inputs.ClusterLabels) == 0 {
+		d.hint(subject, "has no cluster label: servers are told apart by the names of Machine and class only",
+			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, with a value for this cluster alone, and roll to it; "+
+				"never add it to a class that has machines")
+	}
+	if len(d.result.Findings) == before && !d.reported[class.Name] {
+		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s", apis.SecretUserData, strings.Join(names, " and ")))
+	}
+	return inputs.ClusterLabels
+}
+
+// checkClusterLabels looks for other namespaces with one of the cluster labels: in one project
+// the two would adopt and delete each other's servers.
+func (d *Doctor) checkClusterLabels(ctx context.Context, clusters map[string]string) {
+	if len(clusters) == 0 {
+		return
+	}
+	everywhere, err := d.Classes(ctx)
+	if err != nil {
+		d.notTried("whether MachineClasses of other namespaces have this cluster label: they cannot be read")
+		return
+	}
+	for _, class := range everywhere {
+		if class.Namespace == d.Namespace || account.IsForeign(class) {
+			continue
+		}
+		for key, value := range provider.Inspect(class, nil).ClusterLabels {
+			if clusters[key] == value {
+				d.hint("cluster label "+key+"="+value, "also that of "+account.Subject(class)+": in one project, the two delete each other's servers",
+					"unless their projects differ, give each cluster a value of its own, in new classes, and roll to them")
+			}
+		}
+	}
+}
+
+// workload is a container of a Deployment.
+type workload struct {
+	deployment *appsv1.Deployment
+	container  *corev1.Container
+}
+
+// flag is the value of a flag; "" if it is not set.
+func (w *workload) flag(name string) string {
+	value := ""
+	for _, argument := range slices.Concat(w.container.Command, w.container.Args) {
+		if rest, ok := strings.CutPrefix(argument, "--"+name+"="); ok {
+			value = rest
+		}
+	}
+	return value
+}
+
+// checkDeployments looks at the manager and the sidecar, their versions and their flags.
+func (d *Doctor) checkDeployments(ctx context.Context) {
+	d.progress("manager and sidecar")
+	var list appsv1.DeploymentList
+	if err := d.Control.List(ctx, &list, client.InNamespace(d.Namespace)); err != nil {
+		d.unread("manager and sidecar", err)
+		return
+	}
+	if manager := findContainer(list.Items, isManager); d.checkWorkload("manager", manager) {
+		d.checkManagerVersion(manager)
+	}
+	d.sidecar = findContainer(list.Items, isSidecar)
+	if d.checkWorkload("sidecar", d.sidecar) {
+		d.checkEnvironment(d.sidecar)
+	}
+}
+
+func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) bool) *workload {
+	for i := range deployments {
+		containers := deployments[i].Spec.Template.Spec.Containers
+		if index := slices.IndexFunc(containers, func(container corev1.Container) bool { return is(&container) }); index >= 0 {
+			return &workload{&deployments[i], &containers[index]}
+		}
+	}
+	return nil
+}
+
+// imageName is the last part of an image's name, and its tag; "" without one.
+func imageName(image string) (name, tag string) {
+	name, tag, _ = strings.Cut(path.Base(strings.SplitN(image, "@", 2)[0]), ":")
+	return name, tag
+}
+
+func isManager(container *corev1.Container) bool {
+	name, _ := imageName(container.Image)
+	return container.Name == managerName || name == managerName
+}
+
+// isSidecar knows the image by the name that the Dockerfile's page and Gardener give it, and
+// one of another name by the container's name or command.
+func isSidecar(container *corev1.Container) bool {
+	name, _ := imageName(container.Image)
+	if name == sidecarImage || container.Name == sidecarImage {
+		return true
+	}
+	if strings.HasPrefix(name, otherSidecars) {
+		return false
+	}
+	return container.Name == sidecarName || len(container.Command) > 0 && path.Base(container.Command[0]) == sidecarName
+}
+
+func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) {
+	if found == nil {
+		d.wrong(subject, fmt.Sprintf("no Deployment of namespace %s has a container of it", d.Namespace),
+			"apply kubernetes/control, or name the namespace of the Machines with -n")
+		return false
+	}
+	wanted, ready := ptr.Deref(found.deployment.Spec.Replicas, 1), found.deployment.Status.ReadyReplicas
+	text := fmt.Sprintf("container %s of Deployment %s/%s, image %s, %d of %d ready",
+		found.container.Name, found.deployment.Namespace, found.deployment.Name, found.container.Image, ready, wanted)
+	namespace := found.flag("namespace")
+	switch {
+	case namespace != d.Namespace && namespace != "" && !strings.Contains(namespace, "$("):
+		d.wrong(subject, text+", --namespace="+namespace, "the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
+	case wanted == 0:
+		d.wrong(subject, text+": scaled to nothing", fmt.Sprintf("kubectl scale deployment %s --replicas=1, unless the cluster sleeps", found.deployment.Name))
+	case ready == 0:
+		d.wrong(subject, text, lookAtPods)
+	case wanted > 1 && slices.Contains(found.container.Args, leaderElectOff):
+		d.wrong(subject, text+" with "+leaderElectOff+": they work against each other", "remove the flag, or scale to one replica")
+	case ready < wanted:
+		d.hint(subject, text, lookAtPods)
+	default:
+		d.fine(subject, text)
+	}
+	return true
+}
+
+// checkManagerVersion compares the image's tag with the version of the sidecar's library.
+func (d *Doctor) checkManagerVersion(manager *workload) {
+	const subject = "manager's version"
+	switch _, tag := imageName(manager.container.Image); tag {
+	case managerVersion:
+		d.fine(subject, tag+", as the sidecar's library")
+	case "":
+		d.unknown(subject, "the image has no tag that would tell it", "use the image of "+managerVersion)
+	default:
+		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion), "use versions that go together (kubernetes/upgrade.md)")
+	}
+}
+
+// checkEnvironment reads the sidecar's environment variables as it does at its start. With
+// another endpoint than here, what this command says of the API is not what the sidecar sees.
+func (d *Doctor) checkEnvironment(sidecar *workload) {
+	const subject = "sidecar's environment"
+	isSet := map[string]string{}
+	for _, variable := range sidecar.container.Env {
+		isSet[variable.Name] = variable.Value
+		if variable.ValueFrom != nil && strings.HasPrefix(variable.Name, "STACKIT_") {
+			d.notTried("the sidecar's " + variable.Name + ": its Deployment takes it from elsewhere")
+		}
+	}
+	config, err := spi.ConfigFromEnvironment(func(name string) (string, bool) { value, ok := isSet[name]; return value, ok })
+	there, here := cmp.Or(config.Endpoint, spi.DefaultEndpoint), cmp.Or(d.Config.Endpoint, spi.DefaultEndpoint)
+	switch {
+	case err != nil:
+		d.wrong(subject, "the sidecar ends at its start: "+err.Error(), "correct env in the Deployment")
+	case d.ConfigError == nil && (there != here || config.TokenURL != d.Config.TokenURL || config.NoAuth != d.Config.NoAuth):
+		d.hint(subject, fmt.Sprintf("differs from this command's: the sidecar asks %s, this command %s", there, here),
+			"set the same variables for this command, or what it says of the API is not what the sidecar sees")
+	default:
+		d.fine(subject, "asks "+there)
+	}
+}
+
+func (d *Doctor) checkLeases(ctx context.Context) {
+	for _, name := range []string{managerName, sidecarName} {
+		d.checkLease(ctx, name)
+	}
+}
+
+func (d *Doctor) checkLease(ctx context.Context, name string) {
+	subject, lease := "lease "+name, &coordinationv1.Lease{}
+	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
+	if apierrors.IsNotFound(err) {
+		d.wrong(subject, "is not there: nobody has ever led", "start it; with "+leaderElectOff+" there is none, and only one replica may run")
+		return
+	}
+	if err != nil {
+		d.unread(subject, err)
+		return
+	}
+	holder := ptr.Deref(lease.Spec.HolderIdentity, "")
+	if holder == "" || lease.Spec.RenewTime == nil {
+		d.wrong(subject, "nobody holds it", "see that a Pod of it runs")
+		return
+	}
+	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
+	age := d.Now().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
+	found := fmt.Sprintf("%s holds it, renewed %s ago, for %s", holder, max(age, 0), duration)
+	if age > duration {
+		d.wrong(subject, found+": nobody leads now", "see that a Pod of it runs, and that this computer's clock is right")
+		return
+	}
+	d.fine(subject, found)
+}

@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package doctor
+
+import (
+	"context"
+	"encoding/base64"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/golang-jwt/jwt/v5"
+	appsv1 "k8s.io/api/apps/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+// clinic is a rig with a manager, a sidecar and their leases.
+type clinic struct {
+	*testrig.Rig
+	deployment       *appsv1.Deployment
+	manager, sidecar *corev1.Container
+	leases           map[string]*coordinationv1.Lease
+	// target is the Secret with the sidecar's login.
+	target *corev1.Secret
+}
+
+func newClinic(t *testing.T) *clinic {
+	t.Helper()
+	meta := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: testrig.Namespace, Name: name}
+	}
+	c := &clinic{Rig: testrig.New(t), leases: map[string]*coordinationv1.Lease{}, target: &corev1.Secret{ObjectMeta: meta("target")}}
+	mounts := []corev1.VolumeMount{{Name: "target", MountPath: "/var/run/target"}}
+	c.deployment = &appsv1.Deployment{ObjectMeta: meta("mcm"), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		Containers: []corev1.Container{
+			{Name: managerName, Image: "registry/machine-controller-manager:" + managerVersion, VolumeMounts: mounts},
+			{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts, Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace},
+				Env: []corev1.EnvVar{{Name: spi.EnvAPIEndpoint, Value: c.URL}, {Name: spi.EnvNoAuth, Value: "true"}}},
+		},
+		Volumes: []corev1.Volume{{Name: "target", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+			Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "target"}}}}}}}},
+	}}}, Status: appsv1.DeploymentStatus{ReadyReplicas: 1}}
+	containers := c.deployment.Spec.Template.Spec.Containers
+	c.manager, c.sidecar = &containers[0], &containers[1]
+	for _, name := range []string{managerName, sidecarName} {
+		c.leases[name] = &coordinationv1.Lease{ObjectMeta: meta(name), Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: ptr.To("pod-1"), LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NowMicro())}}
+		c.Add(c.leases[name])
+	}
+	c.Add(c.deployment, c.target)
+	c.target.Data = kubeconfig("https://kubernetes.default.svc", "", "tokenFile: "+ownToken)
+	return c
+}
+
+// kubeconfig is a Secret's.
+func kubeconfig(server, ca, login string) map[string][]byte {
+	return map[string][]byte{"kubeconfig": fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {%s}}]}`, server, ca, login)}
+}
+
+// examineRig looks at everything.
+func examineRig(t *testing.T, rig *testrig.Rig) *Result {
+	t.Helper()
+	rig.MakeClusters()
+	return (&Doctor{Access: rig.Access, Config: spi.Config{Endpoint: rig.URL, NoAuth: true}}).Examine(t.Context())
+}
+
+// remove takes an object away.
+func (c *clinic) remove(gone client.Object) {
+	for i, object := range c.Objects {
+		if object == gone {
+			c.Objects = append(c.Objects[:i], c.Objects[i+1:]...)
+			return
+		}
+	}
+}
+
+func (c *clinic) secret() *corev1.Secret        { return c.Objects[0].(*corev1.Secret) }
+func (c *clinic) class() *v1alpha1.MachineClass { return c.Objects[1].(*v1alpha1.MachineClass) }
+
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	other := func(c *clinic) *v1alpha1.MachineClass {
+		class := testrig.Class("theirs", map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+		class.Namespace = "other"
+		c.Add(class)
+		return class
+	}
+	for name, row := range map[string]struct {
+		spoil func(*clinic)
+		code  int
+		says  []string
+	}{
+		"nothing": {nil, 0, []string{"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, in Secret shoot--demo/credentials",
+			"FINE manager: container machine-controller-manager of Deployment shoot--demo/mcm, image registry/machine-controller-manager:v", "FINE manager's version: v",
+			"FINE sidecar: container sidecar of Deployment shoot--demo/mcm", "FINE sidecar's environment: asks http://", "FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
+			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: it uses the token of the Pod itself\nnot tried: POST, PATCH and DELETE: "}},
+		"a class without userData":          {func(c *clinic) { delete(c.secret().Data, "userData") }, 1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
+		"a class whose Secret is not there": {func(c *clinic) { c.remove(c.secret()) }, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials is not there"}},
+		"a class that names no Secret":      {func(c *clinic) { c.class().SecretRef = nil }, 1, []string{"WRONG MachineClass shoot--demo/worker: names no Secret"}},
+		"a class of another provider":       {func(c *clinic) { c.class().Provider = "aws" }, 0, []string{`HINT MachineClass shoot--demo/worker: is of provider "aws"`}},
+		"a class with a wrong providerSpec": {func(c *clinic) { c.class().ProviderSpec.Raw = []byte(`{"imageId":"x"}`) }, 1, []string{"WRONG MachineClass shoot--demo/worker: ", "error", "the subcommand validate shows all of them"}},
+		"a class without a cluster label":   {func(c *clinic) { c.class().ProviderSpec = testrig.Class("worker", nil).ProviderSpec }, 0, []string{"HINT MachineClass shoot--demo/worker: has no cluster label"}},
+		"a namespace without classes":       {func(c *clinic) { c.remove(c.class()) }, 2, []string{"UNKNOWN credentials: namespace shoot--demo has no MachineClass", "HINT MachineClasses of namespace shoot--demo: there is none"}},
+		"another namespace's cluster label": {func(c *clinic) { other(c) }, 0, []string{"HINT cluster label kubernetes.io/cluster=shoot--demo--laptop: also that of MachineClass other/theirs: in one project, the two delete each other's servers"}},
+		"another cluster's label":           {func(c *clinic) { other(c).ProviderSpec = testrig.Class("x", nil).ProviderSpec }, 0, nil},
+
+		"no Deployment":     {func(c *clinic) { c.remove(c.deployment) }, 1, []string{"WRONG manager: no Deployment of namespace shoot--demo has a container of it", "WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
+		"no ready Pod":      {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 }, 1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
+		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) }, 1, []string{"scaled to nothing", "--replicas=1"}},
+		"one of two ready":  {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) }, 0, []string{"HINT sidecar: ", "1 of 2 ready"}},
+		"two that do not elect": {func(c *clinic) {
+			c.deployment.Spec.Replicas, c.sidecar.Args = ptr.To[int32](2), append(c.sidecar.Args, leaderElectOff)
+		}, 1, []string{"they work against each other"}},
+		"another namespace's sidecar": {func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace=other") }, 1, []string{"WRONG sidecar: ", "--namespace=other"}},
+		"another manager":             {func(c *clinic) { c.manager.Image = "a/machine-controller-manager:v0.50.0" }, 1, []string{"WRONG manager's version: v0.50.0, but the sidecar's library is v"}},
+		"a manager without a tag":     {func(c *clinic) { c.manager.Image = "a/machine-controller-manager@sha256:0" }, 2, []string{"UNKNOWN manager's version: "}},
+		"another provider's sidecar":  {func(c *clinic) { c.sidecar.Image = "a/machine-controller-manager-provider-aws:v1" }, 1, []string{"WRONG sidecar: no Deployment"}},
+		"a wrong environment":         {func(c *clinic) { c.sidecar.Env = c.sidecar.Env[1:] }, 1, []string{"WRONG sidecar's environment: the sidecar ends at its start: STACKIT_NO_AUTH=true is for a local mock"}},
+		"another environment":         {func(c *clinic) { c.sidecar.Env = nil }, 0, []string{"HINT sidecar's environment: differs from this command's: the sidecar asks https://iaas.api.stackit.cloud, this command http://"}},
+
+		"a lease that is not there": {func(c *clinic) { c.remove(c.leases[sidecarName]) }, 1, []string{"WRONG lease machine-controller: is not there: nobody has ever led"}},
+		"a lease nobody renews":     {func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) }, 1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},
+		"a lease nobody holds":      {func(c *clinic) { c.leases[managerName].Spec.HolderIdentity = nil }, 1, []string{"WRONG lease machine-controller-manager: nobody holds it"}},
+
+		"no target cluster":        {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" }, 0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
+		"no kubeconfig":            {func(c *clinic) { c.target.Data = nil }, 1, []string{"WRONG login to the target cluster: no Secret of the sidecar has a kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
+		"no Secret":                {func(c *clinic) { c.remove(c.target) }, 2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
+		"a program instead":        {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "exec: {command: touch, args: [/tmp/x]}") }, 1, []string{"has no token and no certificate that stand in the sidecar's Secrets"}},
+		"a file of somebody":       {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "tokenFile: /etc/passwd") }, 1, []string{"has no token and no certificate"}},
+		"a name that Pods know":    {func(c *clinic) { c.target.Data = kubeconfig("https://kube-apiserver", "", "token: canary") }, 0, []string{"FINE login to the target cluster: https://kube-apiserver, which does not say when it ends", "not tried: reading Nodes with the sidecar's login: only Pods know kube-apiserver"}},
+		"a cluster that is not up": {func(c *clinic) { c.target.Data = kubeconfig("https://127.0.0.1:1", "", "token: canary") }, 2, []string{"UNKNOWN login to the target cluster: https://127.0.0.1:1", "cannot read Nodes: "}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t)
+			if row.spoil != nil {
+				row.spoil(c)
+			}
+			expect(t, examineRig(t, c.Rig), row.code, row.says...)
+		})
+	}
+}
+
+// The sidecar's login is tried: one list of Nodes.
+func TestTargetLogin(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if !strings.HasSuffix(r.Header.Get("Authorization"), ".good") || r.URL.String() != "/api/v1/nodes?limit=1" {
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Unauthorized","message":"Unauthorized","code":401}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"kind":"NodeList","apiVersion":"v1","items":[]}`))
+	}))
+	t.Cleanup(server.Close)
+	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	token := func(lifetime time.Duration, signature string) string {
+		unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(lifetime))}).SignedString(jwt.UnsafeAllowNoneSignatureType)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return unsigned + signature
+	}
+	for name, row := range map[string]struct {
+		token string
+		code  int
+		says  string
+	}{
+		"taken":   {token(time.Hour, "good"), 0, "FINE login to the target cluster: " + server.URL + ", valid until "},
+		"refused": {token(time.Hour, "bad"), 1, "cannot read Nodes: Unauthorized; renew what the sidecar's Secret has"},
+		"expired": {token(-time.Hour, "good"), 1, "WRONG login to the target cluster: " + server.URL + ", expired at "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t)
+			c.target.Data = kubeconfig(server.URL, ca, "tokenFile: /var/run/target/token")
+			c.target.Data["token"] = []byte(row.token + "\n")
+			expect(t, examineRig(t, c.Rig), row.code, row.says)
+		})
+	}
+}
+
+// What a cluster does not show is unknown, and said once if it does not answer at all.
+func TestClusterThatDoesNotShow(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		err  error
+		says []string
+		most int
+	}{
+		"forbidden": {apierrors.NewForbidden(v1alpha1.Resource("machines"), "", errors.New("no right")),
+			[]string{"UNKNOWN Machines: cannot be read: ", "UNKNOWN MachineClasses of namespace shoot--demo: cannot be read: ", "UNKNOWN manager and sidecar: cannot be read: ", "log in as somebody who may"}, 4},
+		"down": {errors.New("connection refused"), []string{"UNKNOWN cluster with the Machines: not looked at: listing Machines in namespace shoot--demo: connection refused; name a kubeconfig", "not tried: the API: "}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newClinic(t)
+			c.Funcs.List = func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return row.err }
+			result := examineRig(t, c.Rig)
+			expect(t, result, 2, row.says...)
+			if count := result.Findings.Count()["unknown"]; count > row.most {
+				t.Errorf("said %d times", count)
+			}
+		})
+	}
+}
+
+func TestTheVersionIsThatOfTheManifests(t *testing.T) {
+	for file, pattern := range map[string]string{
+		"go.mod": `gardener/machine-controller-manager ` + managerVersion + `\n`, "kubernetes/control/deployment.yaml": `machine-controller-manager:` + managerVersion + `\n`,
+		"kubernetes/upgrade.md": `\[go.mod\]\(../go.mod\), ` + managerVersion + ` `,
+	} {
+		if text, err := os.ReadFile("../../../" + file); err != nil || !regexp.MustCompile(pattern).Match(text) {
+			t.Errorf("%s has no %q: %v", file, pattern, err)
+		}
+	}
+}

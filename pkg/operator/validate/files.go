@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/resource"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+)
+
+const (
+	// stdin is the name of the standard input.
+	stdin = "-"
+	// urlTimeout and maxURL bound what a URL may cost.
+	urlTimeout = 10 * time.Second
+	maxURL     = 1 << 20
+)
+
+// source is a text that is read once.
+type source struct {
+	// name is how findings show it, and key what the user named.
+	name, key string
+	// itself says that the user named it, and not a folder that it is in.
+	itself bool
+	read   func(context.Context) ([]byte, error)
+}
+
+// sources expands the names as kubectl does. What cannot be found is reported.
+func (v *validator) sources() []source {
+	var all []source
+	add := func(key string, itself bool, read func(context.Context) ([]byte, error)) {
+		same := slices.IndexFunc(all, func(known source) bool { return known.key == key })
+		if same < 0 {
+			name := key
+			if isURL(key) {
+				name = withoutSecrets(key)
+			}
+			all = append(all, source{name, key, itself, read})
+			return
+		}
+		all[same].itself = all[same].itself || itself
+	}
+	for _, name := range v.options.Files.Filenames {
+		switch {
+		case name == stdin:
+			add(stdin, true, func(context.Context) ([]byte, error) { return io.ReadAll(v.options.Stdin) })
+		case isURL(name):
+			add(name, true, func(ctx context.Context) ([]byte, error) { return v.fetch(ctx, name) })
+		default:
+			paths, err := pathsOf(name, v.options.Files.Recursive)
+			if err != nil {
+				v.unread(name, err)
+			}
+			for _, path := range paths {
+				add(path, path == filepath.Clean(name), func(context.Context) ([]byte, error) { return os.ReadFile(filepath.Clean(path)) })
+			}
+		}
+	}
+	if folder := v.options.Files.Kustomize; folder != "" {
+		add("kustomize "+folder, false, func(context.Context) ([]byte, error) { return kustomized(folder) })
+	}
+	return all
+}
+
+// pathsOf returns the files of a name, which may be a file, a folder or a pattern.
+func pathsOf(name string, recursive bool) ([]string, error) {
+	names := []string{name}
+	if _, err := os.Stat(name); err != nil {
+		matches, globErr := filepath.Glob(name)
+		if len(matches) == 0 {
+			return nil, cmp.Or(globErr, err)
+		}
+		names = matches
+	}
+	var paths []string
+	for _, name := range names {
+		name = filepath.Clean(name)
+		root := name
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			root += string(filepath.Separator) // else a link to a folder is taken for a file
+		}
+		visitors, err := resource.ExpandPathsToFileVisitors(nil, root, recursive, resource.FileExtensions, nil)
+		if err != nil {
+			return nil, err
+		}
+		if len(visitors) == 0 {
+			return nil, fmt.Errorf("the folder has no file that ends in %s; -R looks into its folders, too", strings.Join(resource.FileExtensions, ", "))
+		}
+		for _, visitor := range visitors {
+			if file, ok := visitor.(*resource.FileVisitor); ok {
+				paths = append(paths, file.Path)
+			}
+		}
+	}
+	return paths, nil
+}
+
+func isURL(name string) bool {
+	return strings.HasPrefix(name, "http://") || strings.HasPrefix(name, "https://")
+}
+
+// withoutSecrets leaves out what may be a secret in a URL: user, query and fragment.
+func withoutSecrets(name string) string {
+	parsed, err := url.Parse(name)
+	if err != nil {
+		return "URL"
+	}
+	return (&url.URL{Scheme: parsed.Scheme, Host: parsed.Host, Path: parsed.Path}).String()
+}
+
+func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(v.options.URLTimeout, urlTimeout))
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, name, http.NoBody)
+	if err != nil {
+		return nil, errors.New("is no URL")
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		var failed *url.Error
+		if errors.As(err, &failed) { // it repeats the URL
+			err = failed.Err
+		}
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", response.StatusCode)
+	}
+	content, err := io.ReadAll(io.LimitReader(response.Body, maxURL+1))
+	if err == nil && len(content) > maxURL {
+		err = errors.New("has more than 1 MiB")
+	}
+	return content, err
+}
+
+func kustomized(folder string) ([]byte, error) {
+	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // as kubectl does
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), folder)
+	if err != nil {
+		return nil, err
+	}
+	return resources.AsYaml()
+}
+
+// readUntil reads a source, or ends with ctx: a pipe may have no writer. Reading goes on then in
+// the background, until the process ends.
+func (s *source) readUntil(ctx context.Context) ([]byte, error) {
+	type result struct {
+		content []byte
+		err     error
+	}
+	done := make(chan result, 1)
+	go func() {
+		content, err := s.read(ctx)
+		done <- result{content, err}
+	}()
+	select {
+	case got := <-done:
+		return got.content, got.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// unread reports a source that cannot be read.
+func (v *validator) unread(name string, err error) {
+	var path *os.PathError
+	if errors.As(err, &path) { // it repeats the name
+		err = path.Err
+	}
+	v.add(report.Finding{
+		Verdict: report.Unknown, Position: &report.Position{File: name}, Subject: "manifest", Found: "cannot be read: " + report.OneLine(err.Error()),
+	})
+}
+
+// document is a part of a source that is read by itself: an error in it hides no other.
+type document struct {
+	text []byte
+	// lines is the number of lines before it.
+	lines int
+	// isJSON says that it is a JSON value.
+	isJSON bool
+}
+
+// separator is a line that begins a YAML document (---), or ends one (...).
+var separator = regexp.MustCompile(`(?m)^(?:---|\.\.\.)(?:\s|$)`)
+
+// split returns the documents of a text.
+func split(text []byte) []document {
+	if json.Valid(text) {
+		return []document{{text: text, isJSON: true}}
+	}
+	var documents []document
+	begin, lines := 0, 0
+	cut := func(end int) {
+		documents = append(documents, document{text: text[begin:end], lines: lines})
+		lines += bytes.Count(text[begin:end], []byte("\n"))
+		begin = end
+	}
+	for _, at := range separator.FindAllIndex(text, -1) {
+		if text[at[0]] == '-' {
+			cut(at[0])
+		} else {
+			cut(at[1])
+		}
+	}
+	cut(len(text))
+	return documents
+}

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+)
+
+const (
+	secretOf = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"
+	badClass = "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: bad}\nprovider: aws\nproviderSpec: {}\n"
+)
+
+// A text is told apart into documents, each of which is read or said to be wrong.
+func TestDocuments(t *testing.T) {
+	bomb := secretOf + "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
+	for i, last := 0, "a"; i < 8; i++ {
+		next := string(rune('b' + i))
+		bomb += next + ": &" + next + " [" + strings.Repeat("*"+last+", ", 9) + "*" + last + "]\n"
+		last = next
+	}
+	for name, row := range map[string]struct {
+		text string
+		code int
+		says string
+	}{
+		"each document by itself":       {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:6:11: MachineClass default/bad: provider: is \"aws\""},
+		"the first of them":             {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:1:1: manifest: is not YAML: "},
+		"the last of them":              {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:9:1: manifest: is not YAML: "},
+		"behind the end of a document":  {secretOf + "...\n" + badClass, 1, "-:8:11: MachineClass default/bad"},
+		"object on the separator":       {"--- " + strings.ReplaceAll(`{apiVersion: machine.sapcloud.io/v1, kind: MachineClass}`, "\n", ""), 1, "-:1:18: MachineClass default/: apiVersion: is"},
+		"line ends of Windows":          {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"), 1, "-:5:11: MachineClass default/bad: provider"},
+		"key that is twice":             {secretOf + "kind: Secret\n", 1, "-:4:1: manifest: this key is there twice; leave one out"},
+		"key that is twice, deep":       {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},
+		"key that is twice, in JSON":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","name":"y"}}`, 1, "-:1:59: manifest: this key is there twice"},
+		"key that overrides a merged":   {"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1), 1, `-:6:11: MachineClass default/bad: provider: is "aws"`},
+		"key that is merged in":         {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1), 1, `-:1:18: MachineClass default/bad: provider: is "aws"`},
+		"anchor outside of an item":     {"apiVersion: v1\nkind: List\na: &m {name: bad}\nitems:\n- apiVersion: machine.sapcloud.io/v1\n  kind: MachineClass\n  metadata: *m\n", 1, "-:5:15: MachineClass default/bad: apiVersion"},
+		"JSON that YAML does not know":  {"{\n\t\"apiVersion\": \"machine.sapcloud.io/v1alpha1\", \"kind\": \"MachineClass\",\n\t\"metadata\": {\"name\": \"x\"},\n\t\"provider\": \"\\/\\ud83d\\ude00\"\n}", 1, `-:4:14: MachineClass default/x: provider: is "/😀"`},
+		"namespace of an object":        {strings.Replace(badClass, "name: bad", "name: bad, namespace: own", 1), 1, "MachineClass own/bad: provider"},
+		"the same object twice":         {badClass + "---\n" + badClass, 1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
+		"no object":                     {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be an object of Kubernetes"},
+		"text":                          {"hello", 1, "has no apiVersion and kind"},
+		"empty":                         {"# nothing\n---\n---\nnull\n", 2, "manifests: there is no MachineClass, Machine, MachineDeployment or Secret to check"},
+		"List of nothing":               {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
+		"items that are a text":         {"apiVersion: v1\nkind: List\nitems: x\n", 1, "-:3:8: manifest: items is no list: must be a list of objects"},
+		"another kind":                  {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
+		"kind of another group":         {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2, "there is no MachineClass"},
+		"version that nobody serves":    {strings.Replace(badClass, "v1alpha1", "v2", 1), 1, `-:1:13: MachineClass default/bad: apiVersion: is "machine.sapcloud.io/v2"; must be machine.sapcloud.io/v1alpha1`},
+		"kind that nobody has":          {strings.Replace(badClass, "MachineClass", "Machineclass", 1), 1, `-:2:7: Machineclass default/bad: kind: is "Machineclass", which machine.sapcloud.io/v1alpha1 does not have; must be one of: MachineClass, Machine,`},
+		"MachineSet":                    {strings.Replace(badClass, "MachineClass", "MachineSet", 1), 2, "there is no MachineClass"},
+		"name that is no text":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n", 1, "-:3:18: Secret default/: metadata.name: is a JSON array; must be a string"},
+		"tab":                           {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: has a tab where YAML wants spaces"},
+		"template that is no YAML":      {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n", 1, "if it is a template ({{ }}), render it first"},
+		"template that is YAML":         {"apiVersion: v1\nkind: {{ .Values.kind }}\n", 1, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; if it is a template"},
+		"userData's template":           {"apiVersion: v1\nkind: Secret\na: .inf\nb: 'echo {{ v1.hostname }}'\n", 1, "-:1:1: manifest: cannot be read as JSON: must have keys that are texts, and no .inf or .nan\n"},
+		"alias without an anchor":       {secretOf + "stringData: {a: *s3cr3t}\n", 1, "a text that begins with * is an alias, and has no anchor"},
+		"alias in its anchor":           {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n", 1, "-:1:1: manifest: cannot be read as JSON"},
+		"aliases that stand for a lot":  {bomb, 1, "manifest: "},
+		"control character":             {"apiVersion: \"eu\x01\"", 1, "is not YAML: control characters are not allowed"},
+		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1, "-:4:11: Secret default/x: data.a: is not base64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result := run(t, offline(), row.text, Options{})
+			expect(t, result, row.code, row.says)
+			for _, found := range result.Findings {
+				if strings.Contains(found.String(), "s3cr3t") {
+					t.Errorf("a value is told: %v", found)
+				}
+			}
+		})
+	}
+}
+
+// folder has a manifest, one in a folder below that is broken, and files without any.
+func folder(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	for name, text := range map[string]string{
+		"a.yaml": secretOf, "values.yaml": "replicas: 1\n", "README.md": "no manifest", "below/broken.yml": badClass, "below/deeper/b.json": "{",
+		"kustomization.yaml": "resources: [a.yaml, below/broken.yml]\n", "empty/x.txt": "",
+	} {
+		path := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(root, "below"), filepath.Join(root, "link")); err != nil {
+		t.Fatal(err)
+	}
+	return root
+}
+
+func TestFiles(t *testing.T) {
+	t.Chdir(folder(t))
+	const passedOver, is = "values.yaml:1:1: manifest: has no apiVersion and kind: passed over", " MachineClass default/bad: provider: is"
+	for name, row := range map[string]struct {
+		files resource.FilenameOptions
+		code  int
+		says  []string
+	}{
+		"folder": {resource.FilenameOptions{Filenames: []string{"."}}, 0, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: passed over"}},
+		"folder, with those below": {resource.FilenameOptions{Filenames: []string{"."}, Recursive: true}, 1,
+			[]string{passedOver, "below/broken.yml:4:11:" + is, "below/deeper/b.json:1:1: manifest: is not YAML"}},
+		"file":               {resource.FilenameOptions{Filenames: []string{"./below/broken.yml"}}, 1, []string{"below/broken.yml:4:11:" + is}},
+		"link to a folder":   {resource.FilenameOptions{Filenames: []string{"link"}}, 1, []string{"link/broken.yml:4:11:" + is}},
+		"pattern":            {resource.FilenameOptions{Filenames: []string{"be*/*.yml"}}, 1, []string{"below/broken.yml:4:11:" + is}},
+		"named itself":       {resource.FilenameOptions{Filenames: []string{".", "values.yaml"}}, 1, []string{"values.yaml:1:1: manifest: has no apiVersion and kind: must be"}},
+		"named twice":        {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}}, 0, nil},
+		"kustomize":          {resource.FilenameOptions{Kustomize: "."}, 1, []string{"kustomize .:", is}},
+		"no kustomization":   {resource.FilenameOptions{Kustomize: "below"}, 2, []string{"kustomize below: manifest: cannot be read: "}},
+		"not there":          {resource.FilenameOptions{Filenames: []string{"nowhere.yaml", "a.yaml"}}, 2, []string{"nowhere.yaml: manifest: cannot be read: no such file or directory"}},
+		"folder without any": {resource.FilenameOptions{Filenames: []string{"empty"}}, 2, []string{"empty: manifest: cannot be read: the folder has no file that ends in .json, .yaml, .yml; -R looks into its folders, too"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := Run(t.Context(), offline(), Options{Files: row.files})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, result, row.code, row.says...)
+		})
+	}
+}
+
+func TestURLs(t *testing.T) {
+	hangs := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/class.yaml":
+			_, _ = w.Write([]byte(badClass))
+		case "/full.yaml":
+			_, _ = w.Write([]byte(secretOf + strings.Repeat("#", maxURL-len(secretOf))))
+		case "/large.yaml":
+			_, _ = w.Write([]byte(secretOf + strings.Repeat("#", maxURL)))
+		case "/hangs.yaml":
+			<-hangs
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(hangs) })
+	for name, row := range map[string]struct {
+		url  string
+		code int
+		says string
+	}{
+		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: MachineClass default/bad: provider: is"},
+		"1 MiB":    {"/full.yaml", report.ExitFine, ""},
+		"more":     {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: has more than 1 MiB"},
+		"no such":  {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
+		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := Run(t.Context(), offline(), Options{URLTimeout: 500 * time.Millisecond, Files: resource.FilenameOptions{Filenames: []string{server.URL + row.url}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			expect(t, result, row.code, row.says)
+			for _, found := range result.Findings {
+				if strings.Contains(found.String(), "s3cr3t") {
+					t.Errorf("the query is told: %v", found)
+				}
+			}
+		})
+	}
+}
+
+// URLs that differ in their query alone are two.
+func TestURLsOfOnePath(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte(strings.Replace(badClass, "name: bad", "name: "+r.URL.RawQuery, 1)))
+	}))
+	t.Cleanup(server.Close)
+	result, err := Run(t.Context(), offline(), Options{Files: resource.FilenameOptions{Filenames: []string{server.URL + "/?one", server.URL + "/?two", server.URL + "/?one"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, result, report.ExitWrong, "MachineClass default/one: provider: is", "MachineClass default/two: provider: is")
+	if result.Checked[kindClass] != 2 {
+		t.Errorf("checked %v, want two classes", result.Checked)
+	}
+}
+
+// Whoever ends the command does not wait for a pipe that nobody writes to.
+func TestInterruptedWhileReading(t *testing.T) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = writer.Close() })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if result, err := Run(ctx, offline(), Options{Stdin: reader, Files: resource.FilenameOptions{Filenames: []string{"-"}}}); err == nil {
+		t.Errorf("got %v, want that it was interrupted", result)
+	}
+}

@@ -1,0 +1,459 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"go.yaml.in/yaml/v3"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	kjson "sigs.k8s.io/json"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+)
+
+// Kinds of the objects that are checked.
+const (
+	kindClass      = "MachineClass"
+	kindMachine    = "Machine"
+	kindDeployment = "MachineDeployment"
+	kindSecret     = "Secret"
+)
+
+// object is one that is checked.
+type object struct {
+	kind, namespace, name string
+	value                 client.Object
+	// problems are what decoding found; partial says that it came to an end before the rest.
+	problems []problem
+	partial  bool
+	// file, lines and node say where it stands: lines is the number of those before its
+	// document. node is nil for an object of a cluster.
+	file  string
+	lines int
+	node  *yaml.Node
+}
+
+// problem is what is wrong with a field: where, what, and what is right.
+type problem struct{ path, found, remedy string }
+
+func (o *object) subject() string {
+	return report.OneLine(fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name))
+}
+
+func (o *object) key() client.ObjectKey {
+	return client.ObjectKey{Namespace: o.namespace, Name: o.name}
+}
+
+// position returns where a field stands, or the object that should have it. The path has the
+// form of package field.
+func (o *object) position(path string) *report.Position {
+	if o.node == nil {
+		return nil
+	}
+	at, _ := find(o.node, pathNames(path))
+	return &report.Position{File: o.file, Line: o.lines + at.Line, Column: at.Column}
+}
+
+// has says whether an object of a file has the field that the names lead to.
+func (o *object) has(names ...string) bool {
+	if o.node == nil {
+		return false
+	}
+	_, found := find(o.node, names)
+	return found
+}
+
+// readManifests reads the files into objects.
+func (v *validator) readManifests(s *source, text []byte) {
+	for _, document := range split(bytes.TrimPrefix(text, []byte("\ufeff"))) {
+		reader := &documentReader{validator: v, source: s, document: &document}
+		reader.read()
+	}
+}
+
+// documentReader makes objects of a document.
+type documentReader struct {
+	*validator
+	*source
+	*document
+}
+
+// wrong reports what is wrong with the document at a node of it.
+func (r *documentReader) wrong(verdict report.Verdict, line, column int, found string) {
+	r.add(report.Finding{
+		Verdict: verdict, Position: &report.Position{File: r.name, Line: r.lines + line, Column: column}, Subject: "manifest", Found: found,
+	})
+}
+
+func (r *documentReader) read() {
+	readable := r.text
+	if r.isJSON {
+		readable = withoutEscapes(r.text)
+	}
+	var document yaml.Node
+	if err := yaml.NewDecoder(bytes.NewReader(readable)).Decode(&document); errors.Is(err, io.EOF) {
+		return
+	} else if err != nil {
+		line, found := notYAML(r.text, err)
+		r.wrong(report.Wrong, line, 1, found)
+		return
+	}
+	root := document.Content[0]
+	if twice := duplicate(root); twice != nil {
+		r.wrong(report.Wrong, twice.Line, twice.Column, "this key is there twice; leave one out")
+		return
+	}
+	object := json.RawMessage(r.text)
+	if !r.isJSON {
+		var err error
+		if object, err = sigsyaml.YAMLToJSON(r.text); err != nil { // the error may repeat a value
+			r.wrong(report.Wrong, root.Line, root.Column, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan"+templateIn(r.text))
+			return
+		}
+	}
+	r.take(root, object)
+}
+
+// take makes objects of a value: one, those of a List, or none of null.
+func (r *documentReader) take(node *yaml.Node, value json.RawMessage) {
+	node = target(node)
+	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+		return
+	}
+	apiVersion, kind := textOf(node, "apiVersion"), textOf(node, "kind")
+	if apiVersion == "" || kind == "" {
+		const found = "has no apiVersion and kind"
+		if r.itself {
+			r.wrong(report.Wrong, node.Line, node.Column, found+": must be an object of Kubernetes")
+		} else {
+			r.wrong(report.Hint, node.Line, node.Column, found+": passed over")
+		}
+		return
+	}
+	if items := child(node, "items"); strings.HasSuffix(kind, "List") && items != nil {
+		r.takeItems(target(items), value)
+		return
+	}
+	given := &object{
+		kind: kind, namespace: textOf(node, "metadata", "namespace"), name: textOf(node, "metadata", "name"), file: r.name, lines: r.lines, node: node,
+	}
+	if given.namespace == "" {
+		given.namespace = r.Namespace
+	}
+	r.takeObject(given, schema.FromAPIVersionAndKind(apiVersion, kind), value)
+}
+
+func (r *documentReader) takeItems(items *yaml.Node, list json.RawMessage) {
+	var values struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := json.Unmarshal(list, &values); err != nil || len(values.Items) != len(items.Content) {
+		r.wrong(report.Wrong, items.Line, items.Column, "items is no list: must be a list of objects")
+		return
+	}
+	for i, item := range items.Content {
+		r.take(item, values.Items[i])
+	}
+}
+
+// machineKinds are those of the manager's API group.
+var machineKinds = []string{kindClass, kindMachine, kindDeployment, "MachineSet"}
+
+func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind, value json.RawMessage) {
+	switch kind {
+	case corev1.SchemeGroupVersion.WithKind(kindSecret):
+		given.value = &corev1.Secret{}
+	case v1alpha1.SchemeGroupVersion.WithKind(kindClass):
+		given.value = &v1alpha1.MachineClass{}
+	case v1alpha1.SchemeGroupVersion.WithKind(kindMachine):
+		given.value = &v1alpha1.Machine{}
+	case v1alpha1.SchemeGroupVersion.WithKind(kindDeployment):
+		given.value = &v1alpha1.MachineDeployment{}
+	default:
+		group := v1alpha1.SchemeGroupVersion
+		switch {
+		case kind.Group == group.Group && kind.Version != group.Version:
+			r.validator.wrong(given, "apiVersion", "is "+report.Quoted(kind.GroupVersion().String()), "must be "+group.String())
+		case kind.Group == group.Group && !slices.Contains(machineKinds, kind.Kind):
+			r.validator.wrong(given, "kind", fmt.Sprintf("is %s, which %s does not have", report.Quoted(kind.Kind), group), "must be one of: "+strings.Join(machineKinds, ", "))
+		default:
+			r.result.NotChecked[report.OneLine(fmt.Sprintf("%s (%s)", kind.Kind, kind.GroupVersion()))]++
+		}
+		return
+	}
+	var whole bool
+	given.problems, whole = decode(value, given.value)
+	given.partial = !whole
+	if secret, ok := given.value.(*corev1.Secret); ok {
+		mergeStringData(secret)
+	}
+	given.value.SetNamespace(given.namespace)
+	if earlier := r.find(given.kind, given.key()); earlier != nil {
+		given.problems = append(given.problems, problem{"metadata.name", fmt.Sprintf("is given twice, first at %v", earlier.position("metadata.name")), "leave one out"})
+	}
+	r.objects = append(r.objects, given)
+}
+
+// mergeStringData does what the API server does with a Secret.
+func mergeStringData(secret *corev1.Secret) {
+	if secret.Data == nil {
+		secret.Data = map[string][]byte{}
+	}
+	for key, value := range secret.StringData {
+		secret.Data[key] = []byte(value)
+	}
+}
+
+// decode decodes an object, and returns the first part that has the wrong type and the fields that
+// are not known. Where a part cannot be decoded at all, such as a quantity, whole is false: what
+// comes behind it is missing.
+func decode(value []byte, into client.Object) (problems []problem, whole bool) {
+	unknown, wrong := apis.Decode(value, into, nil)
+	for _, err := range wrong {
+		found, remedy := wrongType(err)
+		var all any
+		path := (*field.Path)(nil)
+		if json.Unmarshal(value, &all) == nil {
+			path = locate(all, nil, func(part any) bool { return isWrong(part, into) }, func(part any) any { return part })
+		}
+		if path == nil {
+			return []problem{{"", found, remedy}}, false
+		}
+		problems = append(problems, problem{path.String(), found, remedy})
+	}
+	return append(problems, unknownFields("", unknown)...), len(wrong) == 0 || wrong[0].Field != (*field.Path)(nil).String()
+}
+
+// isWrong says whether an object of this type cannot be decoded from a value.
+func isWrong(value any, like client.Object) bool {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return true
+	}
+	into, ok := reflect.New(reflect.TypeOf(like).Elem()).Interface().(client.Object)
+	if !ok {
+		return true
+	}
+	_, wrong := apis.Decode(text, into, nil)
+	return len(wrong) > 0
+}
+
+// locate returns the path of the first part that is wrong by itself, down to its smallest part.
+// inside puts a part where it stands, without what is beside it.
+func locate(value any, path *field.Path, wrong func(any) bool, inside func(any) any) *field.Path {
+	switch value := value.(type) {
+	case map[string]any:
+		if wrong(inside(map[string]any{})) {
+			return path
+		}
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			alone := func(part any) any { return inside(map[string]any{key: part}) }
+			if wrong(alone(value[key])) {
+				return locate(value[key], apis.ChildPath(path, key), wrong, alone)
+			}
+		}
+	case []any:
+		if wrong(inside([]any{})) {
+			return path
+		}
+		for i, item := range value {
+			alone := func(part any) any { return inside([]any{part}) }
+			if wrong(alone(item)) {
+				return locate(item, path.Index(i), wrong, alone)
+			}
+		}
+	}
+	return path
+}
+
+// wrongType is what package apis says of a part that has the wrong type.
+func wrongType(err *field.Error) (found, remedy string) {
+	found, remedy, ok := strings.Cut(err.Detail, ", must ")
+	if ok {
+		remedy = "must " + remedy
+	}
+	return found, remedy
+}
+
+// unknownFields are what package apis says of fields that a type does not have.
+func unknownFields(prefix string, errs []error) []problem {
+	var problems []problem
+	for _, err := range errs {
+		var at kjson.FieldError
+		if errors.As(err, &at) {
+			problems = append(problems, problem{prefix + at.FieldPath(), "is not a known field", ""})
+		}
+	}
+	return problems
+}
+
+var (
+	// yamlError matches the reader's errors; those about the first line do not name it.
+	yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
+	// tabIndent matches a line that is indented with a tab.
+	tabIndent = regexp.MustCompile(`^ *(?:- *)*\t`)
+	// action matches a template's action that is a value, a key or a line.
+	action = regexp.MustCompile(`(?m)^\s*(?:- +)*(?:[^\s#"'{][^#"'{\n]*:[ \t]+)?\{\{`)
+)
+
+// notYAML says where and why a text is no YAML.
+func notYAML(text []byte, err error) (line int, found string) {
+	line, found = 1, err.Error()
+	if parts := yamlError.FindStringSubmatch(found); parts != nil {
+		found = parts[2]
+		if named, err := strconv.Atoi(parts[1]); err == nil {
+			line = named
+		}
+	}
+	if strings.HasPrefix(found, "unknown anchor") { // it repeats what may be a secret
+		found = "a text that begins with * is an alias, and has no anchor; put it in quotes"
+	}
+	// The reader often names the line before.
+	lines := bytes.Split(text, []byte("\n"))
+	for at := line; at <= line+1 && at <= len(lines); at++ {
+		if tabIndent.Match(lines[at-1]) {
+			return at, "is not YAML: has a tab where YAML wants spaces"
+		}
+	}
+	return line, "is not YAML: " + found + templateIn(text)
+}
+
+// templateIn says that a text which cannot be read looks like a template.
+func templateIn(text []byte) string {
+	if !action.Match(text) {
+		return ""
+	}
+	return "; if it is a template ({{ }}), render it first, and check what comes of it"
+}
+
+// duplicate returns the second of two equal keys. The strict decoder of sigs.k8s.io/yaml takes
+// a key that overrides one that is merged in (<<) for one as well.
+func duplicate(node *yaml.Node) *yaml.Node {
+	seen := map[string]bool{}
+	for i, content := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 0 {
+			if seen[content.Value] && content.Kind == yaml.ScalarNode {
+				return content
+			}
+			seen[content.Value] = true
+		}
+		if found := duplicate(content); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// escape matches an escape in a JSON string, a surrogate pair as one.
+var escape = regexp.MustCompile(`\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|.)`)
+
+// withoutEscapes replaces the escapes of JSON that YAML does not know, for positions only.
+func withoutEscapes(text []byte) []byte {
+	return escape.ReplaceAllFunc(text, func(found []byte) []byte {
+		if len(found) > 2 || string(found) == `\/` {
+			return bytes.Repeat([]byte("_"), len(found))
+		}
+		return found
+	})
+}
+
+// pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.
+func pathNames(path string) []string {
+	var names []string
+	for path != "" {
+		end := strings.IndexAny(path, ".[")
+		if path[0] == '[' {
+			if end = strings.IndexByte(path, ']'); end < 0 {
+				return append(names, path[1:])
+			}
+			names, path = append(names, path[1:end]), strings.TrimPrefix(path[end+1:], ".")
+			continue
+		}
+		if end < 0 {
+			return append(names, path)
+		}
+		names, path = append(names, path[:end]), strings.TrimPrefix(path[end:], ".")
+	}
+	return names
+}
+
+// find follows names into a node, as far as they are there.
+func find(node *yaml.Node, names []string) (at *yaml.Node, all bool) {
+	at = node
+	for _, name := range names {
+		next := child(target(at), name)
+		if next == nil {
+			return at, false
+		}
+		at = next
+	}
+	return at, true
+}
+
+// textOf is the text that names lead to; "" if there is none.
+func textOf(node *yaml.Node, names ...string) string {
+	at, found := find(node, names)
+	if at = target(at); !found || at.Kind != yaml.ScalarNode || at.Tag == "!!null" {
+		return ""
+	}
+	return at.Value
+}
+
+// target follows an alias to its anchor.
+func target(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
+}
+
+// child returns the value of a mapping's key, also of one that is merged in (<<), or of a
+// sequence's index; nil if there is none.
+func child(node *yaml.Node, name string) *yaml.Node {
+	if node.Kind == yaml.SequenceNode {
+		if index, err := strconv.Atoi(name); err == nil && index >= 0 && index < len(node.Content) {
+			return node.Content[index]
+		}
+	}
+	if node.Kind != yaml.MappingNode {
+		return nil
+	}
+	var merged *yaml.Node
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		key, value := node.Content[i], node.Content[i+1]
+		if key.Value == name {
+			return value
+		}
+		if key.Tag != "!!merge" || merged != nil {
+			continue
+		}
+		sources := []*yaml.Node{value}
+		if target(value).Kind == yaml.SequenceNode {
+			sources = target(value).Content
+		}
+		for _, source := range sources {
+			if merged == nil {
+				merged = child(target(source), name)
+			}
+		}
+	}
+	return merged
+}

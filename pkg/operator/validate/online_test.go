@@ -1,0 +1,275 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package validate
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+const missing = "f0000000-0000-4000-8000-000000000009"
+
+// catalogueOf has things that cannot be used, beside the default ones.
+func catalogueOf() iaasmock.Catalogue {
+	all := iaasmock.DefaultCatalogue()
+	all.Images = append(all.Images,
+		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000a", Name: "arm", DiskFormat: "qcow2", Config: map[string]any{"architecture": "arm64"}},
+		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000b", Name: "x86", DiskFormat: "qcow2", Config: map[string]any{"architecture": "x86"}},
+		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000c", Name: "uploading", DiskFormat: "qcow2", Status: iaasmock.ImageCreating},
+		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000d", Name: "large", DiskFormat: "qcow2", MinDiskSize: 30, MinRAM: 8192})
+	for _, id := range []string{"40000000-0000-4000-8000-00000000000a", "40000000-0000-4000-8000-00000000000b"} {
+		all.SecurityGroups = append(all.SecurityGroups, iaasmock.SecurityGroup{
+			ID: id, ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Name: "twins",
+		})
+	}
+	return all
+}
+
+func TestOnline(t *testing.T) {
+	t.Parallel()
+	const (
+		image  = "imageId: 30000000-0000-4000-8000-000000000001"
+		labels = "  labels: {kubernetes.io/cluster: one}"
+		boot   = "  " + image + "\n  bootVolume: {size: 20}"
+	)
+	// with adds a field to the providerSpec.
+	with := func(field string) []string { return []string{labels, "  " + field + "\n" + labels} }
+	one := []string{"replicas: 2", "replicas: 1"}
+	source := func(kind, id, more string) []string {
+		return append([]string{boot, "  bootVolume: {source: {type: " + kind + ", id: " + id + "}" + more + "}"}, one...)
+	}
+	// template adds a nodeTemplate that is right, but for pairs of changes.
+	template := func(changes ...string) []string {
+		right := "nodeTemplate: {capacity: {cpu: 2, gpu: 0, memory: 4Gi}, instanceType: c2i.2, region: eu01, zone: eu01-1, architecture: amd64}\n"
+		return []string{"providerSpec:\n", strings.NewReplacer(changes...).Replace(right) + "providerSpec:\n"}
+	}
+	const arm, x86 = "imageId: 30000000-0000-4000-8000-00000000000a", "imageId: 30000000-0000-4000-8000-00000000000b"
+	for name, row := range map[string]row{
+		"all is there":              {nil, 0, nil},
+		"no such machine type":      {[]string{"c2i.2", "c2i.3"}, 1, []string{"-:17:16: MachineClass default/worker: providerSpec.machineType: machine type c2i.3 is not there; must be one that project 10000000-0000-4000-8000-000000000001 can use in region eu01"}},
+		"no such region":            {[]string{"region: eu01", "region: eu09"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: region eu09 is not there"}},
+		"no such region of class":   {with("region: eu09"), 1, []string{"-:20:11: MachineClass default/worker: providerSpec.region: region eu09 is not there"}},
+		"zone of another region":    {with("availabilityZone: eu02-1"), 1, []string{`providerSpec.availabilityZone: zone "eu02-1" is not there; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
+		"zone of the Secret":        {[]string{"region: eu01", "region: eu01-9"}, 1, []string{`zone "eu01-9" is not there`}},
+		"no such image":             {[]string{image, "imageId: " + missing}, 1, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: image " + missing + " is not there"}},
+		"image is not ready":        {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000c"}, 1, []string{`is in state "CREATING"; must be AVAILABLE`}},
+		"disk too small":            {[]string{"{size: 20}", "{size: 9}"}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: is 9; must be at least 10, which the image asks for"}},
+		"disk without a size":       {[]string{"{size: 20}", "{}"}, 1, []string{"providerSpec.bootVolume.size: is missing; a disk that is made from an image needs a size, for this image at least 10"}},
+		"machine type too small":    {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}", "{size: 30}"}, 1, []string{"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
+		"nodeTemplate is right":     {template(), 0, nil},
+		"it has less":               {template("cpu: 2", "cpu: 1900m", "4Gi", "3500Mi"), 0, nil},
+		"more CPUs":                 {template("cpu: 2", "cpu: 2001m"), 1, []string{"-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: is 2001m; must be at most 2: machine type c2i.2 has 2 vCPUs"}},
+		"more memory":               {template("4Gi", "4097Mi"), 1, []string{"nodeTemplate.capacity.memory: is 4097Mi; must be at most 4Gi: machine type c2i.2 has 4096 MB of memory"}},
+		"another region":            {template("region: eu01", "region: eu02"), 1, []string{`nodeTemplate.region: is "eu02"; must be "eu01", the region of the servers`}},
+		"no zone of the region":     {template("eu01-1", "eu02-1"), 1, []string{`nodeTemplate.zone: zone "eu02-1" is not there; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
+		"another zone":              {append(template(), with("availabilityZone: eu01-2")...), 1, []string{`nodeTemplate.zone: is "eu01-1"; must be "eu01-2", the availabilityZone of the servers`}},
+		"architecture differs":      {append(template(), image, arm), 1, []string{`nodeTemplate.architecture: is "amd64"; must be "arm64", that of the image`}},
+		"architecture is missing":   {append(template(", architecture: amd64", ""), image, arm), 1, []string{`nodeTemplate.architecture: is missing; must be "arm64", that of the image: cluster-autoscaler takes amd64`}},
+		"architecture is the usual": {append(template(", architecture: amd64", ""), image, x86), 0, nil},
+		"image does not tell of it": {template("amd64", "arm64"), 0, nil},
+		"no such snapshot":          {source("snapshot", missing, ", size: 20"), 1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " is not there"}},
+		"snapshot without a size":   {source("snapshot", iaasmock.DefaultSnapshotID, ""), 0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
+		"no such boot volume":       {source("volume", missing, ""), 1, []string{"providerSpec.bootVolume.source.id: volume " + missing + " is not there"}},
+		"no such performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf3}"}, 1, []string{"providerSpec.bootVolume.performanceClass: performance class storage_premium_perf3 is not there"}},
+		"performance class":         {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf2}"}, 0, nil},
+		"no such network":           {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + missing}, 1, []string{"providerSpec.networking.networkId: network " + missing + " is not there"}},
+		"network of another region": {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + iaasmock.SecondRegionNetworkID}, 1, []string{"is not there"}},
+		"no such NIC":               {append(with("networking: {nicIds: ["+iaasmock.DefaultNICID+", "+missing+"]}"), one...), 1, []string{"providerSpec.networking.nicIds[1]: NIC " + missing + " is not there"}},
+		"no such security group":    {with("securityGroups: [worker, " + missing + "]"), 1, []string{"securityGroups[0]: security group worker is not there", "securityGroups[1]: security group " + missing + " is not there"}},
+		"security groups":           {with("securityGroups: [workers, 40000000-0000-4000-8000-000000000002]"), 0, nil},
+		"security groups of a name": {with("securityGroups: [twins]"), 2, []string{"securityGroups[0]: 2 security groups are called twins"}},
+		"no such affinity group":    {with("affinityGroup: " + missing), 1, []string{"providerSpec.affinityGroup: affinity group " + missing + " is not there"}},
+		"no such volume":            {append(with("volumes: ["+missing+"]"), one...), 1, []string{"providerSpec.volumes[0]: volume " + missing + " is not there"}},
+		"no such key pair":          {with("keypairName: nobody"), 1, []string{"providerSpec.keypairName: key pair nobody is not there; make it with these credentials"}},
+		"service account":           {with("serviceAccountMails: [a@sa.stackit.cloud]"), 0, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: not checked: service account a@sa.stackit.cloud (the IaaS API does not tell of service accounts)"}},
+		"wrong already":             {[]string{image, "imageId: nowhere", "c2i.2", "'-'"}, 1, []string{`imageId: is "nowhere"`, `machineType: is "-"`}},
+		"Secret is not given":       {[]string{"metadata: {name: credentials}", "metadata: {name: other}"}, 2, []string{"MachineClass default/worker: could not be checked online: its Secret is not given"}},
+		"key cannot be used":        {[]string{`serviceAccountKey: "`, `serviceAccountKey: "x`}, 1, []string{"could not be checked online: Secret default/credentials: the service-account key is not the JSON"}},
+		"no class":                  {[]string{class(t), ""}, 2, []string{"online: the API was not asked: there is no MachineClass"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			access, _ := online(t, iaasmock.WithCatalogue(catalogueOf()))
+			result := run(t, access, good(t, row.changes...), Options{Online: true})
+			expect(t, result, row.code, row.says...)
+			if row.code == 0 && row.says == nil && len(result.Findings) > 0 {
+				t.Errorf("got %v, want nothing", result.Findings)
+			}
+		})
+	}
+}
+
+// The samples, with a key, end with 0, and each thing is read once.
+func TestOnlineSamples(t *testing.T) {
+	t.Parallel()
+	access, cloud := online(t)
+	folder := t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS("../../../samples")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "secret.yaml"), []byte(changed(t, strings.Split(good(t), "---\n")[0], "name: credentials", "name: stackit-credentials")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cloud.ResetCalls()
+	result, err := Run(t.Context(), access, Options{Files: resource.FilenameOptions{Filenames: []string{folder}}, Online: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, result, 0, "not checked: service account ")
+	counts := cloud.CallCounts()
+	delete(counts, "Token")
+	if most := slices.Max(slices.Collect(maps.Values(counts))); most != 1 || len(counts) != 9 {
+		t.Errorf("calls %v, want 9 different ones, each once", counts)
+	}
+}
+
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	// What three machines of c2i.2 with 20 GB take.
+	exact := iaasmock.Quota{VCPUs: 6, RAM: 12288, Volumes: 5, Gigabytes: 120, NICs: 4, Snapshots: 1}
+	second := func(text string) string { return text + strings.Replace(text, "name: worker", "name: second", 1) }
+	for name, row := range map[string]struct {
+		change func(*iaasmock.Quota)
+		row
+	}{
+		"just enough":       {func(*iaasmock.Quota) {}, row{nil, 0, nil}},
+		"no limit":          {func(q *iaasmock.Quota) { q.VCPUs = -1 }, row{nil, 0, nil}},
+		"vcpu":              {func(q *iaasmock.Quota) { q.VCPUs-- }, row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: quota vcpu: 6 needed, 5 of 5 left; raise the quota"}}},
+		"ram":               {func(q *iaasmock.Quota) { q.RAM-- }, row{nil, 1, []string{"quota ram: 12288 MB needed, 12287 of 12287 left"}}},
+		"volumes":           {func(q *iaasmock.Quota) { q.Volumes-- }, row{nil, 1, []string{"quota volumes: 3 needed, 2 of 4 left"}}},
+		"gigabytes":         {func(q *iaasmock.Quota) { q.Gigabytes-- }, row{nil, 1, []string{"quota gigabytes: 60 GB needed, 59 of 119 left"}}},
+		"nics":              {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 3 needed, 2 of 3 left"}}},
+		"existing NICs":     {func(q *iaasmock.Quota) { q.NICs = 0 }, row{[]string{"  labels: {", "  networking: {nicIds: [" + iaasmock.DefaultNICID + "]}\n  labels: {", "replicas: 2", "replicas: 1"}, 0, nil}},
+		"existing disk":     {func(q *iaasmock.Quota) { q.Volumes, q.Gigabytes = 0, 0 }, row{[]string{"  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}", "  bootVolume: {source: {type: volume, id: " + iaasmock.DefaultBootVolumeID + "}}", "replicas: 2", "replicas: 1"}, 0, nil}},
+		"two classes":       {func(*iaasmock.Quota) {}, row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 12 needed, 6 of 6 left"}}},
+		"type is not there": {func(*iaasmock.Quota) {}, row{[]string{"c2i.2", "c2i.9"}, 1, []string{"not checked: quota for MachineClass default/worker"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			quota := exact
+			row.change(&quota)
+			access, _ := online(t, iaasmock.WithQuota(quota))
+			expect(t, run(t, access, good(t, row.changes...), Options{Online: true, Replicas: 3}), row.code, row.says...)
+		})
+	}
+}
+
+// everything names all that one class can.
+func everything(t *testing.T) string {
+	t.Helper()
+	return good(t, "{size: 20}", "{size: 20, performanceClass: storage_premium_perf1}", "  labels: {",
+		"  securityGroups: [workers, 40000000-0000-4000-8000-000000000002]\n  affinityGroup: 50000000-0000-4000-8000-000000000001\n"+
+			"  volumes: [60000000-0000-4000-8000-000000000001]\n  keypairName: default-keypair\n  labels: {", "replicas: 2", "replicas: 1")
+}
+
+// What an account may not read is named in one finding, and does not change the exit code.
+func TestWhatMayNotBeRead(t *testing.T) {
+	t.Parallel()
+	permissions := map[string]string{
+		"ListMachineTypes": "iaas.machine-type.list", "GetImage": "iaas.image.get", "GetNetwork": "iaas.network.get", "ListSecurityGroups": "iaas.security-group.list",
+		"GetSecurityGroup": "iaas.security-group.get", "GetAffinityGroup": "iaas.affinity-group.get", "ListVolumePerformanceClasses": "iaas.volume-performance-class.list",
+		"GetVolume": "iaas.volume.get", "ListQuotas": "iaas.quota.get", "GetKeyPair": "key pair", "ListAvailabilityZones": "availability zones",
+	}
+	for operation, permission := range permissions {
+		t.Run(operation, func(t *testing.T) {
+			t.Parallel()
+			access, cloud := online(t)
+			cloud.Inject(iaasmock.Fault{Operation: operation, Status: 403})
+			expect(t, run(t, access, everything(t), Options{Online: true}), 0, "not checked: ", permission)
+		})
+	}
+	access, cloud := online(t)
+	for operation := range permissions {
+		cloud.Inject(iaasmock.Fault{Operation: operation, Status: 403})
+	}
+	result := run(t, access, everything(t), Options{Online: true})
+	expect(t, result, 0)
+	if len(result.Findings) != 1 {
+		t.Errorf("got %d findings, want one:\n%v", len(result.Findings), result.Findings)
+	}
+}
+
+// What fails is said once, however much it keeps from being told.
+func TestOutage(t *testing.T) {
+	t.Parallel()
+	second := func(text string) string { return text + strings.Replace(text, "name: worker", "name: second", 1) }
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		says  string
+		// goesOn says that the other reads are made.
+		goesOn bool
+	}{
+		"key is refused":        {iaasmock.Fault{Operation: "Token", Status: 401}, string(provider.ReasonCredentialsRefused), false},
+		"API refuses":           {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}, string(provider.ReasonCredentialsRefused), false},
+		"token endpoint fails":  {iaasmock.Fault{Operation: "Token", Status: 500}, string(provider.ReasonTokenEndpointDown), false},
+		"no answers":            {iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}, "not checked to the end: MachineClass default/worker, MachineClass default/second", false},
+		"gateway without API":   {iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503}, "Service Unavailable; not checked to the end", false},
+		"one service fails":     {iaasmock.Fault{Operation: "GetImage", Status: 500}, "image 30000000-0000-4000-8000-000000000001 could not be told: ", true},
+		"answer cannot be read": {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "{}"}, "machine types could not be told: ", true},
+		"answer is empty":       {iaasmock.Fault{Operation: "ListMachineTypes", Status: 200, Body: "null"}, "machine types could not be told: ", true},
+		"page of somebody else": {iaasmock.Fault{Operation: "GetImage", Status: 404, Body: "<html>", ContentType: "text/html"}, "status 404", true},
+		"project is not known":  {iaasmock.Fault{Operation: "GetImage", Status: 404, Body: `{"code":404,"msg":"project not found"}`}, "project not found", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			access, cloud := online(t)
+			cloud.Inject(row.fault)
+			result := run(t, access, good(t, class(t), second(class(t))), Options{Online: true})
+			expect(t, result, report.ExitUnknown, row.says)
+			if count := result.Findings.Count(); count[report.Unknown] != 1 || count[report.Wrong] != 0 {
+				t.Errorf("got %v, want one finding", result.Findings)
+			}
+			if calls := cloud.CallCounts(); (calls["GetNetwork"] > 0) != row.goesOn || slices.Max(slices.Collect(maps.Values(calls))) > 20 {
+				t.Errorf("calls %v, want others: %t", calls, row.goesOn)
+			}
+		})
+	}
+}
+
+// Where a class's own Secret is not given, flags or variables name the account.
+func TestAccountOfTheEnvironment(t *testing.T) {
+	access, _ := online(t)
+	key, err := key()
+	if err != nil {
+		t.Fatal(err)
+	}
+	access.Environment = account.Overrides{
+		ProjectID: account.Override{Value: iaasmock.DefaultProjectID}, Region: account.Override{Value: "eu01"}, ServiceAccountKey: account.Override{Value: string(key)},
+	}
+	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1, "Secret default/credentials is not given", "machine type c2i.3 is not there")
+}
+
+// Whoever ends the command is told so, not that the API cannot be reached.
+func TestInterrupted(t *testing.T) {
+	access, cloud := online(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	result, err := Run(ctx, access, Options{
+		Stdin: strings.NewReader(good(t)), Files: resource.FilenameOptions{Filenames: []string{"-"}}, Online: true,
+		Progress: func(text string) {
+			if text == "asking for machine types" {
+				cancel()
+			}
+		},
+	})
+	if result != nil || !errors.Is(err, errInterrupted) {
+		t.Errorf("got %v, %v, want that it was interrupted", result, err)
+	}
+	if calls := cloud.CallCounts(); calls["GetImage"]+calls["ListQuotas"] > 0 {
+		t.Errorf("made %v, want no more calls", calls)
+	}
+}

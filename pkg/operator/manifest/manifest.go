@@ -239,12 +239,6 @@ func pathNames(path string) []string {
 	return names
 }
 
-// Has says whether the object has the field that the names lead to.
-func (m *Manifest) Has(names ...string) bool {
-	_, found := m.find(names)
-	return found
-}
-
 // find follows names into the object, as far as they are there.
 func (m *Manifest) find(names []string) (at *yaml.Node, all bool) {
 	at = m.node

@@ -117,12 +117,14 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		})
 	})
 
-	// Neither lists nor writes: the driver sends them less and less often while they fail, twice
-	// a minute in the end. An operator sees ten of them in five minutes; here five minutes are
-	// some seconds.
-	It("StackitAPIFailing fires when calls of one kind are answered with 503", func(ctx SpecContext) {
+	// All reads, or lists take the place of single ones. Not writes: the driver sends them less and
+	// less often while they fail, twice a minute in the end. An operator sees ten of them in five
+	// minutes; here five minutes are some seconds.
+	It("StackitAPIFailing fires when reads are answered with 503", func(ctx SpecContext) {
 		expectOnly(ctx, "StackitAPIFailing", longEnough, func(*scrapes) {
-			inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
+			for _, operation := range []string{"GetServer", "ListServers"} {
+				inject(iaasmock.Fault{Operation: operation, Status: http.StatusServiceUnavailable})
+			}
 			deleteSpare(ctx, 3)
 		})
 	})

@@ -93,6 +93,29 @@ func TestAClassWaitsAnHourForLabels(t *testing.T) {
 	})
 }
 
+// Two Machines whose servers show no labels are asked for again and again: the class's hour is that of the later one.
+func TestAClassWaitsAnHourForTheLabelsOfTwoServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		remove := r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", DropLabels: true})
+		var asked []*v1alpha1.Machine
+		for _, name := range []string{"m1", "m2"} {
+			m := machine(name)
+			_, err := r.create(m)
+			wantReason(t, err, provider.ReasonLabelsMissing)
+			asked = append(asked, m)
+			for range 21 {
+				<-time.After(3 * time.Minute)
+				for _, m := range asked {
+					wantReason(t, r.delete(r.deleted(m)), provider.ReasonLabelsMissing)
+				}
+			}
+		}
+		remove()
+		r.mustCreate(machine("m3"))
+	})
+}
+
 // The Machines of a cluster are deleted one after another while a permission is missing.
 func TestAMissingPermissionIsToldSoonForEachMachine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

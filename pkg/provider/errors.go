@@ -509,8 +509,8 @@ type classKey struct {
 type classError struct {
 	err   error
 	until time.Time
-	// machine and server are those of which the server shows no labels.
-	machine, server string
+	// machine is the one whose server shows no labels.
+	machine string
 }
 
 func (c *call) classKey() classKey {
@@ -552,13 +552,14 @@ func (c *call) checkExhausted() error {
 // anybody's, and is neither used nor deleted.
 func (c *call) labelsMissing(server *Server) error {
 	labels := labelSelector(c.serverLabels(c.cluster))
-	// The hour begins when the server is first seen so, not with each call of its machine.
-	if known, ok := c.unlabelled.Lookup(c.classKey()); !ok || known.server != server.ID {
+	// The hour begins when look-ups should find what the POST made, not with each call of its machine.
+	until := c.noPostBefore().Add(unlabelledFor)
+	if known, ok := c.unlabelled.Lookup(c.classKey()); !ok || known.until.Before(until) {
 		c.unlabelled.Set(c.classKey(), classError{
 			err: newError(ReasonLabelsMissing, fmt.Sprintf(
 				"server %s was created for machine %s without its labels: MachineClass %s gets no other servers for an hour; "+
 					"only if it is that machine's, set %s on it, else rename it", server.ID, c.machine, c.class, labels)),
-			until: c.clock.Now().Add(unlabelledFor), machine: c.machine, server: server.ID,
+			until: until, machine: c.machine,
 		})
 	}
 	return newError(ReasonLabelsMissing, fmt.Sprintf(

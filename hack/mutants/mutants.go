@@ -229,7 +229,7 @@ var mutants = []mutant{
 	// What an error means for a wait.
 	{"a 403 that is all a wait sees ends it", []edit{{waitGo, ">= forbiddenFor:", ">= 1000*forbiddenFor:"}}},
 	{"a 403 for a moment ends no wait", []edit{{waitGo, "forbiddenFor = 30 * time.Second", "forbiddenFor = 0 * time.Second"}}},
-	{"a 403 between others ends no wait", []edit{{waitGo, "if !isForbidden(err) {\n\t\tw.forbiddenSince = time.Time{}\n\t} else if w.", "if isForbidden(err) && w."}}},
+	{"a 403 between others ends no wait", []edit{{waitGo, "case !isForbidden(err):\n\t\tw.forbiddenSince = time.Time{}\n\tcase w.", "case isForbidden(err) && w."}}},
 	{"a late end names the call that failed last", []edit{{waitGo, "w.failed.Store(api)", "_ = api"}}},
 	{"a step that the API refuses ends the call", []edit{{waitGo, "code == codes.PermissionDenied && !isRead:", "code == codes.PermissionDenied && isRead:"}}},
 	{"a read that is refused is no refused step", []edit{{waitGo, "code == codes.PermissionDenied && !isRead:", "code == codes.PermissionDenied && (isRead || !isRead):"}}},

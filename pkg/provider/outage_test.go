@@ -298,6 +298,31 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 	}
 }
 
+// Lists answer 403, and the server is gone already: as in each later call for a Machine whose first one
+// asked for the deletion.
+func TestAMissingPermissionIsToldSoonOfAServerThatIsGone(t *testing.T) {
+	for name, made := range map[string]func(r *rig) *v1alpha1.Machine{
+		"of our own": func(r *rig) *v1alpha1.Machine { return withID(machine("m1"), r.makeRunning("m1")) },
+		"from OpenStack": func(r *rig) *v1alpha1.Machine {
+			return withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := made(r)
+			r.deleteByHand(r.onlyServer().ID)
+			<-time.After(time.Minute)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
+			began := time.Now()
+			err := r.delete(r.deleted(m))
+			wantCode(t, err, codes.PermissionDenied)
+			if took := time.Since(began); took > time.Minute || !strings.Contains(err.Error(), "listing servers") {
+				t.Errorf("%v after %s", err, took)
+			}
+		})
+	}
+}
+
 func TestAPermissionThatIsMissingInACreationIsToldSoon(t *testing.T) {
 	for name, row := range map[string]struct {
 		operations []string

@@ -53,9 +53,11 @@ func (w *waits) begin() { w.begun.Store(true) }
 func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 	var decided *Error
 	var api *APIError
-	if !isForbidden(err) {
+	switch {
+	case ctx.Err() != nil: // no answer
+	case !isForbidden(err):
 		w.forbiddenSince = time.Time{}
-	} else if w.forbiddenSince.IsZero() {
+	case w.forbiddenSince.IsZero():
 		w.forbiddenSince = w.clock.Now()
 	}
 	switch {

@@ -287,22 +287,15 @@ func (c *creation) discard(ctx context.Context, p *poll) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
 		"reason", sanitize(redacted(p.last.ErrorMessage, c.spec.UserData)))
 	r := c.removalOf(p.last)
-	var err error
-	var requests sync.WaitGroup
-	requests.Go(func() { c.deleteUnawaited(ctx, p.id) })
-	requests.Go(func() {
-		defer recovered(&err)
-		limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
-		defer cancel()
-		err = r.sendDelete(limited)
-	})
-	requests.Wait()
+	limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
+	err := r.sendDelete(limited)
+	cancel()
 	var refused *APIError
 	if errors.As(err, &refused) && refused.StatusCode != 0 {
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
 		return
 	}
-	limited, cancel := context.WithTimeout(ctx, discardTimeout)
+	limited, cancel = context.WithTimeout(ctx, discardTimeout)
 	defer cancel()
 	for !r.last.IsDeleting() {
 		if _, err := r.next(limited); err != nil {

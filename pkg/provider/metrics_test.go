@@ -178,6 +178,24 @@ func TestMetricsOfSecondServers(t *testing.T) {
 	})
 }
 
+// The best of several servers is in ERROR, too: the others are asked to go once, and counted once.
+func TestSecondServersOfAFailedOneAreDeletedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		for range 3 {
+			if err := m.cloud.SetServerStatus(m.makeServer("m1", nil), iaasmock.StatusError, "broken"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, err := m.create(machine("m1"))
+		wantReason(t, err, provider.ReasonServerFailed)
+		if deletes := m.cloud.CallCounts()["DeleteServer"]; deletes != 3 {
+			t.Errorf("%d DELETEs, want one for each server", deletes)
+		}
+		m.want(metricDuplicates, map[string]float64{"accepted": 2, "failed": 0})
+	})
+}
+
 func TestMetricsOfOrphans(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)

@@ -249,6 +249,27 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 	}
 }
 
+// They may pass the API's gateway as they are.
+func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
+	for body, status := range map[string]int{
+		`{"badRequest":{"code":400,"message":"No valid host was found."}}`:                         http.StatusBadRequest,
+		`{"computeFault":{"code":500,"message":"No valid host was found."}}`:                       http.StatusInternalServerError,
+		`{"forbidden":{"code":403,"message":"Quota exceeded for cores: Requested 4"}}`:             http.StatusForbidden,
+		`{"NeutronError":{"message":"No more IP addresses available on network n."}}`:              http.StatusConflict,
+		`{"overLimit":{"message":"VolumeLimitExceeded: Maximum number of volumes (10) exceeded"}}`: http.StatusRequestEntityTooLarge,
+	} {
+		bubble(t, body, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status, Body: body})
+			_, err := r.create(machine("m1"))
+			wantCode(t, err, codes.ResourceExhausted)
+			if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
+				t.Errorf("%d servers were asked for", posts)
+			}
+		})
+	}
+}
+
 const quotaExceeded = `{"code":403,"msg":"Quota exceeded for cores: Requested 4, but already used 20 of 20 cores"}`
 
 func TestCreateMachineRemembersExhaustion(t *testing.T) {

@@ -305,6 +305,19 @@ var (
 	aboutProject = regexp.MustCompile(`(?i)^\s*(the |requested )*project\b|\bproject (was |could )?not (be )?found`)
 )
 
+// passedOn is the message of an answer that is not in the API's form: what the services behind the
+// API say of quota and hosts passes its gateway as it is. The body itself is never shown.
+func passedOn(body []byte) string {
+	switch {
+	case noHost.Match(body):
+		return "not enough hosts"
+	case quotaExceeded.Match(body):
+		return "quota exceeded"
+	default:
+		return ""
+	}
+}
+
 // rule is a row of the table from failures to reasons.
 type rule struct {
 	reason Reason

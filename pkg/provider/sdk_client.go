@@ -271,9 +271,8 @@ func apiErrorHiding(userData string, call apiCall, response *http.Response, err 
 	}
 	if json.Unmarshal(answer.Body, &body) == nil && body.Code != nil && body.Message != nil {
 		translated.Message = *body.Message
-	} else if quotaExceeded.Match(answer.Body) {
-		// Quota texts of the services behind the API pass its gateway as they are.
-		translated.Message = "quota exceeded"
+	} else {
+		translated.Message = passedOn(answer.Body)
 	}
 	translated.shown = redacted(translated.Message, userData)
 	return translated

@@ -270,7 +270,7 @@ var mutants = []mutant{
 	{"look-ups do not do without lists of the project soon", []edit{{reads, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Second"}}},
 	{"a list of the project that works ends their failing", []edit{{reads, "l.failingSince = time.Time{}\n", "_ = l.failingSince\n"}}},
 	{"lists of the project that nobody asked for did not fail", []edit{{reads, "case l.failingSince.IsZero(), now.Sub(l.failed) >= projectFailsFor:", "case l.failingSince.IsZero():"}}},
-	{"429 and 401 do not say that lists of the project fail", []edit{{reads, "context.DeadlineExceeded), isSessionWide(err):", "context.DeadlineExceeded):"}}},
+	{"429 and 401 do not say that lists of the project fail", []edit{{reads, "ctx.Err() != nil, isSessionWide(err):", "ctx.Err() != nil:"}}},
 	{"without lists of the project it takes two by the machine label", []edit{{gone, "return []breadth{bySelector, ofMachineLabel, ofMachineLabel}", "return []breadth{bySelector, ofMachineLabel}"}}},
 	{"without lists of the project the look-ups take settle", []edit{{gone, "return max(unexpectedApart, n.settle/2)", "return unexpectedApart"}}},
 	{"without lists of the project look-ups go by the machine label alone", []edit{{reads, "c.findWithin(ctx, map[string]string{StackitMachineLabel: c.machine}, notBefore)", "c.findWithin(ctx, c.machineSelector(), notBefore)"}}},

@@ -191,7 +191,10 @@ func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
 
 // Lists of the whole project fail, those by label work.
 func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
-	for _, status := range []int{http.StatusGatewayTimeout, http.StatusRequestEntityTooLarge} {
+	for how, fault := range map[string]iaasmock.Fault{
+		"answer 504": {Status: http.StatusGatewayTimeout}, "answer 413": {Status: http.StatusRequestEntityTooLarge},
+		"do not answer": {NeverAnswers: true, Status: http.StatusGatewayTimeout},
+	} {
 		for name, row := range map[string]struct {
 			prepare func(r *rig)
 			call    func(r *rig, m *v1alpha1.Machine) error
@@ -206,21 +209,22 @@ func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
 					<-time.After(time.Minute)
 					r.wantNothingLeft()
 					return <-done // it may have another one
-				}, 13 * time.Minute, 0},
+				}, 14 * time.Minute, 0},
 			"a server is made": {func(*rig) {},
-				func(r *rig, m *v1alpha1.Machine) error { _, err := r.createAsManager(m); return err }, 13 * time.Minute, 1},
+				func(r *rig, m *v1alpha1.Machine) error { _, err := r.createAsManager(m); return err }, 14 * time.Minute, 1},
 			"there is none to delete": {func(*rig) {},
-				func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }, 13 * time.Minute, 0},
+				func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }, 14 * time.Minute, 0},
 		} {
-			bubble(t, fmt.Sprint(name, " ", status), func(t *testing.T) {
+			bubble(t, name+", lists "+how, func(t *testing.T) {
 				r := newRig(t)
 				m := machine("m1")
-				r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: status})
+				fault.Operation, fault.Match = "ListServers", withoutSelector
+				r.cloud.Inject(fault)
 				row.prepare(r)
 				r.restartNow()
 				began := time.Now()
 				err := row.call(r, m)
-				for reasonOf(err) == provider.ReasonTimedOut {
+				for n := 0; reasonOf(err) == provider.ReasonTimedOut && n < 3; n++ {
 					<-time.After(5 * time.Second)
 					err = row.call(r, m)
 				}

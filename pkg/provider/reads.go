@@ -161,7 +161,7 @@ func (p *poll) readBy(ctx context.Context, kind readKind) coalesce.Result[observ
 	reader := p.reader(kind)
 	result := reader.Read(ctx, p.request(kind))
 	if kind == byList && reader == p.readers.serversOf(nil) {
-		p.readers.project.note(result.Err)
+		p.readers.project.note(ctx, result.Err)
 	}
 	return result
 }
@@ -388,7 +388,7 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 		due, breadth := s.schedule()
 		found, err := s.findNamed(ctx, later(due, s.retryAt), breadth)
 		if breadth == ofProject {
-			s.readers.project.note(err)
+			s.readers.project.note(ctx, err)
 		}
 		if ends := s.reads.afterRead(ctx, err, s.state); ends != nil || err == nil {
 			return found, ends
@@ -528,14 +528,14 @@ type projectLists struct {
 // projectFailsFor is for how long they must fail until look-ups do without.
 const projectFailsFor = 10 * time.Minute
 
-// note notes how a look-up in the whole project ended.
-func (l *projectLists) note(err error) {
+// note notes how a look-up in the whole project ended. A caller that left says nothing.
+func (l *projectLists) note(ctx context.Context, err error) {
 	var api *APIError
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.clock.Now()
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), isSessionWide(err):
+	case ctx.Err() != nil, isSessionWide(err):
 		return
 	case !errors.As(err, &api): // it worked, whatever it showed
 		l.failingSince = time.Time{}

@@ -5,6 +5,8 @@ package provider
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"testing"
 
@@ -15,6 +17,10 @@ import (
 func TestWhenListsOfTheProjectFailForLong(t *testing.T) {
 	tooLarge := &APIError{Call: callListServers, StatusCode: http.StatusRequestEntityTooLarge}
 	tooMany := &APIError{Call: callListServers, StatusCode: http.StatusTooManyRequests}
+	tooSlow := &APIError{Call: callListServers, Err: context.DeadlineExceeded}
+	errLeft := fmt.Errorf("waiting for a read: %w", context.Canceled)
+	left, leave := context.WithCancel(t.Context())
+	leave()
 	refused := &APIError{Call: callListServers, StatusCode: http.StatusUnauthorized}
 	type list struct {
 		minute float64
@@ -33,7 +39,8 @@ func TestWhenListsOfTheProjectFailForLong(t *testing.T) {
 		"one works at last":                 {[]list{{0, tooLarge}, {5, tooLarge}, {10, tooLarge}, {11, nil}}, false},
 		"nobody asks in between":            {[]list{{0, tooLarge}, {10, tooLarge}}, false},
 		"nobody asks in between, then some": {[]list{{0, tooLarge}, {10, tooLarge}, {15, tooLarge}, {20, tooLarge}}, true},
-		"callers leave in between":          {[]list{{0, tooLarge}, {5, context.Canceled}, {9, tooLarge}, {10, tooLarge}}, true},
+		"callers leave in between":          {[]list{{0, tooLarge}, {5, errLeft}, {9, tooLarge}, {10, tooLarge}}, true},
+		"they take too long":                {[]list{{0, tooSlow}, {5, tooSlow}, {10, tooSlow}}, true},
 		"too many calls":                    {[]list{{0, tooMany}, {5, tooMany}, {10, tooMany}}, false},
 		"refused credentials":               {[]list{{0, refused}, {5, refused}, {10, refused}}, false},
 		"too many calls at last":            {[]list{{0, tooLarge}, {5, tooLarge}, {10, tooMany}}, false},
@@ -43,7 +50,11 @@ func TestWhenListsOfTheProjectFailForLong(t *testing.T) {
 			lists := &projectLists{clock: clock}
 			for _, list := range row.lists {
 				clock.SetTime(at(60 * list.minute))
-				lists.note(list.err)
+				ctx := t.Context()
+				if errors.Is(list.err, errLeft) {
+					ctx = left
+				}
+				lists.note(ctx, list.err)
 			}
 			if got := lists.failLong(); got != row.want {
 				t.Errorf("got %t, want %t", got, row.want)

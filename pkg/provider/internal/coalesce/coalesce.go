@@ -415,8 +415,9 @@ func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
 	case holdsUp:
 		g.listFailed(g.clock.Now(), err)
 		return
-	default:
-		return // it counted as failed when it began to hold up nobody
+	default: // it counted as failed when it began to hold up nobody
+		g.giveUp(began, err)
+		return
 	}
 	if holdsUp {
 		g.listing = time.Time{}

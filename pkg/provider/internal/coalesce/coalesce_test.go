@@ -489,6 +489,21 @@ func TestALateListServesWhoStillWaits(t *testing.T) {
 	})
 }
 
+// A list that holds up nobody any more still tells its error to whom only lists serve.
+func TestALateListTellsItsError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShelf(policy)
+		s.listTime = func(int) time.Duration { return time.Hour }
+		request := s.request(1, time.Time{})
+		request.Single = nil
+		began := time.Now()
+		result := s.Read(t.Context(), request)
+		if took := time.Since(began); !errors.Is(result.Err, context.DeadlineExceeded) || took != policy.Timeout {
+			t.Errorf("told %v after %s, want the end of the first list after %s", result.Err, took, policy.Timeout)
+		}
+	})
+}
+
 // A queue for the turn makes batches grow.
 func TestWhatComesWhileTheGroupWaitsForItsTurnIsReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -237,6 +237,7 @@ var mutants = []mutant{
 	// When a server is gone while parts of the API fail.
 	{"a 403 after our DELETE is a sign", []edit{{reads, "case isForbidden(err) && afterDelete:", "case isForbidden(err) && afterDelete && p.id == \"\":"}}},
 	{"a 403 before our DELETE is no sign", []edit{{reads, "case isForbidden(err) && afterDelete:", "case isForbidden(err):"}}},
+	{"a list that cannot show a server proves nothing", []edit{{gone, "if seen.blind || seen.listed", "if seen.listed"}}},
 	{"403s without a list are no proof", []edit{{gone, "!seen.listed && !seen.forbidden && a.afterDelete(seen)", "!seen.listed && a.afterDelete(seen)"}}},
 	{"after a 403 the next read is a list", []edit{{gone, "a.avoidGet = seen.forbidden", "a.avoidGet = false"}}},
 	{"two lists alone are a proof for a minute", []edit{{gone, " && at.Sub(a.deletedAt) <= listsAloneFor", ""}}},

@@ -56,6 +56,29 @@ func TestADeletionByIDEndsWithoutListsOfTheProject(t *testing.T) {
 	}
 }
 
+// A server without labels hangs in DELETING, GETs answer 404 by chance now and then, and lists of the
+// project fail: those by the machine label say nothing about it.
+func TestAListThatCannotShowTheServerProvesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		id := r.makeServer("m1", func(labels map[string]any) { clear(labels) })
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector,
+			Status: http.StatusRequestEntityTooLarge})
+		for _, after := range []time.Duration{4 * time.Minute, 13 * time.Minute} {
+			fault := randomNotFound
+			fault.After = after
+			r.cloud.Inject(fault)
+		}
+		<-time.After(time.Minute)
+		for range 3 {
+			err := r.delete(r.deleted(withID(migrated(machine("m1")), providerIDOf(id))))
+			wantReason(t, err, provider.ReasonTimedOut)
+			<-time.After(5 * time.Second)
+		}
+	})
+}
+
 // An orphan whose GET fails was not deleted.
 func TestAnOrphanThatCannotBeReadIsNoSuccess(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{

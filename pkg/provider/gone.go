@@ -38,6 +38,8 @@ type observation struct {
 	listed bool
 	// selected says that it was a list by the machine's own selector: none that may be cut off.
 	selected bool
+	// blind says that it was a list that selects by a label which the server does not have.
+	blind bool
 	// forbidden says that it was a GET which answered 403 after our DELETE.
 	forbidden bool
 	// began and ended are when it did, repeated attempts included: the answer is of a moment
@@ -95,7 +97,8 @@ const (
 // the beginning of its last the row takes expectedApart or unexpectedApart, and it has
 //
 //   - a GET and a list, if it ends after noPostBefore;
-//   - two GETs that answer 404 after our accepted DELETE, if it ends before;
+//   - two GETs that answer 404 after our accepted DELETE, if it ends before, or if no list can
+//     show the server: one without a machine label, where lists of the project fail;
 //   - two lists that show others, within listsAloneFor of our DELETE, if a list showed the
 //     server DELETING since: this saves most deletions their GET;
 //   - or, in a deletion while GETs fail, two lists unexpectedApart after noPostBefore: by the
@@ -123,6 +126,8 @@ type absence struct {
 	selectable bool
 	// isDeletion says that the call wants the server to be gone.
 	isDeletion bool
+	// unlistable says that no list can show the server: GETs decide alone.
+	unlistable bool
 	// getsFail says that the last GET failed, or answered 403, and avoidGet that it was the last
 	// read: the next one is a list.
 	getsFail, avoidGet bool
@@ -151,7 +156,8 @@ func (a *absence) add(seen *observation) (gone bool) {
 		return false
 	}
 	a.onlyGet = a.onlyGet || !seen.listed && !seen.forbidden
-	if seen.listed && !a.countsList(seen.began) {
+	a.unlistable = a.unlistable || seen.blind
+	if seen.blind || seen.listed && !a.countsList(seen.began) {
 		return false
 	}
 	before := a.row
@@ -186,7 +192,7 @@ func (a *absence) proves(before *signs, seen *observation) bool {
 	case seen.listed:
 		return a.listsProve(before, seen)
 	default:
-		return seen.began.Before(a.noPostBefore) && seen.comesAfter(before.deletedGet, expectedApart)
+		return (a.unlistable || seen.began.Before(a.noPostBefore)) && seen.comesAfter(before.deletedGet, expectedApart)
 	}
 }
 
@@ -246,7 +252,7 @@ func (a *absence) nextRead(at time.Time) readKind {
 		return byAny
 	case a.progress == notAsked && at.Before(a.row.any.Add(signTimes[1])):
 		return byGet // one random 404 is cheap
-	case !a.row.get.IsZero() && a.row.list.IsZero() && !at.Before(a.noPostBefore):
+	case !a.row.get.IsZero() && a.row.list.IsZero() && !a.unlistable && !at.Before(a.noPostBefore):
 		return byList
 	default:
 		return byGet

@@ -49,6 +49,10 @@ func selected(at float64) event {
 	return event{at: at, read: observation{listed: true, selected: true}}
 }
 
+func blind(at float64) event {
+	return event{at: at, read: observation{listed: true, others: true, blind: true}}
+}
+
 func fails(at float64) event { return event{at: at, fails: true} }
 
 func sent(at float64, answer answerToDelete) event { return event{at: at, sent: answer} }
@@ -136,6 +140,9 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		"lists while GETs fail, the first is empty":            {0, []event{fails(2), listed(3, empty), listed(18, others)}, false},
 		"lists while GETs fail, the last is empty":             {0, []event{fails(2), listed(3, others), listed(18, empty)}, false},
 		"lists while GETs fail, of a young server":             {30, []event{fails(2), listed(3, others), listed(18, others)}, false},
+		"a GET and a list that cannot show it":                 {0, []event{ourDelete, gone(3), blind(4)}, false},
+		"two GETs, and a list that cannot show it":             {0, []event{ourDelete, gone(3), blind(4), gone(5)}, true},
+		"a 403 and a list that cannot show it":                 {0, []event{ourDelete, forbidden(3), blind(4), forbidden(5)}, false},
 		"two GETs of a young server":                           {30, []event{deleting, gone(3), gone(4), gone(29)}, false},
 		"a GET and a list of a young server":                   {30, []event{deleting, gone(3), listed(4, others)}, false},
 		"two GETs of a young server after our DELETE":          {30, []event{ourDelete, gone(3), gone(4)}, true},
@@ -169,6 +176,7 @@ func TestHowAServerIsReadThatMayBeGone(t *testing.T) {
 		"after a list":                           {0, []event{ourDelete, listed(3, true)}, byGet, 4},
 		"after a list, once one showed DELETING": {0, []event{ourDelete, deletingInList, listed(3, true)}, byAny, 4},
 		"after an empty list":                    {0, []event{ourDelete, deletingInList, listed(3, false)}, byGet, 4},
+		"after a list that cannot show it":       {0, []event{ourDelete, gone(3), blind(4)}, byGet, 5},
 		"nobody expects it":                      {0, []event{gone(3)}, byGet, 4},
 		"nobody expects it, the third read":      {0, []event{gone(3), gone(4)}, byList, 6},
 		"nobody expects it, the fourth read":     {0, []event{gone(3), gone(4), listed(6, true)}, byGet, 10},

@@ -144,22 +144,25 @@ func (p *poll) inScope() bool {
 }
 
 // reader is the scope's, unless the read may be a list and that would not show the server: one
-// from OpenStack need not have labels.
-func (p *poll) reader(kind readKind) *serverReader {
+// from OpenStack need not have labels. Where lists of the project fail, one by the machine label
+// takes their place; it is blind for a server that does not have that either.
+func (p *poll) reader(kind readKind) (reader *serverReader, isBlind bool) {
+	byLabel := map[string]string{StackitMachineLabel: p.machine}
 	switch {
 	case p.inScope() || kind != byList && !p.fromOpenStack:
-		return p.readers.serversOf(p.scope())
+		return p.readers.serversOf(p.scope()), false
 	case kind == byList && p.machine != "" && p.readers.project.failLong():
-		return p.readers.serversOf(map[string]string{StackitMachineLabel: p.machine})
+		return p.readers.serversOf(byLabel), p.last != nil && !matches(p.last, byLabel)
 	default:
-		return p.readers.serversOf(nil)
+		return p.readers.serversOf(nil), false
 	}
 }
 
 // readBy makes a read of the kind.
 func (p *poll) readBy(ctx context.Context, kind readKind) coalesce.Result[observation] {
-	reader := p.reader(kind)
+	reader, isBlind := p.reader(kind)
 	result := reader.Read(ctx, p.request(kind))
+	result.Value.blind = isBlind
 	if kind == byList && reader == p.readers.serversOf(nil) {
 		p.readers.project.note(ctx, result.Err)
 	}

@@ -35,6 +35,8 @@ const (
 	fence     = "pkg/spi/fence.go"
 	identity  = "pkg/spi/identity.go"
 	keyGo     = "pkg/spi/key.go"
+	console   = "pkg/provider/console.go"
+	metricsGo = "pkg/provider/metrics.go"
 	ownedFunc = "func (i identity) checkOwned(server *Server, byID bool) error {\n"
 )
 
@@ -317,6 +319,24 @@ var mutants = []mutant{
 	{"a deletion asks for the ProviderID's server although look-ups fail", []edit{{deletion, "if c.serverID == \"\" {\n\t\treturn search.next(ctx)", "if c.serverID != \"\" || c.serverID == \"\" {\n\t\treturn search.next(ctx)"}}},
 	{"it asks for it soon", []edit{{deletion, "lookUpPatience = 20 * time.Second", "lookUpPatience = 20 * time.Hour"}}},
 	{"its look-ups go on after that", []edit{{deletion, "if failed == nil {\n\t\t\treturn search.next(ctx)", "if failed == nil {\n\t\t\treturn lookUp{}, nil"}}},
+
+	// Why a server never joined.
+	{"a Machine that had a Node costs no call more", []edit{{console, " && len(machine.Status.Conditions) == 0", ""}}},
+	{"a Machine that was scaled down while it booted costs no call more", []edit{{console, "!machine.DeletionTimestamp.Time.Before(expires)", "!machine.DeletionTimestamp.Time.Before(machine.CreationTimestamp.Time)"}}},
+	{"a Machine without a target cluster costs no call more", []edit{{request, "\t\t\tc.expires, c.neverJoined = p.creation.expires(machine), p.creation.neverJoined(machine)\n\t\t}\n", "\t\t\tc.expires = p.creation.expires(machine)\n\t\t}\n\t\tc.neverJoined = p.creation.neverJoined(machine)\n"}}},
+	{"a console log is read before the DELETE, once", []edit{{console, "if known, ok := r.consoles.servers.Lookup(r.id); ok {", "if known, ok := r.consoles.servers.Lookup(r.id); ok && known.isCounted {"}}},
+	{"a server that never joined counts once", []edit{{console, "u == nil || u.isCounted", "u == nil"}}},
+	{"a server that never joined counts when its DELETE is accepted", []edit{{deletion, "\tunjoined := r.explainUnjoined(ctx)\n", "\tunjoined := r.explainUnjoined(ctx)\n\tunjoined.deleteAccepted(r.meters)\n"}}},
+	{"a console log holds up a DELETE for seconds", []edit{{console, "consoleTimeout = 5 * time.Second", "consoleTimeout = time.Minute"}}},
+	{"one console log of a class at a time", []edit{{console, "if l.underWay[class] || ", "if "}}},
+	{"ten console logs a minute", []edit{{console, "consolesPerMinute = 10", "consolesPerMinute = 100"}}},
+	{"only what a pattern matches is logged", []edit{{console, "found[i] = append(found[i], match)", "found[i] = append(found[i], line)"}}},
+	{"lines about passwords and tokens are not looked at", []edit{{console, "if secretive.MatchString(line) {", "if secretive.MatchString(line) && line == \"\" {"}}},
+	{"no token is logged of a console log", []edit{{console, "tokens.ReplaceAllString(redacted(match, userData), \"(token)\")", "redacted(match, userData)"}}},
+	{"ten lines of a console log are logged", []edit{{console, "maxExcerpts = 10", "maxExcerpts = 11"}}},
+	{"a log that is cut off does not blame the image", []edit{{console, "if isWhole && ", "if (isWhole || log != \"\") && "}}},
+	{"the first planned maintenance counts", []edit{{metricsGo, "s.next.IsZero() || start.Before(s.next)", "s.next.IsZero() || start.After(s.next)"}}},
+	{"the maintenance that is planned is the next", []edit{{metricsGo, "\tcase maintenanceOngoing:\n\t\ts.windows[status]++\n", "\tcase maintenanceOngoing:\n\t\ts.windows[status]++\n\t\ts.noteStart(server.Maintenance.StartsAt)\n"}}},
 
 	// Codes that decide when the manager comes back, and what it does next.
 	{"a lost POST lets the manager come back at once", []edit{{errorsGo, "ReasonNotReady:           codes.Unavailable", "ReasonNotReady:           codes.Internal"}}},

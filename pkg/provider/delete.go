@@ -256,6 +256,7 @@ type removal struct{ *poll }
 // sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
 // is answered 404 was not accepted, and is no proof: it is owed from then on.
 func (r *removal) sendDelete(ctx context.Context) error {
+	unjoined := r.explainUnjoined(ctx)
 	err := r.client.DeleteServer(ctx, r.id)
 	notFound := isServerNotFound(err)
 	r.absence.deleteSent(err == nil, notFound, r.last.Status, r.clock.Now())
@@ -263,6 +264,7 @@ func (r *removal) sendDelete(ctx context.Context) error {
 		return nil
 	}
 	if err == nil {
+		unjoined.deleteAccepted(r.meters)
 		klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
 	}
 	return err

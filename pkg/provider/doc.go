@@ -32,6 +32,7 @@
 //   - when what cannot be read one way is read the other way: internal/coalesce for callers who
 //     share reads, reads.go for one server
 //   - deadlines: request.go; the settle time: provider.go
+//   - why a server never joined, and what is looked for in console logs: console.go
 //   - for how long the machines of a class get no server, because it is exhausted or one showed no
 //     labels: errors.go
 //   - a field of the providerSpec: apis/provider_spec.go, its rule in apis/validation, its place

@@ -99,7 +99,15 @@ func serverFromSDK(server *iaas.Server) *Server {
 		Labels:       stringValues(server.Labels),
 		Metadata:     stringValues(server.Metadata),
 		CreatedAt:    server.GetCreatedAt(),
+		Maintenance:  maintenanceFromSDK(server.MaintenanceWindow),
 	}
+}
+
+func maintenanceFromSDK(window *iaas.ServerMaintenance) *Maintenance {
+	if window == nil {
+		return nil
+	}
+	return &Maintenance{Status: window.Status, StartsAt: window.StartsAt}
 }
 
 func nicFromSDK(nic *iaas.NIC) NIC {

@@ -30,6 +30,7 @@ type meters struct {
 	orphans    prometheus.Counter
 	// orphanRefusals would otherwise cost silently.
 	orphanRefusals prometheus.Counter
+	neverJoined    *prometheus.CounterVec
 	volumesLeft    prometheus.Counter
 	reads          *prometheus.CounterVec
 	callers        *prometheus.CounterVec
@@ -37,6 +38,8 @@ type meters struct {
 	creation       *prometheus.HistogramVec
 	deletion       *prometheus.HistogramVec
 	servers        *prometheus.Desc
+	maintained     *prometheus.Desc
+	maintenance    *prometheus.Desc
 	keyExpiry      *prometheus.Desc
 
 	mu      sync.Mutex
@@ -50,14 +53,23 @@ type meters struct {
 type classMeter struct {
 	// named is when a driver call or a list last named the class.
 	named time.Time
-	// servers counts those that the last list of each scope showed.
-	servers map[scopeKey]map[serverKind]int
+	// servers are those that the last list of each scope showed.
+	servers map[scopeKey]*serverCounts
 	// keyExpiry is that of the key that the last driver call used.
 	keyExpiry time.Time
 }
 
 // serverKind is what servers are counted by.
 type serverKind struct{ machineType, state string }
+
+// serverCounts are a class's servers in one list.
+type serverCounts struct {
+	kinds map[serverKind]int
+	// windows counts maintenance windows by status. next is when the first of those begins that have
+	// not begun; zero if none is planned.
+	windows map[string]int
+	next    time.Time
+}
 
 // scopeKey names a set of servers that is listed as a whole.
 type scopeKey struct{ projectID, region, cluster string }
@@ -79,6 +91,8 @@ func newMeters(clock clock.PassiveClock) *meters {
 			Help: "Servers without a Machine whose deletion was requested because the manager found them."}),
 		orphanRefusals: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_refusals_total",
 			Help: "Requests of the manager to delete a server without a Machine that were refused: the server's own name, its labels or OpenStack's tag say that it is not, or may not be, that Machine's. It goes on costing until somebody repairs its label or deletes it."}),
+		neverJoined: counter("stackit_never_joined_total",
+			"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, which the console log tells: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, cloud-init, node-agent, unit-failed, no-cloud-init (in the image), unknown (none of these is in the log), not-running (the server), not-read (the log).", "cause"),
 		volumesLeft: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_openstack_volumes_left_total",
 			Help: "Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the API does not say whether they are bootable. Each is billed until somebody deletes it."}),
 		reads: counter("stackit_reads_total",
@@ -95,6 +109,10 @@ func newMeters(clock clock.PassiveClock) *meters {
 			5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600),
 		servers: prometheus.NewDesc("stackit_servers",
 			"Servers of the last list by class, machine type and state; no call is made for it. Beyond 32 kinds of a class they are other.", []string{"machine_class", "machine_type", "state"}, nil),
+		maintained: prometheus.NewDesc("stackit_servers_with_maintenance",
+			"Servers of the last list for which STACKIT has announced maintenance of their host, by class and status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.", []string{"machine_class", "status"}, nil),
+		maintenance: prometheus.NewDesc("stackit_next_maintenance_timestamp_seconds",
+			"When the first planned maintenance window of a class's servers begins, in Unix seconds; none without one.", []string{"machine_class"}, nil),
 		keyExpiry: prometheus.NewDesc("stackit_key_expiry_timestamp_seconds",
 			"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a key that does not, and for workload identities.", []string{"machine_class"}, nil),
 	}
@@ -105,6 +123,12 @@ func newMeters(clock clock.PassiveClock) *meters {
 	}
 	for _, deletion := range []string{deletionAccepted, deletionFailed} {
 		m.duplicates.WithLabelValues(deletion)
+	}
+	for _, pattern := range consolePatterns {
+		m.neverJoined.WithLabelValues(string(pattern.failure))
+	}
+	for _, failure := range []joinFailure{failNoCloudInit, failUnknown, failNotRunning, failNotRead} {
+		m.neverJoined.WithLabelValues(string(failure))
 	}
 	for _, resource := range []string{resourceServers, resourceNICs, resourceLeftovers} {
 		m.waiting.WithLabelValues(resource)
@@ -123,6 +147,8 @@ const (
 	resourceServers, resourceNICs          = "servers", "nics"
 	resourceLeftovers                      = "leftovers"
 	kindSingle, kindList                   = "single", "list"
+
+	maintenancePlanned, maintenanceOngoing = "PLANNED", "ONGOING"
 )
 
 // Describe implements prometheus.Collector.
@@ -131,13 +157,23 @@ func (m *meters) Describe(descs chan<- *prometheus.Desc) {
 		part.Describe(descs)
 	}
 	descs <- m.servers
+	descs <- m.maintained
+	descs <- m.maintenance
 	descs <- m.keyExpiry
 }
 
 // Collect implements prometheus.Collector.
 func (m *meters) Collect(metrics chan<- prometheus.Metric) {
-	for key, count := range m.currentServers() {
-		metrics <- prometheus.MustNewConstMetric(m.servers, prometheus.GaugeValue, float64(count), key.class, key.machineType, key.state)
+	for class, counts := range m.currentServers() {
+		for kind, count := range counts.kinds {
+			metrics <- prometheus.MustNewConstMetric(m.servers, prometheus.GaugeValue, float64(count), class, kind.machineType, kind.state)
+		}
+		for status, count := range counts.windows {
+			metrics <- prometheus.MustNewConstMetric(m.maintained, prometheus.GaugeValue, float64(count), class, status)
+		}
+		if !counts.next.IsZero() {
+			metrics <- prometheus.MustNewConstMetric(m.maintenance, prometheus.GaugeValue, float64(counts.next.Unix()), class)
+		}
 	}
 	for class, expiry := range m.keyExpiries() {
 		metrics <- prometheus.MustNewConstMetric(m.keyExpiry, prometheus.GaugeValue, float64(expiry.Unix()), class)
@@ -148,28 +184,64 @@ func (m *meters) Collect(metrics chan<- prometheus.Metric) {
 }
 
 func (m *meters) parts() []prometheus.Collector {
-	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.volumesLeft, m.reads, m.callers, m.waiting, m.creation, m.deletion}
+	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft, m.reads, m.callers, m.waiting, m.creation, m.deletion}
 }
 
-type classServers struct {
-	class string
-	serverKind
-}
-
-// currentServers counts the servers of all scopes, after dropping what is old.
-func (m *meters) currentServers() map[classServers]int {
+// currentServers adds up the servers of all scopes by class, after dropping what is old.
+func (m *meters) currentServers() map[string]*serverCounts {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep()
-	counts := map[classServers]int{}
+	classes := map[string]*serverCounts{}
 	for class, meter := range m.classes {
-		for _, kinds := range meter.servers {
-			for kind, count := range kinds {
-				counts[classServers{class, kind}] += count
-			}
+		classes[class] = newServerCounts()
+		for _, counts := range meter.servers {
+			classes[class].add(counts)
 		}
 	}
-	return counts
+	return classes
+}
+
+func newServerCounts() *serverCounts {
+	return &serverCounts{kinds: map[serverKind]int{}, windows: map[string]int{}}
+}
+
+func (s *serverCounts) add(other *serverCounts) {
+	for kind, count := range other.kinds {
+		s.kinds[kind] += count
+	}
+	for status, count := range other.windows {
+		s.windows[status] += count
+	}
+	s.noteStart(other.next)
+}
+
+// count counts one server.
+func (s *serverCounts) count(server *Server) {
+	kind := serverKind{server.MachineType, server.Status}
+	if _, counted := s.kinds[kind]; !counted && len(s.kinds) >= maxKinds {
+		kind = serverKind{otherKind, otherKind}
+	}
+	s.kinds[kind]++
+	if server.Maintenance == nil {
+		return
+	}
+	switch status := server.Maintenance.Status; status {
+	case maintenancePlanned:
+		s.windows[status]++
+		s.noteStart(server.Maintenance.StartsAt)
+	case maintenanceOngoing:
+		s.windows[status]++
+	default:
+		s.windows[otherKind]++
+	}
+}
+
+// noteStart notes the start of a window; the zero time is none.
+func (s *serverCounts) noteStart(start time.Time) {
+	if !start.IsZero() && (s.next.IsZero() || start.Before(s.next)) {
+		s.next = start
+	}
 }
 
 // keyExpiries returns when the keys of the classes expire, of those that do.
@@ -213,7 +285,7 @@ func (m *meters) nameClass(class string, keyExpiry time.Time) {
 func (m *meters) class(class string) *classMeter {
 	meter, known := m.classes[class]
 	if !known {
-		meter = &classMeter{servers: map[scopeKey]map[serverKind]int{}}
+		meter = &classMeter{servers: map[scopeKey]*serverCounts{}}
 		m.classes[class] = meter
 	}
 	meter.named = m.clock.Now()
@@ -310,34 +382,28 @@ func (m *meters) listed(projectID, region string, selector map[string]string, se
 			delete(meter.servers, scope)
 		}
 	}
-	for class, kinds := range counts {
-		m.class(class).servers[scope] = kinds
+	for class, listed := range counts {
+		m.class(class).servers[scope] = listed
 	}
 }
 
-// countKinds counts the servers that match the selector by class and kind.
-func countKinds(servers []Server, selector map[string]string) map[string]map[serverKind]int {
-	counts := map[string]map[serverKind]int{}
+// countKinds counts the servers that match the selector by class.
+func countKinds(servers []Server, selector map[string]string) map[string]*serverCounts {
+	classes := map[string]*serverCounts{}
 	for i := range servers {
 		class := servers[i].Labels[StackitMachineClassLabel]
 		if class == "" || servers[i].Labels[StackitMachineLabel] == "" || !matches(&servers[i], selector) {
 			continue
 		}
-		kinds, known := counts[class]
-		if !known && len(counts) >= maxClasses {
+		if classes[class] == nil && len(classes) >= maxClasses {
 			continue
 		}
-		if !known {
-			kinds = map[serverKind]int{}
-			counts[class] = kinds
+		if classes[class] == nil {
+			classes[class] = newServerCounts()
 		}
-		kind := serverKind{servers[i].MachineType, servers[i].Status}
-		if _, counted := kinds[kind]; !counted && len(kinds) >= maxKinds {
-			kind = serverKind{otherKind, otherKind}
-		}
-		kinds[kind]++
+		classes[class].count(&servers[i])
 	}
-	return counts
+	return classes
 }
 
 // What feeds the meters of metrics.go from reads and API calls: decorators, so that what reads

@@ -273,6 +273,43 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 	})
 }
 
+// TestMaintenanceWindowsAreCountedByTheLastList: by a list that the manager asks for anyway.
+func TestMaintenanceWindowsAreCountedByTheLastList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const metricWindows, metricNext = "stackit_servers_with_maintenance", "stackit_next_maintenance_timestamp_seconds"
+		m := newMetered(t)
+		tomorrow := time.Now().Add(24 * time.Hour)
+		announce := func(id, status string, startsAt time.Time) {
+			window := iaasmock.MaintenanceWindow{Status: status, StartsAt: startsAt, EndsAt: startsAt.Add(time.Hour)}
+			if err := m.cloud.SetMaintenanceWindow(id, &window); err != nil {
+				t.Fatal(err)
+			}
+		}
+		first := m.makeServer("m1", nil)
+		announce(first, "PLANNED", tomorrow)
+		announce(m.makeServer("m2", nil), "PLANNED", tomorrow.Add(time.Hour))
+		announce(m.makeServer("m3", nil), "ONGOING", tomorrow.Add(-25*time.Hour))
+		announce(m.makeServer("m4", nil), "POSTPONED", tomorrow.Add(-time.Hour))
+		m.makeServer("m5", nil)
+		announce(m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }), "PLANNED", time.Now())
+		m.want(metricWindows, map[string]float64{})
+		<-time.After(bootDuration)
+		calls := m.cloud.CallCounts()
+		m.list()
+		m.want(metricWindows, map[string]float64{"class-a PLANNED": 2, "class-a ONGOING": 1, "class-a other": 1})
+		m.want(metricNext, map[string]float64{"class-a": float64(tomorrow.Unix())})
+		if now := m.cloud.CallCounts(); now["ListServers"] != calls["ListServers"]+1 || now["GetServer"] != calls["GetServer"] {
+			t.Errorf("calls were made for it: %v, then %v", calls, now)
+		}
+
+		// It begins, and the next one is the second server's.
+		announce(first, "ONGOING", tomorrow)
+		m.list()
+		m.want(metricWindows, map[string]float64{"class-a PLANNED": 1, "class-a ONGOING": 2, "class-a other": 1})
+		m.want(metricNext, map[string]float64{"class-a": float64(tomorrow.Add(time.Hour).Unix())})
+	})
+}
+
 // An answer of the API does not choose how many series there are.
 func TestStatesOfServersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -57,6 +57,7 @@ type Provider struct {
 	exhausted *classErrors
 	// unlabelled are the classes of which a server shows no labels.
 	unlabelled *classErrors
+	consoles   *consoles
 	// firstCall is when this process was called first.
 	firstCall time.Time
 	// sessions are the newest of each project.
@@ -165,6 +166,7 @@ func (p *Provider) init() {
 		p.ledger = ledger.New(p.clock, *p.settle)
 		p.exhausted = recent.New[classKey, classError](p.clock, exhaustedFor)
 		p.unlabelled = recent.New[classKey, classError](p.clock, unlabelledFor)
+		p.consoles = newConsoles(p.clock)
 		p.sessions = recent.New[string, *spi.Session](p.clock, sessionLifetime)
 		p.readers = recent.New[readersKey, *readers](p.clock, sessionLifetime)
 		p.warned = recent.New[string, bool](p.clock, sessionLifetime)

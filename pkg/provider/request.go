@@ -52,6 +52,7 @@ type call struct {
 	exhausted *classErrors
 	// unlabelled are the classes of which a server shows no labels.
 	unlabelled *classErrors
+	consoles   *consoles
 	meters     *meters
 	// settle is how long the API may take until a request shows in its lists.
 	settle time.Duration
@@ -67,6 +68,8 @@ type call struct {
 	noPredecessorBefore time.Time
 	// expires is when the Machine is older than its creation timeout; the zero time if it never is.
 	expires time.Time
+	// neverJoined says that the Machine is deleted because it never had a Node.
+	neverJoined bool
 }
 
 // strictness of decoding a request.
@@ -133,7 +136,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 		c.key.Namespace, c.key.UID = machine.Namespace, string(machine.UID)
 		c.noPredecessorBefore, c.young = p.predecessors(machine.CreationTimestamp.Time)
 		if !p.withoutTarget {
-			c.expires = p.creation.expires(machine)
+			c.expires, c.neverJoined = p.creation.expires(machine), p.creation.neverJoined(machine)
 		}
 	}
 	return c, nil
@@ -144,7 +147,7 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	readers := p.readersOf(session, region)
 	return &call{
 		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, client: readers.client, readers: readers,
-		exhausted: p.exhausted, unlabelled: p.unlabelled, meters: p.meters,
+		exhausted: p.exhausted, unlabelled: p.unlabelled, consoles: p.consoles, meters: p.meters,
 		ownership: ownership{
 			identity: identity{unlabelable: true}, ledger: p.ledger,
 			key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},

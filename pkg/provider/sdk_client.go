@@ -92,6 +92,16 @@ func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
 	return nil
 }
 
+// ConsoleLog implements StackitClient.
+func (c *sdkClient) ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error) {
+	ctx, response := captured(ctx)
+	log, err := c.api.GetServerLog(ctx, c.projectID, c.region, serverID).Length(lines).Execute()
+	if err != nil {
+		return "", apiError(callConsoleLog, *response, err)
+	}
+	return log.GetOutput(), nil
+}
+
 // ListServerNICs implements StackitClient.
 func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	ctx, response := captured(ctx)

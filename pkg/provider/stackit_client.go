@@ -29,6 +29,8 @@ type StackitClient interface {
 	ListServers(ctx context.Context, labels map[string]string) ([]Server, error)
 	// DeleteServer asks for a server's deletion, which then takes its time.
 	DeleteServer(ctx context.Context, serverID string) error
+	// ConsoleLog reads the last lines that a server has written to its console.
+	ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error)
 	// ListServerNICs reads the NICs of a server.
 	ListServerNICs(ctx context.Context, serverID string) ([]NIC, error)
 	// ListNetworkNICs reads all NICs of a network, also those of no server.
@@ -68,6 +70,15 @@ type Server struct {
 	// its tags there.
 	Metadata  map[string]string
 	CreatedAt time.Time
+	// Maintenance is nil unless its host is to be worked on.
+	Maintenance *Maintenance
+}
+
+// Maintenance is when a server's host is worked on. STACKIT announces it about a day before.
+type Maintenance struct {
+	// Status is PLANNED or ONGOING; the API document says that more may come.
+	Status   string
+	StartsAt time.Time
 }
 
 // Server states that the driver tells apart; all others are waited for. The API
@@ -160,6 +171,7 @@ const (
 	callListServers  apiCall = "listing servers"
 	callDeleteServer apiCall = "deleting a server"
 	callUpdateServer apiCall = "updating a server"
+	callConsoleLog   apiCall = "reading a server's console log"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
 	callProjectNICs  apiCall = "reading the project's NICs"

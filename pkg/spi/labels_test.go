@@ -36,6 +36,7 @@ func TestOperationsAreNamedAsTheSDKNamesThem(t *testing.T) {
 				iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{}})).Execute()
 		},
 		"ListServers":     func() { _, _ = api.ListServers(ctx, project, region).LabelSelector("a=b").Execute() },
+		"GetServerLog":    func() { _, _ = api.GetServerLog(ctx, project, region, id).Execute() },
 		"GetServer":       func() { _, _ = api.GetServer(ctx, project, region, id).Details(true).Execute() },
 		"DeleteServer":    func() { _ = api.DeleteServer(ctx, project, region, id).Execute() },
 		"ListServerNICs":  func() { _, _ = api.ListServerNICs(ctx, project, region, id).Execute() },

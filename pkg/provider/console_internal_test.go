@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// consoleLog returns a log of testdata/console. Each is named after what went wrong.
+func consoleLog(t testing.TB, failure joinFailure) string {
+	t.Helper()
+	log, err := os.ReadFile(filepath.Join("testdata", "console", string(failure)+".log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(log)
+}
+
+func TestTheConsoleLogTellsWhatFailed(t *testing.T) {
+	for failure, excerpts := range map[joinFailure][]string{
+		failKernelPanic: {"[    1.713402] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"},
+		failDiskFull: {": No space left on device", ": no space left on device",
+			"[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent binary from the container registry and bootstraps it."},
+		failEmergency: {"You are in emergency mode.", "[  OK  ] Reached target emergency.target - Emergency Mode.",
+			"Cannot open access to console, the root account is locked.",
+			`[ TIME ] Timed out waiting for device dev-disk-by\x2dlabel-data.device - /dev/disk/by-label/data.`,
+			"[DEPEND] Dependency failed for var-lib-containerd.mount - /var/lib/containerd.",
+			"[DEPEND] Dependency failed for local-fs.target - Local File Systems."},
+		failNoAddress: {
+			"[FAILED] Failed to start systemd-networkd-wait-online.service - Wait for Network to be Configured.",
+			"No DHCPOFFERS received.", "No working leases in persistent database - sleeping.",
+			"[Errno 101] Network is unreachable", "No instance datasource found!"},
+		failCertificate: {"x509: certificate signed by unknown authority",
+			"SSL certificate problem: unable to get local issuer certificate"},
+		failDNS: {"lookup registry.example.com on 10.0.0.53:53: no such host", "Could not resolve host: api.a.b.example.com",
+			"Temporary failure resolving 'deb.debian.org'",
+			"[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent binary from the container registry and bootstraps it."},
+		failRefused: {"dial tcp 10.0.0.5:6443: connect: connection refused",
+			"Failed to connect to api.a.b.example.com port 443 after 3 ms: Connection refused", "Failed to run module scripts-user"},
+		failCloudInit: {"Failed loading yaml blob. Invalid format at line 3 column 1",
+			"Failed loading yaml blob. Invalid format at line 9 column 11"},
+		failNodeAgent: {
+			"[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent binary from the container registry and bootstraps it.",
+			"failed formatting kubelet data volume: failed executing formatter bash script: exit status 1"},
+		failUnit: {"[FAILED] Failed to start containerd.service - containerd container runtime.",
+			"[FAILED] Failed to start Load Kernel Modules."},
+		failNoCloudInit: nil,
+		failUnknown:     nil,
+	} {
+		t.Run(string(failure), func(t *testing.T) {
+			got, lines := explain(consoleLog(t, failure), "")
+			if got != failure || !slices.Equal(lines, excerpts) {
+				t.Errorf("%s:\n%s\nwant\n%s", got, strings.Join(lines, "\n"), strings.Join(excerpts, "\n"))
+			}
+		})
+	}
+}
+
+// TestNoSecretLeavesTheConsole puts secrets around and into what the patterns look for.
+func TestNoSecretLeavesTheConsole(t *testing.T) {
+	const secret, userData = "geheim-4711", "#!/bin/sh\nhostname registry.example.com\n"
+	hostile := []string{
+		"debian:" + secret + " curl: (6) Could not resolve host: " + secret + "@registry.example.com",
+		`Get "https://admin:` + secret + `@api:443/": dial tcp 10.0.0.5:443: connect: connection refused ` + secret,
+		"password " + secret + ": No space left on device",
+		"[FAILED] Failed to start " + secret + ".service - token=" + secret + ".",
+		"[FAILED] Failed to start join.service - Join with 07401b.f395accd246ae52d.",
+		"Failed loading yaml blob. Invalid format at line 1 column 1: \"found undefined alias '" + secret + "'",
+		"Unhandled non-multipart (text/x-not-multipart) userdata: 'pw: " + secret + "...'",
+		"x509: certificate is valid for a.example.com, not b.example.com " + secret,
+		"lookup eyJhbGciOiJSUzI1NiJ9.eyJzdWIiOiJ4In0.c2lnbmF0dXJl on 10.0.0.53:53: no such host",
+		"[    1.7] Kernel panic - not syncing: " + secret,
+		"ctr: failed to authorize: " + secret,
+		strings.Repeat("x", 1<<16) + secret,
+	}
+	for _, entry := range consolePatterns { // and every other pattern's line of the logs
+		hostile = append(hostile, strings.Split(consoleLog(t, entry.failure), "\n")...)
+	}
+	for _, line := range hostile {
+		_, excerpts := explain(line+"\n", userData)
+		for _, excerpt := range excerpts {
+			for _, hidden := range []string{secret, "07401b.f395", "eyJhbGci", "scripts-user (scripts"} {
+				if strings.Contains(excerpt, hidden) {
+					t.Errorf("%q is logged of %q", excerpt, line)
+				}
+			}
+			if len(excerpt) > 200 {
+				t.Errorf("%d bytes are logged of %q", len(excerpt), line)
+			}
+		}
+	}
+}
+
+func TestTheConsoleLogIsBounded(t *testing.T) {
+	var log strings.Builder
+	for i := range 30 {
+		log.WriteString("[FAILED] Failed to start " + strings.Repeat("u", i+1) + ".service - " + strings.Repeat("long ", 100) + "\n")
+	}
+	failure, excerpts := explain(log.String(), "")
+	if failure != failUnit || len(excerpts) != 10 || len(excerpts[0]) > 200 {
+		t.Errorf("%s, and %d lines are logged", failure, len(excerpts))
+	}
+	// A panic before the end that is looked at does not count, and one in it does.
+	panicked := "[    1.7] Kernel panic - not syncing: VFS\n"
+	if failure, _ := explain(panicked+strings.Repeat("x", maxConsole), ""); failure != failUnknown {
+		t.Errorf("%s was found beyond %d bytes", failure, maxConsole)
+	}
+	if failure, _ := explain(strings.Repeat("x", 3*maxConsole)+"\n"+panicked, ""); failure != failKernelPanic {
+		t.Errorf("%s at the end", failure)
+	}
+}
+
+// TestALogThatIsCutOffDoesNotBlameTheImage: what cloud-init wrote may have been before.
+func TestALogThatIsCutOffDoesNotBlameTheImage(t *testing.T) {
+	log := consoleLog(t, failNoCloudInit)
+	if failure, _ := explain(strings.Repeat("[    2.0] audit\n", consoleLines)+log, ""); failure != failUnknown {
+		t.Errorf("%s", failure)
+	}
+	if failure, _ := explain(strings.TrimSuffix(log, "login: "), ""); failure != failUnknown {
+		t.Errorf("%s before the login prompt", failure)
+	}
+	if failure, _ := explain("[  OK  ] Finished ignition-files.service - Ignition (files).\n"+log, ""); failure != failUnknown {
+		t.Errorf("%s with Ignition", failure)
+	}
+	if failure, _ := explain("[FAILED] Failed to start ssh.service - OpenBSD Secure Shell server.\n"+log, ""); failure != failNoCloudInit {
+		t.Errorf("%s with a failed unit", failure)
+	}
+}

@@ -1,0 +1,318 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package provider_test
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+const (
+	metricNeverJoined = "stackit_never_joined_total"
+	creationTimeout   = 20 * time.Minute
+)
+
+// neverJoined makes a Machine with a server that never joined, and lets its creation timeout pass.
+func (r *rig) neverJoined(name, log string) *v1alpha1.Machine {
+	r.t.Helper()
+	m := machine(name)
+	m.Spec.ProviderID = r.mustCreate(m).ProviderID
+	if err := r.cloud.SetConsoleLog(serverOf(m), log, 0); err != nil {
+		r.t.Fatal(err)
+	}
+	<-time.After(creationTimeout)
+	return r.replaced(m)
+}
+
+// replaced is the Machine once the manager deleted it now: it has no conditions.
+func (r *rig) replaced(m *v1alpha1.Machine) *v1alpha1.Machine {
+	m = r.deleted(m)
+	m.Status.Conditions = nil
+	return m
+}
+
+func serverOf(m *v1alpha1.Machine) string {
+	return m.Spec.ProviderID[strings.LastIndex(m.Spec.ProviderID, "/")+1:]
+}
+
+// consoleReads is how many console logs were asked for.
+func (r *rig) consoleReads() int { return r.cloud.CallCounts()["GetServerLog"] }
+
+// causes are those that were counted.
+func (m *metered) causes() map[string]float64 {
+	m.t.Helper()
+	counted := m.read(metricNeverJoined)
+	maps.DeleteFunc(counted, func(_ string, count float64) bool { return count == 0 })
+	return counted
+}
+
+func (m *metered) wantCauses(want map[string]float64) {
+	m.t.Helper()
+	if got := m.causes(); !maps.Equal(got, want) {
+		m.t.Errorf("counted %v, want %v", got, want)
+	}
+}
+
+const panicked = "[    1.7] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\npassword: geheim-4711\n"
+
+func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		unjoined := m.neverJoined("m1", panicked)
+		log := logOf(t, func() {
+			if err := m.delete(unjoined); err != nil {
+				t.Error(err)
+			}
+		})
+		for _, want := range []string{`machine="default/m1"`, `machineClass="class-a"`, `cause="kernel-panic"`, serverOf(unjoined),
+			"Unable to mount root fs on unknown-block(0,0)"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("%q is not in\n%s", want, log)
+			}
+		}
+		if strings.Contains(log, "geheim") {
+			t.Errorf("a secret is logged:\n%s", log)
+		}
+		if reads := m.consoleReads(); reads != 1 {
+			t.Errorf("the console log was read %d times", reads)
+		}
+		m.wantCauses(map[string]float64{"kernel-panic": 1})
+		if all := m.read(metricNeverJoined); len(all) != 14 {
+			t.Errorf("%d causes begin with 0, want all 14: %v", len(all), all)
+		}
+	})
+}
+
+// TestOtherDeletionsMakeNoCallMore compares the calls of a deletion with those without the
+// explanation: there is one read of a console log more, or none.
+func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
+	for name, change := range map[string]func(m *v1alpha1.Machine){
+		"it had a Node": func(m *v1alpha1.Machine) {
+			m.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionFalse}}
+		},
+		"it was scaled down while it booted": func(m *v1alpha1.Machine) {
+			m.CreationTimestamp = metav1.NewTime(m.DeletionTimestamp.Add(time.Second - creationTimeout))
+		},
+		"it waits for longer": func(m *v1alpha1.Machine) {
+			m.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineCreationTimeout: &metav1.Duration{Duration: time.Hour}}
+		},
+		"it is not known to have a server": func(m *v1alpha1.Machine) { m.Spec.ProviderID = "" },
+		"it is not deleted, its server is": func(m *v1alpha1.Machine) { m.DeletionTimestamp = nil },
+		"it is an orphan":                  func(m *v1alpha1.Machine) { m.DeletionTimestamp, m.CreationTimestamp = nil, metav1.Time{} },
+	} {
+		bubble(t, name, func(t *testing.T) {
+			m := newMetered(t)
+			unjoined := m.neverJoined("m1", panicked)
+			change(unjoined)
+			if err := m.delete(unjoined); err != nil {
+				t.Error(err)
+			}
+			if reads := m.consoleReads(); reads != 0 {
+				t.Errorf("the console log was read %d times", reads)
+			}
+			m.wantCauses(map[string]float64{})
+		})
+	}
+	bubble(t, "it joins no cluster", func(t *testing.T) {
+		m := newMetered(t)
+		m.restart(provider.WithTargetCluster(false))
+		if err := m.delete(m.neverJoined("m1", panicked)); err != nil {
+			t.Error(err)
+		}
+		if reads := m.consoleReads(); reads != 0 {
+			t.Errorf("the console log was read %d times", reads)
+		}
+	})
+}
+
+// TestTheConsoleLogHoldsUpNoDeletion: whatever becomes of the read, the DELETE follows, and the
+// server is counted.
+func TestTheConsoleLogHoldsUpNoDeletion(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault iaasmock.Fault
+		log   string
+	}{
+		"it may not be read":       {iaasmock.Fault{Status: http.StatusForbidden}, "status 403"},
+		"the API does not have it": {iaasmock.Fault{Status: http.StatusNotFound}, "status 404"},
+		"it does not come":         {iaasmock.Fault{NeverAnswers: true}, "deadline exceeded"},
+		"it fails for ever":        {iaasmock.Fault{Status: http.StatusServiceUnavailable}, "err="},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			m := newMetered(t)
+			unjoined := m.neverJoined("m1", panicked)
+			row.fault.Operation = "GetServerLog"
+			m.cloud.Inject(row.fault)
+			began := time.Now()
+			var asked time.Duration
+			log := logOf(t, func() {
+				deleted := start(func() error { return m.delete(unjoined) })
+				for m.cloud.CallCounts()["DeleteServer"] == 0 {
+					<-time.After(100 * time.Millisecond)
+				}
+				asked = time.Since(began)
+				if err := <-deleted; err != nil {
+					t.Error(err)
+				}
+			})
+			if asked > 6*time.Second {
+				t.Errorf("the DELETE was sent after %s", asked)
+			}
+			if !strings.Contains(log, `cause="not-read"`) || !strings.Contains(log, row.log) {
+				t.Errorf("%q is not in\n%s", row.log, log)
+			}
+			m.wantCauses(map[string]float64{"not-read": 1})
+		})
+	}
+}
+
+func TestAServerThatDoesNotRunHasNoConsoleLogRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		unjoined := m.neverJoined("m1", panicked)
+		if err := m.cloud.SetServerStatus(serverOf(unjoined), "INACTIVE", ""); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.delete(unjoined); err != nil {
+			t.Error(err)
+		}
+		if reads := m.consoleReads(); reads != 0 {
+			t.Errorf("the console log was read %d times", reads)
+		}
+		m.wantCauses(map[string]float64{"not-running": 1})
+	})
+}
+
+// TestAServerIsExplainedOnce: its DELETE is refused at first, and asked for again after it was
+// accepted.
+func TestAServerIsExplainedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		unjoined := m.neverJoined("m1", panicked)
+		lift := m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusForbidden})
+		if err := m.delete(unjoined); err == nil {
+			t.Error("a deletion without permission succeeded")
+		}
+		m.wantCauses(map[string]float64{})
+		lift()
+		m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true, Count: 1})
+		if err := m.delete(unjoined); err != nil {
+			t.Error(err)
+		}
+		m.wantCauses(map[string]float64{"kernel-panic": 1})
+		if reads := m.consoleReads(); reads != 1 {
+			t.Errorf("the console log was read %d times", reads)
+		}
+	})
+}
+
+// TestConsoleLogsAreReadSeldom deletes many at a time, of one class and of many.
+func TestConsoleLogsAreReadSeldom(t *testing.T) {
+	for name, row := range map[string]struct {
+		classes int
+		reads   int
+	}{"of one class": {1, 1}, "of many classes": {15, 10}} {
+		bubble(t, name, func(t *testing.T) {
+			const machines = 15
+			m := newMetered(t)
+			var unjoined []*v1alpha1.Machine
+			for i := range machines {
+				made := machine(fmt.Sprintf("m%d", i))
+				m.class.Name = fmt.Sprintf("class-%d", i%row.classes)
+				made.Spec.ProviderID = m.mustCreate(made).ProviderID
+				unjoined = append(unjoined, made)
+			}
+			<-time.After(creationTimeout)
+			m.cloud.Inject(iaasmock.Fault{Operation: "GetServerLog", Delay: time.Second})
+			var all sync.WaitGroup
+			for i, made := range unjoined {
+				made = m.replaced(made)
+				class := m.class.DeepCopy()
+				class.Name = fmt.Sprintf("class-%d", i%row.classes)
+				all.Go(func() {
+					_, err := m.driver.DeleteMachine(t.Context(),
+						&driver.DeleteMachineRequest{Machine: made, MachineClass: class, Secret: m.secret})
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			all.Wait()
+			counted := m.causes()
+			if reads := m.consoleReads(); reads > row.reads || reads == 0 || counted["not-read"] != float64(machines-reads) {
+				t.Errorf("%d of %d console logs were read, want at most %d: %v", reads, machines, row.reads, counted)
+			}
+		})
+	}
+}
+
+// TestTenConsoleLogsAMinute deletes one after the other.
+func TestTenConsoleLogsAMinute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const machines = 12
+		m := newMetered(t, iaasmock.WithDeleteDuration(time.Second))
+		var unjoined []*v1alpha1.Machine
+		for i := range machines {
+			made := machine(fmt.Sprintf("m%d", i))
+			made.Spec.ProviderID = m.mustCreate(made).ProviderID
+			unjoined = append(unjoined, made)
+		}
+		<-time.After(creationTimeout)
+		began := time.Now()
+		for _, made := range unjoined {
+			if err := m.delete(m.replaced(made)); err != nil {
+				t.Error(err)
+			}
+		}
+		if took := time.Since(began); took >= time.Minute {
+			t.Fatalf("the deletions took %s: the test says nothing", took)
+		}
+		if reads := m.consoleReads(); reads != 10 {
+			t.Errorf("%d console logs were read within a minute", reads)
+		}
+		<-time.After(time.Minute)
+		if err := m.delete(m.neverJoined("later", panicked)); err != nil {
+			t.Error(err)
+		}
+		if reads := m.consoleReads(); reads != 11 {
+			t.Errorf("%d console logs were read in all", reads)
+		}
+	})
+}
+
+// TestACauseIsLoggedOfALog is the way from a log of testdata to the line.
+func TestACauseIsLoggedOfALog(t *testing.T) {
+	content, err := os.ReadFile("testdata/console/dns.log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		unjoined := m.neverJoined("m1", string(content))
+		log := logOf(t, func() { _ = m.delete(unjoined) })
+		if !strings.Contains(log, `cause="dns"`) || !strings.Contains(log, "lookup registry.example.com on 10.0.0.53:53: no such host") {
+			t.Errorf("logged:\n%s", log)
+		}
+		for _, secret := range []string{"geheim", "07401b"} {
+			if strings.Contains(log, secret) {
+				t.Errorf("%s is logged:\n%s", secret, log)
+			}
+		}
+		m.wantCauses(map[string]float64{"dns": 1})
+	})
+}

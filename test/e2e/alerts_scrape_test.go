@@ -30,9 +30,9 @@ import (
 const (
 	scrapeInterval = time.Second
 	promInterval   = 30 * time.Second
-	// quietScrapes come before a scenario: an hour, the longest window of the alerts, in
+	// quietScrapes come before a scenario: 90 minutes, the longest window of the alerts, in
 	// which the first scrape's values stayed as they are.
-	quietScrapes = 120
+	quietScrapes = 180
 )
 
 // asSidecar and asManager are what a scrape by the PodMonitor adds to each series of the two
@@ -72,7 +72,7 @@ func startScrapes(url func() string, most int, target ...model.LabelSet) *scrape
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	// A process' first scrape may show phases without mcm_machine_info, which MCM sets
-	// during scrapes. It must not stand for the quiet hour.
+	// during scrapes. It must not stand for the quiet time.
 	_, err := readMetrics(ctx, url())
 	Expect(err).NotTo(HaveOccurred())
 	Expect(s.scrape(ctx)).To(Succeed())
@@ -224,7 +224,7 @@ func (s *scrapes) forPromtool(metrics map[string]bool) (series []map[string]stri
 	return series, time.Duration(quietScrapes+count-1) * promInterval
 }
 
-// notation writes a series' values. What the first scrape showed stands for the quiet hour
+// notation writes a series' values. What the first scrape showed stands for the quiet time
 // before as well; a series that a scrape does not show any more ends with a stale marker.
 func notation(values map[int]string, count int) string {
 	first, shown := values[0]

@@ -177,6 +177,20 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		})
 	})
 
+	It("StackitMaintenanceSoon fires when maintenance of a server is announced for the day", func(ctx SpecContext) {
+		expectOnly(ctx, "StackitMaintenanceSoon", longEnough, func(*scrapes) {
+			begins := time.Now().Add(20 * time.Hour).UTC()
+			window := &iaasmock.MaintenanceWindow{Status: "PLANNED", StartsAt: begins, EndsAt: begins.Add(time.Hour)}
+			server := c.env.Cloud().Servers()[0].ID
+			Expect(c.env.Cloud().SetMaintenanceWindow(server, window)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) {
+				Expect(c.env.Cloud().SetMaintenanceWindow(server, nil)).To(Succeed())
+				c.restartSidecar(ctx)
+			})
+			c.restartSidecar(ctx) // its orphan run lists the servers
+		})
+	})
+
 	It("StackitSidecarRestarting fires after three restarts", func(ctx SpecContext) {
 		expectOnly(ctx, "StackitSidecarRestarting", longEnough, func(s *scrapes) {
 			for range 3 {

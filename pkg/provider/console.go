@@ -316,8 +316,10 @@ func (r *removal) readConsole(ctx context.Context) (joinFailure, []string, error
 	defer r.consoles.end(class)
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
-	if err := r.readers.turnWithin(ctx, consolePatience); err != nil {
-		return failNotRead, nil, err
+	patience, giveUp := context.WithTimeout(ctx, consolePatience)
+	defer giveUp()
+	if err := r.readers.policy.Turn(patience); err != nil {
+		return failNotRead, nil, fmt.Errorf("other reads wait for their turn: %w", err)
 	}
 	log, err := r.client.ConsoleLog(ctx, r.id, consoleLines)
 	if err != nil {

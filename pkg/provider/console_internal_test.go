@@ -22,10 +22,12 @@ func consoleLog(t testing.TB, failure joinFailure) string {
 }
 
 func TestTheConsoleLogTellsWhatFailed(t *testing.T) {
+	const nodeInitFailed = "[FAILED] Failed to start gardener-node-init.service - " +
+		"Downloads the gardener-node-agent binary from the container registry and bootstraps it."
 	for failure, excerpts := range map[joinFailure][]string{
 		failKernelPanic: {"[    1.713402] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)"},
 		failDiskFull: {": No space left on device", ": no space left on device",
-			"[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent binary from the container registry and bootstraps it."},
+			nodeInitFailed},
 		failEmergency: {"You are in emergency mode.", "[  OK  ] Reached target emergency.target - Emergency Mode.",
 			"Cannot open access to console, the root account is locked.",
 			`[ TIME ] Timed out waiting for device dev-disk-by\x2dlabel-data.device - /dev/disk/by-label/data.`,
@@ -39,13 +41,14 @@ func TestTheConsoleLogTellsWhatFailed(t *testing.T) {
 			"SSL certificate problem: unable to get local issuer certificate"},
 		failDNS: {"lookup registry.example.com on 10.0.0.53:53: no such host", "Could not resolve host: api.a.b.example.com",
 			"Temporary failure resolving 'deb.debian.org'",
-			"[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent binary from the container registry and bootstraps it."},
+			nodeInitFailed},
 		failRefused: {"dial tcp 10.0.0.5:6443: connect: connection refused",
-			"Failed to connect to api.a.b.example.com port 443 after 3 ms: Connection refused", "Failed to run module scripts-user"},
+			"Failed to connect to api.a.b.example.com port 443 after 3 ms: Connection refused",
+			"Failed to run module scripts-user"},
 		failCloudInit: {"Failed loading yaml blob. Invalid format at line 3 column 1",
 			"Failed loading yaml blob. Invalid format at line 9 column 11"},
 		failNodeAgent: {
-			"[FAILED] Failed to start gardener-node-init.service - Downloads the gardener-node-agent binary from the container registry and bootstraps it.",
+			nodeInitFailed,
 			"failed formatting kubelet data volume: failed executing formatter bash script: exit status 1"},
 		failUnit: {"[FAILED] Failed to start containerd.service - containerd container runtime.",
 			"[FAILED] Failed to start Load Kernel Modules."},
@@ -99,7 +102,8 @@ func TestNoSecretLeavesTheConsole(t *testing.T) {
 func TestTheConsoleLogIsBounded(t *testing.T) {
 	var log strings.Builder
 	for i := range 30 {
-		log.WriteString("[FAILED] Failed to start " + strings.Repeat("u", i+1) + ".service - " + strings.Repeat("long ", 100) + "\n")
+		unit := strings.Repeat("u", i+1) + ".service - " + strings.Repeat("long ", 100)
+		log.WriteString("[FAILED] Failed to start " + unit + "\n")
 	}
 	failure, excerpts := explain(log.String(), "")
 	if failure != failUnit || len(excerpts) != 10 || len(excerpts[0]) > 200 {
@@ -118,16 +122,18 @@ func TestTheConsoleLogIsBounded(t *testing.T) {
 // TestALogThatIsCutOffDoesNotBlameTheImage: what cloud-init wrote may have been before.
 func TestALogThatIsCutOffDoesNotBlameTheImage(t *testing.T) {
 	log := consoleLog(t, failNoCloudInit)
-	if failure, _ := explain(strings.Repeat("[    2.0] audit\n", consoleLines)+log, ""); failure != failUnknown {
-		t.Errorf("%s", failure)
-	}
-	if failure, _ := explain(strings.TrimSuffix(log, "login: "), ""); failure != failUnknown {
-		t.Errorf("%s before the login prompt", failure)
-	}
-	if failure, _ := explain("[  OK  ] Finished ignition-files.service - Ignition (files).\n"+log, ""); failure != failUnknown {
-		t.Errorf("%s with Ignition", failure)
-	}
-	if failure, _ := explain("[FAILED] Failed to start ssh.service - OpenBSD Secure Shell server.\n"+log, ""); failure != failNoCloudInit {
-		t.Errorf("%s with a failed unit", failure)
+	for name, row := range map[string]struct {
+		log  string
+		want joinFailure
+	}{
+		"cut off":          {strings.Repeat("[    2.0] audit\n", consoleLines) + log, failUnknown},
+		"before the login": {strings.TrimSuffix(log, "login: "), failUnknown},
+		"with Ignition":    {"[  OK  ] Finished ignition-files.service - Ignition (files).\n" + log, failUnknown},
+		"with a failed unit": {"[FAILED] Failed to start ssh.service - OpenBSD Secure Shell server.\n" + log,
+			failNoCloudInit},
+	} {
+		if failure, _ := explain(row.log, ""); failure != row.want {
+			t.Errorf("%s: %s, want %s", name, failure, row.want)
+		}
 	}
 }

@@ -69,7 +69,8 @@ func (m *metered) wantCauses(want map[string]float64) {
 	}
 }
 
-const panicked = "[    1.7] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\npassword: geheim-4711\n"
+const panicked = "[    1.7] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)\n" +
+	"password: geheim-4711\n"
 
 func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -80,8 +81,8 @@ func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for _, want := range []string{`machine="default/m1"`, `machineClass="class-a"`, `cause="kernel-panic"`, serverOf(unjoined),
-			"Unable to mount root fs on unknown-block(0,0)"} {
+		for _, want := range []string{`machine="default/m1"`, `machineClass="class-a"`, `cause="kernel-panic"`,
+			serverOf(unjoined), "Unable to mount root fs on unknown-block(0,0)"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("%q is not in\n%s", want, log)
 			}
@@ -110,11 +111,14 @@ func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
 			m.CreationTimestamp = metav1.NewTime(m.DeletionTimestamp.Add(time.Second - creationTimeout))
 		},
 		"it waits for longer": func(m *v1alpha1.Machine) {
-			m.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineCreationTimeout: &metav1.Duration{Duration: time.Hour}}
+			m.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
+				MachineCreationTimeout: &metav1.Duration{Duration: time.Hour}}
 		},
 		"it is not known to have a server": func(m *v1alpha1.Machine) { m.Spec.ProviderID = "" },
 		"it is not deleted, its server is": func(m *v1alpha1.Machine) { m.DeletionTimestamp = nil },
-		"it is an orphan":                  func(m *v1alpha1.Machine) { m.DeletionTimestamp, m.CreationTimestamp = nil, metav1.Time{} },
+		"it is an orphan": func(m *v1alpha1.Machine) {
+			m.DeletionTimestamp, m.CreationTimestamp = nil, metav1.Time{}
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			m := newMetered(t)
@@ -305,8 +309,10 @@ func TestACauseIsLoggedOfALog(t *testing.T) {
 		m := newMetered(t)
 		unjoined := m.neverJoined("m1", string(content))
 		log := logOf(t, func() { _ = m.delete(unjoined) })
-		if !strings.Contains(log, `cause="dns"`) || !strings.Contains(log, "lookup registry.example.com on 10.0.0.53:53: no such host") {
-			t.Errorf("logged:\n%s", log)
+		for _, want := range []string{`cause="dns"`, "lookup registry.example.com on 10.0.0.53:53: no such host"} {
+			if !strings.Contains(log, want) {
+				t.Errorf("%q is not in\n%s", want, log)
+			}
 		}
 		for _, secret := range []string{"geheim", "07401b"} {
 			if strings.Contains(log, secret) {

@@ -518,8 +518,6 @@ type readers struct {
 	leftovers     *coalesce.Group[struct{}, leftover]
 	// project is how lists of servers of the whole project fare.
 	project *projectLists
-	// turnWithin waits for the turn of a read, if it comes soon enough.
-	turnWithin func(ctx context.Context, most time.Duration) error
 }
 
 // projectLists notes whether lists of the whole project fail, 413 or 504 of a large one.
@@ -570,9 +568,6 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 		servers: recent.New[string, *serverReader](clock, readerLifetime),
 		nics:    recent.New[string, *nicReader](clock, readerLifetime),
 		project: &projectLists{clock: clock},
-		turnWithin: func(ctx context.Context, most time.Duration) error {
-			return spi.WaitForReadAtMost(ctx, clock, session.Reads, most)
-		},
 
 		leftoverLists: recent.New[string, *leftoverReader](clock, readerLifetime),
 	}

@@ -5,7 +5,6 @@ package spi
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -97,25 +96,6 @@ func waitFor(ctx context.Context, clock clock.Clock, duration time.Duration, rea
 	err := Sleep(ctx, clock, duration)
 	callWaits.WithLabelValues(string(reason)).Add(clock.Since(start).Seconds())
 	return err
-}
-
-// ErrBusy says that a read had to wait for longer than it may.
-var ErrBusy = errors.New("too many reads wait for their turn")
-
-// WaitForReadAtMost is WaitForRead for a read that others must not wait for: it takes no turn, and
-// returns ErrBusy, where it would have to wait for longer than most.
-func WaitForReadAtMost(ctx context.Context, clock clock.Clock, reads *rate.Limiter, most time.Duration) error {
-	if reads == nil {
-		return ctx.Err()
-	}
-	now := clock.Now()
-	turn := reads.ReserveN(now, 1)
-	delay := turn.DelayFrom(now)
-	if delay > most {
-		turn.CancelAt(now)
-		return ErrBusy
-	}
-	return waitFor(ctx, clock, delay, waitReadLimit)
 }
 
 // WaitForRead waits until one more read of a session may begin: reads are Session.Reads,

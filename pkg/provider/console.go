@@ -281,12 +281,13 @@ func (l *consoles) end(class classKey) {
 }
 
 // explainUnjoined looks once into the console log of a server that never joined, before its first
-// DELETE, and logs why. It returns nil for every other server.
+// DELETE, and logs why. It returns nil for every other server, and for one that is being deleted
+// already: a predecessor has counted it.
 func (r *removal) explainUnjoined(ctx context.Context) *unjoined {
 	if !r.neverJoined || !r.byID {
 		return nil
 	}
-	if known, ok := r.consoles.servers.Lookup(r.id); ok {
+	if known, ok := r.consoles.servers.Lookup(r.id); ok || r.last.IsDeleting() {
 		return known
 	}
 	failure, excerpts, err := r.readConsole(ctx)

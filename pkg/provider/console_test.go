@@ -225,6 +225,19 @@ func TestAServerIsExplainedOnce(t *testing.T) {
 	})
 }
 
+// TestAPredecessorHasExplainedAServer that is DELETING when this process first sees it.
+func TestAPredecessorHasExplainedAServer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMetered(t)
+		unjoined := m.neverJoined("m1", panicked)
+		m.deleteByHand(serverOf(unjoined))
+		if err := m.delete(unjoined); err != nil {
+			t.Error(err)
+		}
+		m.wantCauses(map[string]float64{})
+	})
+}
+
 // TestConsoleLogsAreReadSeldom deletes many at a time, of one class and of many.
 func TestConsoleLogsAreReadSeldom(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -5,6 +5,8 @@ package cloud
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -13,110 +15,463 @@ import (
 	"strings"
 	"time"
 
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 )
 
-// probeMetadata is sent with the first server.
-var probeMetadata = map[string]any{"mcm-cloud-test": "probe"}
+// bootVolumeSize is that of the servers, GB.
+const bootVolumeSize = 20
 
-func apiSpecs() {
-	var id, name string
-	var labels map[string]string
+// Rows of the report that the specs fill.
+const (
+	rowParts     = "A server that goes takes its NIC and its boot volume with it, if deleteOnTermination was sent"
+	rowSelectors = "Selectors of other forms than key=value are never sent; those that must exclude the server"
+	rowSlashes   = "Labels may have keys such as kubernetes.io/cluster"
+	rowManyLabel = "A server may have 256 labels"
+	rowPatch     = "A PATCH of labels merges: labels that it does not name stay"
+	rowMetadata  = "Metadata that was sent shows"
+	rowConsole   = "The console log can be read"
+	rowRequestID = "An X-Request-Id that was sent is kept"
+	rowBootable  = "Volumes show bootable"
+	rowTwin      = "Names of servers are not unique"
+	rowCreating  = "A server may be deleted while it is CREATING"
+	rowUserData  = "userData over 64 KiB"
+	rowRefusals  = "What names nothing, or has no right, is refused"
+	rowAllowed   = "A NIC shows the allowedAddresses that were sent"
+	rowCodes     = "What is wrong with a class or a key is told by a code"
+	rowCommand   = "mcm-stackit reads the project as it is"
+)
 
-	It("shows a new server until it is ACTIVE, with its labels, to GET, lists and selectors", func(ctx SpecContext) {
-		s := current
-		name = mark.Name(s.name, "probe")
-		labels = mark.Labels(s.name, name, mark.Name(s.name, "api"))
-		var err error
-		id, err = s.makeServer(ctx, name, labels, map[string]any{"metadata": probeMetadata})
-		Expect(err).NotTo(HaveOccurred())
-		_, err = s.api.Do(ctx, http.MethodGet, api.PathServers+"/"+id, nil) // whether it is there at once
-		Expect(err).NotTo(HaveOccurred())
-		for _, selector := range []string{
-			"", mark.Selector(s.name),
-			provider.StackitMachineLabel + "=" + name, mark.Selector(s.name) + "," + provider.StackitMachineLabel + "=" + name,
-		} {
-			// The IDs alone: a failure is told with what there is, and names may be somebody else's.
-			s.eventually(ctx, func(ctx context.Context) ([]string, error) { return s.ids(ctx, selector) }).
-				Should(ContainElement(id), "the list with the selector %q", selector)
+// unknowns are the rows of every report, in their order: what was not met says so.
+func unknowns() []report.Row {
+	row := func(assumption string, where ...string) report.Row {
+		return report.Row{Assumption: assumption, Where: where}
+	}
+	return []report.Row{
+		row(rowParts, "pkg/provider/helpers.go", "pkg/provider/delete.go"), row(rowSelectors, "pkg/provider/reads.go"),
+		row(rowSlashes, "pkg/provider/ownership.go"), row(rowManyLabel, "pkg/provider/apis/validation"),
+		row(rowPatch, "pkg/provider/ownership.go"), row(rowMetadata, "pkg/provider/helpers.go"),
+		row(rowConsole, "pkg/provider/delete.go"), row(rowRequestID, "pkg/spi/metrics.go"),
+		row(rowBootable, "pkg/provider/openstack.go"), row(rowTwin, "pkg/provider/reads.go"),
+		row(rowCreating, "pkg/provider/delete.go"), row(rowUserData, "pkg/provider/apis/validation"),
+		row(rowRefusals, "pkg/provider/errors.go"), row(rowAllowed, "pkg/provider/nics.go"),
+		row(rowCodes, "pkg/provider/errors.go"), row(rowCommand, "pkg/operator"),
+	}
+}
+
+// probe is the server by which the API is measured.
+type probe struct {
+	id, name string
+	labels   map[string]string
+}
+
+func apiSpecs() []spec {
+	p := &probe{}
+	return []spec{
+		{"the API makes a network", func(ctx context.Context, s *suite) error { return s.makeNetwork(ctx) }},
+		{"the API shows a new server until it is ACTIVE, to GET, lists and selectors", p.make},
+		{"the API selects by labels", p.select_},
+		{"the API takes labels and metadata as they are", p.label},
+		{"the API refuses what is wrong", p.refuse},
+		{"the API takes other servers, and deletes one that is CREATING", p.makeOthers},
+		{"the API deletes a server, and leaves nothing of it", p.delete},
+	}
+}
+
+// makeNetwork makes that of the run. A POST without an answer may have made one.
+func (s *suite) makeNetwork(ctx context.Context) error {
+	name := mark.Network(s.name)
+	body := map[string]any{
+		"name": name, "ipv4": map[string]any{"prefixLength": 24},
+		"labels": map[string]string{mark.ClusterLabel: mark.Network(s.name)},
+	}
+	return s.await(ctx, "network "+name, func(ctx context.Context) (string, bool, error) {
+		networks, err := s.api.Networks(ctx)
+		if err != nil {
+			return "", false, err
 		}
-		s.eventually(ctx, s.server(id)).Should(HaveField("Status", api.StatusActive))
-		Consistently(ctx, s.server(id)).WithTimeout(5*s.Poll).WithPolling(s.Poll/2).
-			Should(HaveField("Status", api.StatusActive), "a server that runs")
-	})
-
-	It("selects by labels", func(ctx SpecContext) {
-		s := current
-		other := mark.Cluster(s.name) + "-none"
-		Expect(s.ids(ctx, mark.ClusterLabel+"="+other)).To(BeEmpty(), "servers with a label that no server has: the selector is ignored")
-		for what, selector := range map[string]string{
-			"a key alone": mark.ClusterLabel, "in": mark.ClusterLabel + " in (" + mark.Cluster(s.name) + ")", "!=": mark.ClusterLabel + "!=" + other,
-		} {
-			answer, err := s.api.Do(ctx, http.MethodGet, api.PathServers+"?label_selector="+url.QueryEscape(selector), nil)
-			Expect(err).NotTo(HaveOccurred())
-			s.note("Selectors of other forms than key=value are never sent", fmt.Sprintf("%s: %d, shows the server: %t", what, answer.Status, strings.Contains(string(answer.Body), id)),
-				"pkg/provider/reads.go")
+		for _, network := range networks {
+			if network.Name == name {
+				s.network = network.ID
+				s.sweep.SetNetwork(network.ID)
+				return network.Status, network.Status == "CREATED" || network.Status == "UPDATED", nil
+			}
 		}
-	})
-
-	It("takes labels and metadata as they are", func(ctx SpecContext) {
-		s := current
-		s.patchLabels(ctx, id, labels)
-		server, err := s.server(id)(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		s.note("Metadata that was sent shows", fmt.Sprintf("sent %d keys, shown: %s", len(probeMetadata), strings.Join(slices.Sorted(maps.Keys(server.Metadata)), ", ")), "pkg/provider/helpers.go")
-	})
-
-	It("refuses what is wrong, and makes nothing of it", func(ctx SpecContext) {
-		s := current
-		s.expectRefusals(ctx)
-		Expect(s.left(ctx)).To(ConsistOf(HavePrefix("server "+id)), "servers of the run: the probe alone")
-	})
-
-	It("takes a deletion, and leaves nothing", func(ctx SpecContext) {
-		s := current
-		s.eventually(ctx, func(ctx context.Context) error { return s.tag(ctx, id) }).Should(Succeed(), "reading the NICs and volumes of the server, which is the run's")
-		s.eventually(ctx, func(ctx context.Context) (int, error) {
-			answer, err := s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
-			return answer.Status, err
-		}).Should(BeElementOf(http.StatusNoContent, http.StatusOK, http.StatusAccepted, http.StatusNotFound), "DELETE of the server")
-		deleted := time.Now()
-		s.expectNothingLeft(ctx)
-		s.note("A server that goes takes its NIC and its boot volume with it, if deleteOnTermination was sent",
-			fmt.Sprintf("none of %d was left %s after the DELETE", s.sweeper.Known.Parts(), time.Since(deleted).Round(s.Poll/10)), "pkg/provider/helpers.go", "pkg/provider/delete.go")
-		_, err := s.api.Do(ctx, http.MethodGet, api.PathServers+"/"+id, nil)
-		Expect(err).NotTo(HaveOccurred())
-		_, err = s.api.Do(ctx, http.MethodDelete, api.PathServers+"/"+id, nil)
-		Expect(err).NotTo(HaveOccurred())
+		if s.network != "" {
+			return "lists do not show it", false, nil
+		}
+		answer, err := s.api.Do(ctx, http.MethodPost, api.PathNetworks, body)
+		if err != nil || !decided(answer) {
+			return fmt.Sprintf("POST answered %d", answer.Status), false, errors.Join(err, api.Pause(ctx, s.Settle))
+		}
+		var made api.Network
+		switch _, labelled := body["labels"]; {
+		case answer.Status < http.StatusBadRequest && json.Unmarshal(answer.Body, &made) == nil && made.ID != "":
+			if labelled {
+				s.note(rowSlashes, fmt.Sprintf("network: %d", answer.Status))
+			}
+			s.network = made.ID
+			s.sweep.SetNetwork(made.ID)
+			s.say("      made network %s (%s)", made.ID, name)
+		case answer.Status == http.StatusBadRequest && labelled:
+			s.note(rowSlashes, fmt.Sprintf("network: %d", answer.Status))
+			delete(body, "labels")
+		default:
+			return "", false, hopeless{fmt.Errorf("POST answered %d %s", answer.Status, answer.Body)}
+		}
+		return made.Status, false, nil
 	})
 }
 
-// patchLabels measures what a PATCH of labels does to those that it does not name.
-func (s *suite) patchLabels(ctx context.Context, id string, labels map[string]string) {
-	GinkgoHelper()
+// body returns what makes a server with the labels of a Machine, with these fields over it.
+func (s *suite) body(name string, labels map[string]string, fields map[string]any) map[string]any {
+	body := map[string]any{
+		"name": name, "machineType": s.Settings.MachineType, "labels": labels,
+		"networking": map[string]any{"networkId": s.network},
+		"bootVolume": map[string]any{
+			"size": bootVolumeSize, "deleteOnTermination": true,
+			"source": map[string]any{"type": "image", "id": s.Settings.ImageID},
+		},
+	}
+	if s.Settings.Zone != "" {
+		body["availabilityZone"] = s.Settings.Zone
+	}
+	maps.Copy(body, fields)
+	return body
+}
+
+// makeServer makes a server as the driver does, but with nothing of its code. After an answer
+// from which nobody knows whether there is one, it looks for the server before it asks again.
+func (s *suite) makeServer(ctx context.Context, name string, labels map[string]string, fields map[string]any) (id string, err error) {
+	err = s.await(ctx, "server "+name, func(ctx context.Context) (string, bool, error) {
+		answer, err := s.api.Do(ctx, http.MethodPost, api.PathServers, s.body(name, labels, fields))
+		var made api.Server
+		switch {
+		case err == nil && answer.Status == http.StatusCreated:
+			// An answer with somebody else's server is none.
+			if json.Unmarshal(answer.Body, &made) == nil && made.Name == name {
+				id = made.ID
+				return "", true, nil
+			}
+		case err == nil && decided(answer):
+			return "", false, hopeless{fmt.Errorf("POST answered %d %s", answer.Status, answer.Body)}
+		}
+		seen := fmt.Sprintf("POST answered %d", answer.Status)
+		if err := api.Pause(ctx, s.Settle); err != nil {
+			return seen, false, err
+		}
+		id, err = s.find(ctx, name)
+		return seen, id != "", err
+	})
+	return id, err
+}
+
+// find returns the ID of a server of this name that nobody is deleting, empty for none.
+func (s *suite) find(ctx context.Context, name string) (string, error) {
+	servers, err := s.api.Servers(ctx, mark.Selector(s.name))
+	for _, server := range servers {
+		if server.Name == name && server.Live() {
+			return server.ID, err
+		}
+	}
+	return "", err
+}
+
+// server reads one that is there.
+func (s *suite) server(ctx context.Context, id string) (server api.Server, err error) {
+	err = s.await(ctx, "GET of server "+id, func(ctx context.Context) (string, bool, error) {
+		read, err := s.api.Server(ctx, id)
+		if read != nil {
+			server = *read
+		}
+		return "404", read != nil, err
+	})
+	return server, err
+}
+
+func (p *probe) make(ctx context.Context, s *suite) (err error) {
+	p.name = mark.Name(s.name, "probe")
+	p.labels = mark.Labels(s.name, p.name, mark.Name(s.name, "api"))
+	metadata := map[string]any{"mcm-cloud-test": "probe"}
+	if p.id, err = s.makeServer(ctx, p.name, p.labels, map[string]any{"metadata": metadata}); err != nil {
+		return err
+	}
+	_, _ = s.api.Server(ctx, p.id) // whether it is there at once
+	for _, selector := range []string{
+		"", mark.Selector(s.name),
+		provider.StackitMachineLabel + "=" + p.name, mark.Selector(s.name) + "," + provider.StackitMachineLabel + "=" + p.name,
+	} {
+		wanted := fmt.Sprintf("server %s in the list with the selector %q", p.id, selector)
+		err := s.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
+			servers, err := s.api.Servers(ctx, selector)
+			shown := slices.ContainsFunc(servers, func(server api.Server) bool { return server.ID == p.id })
+			return fmt.Sprintf("%d servers without it", len(servers)), shown, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	err = s.await(ctx, "server "+p.id+" ACTIVE", func(ctx context.Context) (string, bool, error) {
+		server, err := s.api.Server(ctx, p.id)
+		if text, failed := s.witness.Failed(p.name); failed {
+			return "", false, hopeless{errors.New(text)}
+		}
+		if server == nil {
+			return "404", false, err
+		}
+		return server.Status, server.Status == api.StatusActive, err
+	})
+	if err != nil {
+		return err
+	}
+	server, err := s.server(ctx, p.id)
+	shown, _ := json.Marshal(server.Metadata)
+	s.note(rowMetadata, fmt.Sprintf("sent 1 key, shown %s", shown))
+	return err
+}
+
+// select_ sends selectors of which each must exclude the probe: what an API ignores looks like
+// support otherwise.
+func (p *probe) select_(ctx context.Context, s *suite) error {
+	key, value := mark.ClusterLabel, mark.Network(s.name)
+	for _, selector := range []string{
+		key + "=" + value + "-none", key + "!=" + value, "!" + key, "mcm-cloud-test-none",
+		key + " in (" + value + "-none)", key + " notin (" + value + ")",
+	} {
+		answer, err := s.ask(ctx, http.MethodGet, api.PathServers+"?label_selector="+url.QueryEscape(selector), nil)
+		if err != nil {
+			return err
+		}
+		seen := fmt.Sprintf("%d", answer.Status)
+		if answer.Status == http.StatusOK {
+			seen = "excludes it"
+			if strings.Contains(string(answer.Body), p.id) {
+				seen = "IGNORED: shows it"
+			}
+		}
+		form := strings.ReplaceAll(strings.ReplaceAll(selector, value, "value"), key, "key")
+		s.note(rowSelectors, form+": "+seen)
+	}
+	return nil
+}
+
+// label measures how labels are taken.
+func (p *probe) label(ctx context.Context, s *suite) error {
 	const key = "mcm-cloud-test-probe"
+	path := api.PathServers + "/" + p.id
+	many := map[string]any{}
+	for i := range 256 {
+		many[fmt.Sprintf("%s-%d", key, i)] = "probe"
+	}
+	none := map[string]any{}
+	for name := range many {
+		none[name] = nil
+	}
 	// In this order: null says nothing about a label that is not there.
 	for _, patch := range []struct {
-		what  string
-		value any
-	}{{"a new label", "probe"}, {"null", nil}} {
-		answer, err := s.api.Do(ctx, http.MethodPatch, api.PathServers+"/"+id, map[string]any{"labels": map[string]any{key: patch.value}})
-		Expect(err).NotTo(HaveOccurred())
-		server, err := s.server(id)(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		kept := 0
-		for label, value := range labels {
-			if server.Labels.Get(label) == value {
+		row, what string
+		labels    map[string]any
+	}{
+		{rowPatch, "a new label", map[string]any{key: "probe"}},
+		{rowPatch, "null", map[string]any{key: nil}},
+		{rowSlashes, "server", map[string]any{"example.com/" + key: "probe"}},
+		{rowManyLabel, "256 more", many},
+		{rowManyLabel, "null for them", none},
+	} {
+		answer, err := s.ask(ctx, http.MethodPatch, path, map[string]any{"labels": patch.labels})
+		if err != nil {
+			return err
+		}
+		server, err := s.server(ctx, p.id)
+		if err != nil {
+			return err
+		}
+		kept, there := 0, 0
+		for label, value := range p.labels {
+			if server.Labels[label] == value {
 				kept++
 			}
 		}
-		_, is := server.Labels[key]
-		s.note("A PATCH of labels merges: labels that it does not name stay", fmt.Sprintf("%s: %d, the label is there: %t, of %d others %d are kept", patch.what, answer.Status, is, len(labels), kept),
-			"pkg/provider/ownership.go")
+		for label := range patch.labels {
+			if _, is := server.Labels[label]; is {
+				there++
+			}
+		}
+		s.note(patch.row, fmt.Sprintf("%s: %d, %d of them shown, %d of %d others kept", patch.what, answer.Status, there, kept, len(p.labels)))
 	}
+	return p.labelParts(ctx, s)
+}
+
+// labelParts gives the NIC and the boot volume of the probe a label with a slash.
+func (p *probe) labelParts(ctx context.Context, s *suite) error {
+	server, err := s.server(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	paths := map[string]string{}
+	for _, nic := range server.NICs {
+		paths["NIC"] = api.PathNICs(nic.NetworkID) + "/" + nic.ID
+	}
+	if volume := server.BootVolume.ID; volume != "" {
+		paths["volume"] = api.PathVolumes + "/" + volume
+		if err := s.noteVolume(ctx, volume); err != nil {
+			return err
+		}
+	}
+	for kind, path := range paths {
+		answer, err := s.ask(ctx, http.MethodPatch, path, map[string]any{"labels": map[string]any{mark.ClusterLabel: mark.Network(s.name)}})
+		if err != nil {
+			return err
+		}
+		seen := fmt.Sprintf("%s: %d", kind, answer.Status)
+		if answer.Status == http.StatusForbidden {
+			seen += ", not allowed"
+		}
+		s.note(rowSlashes, seen)
+	}
+	return nil
+}
+
+func (s *suite) noteVolume(ctx context.Context, id string) error {
+	answer, err := s.ask(ctx, http.MethodGet, api.PathVolumes+"/"+id, nil)
+	if err != nil {
+		return err
+	}
+	if answer.Status == http.StatusForbidden {
+		s.note(rowBootable, "not allowed")
+		return nil
+	}
+	var volume api.Volume
+	_ = json.Unmarshal(answer.Body, &volume) // what is no volume does not show it
+	s.note(rowBootable, fmt.Sprintf("of a boot volume: %v", volume.Bootable))
+	return nil
+}
+
+// refuse sends what names nothing that is there, or has no right. The driver rests on a 404 for
+// what is not there; the forms of all refusals are rows of the witness.
+func (p *probe) refuse(ctx context.Context, s *suite) error {
+	for _, call := range []struct {
+		what, method, path string
+		wanted             int
+	}{
+		{"GET of a server that does not exist", http.MethodGet, api.PathServers + "/" + mark.Nobody, http.StatusNotFound},
+		{"GET of a NIC that does not exist", http.MethodGet, api.PathNICs(s.network) + "/" + mark.Nobody, 0},
+		{"DELETE of a server that does not exist", http.MethodDelete, api.PathServers + "/" + mark.Nobody, 0},
+		{"GET of a server whose ID is no UUID", http.MethodGet, api.PathServers + "/no-uuid", 0},
+		{"a selector that ends in a comma", http.MethodGet, api.PathServers + "?label_selector=" + url.QueryEscape(mark.Selector(s.name)+","), 0},
+	} {
+		answer, err := s.ask(ctx, call.method, call.path, nil)
+		if err != nil {
+			return err
+		}
+		s.note(rowRefusals, fmt.Sprintf("%s: %d", call.what, answer.Status))
+		if call.wanted != 0 && call.wanted != answer.Status {
+			return fmt.Errorf("wanted: %s answers %d; seen: %d", call.what, call.wanted, answer.Status)
+		}
+	}
+	if answer, err := s.api.GetWithoutToken(ctx, api.PathServers); err == nil {
+		s.note(rowRefusals, fmt.Sprintf("a list without a token: %d", answer.Status))
+	}
+	if answer, err := s.api.GetElsewhere(ctx, mark.Nobody, s.Settings.Region, api.PathServers); err == nil {
+		s.note(rowRefusals, fmt.Sprintf("a list of a project that is not the key's: %d", answer.Status))
+	}
+	const id = "req-0123456789abcdef0123456789abcdef"
+	if answer, err := s.api.GetWithHeader(ctx, api.PathServers+"/"+p.id, "X-Request-Id", id); err == nil {
+		answered := answer.Header.Get("X-Request-Id")
+		s.note(rowRequestID, map[bool]string{true: "kept", false: fmt.Sprintf("answered with %q", answered)}[answered == id])
+	}
+	return p.readConsole(ctx, s)
+}
+
+// readConsole looks for a console log. An image may write none.
+func (p *probe) readConsole(ctx context.Context, s *suite) error {
+	began, path := time.Now(), api.PathServers+"/"+p.id+"/log?length=500"
+	for {
+		answer, err := s.ask(ctx, http.MethodGet, path, nil)
+		if err != nil {
+			return err
+		}
+		var log struct{ Output string }
+		_ = json.Unmarshal(answer.Body, &log) // what is no JSON has no log
+		after := time.Since(began).Round(time.Second)
+		switch {
+		case answer.Status == http.StatusForbidden:
+			s.note(rowConsole, "not allowed")
+		case answer.Status != http.StatusOK:
+			s.note(rowConsole, fmt.Sprint(answer.Status))
+		case log.Output != "":
+			s.note(rowConsole, fmt.Sprintf("%d characters, %s after these specs found the server ACTIVE", len(log.Output), after))
+		case after < s.Settle:
+			if err := api.Pause(ctx, s.Poll); err != nil {
+				return err
+			}
+			continue
+		default:
+			s.note(rowConsole, fmt.Sprintf("200, empty for %s", after))
+		}
+		return nil
+	}
+}
+
+// makeOthers makes a server of the probe's name, and one with much userData. Both go at once.
+func (p *probe) makeOthers(ctx context.Context, s *suite) error {
+	body := s.body(p.name, mark.Labels(s.name, mark.Name(s.name, "twin"), mark.Name(s.name, "api")), nil)
+	if err := s.makeAndDelete(ctx, rowTwin, "a second server of a name", body); err != nil {
+		return err
+	}
+	name := mark.Name(s.name, "data")
+	body = s.body(name, mark.Labels(s.name, name, mark.Name(s.name, "api")), map[string]any{
+		"userData": strings.Repeat("IyBjbG91ZC1pbml0", 70<<10/16), // base64
+	})
+	return s.makeAndDelete(ctx, rowUserData, "70 KiB of base64", body)
+}
+
+func (s *suite) makeAndDelete(ctx context.Context, row, what string, body map[string]any) error {
+	// Once: after an answer that decides nothing the watch finds the server, and the sweep deletes it.
+	answer, err := s.api.Do(ctx, http.MethodPost, api.PathServers, body)
+	if err != nil || !decided(answer) {
+		return nil
+	}
+	var made api.Server
+	_ = json.Unmarshal(answer.Body, &made) // what is no JSON has no ID
+	if answer.Status >= http.StatusBadRequest || made.ID == "" {
+		s.note(row, fmt.Sprintf("%s: %d %s", what, answer.Status, answer.Body))
+		return nil
+	}
+	s.note(row, fmt.Sprintf("%s: %d", what, answer.Status))
+	if answer, err = s.ask(ctx, http.MethodDelete, api.PathServers+"/"+made.ID, nil); err != nil {
+		return err
+	}
+	s.note(rowCreating, fmt.Sprintf("%d", answer.Status))
+	return nil
+}
+
+func (p *probe) delete(ctx context.Context, s *suite) error {
+	// What it has is noted first: the API may keep it.
+	err := s.await(ctx, "the NIC and the boot volume of server "+p.id, func(context.Context) (string, bool, error) {
+		return "GET does not show both", !slices.Contains(s.guard.Unnoted(), p.id), nil
+	})
+	if err != nil {
+		s.note(rowParts, "the probe never showed both")
+	}
+	answer, err := s.ask(ctx, http.MethodDelete, api.PathServers+"/"+p.id, nil)
+	if err != nil {
+		return err
+	}
+	if answer.Status >= http.StatusBadRequest && answer.Status != http.StatusNotFound {
+		return fmt.Errorf("wanted: DELETE of server %s is accepted; seen: %d %s", p.id, answer.Status, answer.Body)
+	}
+	if err := s.expectNothingLeft(ctx); err != nil {
+		return err
+	}
+	for _, method := range []string{http.MethodGet, http.MethodDelete} {
+		answer, err := s.ask(ctx, method, api.PathServers+"/"+p.id, nil)
+		if err != nil {
+			return err
+		}
+		s.note(rowRefusals, fmt.Sprintf("%s of a deleted server: %d", method, answer.Status))
+	}
+	return nil
 }

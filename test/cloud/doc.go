@@ -9,7 +9,7 @@
 // nothing ever runs them but somebody who wants servers. Nothing here knows the mock; package
 // selftest runs the suite against it.
 //
-// All requests pass one door (package guard), which counts servers and lets package witness
-// look at every answer. What is the suite's is known by its marks (package mark), and package
-// sweep deletes by them.
+// Each run makes a network of its own. All requests pass one door (package guard), which counts
+// servers, notes what the run has made, and lets package witness look at every answer. Package
+// sweep deletes what is in the network and has the run's name (package mark), or is noted.
 package cloud

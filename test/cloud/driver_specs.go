@@ -5,7 +5,6 @@ package cloud
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,11 +14,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
-	gomegatypes "github.com/onsi/gomega/types"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -32,226 +27,359 @@ const (
 	secret       = "credentials"
 	otherProject = "other-project"
 	wrongKey     = "wrong-key"
-	deployment   = "roll"
 )
 
-func beAvailable() gomegatypes.GomegaMatcher {
-	return HaveField("Status.CurrentStatus.Phase", v1alpha1.MachineAvailable)
+// driver is a driver's life: a MachineDeployment whose Machine is the first.
+type driver struct {
+	*cluster
+
+	class   string
+	rolling *v1alpha1.MachineDeployment
+	first   v1alpha1.Machine
 }
 
-func driverSpecs() {
-	var c *cluster
-	var s *suite
-	var class, first, second string
-
-	BeforeAll(func(ctx SpecContext) {
-		s = current
-		class, first, second = mark.Name(s.name, "class"), mark.Name(s.name, "first"), mark.Name(s.name, "next2")
-		c = s.startCluster(ctx)
-		c.createSecret(ctx, secret, func(map[string][]byte) {})
-		c.createClass(ctx, class, secret, nil)
-	})
-
-	It("makes a server with labels, allowedAddresses and addresses for a Machine", func(ctx SpecContext) {
-		c.createMachine(ctx, first, class)
-		s.eventually(ctx, c.machine(first)).Should(beAvailable())
-		server := c.onlyServer(ctx, first)
-		for key, value := range mark.Labels(s.name, first, class) {
-			Expect(server.Labels.Get(key)).To(Equal(value), "the label %s", key)
-		}
-		machine, err := c.machine(first)(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(machine.Spec.ProviderID).To(Equal("stackit://" + s.Settings.ProjectID + "/" + server.ID))
-		Expect(machine.Status.Addresses).To(ContainElement(HaveField("Type", corev1.NodeInternalIP)))
-		c.expectAllowedAddresses(ctx, server.ID)
-	})
-
-	It("is shown as it is by mcm-stackit", func(ctx SpecContext) {
-		for command, wanted := range map[string][]int{"validate --online": {0}, "list servers": {0}, "doctor": {0, 1, 2}} {
-			out, code := c.mcmStackit(ctx, strings.Fields(command)...)
-			if !slices.Contains(wanted, code) || command == "list servers" && !strings.Contains(out, first) {
-				s.say("mcm-stackit %s said:\n%s", command, out) // Here alone: names in it may be somebody else's.
-			}
-			Expect(code).To(BeElementOf(wanted), "the exit code of mcm-stackit %s", command)
-			s.note("mcm-stackit reads the project as it is", fmt.Sprintf("%s: exit code %d", command, code), "pkg/operator")
-			if command == "list servers" {
-				Expect(strings.Contains(out, first)).To(BeTrue(), "mcm-stackit %s shows the server of Machine %s", command, first)
-			}
-		}
-	})
-
-	It("adopts the server that it made before it was killed", func(ctx SpecContext) {
-		c.createMachine(ctx, second, class)
-		s.eventually(ctx, func(ctx context.Context) ([]api.Server, error) { return s.api.Servers(ctx, selectMachine(second)) }).
-			ShouldNot(BeEmpty(), "a server for the Machine")
-		c.env.KillSidecar()
-		Expect(c.env.StartSidecar(ctx)).To(Succeed())
-		s.eventually(ctx, c.machine(second)).Should(beAvailable())
-		c.onlyServer(ctx, second)
-		Expect(c.machine(first)(ctx)).To(beAvailable())
-	})
-
-	It("lists what it has made: an orphan is found and deleted, and nothing else", func(ctx SpecContext) {
-		orphan := mark.Name(s.name, "orphan")
-		id, err := s.makeServer(ctx, orphan, mark.Labels(s.name, orphan, class), nil)
-		Expect(err).NotTo(HaveOccurred())
-		s.eventually(ctx, func(ctx context.Context) (bool, error) {
-			server, err := s.api.Server(ctx, id)
-			return server == nil || !server.Live(), err
-		}).Should(BeTrue(), "the orphan is deleted")
-		c.onlyServer(ctx, first)
-		c.onlyServer(ctx, second)
-	})
-
-	// What is deleted from here on goes while the next specs run: the manager takes half a
-	// minute for each, and servers cost money meanwhile. The last spec waits for all of it.
-	It("deletes servers, and rolls two Machines to another class", func(ctx SpecContext) {
-		c.startDeletions(ctx)
-		rolling := c.newDeployment(mark.Name(s.name, deployment), class)
-		Expect(c.Create(ctx, rolling)).To(Succeed())
-		s.eventually(ctx, c.available(class)).Should(HaveLen(2))
-		s.eventually(ctx, s.live).Should(HaveLen(2), "servers that nobody is deleting: there is to be room for one more")
-		next := class + "-2"
-		c.createClass(ctx, next, secret, map[string]any{"allowedAddresses": []any{podCIDR, "100.64.0.0/13"}})
-		before := client.MergeFrom(rolling.DeepCopy())
-		rolling.Spec.Template.Spec.Class.Name = next
-		Expect(c.Patch(ctx, rolling, before)).To(Succeed())
-		s.eventually(ctx, c.available(next)).Should(HaveLen(2))
-		s.eventually(ctx, c.machines).Should(HaveLen(2), "Machines after the update")
-		s.eventually(ctx, s.left).Should(HaveLen(2), "servers, and NICs and volumes without one, after the update")
-		Expect(c.Delete(ctx, rolling)).To(Succeed())
-	})
-
-	It("deletes a server that is being created", func(ctx SpecContext) {
-		name := mark.Name(s.name, "early")
-		c.createMachine(ctx, name, class)
-		s.eventually(ctx, func(ctx context.Context) ([]api.Server, error) { return s.api.Servers(ctx, selectMachine(name)) }).
-			ShouldNot(BeEmpty(), "a server for the Machine")
-		c.startDeletions(ctx)
-	})
-
-	It("says what is wrong with a class or a key, and makes no server that runs", func(ctx SpecContext) {
-		s.eventually(ctx, s.live).Should(BeEmpty(), "servers that nobody is deleting: there is to be room for more")
-		c.expectRefusedMachines(ctx)
-	})
-
-	It("leaves nothing", func(ctx SpecContext) {
-		c.startDeletions(ctx)
-		s.eventually(ctx, c.machines).Should(BeEmpty(), "Machines that are being deleted")
-		s.expectNothingLeft(ctx)
-	})
+func driverSpecs() []spec {
+	d := &driver{}
+	return []spec{
+		{"the driver makes a server with labels, allowedAddresses and addresses for a Machine", d.make},
+		{"the driver's server is shown by mcm-stackit", d.show},
+		{"the driver adopts the server that it made before it was killed", d.adopt},
+		{"the driver finds an orphan and deletes it, and nothing else", d.findOrphan},
+		// What is deleted from here on goes while the next specs run: the manager takes half a
+		// minute for each, and servers cost money meanwhile. The last spec waits for all of it.
+		{"the driver rolls a Machine to another class", d.roll},
+		{"the driver deletes a server that is being created", d.deleteEarly},
+		{"the driver says what is wrong with a class or a key, and makes no server that runs", d.refuse},
+		{"the driver leaves nothing", d.leaveNothing},
+	}
 }
 
-func selectMachine(name string) string { return provider.StackitMachineLabel + "=" + name }
+func (d *driver) make(ctx context.Context, s *suite) (err error) {
+	if d.cluster, err = s.startCluster(ctx); err != nil {
+		return err
+	}
+	if err := d.createSecret(ctx, secret, func(map[string][]byte) {}); err != nil {
+		return err
+	}
+	d.class = mark.Name(s.name, "class")
+	if err := d.createClass(ctx, d.class, secret, nil); err != nil {
+		return err
+	}
+	d.rolling = d.newDeployment(mark.Name(s.name, "roll"), d.class)
+	if err := d.Create(ctx, d.rolling); err != nil {
+		return err
+	}
+	machines, err := d.awaitAvailable(ctx, d.class, 1)
+	if err != nil {
+		return err
+	}
+	d.first = machines[0]
+	server, err := d.onlyServer(ctx, d.first.Name)
+	if err != nil {
+		return err
+	}
+	for key, value := range mark.Labels(s.name, d.first.Name, d.class) {
+		if seen := server.Labels[key]; seen != value {
+			return fmt.Errorf("wanted: the label %s of server %s is %q; seen: %q", key, server.ID, value, seen)
+		}
+	}
+	if wanted, seen := "stackit://"+s.Settings.ProjectID+"/"+server.ID, d.first.Spec.ProviderID; seen != wanted {
+		return fmt.Errorf("wanted: the ProviderID %s; seen: %s", wanted, seen)
+	}
+	internal := func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }
+	if !slices.ContainsFunc(d.first.Status.Addresses, internal) {
+		return fmt.Errorf("wanted: an address of the Machine; seen: %d", len(d.first.Status.Addresses))
+	}
+	return d.expectAllowedAddresses(ctx, server.ID)
+}
+
+// servers returns those of a Machine. An API may ignore the selector.
+func (c *cluster) servers(ctx context.Context, machine string) ([]api.Server, error) {
+	const key = provider.StackitMachineLabel
+	servers, err := c.suite.api.Servers(ctx, key+"="+machine)
+	return slices.DeleteFunc(servers, func(server api.Server) bool { return server.Labels[key] != machine }), err
+}
 
 // onlyServer returns the server of a Machine: there is one.
-func (c *cluster) onlyServer(ctx context.Context, machine string) api.Server {
-	GinkgoHelper()
-	servers, err := c.suite.api.Servers(ctx, selectMachine(machine))
-	Expect(err).NotTo(HaveOccurred())
-	Expect(servers).To(HaveLen(1), "servers of Machine %s", machine)
-	return servers[0]
-}
-
-// available returns a function that names the Machines of a class that are Available.
-func (c *cluster) available(class string) func(context.Context) ([]string, error) {
-	return func(ctx context.Context) ([]string, error) {
-		var list v1alpha1.MachineList
-		err := c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
-		var names []string
-		for _, machine := range list.Items {
-			if machine.Spec.Class.Name == class && machine.Status.CurrentStatus.Phase == v1alpha1.MachineAvailable && machine.DeletionTimestamp == nil {
-				names = append(names, machine.Name)
-			}
+func (c *cluster) onlyServer(ctx context.Context, machine string) (only api.Server, err error) {
+	err = c.suite.await(ctx, "one server of Machine "+machine, func(ctx context.Context) (string, bool, error) {
+		servers, err := c.servers(ctx, machine)
+		if len(servers) > 0 {
+			only = servers[0]
 		}
-		return names, err
-	}
+		return fmt.Sprintf("%d servers", len(servers)), len(servers) == 1, err
+	})
+	return only, err
 }
 
 // expectAllowedAddresses reads the NICs of a server.
-func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) {
-	GinkgoHelper()
-	server, err := c.suite.server(id)(ctx)
-	Expect(err).NotTo(HaveOccurred())
-	Expect(server.NICs).NotTo(BeEmpty(), "NICs of the server")
-	for _, shown := range server.NICs {
-		nic, err := c.suite.api.NIC(ctx, shown.ID)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(nic).To(HaveValue(HaveField("AllowedAddresses", ContainElement(podCIDR))), "the NIC of the server")
-		c.suite.note("A NIC shows the allowedAddresses that were sent", fmt.Sprintf("of 1 sent, %d shown, the same text among them", len(nic.AllowedAddresses)), "pkg/provider/nics.go")
+func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
+	s := c.suite
+	server, err := s.server(ctx, id)
+	if err != nil {
+		return err
 	}
+	for _, shown := range server.NICs {
+		nic, err := s.api.NIC(ctx, s.network, shown.ID)
+		switch {
+		case api.IsForbidden(err):
+			s.note(rowAllowed, "not allowed (GET of a NIC answered 403)")
+		case err != nil || nic == nil:
+			s.note(rowAllowed, fmt.Sprintf("the NIC could not be read: %v", err))
+		case !slices.Contains(nic.AllowedAddresses, podCIDR):
+			return fmt.Errorf("wanted: the NIC of server %s shows %s; seen: %v", id, podCIDR, nic.AllowedAddresses)
+		default:
+			s.note(rowAllowed, fmt.Sprintf("of 1 sent, %d shown, the same text among them", len(nic.AllowedAddresses)))
+		}
+	}
+	return nil
+}
+
+// show runs the operator's command, which decides nothing about the API.
+func (d *driver) show(ctx context.Context, s *suite) error {
+	for _, command := range []string{"validate --online", "list servers"} {
+		out, code, err := d.mcmStackit(ctx, strings.Fields(command)...)
+		if err != nil {
+			return err
+		}
+		seen := fmt.Sprintf("%s: exit code %d", command, code)
+		if command == "list servers" {
+			seen += fmt.Sprintf(", shows the Machine: %t", strings.Contains(out, d.first.Name))
+		}
+		if code != 0 {
+			s.say("mcm-stackit %s said:\n%s", command, out) // Here alone: names in it may be somebody else's.
+		}
+		s.note(rowCommand, seen)
+	}
+	return nil
+}
+
+func (c *cluster) mcmStackit(ctx context.Context, args ...string) (output string, code int, err error) {
+	process := exec.CommandContext(ctx, c.suite.Command, append(args, "-n", c.env.Namespace())...)
+	process.Env = append([]string{
+		"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + c.env.KubeconfigPath(),
+	}, c.env.CloudEnvironment()...)
+	out, err := process.CombinedOutput()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = nil
+	}
+	if err != nil {
+		return "", 0, err
+	}
+	return string(out), process.ProcessState.ExitCode(), nil
+}
+
+// awaitServer waits until there is a server for a Machine, in whatever state.
+func (c *cluster) awaitServer(ctx context.Context, machine string) error {
+	return c.suite.await(ctx, "a server of Machine "+machine, func(ctx context.Context) (string, bool, error) {
+		servers, err := c.servers(ctx, machine)
+		return "none", len(servers) > 0, err
+	})
+}
+
+func (d *driver) adopt(ctx context.Context, s *suite) error {
+	name := mark.Name(s.name, "next")
+	class := name
+	if err := d.createClass(ctx, class, secret, nil); err != nil {
+		return err
+	}
+	if err := d.createMachine(ctx, name, class); err != nil {
+		return err
+	}
+	if err := d.awaitServer(ctx, name); err != nil {
+		return err
+	}
+	d.env.KillSidecar()
+	if err := d.env.StartSidecar(ctx); err != nil {
+		return err
+	}
+	if _, err := d.awaitAvailable(ctx, class, 1); err != nil {
+		return err
+	}
+	_, err := d.onlyServer(ctx, name)
+	return err
+}
+
+func (d *driver) findOrphan(ctx context.Context, s *suite) error {
+	orphan := mark.Name(s.name, "orphan")
+	id, err := s.makeServer(ctx, orphan, mark.Labels(s.name, orphan, d.class), nil)
+	if err != nil {
+		return err
+	}
+	err = s.await(ctx, "the orphan, server "+id+", is deleted", func(ctx context.Context) (string, bool, error) {
+		server, err := s.api.Server(ctx, id)
+		if err != nil || server == nil {
+			return "", err == nil, err
+		}
+		return server.Status, !server.Live(), nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, machine := range []string{d.first.Name, mark.Name(s.name, "next")} {
+		if _, err := d.onlyServer(ctx, machine); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *driver) roll(ctx context.Context, s *suite) error {
+	next := d.class + "-2"
+	if err := d.createClass(ctx, next, secret, map[string]any{"allowedAddresses": []any{podCIDR, "100.64.0.0/13"}}); err != nil {
+		return err
+	}
+	err := s.await(ctx, "the class of the MachineDeployment changed", func(ctx context.Context) (string, bool, error) {
+		key := client.ObjectKeyFromObject(d.rolling)
+		if err := d.Get(ctx, key, d.rolling); err != nil {
+			return "", false, err
+		}
+		d.rolling.Spec.Template.Spec.Class.Name = next
+		return "", true, d.Update(ctx, d.rolling)
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := d.awaitAvailable(ctx, next, 1); err != nil {
+		return err
+	}
+	err = s.await(ctx, "no Machine of the old class", func(ctx context.Context) (string, bool, error) {
+		old, err := d.machines(ctx, func(m v1alpha1.Machine) bool { return m.Spec.Class.Name == d.class })
+		return fmt.Sprintf("%d Machines", len(old)), len(old) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	if err := d.Delete(ctx, d.rolling); err != nil {
+		return err
+	}
+	return d.startDeletions(ctx)
 }
 
 // startDeletions deletes all Machines, and does not wait.
-func (c *cluster) startDeletions(ctx context.Context) {
-	GinkgoHelper()
-	Expect(c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))).To(Succeed())
+func (c *cluster) startDeletions(ctx context.Context) error {
+	return c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))
 }
 
-// mcmStackit runs the operator's command, with the door in the place of the API.
-func (c *cluster) mcmStackit(ctx context.Context, args ...string) (output string, code int) {
-	GinkgoHelper()
-	process := exec.CommandContext(ctx, c.suite.Command, append(args, "-n", c.env.Namespace(), "--target-kubeconfig=none")...)
-	process.Env = append([]string{"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + c.env.KubeconfigPath()}, c.env.CloudEnvironment()...)
-	out, err := process.CombinedOutput()
-	var exit *exec.ExitError
-	Expect(err == nil || errors.As(err, &exit)).To(BeTrue(), "%v", err)
-	return string(out), process.ProcessState.ExitCode()
-}
-
-// expectRefusedMachines makes Machines that cannot have a server: each is told why.
-func (c *cluster) expectRefusedMachines(ctx context.Context) {
-	GinkgoHelper()
-	s := c.suite
-	c.createSecret(ctx, otherProject, func(data map[string][]byte) { data["projectId"] = []byte(nobody) })
-	type refusal struct{ what, secret string }
-	refused := map[string]refusal{}
-	add := func(what, thing, secret string, fields map[string]any) {
-		GinkgoHelper()
-		name := mark.Name(s.name, thing)
-		c.createClass(ctx, name, secret, fields)
-		c.createMachine(ctx, name, name)
-		refused[name] = refusal{what, secret}
+func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
+	name := mark.Name(s.name, "early")
+	if err := d.createMachine(ctx, name, d.class); err != nil {
+		return err
 	}
-	add("an image that does not exist", "image", secret, map[string]any{"imageId": nobody})
-	add("a machine type that does not exist", "mtype", secret, map[string]any{"machineType": "mcm-cloud-test.0"})
-	add("a key of another project", "elsewhere", otherProject, nil)
+	if err := d.awaitServer(ctx, name); err != nil {
+		return err
+	}
+	return d.startDeletions(ctx)
+}
+
+// refuse makes Machines that cannot have a server: each is told why.
+func (d *driver) refuse(ctx context.Context, s *suite) error {
+	err := s.await(ctx, "no server that nobody is deleting: there is to be room for more", func(ctx context.Context) (string, bool, error) {
+		servers, err := s.api.Servers(ctx, mark.Selector(s.name))
+		servers = slices.DeleteFunc(servers, func(server api.Server) bool {
+			return !server.Live() || server.Labels[mark.ClusterLabel] != mark.Network(s.name)
+		})
+		return fmt.Sprintf("%d servers", len(servers)), len(servers) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	noChange := func(map[string][]byte) {}
+	refusals := []struct {
+		what, name, secret string
+		change             func(map[string][]byte)
+		fields             map[string]any
+	}{
+		{"an image that does not exist", "image", secret, noChange, map[string]any{"imageId": mark.Nobody}},
+		{"a machine type that does not exist", "mtype", secret, noChange, map[string]any{"machineType": "mcm-cloud-test.0"}},
+		{"a key of another project", "elsewhere", otherProject, func(data map[string][]byte) { data["projectId"] = []byte(mark.Nobody) }, nil},
+	}
 	if s.Settings.Key != nil {
-		c.createSecret(ctx, wrongKey, func(data map[string][]byte) { data["serviceAccountKey"] = otherKey(s.Settings.Key) })
-		add("a wrong key", "wrongkey", wrongKey, nil)
+		other, err := otherKey(s.Settings.Key)
+		if err != nil {
+			return err
+		}
+		refusals = append(refusals, refusals[2])
+		last := &refusals[len(refusals)-1]
+		last.what, last.name, last.secret = "a wrong key", "wrongkey", wrongKey
+		last.change = func(data map[string][]byte) { data["serviceAccountKey"] = other }
 	}
-	for name, is := range refused {
-		s.eventually(ctx, c.machine(name)).Should(HaveField("Status.LastOperation.ErrorCode", Not(BeEmpty())), "the Machine with %s", is.what)
-		machine, err := c.machine(name)(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		last := machine.Status.LastOperation
-		s.note("What is wrong with a class or a key is told by a code", fmt.Sprintf("%s: %s, %s", is.what, last.ErrorCode, last.Description), "pkg/provider/errors.go")
-		Expect(machine).NotTo(beAvailable(), "the Machine with %s", is.what)
-		// With wrong credentials a deletion is refused, too, and the manager rests for 10 minutes
-		// then: they are put right just before it.
-		c.putRight(ctx, is.secret)
-		// At once: the manager tries again, and each time a server may be made that ends in ERROR.
-		Expect(c.Delete(ctx, &machine)).To(Succeed())
+	for _, refusal := range refusals {
+		name := mark.Name(s.name, refusal.name)
+		if refusal.secret != secret {
+			err = d.createSecret(ctx, refusal.secret, refusal.change)
+		}
+		err = errors.Join(err, d.createClass(ctx, name, refusal.secret, refusal.fields), d.createMachine(ctx, name, name))
+		if err != nil {
+			return err
+		}
 	}
+	for _, refusal := range refusals {
+		if err := d.expectRefusal(ctx, mark.Name(s.name, refusal.name), refusal.what, refusal.secret); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// putRight gives a Secret the data of the right one.
-func (c *cluster) putRight(ctx context.Context, name string) {
-	GinkgoHelper()
-	if name == secret {
-		return
+// expectRefusal waits for the word of why a Machine has no server.
+func (d *driver) expectRefusal(ctx context.Context, name, what, secretName string) error {
+	var machine v1alpha1.Machine
+	err := d.suite.await(ctx, "an error of the Machine with "+what, func(ctx context.Context) (_ string, _ bool, err error) {
+		if machine, err = d.machine(ctx, name); err == nil && isAvailable(machine) {
+			err = hopeless{errors.New("it is Available")}
+		}
+		return describe(machine), machine.Status.LastOperation.ErrorCode != "", err
+	})
+	if err != nil {
+		return err
 	}
-	right := &corev1.Secret{}
-	Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: secret}, right)).To(Succeed())
-	Expect(c.Patch(ctx, &corev1.Secret{ObjectMeta: c.meta(name)}, client.RawPatch(types.MergePatchType, dataOf(right)))).To(Succeed())
+	last := machine.Status.LastOperation
+	d.suite.note(rowCodes, fmt.Sprintf("%s: %s, %s", what, last.ErrorCode, last.Description))
+	// With wrong credentials a deletion is refused, too, and the manager rests for 10 minutes
+	// then: they are put right just before it.
+	if secretName != secret {
+		if err := d.putRight(ctx, secretName); err != nil {
+			return err
+		}
+	}
+	// At once: the manager tries again, and each time a server may be made that ends in ERROR.
+	return d.Delete(ctx, &machine)
+}
+
+// putRight gives a Secret the right data.
+func (d *driver) putRight(ctx context.Context, name string) error {
+	wrong := &corev1.Secret{}
+	if err := d.Get(ctx, client.ObjectKey{Namespace: d.env.Namespace(), Name: name}, wrong); err != nil {
+		return err
+	}
+	data, err := d.secretData()
+	if err != nil {
+		return err
+	}
+	before := client.MergeFrom(wrong.DeepCopy())
+	wrong.Data = data
+	if err := d.Patch(ctx, wrong, before); err != nil {
+		return err
+	}
 	// The sidecar reads Secrets from a cache of its own, which nothing shows.
-	Expect(api.Pause(ctx, 2*time.Second)).To(Succeed())
+	return api.Pause(ctx, 2*time.Second)
 }
 
-// dataOf is a patch that gives a Secret the data of another.
-func dataOf(secret *corev1.Secret) []byte {
-	GinkgoHelper()
-	patch, err := json.Marshal(map[string]any{"data": secret.Data})
-	Expect(err).NotTo(HaveOccurred())
-	return patch
+func (d *driver) leaveNothing(ctx context.Context, s *suite) error {
+	if err := d.startDeletions(ctx); err != nil {
+		return err
+	}
+	err := s.await(ctx, "no Machine", func(ctx context.Context) (string, bool, error) {
+		left, err := d.machines(ctx, func(v1alpha1.Machine) bool { return true })
+		var seen []string
+		for _, machine := range left {
+			seen = append(seen, describe(machine))
+		}
+		return strings.Join(seen, "; "), len(left) == 0, err
+	})
+	if err != nil {
+		return err
+	}
+	return s.expectNothingLeft(ctx)
 }

@@ -7,140 +7,245 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
-// ErrDeclined says that nothing was made, since nobody has agreed.
-var ErrDeclined = errors.New("nothing was made: the answer was not yes")
+// Options of a run. Those for times let the self-test be quick.
+type Options struct {
+	Settings settings.Settings
+	// Limit is the most that a run may take in all; its last third is kept for deleting.
+	Limit time.Duration
+	// Settle is how long lists may lag; the sidecar's --stackit-settle, too.
+	Settle time.Duration
+	// Poll is how often the suite looks at the project.
+	Poll time.Duration
+	// Patience is the most that one boot or deletion may take.
+	Patience time.Duration
+	// Command is the path of mcm-stackit.
+	Command string
+	// In is the terminal; Out gets what the run says, and hides what is secret.
+	In  *os.File
+	Out io.Writer
+}
 
-// Sweep deletes what old runs have left, and the run that the settings name.
-func Sweep(ctx context.Context, o Options) error {
+// ErrNothingMade says that the run has asked the API for nothing but lists.
+var ErrNothingMade = errors.New("nothing was made")
+
+// Signals end a run: after the first one it deletes what there is, after the second one it ends.
+// During a sweep the first one ends it.
+type Signals struct{ First, Second context.Context }
+
+// sweepContext is what ends a sweep that begins now.
+func (s Signals) sweepContext() context.Context {
+	if s.First.Err() != nil {
+		return s.Second
+	}
+	return s.First
+}
+
+func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Out, format+"\n", args...) }
+
+func (o Options) sweepOptions(client *api.Client) sweep.Options {
+	return sweep.Options{API: client, Out: o.Out, Settle: o.Settle, Poll: o.Poll}
+}
+
+// Sweep deletes what runs older than an hour have left, and the run that the settings name.
+func Sweep(signals Signals, o Options) error {
 	client, err := api.New(o.Settings, o.Settings.Endpoint)
 	if err != nil {
 		return err
 	}
+	ctx, cancel := withLimit(signals.First, o.Limit)
+	defer cancel()
 	o.say("Sweeps %s.", o.where())
-	sweeper := o.sweeper(client)
-	var named int
-	var problem error
+	var problems []error
 	if run := o.Settings.SweepRun; run != "" {
-		// First: what is old may not go.
-		if named, problem = sweeper.Run(ctx, run); named == 0 && problem == nil {
-			o.say("sweep: nothing of run %s was found: make sure that this is its project, region and network", run)
+		found, err := sweep.New(o.sweepOptions(client), run).Delete(ctx)
+		if len(found) == 0 && err == nil {
+			o.say("sweep: no servers of run %s were found: make sure that this is its project and region", run)
+		}
+		problems = append(problems, err)
+	}
+	return errors.Join(append(problems, o.sweepOld(ctx, client))...)
+}
+
+func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
+}
+
+// oldRuns returns the runs that are over, of which there is still something.
+func oldRuns(ctx context.Context, client *api.Client) ([]string, error) {
+	runs, err := sweep.Runs(ctx, client)
+	var old []string
+	for _, run := range runs {
+		if mark.IsOld(run, time.Now()) {
+			old = append(old, run)
 		}
 	}
-	old, err := sweeper.Old(ctx)
-	o.say("sweep: %d things were deleted", named+old)
-	return errors.Join(problem, err, o.showSimilar(ctx, sweeper))
+	return old, err
 }
 
-func (o Options) showSimilar(ctx context.Context, sweeper sweep.Sweeper) error {
-	similar, err := sweeper.Similar(ctx)
-	for _, thing := range similar {
-		o.say("sweep: leaves %s, which only looks like the suite's: it lacks a label or the name of a run", thing)
+func (o Options) sweepOld(ctx context.Context, client *api.Client) error {
+	old, err := oldRuns(ctx, client)
+	problems := []error{err}
+	for _, run := range old {
+		_, err := sweep.New(o.sweepOptions(client), run).Delete(ctx)
+		problems = append(problems, err)
 	}
-	return err
+	return errors.Join(problems...)
 }
 
-// Run asks, sweeps, runs the specs, sweeps again and reports. The error says why it is red.
-func Run(ctx context.Context, o Options) error {
-	run := mark.NewRun(time.Now())
+// Run builds, asks, runs the specs, sweeps and reports. The error says why it is red.
+func Run(signals Signals, o Options) error {
+	ctx, run := signals.First, mark.NewRun(time.Now())
+	if _, err := exec.LookPath(o.Command); err != nil {
+		return fmt.Errorf("%w: --mcm-stackit: %w: make mcm-stackit builds it", ErrNothingMade, err)
+	}
+	o.say("Builds the local control plane, unless it is there.")
+	if err := stack.Build(ctx, stack.WithProgressWriter(o.Out)); err != nil {
+		return errors.Join(ErrNothingMade, err)
+	}
 	client, err := api.New(o.Settings, o.Settings.Endpoint)
 	if err != nil {
-		return err
+		return errors.Join(ErrNothingMade, err)
 	}
-	sweeper := o.sweeper(client)
-	if err := refuseSecondRun(ctx, sweeper); err != nil {
-		return err
+	old, err := oldRuns(ctx, client)
+	if err != nil {
+		return errors.Join(ErrNothingMade, err)
 	}
-	o.say("%s", o.plan(run))
+	o.say("%s", o.plan(run, old))
 	if !o.Settings.Confirmed(ctx, o.In, o.Out) {
-		return ErrDeclined
+		return fmt.Errorf("%w: the answer was not yes", ErrNothingMade)
 	}
-	if _, err := sweeper.Old(ctx); err != nil {
-		return err
+	reports, err := createReports(o.Settings.Report, mark.Network(run))
+	if err != nil {
+		return errors.Join(ErrNothingMade, err)
 	}
-	s, err := newSuite(ctx, o, run)
+	// All that follows, the sweeps too, ends by one deadline.
+	started := time.Now()
+	deadline, stop := withLimit(signals.Second, o.Limit)
+	defer stop()
+	specs, stopSpecs := withLimit(signals.First, o.Limit*2/3)
+	defer stopSpecs()
+	if err := o.sweepOld(specs, client); err != nil {
+		o.say("Older runs stay: %v", err)
+	}
+	s, err := newSuite(specs, o, run, reports.exchanges)
 	if err != nil {
 		return err
 	}
 	defer s.door.Close()
 	problem := s.run()
-	s.door.Close() // What is killed must not make a server behind the sweep.
-
-	// Also after Ctrl-C: what was made has to go.
-	left, err := o.end(context.WithoutCancel(ctx), s, sweeper)
-	if problem == nil && left > 0 {
-		problem = fmt.Errorf("%d things of the run were left at its end, and are deleted now: see above", left)
-	}
-	problem = errors.Join(problem, err)
-	return errors.Join(problem, s.report(problem))
+	problem = errors.Join(problem, s.end(signals, deadline))
+	return errors.Join(problem, reports.write(s, started, problem))
 }
 
-// end deletes what is left, and says how many things that were. The sweeper does without the
-// door, which is closed; it knows what the run has seen.
-func (o Options) end(ctx context.Context, s *suite, sweeper sweep.Sweeper) (left int, err error) {
-	s.knowServers()
-	sweeper.Known = s.sweeper.Known
-	left, err = sweeper.Run(ctx, s.name)
-	_, old := sweeper.Old(ctx)
+// end deletes what is left. What a run that has gone well leaves makes it red.
+func (s *suite) end(signals Signals, deadline context.Context) error {
+	sweeping, stop := context.WithCancelCause(deadline)
+	defer stop(nil)
+	ending := signals.sweepContext()
+	defer context.AfterFunc(ending, func() { stop(context.Cause(ending)) })()
+	if signals.First.Err() != nil {
+		s.say("Deletes what there is. Ctrl-C again ends it at once.")
+	}
+	s.door.EndSpecs(sweeping) // No server is to come behind the sweep.
+	s.sweep.Note(s.guard.Things())
+	found, err := s.sweep.Delete(sweeping)
 	for _, name := range s.guard.Unanswered() {
-		o.say("The API has never said whether it made server %s. If it shows later: make test-cloud-sweep RUN=%s", name, s.name)
+		s.say("The API has never said whether it made server %s. If it shows later: %s", name, again(s.name))
 	}
-	return left, errors.Join(err, old, o.showSimilar(ctx, sweeper))
+	if err == nil && len(found) > 0 && s.passed {
+		err = fmt.Errorf("left at the end, and deleted now: %v", found)
+	}
+	return err
 }
 
-func refuseSecondRun(ctx context.Context, sweeper sweep.Sweeper) error {
-	others, err := sweeper.Others(ctx)
-	if err != nil {
-		return fmt.Errorf("looking for other runs in the project: %w", err)
+func again(run string) string { return "make test-cloud-sweep RUN=" + run }
+
+// where says where things are made and deleted.
+func (o Options) where() string {
+	project := o.Settings.ProjectID
+	at := "at " + o.Settings.Endpoint
+	if o.Settings.Endpoint != spi.DefaultEndpoint {
+		at += fmt.Sprintf("\n  WHICH IS NOT %s: %s or %s is set", spi.DefaultEndpoint, spi.EnvIaaSEndpoint, spi.EnvAPIEndpoint)
 	}
-	for other, thing := range others {
-		return fmt.Errorf("run %s is under way in this project, or was killed: it has %s. Wait for it, or: make test-cloud-sweep RUN=%s", other, thing, other)
-	}
-	return nil
+	return fmt.Sprintf("in the project that ends in %s, region %s, %s", project[max(0, len(project)-4):], o.Settings.Region, at)
 }
 
-func (o Options) plan(run string) string {
+// plan is what somebody says yes to.
+func (o Options) plan(run string, old []string) string {
+	minutes := guard.AtOnce * o.Limit.Minutes()
+	leftovers := "nothing is there of older runs"
+	if len(old) > 0 {
+		leftovers = "first, what these older runs have left: " + strings.Join(old, ", ")
+	}
 	return strings.Join([]string{
 		"Run " + run + " makes, " + o.where() + ":",
-		fmt.Sprintf("  servers      at most %d at a time and %d in all, of type %s, for at most %s: at most %.0f server minutes",
-			o.Limits.AtOnce, o.Limits.InAll, o.Settings.MachineType, o.Limits.Duration, float64(o.Limits.AtOnce)*o.Limits.Duration.Minutes()),
-		"  names        " + mark.Name(run, "…"),
-		"  label        " + mark.ClusterLabel + "=" + mark.Cluster(run),
-		"and deletes them. Before and after, it deletes what other runs have left more than an hour ago.",
-		"If it is killed: make test-cloud-sweep RUN=" + run,
+		"  network  " + mark.Network(run) + ", for this run alone",
+		fmt.Sprintf("  servers  about 12, at most %d at a time and %d in all, of type %s, each with a volume of %d GB",
+			guard.AtOnce, guard.InAll, o.Settings.MachineType, bootVolumeSize),
+		fmt.Sprintf("  time     7 to 10 minutes as a rule, at most %s with deleting", o.Limit),
+		fmt.Sprintf("  cost     at most %.0f server minutes and %.0f GB hours; as a rule a quarter of that",
+			minutes, minutes/60*bootVolumeSize),
+		"  deletes  all of that at its end; " + leftovers,
+		"If it is killed: " + again(run),
 	}, "\n")
 }
 
-// report writes what was measured to the file of the settings, or else shows it.
-func (s *suite) report(problem error) error {
+// reports are the files that a run leaves.
+type reports struct {
+	path      string
+	report    *os.File
+	lines     *os.File
+	exchanges *report.Exchanges
+}
+
+func createReports(path, prefix string) (*reports, error) {
+	r := &reports{path: path}
+	var err error
+	if r.report, err = os.Create(path); err != nil {
+		return nil, fmt.Errorf("%s: %w", settings.EnvReport, err)
+	}
+	if r.lines, err = os.Create(r.linesPath()); err != nil {
+		return nil, fmt.Errorf("%s: %w", settings.EnvReport, err)
+	}
+	r.exchanges = report.NewExchanges(r.lines, prefix)
+	return r, nil
+}
+
+func (r *reports) linesPath() string { return strings.TrimSuffix(r.path, ".md") + ".jsonl" }
+
+func (r *reports) write(s *suite, started time.Time, problem error) error {
 	result := "Green."
 	if problem != nil {
-		result = "Red: " + problem.Error()
+		result = "RED: " + problem.Error()
 	}
-	r := report.Report{
-		Run: s.name, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region, MachineType: s.Settings.MachineType, Result: result,
-		Findings: s.witness.Findings(), Rows: append(s.witness.Rows(time.Now()), s.noted()...),
+	s.door.Close()
+	text := report.Report{
+		Run: s.name, Version: version, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region,
+		MachineType: s.Settings.MachineType, Result: result,
+		Cost:     fmt.Sprintf("It took %s. %s", time.Since(started).Round(time.Second), s.witness.Cost(time.Now(), bootVolumeSize)),
+		Findings: s.witness.Findings(), Rows: append(s.measured(), s.witness.Rows()...),
 	}
-	if s.Settings.Report == "" {
-		return r.Write(s.Out)
-	}
-	file, err := os.Create(s.Settings.Report)
-	if err != nil {
-		return fmt.Errorf("%s: %w", settings.EnvReport, err)
-	}
-	if err := errors.Join(r.Write(file), file.Close()); err != nil {
-		return fmt.Errorf("%s: %w", settings.EnvReport, err)
-	}
-	s.say("The report is in %s.", s.Settings.Report)
-	return nil
+	s.say("%s", text.Cost)
+	err := errors.Join(text.Write(r.report), r.report.Close(), r.exchanges.Err(), r.lines.Close())
+	s.say("The report is in %s, all exchanges are in %s.", r.path, r.linesPath())
+	return err
 }
+
+// version is what `git describe` says: make sets it.
+var version = "unknown"

@@ -6,20 +6,19 @@ package cloud
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
+	"net/http"
+	"strings"
 	"sync"
-
-	. "github.com/onsi/gomega"
+	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/witness"
 )
-
-// current is the suite whose specs run. Ginkgo's specs are made before it is.
-var current *suite
 
 // suite is one run.
 type suite struct {
@@ -29,46 +28,188 @@ type suite struct {
 	guard   *guard.Guard
 	witness *witness.Witness
 	door    *guard.Door
-	// api goes through the door, sweeper does, too.
-	api     *api.Client
-	sweeper sweep.Sweeper
+	// api goes through the door, and so does the sweep.
+	api   *api.Client
+	sweep *sweep.Sweep
+	// network is the ID of the run's.
+	network string
+	// cluster is there from the first spec of the driver on.
+	cluster *cluster
+	// passed says that all specs did.
+	passed bool
 
 	mu   sync.Mutex
 	rows []report.Row
 }
 
-func newSuite(ctx context.Context, o Options, name string) (*suite, error) {
-	s := &suite{Options: o, name: name, guard: guard.New(ctx, o.Limits)}
+func newSuite(ctx context.Context, o Options, name string, exchanges *report.Exchanges) (*suite, error) {
+	s := &suite{Options: o, name: name, guard: guard.New(ctx), rows: unknowns()}
 	s.witness = witness.New(name, o.Settle, func(text string) {
 		s.say("FOUND: %s", text)
 		s.guard.Stop(errors.New(text))
 	})
 	var err error
-	if s.door, err = guard.Open(s.guard, o.Settings.Endpoint, s.witness, s); err != nil {
+	if s.door, err = guard.Open(s.guard, o.Settings.Endpoint, s.witness, exchanges); err != nil {
 		return nil, err
 	}
-	s.api, err = api.New(o.Settings, s.door.URL())
-	s.sweeper = o.sweeper(s.api)
-	return s, err
+	if s.api, err = api.New(o.Settings, s.door.URL()); err != nil {
+		return nil, err
+	}
+	s.sweep = sweep.New(o.sweepOptions(s.api), name)
+	return s, nil
 }
 
-// note adds a row to the report.
+// spec is one story. Its error says in a line what was wanted and what was seen.
+type spec struct {
+	name string
+	run  func(context.Context, *suite) error
+}
+
+// run runs the specs until one fails, and looks at the project beside them. The API alone comes
+// first: a run against one that is not what the driver needs ends there, after one server.
+func (s *suite) run() error {
+	watching, stop := context.WithCancel(s.guard.Context())
+	var watched sync.WaitGroup
+	watched.Go(func() { s.watch(watching) })
+	defer func() {
+		if s.cluster != nil {
+			s.cluster.env.Stop()
+		}
+		stop()
+		watched.Wait()
+	}()
+	for _, spec := range append(apiSpecs(), driverSpecs()...) {
+		began := time.Now()
+		err := spec.run(s.guard.Context(), s)
+		if ended := s.guard.Err(); ended != nil {
+			err = ended // What was seen of it is not the reason.
+		}
+		took := time.Since(began).Round(time.Second)
+		if err != nil {
+			s.say("RED   %5s  %s: %v", took, spec.name, err)
+			if s.cluster != nil {
+				s.cluster.showLog()
+			}
+			return fmt.Errorf("%s: %w", spec.name, err)
+		}
+		s.say("ok    %5s  %s", took, spec.name)
+	}
+	s.passed = true
+	return nil
+}
+
+// watch looks at the project until ctx ends: by the run's selector and without one, and at each
+// server that is new or goes, which lists may show late. The witness and the guard see it.
+func (s *suite) watch(ctx context.Context) {
+	for api.Pause(ctx, s.Poll) == nil {
+		_, _ = s.api.Servers(ctx, mark.Selector(s.name))
+		_, _ = s.api.Servers(ctx, "")
+		for _, id := range append(s.guard.Unnoted(), s.witness.Going()...) {
+			_, _ = s.api.Server(ctx, id)
+		}
+	}
+}
+
+// hopeless is an error after which there is nothing to wait for.
+type hopeless struct{ error }
+
+// await looks until done, or until patience ends. What fails is looked at again: one answer says
+// nothing. seen is what there is instead of what is wanted.
+func (s *suite) await(ctx context.Context, wanted string, look func(context.Context) (seen string, done bool, err error)) error {
+	return s.awaitFor(ctx, s.Patience, wanted, look)
+}
+
+func (s *suite) awaitFor(
+	ctx context.Context, patience time.Duration, wanted string, look func(context.Context) (seen string, done bool, err error),
+) error {
+	deadline := time.Now().Add(patience)
+	for {
+		seen, done, err := look(ctx)
+		switch {
+		case errors.As(err, &hopeless{}):
+			return fmt.Errorf("wanted: %s; seen: %w", wanted, err)
+		case err != nil:
+			seen = strings.ReplaceAll(err.Error(), "\n", "; ")
+		case done:
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("wanted: %s; seen: %s, after %s", wanted, seen, patience)
+		}
+		if err := api.Pause(ctx, s.Poll); err != nil {
+			return err
+		}
+	}
+}
+
+// ask sends a request until the answer is about it: neither none nor 429 or 5xx.
+func (s *suite) ask(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
+	err = s.await(ctx, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
+		answer, err = s.api.Do(ctx, method, path, body)
+		return fmt.Sprint(answer.Status), decided(answer), err
+	})
+	return answer, err
+}
+
+func decided(a api.Answer) bool {
+	return a.Status != http.StatusTooManyRequests && a.Status < http.StatusInternalServerError
+}
+
+// note adds to what was seen of an assumption.
 func (s *suite) note(assumption, seen string, where ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := report.Row{Assumption: assumption, Seen: seen, Where: where}
-	if !slices.ContainsFunc(s.rows, func(other report.Row) bool { return other.Assumption == assumption && other.Seen == seen }) {
-		s.rows = append(s.rows, row)
+	for i := range s.rows {
+		row := &s.rows[i]
+		if row.Assumption != assumption {
+			continue
+		}
+		if row.Seen == "" {
+			row.Seen = seen
+		} else if !strings.Contains(row.Seen, seen) {
+			row.Seen += "; " + seen
+		}
+		return
 	}
+	s.rows = append(s.rows, report.Row{Assumption: assumption, Seen: seen, Where: where})
 }
 
-func (s *suite) noted() []report.Row {
+func (s *suite) measured() []report.Row {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.rows)
+	return s.rows
 }
 
-// eventually waits for something that one boot, deletion or other matter of the API decides.
-func (s *suite) eventually(ctx context.Context, actual any) AsyncAssertion {
-	return Eventually(ctx, actual).WithTimeout(s.Patience).WithPolling(s.Poll)
+// expectNothingLeft waits until the servers made so far are gone, and what the API has made for
+// them: for that, no longer than lists may lag.
+func (s *suite) expectNothingLeft(ctx context.Context) error {
+	look := func(wanted func() []mark.Thing) func(context.Context) (string, bool, error) {
+		return func(ctx context.Context) (string, bool, error) {
+			s.sweep.Note(s.guard.Things())
+			err := s.sweep.Look(ctx)
+			left := wanted()
+			return fmt.Sprint(left), len(left) == 0, err
+		}
+	}
+	servers := func() (servers []mark.Thing) {
+		for _, t := range s.sweep.Left() {
+			if t.Kind == mark.KindServer {
+				servers = append(servers, t)
+			}
+		}
+		return servers
+	}
+	if err := s.await(ctx, "no server of the run", look(servers)); err != nil {
+		return err
+	}
+	err := s.awaitFor(ctx, s.Settle, "no NIC or boot volume without its server", look(s.sweep.Left))
+	seen := "nothing was left"
+	if left := s.sweep.Left(); len(left) > 0 {
+		seen = fmt.Sprintf("KEPT: %v", left)
+	}
+	if s.sweep.NotAllowed(mark.KindVolume) {
+		seen += "; boot volumes: not allowed (GET of a volume answered 403)"
+	}
+	s.note(rowParts, seen)
+	return err
 }

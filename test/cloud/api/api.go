@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
@@ -34,8 +35,6 @@ type Client struct {
 	base string
 	// path is that of the region in the project.
 	path string
-	// network is the path of the network whose NICs are looked at.
-	network string
 }
 
 // New returns a client that sends its calls to the base URL.
@@ -46,8 +45,7 @@ func New(s settings.Settings, base string) (*Client, error) {
 	}
 	return &Client{
 		http: &http.Client{Transport: transport, Timeout: callTimeout}, base: base,
-		path:    "/v2/projects/" + s.ProjectID + "/regions/" + url.PathEscape(s.Region),
-		network: "/networks/" + s.NetworkID,
+		path: "/v2/projects/" + s.ProjectID + "/regions/" + url.PathEscape(s.Region),
 	}, nil
 }
 
@@ -88,20 +86,28 @@ type Answer struct {
 // Do sends one call. The path follows that of the region; body is sent as JSON, nil is none.
 // The error says that there was no answer.
 func (c *Client) Do(ctx context.Context, method, path string, body any) (Answer, error) {
-	return c.send(ctx, c.http, method, c.base+c.path+path, body)
+	return c.send(ctx, c.http, method, c.base+c.path+path, body, nil)
 }
 
-// DoWithoutToken is Do without authentication.
-func (c *Client) DoWithoutToken(ctx context.Context, method, path string) (Answer, error) {
-	return c.send(ctx, &http.Client{Timeout: callTimeout}, method, c.base+c.path+path, nil)
+// GetWithHeader is Do for a GET with this header.
+func (c *Client) GetWithHeader(ctx context.Context, path, name, value string) (Answer, error) {
+	return c.send(ctx, c.http, http.MethodGet, c.base+c.path+path, nil, http.Header{name: {value}})
 }
 
-// DoElsewhere is Do in another project.
-func (c *Client) DoElsewhere(ctx context.Context, project, region, method, path string) (Answer, error) {
-	return c.send(ctx, c.http, method, c.base+"/v2/projects/"+project+"/regions/"+region+path, nil)
+// GetWithoutToken is Do for a GET without authentication.
+func (c *Client) GetWithoutToken(ctx context.Context, path string) (Answer, error) {
+	return c.send(ctx, &http.Client{Timeout: callTimeout}, http.MethodGet, c.base+c.path+path, nil, nil)
 }
 
-func (c *Client) send(ctx context.Context, client *http.Client, method, target string, body any) (Answer, error) {
+// GetElsewhere is Do for a GET in another project.
+func (c *Client) GetElsewhere(ctx context.Context, project, region, path string) (Answer, error) {
+	target := c.base + "/v2/projects/" + project + "/regions/" + region + path
+	return c.send(ctx, c.http, http.MethodGet, target, nil, nil)
+}
+
+func (c *Client) send(
+	ctx context.Context, client *http.Client, method, target string, body any, header http.Header,
+) (Answer, error) {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -114,6 +120,7 @@ func (c *Client) send(ctx context.Context, client *http.Client, method, target s
 	if err != nil {
 		return Answer{}, err
 	}
+	maps.Copy(request.Header, header)
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}

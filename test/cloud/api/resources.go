@@ -4,9 +4,9 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -15,22 +15,15 @@ import (
 
 // Statuses of a server that the suite tells apart.
 const (
+	StatusCreating = "CREATING"
 	StatusActive   = "ACTIVE"
 	StatusError    = "ERROR"
 	StatusDeleting = "DELETING"
 	StatusDeleted  = "DELETED"
 )
 
-// Labels are shown by the API as an object without a schema: what is no text is nil here.
-type Labels map[string]*string
-
-// Get returns the value of a label, empty without one.
-func (l Labels) Get(key string) string {
-	if value := l[key]; value != nil {
-		return *value
-	}
-	return ""
-}
+// Labels are shown by the API as an object without a schema: what is no text is empty here.
+type Labels map[string]string
 
 // UnmarshalJSON takes any object.
 func (l *Labels) UnmarshalJSON(content []byte) error {
@@ -40,30 +33,27 @@ func (l *Labels) UnmarshalJSON(content []byte) error {
 	}
 	*l = Labels{}
 	for key, value := range values {
-		if text, ok := value.(string); ok {
-			(*l)[key] = &text
-		} else {
-			(*l)[key] = nil
-		}
+		(*l)[key], _ = value.(string)
 	}
 	return nil
 }
 
 // Server is what the suite reads of a server. NICs are shown by GET with details alone.
 type Server struct {
-	ID         string         `json:"id"`
-	Name       string         `json:"name"`
-	Status     string         `json:"status"`
-	Labels     Labels         `json:"labels"`
-	Metadata   map[string]any `json:"metadata"`
-	CreatedAt  time.Time      `json:"createdAt"`
-	BootVolume struct {
+	ID           string         `json:"id"`
+	Name         string         `json:"name"`
+	Status       string         `json:"status"`
+	ErrorMessage string         `json:"errorMessage"`
+	Labels       Labels         `json:"labels"`
+	Metadata     map[string]any `json:"metadata"`
+	BootVolume   struct {
 		ID string `json:"id"`
 	} `json:"bootVolume"`
-	Volumes []string `json:"volumes"`
-	NICs    []struct {
-		ID string `json:"nicId"`
+	NICs []struct {
+		ID        string `json:"nicId"`
+		NetworkID string `json:"networkId"`
 	} `json:"nics"`
+	MaintenanceWindow any `json:"maintenanceWindow"`
 }
 
 // Live says that the server exists and nobody is deleting it.
@@ -73,46 +63,48 @@ func (s Server) Live() bool { return s.Status != StatusDeleting && s.Status != S
 type NIC struct {
 	ID               string   `json:"id"`
 	Name             string   `json:"name"`
-	Labels           Labels   `json:"labels"`
+	Type             string   `json:"type"`
 	Device           string   `json:"device"`
 	AllowedAddresses []string `json:"allowedAddresses"`
 }
 
 // Volume is what the suite reads of a volume. ServerID is empty for one without a server.
 type Volume struct {
-	ID        string    `json:"id"`
-	Name      string    `json:"name"`
-	Labels    Labels    `json:"labels"`
-	CreatedAt time.Time `json:"createdAt"`
-	ServerID  string    `json:"serverId"`
+	ID       string `json:"id"`
+	Status   string `json:"status"`
+	ServerID string `json:"serverId"`
+	Bootable any    `json:"bootable"`
+}
+
+// Network is what the suite reads of a network.
+type Network struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
 }
 
 // Paths below that of the region.
 const (
-	PathServers = "/servers"
-	PathVolumes = "/volumes"
+	PathServers  = "/servers"
+	PathVolumes  = "/volumes"
+	PathNetworks = "/networks"
 )
 
-// PathNICs is the path of the network's NICs.
-func (c *Client) PathNICs() string { return c.network + "/nics" }
+// PathNICs is the path of the NICs of a network.
+func PathNICs(network string) string { return PathNetworks + "/" + network + "/nics" }
 
-// attempts of a read: a hiccup of the API is no finding.
-const attempts = 6
+// AnswerError is an answer from which nobody knows what there is.
+type AnswerError struct {
+	Path   string
+	Status int
+}
 
-// read GETs until the answer is one of the API's own about what is there: 200 or 404.
-func (c *Client) read(ctx context.Context, path string) (Answer, error) {
-	var problem error
-	for attempt := range attempts {
-		answer, err := c.Do(ctx, http.MethodGet, path, nil)
-		if err == nil && (answer.Status == http.StatusOK || answer.Status == http.StatusNotFound) {
-			return answer, nil
-		}
-		problem = cmp.Or(err, fmt.Errorf("GET %s answered %d", path, answer.Status))
-		if err := Pause(ctx, time.Second<<attempt/2); err != nil {
-			return Answer{}, err
-		}
-	}
-	return Answer{}, problem
+func (e *AnswerError) Error() string { return fmt.Sprintf("GET %s answered %d", e.Path, e.Status) }
+
+// IsForbidden says that the account may not read what was asked for.
+func IsForbidden(err error) bool {
+	var answered *AnswerError
+	return errors.As(err, &answered) && answered.Status == http.StatusForbidden
 }
 
 // Pause waits, or until ctx ends: then the error is its cause.
@@ -127,12 +119,12 @@ func Pause(ctx context.Context, d time.Duration) error {
 
 // list takes null for an empty list, and an object without items for none.
 func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error) {
-	answer, err := c.read(ctx, path)
+	answer, err := c.Do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
 	if answer.Status != http.StatusOK {
-		return nil, fmt.Errorf("GET %s answered %d", path, answer.Status)
+		return nil, &AnswerError{path, answer.Status}
 	}
 	var body map[string]json.RawMessage
 	if err := json.Unmarshal(answer.Body, &body); err != nil {
@@ -152,9 +144,12 @@ func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error)
 
 // get returns nil for what is not there.
 func get[Item any](ctx context.Context, c *Client, path string) (*Item, error) {
-	answer, err := c.read(ctx, path)
+	answer, err := c.Do(ctx, http.MethodGet, path, nil)
 	if err != nil || answer.Status == http.StatusNotFound {
 		return nil, err
+	}
+	if answer.Status != http.StatusOK {
+		return nil, &AnswerError{path, answer.Status}
 	}
 	item := new(Item)
 	if err := json.Unmarshal(answer.Body, item); err != nil {
@@ -177,20 +172,27 @@ func (c *Client) Server(ctx context.Context, id string) (*Server, error) {
 	return get[Server](ctx, c, PathServers+"/"+id+"?details=true")
 }
 
-// NICs lists those of the network.
-func (c *Client) NICs(ctx context.Context) ([]NIC, error) { return list[NIC](ctx, c, c.PathNICs()) }
-
-// NIC returns a NIC of the network, nil if there is none.
-func (c *Client) NIC(ctx context.Context, id string) (*NIC, error) {
-	return get[NIC](ctx, c, c.PathNICs()+"/"+id)
+// NICs lists those of a network.
+func (c *Client) NICs(ctx context.Context, network string) ([]NIC, error) {
+	return list[NIC](ctx, c, PathNICs(network))
 }
 
-// Volumes lists those of the project.
-func (c *Client) Volumes(ctx context.Context) ([]Volume, error) {
-	return list[Volume](ctx, c, PathVolumes)
+// NIC returns a NIC of a network, nil if there is none.
+func (c *Client) NIC(ctx context.Context, network, id string) (*NIC, error) {
+	return get[NIC](ctx, c, PathNICs(network)+"/"+id)
 }
 
 // Volume returns a volume, nil if there is none.
 func (c *Client) Volume(ctx context.Context, id string) (*Volume, error) {
 	return get[Volume](ctx, c, PathVolumes+"/"+id)
+}
+
+// Networks lists those of the project.
+func (c *Client) Networks(ctx context.Context) ([]Network, error) {
+	return list[Network](ctx, c, PathNetworks)
+}
+
+// Network returns a network, nil if there is none.
+func (c *Client) Network(ctx context.Context, id string) (*Network, error) {
+	return get[Network](ctx, c, PathNetworks+"/"+id)
 }

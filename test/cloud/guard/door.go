@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -36,21 +35,17 @@ type Door struct {
 	transport http.RoundTripper
 	server    *http.Server
 	url       string
-
-	mu     sync.Mutex
-	closed bool
-	// creating has the requests for servers that are on their way.
-	creating sync.WaitGroup
 }
 
-// Open opens a door to the API with this base URL, on a free port of this computer.
+// Open opens a door to the API with this base URL, on a free port of this computer. The guard is
+// the first to observe.
 func Open(g *Guard, target string, observers ...Observer) (*Door, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	d := &Door{
-		guard: g, target: strings.TrimRight(target, "/"), observers: observers,
+		guard: g, target: strings.TrimRight(target, "/"), observers: append([]Observer{g}, observers...),
 		transport: http.DefaultTransport, url: "http://" + listener.Addr().String(),
 	}
 	d.server = &http.Server{Handler: d, ReadHeaderTimeout: answerTimeout}
@@ -61,53 +56,44 @@ func Open(g *Guard, target string, observers ...Observer) (*Door, error) {
 // URL is the base URL of the door.
 func (d *Door) URL() string { return d.url }
 
-// Close closes the door: nobody reaches the API through it any more. It returns when no request
-// for a server is on its way, which may make one behind a sweep: after 2 minutes at most.
-func (d *Door) Close() {
-	d.mu.Lock()
-	d.closed = true
-	d.mu.Unlock()
-	_ = d.server.Close()
-	d.creating.Wait()
+// EndSpecs sends no request for a server any more. It returns when none is on its way, which may
+// make one behind a sweep, or when ctx ends.
+func (d *Door) EndSpecs(ctx context.Context) {
+	d.guard.end()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.guard.creating.Wait()
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
 }
 
-// admit counts a request for a server. Who is admitted calls creating.Done at its end.
-func (d *Door) admit(name string) (reservation string, err error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.closed {
-		return "", http.ErrServerClosed
-	}
-	if reservation, err = d.guard.Admit(name); err == nil {
-		d.creating.Add(1)
-	}
-	return reservation, err
-}
+// Close closes the door: nobody reaches the API through it any more.
+func (d *Door) Close() { _ = d.server.Close() }
 
 // ServeHTTP hands on one request. Where the API does not answer, nor does the door: the
 // connection is closed.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := Exchange{Method: r.Method, Path: inRegion.ReplaceAllString(r.URL.Path, ""), Query: r.URL.Query(), Begin: time.Now()}
+	path := inRegion.ReplaceAllString(r.URL.Path, "")
+	e := Exchange{Method: r.Method, Path: path, Query: r.URL.Query(), Begin: time.Now()}
 	var err error
 	if e.Sent, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	creates, reservation := e.Kind() == CreateServer, ""
-	if creates {
-		if reservation, err = d.admit(e.SentName()); err != nil {
-			panic(http.ErrAbortHandler)
-		}
-		defer d.creating.Done()
+	if err := d.guard.admit(e); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	if e.Kind() == CreateServer {
+		defer d.guard.creating.Done()
 	}
 	for _, observer := range d.observers {
 		observer.Begun(e)
 	}
 	d.exchange(r, &e)
 	e.End = time.Now()
-	if creates {
-		d.guard.Settle(reservation, e)
-	}
-	d.guard.Observe(e)
 	for _, observer := range d.observers {
 		observer.Observe(e)
 	}

@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 )
 
 // Exchange is one request to the API with its answer.
@@ -28,26 +30,24 @@ type Exchange struct {
 
 var (
 	inRegion = regexp.MustCompile(`^/v2/projects/[^/]+/regions/[^/]+`)
-	id       = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+	uuid     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 
 // Kind names the operation, such as "GET /servers/{id}".
-func (e Exchange) Kind() string { return e.Method + " " + id.ReplaceAllString(e.Path, "{id}") }
+func (e Exchange) Kind() string { return e.Method + " " + uuid.ReplaceAllString(e.Path, "{id}") }
 
-// Operations by which servers are made, read and deleted.
+// Operations that are looked at.
 const (
-	CreateServer = "POST /servers"
-	ListServers  = "GET /servers"
-	GetServer    = "GET /servers/{id}"
-	PatchServer  = "PATCH /servers/{id}"
-	DeleteServer = "DELETE /servers/{id}"
+	CreateNetwork = "POST /networks"
+	CreateServer  = "POST /servers"
+	ListServers   = "GET /servers"
+	GetServer     = "GET /servers/{id}"
+	PatchServer   = "PATCH /servers/{id}"
+	DeleteServer  = "DELETE /servers/{id}"
 )
 
-// ServerID is that of the path, empty for others.
-func (e Exchange) ServerID() string {
-	rest, _ := strings.CutPrefix(e.Path, "/servers/")
-	return id.FindString(rest)
-}
+// ID is the last one of the path, empty for others.
+func (e Exchange) ID() string { return uuid.FindString(e.Path[strings.LastIndex(e.Path, "/")+1:]) }
 
 // Succeeded says that the API has done what it was asked for.
 func (e Exchange) Succeeded() bool { return e.Status >= 200 && e.Status < 300 }
@@ -62,9 +62,22 @@ func (e Exchange) SentName() string {
 	return sent.Name
 }
 
-// AnsweredID is the ID in an answer.
-func (e Exchange) AnsweredID() string {
-	var answered struct{ ID string }
-	_ = json.Unmarshal(e.Body, &answered) // what is no JSON has no ID
-	return answered.ID
+// Server is the one that the answer shows, empty for none.
+func (e Exchange) Server() (server api.Server) {
+	if e.Succeeded() {
+		_ = json.Unmarshal(e.Body, &server) // what is no JSON shows none
+	}
+	return server
+}
+
+// Servers are those that the answer shows, and false for an answer that is no list of servers.
+func (e Exchange) Servers() ([]api.Server, bool) {
+	var body struct{ Items *[]api.Server }
+	if e.Kind() != ListServers || !e.Succeeded() || json.Unmarshal(e.Body, &body) != nil {
+		return nil, false
+	}
+	if body.Items == nil {
+		return nil, strings.Contains(string(e.Body), `"items"`)
+	}
+	return *body.Items, true
 }

@@ -4,62 +4,95 @@
 package guard
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 )
 
-func serverID(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
+func id(n int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", n) }
 
-// asks sends a request for a server, and answers it.
-func asks(g *Guard, n, status int) error {
-	name := fmt.Sprint("server", n)
-	reservation, err := g.Admit(name)
-	if err == nil {
-		g.Settle(reservation, Exchange{
-			Method: http.MethodPost, Path: "/servers", Status: status,
-			Sent: []byte(`{"name":"` + name + `"}`), Body: []byte(`{"id":"` + serverID(n) + `"}`),
-		})
+func ask(method, path, sent string) Exchange {
+	return Exchange{Method: method, Path: path, Sent: []byte(sent)}
+}
+
+func named(n int) string { return fmt.Sprintf(`{"name":"server%d"}`, n) }
+
+func asks(g *Guard, n int) error { return g.admit(ask(http.MethodPost, "/servers", named(n))) }
+
+func answers(g *Guard, n, status int, body string) {
+	e := ask(http.MethodPost, "/servers", named(n))
+	e.Status, e.Body = status, []byte(body)
+	g.Observe(e)
+	g.creating.Done()
+}
+
+// makes asks for a server, and answers with it.
+func makes(g *Guard, n, status int) {
+	if asks(g, n) == nil {
+		answers(g, n, status, fmt.Sprintf(`{"id":%q,"name":"server%d"}`, id(n), n))
 	}
-	return err
 }
 
 func deletes(g *Guard, n, status int) {
-	g.Observe(Exchange{Method: http.MethodDelete, Path: "/servers/" + serverID(n), Status: status})
+	if g.admit(ask(http.MethodDelete, "/servers/"+id(n), "")) == nil {
+		g.Observe(Exchange{Method: http.MethodDelete, Path: "/servers/" + id(n), Status: status})
+	}
+}
+
+func lists(g *Guard, n int) {
+	body := fmt.Sprintf(`{"items":[{"id":%q,"name":"server%d"}]}`, id(n), n)
+	g.Observe(Exchange{Method: http.MethodGet, Path: "/servers", Status: 200, Body: []byte(body)})
 }
 
 func TestLimits(t *testing.T) {
 	const made, refused, unknown = http.StatusCreated, http.StatusBadRequest, http.StatusServiceUnavailable
+	four := func(g *Guard, status int) {
+		for n := range AtOnce {
+			makes(g, n, status)
+		}
+	}
 	for name, row := range map[string]struct {
 		do   func(g *Guard)
 		want string
 	}{
-		"as many as may be": {func(g *Guard) { _, _ = asks(g, 1, made), asks(g, 2, made) }, ""},
-		"one too many":      {func(g *Guard) { _, _, _ = asks(g, 1, made), asks(g, 2, made), asks(g, 3, made) }, "beside 2"},
-		"refused ones do not count": {func(g *Guard) {
-			_, _, _ = asks(g, 1, refused), asks(g, 2, refused), asks(g, 3, made)
+		"as many as may be":           {func(g *Guard) { four(g, made) }, ""},
+		"one too many":                {func(g *Guard) { four(g, made); makes(g, 9, made) }, "beside 4"},
+		"refused ones do not count":   {func(g *Guard) { four(g, refused); makes(g, 9, made) }, ""},
+		"unknown ones count":          {func(g *Guard) { four(g, unknown); makes(g, 9, made) }, "beside 4"},
+		"asked for again":             {func(g *Guard) { four(g, unknown); makes(g, 1, made) }, ""},
+		"shown ones are counted once": {func(g *Guard) { makes(g, 1, unknown); lists(g, 1); makes(g, 2, made); makes(g, 3, made) }, ""},
+		"shown before the answer": {func(g *Guard) {
+			_ = asks(g, 1)
+			lists(g, 1)
+			deletes(g, 1, 204)
+			answers(g, 1, 0, "")
+			four(g, refused)
 		}, ""},
-		"unknown ones count": {func(g *Guard) { _, _, _ = asks(g, 1, unknown), asks(g, 2, unknown), asks(g, 3, made) }, "beside 2"},
-		"asked for again":    {func(g *Guard) { _, _, _ = asks(g, 1, unknown), asks(g, 1, made), asks(g, 2, made) }, ""},
-		"unknown ones are counted once when they show": {func(g *Guard) {
-			_ = asks(g, 1, unknown)
-			g.Seen(map[string]string{serverID(1): "server1"})
-			_ = asks(g, 2, made)
-		}, ""},
-		"deleted ones make room":          {func(g *Guard) { _, _ = asks(g, 1, made), asks(g, 2, made); deletes(g, 1, 204); _ = asks(g, 3, made) }, ""},
-		"a refused deletion makes none":   {func(g *Guard) { _, _ = asks(g, 1, made), asks(g, 2, made); deletes(g, 1, 409); _ = asks(g, 3, made) }, "beside 2"},
-		"servers that nobody asked for":   {func(g *Guard) { g.Seen(map[string]string{serverID(1): "a", serverID(2): "b", serverID(3): "c"}) }, "shows 3 servers"},
-		"more than all that may be made":  {func(g *Guard) { many(g, 4, made) }, "after 3"},
-		"what is found is red at once":    {func(g *Guard) { g.Trip("it is %s", "wrong") }, "guard: it is wrong"},
-		"nothing is asked for after that": {func(g *Guard) { g.Trip("first"); _ = asks(g, 1, made) }, "guard: first"},
+		"deleted ones make room":        {func(g *Guard) { four(g, made); deletes(g, 1, 204); makes(g, 9, made) }, ""},
+		"a refused deletion makes none": {func(g *Guard) { four(g, made); deletes(g, 1, 409); makes(g, 9, made) }, "beside 4"},
+		"all that may be made": {func(g *Guard) {
+			for n := range InAll + 1 {
+				makes(g, n, made)
+				deletes(g, n, 204)
+			}
+		}, fmt.Sprintf("after %d", InAll)},
+		"somebody's server": {func(g *Guard) { lists(g, 7); deletes(g, 7, 204) }, "DELETE /servers/" + id(7) + " was asked for, which this run has not made"},
+		"somebody's server, answered": {func(g *Guard) {
+			_ = asks(g, 1)
+			answers(g, 1, made, `{"id":"`+id(7)+`","name":"db"}`)
+			deletes(g, 7, 204)
+		}, "has not made"},
+		"a server that is none": {func(g *Guard) { _ = g.admit(ask(http.MethodDelete, "/servers/"+mark.Nobody, "")) }, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := New(t.Context(), Limits{AtOnce: 2, InAll: 3, Duration: time.Hour})
+			g := New(t.Context())
 			row.do(g)
 			if err := g.Err(); row.want == "" && err != nil || row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)) {
 				t.Errorf("got %v, want %q", err, row.want)
@@ -68,125 +101,73 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// many makes servers, each after the deletion of the one before.
-func many(g *Guard, count, status int) {
-	for n := range count {
-		_ = asks(g, n, status)
-		deletes(g, n, http.StatusNoContent)
+// What the first answer shows was made for the server. What somebody attaches later is his, and
+// so is what is in another network.
+func TestParts(t *testing.T) {
+	g := New(t.Context())
+	g.Observe(Exchange{Method: http.MethodPost, Path: "/networks", Status: 202, Body: []byte(`{"id":"` + id(100) + `"}`)})
+	makes(g, 1, 201)
+	for _, nics := range []string{"", `{"nicId":"own","networkId":"` + id(100) + `"},{"nicId":"other","networkId":"x"}`, `{"nicId":"later","networkId":"` + id(100) + `"}`} {
+		body := fmt.Sprintf(`{"id":%q,"name":"server1","bootVolume":{"id":"disk"},"nics":[%s]}`, id(1), nics)
+		g.Observe(Exchange{Method: http.MethodGet, Path: "/servers/" + id(1), Status: 200, Body: []byte(body)})
 	}
-}
-
-func TestTimeEnds(t *testing.T) {
-	g := New(t.Context(), Limits{AtOnce: 1, InAll: 1, Duration: time.Nanosecond})
-	<-g.Context().Done()
-	if err := g.Err(); err == nil || !strings.Contains(err.Error(), "slower than that") {
-		t.Error(err)
+	var things []string
+	for _, thing := range g.Things() {
+		things = append(things, thing.String())
+	}
+	want := []string{"NIC own (of server1)", "server " + id(1) + " (server1)", "volume disk (of server1)"}
+	if !slices.Equal(things, want) || g.Network() != id(100) || len(g.Unnoted()) > 0 {
+		t.Errorf("%q", things)
 	}
 }
 
 func TestWhatIsNotAnswered(t *testing.T) {
-	g := New(t.Context(), DefaultLimits)
-	_, _, _ = asks(g, 1, http.StatusCreated), asks(g, 2, http.StatusServiceUnavailable), asks(g, 3, 0)
-	g.Seen(map[string]string{serverID(3): "server3"})
+	g := New(t.Context())
+	makes(g, 1, http.StatusCreated)
+	makes(g, 2, http.StatusServiceUnavailable)
+	makes(g, 3, 0)
+	lists(g, 3)
 	if names := g.Unanswered(); !slices.Equal(names, []string{"server2"}) {
 		t.Errorf("%q", names)
 	}
 }
 
-// A request for a server that is on its way may make it: the door waits, and counts it.
+// A request for a server that is on its way may make it: the end of the specs waits for it, and no
+// other is sent.
 func TestDoorWaitsForAnswers(t *testing.T) {
-	arrived, answer := make(chan struct{}), make(chan struct{})
+	arrived, answer := make(chan struct{}, 2), make(chan struct{})
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		close(arrived)
+		arrived <- struct{}{}
 		<-answer
 		w.WriteHeader(http.StatusCreated)
-		_, _ = fmt.Fprintf(w, `{"id":%q}`, serverID(1))
+		_, _ = fmt.Fprintf(w, `{"id":%q}`, id(1))
 	}))
 	defer api.Close()
-	g := New(t.Context(), DefaultLimits)
+	g := New(t.Context())
 	door, err := Open(g, api.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	target := door.URL() + "/v2/projects/" + serverID(0) + "/regions/eu01/servers"
-	post := func() {
-		response, err := http.Post(target, "application/json", strings.NewReader(`{"name":"a"}`))
-		if err == nil {
-			_ = response.Body.Close()
-		}
-	}
-	go post()
-	<-arrived
-	go func() {
-		// Nobody is admitted any more: a second request would close arrived again.
-		for door.admitted() {
-			runtime.Gosched()
-		}
-		post()
-		close(answer)
-	}()
-	door.Close()
-	if servers := g.Servers(); !slices.Equal(servers, []string{serverID(1)}) || len(g.Unanswered()) > 0 {
-		t.Errorf("servers %q, unanswered %q", servers, g.Unanswered())
-	}
-}
-
-func (d *Door) admitted() bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return !d.closed
-}
-
-// record is an Observer.
-type record struct{ seen []Exchange }
-
-func (r *record) Begun(Exchange)     {}
-func (r *record) Observe(e Exchange) { r.seen = append(r.seen, e) }
-
-// The door changes nothing, and does not answer where the API does not.
-func TestDoor(t *testing.T) {
-	const path = "/v2/projects/10000000-0000-4000-8000-000000000001/regions/eu01/servers"
-	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method == http.MethodDelete {
-			panic(http.ErrAbortHandler)
-		}
-		if r.Header.Get("Authorization") != "Bearer x" || r.URL.RequestURI() != path+"?label_selector=a%3Db" {
-			t.Errorf("the API gets %s %v", r.URL.RequestURI(), r.Header)
-		}
-		w.Header().Set("Retry-After", "7")
-		w.WriteHeader(http.StatusTooManyRequests)
-		_, _ = w.Write([]byte("no"))
-	}))
-	defer api.Close()
-	var seen record
-	door, err := Open(New(t.Context(), Limits{Duration: time.Hour}), api.URL+"/", &seen)
-	if err != nil {
-		t.Fatal(err)
-	}
 	defer door.Close()
-	send := func(method, target string) (*http.Response, error) {
-		request, err := http.NewRequestWithContext(t.Context(), method, door.URL()+target, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		request.Header.Set("Authorization", "Bearer x")
-		response, err := http.DefaultClient.Do(request)
+	post := func() error {
+		response, err := http.Post(door.URL()+"/v2/projects/"+id(0)+"/regions/eu01/servers", "application/json", strings.NewReader(named(1)))
 		if err == nil {
 			_ = response.Body.Close()
 		}
-		return response, err
+		return err
 	}
-	response, err := send(http.MethodGet, path+"?label_selector=a%3Db")
-	if err != nil || response.StatusCode != http.StatusTooManyRequests || response.Header.Get("Retry-After") != "7" {
-		t.Errorf("%v %v", response, err)
+	go func() { _ = post() }()
+	<-arrived
+	// Somebody who does not want to wait.
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	door.EndSpecs(ctx)
+	if post() == nil || len(g.Things()) > 0 {
+		t.Error("a server was asked for after the specs")
 	}
-	if _, err := send(http.MethodDelete, path+"/"+serverID(1)); err == nil {
-		t.Error("the door answers for an API that does not")
-	}
-	if _, err := send(http.MethodPost, path); err == nil {
-		t.Error("a server too many was asked for")
-	}
-	if len(seen.seen) != 2 || seen.seen[0].Kind() != ListServers || seen.seen[1].Kind() != DeleteServer || seen.seen[1].Status != 0 || seen.seen[1].ServerID() != serverID(1) {
-		t.Errorf("seen: %+v", seen.seen)
+	close(answer)
+	door.EndSpecs(t.Context())
+	if len(g.Things()) != 1 {
+		t.Errorf("%v", g.Things())
 	}
 }

@@ -1,21 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mark is about what the suite's own servers, NICs and volumes are known by: their
-// name, the label of the run, and the driver's two labels. What lacks one of them is
-// somebody else's, unless the run itself has seen how it came to be: type Known. Nothing is
-// deleted but what Known.Whose says is a run's.
+// Package mark names the runs of the suite and what they make.
 package mark
 
 import (
-	"cmp"
 	"crypto/rand"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 )
 
 const (
@@ -23,63 +18,88 @@ const (
 	Prefix = "mcm-cloud-test-"
 	// ClusterLabel has the value Prefix + run.
 	ClusterLabel = "kubernetes.io/cluster"
+	// Nobody is the ID of nothing.
+	Nobody = "00000000-0000-4000-8000-00000000dead"
+	// OldAfter is the age from which a run is over, whatever became of it: none lasts that long.
+	OldAfter = time.Hour
 )
 
 // layout is how the name of a run begins: with the second of its start, in UTC.
 const layout = "20060102-150405"
 
-// NewRun returns the name of a run that starts now. Names are in the order of the starts.
+// named is strict: somebody's cluster may be called mcm-cloud-test-prod.
+var named = regexp.MustCompile(`^` + Prefix + `(\d{8}-\d{6}-[a-z2-7]{4})(-|$)`)
+
+// NewRun returns the name of a run that starts now.
 func NewRun(now time.Time) string {
 	return now.UTC().Format(layout) + "-" + strings.ToLower(rand.Text()[:4])
 }
 
-// Cluster returns the value of ClusterLabel.
-func Cluster(run string) string { return Prefix + run }
+// IsRun says that a text has the form of a run's name.
+func IsRun(run string) bool {
+	found, ok := RunOf(Network(run))
+	return ok && found == run
+}
+
+// RunOf returns the run that a network or server of this name belongs to.
+func RunOf(name string) (run string, ok bool) {
+	found := named.FindStringSubmatch(name)
+	if found == nil {
+		return "", false
+	}
+	return found[1], true
+}
+
+// IsOld says that the run began longer ago than OldAfter.
+func IsOld(run string, now time.Time) bool {
+	started, err := time.Parse(layout, run[:min(len(run), len(layout))])
+	return err == nil && now.Sub(started) > OldAfter
+}
+
+// Network returns the name of the run's network, which is also the value of ClusterLabel.
+func Network(run string) string { return Prefix + run }
 
 // Name returns the name of a thing of the run.
 func Name(run, thing string) string { return Prefix + run + "-" + thing }
 
-// Selector selects what is the run's.
-func Selector(run string) string { return ClusterLabel + "=" + Cluster(run) }
+// Selector selects the servers of the run.
+func Selector(run string) string { return ClusterLabel + "=" + Network(run) }
 
-// Labels returns the labels of a thing of the run that belongs to a Machine.
+// Labels returns the labels of a server of the run that belongs to a Machine.
 func Labels(run, machine, class string) map[string]string {
 	return map[string]string{
-		ClusterLabel: Cluster(run), provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class,
+		ClusterLabel: Network(run), provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class,
 	}
 }
 
-// Plain returns the key of a label as an API takes it that allows neither slashes nor dots,
-// as is said of volumes' labels.
-func Plain(key string) string { return strings.NewReplacer("/", "-", ".", "-").Replace(key) }
+// Kinds of things that a run makes, or lets the API make.
+const (
+	KindNetwork = "network"
+	KindServer  = "server"
+	KindNIC     = "NIC"
+	KindVolume  = "volume"
+)
 
-// value returns that of a label, whose key may be a plain one.
-func value(labels api.Labels, key string) string {
-	return cmp.Or(labels.Get(key), labels.Get(Plain(key)))
+// Thing is something in the cloud. Name is its own, or for a part of a server the server's.
+type Thing struct {
+	Kind, ID, Name string
+	// Status is the last one seen, empty for none.
+	Status string
+	// Deleting says that a DELETE of it was accepted.
+	Deleting bool
 }
 
-// RunOf returns the run whose thing this is by its marks, and false for somebody else's.
-func RunOf(name string, labels api.Labels) (string, bool) {
-	run, marked := strings.CutPrefix(value(labels, ClusterLabel), Prefix)
-	ours := marked && settings.IsRun(run) && strings.HasPrefix(name, Name(run, "")) &&
-		value(labels, provider.StackitMachineLabel) != "" && value(labels, provider.StackitMachineClassLabel) != ""
-	return run, ours
-}
-
-// Similar says that something looks like the suite's.
-func Similar(name string, labels api.Labels) bool {
-	return strings.HasPrefix(name, Prefix) || strings.HasPrefix(value(labels, ClusterLabel), Prefix)
-}
-
-// Age returns how old a thing of the run is: by the API's time of its creation or, where it
-// shows none, by the run's name.
-func Age(run string, created, now time.Time) (time.Duration, bool) {
-	if !created.IsZero() {
-		return now.Sub(created), true
+func (t Thing) String() string {
+	text := t.Kind + " " + t.ID
+	switch {
+	case t.Name == "":
+	case t.Kind == KindNIC || t.Kind == KindVolume:
+		text += " (of " + t.Name + ")"
+	default:
+		text += " (" + t.Name + ")"
 	}
-	if len(run) < len(layout) {
-		return 0, false
+	if t.Status != "" {
+		text += ", " + t.Status
 	}
-	started, err := time.Parse(layout, run[:len(layout)])
-	return now.Sub(started), err == nil
+	return text
 }

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report writes what a run has measured as a table to send back, and takes out of
-// texts what is nobody's business: IDs, mail addresses, tokens and keys.
+// Package report writes what a run has measured as a table to send back, and all exchanges beside
+// it. It takes out of texts what is nobody's business: IDs, mail addresses, tokens and keys.
 package report
 
 import (
@@ -14,9 +14,9 @@ import (
 
 // Row is one assumption about the API.
 type Row struct {
-	// Assumption is what the driver takes for true.
+	// Assumption is what the driver takes for true, or what nobody knows.
 	Assumption string
-	// Seen is what the run has measured.
+	// Seen is what the run has measured, empty for nothing.
 	Seen string
 	// Where are the files of the driver that rest on it, from the repository's root.
 	Where []string
@@ -24,37 +24,45 @@ type Row struct {
 
 // Report is what a run sends back.
 type Report struct {
-	// Endpoint is the base URL of the API.
-	Run, Endpoint, Region, MachineType string
-	// Result is how the run ended, in a sentence.
-	Result string
+	// Endpoint is the base URL of the API; Version has the commit.
+	Run, Version, Endpoint, Region, MachineType string
+	// Result is how the run ended, in a sentence; Cost, what it has used.
+	Result, Cost string
 	// Findings are what broke the driver's assumptions.
 	Findings []string
 	Rows     []Row
 }
 
-// Write writes the report as Markdown. Everything passes Redact.
+// Write writes the report as Markdown. What comes from the API passes Redact.
 func (r Report) Write(out io.Writer) error {
 	var text strings.Builder
-	fmt.Fprintf(&text, "# Run %s against %s\n\nRegion %s, machine type %s. %s\n", r.Run, r.Endpoint, r.Region, r.MachineType, r.Result)
+	fmt.Fprintf(&text, "%s\n\n%s\n", r.Cost, oneLine(r.Result))
 	if len(r.Findings) > 0 {
 		text.WriteString("\n## What broke an assumption\n\n")
 		for _, finding := range r.Findings {
-			fmt.Fprintf(&text, "- %s\n", cell(finding))
+			fmt.Fprintf(&text, "- %s\n", oneLine(finding))
 		}
 	}
-	text.WriteString("\n## What was measured\n\n| The driver assumes | Seen | The driver rests on it in |\n|---|---|---|\n")
+	text.WriteString("\n## What was measured\n\n| The driver assumes, or nobody knows | Seen | Rests on it |\n|---|---|---|\n")
 	for _, row := range r.Rows {
-		fmt.Fprintf(&text, "| %s | %s | %s |\n", cell(row.Assumption), cell(row.Seen), cell(strings.Join(row.Where, ", ")))
+		seen := row.Seen
+		if seen == "" {
+			seen = "not met"
+		}
+		fmt.Fprintf(&text, "| %s | %s | %s |\n", cell(row.Assumption), cell(seen), cell(strings.Join(row.Where, ", ")))
 	}
-	_, err := io.WriteString(out, Redact(text.String()))
+	// A commit looks like an ID.
+	_, err := fmt.Fprintf(out, "# Run %s against %s\n\nRegion %s, machine type %s, version %s.\n%s",
+		r.Run, r.Endpoint, r.Region, r.MachineType, r.Version, Redact(text.String()))
 	return err
 }
 
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
 // cell keeps a text on one line of a table.
-func cell(text string) string {
-	return strings.ReplaceAll(strings.Join(strings.Fields(text), " "), "|", `\|`)
-}
+func cell(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }
+
+var ids = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
 
 var secrets = []struct {
 	found *regexp.Regexp
@@ -63,7 +71,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`-----BEGIN[^-]*-----[^-]*(-----END[^-]*-----)?`), "(key)"},
 	{regexp.MustCompile(`eyJ[A-Za-z0-9_=-]+(\.[A-Za-z0-9_=-]*)*`), "(token)"},
 	{regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+`), "(mail address)"},
-	{regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`), "(ID)"},
+	{ids, "(ID)"},
 	{regexp.MustCompile(`\b([0-9]{1,3}\.){3}[0-9]{1,3}\b`), "(address)"},
 	{regexp.MustCompile(`(?i)\b([0-9a-f]{2}[:-]){5}[0-9a-f]{2}\b`), "(address)"},
 	{regexp.MustCompile(`(?i)\b([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|[0-9a-f:]*::[0-9a-f:]*`), "(address)"},

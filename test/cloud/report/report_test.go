@@ -5,8 +5,11 @@ package report
 
 import (
 	"io"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 )
 
 func TestReportShowsNothingOfAnybody(t *testing.T) {
@@ -50,5 +53,29 @@ func (closed) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 func TestAClosedTerminalEndsNothing(t *testing.T) {
 	if n, err := Hide(closed{}, "1234").Write([]byte("text")); err != nil || n != 4 {
 		t.Error(n, err)
+	}
+}
+
+func TestExchanges(t *testing.T) {
+	var out strings.Builder
+	x := NewExchanges(&out, "run-")
+	const one, two = "10000000-0000-4000-8000-000000000001", "10000000-0000-4000-8000-000000000002"
+	x.Observe(guard.Exchange{
+		Method: "GET", Path: "/servers", Status: 200, Header: http.Header{"Date": {"today"}, "Set-Cookie": {"secret"}},
+		Body: []byte(`{"items":[{"id":"` + one + `","name":"run-a","userData":"c2VjcmV0"},{"id":"` + two + `","name":"database"}]}`),
+	})
+	x.Observe(guard.Exchange{Method: "DELETE", Path: "/servers/" + one, Status: 502, Body: []byte("<html> of 10.0.0.1")})
+	want := []string{
+		`"headers":{"Date":"today","Set-Cookie":""},"answer":{"items":[{"id":"(ID 1)","name":"run-a","userData":"(8 characters)"},"(and 1 without a name of the run)"]}`,
+		`"path":"/servers/(ID 1)","status":502,"answer":"<html> of (address)"`,
+	}
+	lines := strings.Split(out.String(), "\n")
+	for i, text := range want {
+		if !strings.Contains(lines[i], text) {
+			t.Errorf("%s is not in %s", text, lines[i])
+		}
+	}
+	if x.Err() != nil || len(lines) != 3 {
+		t.Errorf("%v, %q", x.Err(), lines)
 	}
 }

@@ -4,109 +4,36 @@
 package selftest_test
 
 import (
-	"encoding/json"
 	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"os"
 	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var (
 	kills = flag.Int("kills", 1, "at how many random moments the suite is killed")
 	// Most of a run's requests for servers are in this time.
-	killWithin = flag.Duration("kill-within", 90*time.Second, "the latest of them")
+	killWithin = flag.Duration("kill-within", 60*time.Second, "the latest of them")
 )
-
-// somebody works in the same project, without the suite.
-type somebody struct {
-	*testing.T
-
-	api *api.Client
-}
-
-func newSomebody(t *testing.T, m mock) somebody {
-	t.Helper()
-	variables := map[string]string{}
-	for _, variable := range environment(m, m.url) {
-		name, value, _ := strings.Cut(variable, "=")
-		variables[name] = value
-	}
-	read, err := settings.Read(func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	client, err := api.New(read, m.url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return somebody{t, client}
-}
-
-// makes makes a thing and returns its ID.
-func (s somebody) makes(path string, body map[string]any) string {
-	s.Helper()
-	answer, err := s.api.Do(s.Context(), http.MethodPost, path, body)
-	var made struct{ ID string }
-	if err != nil || answer.Status != http.StatusCreated || json.Unmarshal(answer.Body, &made) != nil {
-		s.Fatalf("POST %s: %d %s %v", path, answer.Status, answer.Body, err)
-	}
-	return made.ID
-}
-
-// makesSimilar makes a server, a NIC and a volume of each name with the labels that go with
-// it, none of which is the run's.
-func (s somebody) makesSimilar(run string) {
-	s.Helper()
-	right := mark.Labels(run, mark.Name(run, "first"), mark.Name(run, "class"))
-	without := func(key string) map[string]string {
-		labels := maps.Clone(right)
-		delete(labels, key)
-		return labels
-	}
-	longer := mark.Labels(run+"x", mark.Name(run, "first"), mark.Name(run, "class"))
-	for name, labels := range map[string]map[string]string{
-		mark.Name(run, "no-label"):          nil,
-		mark.Name(run, "no-cluster"):        without(mark.ClusterLabel),
-		mark.Name(run, "no-machine"):        without(provider.StackitMachineLabel),
-		mark.Name(run, "no-class"):          without(provider.StackitMachineClassLabel),
-		mark.Name(run, "of-longer-run"):     longer,
-		mark.Cluster(run) + "x-first":       right,
-		"x" + mark.Name(run, "first"):       right,
-		"shoot--prod--workers-" + run[:8]:   {mark.ClusterLabel: "shoot--prod", provider.StackitMachineLabel: "a", provider.StackitMachineClassLabel: "b"},
-		mark.Prefix + "by-hand":             right,
-		mark.Prefix[:len(mark.Prefix)-1]:    right,
-		mark.Name("another-run", "machine"): mark.Labels("another-run", "a", "b"),
-	} {
-		body := map[string]any{"name": name}
-		if labels != nil {
-			body["labels"] = labels
-		}
-		s.makes(s.api.PathNICs(), body)
-		volume := maps.Clone(body)
-		volume["availabilityZone"], volume["size"] = iaasmock.DefaultAvailabilityZone, 10
-		s.makes(api.PathVolumes, volume)
-		server := maps.Clone(body)
-		server["machineType"], server["networking"] = iaasmock.DefaultMachineType, map[string]any{"networkId": iaasmock.DefaultNetworkID}
-		server["bootVolume"] = map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}}
-		s.makes(api.PathServers, server)
-	}
-}
 
 var printedRun = regexp.MustCompile(`Run (\S+) makes`)
 
-// TestKilled kills the suite at random moments. The sweep of the run leaves nothing of it,
-// and touches nothing else.
+// TestKilled kills the suite at random moments. The sweep of the run leaves nothing of it, and
+// touches nothing else: servers of the run's name in another network, and what somebody has put
+// into its network, which stays then.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	buildControlPlane(t)
@@ -115,75 +42,166 @@ func TestKilled(t *testing.T) {
 		t.Run(fmt.Sprintf("%d after %s", i+1, moment.Round(time.Millisecond)), func(t *testing.T) {
 			t.Parallel()
 			m := startMock(t, "--boot=3s", "--delete=2s", "--list-lag=1s")
-			before := m.state(t).ids()
+			before := m.ids(t)
 			s := newSuite(t, m, m.url)
 			if err := s.Start(); err != nil {
 				t.Fatal(err)
 			}
-			var run string
-			await(t, "the run has a name", func() bool {
-				if found := printedRun.FindStringSubmatch(s.output.String()); found != nil {
-					run = found[1]
-				}
-				return run != ""
+			var network string
+			await(t, "a network", func() bool {
+				network = newNetwork(t, m, before)
+				return network != ""
 			})
+			run := printedRun.FindStringSubmatch(s.output.String())[1]
 			time.Sleep(moment) //nolint:forbidigo // what is wanted is a moment
 			if err := s.Process.Kill(); err != nil {
 				t.Fatal(err)
 			}
 			_ = s.Wait() // it was killed
-			newSomebody(t, m).makesSimilar(run)
-			others := m.state(t)
-			t.Logf("killed with %d servers in all", len(others.Servers))
+			t.Logf("killed with %d servers in all", len(m.state(t).Servers))
+			similar := makeSimilar(t, m, run)
+			nic := makes(t, m, api.PathNICs(network), map[string]any{"name": "database-of-somebody"})
+			maps.Copy(before, similar)
 
-			swept := newSuite(t, m, m.url, "sweep")
-			swept.Env = append(swept.Env, "RUN="+run)
-			if code := swept.run(t); code != 0 {
-				t.Fatalf("exit code %d:\n%s", code, swept.output)
+			sweep(t, m, run, 1, "leaves NIC "+nic, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+run)
+			stays := maps.Clone(before)
+			stays["NIC "+nic], stays["network "+network] = true, true
+			expectOnly(t, m, stays)
+
+			if _, err := m.client(t).Do(t.Context(), http.MethodDelete, api.PathNICs(network)+"/"+nic, nil); err != nil {
+				t.Fatal(err)
 			}
-			expectOnlyOf(t, run, before, others, m.state(t), swept.output.String())
+			sweep(t, m, run, 0)
+			expectOnly(t, m, before)
 		})
 	}
 }
 
-// expectOnlyOf compares what there is after a sweep with what there was before it: only the
-// things of the run have gone.
-func expectOnlyOf(t *testing.T, run string, before map[string]bool, others, left state, said string) {
+// sweep runs the sweep of a run.
+func sweep(t *testing.T, m mock, run string, code int, wanted ...string) {
 	t.Helper()
-	ours := map[string]bool{}
-	for _, server := range others.Servers {
-		if _, is := mark.RunOf(server.Name, pointers(server.Labels)); is && server.Labels[mark.ClusterLabel] == mark.Cluster(run) {
-			ours["server "+server.ID] = true
-			for _, nic := range others.NICs {
-				ours["NIC "+nic.ID] = ours["NIC "+nic.ID] || nic.ServerID == server.ID
-			}
-			for _, volume := range others.Volumes {
-				ours["volume "+volume.ID] = ours["volume "+volume.ID] || volume.ServerID == server.ID
-			}
-		}
+	s := newSuite(t, m, m.url, "sweep")
+	s.Env = append(s.Env, "RUN="+run)
+	if seen := s.run(t); seen != code {
+		t.Fatalf("exit code %d, want %d:\n%s", seen, code, s.output)
 	}
-	now := left.ids()
-	for id := range before {
-		if !now[id] {
-			t.Errorf("%s was there before the run and has gone:\n%s", id, said)
-		}
-	}
-	for id := range others.ids() {
-		if ours[id] == now[id] {
-			t.Errorf("%s: of the run %t, there after the sweep %t:\n%s", id, ours[id], now[id], said)
-		}
-	}
-	for id := range now {
-		if !others.ids()[id] {
-			t.Errorf("%s came after the run was killed", id)
+	expectSaid(t, s, wanted...)
+}
+
+func expectSaid(t *testing.T, s suite, wanted ...string) {
+	t.Helper()
+	for _, text := range wanted {
+		if !strings.Contains(s.output.String(), text) {
+			t.Errorf("%q is not in:\n%s", text, s.output)
 		}
 	}
 }
 
-func pointers(labels map[string]string) api.Labels {
-	result := api.Labels{}
-	for key, value := range labels {
-		result[key] = &value
+func expectOnly(t *testing.T, m mock, wanted map[string]bool) {
+	t.Helper()
+	if seen := m.ids(t); !maps.Equal(wanted, seen) {
+		t.Errorf("there is to be\n%v\nthere is\n%v", slices.Sorted(maps.Keys(wanted)), slices.Sorted(maps.Keys(seen)))
 	}
-	return result
+}
+
+// newNetwork returns the ID of a network that was not there before, empty for none.
+func newNetwork(t *testing.T, m mock, before map[string]bool) string {
+	t.Helper()
+	for id := range m.ids(t) {
+		if network, is := strings.CutPrefix(id, "network "); is && !before[id] {
+			return network
+		}
+	}
+	return ""
+}
+
+// makeSimilar makes servers that are not the run's, and returns all of their things.
+func makeSimilar(t *testing.T, m mock, run string) map[string]bool {
+	t.Helper()
+	before := m.ids(t)
+	for _, name := range []string{mark.Name(run, "first"), mark.Network(run) + "x-first", "x" + mark.Name(run, "first"), mark.Prefix + "by-hand"} {
+		makes(t, m, api.PathServers, map[string]any{
+			"name": name, "machineType": iaasmock.DefaultMachineType, "labels": mark.Labels(run, mark.Name(run, "first"), "class"),
+			"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+			"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
+		})
+	}
+	made := map[string]bool{}
+	s := m.state(t)
+	for id := range m.ids(t) {
+		made[id] = !before[id]
+	}
+	for _, server := range s.Servers {
+		// What is being made and deleted of the run meanwhile is the run's.
+		if strings.HasPrefix(server.Name, mark.Name(run, "")) && server.Name != mark.Name(run, "first") {
+			made["server "+server.ID] = false
+		}
+	}
+	maps.DeleteFunc(made, func(_ string, similar bool) bool { return !similar })
+	return made
+}
+
+// TestClosedTerminal ends what reads the output, as Ctrl-C does with tee, and hangs up: what
+// was made goes.
+func TestClosedTerminal(t *testing.T) {
+	t.Parallel()
+	buildControlPlane(t)
+	m := startMock(t, "--boot=1m", "--delete=1s")
+	before := m.ids(t)
+	s := newSuite(t, m, m.url)
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Stdout, s.Stderr = writer, writer
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	await(t, "a server", func() bool { return len(m.state(t).Servers) > 0 })
+	_ = reader.Close()
+	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.Wait() // the exit code says it
+	if s.ProcessState.ExitCode() != 1 {
+		t.Error(s.ProcessState)
+	}
+	expectOnly(t, m, before)
+}
+
+// TestInterruptedSweep has an API that is down while it sweeps: it says so, and a second Ctrl-C
+// ends it within 10 s with the IDs of what is left.
+func TestInterruptedSweep(t *testing.T) {
+	t.Parallel()
+	buildControlPlane(t)
+	m := startMock(t, "--boot=1m", "--delete=1s")
+	before := m.ids(t)
+	s := newSuite(t, m, m.url)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a server", func() bool { return len(m.state(t).Servers) > 0 })
+	network := newNetwork(t, m, before)
+	m.inject(t, `{"preset":"unavailable"}`)
+	interrupt := func() {
+		if err := s.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupt()
+	await(t, "a sweep that fails", func() bool { return strings.Contains(s.output.String(), "not all could be read") })
+	began := time.Now()
+	interrupt()
+	_ = s.Wait() // the exit code says it
+	if took := time.Since(began); took > 10*time.Second || s.ProcessState.ExitCode() != 1 {
+		t.Errorf("%s after %s", s.ProcessState, took)
+	}
+	server := m.state(t).Servers[0]
+	run, _ := mark.RunOf(server.Name)
+	expectSaid(t, s, "LEFT: server "+server.ID, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+run)
+	m.inject(t, "")
+	sweep(t, m, run, 0)
+	expectOnly(t, m, before)
 }

@@ -17,13 +17,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
+)
+
+const (
+	module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
+	// version looks like an ID, and is to be in the report nevertheless.
+	version = "v1.2.3-4-g0123456789abcdef0123456789abcdef01234567"
 )
 
 // programs are built once.
@@ -35,7 +44,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	for name, pkg := range map[string]string{
 		"test-cloud": "test/cloud/cmd/test-cloud", "iaasmock": "test/iaasmock/cmd/iaasmock", "mcm-stackit": "cmd/mcm-stackit",
 	} {
-		build := exec.Command("go", "build", "-o", filepath.Join(folder, name), "./"+pkg)
+		build := exec.Command("go", "build", "-ldflags", "-X "+module+"/test/cloud.version="+version, "-o", filepath.Join(folder, name), "./"+pkg)
 		build.Dir = "../../.."
 		if out, err := build.CombinedOutput(); err != nil {
 			return folder, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
@@ -133,9 +142,10 @@ func (m mock) state(t *testing.T) state {
 	return s
 }
 
-// ids are those of all things, with their kind.
-func (s state) ids() map[string]bool {
-	ids := map[string]bool{}
+// ids are those of all things, with their kind: the networks, too.
+func (m mock) ids(t *testing.T) map[string]bool {
+	t.Helper()
+	ids, s := map[string]bool{}, m.state(t)
 	for _, server := range s.Servers {
 		ids["server "+server.ID] = true
 	}
@@ -145,11 +155,58 @@ func (s state) ids() map[string]bool {
 	for _, volume := range s.Volumes {
 		ids["volume "+volume.ID] = true
 	}
+	networks, err := m.client(t).Networks(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, network := range networks {
+		ids["network "+network.ID] = true
+	}
 	return ids
 }
 
+// client is one of somebody who works in the same project, without the suite.
+func (m mock) client(t *testing.T) *api.Client {
+	t.Helper()
+	variables := map[string]string{}
+	for _, variable := range environment(m, m.url) {
+		name, value, _ := strings.Cut(variable, "=")
+		variables[name] = value
+	}
+	read, err := settings.Read(func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	client, err := api.New(read, m.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// inject adds a fault, or removes all for an empty one.
+func (m mock) inject(t *testing.T, fault string) {
+	t.Helper()
+	method := http.MethodPost
+	if fault == "" {
+		method = http.MethodDelete
+	}
+	request, err := http.NewRequestWithContext(t.Context(), method, m.url+"/admin/faults", strings.NewReader(fault))
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode >= http.StatusBadRequest {
+		t.Fatalf("%s %q: %s", method, fault, response.Status)
+	}
+}
+
 // timings are short ones for a mock that is quick.
-var timings = []string{"--settle=3s", "--poll=500ms", "--patience=75s"}
+var timings = []string{"--settle=3s", "--poll=500ms", "--patience=75s", "--limit=5m"}
 
 // suite is a run of the suite's program.
 type suite struct {
@@ -171,7 +228,7 @@ func newSuite(t *testing.T, m mock, api string, args ...string) suite {
 			s.Env = append(s.Env, name+"="+value)
 		}
 	}
-	s.Stdout, s.Stderr = s.output, s.output
+	s.Stdout, s.Stderr = io.MultiWriter(s.output, os.Stderr), s.output
 	return s
 }
 
@@ -179,7 +236,7 @@ func newSuite(t *testing.T, m mock, api string, args ...string) suite {
 func environment(m mock, api string) []string {
 	return []string{
 		"STACKIT_PROJECT_ID=" + iaasmock.DefaultProjectID, "STACKIT_REGION=" + iaasmock.DefaultRegion,
-		"STACKIT_NETWORK_ID=" + iaasmock.DefaultNetworkID, "STACKIT_IMAGE_ID=" + iaasmock.DefaultImageID,
+		"STACKIT_IMAGE_ID=" + iaasmock.DefaultImageID,
 		"STACKIT_MACHINE_TYPE=" + iaasmock.DefaultMachineType, "STACKIT_SERVICE_ACCOUNT_KEY_PATH=" + m.keyFile,
 		"STACKIT_IAAS_ENDPOINT=" + api, "STACKIT_TOKEN_BASEURL=" + m.url + "/token", "YES=1",
 	}

@@ -4,8 +4,8 @@
 package selftest_test
 
 import (
+	"encoding/json"
 	"flag"
-	"maps"
 	"os"
 	"os/exec"
 	"regexp"
@@ -19,104 +19,160 @@ import (
 
 var boot = flag.Duration("boot", 3*time.Second, "boot time of the green run's servers")
 
-// TestGreen runs the whole suite with lag, faults and authentication.
+// TestGreen runs the whole suite with lag, faults that the driver lives with, and authentication.
 func TestGreen(t *testing.T) {
 	t.Parallel()
 	buildControlPlane(t)
-	m := startMock(t, "--boot="+boot.String(), "--delete=2s", "--list-lag=1s", "--server-labels",
-		"--fault=unavailable,probability=0.01", "--fault=lost-answers,count=1", "--fault=rate-limited-retry-after,probability=0.002", "--seed=7")
-	before := m.state(t).ids()
-	s := newSuite(t, m, m.url, "--patience="+(time.Minute+6**boot).String())
-	if code := s.run(t); code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, s.output)
+	for name, row := range map[string]struct {
+		mock []string
+		api  func(*testing.T, mock) string
+		// rows are what the report has, as regular expressions.
+		rows []string
+	}{
+		"faults": {
+			mock: []string{"--list-lag=1s", "--server-labels", "--fault=unavailable,probability=0.01", "--fault=lost-answers,count=1",
+				"--fault=rate-limited-retry-after,probability=0.002", "--fault=random-404,probability=1,count=1", "--seed=7"},
+			rows: []string{
+				`A server that was just made is there for GET \| .*\d–\d`, `Lists show a new server within settle, 30 s \| .*\d–\d`,
+				`A server boots within .* \| .*\d–\d`, `A DELETE shows as DELETING within 15 s \| .*\d–\d`,
+				`A deleted server is gone within minutes, to GET \| .*\d–\d`, `A deleted server is gone within minutes, to lists \| .*\d–\d`,
+				`to GET \| 0?[12]\.\d–[1-4]\.\d s`, `DELETE is accepted in any status \| .*CREATING`, `GET after a deletion answers 404, or 403 \| 404`,
+				`Statuses of servers \| ACTIVE`, `An empty list is \[\] or null \| "items": \[\]`, `Retry-After may come .* \| 429 with "5"`,
+				`The API adds labels of its own and keeps ours \| .*stackit_project_id`, `Errors are JSON .* \| .*404, application/json, {code,msg}`,
+				`A server that goes takes its NIC .* \| nothing was left`, `key in \(value-none\): excludes it`, `key!=value: excludes it`,
+				`Labels may have keys .* \| network: 202; server: 200, 1 of them.*`, `NIC: 200`, `volume: 200`,
+				`A server may have 256 labels \| 256 more: 200, 256`, `A PATCH of labels merges.* \| a new label: 200, 1 .* 3 of 3 others`,
+				`Metadata that was sent shows \| sent 1 key, shown {"mcm-cloud-test":"probe"}`, `The console log can be read \| 200, empty`,
+				`An X-Request-Id that was sent is kept \| `, `Volumes show bootable \| of a boot volume: true`,
+				`Names of servers are not unique \| a second server of a name: 201`, `deleted while it is CREATING \| 204`,
+				`userData over 64 KiB \| 70 KiB of base64: 201`, `A NIC shows the allowedAddresses .* \| of 1 sent, 1 shown`,
+				`a key of another project: \w+`, `a wrong key: Unauthenticated`, `errorMessage says why .* \| ERROR: "`,
+				`Headers of answers \| .*X-Request-Id`, `Answers by operation \| .*POST /servers: 201`,
+				`validate --online: exit code 0; list servers: exit code 0, shows the Machine: true`,
+			},
+		},
+		"rights and selectors": {
+			mock: []string{"--fault=operation=GetVolume,status=403", "--fault=operation=UpdateVolume,status=403",
+				"--fault=operation=GetNic,status=403", "--fault=operation=GetServerLog,status=403", "--fault=wrong-server,count=1"},
+			api: forbidAndIgnore,
+			rows: []string{
+				`boot volumes: not allowed`, `volume: 403, not allowed`, `A NIC shows .* \| not allowed`, `The console log can be read \| not allowed`,
+				`Volumes show bootable \| not allowed`, `GET after a deletion answers 404, or 403 \| 403`,
+				`key in \(value-none\): IGNORED`, `key!=value: IGNORED`, `A selector key=value selects.* \| IGNORED: \d+ servers`,
+				`The answer to a POST shows .* \| 1 show another`,
+			},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := startMock(t, append([]string{"--boot=" + boot.String(), "--delete=2s"}, row.mock...)...)
+			api := withStranger(t, m)
+			if row.api != nil {
+				api = row.api(t, m)
+			}
+			before := m.ids(t)
+			s := newSuite(t, m, api, "--patience="+(time.Minute+6**boot).String())
+			if code := s.run(t); code != 0 {
+				t.Fatalf("exit code %d:\n%s", code, s.output)
+			}
+			expectOnly(t, m, before)
+			expectNoSecrets(t, m, s)
+			expectReport(t, s.report, row.rows)
+			if out := s.output.String(); strings.Index(out, "Builds") > strings.Index(out, "makes, in") {
+				t.Errorf("it asks before it builds:\n%s", out)
+			}
+		})
 	}
-	if left := m.state(t).ids(); !maps.Equal(before, left) {
-		t.Errorf("before there were %v, now %v", before, left)
-	}
-	expectNoSecrets(t, m, s)
-	expectReport(t, s.report)
 }
 
-// expectNoSecrets looks for what is nobody's business in what the run printed and reported.
+// expectNoSecrets looks for what is nobody's business in what the run printed and reported. Each
+// exchange is a line of JSON.
 func expectNoSecrets(t *testing.T, m mock, s suite) {
 	t.Helper()
-	key, err := os.ReadFile(m.keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := os.ReadFile(s.report)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key, lines := readFile(t, m.keyFile), readFile(t, strings.TrimSuffix(s.report, ".md")+".jsonl")
 	secrets := []string{iaasmock.DefaultProjectID, "BEGIN ", "eyJ"}
-	for _, found := range regexp.MustCompile(`"(?:kid|iss|sub|id)": ?"([^"]+)"`).FindAllSubmatch(key, -1) {
-		secrets = append(secrets, string(found[1]))
+	for _, found := range regexp.MustCompile(`"(?:kid|iss|sub|id)": ?"([^"]+)"`).FindAllStringSubmatch(key, -1) {
+		secrets = append(secrets, found[1])
 	}
 	if len(secrets) < 6 {
 		t.Fatalf("the key has no more secrets than %d", len(secrets))
 	}
-	for _, secret := range secrets {
-		if strings.Contains(s.output.String(), secret) {
-			t.Errorf("the output has %.12q…", secret)
-		}
-		if strings.Contains(string(report), secret) {
-			t.Errorf("the report has %.12q…", secret)
+	for what, text := range map[string]string{"output": s.output.String(), "report": readFile(t, s.report), "exchanges": lines} {
+		for _, secret := range secrets {
+			if strings.Contains(text, secret) {
+				t.Errorf("the %s have %.12q…", what, secret)
+			}
 		}
 	}
-	if strings.Contains(string(report), "@") {
-		t.Error("the report has a mail address")
+	for _, secret := range []string{"database-of-somebody", "10.0.", "@", "IyBjbG91ZC1pbml0"} {
+		if strings.Contains(lines, secret) {
+			t.Errorf("the exchanges have %q", secret)
+		}
 	}
-}
-
-var assumptions = []string{
-	"A server that was just made is there for GET", "Lists show a new server within settle", "A server boots within",
-	"After a DELETE that was accepted", "GET and lists show DELETING", "An empty list is", "Errors are JSON", "Retry-After may come",
-	"The API adds labels of its own", "A PATCH of labels merges", "Metadata of servers from OpenStack", "Metadata that was sent shows",
-	"A server that goes takes its NIC", "Labels of a NIC", "Labels of a volume", "50 calls a second", "What is wrong with a class or a key",
+	count := 0
+	for line := range strings.Lines(lines) {
+		var exchange struct {
+			Method, Path string
+			Status       int
+		}
+		if err := json.Unmarshal([]byte(line), &exchange); err != nil || exchange.Method == "" || exchange.Path == "" {
+			t.Fatalf("%s: %v", line, err)
+		}
+		count++
+	}
+	if count < 200 {
+		t.Errorf("there are %d exchanges", count)
+	}
 }
 
 // expectReport looks for what was to be measured. Each row names files that there are.
-func expectReport(t *testing.T, path string) {
+func expectReport(t *testing.T, path string, rows []string) {
 	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, assumption := range assumptions {
-		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(assumption) + `.*$`).FindString(string(content))
-		if row == "" || strings.Contains(row, "not seen") {
-			t.Errorf("%s: measured %q", assumption, row)
+	content := readFile(t, path)
+	for _, row := range append(rows, "version "+version, `server minutes and \d+\.\d GB hours`, `quota \| not met`) {
+		if !regexp.MustCompile(row).MatchString(content) {
+			t.Errorf("%q is not in\n%s", row, content)
 		}
 	}
-	for _, file := range regexp.MustCompile(`\b(?:pkg|test)/[a-z_/]+(?:\.go)?`).FindAllString(string(content), -1) {
+	for _, file := range regexp.MustCompile(`\b(?:pkg|test)/[a-z_/]+(?:\.go)?`).FindAllString(content, -1) {
 		if _, err := os.Stat("../../../" + file); err != nil {
 			t.Errorf("the driver rests on %s: %v", file, err)
 		}
 	}
 }
 
-// TestRed runs the suite against APIs that are wrong in one way each: it is red, says what it
-// saw, and nothing of the run is left that can be told from others'.
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// TestRed runs the suite against APIs that are wrong in one way each: it is red, says in a line
+// what it saw, and nothing of the run is left.
 func TestRed(t *testing.T) {
 	t.Parallel()
+	buildControlPlane(t)
 	rows := []struct {
 		name string
 		mock []string
 		api  func(*testing.T, mock) string
 		args []string
 		want string
+		// within is how long it may take at most, if not what the flags say.
+		within time.Duration
 	}{
-		{name: "leaks servers", mock: []string{"--fault=stuck-deleting,count=2"}, args: []string{"--patience=15s"}, want: `what is left of the run.*server .*-probe\), DELETING`},
-		{name: "leaks volumes", api: leakVolumes, args: []string{"--patience=15s"}, want: `what is left of the run.*volume .*, whose server .* has gone`},
-		{name: "doubles", mock: []string{"--fault=duplicate-servers"}, want: `(2 servers of the name .* exist at a time|a list shows a server .* that nobody asked for).*1 POST of this name was (accepted|sent, whose answer is not there yet)`},
-		{name: "ignores a label selector", api: ignoreSelectors, want: `the selector is ignored`},
-		{name: "answers 404 for a running server", api: forgetRunning, want: `answered 404 .* after it was seen ACTIVE, and nobody has deleted it`},
-		{name: "drops labels", mock: []string{"--fault=dropped-labels"}, want: `was made with 3 labels, and GET .* shows it without kubernetes.io/cluster, kubernetes.io/machine, kubernetes.io/machineclass`},
+		{name: "never deletes", mock: []string{"--fault=stuck-deleting,count=2"}, args: []string{"--patience=10s"}, want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`},
+		{name: "keeps volumes that it names", api: keepVolumes, want: `wanted: no NIC or boot volume without its server; seen: \[volume \S+ \(of \S+\)`},
+		{name: "doubles", mock: []string{"--fault=duplicate-servers"}, want: `2 servers of the name \S+, after 1 POSTs`},
+		{name: "forgets running servers", api: forgetRunning, want: `has answered 404 for 1[5-9].*, and nobody has deleted it`},
+		{name: "drops labels", mock: []string{"--fault=dropped-labels"}, want: `shows it without kubernetes.io/cluster, kubernetes.io/machine, kubernetes.io/machineclass`},
 		{name: "shows labels to lists alone", api: dropLabels, want: `GET /servers/\{id\} shows it without kubernetes.io/cluster`},
-		{name: "is slower than the guards", mock: []string{"--boot=5m"}, args: []string{"--limit=10s"}, want: `guard: the run has not ended after 10s`},
-		{name: "hides servers from lists", mock: []string{"--list-lag=1h"}, want: `does not show server .*, which matches it`},
-		{name: "answers with somebody's server", mock: []string{"--fault=wrong-server"}, api: withStranger, want: `without kubernetes.io/cluster|a list shows a server .* that nobody asked for`},
-		{name: "lets nobody make a second server", args: []string{"--in-all=0"}, want: `asked for after 0, the most that a run may make`},
+		{name: "is slower than the limit", mock: []string{"--boot=5m"}, args: []string{"--limit=30s"}, want: `not all was done after 20s`, within: 30 * time.Second},
+		{name: "boots no server", mock: []string{"--fault=boot-error"}, want: `ended in ERROR: "Build of instance aborted: Failed to allocate`, within: 40 * time.Second},
+		{name: "hides servers from lists", mock: []string{"--list-lag=1h"}, want: `a list with the selector .* does not show server`},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -126,22 +182,18 @@ func TestRed(t *testing.T) {
 			if row.api != nil {
 				api = row.api(t, m)
 			}
-			before := m.state(t).ids()
+			before, began := m.ids(t), time.Now()
 			s := newSuite(t, m, api, row.args...)
 			if code := s.run(t); code != 1 {
 				t.Fatalf("exit code %d:\n%s", code, s.output)
 			}
-			said := strings.Join(strings.Fields(s.output.String()), " ")
-			verdict := regexp.MustCompile(`RED: .*`).FindString(said)
-			if !regexp.MustCompile(row.want).MatchString(verdict) {
+			if took := time.Since(began); row.within != 0 && took > row.within {
+				t.Errorf("it took %s", took)
+			}
+			if verdict := regexp.MustCompile(`(?m)^RED: .*$`).FindString(s.output.String()); !regexp.MustCompile(row.want).MatchString(verdict) {
 				t.Errorf("want %q in:\n%s", row.want, s.output)
 			}
-			if row.name == "hides servers from lists" {
-				return // Lists are all that a sweep goes by.
-			}
-			if left := m.state(t).ids(); !maps.Equal(before, left) {
-				t.Errorf("before there were %v, now %v:\n%s", before, left, s.output)
-			}
+			expectOnly(t, m, before)
 		})
 	}
 }
@@ -168,26 +220,27 @@ func TestTheSuiteKnowsNoMock(t *testing.T) {
 	}
 }
 
-// Without settings, or without a yes, nothing is asked of the API.
+// Without settings, or without a yes, nothing is asked of the API. Who is asked reads where, what
+// and how much.
 func TestNothingIsMadeUnasked(t *testing.T) {
 	t.Parallel()
+	buildControlPlane(t)
 	m := startMock(t, "--boot=1s")
+	before := m.ids(t)
 	s := newSuite(t, m, m.url)
 	s.Env = slices.DeleteFunc(s.Env, func(v string) bool { return v == "YES=1" })
-	if code := s.run(t); code != 2 || !strings.Contains(s.output.String(), "set YES=1") || !strings.Contains(s.output.String(), "at most 4 at a time and 12 in all") {
+	if code := s.run(t); code != 2 {
 		t.Errorf("exit code %d:\n%s", code, s.output)
 	}
+	expectSaid(t, s, "set YES=1", "ends in 0001, region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
+		"at most 4 at a time and 18 in all", "7 to 10 minutes", "at most 120 server minutes and 40 GB hours", "nothing is there of older runs")
 	s = newSuite(t, m, m.url)
 	s.Env = []string{"PATH=" + os.Getenv("PATH")}
 	if code := s.run(t); code != 2 {
 		t.Errorf("exit code %d without settings", code)
 	}
-	for _, name := range []string{"STACKIT_PROJECT_ID", "STACKIT_REGION", "STACKIT_NETWORK_ID", "STACKIT_IMAGE_ID", "STACKIT_MACHINE_TYPE", "STACKIT_SERVICE_ACCOUNT_KEY_PATH"} {
-		if !strings.Contains(s.output.String(), name+" is not set") {
-			t.Errorf("%s is not named:\n%s", name, s.output)
-		}
+	for _, name := range []string{"PROJECT_ID", "REGION", "IMAGE_ID", "MACHINE_TYPE", "SERVICE_ACCOUNT_KEY_PATH"} {
+		expectSaid(t, s, "STACKIT_"+name+" is not set")
 	}
-	if servers := m.state(t).Servers; len(servers) > 0 {
-		t.Errorf("there are servers: %v", servers)
-	}
+	expectOnly(t, m, before)
 }

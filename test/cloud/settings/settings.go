@@ -6,13 +6,21 @@
 package settings
 
 import (
+	"bufio"
+	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"regexp"
+	"strings"
+
+	"golang.org/x/term"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 )
 
 // Environment variables; those of package spi say where the API is.
@@ -26,7 +34,6 @@ const (
 	EnvIDPURL      = "STACKIT_IDP_TOKEN_ENDPOINT"
 	EnvImageID     = "STACKIT_IMAGE_ID"
 	EnvMachineType = "STACKIT_MACHINE_TYPE"
-	EnvNetworkID   = "STACKIT_NETWORK_ID"
 	EnvZone        = "STACKIT_AVAILABILITY_ZONE"
 	EnvReport      = "REPORT"
 	EnvRun         = "RUN"
@@ -35,7 +42,7 @@ const (
 
 // Settings are what a run needs to know.
 type Settings struct {
-	ProjectID, Region, ImageID, MachineType, NetworkID string
+	ProjectID, Region, ImageID, MachineType string
 	// Zone is empty for the API's choice.
 	Zone string
 	// Endpoint is the base URL of the IaaS API; TokenURL is empty for the key's own.
@@ -44,7 +51,7 @@ type Settings struct {
 	// TokenFile and, unless STACKIT's own is meant, IDPURL.
 	Key                      []byte
 	Email, TokenFile, IDPURL string
-	// Report is the file of the report; empty for none.
+	// Report is the file of the report.
 	Report string
 	// SweepRun is the run that is swept at once, whatever its age; empty for none.
 	SweepRun string
@@ -52,14 +59,7 @@ type Settings struct {
 	Yes bool
 }
 
-var (
-	uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
-	run  = regexp.MustCompile(`^\d{8}-\d{6}-[a-z2-7]{4}$`)
-)
-
-// IsRun says that a text has the form of a run's name, as package mark makes it. It is strict:
-// somebody's cluster may be called mcm-cloud-test-prod.
-func IsRun(name string) bool { return run.MatchString(name) }
+var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 // reader reads variables and gathers what is wrong with them. No text has a value: that of a
 // project or a key is not to be shown, and one variable is easily taken for another.
@@ -101,9 +101,8 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 	s := Settings{
 		ProjectID: r.requiredUUID(EnvProjectID, "the project's UUID"),
 		Region:    r.required(EnvRegion, `the region, such as "eu01"`),
-		NetworkID: r.requiredUUID(EnvNetworkID, "the UUID of the network that the servers join"),
 		Zone:      r.optional(EnvZone),
-		Report:    r.optional(EnvReport),
+		Report:    cmp.Or(r.optional(EnvReport), "cloud-report.md"),
 		SweepRun:  r.optional(EnvRun),
 		Yes:       r.optional(EnvYes) == "1",
 	}
@@ -111,7 +110,7 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 		s.ImageID = r.requiredUUID(EnvImageID, "the UUID of an image that the servers boot")
 		s.MachineType = r.required(EnvMachineType, "a small machine type")
 	}
-	if s.SweepRun != "" && !IsRun(s.SweepRun) {
+	if s.SweepRun != "" && !mark.IsRun(s.SweepRun) {
 		r.problem("%s must be the name that a run has printed, such as 20261123-071100-abcd", EnvRun)
 	}
 	r.readCredentials(&s)
@@ -173,4 +172,33 @@ func (s Settings) Token() (string, error) {
 		return "", fmt.Errorf("%s: the file cannot be read: %w", EnvTokenFile, errors.Unwrap(err))
 	}
 	return string(content), nil
+}
+
+// Confirmed says whether the run may begin: YES=1 is set, or somebody at a terminal types
+// yes. Where nobody can be asked, or ctx ends (Ctrl-C) before the answer, the answer is no.
+func (s Settings) Confirmed(ctx context.Context, in *os.File, out io.Writer) bool {
+	switch {
+	case s.Yes:
+		return true
+	case !term.IsTerminal(int(in.Fd())):
+		_, _ = fmt.Fprintf(out, "Nobody can be asked here: set %s=1 to go on.\n", EnvYes)
+		return false
+	}
+	return typedYes(ctx, in, out)
+}
+
+func typedYes(ctx context.Context, in io.Reader, out io.Writer) bool {
+	_, _ = fmt.Fprint(out, "Go on? Type yes: ")
+	answers := make(chan string, 1)
+	go func() {
+		answer, _ := bufio.NewReader(in).ReadString('\n')
+		answers <- answer
+	}()
+	select {
+	case answer := <-answers:
+		return strings.TrimSpace(answer) == "yes"
+	case <-ctx.Done():
+		_, _ = fmt.Fprintln(out)
+		return false
+	}
 }

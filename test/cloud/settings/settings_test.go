@@ -22,7 +22,7 @@ func right(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{
-		EnvProjectID: someUUID, EnvRegion: "eu01", EnvNetworkID: someUUID, EnvImageID: someUUID,
+		EnvProjectID: someUUID, EnvRegion: "eu01", EnvImageID: someUUID,
 		EnvMachineType: "c2i.1", EnvKeyPath: key,
 	}
 }
@@ -54,7 +54,7 @@ func TestRightSettings(t *testing.T) {
 
 func TestAllThatIsMissingIsNamed(t *testing.T) {
 	_, err := read(nil, true)
-	for _, name := range []string{EnvProjectID, EnvRegion, EnvNetworkID, EnvImageID, EnvMachineType, EnvKeyPath} {
+	for _, name := range []string{EnvProjectID, EnvRegion, EnvImageID, EnvMachineType, EnvKeyPath} {
 		if !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("%s is not named in %v", name, err)
 		}
@@ -64,7 +64,7 @@ func TestAllThatIsMissingIsNamed(t *testing.T) {
 func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 	for name, row := range map[string]struct{ variable, value, want string }{
 		"project":        {EnvProjectID, "SECRET-PROJECT", EnvProjectID + " is not a UUID"},
-		"network":        {EnvNetworkID, strings.ToUpper(someUUID), EnvNetworkID + " is not a UUID in lower case"},
+		"image":          {EnvImageID, strings.ToUpper(someUUID), EnvImageID + " is not a UUID in lower case"},
 		"no key file":    {EnvKeyPath, "/SECRET/of/mine", EnvKeyPath + ": the file cannot be read"},
 		"two keys":       {EnvKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},

@@ -1,123 +1,469 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package sweep deletes what a run of the suite has made: its network, what is in it and has a
+// name of the run, and what the run has noted by its ID, whatever its name. Anything else that is
+// in the network is told, and then the network stays.
 package sweep
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 )
 
-// Run deletes all things of the run, at once. It looks until nothing was there for the time
-// that lists may lag: a request of a killed run may still be on its way.
-func (s Sweeper) Run(ctx context.Context, run string) (found int, err error) {
-	return s.sweep(ctx, func(t thing) bool { return t.run == run }, s.Settle)
+// Options of a sweep.
+type Options struct {
+	API *api.Client
+	// Out is told what is found, before anything is deleted.
+	Out io.Writer
+	// Settle is how long lists may lag: nothing must show for it before the network goes. Poll is
+	// how often the project is looked at.
+	Settle, Poll time.Duration
 }
 
-// Old deletes the things of all runs that are older than OldAfter.
-func (s Sweeper) Old(ctx context.Context) (found int, err error) {
-	return s.sweep(ctx, func(t thing) bool { return t.ageKnown && t.age > OldAfter }, 0)
+// Sweep is that of one run.
+type Sweep struct {
+	Options
+
+	run string
+	// network is the ID of the run's; goes says what has become of its deletion.
+	network string
+	goes    thing
+	// noted are the things that are known by their IDs, in the order in which they came.
+	noted []*thing
+	// strangers are the IDs of what is in the way, and is not the run's to delete.
+	strangers map[string]bool
+	// refused are the kinds of reads that the account may not make.
+	refused map[string]bool
+	told    map[string]bool
 }
 
-// sweep deletes what goes, in rounds: one whose lists fail in part does not keep what they show
-// from going. It ends after rounds that show nothing for the quiet time, two at least.
-func (s Sweeper) sweep(ctx context.Context, goes func(thing) bool, quiet time.Duration) (found int, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.Patience, fmt.Errorf("sweep: not everything was gone after %s", s.Patience))
-	defer cancel()
-	d := deleting{Sweeper: s, goes: goes, told: map[string]bool{}, asked: map[string]int{}}
+// thing is something that the run has made.
+type thing struct {
+	mark.Thing
+
+	// shown says that an answer has shown it.
+	shown bool
+	// held says that it is attached to a server, and goes with it.
+	held bool
+	// wait is how many rounds pass before it is asked to go again.
+	wait int
+	// absent counts the answers in a row that did not show it.
+	absent int
+}
+
+// signs is how many answers in a row must not show a thing: one says nothing.
+const signs = 2
+
+func (t *thing) gone() bool { return t.absent >= signs }
+
+// New returns a sweep of a run that knows what has the run's name. The network is looked for by
+// its name, too.
+func New(o Options, run string) *Sweep {
+	return &Sweep{
+		Options: o, run: run,
+		strangers: map[string]bool{}, refused: map[string]bool{}, told: map[string]bool{},
+	}
+}
+
+// SetNetwork says which network is the run's.
+func (s *Sweep) SetNetwork(id string) { s.network = id }
+
+// Note adds things that are known by their IDs.
+func (s *Sweep) Note(things []mark.Thing) {
+	for _, t := range things {
+		s.note(t)
+	}
+}
+
+func (s *Sweep) note(t mark.Thing) *thing {
+	for _, known := range s.noted {
+		if known.ID == t.ID {
+			known.Deleting = known.Deleting || t.Deleting
+			return known
+		}
+	}
+	added := &thing{Thing: t}
+	s.noted = append(s.noted, added)
+	return added
+}
+
+func (s *Sweep) say(format string, args ...any) {
+	if text := fmt.Sprintf("sweep: "+format, args...); !s.told[text] {
+		s.told[text] = true
+		_, _ = fmt.Fprintln(s.Out, text)
+	}
+}
+
+// Look reads what there is of the run. The error says that not all could be read.
+func (s *Sweep) Look(ctx context.Context) error {
+	clear(s.strangers)
+	problems := []error{s.lookForNetwork(ctx), s.lookForServers(ctx)}
+	if s.network != "" {
+		problems = append(problems, s.lookIntoNetwork(ctx))
+	}
+	for _, t := range s.noted {
+		if t.Kind == mark.KindVolume && !t.gone() {
+			problems = append(problems, s.lookAtVolume(ctx, t))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func (s *Sweep) lookForNetwork(ctx context.Context) error {
+	if s.network != "" {
+		return nil
+	}
+	networks, err := s.API.Networks(ctx)
+	for _, network := range networks {
+		if network.Name == mark.Network(s.run) {
+			s.network = network.ID
+		}
+	}
+	return err
+}
+
+// lookForServers lists servers with a name of the run, and reads those noted that no list shows.
+func (s *Sweep) lookForServers(ctx context.Context) error {
+	servers, problem := s.API.Servers(ctx, "")
+	problems := []error{problem}
+	listed := map[string]bool{}
+	for _, server := range servers {
+		if !strings.HasPrefix(server.Name, mark.Name(s.run, "")) || server.Status == api.StatusDeleted {
+			continue
+		}
+		problems = append(problems, s.claim(ctx, server))
+		for _, t := range s.noted {
+			if t.ID == server.ID {
+				listed[t.ID] = true
+				t.shown, t.Status, t.absent = true, server.Status, 0
+			}
+		}
+	}
+	for _, t := range s.noted {
+		if t.Kind != mark.KindServer || listed[t.ID] || t.gone() {
+			continue
+		}
+		server, err := s.API.Server(ctx, t.ID)
+		if t.Deleting && api.IsForbidden(err) && problem == nil {
+			server, err = nil, nil // Some APIs answer so for what is gone.
+		}
+		switch {
+		case err != nil:
+			problems = append(problems, err)
+		case server == nil || server.Status == api.StatusDeleted:
+			t.absent++
+		default:
+			t.shown, t.Status, t.absent = true, server.Status, 0
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// claim notes a server with a name of the run that is in its network, and its parts. One that is
+// CREATING or in ERROR may have no NIC at all.
+func (s *Sweep) claim(ctx context.Context, listed api.Server) error {
+	if slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == listed.ID }) {
+		return nil
+	}
+	server, err := s.API.Server(ctx, listed.ID)
+	if err != nil || server == nil {
+		return err
+	}
+	inIt := len(server.NICs) == 0
+	for _, nic := range server.NICs {
+		inIt = inIt || nic.NetworkID == s.network
+	}
+	if !inIt {
+		s.say("leaves server %s (%s): it is in another network than the run's", server.ID, server.Name)
+		return nil
+	}
+	s.note(mark.Thing{Kind: mark.KindServer, ID: server.ID, Name: server.Name})
+	for _, nic := range server.NICs {
+		if nic.NetworkID == s.network {
+			s.note(mark.Thing{Kind: mark.KindNIC, ID: nic.ID, Name: server.Name})
+		}
+	}
+	if volume := server.BootVolume.ID; volume != "" {
+		s.note(mark.Thing{Kind: mark.KindVolume, ID: volume, Name: server.Name})
+	}
+	return nil
+}
+
+// lookIntoNetwork lists the NICs of the run's network.
+func (s *Sweep) lookIntoNetwork(ctx context.Context) error {
+	nics, err := s.API.NICs(ctx, s.network)
+	var answered *api.AnswerError
+	if errors.As(err, &answered) && answered.Status == http.StatusNotFound {
+		nics, err = nil, nil
+	}
+	if err != nil {
+		return err
+	}
+	shown := map[string]api.NIC{}
+	for _, nic := range nics {
+		if nic.Type == "gateway" || nic.Type == "metadata" {
+			continue // The network's own.
+		}
+		shown[nic.ID] = nic
+		switch {
+		case slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == nic.ID }):
+		case slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == nic.Device }):
+			// It goes with the run's server, or is told when that has gone.
+		case strings.HasPrefix(nic.Name, mark.Name(s.run, "")) && nic.Device == "":
+			s.note(mark.Thing{Kind: mark.KindNIC, ID: nic.ID, Name: nic.Name})
+		default:
+			s.strange(mark.Thing{Kind: mark.KindNIC, ID: nic.ID, Name: nic.Name}, "nobody knows whose it is")
+		}
+	}
+	for _, t := range s.noted {
+		if t.Kind != mark.KindNIC || t.gone() {
+			continue
+		}
+		nic, is := shown[t.ID]
+		if !is {
+			t.absent++
+			continue
+		}
+		t.shown, t.held, t.absent = true, s.holds(nic.Device), 0
+		s.checkHolder(t, nic.Device)
+	}
+	return nil
+}
+
+// holds says that this is a server of the run that is not gone.
+func (s *Sweep) holds(server string) bool {
+	return slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == server && !t.gone() })
+}
+
+// lookAtVolume reads a boot volume by its ID: its name may be anything.
+func (s *Sweep) lookAtVolume(ctx context.Context, t *thing) error {
+	volume, err := s.API.Volume(ctx, t.ID)
+	switch {
+	case api.IsForbidden(err):
+		if !t.shown {
+			s.refused[mark.KindVolume] = true
+		}
+		t.absent++ // nobody can do more about it
+		return nil
+	case err != nil:
+		return err
+	case volume == nil || volume.Status == "DELETED":
+		t.absent++
+	default:
+		t.shown, t.Status, t.held, t.absent = true, volume.Status, s.holds(volume.ServerID), 0
+		s.checkHolder(t, volume.ServerID)
+	}
+	return nil
+}
+
+// checkHolder leaves what somebody has attached to a server of his own.
+func (s *Sweep) checkHolder(t *thing, server string) {
+	if server != "" && !slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == server }) {
+		s.strange(t.Thing, "it is attached to server "+server+", which is not the run's")
+	}
+}
+
+func (s *Sweep) strange(t mark.Thing, why string) {
+	s.strangers[t.ID] = true
+	s.say("leaves %s: %s", t, why)
+}
+
+// NotAllowed says that the account may not read things of this kind.
+func (s *Sweep) NotAllowed(kind string) bool { return s.refused[kind] }
+
+// Left returns the things of the run that are not known to be gone, but the network.
+func (s *Sweep) Left() []mark.Thing {
+	var left []mark.Thing
+	for _, t := range s.noted {
+		if !t.gone() && !s.strangers[t.ID] {
+			left = append(left, t.Thing)
+		}
+	}
+	return left
+}
+
+// Kept returns the NICs and volumes whose server is gone.
+func (s *Sweep) Kept() []mark.Thing {
+	var kept []mark.Thing
+	for _, t := range s.noted {
+		if t.Kind != mark.KindServer && t.shown && !t.gone() && !t.held {
+			kept = append(kept, t.Thing)
+		}
+	}
+	return kept
+}
+
+// LeftError says what a sweep has left.
+type LeftError struct {
+	Run   string
+	Left  []string
+	Cause error
+}
+
+func (e *LeftError) Error() string {
+	return fmt.Sprintf("%v; left are %d things", e.Cause, len(e.Left))
+}
+
+func (e *LeftError) Unwrap() error { return e.Cause }
+
+// Left returns all LeftErrors of an error.
+func Left(err error) (all []*LeftError) {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, part := range joined.Unwrap() {
+			all = append(all, Left(part)...)
+		}
+	} else if left := (*LeftError)(nil); errors.As(err, &left) {
+		all = append(all, left)
+	}
+	return all
+}
+
+// Delete deletes what there is of the run, and its network at last. Found is what was there. The
+// error is a *LeftError.
+func (s *Sweep) Delete(ctx context.Context) (found []mark.Thing, err error) {
+	clean := time.Time{}
 	var problem error
-	for clean := (time.Time{}); ; {
+	for last := (time.Time{}); ; {
 		began := time.Now()
-		all, err := s.list(ctx)
+		err := s.Look(ctx)
 		if ctx.Err() == nil {
 			problem = err
 		}
+		if problem != nil && time.Since(last) > 15*time.Second {
+			last = time.Now()
+			s.say("%s: not all could be read: %s", last.Format(time.TimeOnly), oneLine(problem))
+		}
 		switch {
-		case d.remove(ctx, all) || err != nil:
+		case len(s.Left()) > 0 || err != nil:
 			clean = time.Time{}
+			found = s.remove(ctx, found)
 		case clean.IsZero():
 			clean = began
 		}
-		if !clean.IsZero() && began.Sub(clean) >= quiet {
-			return len(d.asked), nil
+		if !clean.IsZero() && began.Sub(clean) >= s.Settle {
+			gone, err := s.removeNetwork(ctx)
+			if gone || err != nil {
+				return found, err
+			}
 		}
 		if err := api.Pause(ctx, s.Poll); err != nil {
-			return len(d.asked), errors.Join(err, problem)
+			if problem != nil {
+				err = fmt.Errorf("%w; at last: %s", err, oneLine(problem))
+			}
+			return found, s.leftError(err)
 		}
 	}
 }
 
-// deleting is one sweep.
-type deleting struct {
-	Sweeper
+func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
 
-	goes func(thing) bool
-	// told has what was said already.
-	told map[string]bool
-	// asked has the round in which each thing was found, or last asked to go.
-	asked  map[string]int
-	rounds int
+func (s *Sweep) leftError(cause error) error {
+	var left []string
+	for _, t := range s.Left() {
+		left = append(left, t.String())
+	}
+	if s.network != "" {
+		left = append(left, mark.Thing{Kind: mark.KindNetwork, ID: s.network, Name: mark.Network(s.run)}.String())
+	}
+	return &LeftError{Run: s.run, Left: left, Cause: cause}
 }
 
-// remove asks for deletions, and says whether there was anything to delete. What is refused is
-// asked for again, as long as it is found.
-func (d *deleting) remove(ctx context.Context, all things) (found bool) {
-	d.rounds++
-	for _, t := range all {
-		if !t.ours || !d.goes(t) {
+// askAgain is how many rounds pass until a deletion is asked for again.
+const askAgain = 10
+
+// remove asks for deletions: what is attached goes with its server.
+func (s *Sweep) remove(ctx context.Context, found []mark.Thing) []mark.Thing {
+	for _, t := range s.noted {
+		if t.gone() || !t.shown || s.strangers[t.ID] {
 			continue
 		}
-		if holder, held := all.server(t.holder); held && (!holder.ours || !d.goes(holder)) {
-			d.tell("leaves %s: it is attached to a server that is not to be deleted", t)
+		if t.wait > 0 {
+			t.wait--
 			continue
 		}
-		found = true
-		d.tell("deletes %s", t)
-		if d.due(t) {
-			d.delete(ctx, t)
+		if t.held {
+			continue
 		}
+		if !slices.ContainsFunc(found, func(f mark.Thing) bool { return f.ID == t.ID }) {
+			found = append(found, t.Thing)
+		}
+		s.say("deletes %s", t)
+		s.delete(ctx, t, map[string]string{
+			mark.KindServer: api.PathServers, mark.KindNIC: api.PathNICs(s.network), mark.KindVolume: api.PathVolumes,
+		}[t.Kind])
 	}
 	return found
 }
 
-func (d *deleting) tell(format string, t thing) {
-	if !d.told[t.id] {
-		d.told[t.id] = true
-		_, _ = fmt.Fprintf(d.Out, "sweep: "+format+"\n", t)
-	}
-}
-
-// stuckAfter is after how many rounds a server that is being deleted is asked to go again.
-const stuckAfter = 10
-
-// due says whether a deletion is to be asked for now.
-func (d *deleting) due(t thing) bool {
-	last, known := d.asked[t.id]
-	if !known {
-		d.asked[t.id] = d.rounds
-	}
-	switch {
-	case t.holder != "":
-		return false // It goes with its server.
-	case t.kind == server && !t.live():
-		return known && d.rounds-last > stuckAfter
-	}
-	return true
-}
-
 // delete asks for one deletion. No other function does.
-func (d *deleting) delete(ctx context.Context, t thing) {
-	d.asked[t.id] = d.rounds
-	if t.kind == server && t.live() {
-		// So that what the server leaves is found.
-		if read, err := d.API.Server(ctx, t.id); err == nil && read != nil {
-			_, _ = d.Tag(ctx, read)
+func (s *Sweep) delete(ctx context.Context, t *thing, path string) {
+	answer, err := s.API.Do(ctx, http.MethodDelete, path+"/"+t.ID, nil)
+	switch {
+	case err != nil:
+		s.say("DELETE of %s: %v", t, err)
+	case answer.Status < http.StatusBadRequest:
+		t.Deleting, t.wait = true, askAgain
+	case answer.Status != http.StatusNotFound:
+		s.say("DELETE of %s answered %d", t, answer.Status)
+	}
+}
+
+// removeNetwork deletes the network, if nothing else is in it, and says whether it is gone.
+func (s *Sweep) removeNetwork(ctx context.Context) (gone bool, err error) {
+	if len(s.strangers) > 0 {
+		return false, s.leftError(errors.New("sweep: the network stays, since not all in it is the run's: see above"))
+	}
+	if s.network == "" {
+		return true, nil
+	}
+	t := &s.goes
+	if t.ID != s.network {
+		t.Thing = mark.Thing{Kind: mark.KindNetwork, ID: s.network, Name: mark.Network(s.run)}
+	}
+	network, err := s.API.Network(ctx, s.network)
+	switch {
+	case err == nil && network == nil, err == nil && network.Status == "DELETED", t.Deleting && api.IsForbidden(err):
+		t.absent++
+	case err != nil && !api.IsForbidden(err):
+		s.say("%s: %v", t, err)
+	case t.wait > 0:
+		t.wait, t.absent = t.wait-1, 0
+	default:
+		s.say("deletes %s", t)
+		s.delete(ctx, t, api.PathNetworks)
+	}
+	if t.gone() {
+		s.say("%s is gone", t)
+	}
+	return t.gone(), nil
+}
+
+// Runs returns the runs of which there is a network or a server.
+func Runs(ctx context.Context, client *api.Client) ([]string, error) {
+	networks, problem := client.Networks(ctx)
+	servers, err := client.Servers(ctx, "")
+	var runs []string
+	add := func(name string) {
+		if run, ok := mark.RunOf(name); ok && !slices.Contains(runs, run) {
+			runs = append(runs, run)
 		}
 	}
-	_, _ = d.API.Do(ctx, http.MethodDelete, t.path, nil)
+	for _, network := range networks {
+		add(network.Name)
+	}
+	for _, server := range servers {
+		add(server.Name)
+	}
+	slices.Sort(runs)
+	return runs, errors.Join(problem, err)
 }

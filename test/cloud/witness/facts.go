@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"mime"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -20,73 +19,78 @@ import (
 // counts are texts with how often each was seen.
 type counts map[string]int
 
-// String lists them, the most frequent last-named ties by text.
 func (c counts) String() string {
 	var parts []string
 	for _, text := range slices.Sorted(maps.Keys(c)) {
 		parts = append(parts, fmt.Sprintf("%s (%d×)", text, c[text]))
 	}
-	if len(parts) == 0 {
-		return "not seen"
-	}
 	return strings.Join(parts, "; ")
 }
 
+func keys(set map[string]bool) string { return strings.Join(slices.Sorted(maps.Keys(set)), ", ") }
+
 // facts are measured over all exchanges.
 type facts struct {
-	calls, limited int
+	// calls are the statuses of each operation; failures, the forms of refusals.
+	calls, failures counts
+	// headers are the names of headers, and the values of those about limits.
+	headers, retryAfter, emptyLists      counts
+	statuses, errorMessages, addedLabels counts
+	quotaTexts                           counts
+	odd404, otherServers, ignored        int
 	// seconds counts the calls that began in a second.
 	seconds map[int64]int
-	// failures are the forms of refusals by operation.
-	failures, retryAfter, emptyLists, deletedAgain, requestIDs counts
-	latency                                                    []time.Duration
+	latency []time.Duration
 	// hiccup is the longest time for which lists did not show a server that they had shown.
 	hiccup time.Duration
 	// strangers are servers of others, by ID; withMetadata are those that show metadata, and
-	// fromOpenStack whose metadata names a cluster as Gardener's OpenStack provider does.
+	// fromOpenStack whose metadata or labels name a cluster as Gardener's OpenStack provider does.
 	strangers, withMetadata, fromOpenStack map[string]bool
+	// windows counts servers in lists that show a maintenance window; listed, all.
+	windows, listed int
 }
 
 func newFacts() facts {
 	return facts{
-		seconds: map[int64]int{}, failures: counts{}, retryAfter: counts{}, emptyLists: counts{},
-		deletedAgain: counts{}, requestIDs: counts{},
+		calls: counts{}, failures: counts{}, headers: counts{}, retryAfter: counts{}, emptyLists: counts{},
+		statuses: counts{}, errorMessages: counts{}, addedLabels: counts{}, quotaTexts: counts{}, seconds: map[int64]int{},
 		strangers: map[string]bool{}, withMetadata: map[string]bool{}, fromOpenStack: map[string]bool{},
 	}
 }
 
-func (f *facts) note(where *counts, text string) { (*where)[text]++ }
-
 func (f *facts) count(e guard.Exchange) {
-	f.calls++
 	f.seconds[e.Begin.Unix()]++
 	f.latency = append(f.latency, e.End.Sub(e.Begin))
 	if e.Status == 0 {
-		f.note(&f.failures, e.Kind()+": no answer")
+		f.calls[e.Kind()+": no answer"]++
 		return
 	}
-	f.note(&f.requestIDs, requestIDForm(e.Header.Get("X-Request-Id")))
-	if e.Status == 429 {
-		f.limited++
-	}
+	f.calls[fmt.Sprintf("%s: %d", e.Kind(), e.Status)]++
 	if e.Status >= 400 {
-		f.note(&f.failures, e.Kind()+": "+answerForm(e))
+		f.failures[fmt.Sprintf("%s: %s", e.Kind(), answerForm(e))]++
+		if strings.Contains(strings.ToLower(string(e.Body)), "quota") {
+			f.quotaTexts[fmt.Sprintf("%s: %d %q", e.Kind(), e.Status, cut(string(e.Body)))]++
+		}
 	}
-	if value := e.Header.Get("Retry-After"); value != "" {
-		f.note(&f.retryAfter, fmt.Sprintf("%d with %q", e.Status, value))
+	for name := range e.Header {
+		switch lower := strings.ToLower(name); {
+		case lower == "retry-after":
+			f.retryAfter[fmt.Sprintf("%d with %q", e.Status, e.Header.Get(name))]++
+		case strings.Contains(lower, "limit"):
+			f.headers[fmt.Sprintf("%s: %q", name, e.Header.Get(name))]++
+		default:
+			f.headers[name]++
+		}
 	}
 }
 
-var requestID = regexp.MustCompile(`^req-[0-9a-f]{32}$`)
-
-func requestIDForm(value string) string {
-	switch {
-	case value == "":
-		return "none"
-	case requestID.MatchString(value):
-		return "req- and 32 hexadecimal digits"
+// cut is the beginning of a text.
+func cut(text string) string {
+	const most = 160
+	if len(text) > most {
+		return text[:most] + "…"
 	}
-	return "another form"
+	return text
 }
 
 // answerForm is the status of an answer, the type of its content and its shape, with the
@@ -108,35 +112,91 @@ func shape(body []byte) string {
 		return fmt.Sprintf("no JSON object, %d bytes", len(body))
 	}
 	text, _ := object["msg"].(string)
-	if len(text) > 160 {
-		text = text[:160] + "…"
-	}
-	return fmt.Sprintf("{%s}, msg %q", strings.Join(slices.Sorted(maps.Keys(object)), ","), text)
+	return fmt.Sprintf("{%s}, msg %q", strings.Join(slices.Sorted(maps.Keys(object)), ","), cut(text))
 }
 
-// list notes the form of an empty list.
-func (f *facts) list(e guard.Exchange, length int) {
-	if length > 0 {
+// list notes the form of an empty list, and maintenance windows.
+func (f *facts) list(e guard.Exchange, servers []api.Server) {
+	f.listed += len(servers)
+	for _, server := range servers {
+		if server.MaintenanceWindow != nil {
+			f.windows++
+		}
+	}
+	if len(servers) > 0 {
 		return
 	}
-	var body map[string]json.RawMessage
+	var body struct{ Items json.RawMessage }
 	_ = json.Unmarshal(e.Body, &body) // decoded before
-	items, ok := body["items"]
-	if !ok {
-		items = json.RawMessage("missing")
-	}
-	f.note(&f.emptyLists, `"items": `+string(items))
+	f.emptyLists[`"items": `+string(body.Items)]++
 }
 
 // stranger notes what a server of somebody else says about metadata, and nothing else of it.
 func (f *facts) stranger(seen api.Server) {
 	f.strangers[seen.ID] = true
-	for key := range seen.Metadata {
+	if len(seen.Metadata) > 0 {
 		f.withMetadata[seen.ID] = true
+	}
+	for _, key := range slices.Concat(slices.Collect(maps.Keys(seen.Metadata)), slices.Collect(maps.Keys(seen.Labels))) {
 		if strings.HasPrefix(key, "kubernetes.io-cluster-") {
 			f.fromOpenStack[seen.ID] = true
 		}
 	}
 }
 
-func plural(count int, what string) string { return fmt.Sprintf("%d %s", count, what) }
+func (f *facts) busiest() int {
+	most := 0
+	for _, count := range f.seconds {
+		most = max(most, count)
+	}
+	return most
+}
+
+func (f *facts) latencies() string {
+	if len(f.latency) == 0 {
+		return ""
+	}
+	all := slices.Sorted(slices.Values(f.latency))
+	ms := func(at int) time.Duration { return all[at].Round(time.Millisecond) }
+	over := 0
+	for _, took := range all {
+		if took > attempt {
+			over++
+		}
+	}
+	return fmt.Sprintf("%d calls: median %s, 99 of 100 within %s, at most %s; %d longer than %s",
+		len(all), ms(len(all)/2), ms(len(all)*99/100), ms(len(all)-1), over, attempt)
+}
+
+func sentLabels(e guard.Exchange) map[string]string {
+	var sent struct{ Labels api.Labels }
+	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has no labels
+	return sent.Labels
+}
+
+// selected returns the labels that a selector asks for, and false for a selector of other
+// forms than the driver's.
+func selected(selector string) (map[string]string, bool) {
+	labels := map[string]string{}
+	if selector == "" {
+		return labels, true
+	}
+	for part := range strings.SplitSeq(selector, ",") {
+		key, value, ok := strings.Cut(part, "=")
+		if !ok || strings.ContainsAny(key, "! ") {
+			return nil, false
+		}
+		labels[key] = value
+	}
+	return labels, true
+}
+
+// matches says that the labels are among those wanted.
+func matches(labels, wanted map[string]string) bool {
+	for key, value := range wanted {
+		if labels[key] != value {
+			return false
+		}
+	}
+	return true
+}

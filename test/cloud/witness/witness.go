@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package witness looks at every exchange with the API. It keeps what a run measures, and
-// says at once when an answer breaks what the driver rests on: a server made twice, a label
-// lost, a selector ignored, a 404 for a server that runs, a deleted server that comes back.
+// Package witness looks at every exchange with the API. It measures, and says at once when an
+// answer breaks what the driver rests on, by the driver's own rules: a server made twice, its
+// labels lost, not shown for longer than the driver waits, back after its deletion. What the
+// driver lives with is counted.
 package witness
 
 import (
@@ -13,46 +14,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 )
 
-// server is what the answers have said of a server that the run has asked for.
-type server struct {
-	id, name string
-	// labels were sent with the POST; changed are keys that a PATCH has sent since.
-	labels  map[string]string
-	changed map[string]bool
-	// posted is when the answer to the POST came.
-	posted time.Time
-	// The first moments at which answers had been asked for that showed: the server to GET
-	// and to lists, and ACTIVE; and what came before: the last that did not show it.
-	got, listed, active     time.Time
-	missedByGET, missedList time.Time
-	// lastListed is when the last list began that showed it.
-	lastListed time.Time
-	// deleted is when the first DELETE was sent that was accepted; asked, that was not refused.
-	deleted, asked time.Time
-	// deletedFrom is the status last seen before.
-	status, deletedFrom string
-	// gone is when the first GET after it began that answered 404.
-	gone                         time.Time
-	deletingByGET, deletingLists bool
-	// added are keys of labels that nobody sent.
-	added map[string]bool
-}
-
-// request counts the POSTs of a name.
-type request struct {
-	name     string
-	labels   map[string]string
-	inFlight int
-	accepted int
-	unknown  int
-	// ended is when the last one was answered.
-	ended time.Time
-}
+// Driver's numbers, from its page on design.
+const (
+	// unexpectedAbsence is how long a server must be missed that nobody deletes.
+	unexpectedAbsence = 15 * time.Second
+	attempt           = 30 * time.Second
+)
 
 // Witness is a guard.Observer.
 type Witness struct {
@@ -67,6 +41,64 @@ type Witness struct {
 	requests map[string]*request
 	findings []string
 	facts    facts
+}
+
+// server is what the answers have said of a server that the run has asked for.
+type server struct {
+	id, name string
+	// labels were sent with the POST; changed are keys that a PATCH has sent since.
+	labels  map[string]string
+	changed map[string]bool
+	// posted is when the answer to the POST came.
+	posted time.Time
+	// byGET and byList are how the two show it.
+	byGET, byList sight
+	// active is when the first answer came that showed it ACTIVE; beforeActive, when the last began
+	// that did not yet.
+	beforeActive, active time.Time
+	// asked is when the first DELETE was sent; deleted, the first that was accepted, with the
+	// status seen before.
+	asked, deleted time.Time
+	deletedFrom    string
+	// beforeDeleting is when the last answer came that showed another status after the DELETE;
+	// deleting, the first that showed DELETING.
+	beforeDeleting, deleting time.Time
+	status, errorMessage     string
+	// afterwards are the statuses of GETs after the first that did not show it any more.
+	afterwards counts
+}
+
+// sight is when a kind of read has shown a server, and when it has not.
+type sight struct {
+	// missed is when the last one began before any showed it, first, when the first that did came.
+	missed, first time.Time
+	// last is when the last one began that showed it; absent, the first after that which did not.
+	last, absent time.Time
+}
+
+func (s *sight) shown(e guard.Exchange) {
+	if s.first.IsZero() {
+		s.first = e.End
+	}
+	s.last, s.absent = e.Begin, time.Time{}
+}
+
+func (s *sight) notShown(e guard.Exchange) {
+	switch {
+	case s.first.IsZero():
+		s.missed = e.Begin
+	case s.absent.IsZero():
+		s.absent = e.Begin
+	}
+}
+
+// request counts the POSTs of a name that were not refused.
+type request struct {
+	// labels are those of the last one.
+	labels map[string]string
+	sent   int
+	// shown are the servers of this name, by ID.
+	shown map[string]bool
 }
 
 // New returns a witness of the run's exchanges.
@@ -92,70 +124,264 @@ func (w *Witness) find(format string, args ...any) {
 	}
 }
 
-func (w *Witness) request(e guard.Exchange) *request {
-	name := e.SentName()
-	r := w.requests[name]
-	if r == nil {
-		r = &request{name: name}
-		w.requests[name] = r
+// Failed returns what is known of the server of this name that ended in ERROR, if one did.
+func (w *Witness) Failed(name string) (text string, failed bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.servers {
+		if s.name == name && s.status == api.StatusError {
+			return fmt.Sprintf("server %s ended in ERROR: %q", s.id, s.errorMessage), true
+		}
 	}
-	if labels := sentLabels(e); labels != nil {
-		r.labels = labels
+	return "", false
+}
+
+// Begun implements guard.Observer.
+func (w *Witness) Begun(e guard.Exchange) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch e.Kind() {
+	case guard.CreateServer:
+		r := w.request(e)
+		r.sent++
+		r.labels = sentLabels(e)
+	case guard.DeleteServer:
+		// From here on a 404 is no wonder, whatever becomes of the request.
+		if s := w.servers[e.ID()]; s != nil && s.asked.IsZero() {
+			s.asked = e.Begin
+		}
+	}
+}
+
+func (w *Witness) request(e guard.Exchange) *request {
+	r := w.requests[e.SentName()]
+	if r == nil {
+		r = &request{shown: map[string]bool{}}
+		w.requests[e.SentName()] = r
 	}
 	return r
 }
 
+// Observe implements guard.Observer.
+func (w *Witness) Observe(e guard.Exchange) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.facts.count(e)
+	switch e.Kind() {
+	case guard.CreateServer:
+		w.created(e)
+	case guard.GetServer:
+		w.read(e)
+	case guard.ListServers:
+		w.listed(e)
+	case guard.PatchServer:
+		if s := w.servers[e.ID()]; s != nil {
+			for key := range sentLabels(e) {
+				s.changed[key] = true
+			}
+		}
+	case guard.DeleteServer:
+		if s := w.servers[e.ID()]; s != nil && e.Succeeded() && s.deleted.IsZero() {
+			s.deleted, s.deletedFrom = e.Begin, s.status
+		}
+	}
+}
+
+func (w *Witness) created(e guard.Exchange) {
+	r, made := w.request(e), e.Server()
+	switch {
+	case made.ID == "" && !e.Succeeded() && !e.Unknown():
+		r.sent--
+	case made.ID != "" && made.Name != "" && made.Name != e.SentName():
+		w.facts.otherServers++
+	case made.ID != "":
+		w.know(made.ID, e.SentName(), r, e).labels = sentLabels(e)
+	}
+}
+
 // know takes a server for one that the request has made.
-func (w *Witness) know(id string, r *request) *server {
+func (w *Witness) know(id, name string, r *request, e guard.Exchange) *server {
+	r.shown[id] = true
 	s := w.servers[id]
 	if s == nil {
-		s = &server{id: id, name: r.name, labels: r.labels, changed: map[string]bool{}, posted: r.ended, added: map[string]bool{}}
+		s = &server{id: id, name: name, labels: r.labels, changed: map[string]bool{}, posted: e.End, afterwards: counts{}}
 		w.servers[id] = s
+	}
+	if len(r.shown) > r.sent {
+		w.find("%d servers of the name %s, after %d POSTs of it: %s", len(r.shown), name, r.sent, keys(r.shown))
 	}
 	return s
 }
 
-// asked says how often a server of the name was asked for.
-func (w *Witness) asked(name string) string {
-	r := w.requests[name]
-	switch {
-	case r == nil:
-		return "no POST had this name"
-	case r.accepted == 0 && r.inFlight == 1:
-		return "1 POST of this name was sent, whose answer is not there yet"
-	case r.accepted == 1:
-		return "1 POST of this name was accepted"
+// read checks a GET of a server.
+func (w *Witness) read(e guard.Exchange) {
+	s := w.servers[e.ID()]
+	if s == nil {
+		return
 	}
-	return plural(r.accepted, "POSTs of this name were accepted")
+	seen := e.Server()
+	switch {
+	case e.Status == 404, e.Status == 410, e.Status == 403 && !s.deleted.IsZero(), seen.Status == api.StatusDeleted:
+		if !s.deleted.IsZero() {
+			s.afterwards[fmt.Sprint(e.Status)]++
+		}
+		s.byGET.notShown(e)
+		w.absent(s, e)
+	case !e.Succeeded():
+	case seen.ID != s.id:
+		w.find("GET of server %s (%s) was answered with server %q", s.id, s.name, seen.ID)
+	default:
+		if late := e.Begin.Sub(s.byGET.absent); !s.byGET.absent.IsZero() && !s.deleted.IsZero() && seen.Live() && late > w.settle {
+			w.find("GET shows server %s (%s) as %s, %s after its deletion", s.id, s.name, seen.Status, round(late))
+		}
+		s.byGET.shown(e)
+		w.seen(s, seen, e)
+	}
+}
+
+// absent checks a GET that does not show a server that nobody deletes. One answer says nothing.
+func (w *Witness) absent(s *server, e guard.Exchange) {
+	if !s.asked.IsZero() || s.byGET.first.IsZero() {
+		return
+	}
+	w.facts.odd404++
+	if missed := e.Begin.Sub(s.byGET.absent); missed >= unexpectedAbsence {
+		w.find("GET of server %s (%s) has answered 404 for %s, and nobody has deleted it", s.id, s.name, round(missed))
+	}
+}
+
+// listed checks a list of servers.
+func (w *Witness) listed(e guard.Exchange) {
+	servers, ok := e.Servers()
+	if !ok {
+		return
+	}
+	w.facts.list(e, servers)
+	wanted, plain := selected(e.Query.Get("label_selector"))
+	shown := map[string]bool{}
+	for _, seen := range servers {
+		if seen.Status == api.StatusDeleted {
+			continue // as the driver does
+		}
+		shown[seen.ID] = true
+		if plain && !matches(seen.Labels, wanted) {
+			w.facts.ignored++
+		}
+		if !w.ours(seen) {
+			w.facts.stranger(seen)
+			continue
+		}
+		w.listedOurs(seen, e)
+	}
+	if plain {
+		w.notListed(e, wanted, shown)
+	}
+}
+
+func (w *Witness) ours(seen api.Server) bool {
+	return strings.HasPrefix(seen.Name, mark.Name(w.run, ""))
+}
+
+// listedOurs checks a server of this run in a list.
+func (w *Witness) listedOurs(seen api.Server, e guard.Exchange) {
+	s := w.servers[seen.ID]
+	if s == nil {
+		r := w.requests[seen.Name]
+		if r == nil {
+			w.find("a list shows server %s (%s), which nobody has asked for", seen.ID, seen.Name)
+			return
+		}
+		s = w.know(seen.ID, seen.Name, r, e)
+	}
+	if late := e.Begin.Sub(s.byGET.absent); !s.byGET.absent.IsZero() && !s.deleted.IsZero() && seen.Live() && late > w.settle {
+		w.find("a list shows server %s (%s) as %s, %s after GET did not show it any more", s.id, s.name, seen.Status, round(late))
+	}
+	s.byList.shown(e)
+	w.seen(s, seen, e)
+}
+
+// notListed checks what a list does not show although it was asked for. It is lag up to settle.
+func (w *Witness) notListed(e guard.Exchange, wanted map[string]string, shown map[string]bool) {
+	for _, s := range w.servers {
+		if shown[s.id] || !e.Begin.After(s.posted) || !s.sent(wanted) {
+			continue
+		}
+		since := s.posted
+		if s.byList.last.After(since) {
+			since = s.byList.last
+		}
+		s.byList.notShown(e)
+		late := e.Begin.Sub(since)
+		if !s.asked.IsZero() {
+			continue
+		}
+		if !s.byList.first.IsZero() {
+			w.facts.hiccup = max(w.facts.hiccup, late)
+		}
+		if late > w.settle {
+			w.find("a list with the selector %q does not show server %s (%s) %s after it was made or last shown; settle is %s",
+				e.Query.Get("label_selector"), s.id, s.name, round(late), w.settle)
+		}
+	}
+}
+
+// sent says that the POST has sent these labels, and nothing has changed them.
+func (s *server) sent(wanted map[string]string) bool {
+	for key := range wanted {
+		if s.changed[key] {
+			return false
+		}
+	}
+	return matches(s.labels, wanted)
 }
 
 // seen checks a server as an answer shows it.
 func (w *Witness) seen(s *server, seen api.Server, e guard.Exchange) {
 	s.status = seen.Status
-	if s.active.IsZero() && seen.Status == api.StatusActive {
+	w.facts.statuses[seen.Status]++
+	if seen.ErrorMessage != "" && s.errorMessage == "" {
+		s.errorMessage = seen.ErrorMessage
+		w.facts.errorMessages[fmt.Sprintf("%s: %q", seen.Status, report.Redact(seen.ErrorMessage))]++
+	}
+	switch {
+	case s.active.IsZero() && seen.Status == api.StatusActive:
 		s.active = e.End
+	case s.active.IsZero() && s.deleted.IsZero():
+		s.beforeActive = e.Begin
+	case !s.deleted.IsZero() && seen.Status == api.StatusDeleting && s.deleting.IsZero():
+		s.deleting = e.End
+	case !s.deleted.IsZero() && s.deleting.IsZero():
+		s.beforeDeleting = e.Begin
 	}
 	var lost []string
-	for key, value := range s.labels {
-		if !s.changed[key] && seen.Labels.Get(key) != value {
+	for _, key := range []string{mark.ClusterLabel, provider.StackitMachineLabel, provider.StackitMachineClassLabel} {
+		if !s.changed[key] && seen.Labels[key] != s.labels[key] {
 			lost = append(lost, key)
 		}
 	}
-	if len(lost) > 0 {
-		slices.Sort(lost)
-		w.find("server %s (%s) was made with %d labels, and %s shows it without %s", s.id, s.name, len(s.labels), e.Kind(), strings.Join(lost, ", "))
+	if len(lost) > 0 && e.Begin.Sub(s.posted) > w.settle {
+		w.find("server %s (%s) was made with labels, and %s shows it without %s %s after its POST",
+			s.id, s.name, e.Kind(), strings.Join(lost, ", "), round(e.Begin.Sub(s.posted)))
 	}
 	for key := range seen.Labels {
-		if _, sent := s.labels[key]; !sent && !s.changed[key] {
-			s.added[key] = true
+		if _, was := s.labels[key]; !was && !s.changed[key] {
+			w.facts.addedLabels[key]++
 		}
 	}
 }
 
-// span is a time between two moments as a reader wants it.
-func span(from, to time.Time) time.Duration { return to.Sub(from).Round(100 * time.Millisecond) }
+// round is a time as a reader wants it.
+func round(d time.Duration) time.Duration { return d.Round(100 * time.Millisecond) }
 
-// ours says whether an answer shows a server of this run.
-func (w *Witness) ours(seen api.Server) bool {
-	return strings.HasPrefix(seen.Name, mark.Name(w.run, "")) || seen.Labels.Get(mark.ClusterLabel) == mark.Cluster(w.run)
+// Going returns the IDs of servers that are being deleted, as far as GET has told.
+func (w *Witness) Going() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var ids []string
+	for id, s := range w.servers {
+		if !s.deleted.IsZero() && s.byGET.absent.IsZero() {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

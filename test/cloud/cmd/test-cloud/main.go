@@ -12,78 +12,101 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 )
 
 func main() {
 	// A closed terminal, or the end of a program that reads the output, is no end without a sweep.
 	signal.Ignore(syscall.SIGPIPE)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	defer stop()
-	os.Exit(run(ctx, os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(signals(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
+}
+
+// signals returns contexts that end with the first and with the second signal.
+func signals() cloud.Signals {
+	first, endFirst := context.WithCancelCause(context.Background())
+	second, endSecond := context.WithCancelCause(context.Background())
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	go func() {
+		endFirst(fmt.Errorf("ended by a signal: %s", <-received))
+		endSecond(fmt.Errorf("ended by a second signal: %s", <-received))
+	}()
+	return cloud.Signals{First: first, Second: second}
 }
 
 // Exit codes.
 const (
 	exitGreen = iota
 	exitRed
-	// exitWrongInput says that nothing was asked of the API.
-	exitWrongInput
+	// exitNothingMade says that nothing but lists was asked of the API.
+	exitNothingMade
 )
 
-func run(ctx context.Context, args []string, lookup func(string) (string, bool), in *os.File, out, errOut io.Writer) int {
-	o := cloud.Options{In: in, Limits: guard.DefaultLimits}
+const maxLimit = 50 * time.Minute
+
+func run(
+	signals cloud.Signals, args []string, lookup func(string) (string, bool), in *os.File, out, errOut io.Writer,
+) int {
+	o := cloud.Options{In: in}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
 	flags.SetOutput(errOut)
-	flags.DurationVar(&o.Limits.Duration, "limit", o.Limits.Duration, "most that the specs may take, up to "+cloud.MaxDuration.String())
-	flags.IntVar(&o.Limits.AtOnce, "at-once", o.Limits.AtOnce, "most servers at a time")
-	flags.IntVar(&o.Limits.InAll, "in-all", o.Limits.InAll, "most servers that may be made")
+	flags.DurationVar(&o.Limit, "limit", 30*time.Minute, "most that a run may take in all; a third of it is kept for deleting")
 	flags.DurationVar(&o.Settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
 	flags.DurationVar(&o.Poll, "poll", 2*time.Second, "how often the project is looked at")
-	flags.DurationVar(&o.Patience, "patience", 12*time.Minute, "how long one boot, deletion or sweep may take")
+	flags.DurationVar(&o.Patience, "patience", 10*time.Minute, "most that one boot or deletion may take")
 	flags.StringVar(&o.Command, "mcm-stackit", "bin/mcm-stackit", "path of the operator's command")
 	if err := flags.Parse(args); err != nil {
-		return exitWrongInput
+		return exitNothingMade
 	}
 	sweeps := flags.NArg() == 1 && flags.Arg(0) == "sweep"
 	if flags.NArg() > 0 && !sweeps {
 		_, _ = fmt.Fprintf(errOut, "unexpected argument %q, there is only: sweep\n", flags.Args())
-		return exitWrongInput
+		return exitNothingMade
 	}
 	var err error
 	if o.Settings, err = settings.Read(lookup, !sweeps); err != nil {
 		_, _ = fmt.Fprintf(errOut, "The environment lacks, or has wrongly:\n%v\n", err)
-		return exitWrongInput
+		return exitNothingMade
+	}
+	if o.Limit > maxLimit {
+		_, _ = fmt.Fprintf(errOut, "--limit is %s, must be at most %s: other runs delete what is older than %s\n", o.Limit, maxLimit, mark.OldAfter)
+		return exitNothingMade
 	}
 	o.Out = report.Hide(out, o.Settings.ProjectID, o.Settings.Email)
-	if !sweeps {
-		if err := o.Check(); err != nil {
-			_, _ = fmt.Fprintf(o.Out, "nothing was made: %v\n", err)
-			return exitWrongInput
-		}
-	}
 	if sweeps {
-		err = cloud.Sweep(ctx, o)
+		err = cloud.Sweep(signals, o)
 	} else {
-		err = cloud.Run(ctx, o)
+		err = cloud.Run(signals, o)
 	}
+	return tell(o.Out, err)
+}
+
+// tell says how it ended. The last lines are what is left, and what tries again.
+func tell(out io.Writer, err error) int {
 	switch {
 	case err == nil:
-		_, _ = fmt.Fprintln(o.Out, "Green.")
+		_, _ = fmt.Fprintln(out, "Green.")
 		return exitGreen
-	case errors.Is(err, cloud.ErrDeclined):
-		_, _ = fmt.Fprintln(o.Out, err)
-		return exitWrongInput
-	default:
-		_, _ = fmt.Fprintf(o.Out, "RED: %v\n", err)
-		return exitRed
+	case errors.Is(err, cloud.ErrNothingMade):
+		_, _ = fmt.Fprintln(out, strings.ReplaceAll(err.Error(), "\n", ": "))
+		return exitNothingMade
 	}
+	_, _ = fmt.Fprintf(out, "RED: %v\n", err)
+	for _, left := range sweep.Left(err) {
+		for _, thing := range left.Left {
+			_, _ = fmt.Fprintf(out, "LEFT: %s\n", thing)
+		}
+		_, _ = fmt.Fprintf(out, "Try again: make test-cloud-sweep RUN=%s\n", left.Run)
+	}
+	return exitRed
 }

@@ -10,11 +10,12 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
+	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	. "github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -38,9 +39,8 @@ type cluster struct {
 	env   *stack.Env
 }
 
-// startCluster starts a control plane that stops with the container of the specs.
-func (s *suite) startCluster(ctx context.Context) *cluster {
-	GinkgoHelper()
+// startCluster starts a control plane, which stops with the run.
+func (s *suite) startCluster(ctx context.Context) (*cluster, error) {
 	variables := []string{"STACKIT_IAAS_ENDPOINT=" + s.door.URL()}
 	if s.Settings.TokenURL != "" {
 		variables = append(variables, "STACKIT_TOKEN_BASEURL="+s.Settings.TokenURL)
@@ -48,39 +48,45 @@ func (s *suite) startCluster(ctx context.Context) *cluster {
 	if s.Settings.IDPURL != "" {
 		variables = append(variables, "STACKIT_IDP_TOKEN_ENDPOINT="+s.Settings.IDPURL)
 	}
-	env, err := stack.Start(ctx,
-		stack.WithProgressWriter(s.Out), stack.WithTargetless(),
+	env, err := stack.Start(ctx, stack.WithTargetless(),
 		stack.WithCloud(stack.API{Environment: variables}),
 		stack.WithSidecarArgs("--stackit-settle="+s.Settle.String(), "--machine-safety-orphan-vms-period=10s"))
-	Expect(err).NotTo(HaveOccurred())
-	c := &cluster{suite: s, env: env, Client: env.Client()}
-	DeferCleanup(func() {
-		if CurrentSpecReport().Failed() {
-			log, _ := env.Logs(stack.PartSidecar)
-			s.say("The end of the sidecar's log:\n%s", log[max(0, len(log)-8000):])
-		}
-		env.Stop()
-	})
-	return c
+	if err != nil {
+		return nil, err
+	}
+	s.cluster = &cluster{suite: s, env: env, Client: env.Client()}
+	return s.cluster, nil
+}
+
+// showLog shows the end of the sidecar's log.
+func (c *cluster) showLog() {
+	log, _ := c.env.Logs(stack.PartSidecar)
+	c.suite.say("The end of the sidecar's log:\n%s", log[max(0, len(log)-8000):])
 }
 
 // createSecret makes a Secret with the account's credentials; change may spoil them.
-func (c *cluster) createSecret(ctx context.Context, name string, change func(map[string][]byte)) {
-	GinkgoHelper()
+func (c *cluster) createSecret(ctx context.Context, name string, change func(map[string][]byte)) error {
+	data, err := c.secretData()
+	if err != nil {
+		return err
+	}
+	change(data)
+	return c.Create(ctx, &corev1.Secret{ObjectMeta: c.meta(name), Data: data})
+}
+
+func (c *cluster) secretData() (map[string][]byte, error) {
 	settings := c.suite.Settings
 	data := map[string][]byte{
 		"projectId": []byte(settings.ProjectID), "region": []byte(settings.Region),
-		"networkId": []byte(settings.NetworkID), "userData": []byte(userData),
+		"networkId": []byte(c.suite.network), "userData": []byte(userData),
 	}
 	if settings.Key != nil {
 		data["serviceAccountKey"] = settings.Key
-	} else {
-		token, err := settings.Token()
-		Expect(err).NotTo(HaveOccurred())
-		data["serviceAccountEmail"], data["token"] = []byte(settings.Email), []byte(token)
+		return data, nil
 	}
-	change(data)
-	Expect(c.Create(ctx, &corev1.Secret{ObjectMeta: c.meta(name), Data: data})).To(Succeed())
+	token, err := settings.Token()
+	data["serviceAccountEmail"], data["token"] = []byte(settings.Email), []byte(token)
+	return data, err
 }
 
 func (c *cluster) meta(name string) metav1.ObjectMeta {
@@ -88,13 +94,12 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 }
 
 // createClass makes a MachineClass with these fields over those of a small server.
-func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) {
-	GinkgoHelper()
+func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) error {
 	settings := c.suite.Settings
 	spec := map[string]any{
 		"machineType": settings.MachineType, "imageId": settings.ImageID,
 		"bootVolume":       map[string]any{"size": bootVolumeSize},
-		"labels":           map[string]any{mark.ClusterLabel: mark.Cluster(c.suite.name)},
+		"labels":           map[string]any{mark.ClusterLabel: mark.Network(c.suite.name)},
 		"allowedAddresses": []any{podCIDR},
 	}
 	if settings.Zone != "" {
@@ -102,31 +107,31 @@ func (c *cluster) createClass(ctx context.Context, name, secret string, fields m
 	}
 	maps.Copy(spec, fields)
 	raw, err := json.Marshal(spec)
-	Expect(err).NotTo(HaveOccurred())
-	class := &v1alpha1.MachineClass{
+	if err != nil {
+		return err
+	}
+	return c.Create(ctx, &v1alpha1.MachineClass{
 		ObjectMeta: c.meta(name), Provider: "stackit", ProviderSpec: runtime.RawExtension{Raw: raw},
 		SecretRef: &corev1.SecretReference{Name: secret, Namespace: c.env.Namespace()},
-	}
-	Expect(c.Create(ctx, class)).To(Succeed())
+	})
 }
 
-func (c *cluster) createMachine(ctx context.Context, name, class string) {
-	GinkgoHelper()
-	Expect(c.Create(ctx, &v1alpha1.Machine{ObjectMeta: c.meta(name), Spec: machineSpec(class)})).To(Succeed())
+func (c *cluster) createMachine(ctx context.Context, name, class string) error {
+	return c.Create(ctx, &v1alpha1.Machine{ObjectMeta: c.meta(name), Spec: machineSpec(class)})
 }
 
 func machineSpec(class string) v1alpha1.MachineSpec {
 	return v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}}
 }
 
-// newDeployment has two Machines and rolls by one more at a time.
+// newDeployment has one Machine, and rolls by one more at a time.
 func (c *cluster) newDeployment(name, class string) *v1alpha1.MachineDeployment {
 	labels := map[string]string{"deployment": name}
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
 	return &v1alpha1.MachineDeployment{
 		ObjectMeta: c.meta(name),
 		Spec: v1alpha1.MachineDeploymentSpec{
-			Replicas: 2,
+			Replicas: 1,
 			Selector: &metav1.LabelSelector{MatchLabels: labels},
 			Strategy: v1alpha1.MachineDeploymentStrategy{
 				Type: v1alpha1.RollingUpdateMachineDeploymentStrategyType,
@@ -139,40 +144,73 @@ func (c *cluster) newDeployment(name, class string) *v1alpha1.MachineDeployment 
 	}
 }
 
-// machine returns a function that reads a Machine, for eventually.
-func (c *cluster) machine(name string) func(context.Context) (v1alpha1.Machine, error) {
-	return func(ctx context.Context) (v1alpha1.Machine, error) {
-		var machine v1alpha1.Machine
-		err := c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: name}, &machine)
-		return machine, err
-	}
+func (c *cluster) machine(ctx context.Context, name string) (machine v1alpha1.Machine, err error) {
+	err = c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: name}, &machine)
+	return machine, err
 }
 
-// machines returns the names of all Machines.
-func (c *cluster) machines(ctx context.Context) ([]string, error) {
+// machines returns those that wanted takes.
+func (c *cluster) machines(ctx context.Context, wanted func(v1alpha1.Machine) bool) (machines []v1alpha1.Machine, err error) {
 	var list v1alpha1.MachineList
-	err := c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
-	var names []string
+	err = c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
 	for _, machine := range list.Items {
-		names = append(names, machine.Name)
+		if wanted(machine) {
+			machines = append(machines, machine)
+		}
 	}
-	return names, err
+	return machines, err
+}
+
+func isAvailable(machine v1alpha1.Machine) bool {
+	return machine.Status.CurrentStatus.Phase == v1alpha1.MachineAvailable && machine.DeletionTimestamp == nil
+}
+
+// awaitAvailable waits for as many Machines of a class. A server that ends in ERROR ends it.
+func (c *cluster) awaitAvailable(ctx context.Context, class string, count int) (machines []v1alpha1.Machine, err error) {
+	wanted := fmt.Sprintf("%d Machines of class %s Available", count, class)
+	err = c.suite.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
+		all, err := c.machines(ctx, func(m v1alpha1.Machine) bool { return m.Spec.Class.Name == class && m.DeletionTimestamp == nil })
+		machines = nil
+		var seen []string
+		for _, machine := range all {
+			if text, failed := c.suite.witness.Failed(machine.Name); failed {
+				return "", false, hopeless{errors.New(text)}
+			}
+			if isAvailable(machine) {
+				machines = append(machines, machine)
+			}
+			seen = append(seen, describe(machine))
+		}
+		return strings.Join(seen, "; "), len(machines) == count && len(all) == count, err
+	})
+	return machines, err
+}
+
+// describe says in a line how a Machine is.
+func describe(machine v1alpha1.Machine) string {
+	last := machine.Status.LastOperation
+	return fmt.Sprintf("Machine %s: %q, %s %q %s", machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description)
 }
 
 // otherKey returns a service account key that nobody has registered: the given one with
 // another private key.
-func otherKey(key []byte) []byte {
-	GinkgoHelper()
+func otherKey(key []byte) ([]byte, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return nil, err
+	}
 	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	Expect(err).NotTo(HaveOccurred())
+	if err != nil {
+		return nil, err
+	}
 	var object map[string]any
-	Expect(json.Unmarshal(key, &object)).To(Succeed())
+	if err := json.Unmarshal(key, &object); err != nil {
+		return nil, err
+	}
 	credentials, ok := object["credentials"].(map[string]any)
-	Expect(ok).To(BeTrue(), "the service account key has credentials")
+	if !ok {
+		return nil, errors.New("the service account key has no credentials")
+	}
 	credentials["privateKey"] = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
-	changed, err := json.Marshal(object)
-	Expect(err).NotTo(HaveOccurred())
-	return changed
+	return json.Marshal(object)
 }

@@ -141,19 +141,28 @@ func (x *Exchanges) value(key string, value any) any {
 	return value
 }
 
-// ofTheRun leaves out of a list of the project what is not the run's, and says how much that was.
+// ofTheRun leaves out of an answer about the project what is not the run's, and says so.
 func (x *Exchanges) ofTheRun(e guard.Exchange) []byte {
-	var list struct{ Items []map[string]any }
-	if e.Path != ids.ReplaceAllString(e.Path, "") || json.Unmarshal(e.Body, &list) != nil || list.Items == nil {
+	var answer struct {
+		Name  string
+		Items []map[string]any
+	}
+	if json.Unmarshal(e.Body, &answer) != nil {
+		return e.Body
+	}
+	if strings.HasPrefix(e.Path, "/servers") && answer.Name != "" && !strings.HasPrefix(answer.Name, x.prefix) {
+		return []byte(`"(without a name of the run)"`)
+	}
+	if answer.Items == nil || ids.MatchString(e.Path) {
 		return e.Body
 	}
 	shown := []any{}
-	for _, item := range list.Items {
+	for _, item := range answer.Items {
 		if name, _ := item["name"].(string); strings.HasPrefix(name, x.prefix) {
 			shown = append(shown, item)
 		}
 	}
-	if others := len(list.Items) - len(shown); others > 0 {
+	if others := len(answer.Items) - len(shown); others > 0 {
 		shown = append(shown, fmt.Sprintf("(and %d without a name of the run)", others))
 	}
 	body, err := json.Marshal(map[string]any{"items": shown})

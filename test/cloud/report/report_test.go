@@ -65,9 +65,11 @@ func TestExchanges(t *testing.T) {
 		Body: []byte(`{"items":[{"id":"` + one + `","name":"run-a","userData":"c2VjcmV0"},{"id":"` + two + `","name":"database"}]}`),
 	})
 	x.Observe(guard.Exchange{Method: "DELETE", Path: "/servers/" + one, Status: 502, Body: []byte("<html> of 10.0.0.1")})
+	x.Observe(guard.Exchange{Method: "POST", Path: "/servers", Status: 201, Body: []byte(`{"id":"` + two + `","name":"database"}`)})
 	want := []string{
 		`"headers":{"Date":"today","Set-Cookie":""},"answer":{"items":[{"id":"(ID 1)","name":"run-a","userData":"(8 characters)"},"(and 1 without a name of the run)"]}`,
 		`"path":"/servers/(ID 1)","status":502,"answer":"<html> of (address)"`,
+		`"status":201,"answer":"(without a name of the run)"`,
 	}
 	lines := strings.Split(out.String(), "\n")
 	for i, text := range want {
@@ -75,7 +77,7 @@ func TestExchanges(t *testing.T) {
 			t.Errorf("%s is not in %s", text, lines[i])
 		}
 	}
-	if x.Err() != nil || len(lines) != 3 {
+	if x.Err() != nil || len(lines) != 4 {
 		t.Errorf("%v, %q", x.Err(), lines)
 	}
 }

@@ -103,17 +103,6 @@ func dropLabels(t *testing.T, m mock) string {
 	})
 }
 
-// withStranger is the mock as it is, with a server of somebody else.
-func withStranger(t *testing.T, m mock) string {
-	t.Helper()
-	makes(t, m, api.PathServers, map[string]any{
-		"name": "database-of-somebody", "machineType": iaasmock.DefaultMachineType,
-		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
-		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
-	})
-	return m.url
-}
-
 // makes makes a thing, as somebody does, and returns its ID.
 func makes(t *testing.T, m mock, path string, body map[string]any) string {
 	t.Helper()
@@ -138,9 +127,22 @@ func keepVolumes(t *testing.T, m mock) string {
 	})
 }
 
-// forbidAndIgnore answers GETs of what was deleted with 403, and ignores selectors.
+// makesServer makes one, as somebody does, in another network than the run's.
+func makesServer(t *testing.T, m mock, name string, labels map[string]string) {
+	t.Helper()
+	makes(t, m, api.PathServers, map[string]any{
+		"name": name, "machineType": iaasmock.DefaultMachineType, "labels": labels,
+		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
+	})
+}
+
+// forbidAndIgnore answers GETs of what was deleted with 403, ignores selectors, and once answers
+// a POST with the server of somebody else.
 func forbidAndIgnore(t *testing.T, m mock) string {
 	t.Helper()
+	makesServer(t, m, "database-of-somebody", map[string]string{})
+	m.inject(t, `{"preset":"wrong-server","count":1}`)
 	var mu sync.Mutex
 	deleted := map[string]bool{}
 	return spoil(t, m, func(r *http.Request, body []byte) []byte {

@@ -20,7 +20,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var (
@@ -120,11 +119,7 @@ func makeSimilar(t *testing.T, m mock, run string) map[string]bool {
 	t.Helper()
 	before := m.ids(t)
 	for _, name := range []string{mark.Name(run, "first"), mark.Network(run) + "x-first", "x" + mark.Name(run, "first"), mark.Prefix + "by-hand"} {
-		makes(t, m, api.PathServers, map[string]any{
-			"name": name, "machineType": iaasmock.DefaultMachineType, "labels": mark.Labels(run, mark.Name(run, "first"), "class"),
-			"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
-			"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
-		})
+		makesServer(t, m, name, mark.Labels(run, mark.Name(run, "first"), "class"))
 	}
 	made := map[string]bool{}
 	s := m.state(t)

@@ -8,6 +8,7 @@
 package witness
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -195,7 +196,8 @@ func (w *Witness) created(e guard.Exchange) {
 	case made.ID != "" && made.Name != "" && made.Name != e.SentName():
 		w.facts.otherServers++
 	case made.ID != "":
-		w.know(made.ID, e.SentName(), r, e).labels = sentLabels(e)
+		s := w.know(made.ID, e.SentName(), r, e)
+		s.labels, s.status = sentLabels(e), cmp.Or(s.status, made.Status)
 	}
 }
 

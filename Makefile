@@ -229,7 +229,7 @@ test-integration: ## MCM's own integration suite on a local environment, about 3
 CLOUD_TEST   := $(BIN)/test-cloud
 CLOUD_MODULE := github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud
 .PHONY: test-cloud
-test-cloud: mcm-stackit build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
+test-cloud: build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
 	@exec $(CLOUD_TEST) $(ARGS)
 
 .PHONY: test-cloud-sweep

@@ -41,7 +41,6 @@ const (
 	rowRefusals  = "What names nothing, or has no right, is refused"
 	rowAllowed   = "A NIC shows the allowedAddresses that were sent"
 	rowCodes     = "What is wrong with a class or a key is told by a code"
-	rowCommand   = "mcm-stackit reads the project as it is"
 )
 
 // unknowns are the rows of every report, in their order: what was not met says so.
@@ -57,7 +56,7 @@ func unknowns() []report.Row {
 		row(rowBootable, "pkg/provider/openstack.go"), row(rowTwin, "pkg/provider/reads.go"),
 		row(rowCreating, "pkg/provider/delete.go"), row(rowUserData, "pkg/provider/apis/validation"),
 		row(rowRefusals, "pkg/provider/errors.go"), row(rowAllowed, "pkg/provider/nics.go"),
-		row(rowCodes, "pkg/provider/errors.go"), row(rowCommand, "pkg/operator"),
+		row(rowCodes, "pkg/provider/errors.go"),
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"time"
@@ -42,7 +40,6 @@ func driverSpecs() []spec {
 	d := &driver{}
 	return []spec{
 		{"the driver makes a server with labels, allowedAddresses and addresses for a Machine", d.make},
-		{"the driver's server is shown by mcm-stackit", d.show},
 		{"the driver adopts the server that it made before it was killed", d.adopt},
 		{"the driver finds an orphan and deletes it, and nothing else", d.findOrphan},
 		// What is deleted from here on goes while the next specs run: the manager takes half a
@@ -133,40 +130,6 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
 		}
 	}
 	return nil
-}
-
-// show runs the operator's command, which decides nothing about the API.
-func (d *driver) show(ctx context.Context, s *suite) error {
-	for _, command := range []string{"validate --online", "list servers"} {
-		out, code, err := d.mcmStackit(ctx, strings.Fields(command)...)
-		if err != nil {
-			return err
-		}
-		seen := fmt.Sprintf("%s: exit code %d", command, code)
-		if command == "list servers" {
-			seen += fmt.Sprintf(", shows the Machine: %t", strings.Contains(out, d.first.Name))
-		}
-		if code != 0 {
-			s.say("mcm-stackit %s said:\n%s", command, out) // Here alone: names in it may be somebody else's.
-		}
-		s.note(rowCommand, seen)
-	}
-	return nil
-}
-
-func (c *cluster) mcmStackit(ctx context.Context, args ...string) (output string, code int, err error) {
-	process := exec.CommandContext(ctx, c.suite.Command, append(args, "-n", c.env.Namespace())...)
-	process.Env = append([]string{
-		"HOME=" + os.Getenv("HOME"), "PATH=" + os.Getenv("PATH"), "KUBECONFIG=" + c.env.KubeconfigPath(),
-	}, c.env.CloudEnvironment()...)
-	out, err := process.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-		err = nil
-	}
-	if err != nil {
-		return "", 0, err
-	}
-	return string(out), process.ProcessState.ExitCode(), nil
 }
 
 // awaitServer waits until there is a server for a Machine, in whatever state.

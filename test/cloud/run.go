@@ -8,8 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,8 +35,6 @@ type Options struct {
 	Poll time.Duration
 	// Patience is the most that one boot or deletion may take.
 	Patience time.Duration
-	// Command is the path of mcm-stackit.
-	Command string
 	// In is the terminal; Out gets what the run says, and hides what is secret.
 	In  *os.File
 	Out io.Writer
@@ -86,22 +85,17 @@ func withLimit(ctx context.Context, limit time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
 }
 
-// oldRuns returns the runs that are over, of which there is still something.
-func oldRuns(ctx context.Context, client *api.Client) ([]string, error) {
+// oldRuns returns what there is of runs that are over.
+func oldRuns(ctx context.Context, client *api.Client) (map[string][]mark.Thing, error) {
 	runs, err := sweep.Runs(ctx, client)
-	var old []string
-	for _, run := range runs {
-		if mark.IsOld(run, time.Now()) {
-			old = append(old, run)
-		}
-	}
-	return old, err
+	maps.DeleteFunc(runs, func(run string, _ []mark.Thing) bool { return !mark.IsOld(run, time.Now()) })
+	return runs, err
 }
 
 func (o Options) sweepOld(ctx context.Context, client *api.Client) error {
 	old, err := oldRuns(ctx, client)
 	problems := []error{err}
-	for _, run := range old {
+	for run := range old {
 		_, err := sweep.New(o.sweepOptions(client), run).Delete(ctx)
 		problems = append(problems, err)
 	}
@@ -111,9 +105,6 @@ func (o Options) sweepOld(ctx context.Context, client *api.Client) error {
 // Run builds, asks, runs the specs, sweeps and reports. The error says why it is red.
 func Run(signals Signals, o Options) error {
 	ctx, run := signals.First, mark.NewRun(time.Now())
-	if _, err := exec.LookPath(o.Command); err != nil {
-		return fmt.Errorf("%w: --mcm-stackit: %w: make mcm-stackit builds it", ErrNothingMade, err)
-	}
 	o.say("Builds the local control plane, unless it is there.")
 	if err := stack.Build(ctx, stack.WithProgressWriter(o.Out)); err != nil {
 		return errors.Join(ErrNothingMade, err)
@@ -187,11 +178,16 @@ func (o Options) where() string {
 }
 
 // plan is what somebody says yes to.
-func (o Options) plan(run string, old []string) string {
+func (o Options) plan(run string, old map[string][]mark.Thing) string {
 	minutes := guard.AtOnce * o.Limit.Minutes()
 	leftovers := "nothing is there of older runs"
 	if len(old) > 0 {
-		leftovers = "first, what these older runs have left: " + strings.Join(old, ", ")
+		leftovers = "first, what older runs have left and what belongs to it:"
+		for _, run := range slices.Sorted(maps.Keys(old)) {
+			for _, thing := range old[run] {
+				leftovers += "\n           " + thing.String()
+			}
+		}
 	}
 	return strings.Join([]string{
 		"Run " + run + " makes, " + o.where() + ":",

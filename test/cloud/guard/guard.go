@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package guard keeps a run from costing more than was said, and from touching what it has not
-// made. All requests of the suite, of the sidecar and of mcm-stackit pass one door, which sends
+// made. All requests of the suite and of the sidecar pass one door, which sends
 // neither one that would make a server too many, nor a DELETE of something that the run has not
 // made; the run's context ends then with the reason. The guard's notes say what there is to
 // delete, by its ID.

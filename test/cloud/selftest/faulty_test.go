@@ -108,7 +108,7 @@ func makes(t *testing.T, m mock, path string, body map[string]any) string {
 	t.Helper()
 	answer, err := m.client(t).Do(t.Context(), http.MethodPost, path, body)
 	var made struct{ ID string }
-	if err != nil || answer.Status != http.StatusCreated || json.Unmarshal(answer.Body, &made) != nil {
+	if err != nil || answer.Status >= http.StatusBadRequest || json.Unmarshal(answer.Body, &made) != nil {
 		t.Fatalf("POST %s: %d %s %v", path, answer.Status, answer.Body, err)
 	}
 	return made.ID
@@ -127,12 +127,17 @@ func keepVolumes(t *testing.T, m mock) string {
 	})
 }
 
-// makesServer makes one, as somebody does, in another network than the run's.
+// makesServer makes one, as somebody does, in another network than a run's.
 func makesServer(t *testing.T, m mock, name string, labels map[string]string) {
 	t.Helper()
-	makes(t, m, api.PathServers, map[string]any{
+	makesServerIn(t, m, iaasmock.DefaultNetworkID, name, labels)
+}
+
+func makesServerIn(t *testing.T, m mock, network, name string, labels map[string]string) string {
+	t.Helper()
+	return makes(t, m, api.PathServers, map[string]any{
 		"name": name, "machineType": iaasmock.DefaultMachineType, "labels": labels,
-		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+		"networking": map[string]any{"networkId": network},
 		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
 	})
 }

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -42,7 +43,7 @@ var programs = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for name, pkg := range map[string]string{
-		"test-cloud": "test/cloud/cmd/test-cloud", "iaasmock": "test/iaasmock/cmd/iaasmock", "mcm-stackit": "cmd/mcm-stackit",
+		"test-cloud": "test/cloud/cmd/test-cloud", "iaasmock": "test/iaasmock/cmd/iaasmock",
 	} {
 		build := exec.Command("go", "build", "-ldflags", "-X "+module+"/test/cloud.version="+version, "-o", filepath.Join(folder, name), "./"+pkg)
 		build.Dir = "../../.."
@@ -220,7 +221,7 @@ type suite struct {
 func newSuite(t *testing.T, m mock, api string, args ...string) suite {
 	t.Helper()
 	s := suite{output: &lockedBuffer{}, report: filepath.Join(t.TempDir(), "report.md")}
-	s.Cmd = exec.Command(program(t, "test-cloud"), append(append([]string{"--mcm-stackit=" + program(t, "mcm-stackit")}, timings...), args...)...)
+	s.Cmd = exec.Command(program(t, "test-cloud"), append(slices.Clone(timings), args...)...)
 	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environment(m, api)...)
 	s.Env = append(s.Env, "REPORT="+s.report)
 	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "TMPDIR", "KUBEBUILDER_ASSETS", "LOCALENV_BUILD"} {
@@ -228,7 +229,7 @@ func newSuite(t *testing.T, m mock, api string, args ...string) suite {
 			s.Env = append(s.Env, name+"="+value)
 		}
 	}
-	s.Stdout, s.Stderr = io.MultiWriter(s.output, os.Stderr), s.output
+	s.Stdout, s.Stderr = s.output, s.output
 	return s
 }
 

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -48,7 +50,6 @@ func TestGreen(t *testing.T) {
 				`userData over 64 KiB \| 70 KiB of base64: 201`, `A NIC shows the allowedAddresses .* \| of 1 sent, 1 shown`,
 				`a key of another project: \w+`, `a wrong key: Unauthenticated`, `errorMessage says why .* \| ERROR: "`,
 				`Headers of answers \| .*X-Request-Id`, `Answers by operation \| .*POST /servers: 201`,
-				`validate --online: exit code 0; list servers: exit code 0, shows the Machine: true`,
 			},
 		},
 		"rights and selectors": {
@@ -66,12 +67,12 @@ func TestGreen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := startMock(t, append([]string{"--boot=" + boot.String(), "--delete=2s"}, row.mock...)...)
-			api := m.url
+			endpoint := m.url
 			if row.api != nil {
-				api = row.api(t, m)
+				endpoint = row.api(t, m)
 			}
 			before := m.ids(t)
-			s := newSuite(t, m, api, "--patience="+(time.Minute+6**boot).String())
+			s := newSuite(t, m, endpoint, "--patience="+(time.Minute+6**boot).String())
 			if code := s.run(t); code != 0 {
 				t.Fatalf("exit code %d:\n%s", code, s.output)
 			}
@@ -178,12 +179,12 @@ func TestRed(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			m := startMock(t, append([]string{"--boot=1s", "--delete=1s"}, row.mock...)...)
-			api := m.url
+			endpoint := m.url
 			if row.api != nil {
-				api = row.api(t, m)
+				endpoint = row.api(t, m)
 			}
 			before, began := m.ids(t), time.Now()
-			s := newSuite(t, m, api, row.args...)
+			s := newSuite(t, m, endpoint, row.args...)
 			if code := s.run(t); code != 1 {
 				t.Fatalf("exit code %d:\n%s", code, s.output)
 			}
@@ -220,8 +221,8 @@ func TestTheSuiteKnowsNoMock(t *testing.T) {
 	}
 }
 
-// Without settings, or without a yes, nothing is asked of the API. Who is asked reads where, what
-// and how much.
+// Without settings, or without a yes, nothing is asked of the API. Who is asked reads where, what,
+// how much, and what older runs have left, which a sweep deletes.
 func TestNothingIsMadeUnasked(t *testing.T) {
 	t.Parallel()
 	buildControlPlane(t)
@@ -234,6 +235,24 @@ func TestNothingIsMadeUnasked(t *testing.T) {
 	}
 	expectSaid(t, s, "set YES=1", "ends in 0001, region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
 		"at most 4 at a time and 18 in all", "7 to 10 minutes", "at most 20 server minutes and 7 GB hours", "nothing is there of older runs")
+
+	old := mark.Network("20200101-000000-abcd")
+	network := makes(t, m, api.PathNetworks, map[string]any{"name": old})
+	server := makesServerIn(t, m, network, old+"-first", map[string]string{})
+	left := m.ids(t)
+	s = newSuite(t, m, m.url)
+	s.Env = slices.DeleteFunc(s.Env, func(v string) bool { return v == "YES=1" })
+	if code := s.run(t); code != 2 {
+		t.Errorf("exit code %d:\n%s", code, s.output)
+	}
+	expectSaid(t, s, "what older runs have left", "network "+network, "server "+server)
+	expectOnly(t, m, left)
+	swept := newSuite(t, m, m.url, "sweep")
+	if code := swept.run(t); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, swept.output)
+	}
+	expectOnly(t, m, before)
+
 	s = newSuite(t, m, m.url)
 	s.Env = []string{"PATH=" + os.Getenv("PATH")}
 	if code := s.run(t); code != 2 {

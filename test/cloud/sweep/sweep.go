@@ -448,22 +448,21 @@ func (s *Sweep) removeNetwork(ctx context.Context) (gone bool, err error) {
 	return t.gone(), nil
 }
 
-// Runs returns the runs of which there is a network or a server.
-func Runs(ctx context.Context, client *api.Client) ([]string, error) {
+// Runs returns the networks and servers with the name of a run, by run.
+func Runs(ctx context.Context, client *api.Client) (map[string][]mark.Thing, error) {
 	networks, problem := client.Networks(ctx)
 	servers, err := client.Servers(ctx, "")
-	var runs []string
-	add := func(name string) {
-		if run, ok := mark.RunOf(name); ok && !slices.Contains(runs, run) {
-			runs = append(runs, run)
+	runs := map[string][]mark.Thing{}
+	add := func(t mark.Thing) {
+		if run, ok := mark.RunOf(t.Name); ok {
+			runs[run] = append(runs[run], t)
 		}
 	}
 	for _, network := range networks {
-		add(network.Name)
+		add(mark.Thing{Kind: mark.KindNetwork, ID: network.ID, Name: network.Name})
 	}
 	for _, server := range servers {
-		add(server.Name)
+		add(mark.Thing{Kind: mark.KindServer, ID: server.ID, Name: server.Name})
 	}
-	slices.Sort(runs)
 	return runs, errors.Join(problem, err)
 }

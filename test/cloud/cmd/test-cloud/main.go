@@ -64,7 +64,6 @@ func run(
 	flags.DurationVar(&o.Settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
 	flags.DurationVar(&o.Poll, "poll", 2*time.Second, "how often the project is looked at")
 	flags.DurationVar(&o.Patience, "patience", 10*time.Minute, "most that one boot or deletion may take")
-	flags.StringVar(&o.Command, "mcm-stackit", "bin/mcm-stackit", "path of the operator's command")
 	if err := flags.Parse(args); err != nil {
 		return exitNothingMade
 	}

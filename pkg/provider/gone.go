@@ -161,6 +161,12 @@ func (a *absence) add(seen *observation) (gone bool) {
 		return false
 	}
 	before := a.row
+	a.noteSign(seen)
+	return a.proves(&before, seen)
+}
+
+// noteSign adds a sign to the row.
+func (a *absence) noteSign(seen *observation) {
 	first := func(at *time.Time, counts bool) {
 		if counts && at.IsZero() {
 			*at = seen.ended
@@ -173,7 +179,6 @@ func (a *absence) add(seen *observation) (gone bool) {
 	first(&a.row.deletedGet, !seen.listed && !seen.forbidden && a.afterDelete(seen))
 	a.row.byOthers = seen.listed && seen.others
 	first(&a.row.othersListed, a.row.byOthers)
-	return a.proves(&before, seen)
 }
 
 // countsList says whether a list that began then, and does not show the server, is a sign. A

@@ -11,6 +11,13 @@ SHELL := /bin/sh
 GO  ?= go
 BIN := bin
 
+# etcd and kube-apiserver are downloaded in this version, from where the index of a mirror says, or
+# built: test/localenv/stack/controlplane.sh. CONTROLPLANE=source only builds. The folder
+# KUBEBUILDER_ASSETS has them already.
+ENVTEST_VERSION := 1.36.2
+ENVTEST_INDEX   ?=
+CONTROLPLANE    ?=
+
 # The nested modules under hack/tools and test/monitoring are modules of their own, also where
 # somebody keeps a go.work above this folder.
 export GOWORK := off
@@ -50,14 +57,13 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: dev
-dev: ## Local environment with the samples applied and a live table; SIDECAR=none without ours.
+dev: localenv ## Local environment with the samples applied and a live table; SIDECAR=none without ours.
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
-# The first run downloads or builds the control plane: go doc ./test/localenv/stack.
 .PHONY: demo
-demo: ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
+demo: localenv ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev demo $(ARGS)
@@ -105,6 +111,15 @@ start-join:
 stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmock/README.md shows it.
 
 ##@ Build and test
+
+# Plain flags, so that tests find the same packages compiled. The manager is that of go.mod.
+MCM := github.com/gardener/machine-controller-manager
+.PHONY: localenv
+localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) ## What local environments run: etcd, kube-apiserver, manager, sidecar.
+	@echo "Building machine-controller-manager and machine-controller into $(BIN)/localenv"
+	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller ./hack/scale/instant $(MCM)/cmd/machine-controller-manager
+	@mkdir -p $(BIN)/localenv/crds
+	@cp -f "$$($(GO) list -m -f '{{.Dir}}' $(MCM))"/kubernetes/crds/*.yaml $(BIN)/localenv/crds/
 
 .PHONY: build
 build: ## Build the sidecar: bin/machine-controller, static and trimmed.
@@ -205,12 +220,12 @@ test-programs: ## Tests that run built programs: the operator's command, and wha
 # Specs mostly wait for the manager's fixed steps: six processes keep two cores two thirds busy.
 PROCS ?= 6
 .PHONY: test-e2e
-test-e2e: $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
+test-e2e: localenv $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 
 .PHONY: test-localenv
-test-localenv: race-note ## Tests of the local environment itself.
+test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local environment itself.
 	$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $(LOCALENV_PKG)
 
 # Not among the unit tests: promtool takes minutes to build the first time.
@@ -221,7 +236,7 @@ test-monitoring: $(BIN)/promtool ## Tests of alerts, dashboard and inhibition wi
 
 # Without the race detector: what runs in the test's process is MCM's.
 .PHONY: test-integration
-test-integration: ## MCM's own integration suite on a local environment, about 3 minutes.
+test-integration: localenv ## MCM's own integration suite on a local environment, about 3 minutes.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(SUITE_PKG)
 
 # Both take their settings from the environment: test/cloud/README.md. RUN, YES and REPORT
@@ -229,7 +244,7 @@ test-integration: ## MCM's own integration suite on a local environment, about 3
 CLOUD_TEST   := $(BIN)/test-cloud
 CLOUD_MODULE := github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud
 .PHONY: test-cloud
-test-cloud: build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
+test-cloud: localenv build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
 	@exec $(CLOUD_TEST) $(ARGS)
 
 .PHONY: test-cloud-sweep
@@ -245,7 +260,7 @@ build-test-cloud:
 BOOT  ?= 3s
 KILLS ?= 1
 .PHONY: test-cloud-mock
-test-cloud-mock: ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
+test-cloud-mock: localenv ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 6 -boot $(BOOT) -kills $(KILLS)
 
 # Not among the unit tests: ko takes a minute to build the first time.
@@ -299,7 +314,7 @@ N      ?= 500
 DRIVER ?= stackit
 FAULTS ?= 0.01
 .PHONY: scale
-scale: ## Measure N (500) machines up, rolled, down; the floor with DRIVER=instant; FAULTS=0.
+scale: localenv ## Measure N (500) machines up, rolled, down; the floor with DRIVER=instant; FAULTS=0.
 	@echo "Building $(BIN)/scale/measure"
 	@$(GO_BUILD) -o $(BIN)/scale/measure ./hack/scale
 	@exec $(BIN)/scale/measure --machines $(N) --driver $(DRIVER) --faults $(FAULTS) $(ARGS)
@@ -413,6 +428,11 @@ clean: ## Remove everything built.
 	@test ! -d $(BIN) || chmod -R u+w $(BIN)
 	rm -rf $(BIN) coverage.*
 
+# Made last, so that a folder that is not complete does not count.
+$(BIN)/controlplane/.$(ENVTEST_VERSION): hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum $(if $(filter source,$(CONTROLPLANE)),,$(BIN)/setup-envtest)
+	@GO='$(GO)' SETUP_ENVTEST=$(BIN)/setup-envtest test/localenv/stack/controlplane.sh $(@D) '$(or $(CONTROLPLANE),$(ENVTEST_VERSION))' '$(ENVTEST_INDEX)'
+	@touch $@
+
 # Pinned tools, rebuilt when their module changes. Ginkgo's is that of its library.
 $(BIN)/ginkgo: go.mod
 	$(GO_BUILD) -o $@ github.com/onsi/ginkgo/v2/ginkgo
@@ -449,6 +469,10 @@ $(BIN)/dlv: hack/tools/delve/go.mod hack/tools/delve/go.sum
 # The tag leaves out the libraries of all the clouds that Prometheus can ask for targets.
 $(BIN)/promtool: hack/tools/promtool/go.mod hack/tools/promtool/go.sum
 	$(GO_BUILD) -C hack/tools/promtool -tags remove_all_sd -o "$(CURDIR)/$@" github.com/prometheus/prometheus/cmd/promtool
+	@touch $@
+
+$(BIN)/setup-envtest: hack/tools/envtest/go.mod hack/tools/envtest/go.sum
+	$(GO_BUILD) -C hack/tools/envtest -o "$(CURDIR)/$@" sigs.k8s.io/controller-runtime/tools/setup-envtest
 	@touch $@
 
 $(BIN)/kubectl: hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum

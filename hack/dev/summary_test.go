@@ -92,7 +92,8 @@ func TestCalledWrongly(t *testing.T) {
 }
 
 func TestFailedStartIsReported(t *testing.T) {
-	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
+	assets := t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
 	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +103,7 @@ func TestFailedStartIsReported(t *testing.T) {
 	if code := run([]string{"demo"}, out, &stderr); code != 1 {
 		t.Errorf("exit code %d", code)
 	}
-	if want := "Failed: build: KUBEBUILDER_ASSETS="; !strings.Contains(stderr.String(), want) {
+	if want := "Failed: programs: stat " + assets; !strings.Contains(stderr.String(), want) {
 		t.Errorf("got %q, want it to say %q", stderr.String(), want)
 	}
 }

@@ -95,7 +95,7 @@ func (o options) environment(progress func(string)) []localenv.Option {
 	}
 	if o.Driver == driverInstant {
 		cloud = append(cloud, iaasmock.WithoutAuthentication())
-		env = append(env, localenv.WithSidecarPackage("./hack/scale/instant"))
+		env = append(env, localenv.WithSidecarProgram("instant"))
 	} else {
 		cloud = append(cloud, iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond))
 	}

@@ -102,11 +102,10 @@ func (o Options) sweepOld(ctx context.Context, client *api.Client) error {
 	return errors.Join(problems...)
 }
 
-// Run builds, asks, runs the specs, sweeps and reports. The error says why it is red.
+// Run asks, runs the specs, sweeps and reports. The error says why it is red.
 func Run(signals Signals, o Options) error {
 	ctx, run := signals.First, mark.NewRun(time.Now())
-	o.say("Builds the local control plane, unless it is there.")
-	if err := stack.Build(ctx, stack.WithProgressWriter(o.Out)); err != nil {
+	if err := stack.Check(); err != nil {
 		return errors.Join(ErrNothingMade, err)
 	}
 	client, err := api.New(o.Settings, o.Settings.Endpoint)

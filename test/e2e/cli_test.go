@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // cli is the stackit CLI with a home of its own, talking to one mock.
@@ -27,13 +26,12 @@ type cli struct {
 	env  []string
 }
 
-// newCLI builds the CLI if need be. What it wants from anywhere but loopback ends
+// newCLI takes the CLI that make has built. What it wants from anywhere but loopback ends
 // at a proxy that refuses, and fails the spec.
-func newCLI(ctx context.Context, url string) *cli {
+func newCLI(url string) *cli {
 	GinkgoHelper()
-	path, err := localenv.BuildTool(ctx, "stackit", "github.com/stackitcloud/stackit-cli",
-		func(line string) { _, _ = fmt.Fprintln(GinkgoWriter, line) })
-	Expect(err).NotTo(HaveOccurred())
+	path := filepath.Join(root(), "bin", "stackit")
+	Expect(path).To(BeAnExistingFile(), "run 'make bin/stackit'")
 	outside := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer GinkgoRecover()
 		w.WriteHeader(http.StatusForbidden)

@@ -51,11 +51,6 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "End to end")
 }
 
-// The limits of the specs do not include what is built the first time.
-var _ = BeforeSuite(func(ctx SpecContext) {
-	Expect(localenv.Build(ctx, localenv.WithProgressWriter(GinkgoWriter))).To(Succeed())
-}, NodeTimeout(15*time.Minute))
-
 // shared is the environment of the specs that need nothing special: one in each of
 // Ginkgo's processes, from the first spec that asks for it to the end of the suite.
 var shared struct {

@@ -19,7 +19,7 @@ type Env struct {
 	stopNodes func()
 }
 
-// Start builds what is needed, starts all parts and returns when all are ready:
+// Start starts all parts, whose programs make has built, and returns when all are ready:
 // control plane healthy, CRDs established, both controllers answering on
 // /healthz. If it fails, the error names the part with the end of its log (a
 // *PartError), and everything that had been started is stopped again. ctx
@@ -35,12 +35,6 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 		e.stopNodes = startNodes(e.Cloud(), e.TargetClient(), s.joinDuration)
 	}
 	return e, nil
-}
-
-// Build makes what Start needs, which takes minutes the first time, and starts nothing:
-// for tests whose own time limits are not to include that.
-func Build(ctx context.Context, opts ...Option) error {
-	return stack.Build(ctx, newSettings(opts).stack...)
 }
 
 // Stop stops all parts in reverse order and removes the temporary folder. It

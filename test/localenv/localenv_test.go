@@ -53,7 +53,7 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	var steps []string
 	env, err := localenv.Start(ctx,
 		localenv.WithoutSidecar(),
-		localenv.WithSidecarPackage("./hack/scale/instant"),
+		localenv.WithSidecarProgram("instant"),
 		localenv.WithNamespace("machines"),
 		localenv.WithProgress(func(line string) {
 			mu.Lock()
@@ -142,17 +142,21 @@ func TestStartThatFailsNamesThePart(t *testing.T) {
 	check()
 }
 
-func TestStartWithoutAssets(t *testing.T) {
+func TestStartWithoutPrograms(t *testing.T) {
 	g := NewWithT(t)
 	check := leftovers(t)
-	t.Setenv("KUBEBUILDER_ASSETS", t.TempDir())
-	_, err := localenv.Start(t.Context())
-	g.Expect(err).To(MatchError(ContainSubstring("KUBEBUILDER_ASSETS")))
+	_, err := localenv.Start(t.Context(), localenv.WithSidecarProgram("missing"))
+	g.Expect(err).To(MatchError(And(
+		HavePrefix("programs: "), ContainSubstring("/bin/localenv/missing"), HaveSuffix(": run 'make localenv'"))))
+	assets := t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	_, err = localenv.Start(t.Context())
+	g.Expect(err).To(MatchError(And(ContainSubstring(assets+"/etcd: "), ContainSubstring("KUBEBUILDER_ASSETS="+assets))))
 	check()
 }
 
 func TestStartThatIsCancelled(t *testing.T) {
-	for _, step := range []string{"building machine-controller-manager", "starting etcd", "installing", "starting machine-controller-manager"} {
+	for _, step := range []string{"starting etcd", "installing", "starting machine-controller-manager"} {
 		t.Run(step, func(t *testing.T) {
 			g := NewWithT(t)
 			check := leftovers(t)

@@ -32,11 +32,6 @@ const (
 // Root is stack.Root.
 func Root() (string, error) { return stack.Root() }
 
-// BuildTool is stack.BuildTool.
-func BuildTool(ctx context.Context, name, pkg string, progress func(line string)) (string, error) {
-	return stack.BuildTool(ctx, name, pkg, progress)
-}
-
 // ParseManifests is stack.ParseManifests.
 func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 	return stack.ParseManifests(content)

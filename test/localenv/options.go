@@ -74,8 +74,8 @@ func WithoutManager() Option { return of(stack.WithoutManager()) }
 // WithoutSidecar is stack.WithoutSidecar.
 func WithoutSidecar() Option { return of(stack.WithoutSidecar()) }
 
-// WithSidecarPackage is stack.WithSidecarPackage.
-func WithSidecarPackage(pkg string) Option { return of(stack.WithSidecarPackage(pkg)) }
+// WithSidecarProgram is stack.WithSidecarProgram.
+func WithSidecarProgram(name string) Option { return of(stack.WithSidecarProgram(name)) }
 
 // WithSidecarReplicas is stack.WithSidecarReplicas.
 func WithSidecarReplicas(count int) Option { return of(stack.WithSidecarReplicas(count)) }

@@ -35,7 +35,7 @@ var printedRun = regexp.MustCompile(`Run (\S+) makes`)
 // into its network, which stays then.
 func TestKilled(t *testing.T) {
 	t.Parallel()
-	buildControlPlane(t)
+	skipShort(t)
 	for i := range *kills {
 		moment := rand.N(*killWithin)
 		t.Run(fmt.Sprintf("%d after %s", i+1, moment.Round(time.Millisecond)), func(t *testing.T) {
@@ -140,7 +140,7 @@ func makeSimilar(t *testing.T, m mock, run string) map[string]bool {
 // was made goes.
 func TestClosedTerminal(t *testing.T) {
 	t.Parallel()
-	buildControlPlane(t)
+	skipShort(t)
 	m := startMock(t, "--boot=1m", "--delete=1s")
 	before := m.ids(t)
 	s := newSuite(t, m, m.url)
@@ -170,7 +170,7 @@ func TestClosedTerminal(t *testing.T) {
 // ends it within 10 s with the IDs of what is left.
 func TestInterruptedSweep(t *testing.T) {
 	t.Parallel()
-	buildControlPlane(t)
+	skipShort(t)
 	m := startMock(t, "--boot=1m", "--delete=1s")
 	before := m.ids(t)
 	s := newSuite(t, m, m.url)

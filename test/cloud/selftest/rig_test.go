@@ -27,7 +27,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
 const (
@@ -77,15 +76,6 @@ func skipShort(t *testing.T) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("runs the suite for minutes: make test-cloud-mock")
-	}
-}
-
-// buildControlPlane makes what the suite's control plane needs, outside of anybody's limits.
-func buildControlPlane(t *testing.T) {
-	t.Helper()
-	skipShort(t)
-	if err := stack.Build(t.Context()); err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -224,7 +214,7 @@ func newSuite(t *testing.T, m mock, api string, args ...string) suite {
 	s.Cmd = exec.Command(program(t, "test-cloud"), append(slices.Clone(timings), args...)...)
 	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environment(m, api)...)
 	s.Env = append(s.Env, "REPORT="+s.report)
-	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "TMPDIR", "KUBEBUILDER_ASSETS", "LOCALENV_BUILD"} {
+	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "TMPDIR", "KUBEBUILDER_ASSETS"} {
 		if value, ok := os.LookupEnv(name); ok {
 			s.Env = append(s.Env, name+"="+value)
 		}

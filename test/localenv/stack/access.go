@@ -59,7 +59,7 @@ func (e *Env) ManagerPath() string { return e.programs.manager }
 
 // ManagerCRDs returns the folder of machine-controller-manager's custom resource
 // definitions. They are installed already.
-func (e *Env) ManagerCRDs() string { return e.crds }
+func (e *Env) ManagerCRDs() string { return e.programs.crds }
 
 // MakeFolder makes a folder for what belongs to this environment. Stop removes it
 // with all that is in it; if that never happens, the next environment does.

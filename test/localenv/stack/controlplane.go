@@ -16,7 +16,6 @@ import (
 )
 
 func (e *Env) startControlPlane(ctx context.Context) error {
-	e.progress("starting etcd and kube-apiserver")
 	etcdURL, err := e.startEtcd(ctx, e.programs.etcd)
 	if err != nil {
 		return err

@@ -17,20 +17,18 @@
 //
 // # Where kube-apiserver and etcd come from
 //
-// The first of these that there is:
+// "make localenv" builds the controllers into bin/localenv, and puts kube-apiserver and etcd
+// into bin/controlplane: targets of make that need them do so first. This package only starts what
+// is there. KUBEBUILDER_ASSETS names another folder with kube-apiserver and etcd. Without it, make
+// takes the first of these that there is:
 //
-//   - The folder that KUBEBUILDER_ASSETS names.
-//   - The ignored folder bin/, which an earlier start has filled.
-//   - An archive that controller-tools has published, if its server answers within 5 s, with
-//     the SHA512 that is pinned here.
+//   - What an earlier make has put into bin/controlplane.
+//   - An archive that controller-tools has published, if its server answers within 5 s.
+//     ENVTEST_INDEX=<url> has setup-envtest find it by the index of a mirror.
 //   - The build from source of the pinned module hack/tools/controlplane, about 5
-//     minutes on 2 cores. LOCALENV_BUILD=source keeps from downloading.
+//     minutes on 2 cores. CONTROLPLANE=source keeps from downloading.
 //
-// A line of progress says what is downloaded and from where, or why it is not.
-// LOCALENV_ENVTEST_URL names the archive at a mirror. It must have the pinned checksum;
-// LOCALENV_ENVTEST_SHA512 is that of one that the mirror has packed itself.
-//
-// Only Go is needed. Linux and macOS are supported, with one difference: where
+// Only Go and make are needed. Linux and macOS are supported, with one difference: where
 // the process that uses this package is killed (SIGKILL, a panic, the timeout of
 // "go test"), Linux kills all parts with it; on macOS they go on running and must
 // be ended by hand. Its temporary folder is removed when the next environment

@@ -23,8 +23,6 @@ type Env struct {
 	dir, logDir string
 	folder      *folder
 	programs    programs
-	// crds is the folder of the manager's custom resource definitions.
-	crds string
 	// probe asks parts whether they are ready.
 	probe *http.Client
 
@@ -51,12 +49,6 @@ type Env struct {
 	leaseServers []*http.Server
 	stopped      bool
 	err          error
-}
-
-// programs are the paths of what is run.
-type programs struct {
-	assets
-	manager, sidecar string
 }
 
 func newEnv(s settings) *Env {

@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// folderPattern matches every folder that makeFolder is asked for.
+	// folderPattern is how the folders are called.
 	folderPattern = "localenv-*"
 	// ownerFile is a file in such a folder that its owner keeps locked. A lock
 	// tells more than a process ID: the kernel releases it when the owner dies,
@@ -26,9 +26,8 @@ type folder struct {
 	owner *os.File
 }
 
-// makeFolder makes a folder whose name begins with prefix ("localenv-…").
-func makeFolder(prefix string) (*folder, error) {
-	path, err := os.MkdirTemp("", prefix)
+func makeFolder() (*folder, error) {
+	path, err := os.MkdirTemp("", folderPattern)
 	if err != nil {
 		return nil, err
 	}

@@ -15,9 +15,9 @@ func TestAbandonedFoldersAreRemoved(t *testing.T) {
 	g := NewWithT(t)
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
-	living, err := makeFolder("localenv-")
+	living, err := makeFolder()
 	g.Expect(err).NotTo(HaveOccurred())
-	abandoned, err := makeFolder("localenv-build-")
+	abandoned, err := makeFolder()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(os.WriteFile(filepath.Join(abandoned.path, "content"), nil, 0o600)).To(Succeed())
 	// As the kernel does when the owner dies.

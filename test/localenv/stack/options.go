@@ -18,7 +18,7 @@ type settings struct {
 	targetCluster  bool
 	withoutManager bool
 	withoutSidecar bool
-	sidecarPackage string
+	sidecarProgram string
 	// sidecarReplicas is 0 for a single one without leader election.
 	sidecarReplicas int
 	sidecarArgs     []string
@@ -29,7 +29,7 @@ type settings struct {
 func newSettings(opts []Option) settings {
 	s := settings{
 		namespace:      "default",
-		sidecarPackage: "./cmd/machine-controller",
+		sidecarProgram: "machine-controller",
 		progress:       func(string) {},
 		cloud:          API{},
 	}
@@ -64,10 +64,9 @@ func WithoutManager() Option { return func(s *settings) { s.withoutManager = tru
 // start it.
 func WithoutSidecar() Option { return func(s *settings) { s.withoutSidecar = true } }
 
-// WithSidecarPackage builds and runs another machine-controller than this
-// project's: a main package, as the go command names it from the repository's
-// root. It gets the same flags and environment.
-func WithSidecarPackage(pkg string) Option { return func(s *settings) { s.sidecarPackage = pkg } }
+// WithSidecarProgram runs another machine-controller than this project's: a program that
+// 'make localenv' builds. It gets the same flags and environment.
+func WithSidecarProgram(name string) Option { return func(s *settings) { s.sidecarProgram = name } }
 
 // WithSidecarReplicas runs this many machine-controllers instead of one. They elect
 // a leader, and each that ends is started again, as Kubernetes does it. Their logs are

@@ -22,7 +22,7 @@ type Part string
 
 // The parts of the environment, in the order they start.
 const (
-	PartBuild     Part = "build"
+	PartPrograms  Part = "programs"
 	PartEtcd      Part = "etcd"
 	PartAPIServer Part = "kube-apiserver"
 	// PartTargetAPIServer is that of WithTargetCluster.

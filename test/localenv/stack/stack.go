@@ -10,11 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// Start builds what is needed, starts all parts and returns when all are ready:
+// Start starts all parts, whose programs make has built, and returns when all are ready:
 // control plane healthy, CRDs established, both controllers answering on
 // /healthz. If it fails, the error names the part with the end of its log (a
 // *PartError), and everything that had been started is stopped again. ctx
@@ -27,10 +25,6 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	}
 	return e, nil
 }
-
-// Build makes what Start needs, which takes minutes the first time, and starts nothing:
-// for tests whose own time limits are not to include that.
-func Build(ctx context.Context, opts ...Option) error { return newEnv(newSettings(opts)).build(ctx) }
 
 // start takes the steps of Start. The environment's own failure is the better
 // explanation: a part that dies makes the later ones fail.
@@ -61,14 +55,16 @@ func (e *Env) startParts(ctx context.Context) error {
 	if err := e.makeFolders(); err != nil {
 		return err
 	}
-	if err := e.build(ctx); err != nil {
+	e.progress("starting etcd and kube-apiserver")
+	var err error
+	if e.programs, err = findPrograms(e.settings.sidecarProgram); err != nil {
 		return err
 	}
 	if err := e.startControlPlane(ctx); err != nil {
 		return err
 	}
 	e.progress("installing the custom resource definitions of machine-controller-manager")
-	if err := e.installCRDs(ctx, e.crds); err != nil {
+	if err := e.installCRDs(ctx, e.programs.crds); err != nil {
 		return &PartError{Part: PartCRDs, Err: err}
 	}
 	if err := e.startCloud(); err != nil {
@@ -79,40 +75,12 @@ func (e *Env) startParts(ctx context.Context) error {
 
 func (e *Env) makeFolders() (err error) {
 	removeAbandonedFolders()
-	if e.folder, err = makeFolder("localenv-"); err != nil {
+	if e.folder, err = makeFolder(); err != nil {
 		return err
 	}
 	e.dir = e.folder.path
 	e.logDir = filepath.Join(e.dir, "logs")
 	return os.MkdirAll(e.logDir, 0o750)
-}
-
-// build makes sure that all programs are there, and finds the manager's CRDs. A
-// download of the control plane does not hold up the compilers.
-func (e *Env) build(ctx context.Context) error {
-	root, err := Root()
-	if err != nil {
-		return &PartError{Part: PartBuild, Err: err}
-	}
-	b := builder{root: root, progress: e.progress}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() (err error) {
-		e.programs.assets, err = b.controlPlane(ctx)
-		return err
-	})
-	group.Go(func() (err error) {
-		e.programs.manager, e.programs.sidecar, err = b.controllers(ctx, mcmModulePath+"/cmd/machine-controller-manager", e.settings.sidecarPackage)
-		return err
-	})
-	group.Go(func() error {
-		mcm, err := b.moduleFolder(ctx, mcmModulePath)
-		if err != nil {
-			return &PartError{Part: PartBuild, Err: err}
-		}
-		e.crds = filepath.Join(mcm, "kubernetes", "crds")
-		return nil
-	})
-	return group.Wait()
 }
 
 // startCloud makes the API reachable.

@@ -428,9 +428,12 @@ clean: ## Remove everything built.
 	@test ! -d $(BIN) || chmod -R u+w $(BIN)
 	rm -rf $(BIN) coverage.*
 
-# Made last, so that a folder that is not complete does not count.
-$(BIN)/controlplane/.$(ENVTEST_VERSION): hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum $(if $(filter source,$(CONTROLPLANE)),,$(BIN)/setup-envtest)
-	@GO='$(GO)' SETUP_ENVTEST=$(BIN)/setup-envtest test/localenv/stack/controlplane.sh $(@D) '$(or $(CONTROLPLANE),$(ENVTEST_VERSION))' '$(ENVTEST_INDEX)'
+# The file is made last: a folder that is not complete does not count.
+CONTROLPLANE_MODULE := hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
+$(BIN)/controlplane/.$(ENVTEST_VERSION): $(CONTROLPLANE_MODULE) $(if $(CONTROLPLANE),,$(BIN)/setup-envtest)
+	@$(if $(filter-out source,$(CONTROLPLANE)),$(error CONTROLPLANE=$(CONTROLPLANE): only "source" is known))
+	@GO='$(GO)' SETUP_ENVTEST=$(BIN)/setup-envtest test/localenv/stack/controlplane.sh \
+		$(@D) '$(or $(CONTROLPLANE),$(ENVTEST_VERSION))' '$(ENVTEST_INDEX)'
 	@touch $@
 
 # Pinned tools, rebuilt when their module changes. Ginkgo's is that of its library.

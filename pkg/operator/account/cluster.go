@@ -47,9 +47,14 @@ func (o *Access) InspectedClasses(ctx context.Context, namespaces ...string) ([]
 	classes, err := o.Classes(ctx, namespaces...)
 	inspected := make([]*Class, 0, len(classes))
 	for _, class := range classes {
-		inspected = append(inspected, &Class{class, provider.Inspect(class, nil)})
+		inspected = append(inspected, Inspected(class))
 	}
 	return inspected, err
+}
+
+// Inspected is a class, inspected without its Secrets.
+func Inspected(class *v1alpha1.MachineClass) *Class {
+	return &Class{class, provider.Inspect(class, nil)}
 }
 
 // Machines lists those of the namespaces.

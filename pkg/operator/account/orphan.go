@@ -28,13 +28,15 @@ const (
 	// OtherCluster is one that carries none of the clusters' labels, or a cluster label of
 	// another value, too: Gardener writes one value under two keys.
 	OtherCluster Whose = "it is of another cluster"
+	// Untold is one that may be an orphan, but not the Machines of all namespaces were read.
+	Untold Whose = "the Machines of all namespaces could not be read"
 	// Orphan is none of these. Whether it is being deleted, and how old it is, is not asked.
 	Orphan Whose = "it is an orphan"
 )
 
 // WhoseIs is the definition of an orphan: a server with both labels of the manager's and the
 // cluster labels of one of the clusters, without a cluster label of another value, that no
-// Machine names.
+// Machine of any namespace names.
 func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owners) Whose {
 	switch {
 	case len(owners.Of(server)) > 0:
@@ -43,9 +45,25 @@ func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owne
 		return Unmanaged
 	case !slices.ContainsFunc(clusters, func(cluster map[string]string) bool { return isOf(server, cluster) }):
 		return OtherCluster
+	case owners.Incomplete:
+		return Untold
 	default:
 		return Orphan
 	}
+}
+
+// Clusters are the cluster labels of the classes: servers of these clusters are judged. Classes
+// of another provider and those with labels that no server can carry name none.
+func Clusters(classes []*Class) []map[string]string {
+	var clusters []map[string]string
+	for _, class := range classes {
+		labels := class.Inputs.ClusterLabels
+		known := slices.ContainsFunc(clusters, func(cluster map[string]string) bool { return maps.Equal(cluster, labels) })
+		if len(labels) > 0 && !known && !IsForeign(class.MachineClass) && !class.Inputs.ClusterUnknown {
+			clusters = append(clusters, labels)
+		}
+	}
+	return clusters
 }
 
 // isOf says whether a server carries the labels of a cluster, and none that contradicts.
@@ -62,10 +80,14 @@ func isOf(server *provider.Server, cluster map[string]string) bool {
 // Owners finds the Machines that name a server: by a ProviderID, of whatever form, by the
 // machine label on the server, or by the server's own name.
 type Owners struct {
+	// Incomplete says that Machines of other namespaces may be missing: nobody is an orphan then.
+	Incomplete bool
+
 	byID, byName map[string][]*v1alpha1.Machine
 }
 
-// NewOwners indexes the Machines, which must not change.
+// NewOwners indexes the Machines, which must not change. They are those of all namespaces, or the
+// result is to be marked as Incomplete.
 func NewOwners(machines []v1alpha1.Machine) *Owners {
 	owners := &Owners{byID: map[string][]*v1alpha1.Machine{}, byName: map[string][]*v1alpha1.Machine{}}
 	for i := range machines {

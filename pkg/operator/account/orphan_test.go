@@ -4,6 +4,7 @@
 package account_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -54,6 +55,32 @@ func TestWhoseIs(t *testing.T) {
 				t.Errorf("got %s, want %s", got, row.want)
 			}
 		})
+	}
+}
+
+func TestNobodyIsAnOrphanWhereNotAllMachinesWereRead(t *testing.T) {
+	owners := account.NewOwners([]v1alpha1.Machine{*testrig.Machine("known", "worker", "")})
+	owners.Incomplete = true
+	for name, want := range map[string]account.Whose{"known": account.OfMachine, "lost": account.Untold} {
+		server := &provider.Server{Labels: testrig.Labels(name, "worker", testrig.OwnCluster)}
+		if got := account.WhoseIs(server, []map[string]string{{testrig.ClusterKey: testrig.OwnCluster}}, owners); got != want {
+			t.Errorf("%s: got %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestClusters(t *testing.T) {
+	class := func(provider string, labels map[string]any) *account.Class {
+		made := testrig.Class("worker", map[string]any{"labels": labels})
+		made.Provider = provider
+		return account.Inspected(made)
+	}
+	got := account.Clusters([]*account.Class{
+		class("", map[string]any{testrig.ClusterKey: "x", "a": "b"}), class("stackit", map[string]any{testrig.ClusterKey: "x"}),
+		class("openstack", map[string]any{testrig.ClusterKey: "foreign"}), class("", map[string]any{testrig.ClusterKey: "not valid"}), class("", nil),
+	})
+	if want := []map[string]string{{testrig.ClusterKey: "x"}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

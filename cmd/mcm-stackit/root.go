@@ -102,7 +102,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(root.PersistentFlags())
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newCleanCommand(), o.newLabelCommand(), o.newVersionCommand())
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newDeleteCommand(), o.newCleanCommand(), o.newLabelCommand(), o.newVersionCommand())
 	return root
 }
 

@@ -5,7 +5,10 @@ package provider
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -97,6 +100,19 @@ func HasClusterTag(labels, clusterLabels map[string]string) bool {
 		}
 	}
 	return false
+}
+
+// OpenStackTag returns the tag by which Gardener's OpenStack provider says which cluster a server is
+// of, among its labels or metadata; "" without one.
+func OpenStackTag(server *Server) string {
+	for _, told := range []map[string]string{server.Labels, server.Metadata} {
+		for _, key := range slices.Sorted(maps.Keys(told)) {
+			if strings.HasPrefix(key, openStackClusterTag) {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // NewClient returns the calls of the driver's for the session's project. Reads are not

@@ -133,16 +133,13 @@ func (c *call) checkNetwork() error {
 // checkTag returns an error if a server has a tag of Gardener's OpenStack provider: what the orphan
 // collector names may be the server of a Machine that still has OpenStack's ProviderID.
 func checkTag(server *Server) error {
-	for _, told := range []map[string]string{server.Labels, server.Metadata} {
-		for key := range told {
-			if strings.HasPrefix(key, openStackClusterTag) {
-				return &Error{Reason: ReasonNotOurs, Label: key, Text: fmt.Sprintf("server %s (%s) is left alone: it has "+
-					"OpenStack's tag %s, and its Machine may have another ProviderID; delete it by hand if it has no Machine",
-					server.ID, server.Name, key)}
-			}
-		}
+	tag := OpenStackTag(server)
+	if tag == "" {
+		return nil
 	}
-	return nil
+	return &Error{Reason: ReasonNotOurs, Label: tag, Text: fmt.Sprintf("server %s (%s) is left alone: it has "+
+		"OpenStack's tag %s, and its Machine may have another ProviderID; delete it by hand if it has no Machine",
+		server.ID, server.Name, tag)}
 }
 
 // noteGone notes which servers this call has proved gone.

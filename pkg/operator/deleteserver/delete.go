@@ -1,0 +1,266 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deleteserver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+)
+
+const (
+	// requestTimeout is how long a deletion is asked for, and how long one is waited for that need not
+	// have been accepted.
+	requestTimeout = time.Minute
+	// goneTimeout is how long one is waited for that was; the driver's own is not longer.
+	goneTimeout = 10 * time.Minute
+)
+
+// Delete deletes the servers that are left (ToDelete), and reports each when its outcome is known;
+// report is called by one goroutine at a time.
+func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
+	p.wire.deletions = map[string]*deletion{}
+	servers := p.ToDelete()
+	for _, server := range servers {
+		begun := &deletion{Server: server, plan: p}
+		begun.ctx, begun.cancel = context.WithCancelCause(ctx)
+		p.wire.deletions[serverPath(server)] = begun
+	}
+	driver := &provider.Provider{SPI: p.access.Sessions}
+	var reporting sync.Mutex
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, server := range servers {
+		group.Go(func() error {
+			deletion := p.wire.deletions[serverPath(server)]
+			defer deletion.cancel(nil)
+			deletion.run(ctx, driver)
+			reporting.Lock()
+			defer reporting.Unlock()
+			report(server)
+			return nil
+		})
+	}
+	_ = group.Wait()
+}
+
+// serverPath ends the path of the requests about a server.
+func serverPath(server *Server) string {
+	return fmt.Sprintf("/projects/%s/regions/%s/servers/%s", server.ProjectID, server.Region, server.ID)
+}
+
+// deletion is that of one server.
+type deletion struct {
+	*Server
+	plan *Plan
+	// ctx ends with the deletion. A look that refuses a DELETE ends it, too, and is its cause: no
+	// other DELETE is sent.
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	// requested says that a DELETE may have been accepted, or that the server was shown DELETING.
+	requested atomic.Bool
+}
+
+// run asks for the deletion, and waits until the server is proved gone. That DeleteMachine answers OK is
+// no proof: the server may not be the Machine's any more.
+func (d *deletion) run(ctx context.Context, driver *provider.Provider) {
+	failed, requested, isRefused := d.ask(driver), d.requested.Load(), d.ctx.Err() != nil
+	switch {
+	case ctx.Err() != nil, failed != nil && !requested && !isRefused:
+		d.endOf(ctx, failed)
+		return
+	case isRefused && !requested:
+		d.end(Refused, "%v", failed)
+		return
+	case isRefused:
+		failed = fmt.Errorf("a DELETE may have been accepted, and no other was sent: %w", failed)
+	}
+	patience := requestTimeout
+	if requested && failed == nil {
+		patience = goneTimeout
+	}
+	waiting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err := driver.WaitUntilServerDeleted(waiting, d.ProjectID, d.Region, d.ID)
+	if err != nil && failed != nil {
+		err = failed // it says more
+	}
+	d.endOf(ctx, err)
+}
+
+// ask asks for the deletion, again and again as the driver does. It returns no error if that was
+// accepted, and its end is all that is left to wait for.
+func (d *deletion) ask(driver *provider.Provider) error {
+	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
+	defer cancel()
+	_, err := driver.DeleteMachine(ctx, d.request())
+	answer, _ := status.FromError(err)
+	switch refused := context.Cause(d.ctx); {
+	case refused != nil:
+		return refused
+	case ctx.Err() != nil && d.requested.Load():
+		return nil
+	case err != nil && answer.Code() == codes.FailedPrecondition: // the driver's rule of whose it is
+		d.cancel(errors.New(answer.Message()))
+		return context.Cause(d.ctx)
+	default:
+		return err
+	}
+}
+
+// endOf says what became of the server: it is proved gone, or that failed with err.
+func (d *deletion) endOf(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		if d.end(Unknown, "interrupted, no DELETE was accepted"); d.requested.Load() {
+			d.end(Unknown, "interrupted, a DELETE may have been accepted")
+		}
+		return
+	}
+	if err == nil {
+		d.end(Gone, "")
+		return
+	}
+	failure := err.Error()
+	if answer, ok := status.FromError(err); ok {
+		failure = answer.Message()
+	}
+	switch server, err := d.at.Server(ctx, d.ID); {
+	case err == nil:
+		d.end(StillThere, "it is %s: %s", server.Status, failure)
+	case provider.IsNotFound(err):
+		d.end(Unknown, "a read does not show it, which is no proof: %s", failure)
+	default:
+		d.end(Unknown, "%v; %s", d.at.Failure(err), failure)
+	}
+}
+
+// request is that of a Machine of which its name and ProviderID are known, so that the driver
+// deletes this one server and looks for no other. The class may be gone, so one is made of what the
+// server's labels say: the driver compares them once more.
+func (d *deletion) request() *driver.DeleteMachineRequest {
+	spec, _ := json.Marshal(apis.ProviderSpec{Region: d.Region, Labels: account.ClusterLabels(d.shown.Labels)}) // of texts alone
+	return &driver.DeleteMachineRequest{
+		Machine: &v1alpha1.Machine{
+			ObjectMeta: metav1.ObjectMeta{Name: d.Name, CreationTimestamp: metav1.NewTime(d.shown.CreatedAt)},
+			Spec:       v1alpha1.MachineSpec{ProviderID: providerid.Format(d.ProjectID, d.ID)},
+		},
+		MachineClass: &v1alpha1.MachineClass{
+			ObjectMeta:   metav1.ObjectMeta{Name: d.shown.Labels[provider.StackitMachineClassLabel]},
+			ProviderSpec: runtime.RawExtension{Raw: spec},
+		},
+		Secret: d.at.Secret,
+	}
+}
+
+// wire is the transport of all sessions of the command. Right before each attempt of a DELETE it looks
+// whether the server still is to be deleted: after all that may take long, such as the retries and
+// limits of the session's chain.
+type wire struct {
+	next http.RoundTripper
+	// deletions are those under way, by the path of their server. It does not change while there
+	// are any.
+	deletions map[string]*deletion
+}
+
+// dateKey is of a context's *time.Time, which is set to the Date of the answer.
+type dateKey struct{}
+
+// read reads a server, with the Date of the answer that shows it.
+func read(ctx context.Context, at *account.Account, id string) (*provider.Server, time.Time, error) {
+	var date time.Time
+	server, err := at.Server(context.WithValue(ctx, dateKey{}, &date), id)
+	return server, date, err
+}
+
+// RoundTrip implements http.RoundTripper.
+func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
+	switch request.Method {
+	case http.MethodGet, http.MethodPost: // POSTs ask for access tokens: a deletion has no other
+		response, err := w.next.RoundTrip(request)
+		if date, wanted := request.Context().Value(dateKey{}).(*time.Time); wanted && err == nil {
+			*date = spi.Date(response.Header)
+		}
+		return response, err
+	}
+	path := request.URL.Path
+	deletion, ok := w.deletions[path[max(0, strings.Index(path, "/projects/")):]]
+	if !ok || request.Method != http.MethodDelete {
+		return nil, fmt.Errorf("%s %s is about no server to be deleted", request.Method, path)
+	}
+	answer, err := deletion.look(request)
+	if err != nil {
+		deletion.cancel(err) // first: the chain repeats a request after an error alone
+	}
+	if answer != nil || err != nil {
+		return answer, err
+	}
+	before := deletion.requested.Swap(true)
+	answer, err = w.next.RoundTrip(request)
+	if err == nil && isRefusal(answer.StatusCode) {
+		deletion.requested.Store(before)
+	}
+	return answer, err
+}
+
+// look returns an error unless the server still is as it was shown, and nobody needs it. For one that
+// is being deleted, or that a read does not show, it answers in the API's place: nothing is sent, and
+// the wait decides.
+func (d *deletion) look(request *http.Request) (*http.Response, error) {
+	server, date, err := read(request.Context(), d.at, d.ID)
+	switch {
+	case provider.IsNotFound(err):
+		return answer(request, http.StatusNotFound, `{"code":404,"msg":"server not found"}`), nil
+	case err != nil:
+		return nil, fmt.Errorf("it could not be read once more: %w", d.at.Failure(err))
+	case server.Name != d.shown.Name || !server.CreatedAt.Equal(d.shown.CreatedAt),
+		!maps.Equal(server.Labels, d.shown.Labels), !maps.Equal(server.Metadata, d.shown.Metadata):
+		return nil, errors.New("it has changed since it was shown: run this again")
+	case server.IsDeleting():
+		d.requested.Store(true)
+		return answer(request, http.StatusNoContent, ""), nil
+	}
+	known, err := d.plan.facts(request.Context())
+	if err != nil {
+		return nil, err
+	}
+	if reason := d.plan.judge(server, date, known); reason != "" {
+		return nil, errors.New(reason)
+	}
+	return nil, nil
+}
+
+// answer is one in the API's form.
+func answer(request *http.Request, status int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: status, Request: request, ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// isRefusal says whether the answer to a DELETE proves that it was not accepted.
+func isRefusal(status int) bool {
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout
+}

@@ -1,0 +1,319 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package deleteserver deletes the servers whose IDs the user names, if nobody needs them. It never
+// chooses: it is used when the manager does not run, as in migrations and restores, when nothing
+// proves anything about a whole cluster. judge.go says which server is refused.
+package deleteserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+const (
+	// atOnce is how many servers are read, and deleted, side by side: a deletion mostly waits.
+	atOnce = 10
+	// factsTTL is how old Machines and Nodes may be when a server is judged: in a large cluster
+	// their lists take their time, and one serves all deletions.
+	factsTTL = 5 * time.Second
+)
+
+// Outcome is what became of a server; "" as long as it is to be deleted.
+type Outcome string
+
+// The outcomes.
+const (
+	// Gone means that the server is proved gone.
+	Gone Outcome = "gone"
+	// StillThere means that a read showed it after all.
+	StillThere Outcome = "still there"
+	// Refused means that nothing was sent, for the Reason.
+	Refused Outcome = "refused"
+	// NotFound means that the first read did not show it.
+	NotFound Outcome = "not found"
+	// Unknown means that what became of it was not seen.
+	Unknown Outcome = "unknown"
+)
+
+// Options say what the user names.
+type Options struct {
+	// IDs are the servers, each once.
+	IDs []string
+	// OlderThan is the least age of a server that is deleted.
+	OlderThan time.Duration
+	// Clusters are labels of clusters beside those of the namespace's MachineClasses.
+	Clusters []map[string]string
+}
+
+// Server is one that the user names, and what became of it.
+type Server struct {
+	ID string
+	// The rest is as the first read showed it.
+	Name      string
+	State     string
+	Cluster   string
+	ProjectID string
+	Region    string
+	Age       time.Duration
+
+	Outcome Outcome
+	// Reason says why it is not Gone, and what to do, in one line.
+	Reason string
+
+	at    *account.Account
+	shown *provider.Server
+}
+
+func (s *Server) end(outcome Outcome, format string, args ...any) {
+	s.Outcome, s.Reason = outcome, fmt.Sprintf(format, args...)
+}
+
+// Cluster is a label of servers that are to be deleted.
+type Cluster struct {
+	Label string
+	// Nodes counts those of the target cluster that are servers with the label.
+	Nodes int
+}
+
+// Plan is what the first look showed.
+type Plan struct {
+	// Servers has one for each ID, in their order.
+	Servers []*Server
+	// Clusters are those of the servers that are to be deleted.
+	Clusters []*Cluster
+	// Machines and Nodes count those that were looked at, Namespaces have the Machines.
+	Machines, Nodes int
+	Namespaces      []string
+	// Places are where was looked.
+	Places []string
+	// Problems are why other places could not be looked at.
+	Problems []error
+
+	access   *account.Access
+	options  Options
+	clusters []map[string]string
+	accounts []*account.Account
+	wire     *wire
+
+	// reading has room for who reads last.
+	reading chan struct{}
+	last    *facts
+}
+
+// facts are the Machines, and the Nodes of the target cluster, of a moment.
+type facts struct {
+	began    time.Time
+	machines []v1alpha1.Machine
+	owners   *account.Owners
+	nodes    []corev1.Node
+}
+
+// Look reads the servers, and then who needs them: a Machine is there before its server. It changes
+// nothing. It fails if the Machines of all namespaces, the Nodes of the target cluster, or a list
+// of a cluster's servers cannot be read: nobody is an orphan then.
+func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error) {
+	if o.Control == nil {
+		return nil, errors.New("the cluster with the Machines must be asked, and there is none")
+	}
+	access := *o
+	p := &Plan{access: &access, options: options, wire: &wire{next: o.Transport}, reading: make(chan struct{}, 1)}
+	access.Sessions = o.NewSessions(p.wire)
+	if err := p.readPlaces(ctx); err != nil {
+		return nil, err
+	}
+	for _, id := range options.IDs {
+		p.Servers = append(p.Servers, &Server{ID: id})
+	}
+	dates := make([]time.Time, len(p.Servers))
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for i, server := range p.Servers {
+		group.Go(func() error {
+			dates[i] = p.find(ctx, server)
+			return nil
+		})
+	}
+	_ = group.Wait()
+	known, err := p.facts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p.count(known)
+	for i, server := range p.Servers {
+		if server.shown == nil {
+			continue
+		}
+		server.Age = dates[i].Sub(server.shown.CreatedAt)
+		if reason := p.judge(server.shown, dates[i], known); reason != "" {
+			server.end(Refused, "%s", reason)
+		}
+	}
+	return p, p.findNodes(ctx, known)
+}
+
+// readPlaces reads which clusters and accounts are looked at.
+func (p *Plan) readPlaces(ctx context.Context) error {
+	classes, err := p.access.InspectedClasses(ctx, p.access.Namespace)
+	if err != nil {
+		return err
+	}
+	p.clusters = append(account.Clusters(classes), p.options.Clusters...)
+	accounts, problems := p.access.Accounts(ctx)
+	if len(accounts) == 0 {
+		return errors.Join(problems...)
+	}
+	p.Problems = problems
+	for _, at := range accounts {
+		if place := placeOf(at); !slices.Contains(p.Places, place) { // else with another key
+			p.Places, p.accounts = append(p.Places, place), append(p.accounts, at)
+		}
+	}
+	return nil
+}
+
+func placeOf(at *account.Account) string {
+	return fmt.Sprintf("project %s in %s", at.Session.ProjectID, at.Region)
+}
+
+// find reads a server where it is, and returns the API's time of the answer that shows it.
+func (p *Plan) find(ctx context.Context, server *Server) time.Time {
+	var failures []error
+	for _, at := range p.accounts {
+		shown, date, err := read(ctx, at, server.ID)
+		switch {
+		case err == nil:
+			server.at, server.shown = at, shown
+			server.Name, server.State = shown.Name, shown.Status
+			server.ProjectID, server.Region = at.Session.ProjectID, at.Region
+			server.Cluster = account.ClusterText(account.ClusterLabels(shown.Labels))
+			return date
+		case !provider.IsNotFound(err):
+			failures = append(failures, at.Failure(err))
+		}
+	}
+	if len(failures) > 0 {
+		server.end(Unknown, "%v", errors.Join(failures...))
+	} else {
+		server.end(NotFound, "not found in %s", strings.Join(p.Places, ", "))
+	}
+	return time.Time{}
+}
+
+// facts returns Machines and Nodes that are at most factsTTL older than the call.
+func (p *Plan) facts(ctx context.Context) (*facts, error) {
+	clock := p.access.ClockOrReal()
+	asked := clock.Now()
+	select {
+	case p.reading <- struct{}{}:
+		defer func() { <-p.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if p.last != nil && asked.Sub(p.last.began) <= factsTTL {
+		return p.last, nil
+	}
+	known := &facts{began: clock.Now()}
+	var err error
+	if known.machines, err = p.access.Machines(ctx); err != nil {
+		return nil, fmt.Errorf("only who can read the Machines of all namespaces knows which server is an orphan: %w", err)
+	}
+	known.owners = account.NewOwners(known.machines)
+	if p.access.Target != nil {
+		if known.nodes, err = p.access.Nodes(ctx); err != nil {
+			return nil, fmt.Errorf("the target cluster: %w", err)
+		}
+	}
+	p.last = known
+	return known, nil
+}
+
+func (p *Plan) count(known *facts) {
+	p.Machines, p.Nodes = len(known.machines), len(known.nodes)
+	for i := range known.machines {
+		p.Namespaces = append(p.Namespaces, known.machines[i].Namespace)
+	}
+	slices.Sort(p.Namespaces)
+	p.Namespaces = slices.Compact(p.Namespaces)
+}
+
+// findNodes counts the Nodes that are servers of the clusters: without one the target may be
+// another cluster.
+func (p *Plan) findNodes(ctx context.Context, known *facts) error {
+	counted := map[string]bool{}
+	for _, server := range p.ToDelete() {
+		key := placeOf(server.at) + " " + server.Cluster
+		if counted[key] {
+			continue
+		}
+		counted[key] = true
+		cluster := p.clusterOf(server)
+		if len(known.nodes) == 0 {
+			continue
+		}
+		labels := account.ClusterLabels(server.shown.Labels)
+		servers, err := server.at.Servers(ctx, labels)
+		if err != nil {
+			return server.at.Failure(err)
+		}
+		for j := range known.nodes {
+			ids := account.IDsIn(known.nodes[j].Spec.ProviderID)
+			if slices.ContainsFunc(servers, func(one provider.Server) bool {
+				return slices.Contains(ids, one.ID) && account.Carries(one.Labels, labels)
+			}) {
+				cluster.Nodes++
+			}
+		}
+	}
+	return nil
+}
+
+// ToDelete are the servers without an outcome.
+func (p *Plan) ToDelete() (all []*Server) {
+	for _, server := range p.Servers {
+		if server.Outcome == "" {
+			all = append(all, server)
+		}
+	}
+	return all
+}
+
+// MaxUnasked is how many servers are deleted without somebody who types their number.
+const MaxUnasked = 10
+
+// RefuseUnasked refuses what must not be deleted without a question: more than MaxUnasked, and servers
+// of clusters of which the target cluster has no Node, so that it may be the wrong one.
+func (p *Plan) RefuseUnasked() {
+	const ask = "run this on a terminal without --yes"
+	left := p.ToDelete()
+	for _, server := range left {
+		if len(left) > MaxUnasked {
+			server.end(Refused, "it is one of %d, and the number of more than %d must be typed: %s", len(left), MaxUnasked, ask)
+		} else if p.clusterOf(server).Nodes == 0 {
+			server.end(Refused, "0 of %d Nodes are servers of %s, which may be the wrong target cluster: %s", p.Nodes, server.Cluster, ask)
+		}
+	}
+}
+
+// clusterOf returns the cluster of a server that is to be deleted.
+func (p *Plan) clusterOf(server *Server) *Cluster {
+	for _, cluster := range p.Clusters {
+		if cluster.Label == server.Cluster {
+			return cluster
+		}
+	}
+	cluster := &Cluster{Label: server.Cluster}
+	p.Clusters = append(p.Clusters, cluster)
+	return cluster
+}

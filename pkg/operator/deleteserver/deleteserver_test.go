@@ -1,0 +1,589 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package deleteserver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/deleteserver"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
+)
+
+const (
+	deleteOperation = "DeleteServer"
+	getOperation    = "GetServer"
+	lost            = "lost-1"
+)
+
+// rig is a cluster with a server that has a Machine and a Ready Node, and one without either, all of
+// them two hours old. It is in virtual time, without a network: time stands still while a goroutine
+// waits for one.
+type rig struct {
+	*testrig.Rig
+	options deleteserver.Options
+	nodes   []client.Object
+	wire    *inMemory
+	// ids are of the servers, by name.
+	ids map[string]string
+}
+
+func newRig(t *testing.T, options ...iaasmock.Option) *rig {
+	t.Helper()
+	cloud := iaasmock.New(append([]iaasmock.Option{
+		iaasmock.WithBootDuration(0), iaasmock.WithDeleteDuration(5 * time.Second), iaasmock.WithoutAuthentication(),
+	}, options...)...)
+	wire := &inMemory{Handler: conformance.Watch(t, cloud)}
+	r := &rig{Rig: testrig.NewOver(t, cloud, "http://iaas.invalid", wire), wire: wire, ids: map[string]string{}}
+	r.options = deleteserver.Options{OlderThan: time.Hour}
+	r.make("worker-0")
+	r.make(lost)
+	r.Add(testrig.Machine("worker-0", "worker", r.ids["worker-0"]))
+	r.nodes = []client.Object{testrig.Node("worker-0", r.ids["worker-0"], corev1.ConditionTrue)}
+	<-time.After(2 * time.Hour)
+	return r
+}
+
+func (r *rig) make(name string) {
+	r.T.Helper()
+	r.ids[name] = r.Server(name, testrig.Labels(name, "worker", testrig.OwnCluster))
+}
+
+// node adds a Node that has nothing to do with any server, before it is changed.
+func (r *rig) node(status corev1.ConditionStatus, since time.Duration, change func(*corev1.Node)) {
+	node := testrig.Node("n", "", status)
+	node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(time.Now().Add(-since))
+	change(node)
+	r.nodes = append(r.nodes, node)
+}
+
+// update changes the lost server as somebody else would.
+func (r *rig) update(payload iaas.UpdateServerPayload) {
+	r.T.Helper()
+	_, err := r.API.API.UpdateServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).UpdateServerPayload(payload).Execute()
+	if err != nil {
+		r.T.Error(err)
+	}
+}
+
+func (r *rig) label(key string, value any) {
+	r.update(iaas.UpdateServerPayload{Labels: map[string]any{key: value}})
+}
+
+func (r *rig) setStatus(status string) {
+	if err := r.Cloud.SetServerStatus(r.ids[lost], status, ""); err != nil {
+		r.T.Error(err)
+	}
+}
+
+func (r *rig) metadata(key, value string) {
+	r.update(iaas.UpdateServerPayload{Metadata: map[string]any{key: value}})
+}
+
+// deleteBySomebody asks for the deletion of the lost server as somebody else would.
+func (r *rig) deleteBySomebody() {
+	r.T.Helper()
+	if err := r.API.API.DeleteServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).Execute(); err != nil {
+		r.T.Error(err)
+	}
+}
+
+// appear makes the Machine of the lost server, join its Ready Node.
+func (r *rig) appear() { r.create(r.Access.Control, testrig.Machine(lost, "worker", "")) }
+
+func (r *rig) join() { r.create(r.Access.Target, testrig.Node("n", r.ids[lost], corev1.ConditionTrue)) }
+
+func (r *rig) create(in client.Client, object client.Object) {
+	if err := in.Create(r.T.Context(), object); err != nil {
+		r.T.Error(err)
+	}
+}
+
+func named(name, namespace, providerID string) *v1alpha1.Machine {
+	machine := testrig.Machine(name, "worker", "")
+	machine.Namespace, machine.Spec.ProviderID = namespace, providerID
+	return machine
+}
+
+func (r *rig) hasID(node *corev1.Node) { node.Spec.ProviderID = "openstack:///eu01/" + r.ids[lost] }
+
+func (r *rig) hasUUID(node *corev1.Node) {
+	node.Status.NodeInfo.SystemUUID = strings.ToUpper(r.ids[lost])
+}
+
+func hasName(node *corev1.Node) { node.Name = lost + ".example.org" }
+
+// isNew makes a Node one that has just joined.
+func isNew(node *corev1.Node) {
+	node.CreationTimestamp, node.Status.Conditions = metav1.Now(), nil
+}
+
+// state is that of the server; "" if there is none.
+func (r *rig) state(name string) string {
+	server, _ := r.Cloud.Server(r.ids[name])
+	return server.Status
+}
+
+// tryLook looks at the servers.
+func (r *rig) tryLook(names ...string) (*deleteserver.Plan, error) {
+	r.T.Helper()
+	r.MakeClusters()
+	r.Access.Target = fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.nodes...).Build()
+	for _, name := range names {
+		r.options.IDs = append(r.options.IDs, r.ids[name])
+	}
+	return deleteserver.Look(r.T.Context(), r.Access, r.options)
+}
+
+func (r *rig) look(names ...string) *deleteserver.Plan {
+	r.T.Helper()
+	plan, err := r.tryLook(names...)
+	if err != nil {
+		r.T.Fatal(err)
+	}
+	return plan
+}
+
+// delete deletes what is left of the plan. What is said to be gone must be gone, and what is said to be
+// refused must have got no DELETE that was accepted.
+func (r *rig) delete(ctx context.Context, plan *deleteserver.Plan) {
+	r.T.Helper()
+	left, reports := len(plan.ToDelete()), 0
+	plan.Delete(ctx, func(server *deleteserver.Server) {
+		reports++
+		now, there := r.Cloud.Server(server.ID)
+		if there && server.Outcome == deleteserver.Gone || server.Outcome == deleteserver.Refused && now.Status != server.State {
+			r.T.Errorf("server %s is %q, and reported %s: %s", server.ID, now.Status, server.Outcome, server.Reason)
+		}
+	})
+	if reports != left || len(plan.ToDelete()) > 0 {
+		r.T.Fatalf("%d reports of %d servers", reports, left)
+	}
+}
+
+// expect compares what became of one server.
+func expect(t *testing.T, server *deleteserver.Server, outcome deleteserver.Outcome, says string) {
+	t.Helper()
+	if server.Outcome != outcome || !strings.Contains(server.Reason, says) || (says == "") != (server.Reason == "") {
+		t.Errorf("%s: %s; want %s: %s", server.Outcome, server.Reason, outcome, says)
+	}
+}
+
+// inMemory lets the handler answer, which sees the request's body as a server does.
+type inMemory struct {
+	http.Handler
+	// onDelete is called when a DELETE is sent; nil if nobody wants to know.
+	onDelete func()
+	// dateless hides the Date of answers, ageless when servers were made.
+	dateless, ageless bool
+	// undone is how many DELETEs more are answered as accepted, and do nothing.
+	undone int
+}
+
+func (m *inMemory) RoundTrip(request *http.Request) (*http.Response, error) {
+	if m.onDelete != nil && request.Method == http.MethodDelete {
+		m.onDelete()
+	}
+	answer, received := httptest.NewRecorder(), request.Clone(request.Context())
+	if received.Body == nil {
+		received.Body = http.NoBody
+	}
+	if !m.dateless {
+		answer.Header().Set("Date", time.Now().UTC().Format(http.TimeFormat))
+	}
+	if m.undone > 0 && request.Method == http.MethodDelete {
+		m.undone--
+		answer.WriteHeader(http.StatusNoContent)
+		return answer.Result(), nil
+	}
+	m.ServeHTTP(answer, received)
+	if m.ageless {
+		answer.Body = bytes.NewBuffer(createdAt.ReplaceAll(answer.Body.Bytes(), nil))
+	}
+	return answer.Result(), nil
+}
+
+var createdAt = regexp.MustCompile(`"createdAt":"[^"]*",`)
+
+const hour = time.Hour
+
+// TestRefuses has the rows of the page's table: what is refused, and why.
+func TestRefuses(t *testing.T) {
+	young := func(r *rig) { r.options.OlderThan = 3 * hour }
+	for name, row := range map[string]struct {
+		prepare func(*rig)
+		says    string
+	}{
+		"a Machine names it by ID":       {func(r *rig) { r.Add(named("other", testrig.Namespace, r.ids[lost])) }, "kubectl -n shoot--demo delete machine other"},
+		"a Machine has its name":         {func(r *rig) { r.Add(named(lost, testrig.Namespace, "")) }, "Machine shoot--demo/lost-1 names it"},
+		"a Machine has OpenStack's ID":   {func(r *rig) { r.Add(named("other", testrig.Namespace, "openstack:///eu01/"+r.ids[lost])) }, "Machine shoot--demo/other names it"},
+		"a Machine in another namespace": {func(r *rig) { r.Add(named("other", "elsewhere", "stackit://"+r.ids[lost])) }, "Machine elsewhere/other names it"},
+		"it is a Machine's second":       {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) }, "second server of Machine shoot--demo/lost-1"},
+		"it lacks the machine label":     {func(r *rig) { r.label(provider.StackitMachineLabel, "") }, "may be anybody's"},
+		"it lacks the class label":       {func(r *rig) { r.label(provider.StackitMachineClassLabel, "") }, "may be anybody's"},
+		"it carries no cluster's label":  {func(r *rig) { r.label(testrig.ClusterKey, nil) }, "carries no cluster's label"},
+		"it is another cluster's":        {func(r *rig) { r.label(testrig.ClusterKey, "x") }, "its label is kubernetes.io/cluster=x"},
+		"it is another cluster's, too":   {func(r *rig) { r.label("a.io/cluster", "x") }, "of another cluster"},
+		"its machine label was edited":   {func(r *rig) { r.label(provider.StackitMachineLabel, "lost-9") }, "its name is not lost-9"},
+		"it has OpenStack's tag":         {func(r *rig) { r.label("kubernetes.io-cluster-shoot", "1") }, "OpenStack's tag kubernetes.io-cluster-shoot"},
+		"OpenStack's tag in metadata":    {func(r *rig) { r.metadata("kubernetes.io-cluster-shoot", "1") }, "OpenStack's tag kubernetes.io-cluster-shoot"},
+		"it is young":                    {young, "it is 2h0m0s old"},
+		"it is young and in ERROR":       {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 2h0m0s old"},
+		"it is young and going":          {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 2h0m0s old"},
+		"it is young, and our clock ahead": {func(r *rig) {
+			young(r)
+			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(24 * hour))
+		}, "it is 2h0m0s old"},
+		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "no Date"},
+		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "no creation time"},
+		"a Ready Node has its ID":         {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) }, "Node n of the target cluster is this server, and Ready"},
+		"a Ready Node has its name":       {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasName) }, "and Ready"},
+		"a Ready Node has its UUID":       {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
+		"its Node was Ready lately":       {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, "has not been out of order for 1h"},
+		"its Node vanished lately":        {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, "has not been out of order for 1h"},
+		"its Node joined lately":          {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) }, "has not been out of order for 1h"},
+		"nobody knows since when":         {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) }, "has not been out of order for 1h"},
+		"two Nodes, the second Ready": {func(r *rig) {
+			r.node(corev1.ConditionFalse, 9*hour, func(n *corev1.Node) { n.Name = "a"; r.hasID(n) })
+			r.node(corev1.ConditionTrue, 9*hour, r.hasUUID)
+		}, "and Ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				row.prepare(r)
+				plan := r.look(lost)
+				expect(t, plan.Servers[0], deleteserver.Refused, row.says)
+				r.delete(t.Context(), plan)
+				if sent := r.Cloud.CallCounts()[deleteOperation]; sent > 0 {
+					t.Errorf("%d DELETEs", sent)
+				}
+			})
+		})
+	}
+}
+
+func TestDeletes(t *testing.T) {
+	for name, prepare := range map[string]func(*rig){
+		"an orphan":                         func(*rig) {},
+		"of a class that is gone":           func(r *rig) { r.label(provider.StackitMachineClassLabel, "old") },
+		"with one value under two keys":     func(r *rig) { r.label("a.io/cluster", testrig.OwnCluster) },
+		"in ERROR":                          func(r *rig) { r.setStatus("ERROR") },
+		"that is going already":             func(r *rig) { r.deleteBySomebody() },
+		"with a Node that broke long ago":   func(r *rig) { r.node(corev1.ConditionUnknown, 2*hour, r.hasID) },
+		"with a name that a Node has begun": func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, func(n *corev1.Node) { n.Name = lost + "0" }) },
+		"of a cluster that the user names": func(r *rig) {
+			r.label(testrig.ClusterKey, "x")
+			r.options.Clusters = []map[string]string{{testrig.ClusterKey: "x"}}
+		},
+		"while our clock is behind": func(r *rig) { r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(-24 * hour)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, iaasmock.WithDeleteDuration(time.Minute))
+				prepare(r)
+				plan := r.look(lost, "worker-0")
+				r.delete(t.Context(), plan)
+				expect(t, plan.Servers[0], deleteserver.Gone, "")
+				expect(t, plan.Servers[1], deleteserver.Refused, "names it")
+				if r.state("worker-0") != "ACTIVE" {
+					t.Error("the other server is", r.state("worker-0"))
+				}
+			})
+		})
+	}
+}
+
+// An ID that the first look does not show is never gone, whatever is there.
+func TestNotFound(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault   iaasmock.Fault
+		outcome deleteserver.Outcome
+		says    string
+	}{
+		"answered 404":  {iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound}, deleteserver.NotFound, "not found in project " + iaasmock.DefaultProjectID + " in eu01"},
+		"empty project": {iaasmock.Fault{EmptyProject: true}, deleteserver.NotFound, "not found in project "},
+		"out of order":  {iaasmock.Fault{Operation: getOperation, Status: http.StatusInternalServerError}, deleteserver.Unknown, "reading a server"},
+		"not allowed":   {iaasmock.Fault{Operation: getOperation, Status: http.StatusForbidden}, deleteserver.Unknown, "NoPermission"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				r.Cloud.Inject(row.fault)
+				plan := r.look(lost)
+				expect(t, plan.Servers[0], row.outcome, row.says)
+				if left := plan.ToDelete(); len(left) > 0 {
+					t.Error("left to delete:", left[0].ID)
+				}
+			})
+		})
+	}
+}
+
+// A list that lags shows neither more nor less to who reads by ID.
+func TestAListThatLags(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, iaasmock.WithListLag(4*hour))
+		plan := r.look(lost, "worker-0")
+		if len(plan.Clusters) != 1 || plan.Clusters[0].Nodes != 0 {
+			t.Errorf("a Node is shown to be a server: %+v", plan.Clusters)
+		}
+		r.delete(t.Context(), plan)
+		expect(t, plan.Servers[0], deleteserver.Gone, "")
+		expect(t, plan.Servers[1], deleteserver.Refused, "names it")
+	})
+}
+
+// Nobody is an orphan where not all can be read.
+func TestNothingIsJudgedWhereNotAllIsRead(t *testing.T) {
+	broken := errors.New("no such resource")
+	lists := func(what client.ObjectList) func(*rig) {
+		return func(r *rig) {
+			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", what) {
+					return broken
+				}
+				return c.List(ctx, list, options...)
+			}
+		}
+	}
+	for name, prepare := range map[string]func(*rig){
+		"Machines":       lists(&v1alpha1.MachineList{}),
+		"MachineClasses": lists(&v1alpha1.MachineClassList{}),
+		"servers": func(r *rig) {
+			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
+		},
+		"the credentials": func(r *rig) { r.Access.SecretName = "other" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				prepare(r)
+				if _, err := r.tryLook(lost); err == nil {
+					t.Error("no error")
+				}
+			})
+		})
+	}
+}
+
+func TestNodesOfTheClustersAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.label(testrig.ClusterKey, "x")
+		r.options.Clusters = []map[string]string{{testrig.ClusterKey: "x"}}
+		r.make("lost-2")
+		<-time.After(2 * hour)
+		r.node(corev1.ConditionTrue, 9*hour, func(n *corev1.Node) { n.Name = "a-name-alone"; n.Labels = nil })
+		plan := r.look(lost, "lost-2")
+		for i, want := range []deleteserver.Cluster{{Label: testrig.ClusterKey + "=x"}, {Label: testrig.ClusterKey + "=" + testrig.OwnCluster, Nodes: 1}} {
+			if *plan.Clusters[i] != want {
+				t.Errorf("got %+v, want %+v", *plan.Clusters[i], want)
+			}
+		}
+		plan.RefuseUnasked()
+		expect(t, plan.Servers[0], deleteserver.Refused, "0 of 2 Nodes are servers of kubernetes.io/cluster=x")
+		if plan.Servers[1].Outcome != "" || plan.Machines != 1 || plan.Namespaces[0] != testrig.Namespace {
+			t.Errorf("got %+v of %d Machines in %v", plan.Servers[1], plan.Machines, plan.Namespaces)
+		}
+	})
+}
+
+func TestManyAreNotDeletedUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for number, want := range map[int]int{deleteserver.MaxUnasked: deleteserver.MaxUnasked, deleteserver.MaxUnasked + 1: 0} {
+			r := newRig(t)
+			var names []string
+			for i := range number {
+				names = append(names, fmt.Sprintf("more-%d", i))
+				r.make(names[i])
+			}
+			<-time.After(2 * hour)
+			plan := r.look(names...)
+			plan.RefuseUnasked()
+			if left := len(plan.ToDelete()); left != want {
+				t.Errorf("%d of %d are left to delete, want %d", left, number, want)
+			}
+		}
+	})
+}
+
+// Right before each DELETE, repeated ones too, the server, the Machines and the Nodes are looked at.
+func TestLooksRightBeforeEachDELETE(t *testing.T) {
+	const (
+		names = "Machine shoot--demo/lost-1 names it"
+		stays = "a DELETE may have been accepted, and no other was sent: "
+	)
+	relabel := func(r *rig) { r.label(testrig.ClusterKey, "x") }
+	failing := func(status int) *iaasmock.Fault {
+		return &iaasmock.Fault{Operation: deleteOperation, Count: 1, Status: status, Delay: 6 * time.Second}
+	}
+	isLost := failing(http.StatusBadGateway)
+	isLost.Executed = true
+	for name, row := range map[string]struct {
+		change func(*rig)
+		// first is what befalls the first DELETE, while the change is made; with nil it is made before.
+		first   *iaasmock.Fault
+		outcome deleteserver.Outcome
+		says    string
+		sent    int
+	}{
+		"a Machine appears":           {(*rig).appear, nil, deleteserver.Refused, names, 0},
+		"a Ready Node appears":        {(*rig).join, nil, deleteserver.Refused, "and Ready", 0},
+		"its cluster's label changes": {relabel, nil, deleteserver.Refused, "its label kubernetes.io/cluster is", 0},
+		"its name changes":            {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, nil, deleteserver.Refused, "it has changed", 0},
+		"its metadata changes":        {func(r *rig) { r.metadata("a", "b") }, nil, deleteserver.Refused, "it has changed", 0},
+		"it cannot be read": {func(r *rig) {
+			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusBadGateway})
+		}, nil, deleteserver.Refused, "it could not be read once more", 0},
+		"it is not shown for a moment, and a Machine appears": {func(r *rig) {
+			r.appear()
+			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, Duration: 10 * time.Second})
+		}, nil, deleteserver.Refused, names, 0},
+		"somebody deletes it":              {(*rig).deleteBySomebody, nil, deleteserver.Gone, "", 0},
+		"429, and a Machine appears":       {(*rig).appear, failing(http.StatusTooManyRequests), deleteserver.Refused, names, 1},
+		"404, and a Machine appears":       {(*rig).appear, failing(http.StatusNotFound), deleteserver.Refused, names, 1},
+		"503, and a Machine appears":       {(*rig).appear, failing(http.StatusServiceUnavailable), deleteserver.StillThere, stays + names, 1},
+		"503, and its label changes":       {relabel, failing(http.StatusServiceUnavailable), deleteserver.StillThere, stays + "it has changed", 1},
+		"a lost answer, a Machine appears": {(*rig).appear, isLost, deleteserver.Gone, "", 1},
+		"it does nothing, a Node appears":  {(*rig).join, failing(http.StatusNoContent), deleteserver.StillThere, "and Ready", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				plan := r.look(lost)
+				<-time.After(6 * time.Second) // Machines and Nodes are read again
+				if row.first == nil {
+					row.change(r)
+				} else {
+					r.Cloud.Inject(*row.first)
+				}
+				sent := 0
+				r.wire.onDelete = func() {
+					if sent++; sent == 1 && row.first != nil {
+						row.change(r)
+					}
+				}
+				r.delete(t.Context(), plan)
+				if expect(t, plan.Servers[0], row.outcome, row.says); sent != row.sent {
+					t.Errorf("%d DELETEs, want %d", sent, row.sent)
+				}
+			})
+		})
+	}
+}
+
+// What is reported gone is gone, and what is there is reported with its state.
+func TestTellsWhatBecameOfIt(t *testing.T) {
+	deletes := func(fault iaasmock.Fault) []iaasmock.Fault {
+		fault.Operation = deleteOperation
+		return []iaasmock.Fault{fault}
+	}
+	hidden := iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, After: 5 * time.Minute}
+	for name, row := range map[string]struct {
+		faults  []iaasmock.Fault
+		outcome deleteserver.Outcome
+		says    string
+	}{
+		"a DELETE is answered 404 by chance":    {deletes(iaasmock.Fault{Status: http.StatusNotFound, Count: 1}), deleteserver.Gone, ""},
+		"a DELETE does nothing":                 {deletes(iaasmock.Fault{Status: http.StatusNoContent, Count: 1}), deleteserver.Gone, ""},
+		"the answer to a DELETE is lost":        {deletes(iaasmock.Fault{Status: http.StatusGatewayTimeout, Executed: true, Count: 1}), deleteserver.Gone, ""},
+		"DELETEs are answered 503 for a moment": {deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 2}), deleteserver.Gone, ""},
+		"no DELETE does anything":               {deletes(iaasmock.Fault{Status: http.StatusNoContent}), deleteserver.StillThere, "it is ACTIVE: "},
+		"every DELETE is answered 404":          {deletes(iaasmock.Fault{Status: http.StatusNotFound}), deleteserver.StillThere, "it is ACTIVE: "},
+		"every DELETE is answered 503":          {deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable}), deleteserver.StillThere, "it is ACTIVE: "},
+		"every DELETE is answered 403":          {deletes(iaasmock.Fault{Status: http.StatusForbidden}), deleteserver.StillThere, "it is ACTIVE: NoPermission"},
+		"every DELETE ends in ERROR":            {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), deleteserver.StillThere, "it is ERROR: "},
+		"it hangs in DELETING":                  {deletes(iaasmock.Fault{NeverGone: true}), deleteserver.StillThere, "it is DELETING: "},
+		"it hangs, and then is hidden":          {append(deletes(iaasmock.Fault{NeverGone: true}), hidden), deleteserver.Unknown, "a read does not show it, which is no proof"},
+		"reads are answered 404 for a moment":   {[]iaasmock.Fault{{Operation: getOperation, Status: http.StatusNotFound, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
+		"the project is empty for a moment":     {[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
+		"lists are empty":                       {[]iaasmock.Fault{{Operation: "ListServers", EmptyList: true}}, deleteserver.Gone, ""},
+		"lists are old":                         {[]iaasmock.Fault{{Operation: "ListServers", Stale: time.Minute}}, deleteserver.Gone, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t)
+				plan := r.look(lost)
+				for _, fault := range row.faults {
+					r.Cloud.Inject(fault)
+				}
+				r.delete(t.Context(), plan) // which checks what is reported gone
+				expect(t, plan.Servers[0], row.outcome, row.says)
+			})
+		})
+	}
+}
+
+// Ten at once, and one list of Machines serves them, also where it takes its time.
+func TestManyWhereListsAreSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		var names []string
+		for i := range 30 {
+			names = append(names, fmt.Sprintf("more-%d", i))
+			r.make(names[i])
+		}
+		<-time.After(2 * hour)
+		var lists atomic.Int32
+		r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			lists.Add(1)
+			<-time.After(7 * time.Second)
+			return c.List(ctx, list, options...)
+		}
+		plan := r.look(names...)
+		before := lists.Load()
+		r.delete(t.Context(), plan)
+		for _, server := range plan.Servers {
+			expect(t, server, deleteserver.Gone, "")
+		}
+		if made := lists.Load() - before; made > 9 {
+			t.Errorf("%d lists of Machines for 3 tens", made)
+		}
+	})
+}
+
+func TestInterrupted(t *testing.T) {
+	for name, row := range map[string]struct {
+		after time.Duration
+		says  string
+	}{
+		"before it began":       {0, "interrupted, no DELETE was accepted"},
+		"while a deletion ends": {2 * time.Second, "interrupted, a DELETE may have been accepted"},
+		"while it is waited":    {65 * time.Second, "interrupted, a DELETE may have been accepted"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newRig(t, iaasmock.WithDeleteDuration(5*time.Minute))
+				ctx, cancel := context.WithTimeout(t.Context(), row.after)
+				defer cancel()
+				plan := r.look(lost)
+				r.delete(ctx, plan)
+				expect(t, plan.Servers[0], deleteserver.Unknown, row.says)
+			})
+		})
+	}
+}

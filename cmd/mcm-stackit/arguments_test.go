@@ -23,7 +23,7 @@ func TestEmptyFlags(t *testing.T) {
 	for _, args := range [][]string{
 		{"validate", "-f", ""}, {"validate", "-n", ""}, {"validate", "--secret="}, {"validate", "--kubeconfig", ""},
 		{"list", "servers", "--project-id", ""}, {"list", "servers", "--region="}, {"list", "servers", "--service-account-key-path="}, {"list", "servers", "--class="},
-		{"doctor", "--target-kubeconfig="}, {"clean", "--cluster=a/cluster=b", "--namespaces", ""},
+		{"doctor", "--target-kubeconfig="}, {"delete", "server", "--target-kubeconfig="},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -58,7 +58,7 @@ func TestContentInPlaceOfAPath(t *testing.T) {
 		"Secret":                {[]string{"validate", "--secret", key}, nil, 64, "--secret has"},
 		"context":               {[]string{"validate", "--context", key}, nil, 64, "--context has"},
 		"word":                  {[]string{"validate", key}, nil, 64, "an argument has"},
-		"server ID":             {[]string{"clean", "--cluster=a/cluster=b", key}, nil, 64, "an argument has"},
+		"server ID":             {[]string{"delete", "server", key}, nil, 64, "an argument has"},
 		"variable":              {[]string{"list", "servers"}, append(account, "STACKIT_SERVICE_ACCOUNT_KEY_PATH="+key), 2, "$STACKIT_SERVICE_ACCOUNT_KEY_PATH has"},
 		"variable in one line":  {[]string{"list", "servers"}, append(account, "STACKIT_SERVICE_ACCOUNT_KEY_PATH="+inOneLine), 2, "$STACKIT_SERVICE_ACCOUNT_KEY_PATH has"},
 		"variable not used":     {[]string{"version"}, []string{"STACKIT_SERVICE_ACCOUNT_KEY_PATH=" + key}, 0, ""},

@@ -6,6 +6,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -24,9 +26,9 @@ import (
 )
 
 const (
-	olderThanDefault = time.Hour
-	// olderThanLeast is the manager's creation timeout: younger servers may be in the making.
-	olderThanLeast = 20 * time.Minute
+	defaultOlderThan = time.Hour
+	// leastOlderThan is the manager's creation timeout: younger servers may be in the making.
+	leastOlderThan = 20 * time.Minute
 )
 
 // deleting is one run of delete server.
@@ -34,11 +36,11 @@ type deleting struct {
 	*options
 	delete       deleteserver.Options
 	clusters     []string
-	target       clientcmd.ClientConfigLoadingRules
+	target       string
 	context      string
 	withoutNodes bool
 	yes          bool
-	// control and nodes name the clusters that were asked.
+	// The API servers that were asked.
 	controlHost, targetHost string
 }
 
@@ -76,10 +78,10 @@ not found, or what became of it is unknown; 64 wrong usage.`,
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&d.target.ExplicitPath, "target-kubeconfig", "", "file that reaches the cluster that the machines join")
+	flags.StringVar(&d.target, "target-kubeconfig", "", "file that reaches the cluster that the machines join")
 	flags.StringVar(&d.context, "target-context", "", "context of --target-kubeconfig (default: its current one)")
 	flags.BoolVar(&d.withoutNodes, "without-nodes", false, "look at no Nodes: the cluster that the machines join is gone")
-	flags.DurationVar(&d.delete.OlderThan, "older-than", olderThanDefault, "least age of a server that is deleted, at least 20m")
+	flags.DurationVar(&d.delete.OlderThan, "older-than", defaultOlderThan, "least age of a server that is deleted, at least 20m")
 	flags.StringArrayVar(&d.clusters, "cluster", nil, "label key=value of a cluster whose MachineClasses are gone; may be repeated")
 	flags.BoolVarP(&d.yes, "yes", "y", false, "do not ask; at most 10 servers, of clusters of which the target cluster has a Node")
 	parent.AddCommand(command)
@@ -90,14 +92,14 @@ func (d *deleting) readArguments(ids []string) error {
 	switch {
 	case len(ids) == 0:
 		return wrongUsage("no server is named: give IDs, as list servers --orphans -o name prints them")
-	case (d.target.ExplicitPath != "") == d.withoutNodes:
+	case (d.target != "") == d.withoutNodes:
 		return wrongUsage("give either --target-kubeconfig or --without-nodes")
 	case d.yes && d.withoutNodes:
 		return wrongUsage("--yes works only with --target-kubeconfig: without Nodes somebody must be asked")
 	case !d.yes && !isTerminal(d.streams.In):
 		return wrongUsage("standard input is no terminal, and nobody can be asked: --yes deletes without a question")
-	case d.delete.OlderThan < olderThanLeast:
-		return wrongUsage("--older-than must be at least %s, the manager's creation timeout", olderThanLeast)
+	case d.delete.OlderThan < leastOlderThan:
+		return wrongUsage("--older-than must be at least %s, the manager's creation timeout", leastOlderThan)
 	}
 	for _, id := range ids {
 		id = strings.TrimPrefix(id, "server/")
@@ -163,13 +165,30 @@ func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 	if d.withoutNodes {
 		return access, nil
 	}
-	target, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(&d.target, &clientcmd.ConfigOverrides{CurrentContext: d.context}).ClientConfig()
+	target, err := d.targetConfig()
 	if err != nil {
-		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target.ExplicitPath, err)
+		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target, err)
 	}
 	d.targetHost, target.Timeout = target.Host, control.Timeout
 	access.Target, err = newClient(d.interruptible(target))
 	return access, err
+}
+
+// targetConfig reads the file of --target-kubeconfig, and nothing else: in a pod, the usual loading
+// rules would take the pod's own cluster for an empty file.
+func (d *deleting) targetConfig() (*rest.Config, error) {
+	file, err := clientcmd.LoadFromFile(d.target)
+	if err != nil {
+		return nil, err
+	}
+	if err := clientcmd.ResolveLocalPaths(file); err != nil {
+		return nil, err
+	}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*file, d.context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, errors.New("it names no cluster, or has no current context: set --target-context")
+	}
+	return config, err
 }
 
 // show says what is deleted, and by what was decided that nobody needs it.

@@ -64,6 +64,9 @@ type outcome struct {
 	stdout, stderr string
 }
 
+// aServer is none of any cloud's.
+const aServer = "20000000-0000-4000-8000-000000000001"
+
 // invocation is a run of the command.
 type invocation struct {
 	args  []string
@@ -136,9 +139,12 @@ func TestWrongUsage(t *testing.T) {
 		"unknown to validate":    {[]string{"validate", "--nope"}, "unknown flag: --nope"},
 		"unknown to doctor":      {[]string{"doctor", "--nope"}, "unknown flag: --nope"},
 		"unknown to list":        {[]string{"list", "machines", "--nope"}, "unknown flag: --nope"},
-		"unknown to clean":       {[]string{"clean", "--nope"}, "unknown flag: --nope"},
-		"unknown to label":       {[]string{"label", "--nope"}, "unknown flag: --nope"},
-		"word after label":       {[]string{"label", "m1"}, "unknown command"},
+		"unknown to delete":      {[]string{"delete", "server", "--nope"}, "unknown flag: --nope"},
+		"delete nothing":         {[]string{"delete", "server", "--without-nodes"}, "no server is named"},
+		"delete without Nodes?":  {[]string{"delete", "server", aServer}, "give either --target-kubeconfig or --without-nodes"},
+		"delete with both":       {[]string{"delete", "server", aServer, "--without-nodes", "--target-kubeconfig=x"}, "give either"},
+		"yes without Nodes":      {[]string{"delete", "server", aServer, "--without-nodes", "--yes"}, "--yes works only with --target-kubeconfig"},
+		"nobody to ask":          {[]string{"delete", "server", aServer, "--without-nodes"}, "standard input is no terminal"},
 		"flag of another":        {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
 		"timeout in words":       {[]string{"list", "servers", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
 		"a URL as token host":    {[]string{"version", "--stackit-token-hosts=https://a.example"}, "--stackit-token-hosts must be hosts"},
@@ -148,16 +154,15 @@ func TestWrongUsage(t *testing.T) {
 		"format of validate":     {[]string{"validate", "-o", "bad"}, "must be one of: "},
 		"format of doctor":       {[]string{"doctor", "-o", "wide"}, "must be one of: "},
 		"format of list":         {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
-		"format of clean":        {[]string{"clean", "-o", "bad"}, "must be one of: "},
 		"replicas":               {[]string{"validate", "--replicas", "0", "--online"}, "--replicas must be 1 to "},
 		"cluster of list":        {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
-		"cluster of clean":       {[]string{"clean", "--cluster", "bad"}, "--cluster: "},
-		"age of clean":           {[]string{"clean", "--cluster", "a/cluster=b", "--older-than", "x"}, `invalid argument "x"`},
-		"server of clean":        {[]string{"clean", "--cluster", "a/cluster=b", "x"}, "must be a UUID"},
+		"cluster of delete":      {[]string{"delete", "server", aServer, "--target-kubeconfig=x", "--yes", "--cluster", "bad"}, "--cluster: "},
+		"age of delete":          {[]string{"delete", "server", aServer, "--target-kubeconfig=x", "--yes", "--older-than", "19m59s"}, "--older-than must be at least 20m0s"},
+		"server of delete":       {[]string{"delete", "server", "machine/" + aServer, "--target-kubeconfig=x", "--yes"}, "must be a UUID"},
 		"Secret in three parts":  {[]string{"doctor", "--secret", "a/b/c"}, "--secret must be the name of a Secret, or namespace/name"},
 		"Secret without a name":  {[]string{"list", "servers", "--secret", "a/"}, "--secret must be"},
 		"Secret with a capital":  {[]string{"validate", "--secret", "Name"}, "--secret must be"},
-		"namespace":              {[]string{"clean", "--cluster", "a/cluster=b", "-n", "a/b"}, "--namespace must be the name of a namespace"},
+		"namespace":              {[]string{"delete", "server", "-n", "a/b"}, "--namespace must be the name of a namespace"},
 		"project":                {[]string{"list", "clusters", "--project-id", "mine"}, "--project-id must be a UUID"},
 		"region":                 {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},
 		"content as the context": {[]string{"doctor", "--context", "{"}, "--context has the content of a file"},

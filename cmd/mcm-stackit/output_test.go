@@ -92,7 +92,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 		"doctor of a cluster":               append([]string{"doctor", "--server", "<api>"}, project...),
 		"servers":                           append([]string{"list", "servers"}, project...),
 		"machines":                          append([]string{"list", "machines", "--server", "<api>"}, project...),
-		"clean":                             append([]string{"clean", "--cluster", "a/cluster=b", "--server", "<api>"}, project...),
+		"delete":                            append([]string{"delete", "server", aServer, "--target-kubeconfig", "<target>", "--yes", "--server", "<api>"}, project...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -103,7 +103,12 @@ func TestSignalEndsWaiting(t *testing.T) {
 			}))
 			t.Cleanup(server.Close)
 			broken, _ := kubeconfigs(t)
-			replace := strings.NewReplacer("<api>", server.URL, "<broken>", broken)
+			target := filepath.Join(t.TempDir(), "target")
+			if err := os.WriteFile(target, []byte(`{"clusters": [{"name": "a", "cluster": {"server": "`+server.URL+`"}}],
+				"contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}`), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			replace := strings.NewReplacer("<api>", server.URL, "<broken>", broken, "<target>", target)
 			var line []string
 			for _, arg := range args {
 				line = append(line, replace.Replace(arg))

@@ -78,7 +78,7 @@ func TestJSONPathThatDoesNotFit(t *testing.T) {
 
 // A wrong template is wrong usage, before anything is read or deleted.
 func TestWrongJSONPath(t *testing.T) {
-	commands := [][]string{{"list", "servers"}, {"list", "machines"}, {"list", "clusters"}, {"doctor"}, {"validate"}, {"describe", "machine", "a"}, {"clean", "--cluster=a/cluster=b"}, {"label"}}
+	commands := [][]string{{"list", "servers"}, {"list", "machines"}, {"list", "clusters"}, {"doctor"}, {"validate"}, {"describe", "machine", "a"}}
 	for name, row := range map[string]struct{ value, says string }{
 		"no template":            {"jsonpath", "must be one of: "},
 		"an empty one":           {"jsonpath=", "jsonpath=TEMPLATE"},

@@ -73,7 +73,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 func (o *options) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "mcm-stackit",
-		Short: "Check, watch and clean up what machine-controller-manager runs on STACKIT",
+		Short: "Check and watch what machine-controller-manager runs on STACKIT, and delete what it left",
 		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
 Machines of a cluster, and deletes servers that belong to nobody.
 
@@ -102,7 +102,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 	root.SetVersionTemplate("{{.Version}}\n")
 	o.addFlags(root.PersistentFlags())
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newDeleteCommand(), o.newCleanCommand(), o.newLabelCommand(), o.newVersionCommand())
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newDeleteCommand(), o.newVersionCommand())
 	return root
 }
 

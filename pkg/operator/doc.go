@@ -4,7 +4,7 @@
 // Package operator is what the command mcm-stackit does, in rooms of which each imports only
 // those below it; a rule of the linter says so:
 //
-//	validate, doctor, list, clean, label        the tasks; none imports another
+//	validate, doctor, list, deleteserver        the tasks; none imports another
 //	account                                     what the user named, and reading it; what an orphan is
 //	manifest                                    the user's files as objects with positions
 //	report                                      what was found, how sure, where, the exit code

@@ -124,22 +124,6 @@ func ListProjectNICs(ctx context.Context, session *spi.Session, region string) (
 	return nicsFromSDK(callProjectNICs, list, *response, err)
 }
 
-// UpdateServerLabels sends labels for a server of the session's project, and returns the server
-// as it is then. Whether the API merges them with those that the server has or replaces those is
-// not known. Its errors are as those of StackitClient.
-func UpdateServerLabels(ctx context.Context, session *spi.Session, region, serverID string, labels map[string]string) (*Server, error) {
-	ctx, response := captured(ctx)
-	payload := iaas.UpdateServerPayload{Labels: anyValues(labels)}
-	server, err := session.API.UpdateServer(ctx, session.ProjectID, region, serverID).UpdateServerPayload(payload).Execute()
-	if err != nil {
-		return nil, apiError(callUpdateServer, *response, err)
-	}
-	if server.GetId() != serverID {
-		return nil, &APIError{Call: callUpdateServer, Err: fmt.Errorf("the answer is not about server %s", serverID)}
-	}
-	return serverFromSDK(server), nil
-}
-
 func nicsFromSDK(call apiCall, list *iaas.NICListResponse, response *http.Response, err error) ([]NIC, error) {
 	if err != nil {
 		return nil, apiError(call, response, err)

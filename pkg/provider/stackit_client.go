@@ -170,7 +170,6 @@ const (
 	callGetServer    apiCall = "reading a server"
 	callListServers  apiCall = "listing servers"
 	callDeleteServer apiCall = "deleting a server"
-	callUpdateServer apiCall = "updating a server"
 	callConsoleLog   apiCall = "reading a server's console log"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"

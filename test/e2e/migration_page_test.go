@@ -5,6 +5,8 @@ package e2e_test
 
 import (
 	"context"
+	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +17,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -39,7 +42,8 @@ func newMigrationPage(c *cluster) *migrationPage {
 	content, err := os.ReadFile(filepath.Join(root(), "kubernetes", "migration.md"))
 	Expect(err).NotTo(HaveOccurred())
 	text := strings.NewReplacer("<namespace of the Machines>", c.env.Namespace(), "<projectId>", iaasmock.DefaultProjectID,
-		"<Deployment of the manager and OpenStack's sidecar>", `"${OLD-openstack}"`, "<OpenStack's region>", "RegionOne").Replace(string(content))
+		"<Deployment of the manager and OpenStack's sidecar>", `"${OLD-openstack}"`, "<OpenStack's region>", "RegionOne",
+		"<region of the servers>", iaasmock.DefaultRegion).Replace(string(content))
 	p := &migrationPage{folder: GinkgoT().TempDir()}
 	for _, match := range regexp.MustCompile("(?ms)^ *```sh\n(.*?)^ *```$").FindAllStringSubmatch(text, -1) {
 		p.blocks = append(p.blocks, match[1])
@@ -157,6 +161,66 @@ var _ = Describe("The page kubernetes/migration.md", long, func() {
 		Expect(c.serverIDs()).To(ConsistOf(servers["os-first"], servers["os-second"], servers["os-third"]))
 	}, NodeTimeout(10*time.Minute))
 })
+
+var _ = DescribeTable("The page's labels of servers, where a PATCH", func(ctx SpecContext, options ...iaasmock.Option) {
+	c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(), localenv.WithTargetless(),
+		localenv.WithCloudOptions(append(options, iaasmock.WithBootDuration(0))...)))
+	c.createSecret(ctx, nil)
+	c.createClass(ctx, "worker", specWith(nil))
+	page, cli := newMigrationPage(c), newCLI(c.env.CloudURL())
+	cli.authenticate(ctx, c.env.ServiceAccountKey())
+	page.env = append(append(page.env, cli.env...), "PATH="+page.folder+":"+filepath.Dir(cli.path)+":"+os.Getenv("PATH"))
+	const id = "stackit://" + iaasmock.DefaultProjectID + "/"
+	servers := map[string]string{}
+	for machine, providerID := range map[string]string{
+		"first": id, "openstack": "openstack:///eu01/", "second": id, "short": "stackit://", "third": id,
+	} {
+		servers[machine] = c.makeServer(ctx, machine, map[string]string{"team": "a"})
+		made := c.createMachine(ctx, machine, "worker")
+		change(ctx, c, made, func() { made.Spec.ProviderID = providerID + servers[machine] })
+	}
+	labels := func() map[string]map[string]string {
+		found := map[string]map[string]string{}
+		for machine, id := range servers {
+			server, _ := c.env.Cloud().Server(id)
+			found[machine] = server.Labels
+		}
+		return found
+	}
+	label := func(machine, key, value string) {
+		_, err := c.api().UpdateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, servers[machine]).
+			UpdateServerPayload(iaas.UpdateServerPayload{Labels: map[string]any{key: value, "team": "a"}}).Execute()
+		Expect(err).NotTo(HaveOccurred())
+	}
+	bare := map[string]string{"team": "a"}
+	done := func(machine string) map[string]string {
+		all := machineLabels(machine, "worker", clusterName)
+		all["team"] = "a"
+		return all
+	}
+
+	By("stopping at a server that is another cluster's")
+	label("second", clusterLabel, "other")
+	other := map[string]string{"team": "a", clusterLabel: "other"}
+	Expect(page.run(ctx, "stackit server update")).To(ContainSubstring("Stopped at second, server " + servers["second"]))
+	Expect(labels()).To(Equal(map[string]map[string]string{
+		"first": done("first"), "openstack": bare, "second": other, "short": bare, "third": bare}))
+
+	By("stopping at the first answer that lacks a label")
+	label("second", clusterLabel, clusterName)
+	c.env.Cloud().Inject(iaasmock.Fault{Operation: "UpdateServer", Server: servers["second"], Status: http.StatusOK, Count: 1, Body: fmt.Sprintf(
+		`{"id": %q, "name": "second", "machineType": %q, "labels": {"kubernetes.io/machine": "second"}}`, servers["second"], iaasmock.DefaultMachineType)})
+	Expect(page.run(ctx, "stackit server update")).To(ContainSubstring("Stopped at second, server "))
+	Expect(labels()).To(HaveKeyWithValue("third", bare))
+
+	By("going on where it stopped")
+	Expect(page.run(ctx, "stackit server update")).NotTo(ContainSubstring("Stopped"))
+	Expect(labels()).To(Equal(map[string]map[string]string{
+		"first": done("first"), "openstack": bare, "second": done("second"), "short": bare, "third": done("third")}))
+},
+	Entry("merges them", NodeTimeout(5*time.Minute)),
+	Entry("replaces them", iaasmock.WithReplacedLabels(), NodeTimeout(5*time.Minute)),
+)
 
 // openStackWorld makes what Gardener's OpenStack provider leaves: Machines, one of which has no ID
 // yet, their servers, and the manager's Deployment, Secret and MachineClass.

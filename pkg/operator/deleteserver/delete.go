@@ -43,13 +43,17 @@ const (
 // report is called by one goroutine at a time.
 func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	p.wire.deletions = map[string]*deletion{}
+	// A driver each: it waits with the newest session that it has opened for a project.
+	drivers := map[*account.Account]*provider.Provider{}
+	for _, at := range p.accounts {
+		drivers[at] = &provider.Provider{SPI: p.access.Sessions}
+	}
 	servers := p.ToDelete()
 	for _, server := range servers {
-		begun := &deletion{Server: server, plan: p}
+		begun := &deletion{Server: server, plan: p, driver: drivers[server.at]}
 		begun.ctx, begun.cancel = context.WithCancelCause(ctx)
 		p.wire.deletions[serverPath(server)] = begun
 	}
-	driver := &provider.Provider{SPI: p.access.Sessions}
 	var reporting sync.Mutex
 	var group errgroup.Group
 	group.SetLimit(atOnce)
@@ -57,7 +61,7 @@ func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 		group.Go(func() error {
 			deletion := p.wire.deletions[serverPath(server)]
 			defer deletion.cancel(nil)
-			deletion.run(ctx, driver)
+			deletion.run(ctx)
 			reporting.Lock()
 			defer reporting.Unlock()
 			report(server)
@@ -75,7 +79,8 @@ func serverPath(server *Server) string {
 // deletion is that of one server.
 type deletion struct {
 	*Server
-	plan *Plan
+	plan   *Plan
+	driver *provider.Provider
 	// ctx ends with the deletion. A look that refuses a DELETE ends it, too, and is its cause: no
 	// other DELETE is sent.
 	ctx    context.Context
@@ -86,8 +91,8 @@ type deletion struct {
 
 // run asks for the deletion, and waits until the server is proved gone. That DeleteMachine answers OK is
 // no proof: the server may not be the Machine's any more.
-func (d *deletion) run(ctx context.Context, driver *provider.Provider) {
-	failed, requested, isRefused := d.ask(driver), d.requested.Load(), d.ctx.Err() != nil
+func (d *deletion) run(ctx context.Context) {
+	failed, requested, isRefused := d.ask(), d.requested.Load(), d.ctx.Err() != nil
 	switch {
 	case ctx.Err() != nil, failed != nil && !requested && !isRefused:
 		d.endOf(ctx, failed)
@@ -104,19 +109,22 @@ func (d *deletion) run(ctx context.Context, driver *provider.Provider) {
 	}
 	waiting, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err := driver.WaitUntilServerDeleted(waiting, d.ProjectID, d.Region, d.ID)
-	if err != nil && failed != nil {
+	err := d.driver.WaitUntilServerDeleted(waiting, d.ProjectID, d.Region, d.ID)
+	switch {
+	case err != nil && failed != nil:
 		err = failed // it says more
+	case err == nil && !requested: // an API may show an empty project for longer than proofs take
+		err = errors.New("no DELETE was sent")
 	}
 	d.endOf(ctx, err)
 }
 
 // ask asks for the deletion, again and again as the driver does. It returns no error if that was
 // accepted, and its end is all that is left to wait for.
-func (d *deletion) ask(driver *provider.Provider) error {
+func (d *deletion) ask() error {
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
-	_, err := driver.DeleteMachine(ctx, d.request())
+	_, err := d.driver.DeleteMachine(ctx, d.request())
 	answer, _ := status.FromError(err)
 	switch refused := context.Cause(d.ctx); {
 	case refused != nil:
@@ -151,7 +159,7 @@ func (d *deletion) endOf(ctx context.Context, err error) {
 	case err == nil:
 		d.end(StillThere, "it is %s: %s", server.Status, failure)
 	case provider.IsNotFound(err):
-		d.end(Unknown, "a read does not show it, which is no proof: %s", failure)
+		d.end(Unknown, "a read does not show it, which proves nothing: %s", failure)
 	default:
 		d.end(Unknown, "%v; %s", d.at.Failure(err), failure)
 	}

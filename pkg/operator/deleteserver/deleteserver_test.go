@@ -518,9 +518,10 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		"every DELETE is answered 403":          {deletes(iaasmock.Fault{Status: http.StatusForbidden}), deleteserver.StillThere, "it is ACTIVE: NoPermission"},
 		"every DELETE ends in ERROR":            {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), deleteserver.StillThere, "it is ERROR: "},
 		"it hangs in DELETING":                  {deletes(iaasmock.Fault{NeverGone: true}), deleteserver.StillThere, "it is DELETING: "},
-		"it hangs, and then is hidden":          {append(deletes(iaasmock.Fault{NeverGone: true}), hidden), deleteserver.Unknown, "a read does not show it, which is no proof"},
+		"it hangs, and then is hidden":          {append(deletes(iaasmock.Fault{NeverGone: true}), hidden), deleteserver.Unknown, "a read does not show it, which proves nothing"},
 		"reads are answered 404 for a moment":   {[]iaasmock.Fault{{Operation: getOperation, Status: http.StatusNotFound, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
 		"the project is empty for a moment":     {[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
+		"the project is empty for a minute":     {[]iaasmock.Fault{{EmptyProject: true, Duration: time.Minute}}, deleteserver.Unknown, "no DELETE was sent"},
 		"lists are empty":                       {[]iaasmock.Fault{{Operation: "ListServers", EmptyList: true}}, deleteserver.Gone, ""},
 		"lists are old":                         {[]iaasmock.Fault{{Operation: "ListServers", Stale: time.Minute}}, deleteserver.Gone, ""},
 	} {
@@ -536,6 +537,50 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestServersOfOneName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		first := r.ids[lost]
+		r.make(lost)
+		r.options.IDs = []string{first}
+		<-time.After(2 * hour)
+		plan := r.look(lost)
+		r.delete(t.Context(), plan)
+		for _, server := range plan.Servers {
+			expect(t, server, deleteserver.Gone, "")
+		}
+	})
+}
+
+func TestDeletesInEachRegion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		for _, region := range []string{iaasmock.DefaultRegion, iaasmock.SecondRegion} {
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: region}, Data: map[string][]byte{
+				"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(region), "userData": nil,
+			}}
+			class := testrig.Class(region, map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
+			class.SecretRef.Name = region
+			r.Add(secret, class)
+		}
+		abroad, err := r.TryServerAt(t.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID,
+			"abroad", testrig.Labels("abroad", "worker", testrig.OwnCluster))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(2 * hour)
+		r.ids["abroad"] = abroad
+		plan := r.look(lost, "abroad", "worker-0")
+		r.delete(t.Context(), plan)
+		expect(t, plan.Servers[0], deleteserver.Gone, "")
+		expect(t, plan.Servers[1], deleteserver.Gone, "")
+		expect(t, plan.Servers[2], deleteserver.Refused, "names it")
+		if len(plan.Places) != 2 {
+			t.Error(plan.Places)
+		}
+	})
 }
 
 // Ten at once, and one list of Machines serves them, also where it takes its time.

@@ -218,8 +218,8 @@ var _ = DescribeTable("The page's labels of servers, where a PATCH", func(ctx Sp
 	Expect(labels()).To(Equal(map[string]map[string]string{
 		"first": done("first"), "openstack": bare, "second": done("second"), "short": bare, "third": done("third")}))
 },
-	Entry("merges them", NodeTimeout(5*time.Minute)),
-	Entry("replaces them", iaasmock.WithReplacedLabels(), NodeTimeout(5*time.Minute)),
+	Entry("merges them", NodeTimeout(cliTimeout)),
+	Entry("replaces them", iaasmock.WithReplacedLabels(), NodeTimeout(cliTimeout)),
 )
 
 // openStackWorld makes what Gardener's OpenStack provider leaves: Machines, one of which has no ID

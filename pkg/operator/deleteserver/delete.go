@@ -85,42 +85,45 @@ type deletion struct {
 	// other DELETE is sent.
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-	// requested says that a DELETE may have been accepted, or that the server was shown DELETING.
-	requested atomic.Bool
+	// sent says that a DELETE was sent, and may have been accepted whatever the answer, or that the
+	// server was shown DELETING.
+	sent atomic.Bool
 }
 
-// run asks for the deletion, and waits until the server is proved gone. That DeleteMachine answers OK is
-// no proof: the server may not be the Machine's any more.
+// run asks for the deletion, and waits until the server is proved gone: at last by reads that know of no
+// deletion, and so take longest to believe that it is.
 func (d *deletion) run(ctx context.Context) {
-	failed, requested, isRefused := d.ask(), d.requested.Load(), d.ctx.Err() != nil
+	failed, sent, isRefused := d.ask(), d.sent.Load(), d.ctx.Err() != nil
 	switch {
-	case ctx.Err() != nil, failed != nil && !requested && !isRefused:
+	case ctx.Err() != nil, failed != nil && !sent && !isRefused:
 		d.endOf(ctx, failed)
 		return
-	case isRefused && !requested:
+	case isRefused && !sent:
 		d.end(Refused, "%v", failed)
 		return
 	case isRefused:
 		failed = fmt.Errorf("a DELETE may have been accepted, and no other was sent: %w", failed)
 	}
-	patience := requestTimeout
-	if requested && failed == nil {
-		patience = goneTimeout
+	if errors.Is(failed, errLate) {
+		failed = d.wait(ctx, goneTimeout)
+	} else if failed != nil && d.wait(ctx, requestTimeout) == nil {
+		failed = nil
 	}
-	waiting, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	err := d.driver.WaitUntilServerDeleted(waiting, d.ProjectID, d.Region, d.ID)
 	switch {
-	case err != nil && failed != nil:
-		err = failed // it says more
-	case err == nil && !requested: // an API may show an empty project for longer than proofs take
-		err = errors.New("no DELETE was sent")
+	case failed != nil:
+	case sent:
+		failed = d.wait(ctx, goneTimeout)
+	default: // an API may show an empty project for longer than proofs take
+		failed = errors.New("no DELETE was sent")
 	}
-	d.endOf(ctx, err)
+	d.endOf(ctx, failed)
 }
 
-// ask asks for the deletion, again and again as the driver does. It returns no error if that was
-// accepted, and its end is all that is left to wait for.
+// errLate says that the deletion has begun, and has not ended yet.
+var errLate = errors.New("its deletion takes long")
+
+// ask asks for the deletion, again and again as the driver does. nil means that the driver has seen it
+// gone, which is no proof: it may not be the Machine's any more.
 func (d *deletion) ask() error {
 	ctx, cancel := context.WithTimeout(d.ctx, requestTimeout)
 	defer cancel()
@@ -129,8 +132,8 @@ func (d *deletion) ask() error {
 	switch refused := context.Cause(d.ctx); {
 	case refused != nil:
 		return refused
-	case ctx.Err() != nil && d.requested.Load():
-		return nil
+	case ctx.Err() != nil && d.sent.Load():
+		return errLate
 	case err != nil && answer.Code() == codes.FailedPrecondition: // the driver's rule of whose it is
 		d.cancel(errors.New(answer.Message()))
 		return context.Cause(d.ctx)
@@ -139,10 +142,16 @@ func (d *deletion) ask() error {
 	}
 }
 
+func (d *deletion) wait(ctx context.Context, timeout time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return d.driver.WaitUntilServerDeleted(ctx, d.ProjectID, d.Region, d.ID)
+}
+
 // endOf says what became of the server: it is proved gone, or that failed with err.
 func (d *deletion) endOf(ctx context.Context, err error) {
 	if ctx.Err() != nil {
-		if d.end(Unknown, "interrupted, no DELETE was accepted"); d.requested.Load() {
+		if d.end(Unknown, "interrupted, no DELETE was accepted"); d.sent.Load() {
 			d.end(Unknown, "interrupted, a DELETE may have been accepted")
 		}
 		return
@@ -225,12 +234,8 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 	if answer != nil || err != nil {
 		return answer, err
 	}
-	before := deletion.requested.Swap(true)
-	answer, err = w.next.RoundTrip(request)
-	if err == nil && isRefusal(answer.StatusCode) {
-		deletion.requested.Store(before)
-	}
-	return answer, err
+	deletion.sent.Store(true)
+	return w.next.RoundTrip(request)
 }
 
 // look returns an error unless the server still is as it was shown, and nobody needs it. For one that
@@ -247,7 +252,7 @@ func (d *deletion) look(request *http.Request) (*http.Response, error) {
 		!maps.Equal(server.Labels, d.shown.Labels), !maps.Equal(server.Metadata, d.shown.Metadata):
 		return nil, errors.New("it has changed since it was shown: run this again")
 	case server.IsDeleting():
-		d.requested.Store(true)
+		d.sent.Store(true)
 		return answer(request, http.StatusNoContent, ""), nil
 	}
 	known, err := d.plan.facts(request.Context())
@@ -266,9 +271,4 @@ func answer(request *http.Request, status int, body string) *http.Response {
 		StatusCode: status, Request: request, ProtoMajor: 1, ProtoMinor: 1,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
 	}
-}
-
-// isRefusal says whether the answer to a DELETE proves that it was not accepted.
-func isRefusal(status int) bool {
-	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && status != http.StatusRequestTimeout
 }

@@ -203,7 +203,12 @@ type inMemory struct {
 	undone int
 }
 
-func (m *inMemory) RoundTrip(request *http.Request) (*http.Response, error) {
+func (m *inMemory) RoundTrip(request *http.Request) (response *http.Response, err error) {
+	defer func() {
+		if recover() != nil { // as net/http's server does when the client has left
+			response, err = nil, errors.New("connection reset")
+		}
+	}()
 	if m.onDelete != nil && request.Method == http.MethodDelete {
 		m.onDelete()
 	}
@@ -464,8 +469,8 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, Duration: 10 * time.Second})
 		}, nil, deleteserver.Refused, names, 0},
 		"somebody deletes it":              {(*rig).deleteBySomebody, nil, deleteserver.Gone, "", 0},
-		"429, and a Machine appears":       {(*rig).appear, failing(http.StatusTooManyRequests), deleteserver.Refused, names, 1},
-		"404, and a Machine appears":       {(*rig).appear, failing(http.StatusNotFound), deleteserver.Refused, names, 1},
+		"429, and a Machine appears":       {(*rig).appear, failing(http.StatusTooManyRequests), deleteserver.StillThere, stays + names, 1},
+		"404, and a Machine appears":       {(*rig).appear, failing(http.StatusNotFound), deleteserver.StillThere, stays + names, 1},
 		"503, and a Machine appears":       {(*rig).appear, failing(http.StatusServiceUnavailable), deleteserver.StillThere, stays + names, 1},
 		"503, and its label changes":       {relabel, failing(http.StatusServiceUnavailable), deleteserver.StillThere, stays + "it has changed", 1},
 		"a lost answer, a Machine appears": {(*rig).appear, isLost, deleteserver.Gone, "", 1},
@@ -522,8 +527,14 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		"reads are answered 404 for a moment":   {[]iaasmock.Fault{{Operation: getOperation, Status: http.StatusNotFound, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
 		"the project is empty for a moment":     {[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
 		"the project is empty for a minute":     {[]iaasmock.Fault{{EmptyProject: true, Duration: time.Minute}}, deleteserver.Unknown, "no DELETE was sent"},
-		"lists are empty":                       {[]iaasmock.Fault{{Operation: "ListServers", EmptyList: true}}, deleteserver.Gone, ""},
-		"lists are old":                         {[]iaasmock.Fault{{Operation: "ListServers", Stale: time.Minute}}, deleteserver.Gone, ""},
+		"it hangs, and the project is empty for a moment": {[]iaasmock.Fault{
+			{Operation: deleteOperation, NeverGone: true}, {EmptyProject: true, After: 19 * time.Second, Duration: 11 * time.Second},
+		}, deleteserver.StillThere, "it is DELETING: "},
+		"it hangs, and the project is empty later": {[]iaasmock.Fault{
+			{Operation: deleteOperation, NeverGone: true}, {EmptyProject: true, After: 90 * time.Second, Duration: 11 * time.Second},
+		}, deleteserver.StillThere, "it is DELETING: "},
+		"lists are empty": {[]iaasmock.Fault{{Operation: "ListServers", EmptyList: true}}, deleteserver.Gone, ""},
+		"lists are old":   {[]iaasmock.Fault{{Operation: "ListServers", Stale: time.Minute}}, deleteserver.Gone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

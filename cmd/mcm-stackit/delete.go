@@ -204,8 +204,11 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 	if raw, err := d.control.ToRawKubeConfigLoader().RawConfig(); err == nil && name == "" {
 		name = raw.CurrentContext
 	}
-	d.say("No Machine names them: context %s (%s) has %s in %s.", name, d.controlHost,
-		report.Count(plan.Machines, "Machine"), report.Some(append(plan.Namespaces, none)[:max(1, len(plan.Namespaces))]))
+	where := ", and after a restore the servers that work have none"
+	if len(plan.Namespaces) > 0 {
+		where = " in " + report.Some(plan.Namespaces)
+	}
+	d.say("No Machine names them: context %s (%s) has %s%s.", name, d.controlHost, report.Count(plan.Machines, "Machine"), where)
 	if d.withoutNodes {
 		d.say("Whether a Node works on them was not looked at (--without-nodes).")
 		return

@@ -65,8 +65,8 @@ at once more right before each DELETE.
 
 Exit codes: 0 every server is gone; 1 one was refused or is still there, or the answer was no; 2 one was
 not found, or what became of it is unknown; 64 wrong usage.`,
-		Example: `  # Delete two servers, after a question
-  mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 7a69ae2c-38ab-4118-ae83-c77c3b6207ff --target-kubeconfig target.kubeconfig
+		Example: `  # Delete a server, after a question
+  mcm-stackit delete server 6663fe53-a99a-4d61-9414-615ffeee9352 --target-kubeconfig target.kubeconfig
 
   # Delete up to ten orphans without a question
   mcm-stackit delete server $(mcm-stackit list servers --orphans -o name) --target-kubeconfig target.kubeconfig --yes`,
@@ -81,9 +81,12 @@ not found, or what became of it is unknown; 64 wrong usage.`,
 	flags.StringVar(&d.target, "target-kubeconfig", "", "file that reaches the cluster that the machines join")
 	flags.StringVar(&d.context, "target-context", "", "context of --target-kubeconfig (default: its current one)")
 	flags.BoolVar(&d.withoutNodes, "without-nodes", false, "look at no Nodes: the cluster that the machines join is gone")
-	flags.DurationVar(&d.delete.OlderThan, "older-than", defaultOlderThan, "least age of a server that is deleted, at least 20m")
-	flags.StringArrayVar(&d.clusters, "cluster", nil, "label key=value of a cluster whose MachineClasses are gone; may be repeated")
-	flags.BoolVarP(&d.yes, "yes", "y", false, "do not ask; at most 10 servers, of clusters of which the target cluster has a Node")
+	flags.DurationVar(&d.delete.OlderThan, "older-than", defaultOlderThan,
+		"least age of a server that is deleted, at least 20m")
+	flags.StringArrayVar(&d.clusters, "cluster", nil,
+		"label key=value of a cluster whose MachineClasses are gone; may be repeated")
+	flags.BoolVarP(&d.yes, "yes", "y", false,
+		"do not ask; at most 10 servers, of clusters of which the target cluster has a Node")
 	parent.AddCommand(command)
 	return parent
 }
@@ -184,7 +187,8 @@ func (d *deleting) targetConfig() (*rest.Config, error) {
 	if err := clientcmd.ResolveLocalPaths(file); err != nil {
 		return nil, err
 	}
-	config, err := clientcmd.NewNonInteractiveClientConfig(*file, d.context, &clientcmd.ConfigOverrides{}, nil).ClientConfig()
+	loader := clientcmd.NewNonInteractiveClientConfig(*file, d.context, &clientcmd.ConfigOverrides{}, nil)
+	config, err := loader.ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
 		return nil, errors.New("it names no cluster, or has no current context: set --target-context")
 	}
@@ -208,7 +212,8 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 	if len(plan.Namespaces) > 0 {
 		where = " in " + report.Some(plan.Namespaces)
 	}
-	d.say("No Machine names them: context %s (%s) has %s%s.", name, d.controlHost, report.Count(plan.Machines, "Machine"), where)
+	d.say("No Machine names them: context %s (%s) has %s%s.",
+		name, d.controlHost, report.Count(plan.Machines, "Machine"), where)
 	if d.withoutNodes {
 		d.say("Whether a Node works on them was not looked at (--without-nodes).")
 		return

@@ -68,7 +68,7 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"doctor":               {[]string{"doctor", "-f", "-"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
 			"list of Machines":     {[]string{"list", "machines", "-f", "-"}, 2, "", "Machines unknown: " + says},
 			"objects of a cluster": {[]string{"validate"}, 2, "", says},
-			"delete server":        {[]string{"delete", "server", aServer, "--target-kubeconfig", "x", "--yes"}, 2, "", says},
+			"delete server":        {deleteTarget(), 2, "", says},
 		} {
 			row.args = append(row.args, flags...)
 			row.run(t, state+"/"+name, env, text)
@@ -83,7 +83,8 @@ func TestBrokenTargetKubeconfig(t *testing.T) {
 	environmentRow{[]string{"doctor", "--kubeconfig", whole + "-missing"}, 2, "UNKNOWN  cluster with the Machines: not looked at: ", ""}.
 		run(t, "is not there", nil, "")
 	// In a pod, too, whose own cluster would be the wrong one.
-	environmentRow{[]string{"delete", "server", aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole}, 2, "", "it names no cluster"}.
+	args := deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
+	environmentRow{args, 2, "", "it names no cluster"}.
 		run(t, "is empty", []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}, "")
 }
 
@@ -99,7 +100,7 @@ func TestMalformedEndpoint(t *testing.T) {
 		"files":      {[]string{"validate", "-f", "-"}, 0, "nothing is wrong", ""},
 		"online":     {[]string{"validate", "-f", "-", "--online"}, 2, "", says},
 		"list":       {[]string{"list", "servers", "-f", "-"}, 2, "", says},
-		"delete":     {[]string{"delete", "server", aServer, "--target-kubeconfig", "x", "--yes"}, 2, "", says},
+		"delete":     {deleteTarget(), 2, "", says},
 		"doctor":     {[]string{"doctor", "--cloud-only", "-f", "-"}, 1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
 	} {
 		row.run(t, name, env, text)

@@ -67,6 +67,13 @@ type outcome struct {
 // aServer is none of any cloud's.
 const aServer = "20000000-0000-4000-8000-000000000001"
 
+// deleteServer is a command line, deleteTarget one of which the rest is right.
+func deleteServer(words ...string) []string { return append([]string{"delete", "server"}, words...) }
+
+func deleteTarget(words ...string) []string {
+	return append(deleteServer(aServer, "--target-kubeconfig=x", "--yes"), words...)
+}
+
 // invocation is a run of the command.
 type invocation struct {
 	args  []string
@@ -129,40 +136,55 @@ func TestWrongUsage(t *testing.T) {
 		args []string
 		says string
 	}{
-		"unknown command":        {[]string{"bogus"}, `unknown command "bogus"`},
-		"unknown list":           {[]string{"list", "bogus"}, `unknown command "bogus"`},
-		"unknown shell":          {[]string{"completion", "bogus"}, `unknown command "bogus"`},
-		"too many words":         {[]string{"version", "1"}, `unknown command "1"`},
-		"too many for list":      {[]string{"list", "servers", "1"}, `unknown command "1"`},
-		"too many for doctor":    {[]string{"doctor", "1"}, `unknown command "1"`},
-		"unknown flag":           {[]string{"version", "--nope"}, "unknown flag: --nope"},
-		"unknown to validate":    {[]string{"validate", "--nope"}, "unknown flag: --nope"},
-		"unknown to doctor":      {[]string{"doctor", "--nope"}, "unknown flag: --nope"},
-		"unknown to list":        {[]string{"list", "machines", "--nope"}, "unknown flag: --nope"},
-		"unknown to delete":      {[]string{"delete", "server", "--nope"}, "unknown flag: --nope"},
-		"delete nothing":         {[]string{"delete", "server", "--without-nodes"}, "no server is named"},
-		"delete without Nodes?":  {[]string{"delete", "server", aServer}, "give either --target-kubeconfig or --without-nodes"},
-		"delete with both":       {[]string{"delete", "server", aServer, "--without-nodes", "--target-kubeconfig=x"}, "give either"},
-		"yes without Nodes":      {[]string{"delete", "server", aServer, "--without-nodes", "--yes"}, "--yes works only with --target-kubeconfig"},
-		"nobody to ask":          {[]string{"delete", "server", aServer, "--without-nodes"}, "standard input is no terminal"},
-		"flag of another":        {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
-		"timeout in words":       {[]string{"list", "servers", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
-		"a URL as token host":    {[]string{"version", "--stackit-token-hosts=https://a.example"}, "--stackit-token-hosts must be hosts"},
-		"a relative folder":      {[]string{"version", "--stackit-workload-identity-dirs=a"}, "--stackit-workload-identity-dirs must be whole paths"},
-		"negative timeout":       {[]string{"version", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
-		"verbosity":              {[]string{"version", "-v=x"}, `invalid argument "x" for "-v, --v" flag`},
-		"format of validate":     {[]string{"validate", "-o", "bad"}, "must be one of: "},
-		"format of doctor":       {[]string{"doctor", "-o", "wide"}, "must be one of: "},
-		"format of list":         {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
-		"replicas":               {[]string{"validate", "--replicas", "0", "--online"}, "--replicas must be 1 to "},
-		"cluster of list":        {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
-		"cluster of delete":      {[]string{"delete", "server", aServer, "--target-kubeconfig=x", "--yes", "--cluster", "bad"}, "--cluster: "},
-		"age of delete":          {[]string{"delete", "server", aServer, "--target-kubeconfig=x", "--yes", "--older-than", "19m59s"}, "--older-than must be at least 20m0s"},
-		"server of delete":       {[]string{"delete", "server", "machine/" + aServer, "--target-kubeconfig=x", "--yes"}, "must be a UUID"},
-		"Secret in three parts":  {[]string{"doctor", "--secret", "a/b/c"}, "--secret must be the name of a Secret, or namespace/name"},
+		"unknown command":       {[]string{"bogus"}, `unknown command "bogus"`},
+		"unknown list":          {[]string{"list", "bogus"}, `unknown command "bogus"`},
+		"unknown shell":         {[]string{"completion", "bogus"}, `unknown command "bogus"`},
+		"too many words":        {[]string{"version", "1"}, `unknown command "1"`},
+		"too many for list":     {[]string{"list", "servers", "1"}, `unknown command "1"`},
+		"too many for doctor":   {[]string{"doctor", "1"}, `unknown command "1"`},
+		"unknown flag":          {[]string{"version", "--nope"}, "unknown flag: --nope"},
+		"unknown to validate":   {[]string{"validate", "--nope"}, "unknown flag: --nope"},
+		"unknown to doctor":     {[]string{"doctor", "--nope"}, "unknown flag: --nope"},
+		"unknown to list":       {[]string{"list", "machines", "--nope"}, "unknown flag: --nope"},
+		"unknown to delete":     {deleteServer("--nope"), "unknown flag: --nope"},
+		"delete nothing":        {deleteServer("--without-nodes"), "no server is named"},
+		"delete without Nodes?": {deleteServer(aServer), "give either --target-kubeconfig or --without-nodes"},
+		"delete with both":      {deleteServer(aServer, "--without-nodes", "--target-kubeconfig=x"), "give either"},
+		"yes without Nodes": {
+			deleteServer(aServer, "--without-nodes", "--yes"),
+			"--yes works only with --target-kubeconfig",
+		},
+		"nobody to ask":   {deleteServer(aServer, "--without-nodes"), "standard input is no terminal"},
+		"flag of another": {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
+		"timeout in words": {
+			[]string{"list", "servers", "--request-timeout", "abc"},
+			`--request-timeout is "abc", must be`,
+		},
+		"a URL as token host": {
+			[]string{"version", "--stackit-token-hosts=https://a.example"},
+			"--stackit-token-hosts must be hosts",
+		},
+		"a relative folder": {
+			[]string{"version", "--stackit-workload-identity-dirs=a"},
+			"--stackit-workload-identity-dirs must be whole paths",
+		},
+		"negative timeout":   {[]string{"version", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
+		"verbosity":          {[]string{"version", "-v=x"}, `invalid argument "x" for "-v, --v" flag`},
+		"format of validate": {[]string{"validate", "-o", "bad"}, "must be one of: "},
+		"format of doctor":   {[]string{"doctor", "-o", "wide"}, "must be one of: "},
+		"format of list":     {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
+		"replicas":           {[]string{"validate", "--replicas", "0", "--online"}, "--replicas must be 1 to "},
+		"cluster of list":    {[]string{"list", "servers", "--cluster", "bad"}, "--cluster: "},
+		"cluster of delete":  {deleteTarget("--cluster", "bad"), "--cluster: "},
+		"age of delete":      {deleteTarget("--older-than", "19m59s"), "--older-than must be at least 20m0s"},
+		"server of delete":   {deleteTarget("machine/" + aServer), "must be a UUID"},
+		"Secret in three parts": {
+			[]string{"doctor", "--secret", "a/b/c"},
+			"--secret must be the name of a Secret, or namespace/name",
+		},
 		"Secret without a name":  {[]string{"list", "servers", "--secret", "a/"}, "--secret must be"},
 		"Secret with a capital":  {[]string{"validate", "--secret", "Name"}, "--secret must be"},
-		"namespace":              {[]string{"delete", "server", "-n", "a/b"}, "--namespace must be the name of a namespace"},
+		"namespace":              {deleteServer("-n", "a/b"), "--namespace must be the name of a namespace"},
 		"project":                {[]string{"list", "clusters", "--project-id", "mine"}, "--project-id must be a UUID"},
 		"region":                 {[]string{"doctor", "--region", "eu/01"}, "--region must be a region such as eu01"},
 		"content as the context": {[]string{"doctor", "--context", "{"}, "--context has the content of a file"},

@@ -92,7 +92,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 		"doctor of a cluster":               append([]string{"doctor", "--server", "<api>"}, project...),
 		"servers":                           append([]string{"list", "servers"}, project...),
 		"machines":                          append([]string{"list", "machines", "--server", "<api>"}, project...),
-		"delete":                            append([]string{"delete", "server", aServer, "--target-kubeconfig", "<target>", "--yes", "--server", "<api>"}, project...),
+		"delete":                            append(project, deleteTarget("--target-kubeconfig", "<target>", "--server", "<api>")...),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

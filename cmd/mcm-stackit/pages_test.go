@@ -42,8 +42,15 @@ func TestCommandsOfPagesExist(t *testing.T) {
 			command.InitDefaultHelpFlag()
 			for _, word := range words {
 				name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-				if long := strings.HasPrefix(word, "--"); long && command.Flag(name) == nil ||
-					!long && strings.HasPrefix(word, "-") && command.Flags().ShorthandLookup(name[:1]) == nil && command.InheritedFlags().ShorthandLookup(name[:1]) == nil {
+				isKnown := true
+				switch {
+				case strings.HasPrefix(word, "--"):
+					isKnown = command.Flag(name) != nil
+				case strings.HasPrefix(word, "-"):
+					own, inherited := command.Flags(), command.InheritedFlags()
+					isKnown = own.ShorthandLookup(name[:1]) != nil || inherited.ShorthandLookup(name[:1]) != nil
+				}
+				if !isKnown {
 					t.Errorf("%s: mcm-stackit %s has no flag %s", page, match[1], word)
 				}
 			}

@@ -162,8 +162,8 @@ var _ = Describe("The page kubernetes/migration.md", long, func() {
 	}, NodeTimeout(10*time.Minute))
 })
 
-var _ = DescribeTable("The page's labels of servers, where a PATCH", func(ctx SpecContext, options ...iaasmock.Option) {
-	c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(), localenv.WithTargetless(),
+var _ = DescribeTable("The page labels servers where a PATCH", func(ctx SpecContext, options ...iaasmock.Option) {
+	c := newQuietCluster(ctx, startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar(),
 		localenv.WithCloudOptions(append(options, iaasmock.WithBootDuration(0))...)))
 	c.createSecret(ctx, nil)
 	c.createClass(ctx, "worker", specWith(nil))
@@ -208,8 +208,11 @@ var _ = DescribeTable("The page's labels of servers, where a PATCH", func(ctx Sp
 
 	By("stopping at the first answer that lacks a label")
 	label("second", clusterLabel, clusterName)
-	c.env.Cloud().Inject(iaasmock.Fault{Operation: "UpdateServer", Server: servers["second"], Status: http.StatusOK, Count: 1, Body: fmt.Sprintf(
-		`{"id": %q, "name": "second", "machineType": %q, "labels": {"kubernetes.io/machine": "second"}}`, servers["second"], iaasmock.DefaultMachineType)})
+	lacking := fmt.Sprintf(`{"id": %q, "name": "second", "machineType": %q, "labels": {"team": "a"}}`,
+		servers["second"], iaasmock.DefaultMachineType)
+	c.env.Cloud().Inject(iaasmock.Fault{
+		Operation: "UpdateServer", Server: servers["second"], Status: http.StatusOK, Count: 1, Body: lacking,
+	})
 	Expect(page.run(ctx, "stackit server update")).To(ContainSubstring("Stopped at second, server "))
 	Expect(labels()).To(HaveKeyWithValue("third", bare))
 

@@ -21,7 +21,8 @@ var _ = Describe("kubectl mcm-stackit", func() {
 			HaveField("Code", 0), HaveField("Stdout", ContainSubstring("kubectl-mcm_stackit\n"))))
 		Expect(kubectl.run(ctx, "mcm-stackit", "version")).To(And(
 			HaveField("Code", 0), HaveField("Stdout", Not(BeEmpty())), HaveField("Stderr", BeEmpty())))
-		Expect(kubectl.run(ctx, "mcm-stackit", "delete", "server", "--help")).To(HaveField("Stdout", ContainSubstring("kubectl mcm-stackit delete server ID...")))
+		help := kubectl.run(ctx, "mcm-stackit", "delete", "server", "--help")
+		Expect(help.Stdout).To(ContainSubstring("kubectl mcm-stackit delete server ID..."))
 		Expect(kubectl.run(ctx, "mcm-stackit", "bogus")).To(HaveField("Code", report.ExitUsage))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "cl")).To(HaveField("Stdout", HavePrefix("clean\t")))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "clean", "--output", "")).To(HaveField("Stdout", HavePrefix("json\nyaml\n")))

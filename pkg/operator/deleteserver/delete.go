@@ -178,7 +178,8 @@ func (d *deletion) endOf(ctx context.Context, err error) {
 // deletes this one server and looks for no other. The class may be gone, so one is made of what the
 // server's labels say: the driver compares them once more.
 func (d *deletion) request() *driver.DeleteMachineRequest {
-	spec, _ := json.Marshal(apis.ProviderSpec{Region: d.Region, Labels: account.ClusterLabels(d.shown.Labels)}) // of texts alone
+	cluster := account.ClusterLabels(d.shown.Labels)
+	spec, _ := json.Marshal(apis.ProviderSpec{Region: d.Region, Labels: cluster}) // never fails: texts alone
 	return &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
 			ObjectMeta: metav1.ObjectMeta{Name: d.Name, CreationTimestamp: metav1.NewTime(d.shown.CreatedAt)},

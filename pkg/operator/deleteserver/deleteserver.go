@@ -301,7 +301,8 @@ func (p *Plan) RefuseUnasked() {
 		if len(left) > MaxUnasked {
 			server.end(Refused, "it is one of %d, and the number of more than %d must be typed: %s", len(left), MaxUnasked, ask)
 		} else if p.clusterOf(server).Nodes == 0 {
-			server.end(Refused, "0 of %d Nodes are servers of %s, which may be the wrong target cluster: %s", p.Nodes, server.Cluster, ask)
+			server.end(Refused, "0 of %d Nodes are servers of %s, so that the target may be the wrong one: %s",
+				p.Nodes, server.Cluster, ask)
 		}
 	}
 }

@@ -37,6 +37,15 @@ const (
 	deleteOperation = "DeleteServer"
 	getOperation    = "GetServer"
 	lost            = "lost-1"
+	hour            = time.Hour
+
+	gone       = deleteserver.Gone
+	stillThere = deleteserver.StillThere
+	refused    = deleteserver.Refused
+	notFound   = deleteserver.NotFound
+	unknown    = deleteserver.Unknown
+
+	lately = "has not been out of order for 1h"
 )
 
 // rig is a cluster with a server that has a Machine and a Ready Node, and one without either, all of
@@ -83,7 +92,8 @@ func (r *rig) node(status corev1.ConditionStatus, since time.Duration, change fu
 // update changes the lost server as somebody else would.
 func (r *rig) update(payload iaas.UpdateServerPayload) {
 	r.T.Helper()
-	_, err := r.API.API.UpdateServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).UpdateServerPayload(payload).Execute()
+	request := r.API.API.UpdateServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost])
+	_, err := request.UpdateServerPayload(payload).Execute()
 	if err != nil {
 		r.T.Error(err)
 	}
@@ -106,7 +116,8 @@ func (r *rig) metadata(key, value string) {
 // deleteBySomebody asks for the deletion of the lost server as somebody else would.
 func (r *rig) deleteBySomebody() {
 	r.T.Helper()
-	if err := r.API.API.DeleteServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost]).Execute(); err != nil {
+	request := r.API.API.DeleteServer(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, r.ids[lost])
+	if err := request.Execute(); err != nil {
 		r.T.Error(err)
 	}
 }
@@ -122,6 +133,8 @@ func (r *rig) create(in client.Client, object client.Object) {
 	}
 }
 
+func (r *rig) addMachine(name, providerID string) { r.Add(named(name, testrig.Namespace, providerID)) }
+
 func named(name, namespace, providerID string) *v1alpha1.Machine {
 	machine := testrig.Machine(name, "worker", "")
 	machine.Namespace, machine.Spec.ProviderID = namespace, providerID
@@ -135,6 +148,8 @@ func (r *rig) hasUUID(node *corev1.Node) {
 }
 
 func hasName(node *corev1.Node) { node.Name = lost + ".example.org" }
+
+func hasMore(node *corev1.Node) { node.Name = lost + "0" }
 
 // isNew makes a Node one that has just joined.
 func isNew(node *corev1.Node) {
@@ -175,7 +190,7 @@ func (r *rig) delete(ctx context.Context, plan *deleteserver.Plan) {
 	plan.Delete(ctx, func(server *deleteserver.Server) {
 		reports++
 		now, there := r.Cloud.Server(server.ID)
-		if there && server.Outcome == deleteserver.Gone || server.Outcome == deleteserver.Refused && now.Status != server.State {
+		if there && server.Outcome == gone || server.Outcome == refused && now.Status != server.State {
 			r.T.Errorf("server %s is %q, and reported %s: %s", server.ID, now.Status, server.Outcome, server.Reason)
 		}
 	})
@@ -233,8 +248,6 @@ func (m *inMemory) RoundTrip(request *http.Request) (response *http.Response, er
 
 var createdAt = regexp.MustCompile(`"createdAt":"[^"]*",`)
 
-const hour = time.Hour
-
 // TestRefuses has the rows of the page's table: what is refused, and why.
 func TestRefuses(t *testing.T) {
 	young := func(r *rig) { r.options.OlderThan = 3 * hour }
@@ -242,35 +255,71 @@ func TestRefuses(t *testing.T) {
 		prepare func(*rig)
 		says    string
 	}{
-		"a Machine names it by ID":       {func(r *rig) { r.Add(named("other", testrig.Namespace, r.ids[lost])) }, "kubectl -n shoot--demo delete machine other"},
-		"a Machine has its name":         {func(r *rig) { r.Add(named(lost, testrig.Namespace, "")) }, "Machine shoot--demo/lost-1 names it"},
-		"a Machine has OpenStack's ID":   {func(r *rig) { r.Add(named("other", testrig.Namespace, "openstack:///eu01/"+r.ids[lost])) }, "Machine shoot--demo/other names it"},
-		"a Machine in another namespace": {func(r *rig) { r.Add(named("other", "elsewhere", "stackit://"+r.ids[lost])) }, "Machine elsewhere/other names it"},
-		"it is a Machine's second":       {func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) }, "second server of Machine shoot--demo/lost-1"},
-		"it lacks the machine label":     {func(r *rig) { r.label(provider.StackitMachineLabel, "") }, "may be anybody's"},
-		"it lacks the class label":       {func(r *rig) { r.label(provider.StackitMachineClassLabel, "") }, "may be anybody's"},
-		"it carries no cluster's label":  {func(r *rig) { r.label(testrig.ClusterKey, nil) }, "carries no cluster's label"},
-		"it is another cluster's":        {func(r *rig) { r.label(testrig.ClusterKey, "x") }, "its label is kubernetes.io/cluster=x"},
-		"it is another cluster's, too":   {func(r *rig) { r.label("a.io/cluster", "x") }, "of another cluster"},
-		"its machine label was edited":   {func(r *rig) { r.label(provider.StackitMachineLabel, "lost-9") }, "its name is not lost-9"},
-		"it has OpenStack's tag":         {func(r *rig) { r.label("kubernetes.io-cluster-shoot", "1") }, "OpenStack's tag kubernetes.io-cluster-shoot"},
-		"OpenStack's tag in metadata":    {func(r *rig) { r.metadata("kubernetes.io-cluster-shoot", "1") }, "OpenStack's tag kubernetes.io-cluster-shoot"},
-		"it is young":                    {young, "it is 2h0m0s old"},
-		"it is young and in ERROR":       {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 2h0m0s old"},
-		"it is young and going":          {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 2h0m0s old"},
+		"a Machine names it by ID": {
+			func(r *rig) { r.addMachine("other", r.ids[lost]) },
+			"kubectl -n shoot--demo delete machine other",
+		},
+		"a Machine has its name": {func(r *rig) { r.addMachine(lost, "") }, "Machine shoot--demo/lost-1 names it"},
+		"a Machine has OpenStack's ID": {
+			func(r *rig) { r.addMachine("other", "openstack:///eu01/"+r.ids[lost]) },
+			"Machine shoot--demo/other names it",
+		},
+		"a Machine in another namespace": {
+			func(r *rig) { r.Add(named("other", "elsewhere", "stackit://"+r.ids[lost])) },
+			"Machine elsewhere/other names it",
+		},
+		"it is a Machine's second": {
+			func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
+			"second server of Machine shoot--demo/lost-1",
+		},
+		"it lacks the machine label": {func(r *rig) { r.label(provider.StackitMachineLabel, "") }, "may be anybody's"},
+		"it lacks the class label": {
+			func(r *rig) { r.label(provider.StackitMachineClassLabel, "") },
+			"may be anybody's",
+		},
+		"it carries no cluster's label": {func(r *rig) { r.label(testrig.ClusterKey, nil) }, "carries no cluster's label"},
+		"it is another cluster's": {
+			func(r *rig) { r.label(testrig.ClusterKey, "x") },
+			"its label is kubernetes.io/cluster=x",
+		},
+		"it is another cluster's, too": {func(r *rig) { r.label("a.io/cluster", "x") }, "of another cluster"},
+		"its machine label was edited": {
+			func(r *rig) { r.label(provider.StackitMachineLabel, "lost-9") },
+			"its name is not lost-9",
+		},
+		"it has OpenStack's tag": {
+			func(r *rig) { r.label("kubernetes.io-cluster-shoot", "1") },
+			"OpenStack's tag kubernetes.io-cluster-shoot",
+		},
+		"OpenStack's tag in metadata": {
+			func(r *rig) { r.metadata("kubernetes.io-cluster-shoot", "1") },
+			"OpenStack's tag kubernetes.io-cluster-shoot",
+		},
+		"it is young":              {young, "it is 2h0m0s old"},
+		"it is young and in ERROR": {func(r *rig) { young(r); r.setStatus("ERROR") }, "it is 2h0m0s old"},
+		"it is young and going":    {func(r *rig) { young(r); r.setStatus("DELETING") }, "it is 2h0m0s old"},
 		"it is young, and our clock ahead": {func(r *rig) {
 			young(r)
 			r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(24 * hour))
 		}, "it is 2h0m0s old"},
 		"an answer without a Date":        {func(r *rig) { r.wire.dateless = true }, "no Date"},
 		"an answer without creation time": {func(r *rig) { r.wire.ageless = true }, "no creation time"},
-		"a Ready Node has its ID":         {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) }, "Node n of the target cluster is this server, and Ready"},
-		"a Ready Node has its name":       {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasName) }, "and Ready"},
-		"a Ready Node has its UUID":       {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
-		"its Node was Ready lately":       {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, "has not been out of order for 1h"},
-		"its Node vanished lately":        {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, "has not been out of order for 1h"},
-		"its Node joined lately":          {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) }, "has not been out of order for 1h"},
-		"nobody knows since when":         {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) }, "has not been out of order for 1h"},
+		"a Ready Node has its ID": {
+			func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasID) },
+			"Node n of the target cluster is this server, and Ready",
+		},
+		"a Ready Node has its name": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasName) }, "and Ready"},
+		"a Ready Node has its UUID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
+		"its Node was Ready lately": {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, lately},
+		"its Node vanished lately":  {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, lately},
+		"its Node joined lately": {
+			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) },
+			lately,
+		},
+		"nobody knows since when": {
+			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) },
+			lately,
+		},
 		"two Nodes, the second Ready": {func(r *rig) {
 			r.node(corev1.ConditionFalse, 9*hour, func(n *corev1.Node) { n.Name = "a"; r.hasID(n) })
 			r.node(corev1.ConditionTrue, 9*hour, r.hasUUID)
@@ -281,7 +330,7 @@ func TestRefuses(t *testing.T) {
 				r := newRig(t)
 				row.prepare(r)
 				plan := r.look(lost)
-				expect(t, plan.Servers[0], deleteserver.Refused, row.says)
+				expect(t, plan.Servers[0], refused, row.says)
 				r.delete(t.Context(), plan)
 				if sent := r.Cloud.CallCounts()[deleteOperation]; sent > 0 {
 					t.Errorf("%d DELETEs", sent)
@@ -299,7 +348,7 @@ func TestDeletes(t *testing.T) {
 		"in ERROR":                          func(r *rig) { r.setStatus("ERROR") },
 		"that is going already":             func(r *rig) { r.deleteBySomebody() },
 		"with a Node that broke long ago":   func(r *rig) { r.node(corev1.ConditionUnknown, 2*hour, r.hasID) },
-		"with a name that a Node has begun": func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, func(n *corev1.Node) { n.Name = lost + "0" }) },
+		"with a name that a Node has begun": func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, hasMore) },
 		"of a cluster that the user names": func(r *rig) {
 			r.label(testrig.ClusterKey, "x")
 			r.options.Clusters = []map[string]string{{testrig.ClusterKey: "x"}}
@@ -312,8 +361,8 @@ func TestDeletes(t *testing.T) {
 				prepare(r)
 				plan := r.look(lost, "worker-0")
 				r.delete(t.Context(), plan)
-				expect(t, plan.Servers[0], deleteserver.Gone, "")
-				expect(t, plan.Servers[1], deleteserver.Refused, "names it")
+				expect(t, plan.Servers[0], gone, "")
+				expect(t, plan.Servers[1], refused, "names it")
 				if r.state("worker-0") != "ACTIVE" {
 					t.Error("the other server is", r.state("worker-0"))
 				}
@@ -329,10 +378,18 @@ func TestNotFound(t *testing.T) {
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"answered 404":  {iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound}, deleteserver.NotFound, "not found in project " + iaasmock.DefaultProjectID + " in eu01"},
-		"empty project": {iaasmock.Fault{EmptyProject: true}, deleteserver.NotFound, "not found in project "},
-		"out of order":  {iaasmock.Fault{Operation: getOperation, Status: http.StatusInternalServerError}, deleteserver.Unknown, "reading a server"},
-		"not allowed":   {iaasmock.Fault{Operation: getOperation, Status: http.StatusForbidden}, deleteserver.Unknown, "NoPermission"},
+		"answered 404": {
+			iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound},
+			notFound,
+			"not found in project " + iaasmock.DefaultProjectID + " in eu01",
+		},
+		"empty project": {iaasmock.Fault{EmptyProject: true}, notFound, "not found in project "},
+		"out of order": {
+			iaasmock.Fault{Operation: getOperation, Status: http.StatusInternalServerError},
+			unknown,
+			"reading a server",
+		},
+		"not allowed": {iaasmock.Fault{Operation: getOperation, Status: http.StatusForbidden}, unknown, "NoPermission"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -357,8 +414,8 @@ func TestAListThatLags(t *testing.T) {
 			t.Errorf("a Node is shown to be a server: %+v", plan.Clusters)
 		}
 		r.delete(t.Context(), plan)
-		expect(t, plan.Servers[0], deleteserver.Gone, "")
-		expect(t, plan.Servers[1], deleteserver.Refused, "names it")
+		expect(t, plan.Servers[0], gone, "")
+		expect(t, plan.Servers[1], refused, "names it")
 	})
 }
 
@@ -367,11 +424,11 @@ func TestNothingIsJudgedWhereNotAllIsRead(t *testing.T) {
 	broken := errors.New("no such resource")
 	lists := func(what client.ObjectList) func(*rig) {
 		return func(r *rig) {
-			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 				if fmt.Sprintf("%T", list) == fmt.Sprintf("%T", what) {
 					return broken
 				}
-				return c.List(ctx, list, options...)
+				return c.List(ctx, list, o...)
 			}
 		}
 	}
@@ -404,13 +461,14 @@ func TestNodesOfTheClustersAreCounted(t *testing.T) {
 		<-time.After(2 * hour)
 		r.node(corev1.ConditionTrue, 9*hour, func(n *corev1.Node) { n.Name = "a-name-alone"; n.Labels = nil })
 		plan := r.look(lost, "lost-2")
-		for i, want := range []deleteserver.Cluster{{Label: testrig.ClusterKey + "=x"}, {Label: testrig.ClusterKey + "=" + testrig.OwnCluster, Nodes: 1}} {
+		own := testrig.ClusterKey + "=" + testrig.OwnCluster
+		for i, want := range []deleteserver.Cluster{{Label: testrig.ClusterKey + "=x"}, {Label: own, Nodes: 1}} {
 			if *plan.Clusters[i] != want {
 				t.Errorf("got %+v, want %+v", *plan.Clusters[i], want)
 			}
 		}
 		plan.RefuseUnasked()
-		expect(t, plan.Servers[0], deleteserver.Refused, "0 of 2 Nodes are servers of kubernetes.io/cluster=x")
+		expect(t, plan.Servers[0], refused, "0 of 2 Nodes are servers of kubernetes.io/cluster=x")
 		if plan.Servers[1].Outcome != "" || plan.Machines != 1 || plan.Namespaces[0] != testrig.Namespace {
 			t.Errorf("got %+v of %d Machines in %v", plan.Servers[1], plan.Machines, plan.Namespaces)
 		}
@@ -419,7 +477,8 @@ func TestNodesOfTheClustersAreCounted(t *testing.T) {
 
 func TestManyAreNotDeletedUnasked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		for number, want := range map[int]int{deleteserver.MaxUnasked: deleteserver.MaxUnasked, deleteserver.MaxUnasked + 1: 0} {
+		const most = deleteserver.MaxUnasked
+		for number, want := range map[int]int{most: most, most + 1: 0} {
 			r := newRig(t)
 			var names []string
 			for i := range number {
@@ -456,25 +515,49 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		says    string
 		sent    int
 	}{
-		"a Machine appears":           {(*rig).appear, nil, deleteserver.Refused, names, 0},
-		"a Ready Node appears":        {(*rig).join, nil, deleteserver.Refused, "and Ready", 0},
-		"its cluster's label changes": {relabel, nil, deleteserver.Refused, "its label kubernetes.io/cluster is", 0},
-		"its name changes":            {func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) }, nil, deleteserver.Refused, "it has changed", 0},
-		"its metadata changes":        {func(r *rig) { r.metadata("a", "b") }, nil, deleteserver.Refused, "it has changed", 0},
+		"a Machine appears":           {(*rig).appear, nil, refused, names, 0},
+		"a Ready Node appears":        {(*rig).join, nil, refused, "and Ready", 0},
+		"its cluster's label changes": {relabel, nil, refused, "its label kubernetes.io/cluster is", 0},
+		"its name changes": {
+			func(r *rig) { r.update(iaas.UpdateServerPayload{Name: new("x")}) },
+			nil,
+			refused,
+			"it has changed",
+			0,
+		},
+		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, nil, refused, "it has changed", 0},
 		"it cannot be read": {func(r *rig) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusBadGateway})
-		}, nil, deleteserver.Refused, "it could not be read once more", 0},
+		}, nil, refused, "it could not be read once more", 0},
 		"it is not shown for a moment, and a Machine appears": {func(r *rig) {
 			r.appear()
 			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, Duration: 10 * time.Second})
-		}, nil, deleteserver.Refused, names, 0},
-		"somebody deletes it":              {(*rig).deleteBySomebody, nil, deleteserver.Gone, "", 0},
-		"429, and a Machine appears":       {(*rig).appear, failing(http.StatusTooManyRequests), deleteserver.StillThere, stays + names, 1},
-		"404, and a Machine appears":       {(*rig).appear, failing(http.StatusNotFound), deleteserver.StillThere, stays + names, 1},
-		"503, and a Machine appears":       {(*rig).appear, failing(http.StatusServiceUnavailable), deleteserver.StillThere, stays + names, 1},
-		"503, and its label changes":       {relabel, failing(http.StatusServiceUnavailable), deleteserver.StillThere, stays + "it has changed", 1},
-		"a lost answer, a Machine appears": {(*rig).appear, isLost, deleteserver.Gone, "", 1},
-		"it does nothing, a Node appears":  {(*rig).join, failing(http.StatusNoContent), deleteserver.StillThere, "and Ready", 1},
+		}, nil, refused, names, 0},
+		"somebody deletes it": {(*rig).deleteBySomebody, nil, gone, "", 0},
+		"429, and a Machine appears": {
+			(*rig).appear,
+			failing(http.StatusTooManyRequests),
+			stillThere,
+			stays + names,
+			1,
+		},
+		"404, and a Machine appears": {(*rig).appear, failing(http.StatusNotFound), stillThere, stays + names, 1},
+		"503, and a Machine appears": {
+			(*rig).appear,
+			failing(http.StatusServiceUnavailable),
+			stillThere,
+			stays + names,
+			1,
+		},
+		"503, and its label changes": {
+			relabel,
+			failing(http.StatusServiceUnavailable),
+			stillThere,
+			stays + "it has changed",
+			1,
+		},
+		"a lost answer, a Machine appears": {(*rig).appear, isLost, gone, "", 1},
+		"it does nothing, a Node appears":  {(*rig).join, failing(http.StatusNoContent), stillThere, "and Ready", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -508,33 +591,88 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		return []iaasmock.Fault{fault}
 	}
 	hidden := iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, After: 5 * time.Minute}
+	lists := func(fault iaasmock.Fault) []iaasmock.Fault {
+		fault.Operation = "ListServers"
+		return []iaasmock.Fault{fault}
+	}
+	absent := iaasmock.Fault{
+		Operation: getOperation, Status: http.StatusNotFound, After: time.Second, Duration: 10 * time.Second,
+	}
+	hangsAndIsEmpty := func(after time.Duration) []iaasmock.Fault {
+		empty := iaasmock.Fault{EmptyProject: true, After: after, Duration: 11 * time.Second}
+		return append(deletes(iaasmock.Fault{NeverGone: true}), empty)
+	}
 	for name, row := range map[string]struct {
 		faults  []iaasmock.Fault
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a DELETE is answered 404 by chance":    {deletes(iaasmock.Fault{Status: http.StatusNotFound, Count: 1}), deleteserver.Gone, ""},
-		"a DELETE does nothing":                 {deletes(iaasmock.Fault{Status: http.StatusNoContent, Count: 1}), deleteserver.Gone, ""},
-		"the answer to a DELETE is lost":        {deletes(iaasmock.Fault{Status: http.StatusGatewayTimeout, Executed: true, Count: 1}), deleteserver.Gone, ""},
-		"DELETEs are answered 503 for a moment": {deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 2}), deleteserver.Gone, ""},
-		"no DELETE does anything":               {deletes(iaasmock.Fault{Status: http.StatusNoContent}), deleteserver.StillThere, "it is ACTIVE: "},
-		"every DELETE is answered 404":          {deletes(iaasmock.Fault{Status: http.StatusNotFound}), deleteserver.StillThere, "it is ACTIVE: "},
-		"every DELETE is answered 503":          {deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable}), deleteserver.StillThere, "it is ACTIVE: "},
-		"every DELETE is answered 403":          {deletes(iaasmock.Fault{Status: http.StatusForbidden}), deleteserver.StillThere, "it is ACTIVE: NoPermission"},
-		"every DELETE ends in ERROR":            {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), deleteserver.StillThere, "it is ERROR: "},
-		"it hangs in DELETING":                  {deletes(iaasmock.Fault{NeverGone: true}), deleteserver.StillThere, "it is DELETING: "},
-		"it hangs, and then is hidden":          {append(deletes(iaasmock.Fault{NeverGone: true}), hidden), deleteserver.Unknown, "a read does not show it, which proves nothing"},
-		"reads are answered 404 for a moment":   {[]iaasmock.Fault{{Operation: getOperation, Status: http.StatusNotFound, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
-		"the project is empty for a moment":     {[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}}, deleteserver.Gone, ""},
-		"the project is empty for a minute":     {[]iaasmock.Fault{{EmptyProject: true, Duration: time.Minute}}, deleteserver.Unknown, "no DELETE was sent"},
-		"it hangs, and the project is empty for a moment": {[]iaasmock.Fault{
-			{Operation: deleteOperation, NeverGone: true}, {EmptyProject: true, After: 19 * time.Second, Duration: 11 * time.Second},
-		}, deleteserver.StillThere, "it is DELETING: "},
-		"it hangs, and the project is empty later": {[]iaasmock.Fault{
-			{Operation: deleteOperation, NeverGone: true}, {EmptyProject: true, After: 90 * time.Second, Duration: 11 * time.Second},
-		}, deleteserver.StillThere, "it is DELETING: "},
-		"lists are empty": {[]iaasmock.Fault{{Operation: "ListServers", EmptyList: true}}, deleteserver.Gone, ""},
-		"lists are old":   {[]iaasmock.Fault{{Operation: "ListServers", Stale: time.Minute}}, deleteserver.Gone, ""},
+		"a DELETE is answered 404 by chance": {deletes(iaasmock.Fault{Status: http.StatusNotFound, Count: 1}), gone, ""},
+		"a DELETE does nothing":              {deletes(iaasmock.Fault{Status: http.StatusNoContent, Count: 1}), gone, ""},
+		"the answer to a DELETE is lost": {
+			deletes(iaasmock.Fault{Status: http.StatusGatewayTimeout, Executed: true, Count: 1}),
+			gone,
+			"",
+		},
+		"DELETEs are answered 503 for a moment": {
+			deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 2}),
+			gone,
+			"",
+		},
+		"no DELETE does anything": {
+			deletes(iaasmock.Fault{Status: http.StatusNoContent}),
+			stillThere,
+			"it is ACTIVE: ",
+		},
+		"every DELETE is answered 404": {
+			deletes(iaasmock.Fault{Status: http.StatusNotFound}),
+			stillThere,
+			"it is ACTIVE: ",
+		},
+		"every DELETE is answered 503": {
+			deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable}),
+			stillThere,
+			"it is ACTIVE: ",
+		},
+		"every DELETE is answered 403": {
+			deletes(iaasmock.Fault{Status: http.StatusForbidden}),
+			stillThere,
+			"it is ACTIVE: NoPermission",
+		},
+		"every DELETE ends in ERROR": {
+			deletes(iaasmock.Fault{FinalStatus: "ERROR"}),
+			stillThere,
+			"it is ERROR: ",
+		},
+		"it hangs in DELETING": {deletes(iaasmock.Fault{NeverGone: true}), stillThere, "it is DELETING: "},
+		"it hangs, and then is hidden": {
+			append(deletes(iaasmock.Fault{NeverGone: true}), hidden),
+			unknown,
+			"a read does not show it, which proves nothing",
+		},
+		"reads are answered 404 for a moment": {
+			[]iaasmock.Fault{absent},
+			gone,
+			"",
+		},
+		"the project is empty for a moment": {
+			[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}},
+			gone,
+			"",
+		},
+		"the project is empty for a minute": {
+			[]iaasmock.Fault{{EmptyProject: true, Duration: time.Minute}},
+			unknown,
+			"no DELETE was sent",
+		},
+		"it hangs, and the project is empty for a moment": {
+			hangsAndIsEmpty(19 * time.Second),
+			stillThere,
+			"it is DELETING: ",
+		},
+		"it hangs, and the project is empty later": {hangsAndIsEmpty(90 * time.Second), stillThere, "it is DELETING: "},
+		"lists are empty":                          {lists(iaasmock.Fault{EmptyList: true}), gone, ""},
+		"lists are old":                            {lists(iaasmock.Fault{Stale: time.Minute}), gone, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -560,7 +698,7 @@ func TestServersOfOneName(t *testing.T) {
 		plan := r.look(lost)
 		r.delete(t.Context(), plan)
 		for _, server := range plan.Servers {
-			expect(t, server, deleteserver.Gone, "")
+			expect(t, server, gone, "")
 		}
 	})
 }
@@ -569,15 +707,18 @@ func TestDeletesInEachRegion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		for _, region := range []string{iaasmock.DefaultRegion, iaasmock.SecondRegion} {
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: region}, Data: map[string][]byte{
-				"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(region), "userData": nil,
-			}}
+			secret := &corev1.Secret{
+				ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: region},
+				Data: map[string][]byte{
+					"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(region), "userData": nil,
+				},
+			}
 			class := testrig.Class(region, map[string]any{"labels": map[string]any{testrig.ClusterKey: testrig.OwnCluster}})
 			class.SecretRef.Name = region
 			r.Add(secret, class)
 		}
-		abroad, err := r.TryServerAt(t.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID,
-			"abroad", testrig.Labels("abroad", "worker", testrig.OwnCluster))
+		abroad, err := r.TryServerAt(t.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion,
+			iaasmock.SecondRegionNetworkID, "abroad", testrig.Labels("abroad", "worker", testrig.OwnCluster))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -585,9 +726,9 @@ func TestDeletesInEachRegion(t *testing.T) {
 		r.ids["abroad"] = abroad
 		plan := r.look(lost, "abroad", "worker-0")
 		r.delete(t.Context(), plan)
-		expect(t, plan.Servers[0], deleteserver.Gone, "")
-		expect(t, plan.Servers[1], deleteserver.Gone, "")
-		expect(t, plan.Servers[2], deleteserver.Refused, "names it")
+		expect(t, plan.Servers[0], gone, "")
+		expect(t, plan.Servers[1], gone, "")
+		expect(t, plan.Servers[2], refused, "names it")
 		if len(plan.Places) != 2 {
 			t.Error(plan.Places)
 		}
@@ -605,16 +746,16 @@ func TestManyWhereListsAreSlow(t *testing.T) {
 		}
 		<-time.After(2 * hour)
 		var lists atomic.Int32
-		r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
 			lists.Add(1)
 			<-time.After(7 * time.Second)
-			return c.List(ctx, list, options...)
+			return c.List(ctx, list, o...)
 		}
 		plan := r.look(names...)
 		before := lists.Load()
 		r.delete(t.Context(), plan)
 		for _, server := range plan.Servers {
-			expect(t, server, deleteserver.Gone, "")
+			expect(t, server, gone, "")
 		}
 		if made := lists.Load() - before; made > 9 {
 			t.Errorf("%d lists of Machines for 3 tens", made)
@@ -638,7 +779,7 @@ func TestInterrupted(t *testing.T) {
 				defer cancel()
 				plan := r.look(lost)
 				r.delete(ctx, plan)
-				expect(t, plan.Servers[0], deleteserver.Unknown, row.says)
+				expect(t, plan.Servers[0], unknown, row.says)
 			})
 		})
 	}

@@ -23,11 +23,11 @@ func (p *Plan) judge(server *provider.Server, now time.Time, known *facts) strin
 	}
 	switch tag := provider.OpenStackTag(server); {
 	case server.Name != label:
-		return fmt.Sprintf("its name is not %s, as its label %s says: one of them was edited; correct it, or look whose it is and delete it by hand",
-			label, provider.StackitMachineLabel)
+		return fmt.Sprintf("its name is not %s, as its label %s says: one of them was edited; "+
+			"correct it, or look whose it is and delete it by hand", label, provider.StackitMachineLabel)
 	case tag != "":
-		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID (kubernetes/migration.md); "+
-			"look whose it is and delete it by hand", tag)
+		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
+			"(kubernetes/migration.md); look whose it is and delete it by hand", tag)
 	case now.IsZero():
 		return "its age cannot be told: the API's answer has no Date; ask STACKIT"
 	case server.CreatedAt.IsZero():
@@ -86,13 +86,14 @@ func (p *Plan) judgeNode(node *corev1.Node, server *provider.Server, now time.Ti
 		}
 		if condition.Status == corev1.ConditionTrue {
 			return fmt.Sprintf("Node %s of the target cluster is this server, and Ready: restore its Machine or, "+
-				"if it is to go, stop it (stackit server stop %s) and run this %s later", node.Name, server.ID, p.options.OlderThan)
+				"if it is to go, stop it (stackit server stop %s) and run this %s later",
+				node.Name, server.ID, p.options.OlderThan)
 		}
 		since = condition.LastTransitionTime.Time
 	}
 	if since.IsZero() || now.Sub(since) < p.options.OlderThan {
-		return fmt.Sprintf("Node %s of the target cluster is this server, and has not been out of order for %s: run this again later",
-			node.Name, p.options.OlderThan)
+		return fmt.Sprintf("Node %s of the target cluster is this server, and has not been out of order for %s: "+
+			"run this again later", node.Name, p.options.OlderThan)
 	}
 	return ""
 }

@@ -333,7 +333,7 @@ var mutants = []mutant{
 	{"ten console logs a minute", []edit{{console, "consolesPerMinute = 10", "consolesPerMinute = 100"}}},
 	{"only what a pattern matches is logged", []edit{{console, "found[i] = append(found[i], match)", "found[i] = append(found[i], line)"}}},
 	{"lines about passwords and tokens are not looked at", []edit{{console, "if secretive.MatchString(line) {", "if secretive.MatchString(line) && line == \"\" {"}}},
-	{"no token is logged of a console log", []edit{{console, "tokens.ReplaceAllString(redacted(match, userData), \"(token)\")", "redacted(match, userData)"}}},
+	{"no token is logged of a console log", []edit{{console, "tokens.ReplaceAllString(redacted(excerpt, userData), \"(token)\")", "redacted(excerpt, userData)"}}},
 	{"ten lines of a console log are logged", []edit{{console, "maxExcerpts = 10", "maxExcerpts = 11"}}},
 	{"a log that is cut off does not blame the image", []edit{{console, "if isWhole && ", "if (isWhole || log != \"\") && "}}},
 	{"the first planned maintenance counts", []edit{{metricsGo, "s.next.IsZero() || start.Before(s.next)", "s.next.IsZero() || start.After(s.next)"}}},

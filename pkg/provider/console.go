@@ -218,11 +218,13 @@ func explain(log, userData string) (failure joinFailure, excerpts []string) {
 		}
 	}
 	for _, match := range slices.Concat(found...) {
-		match = tokens.ReplaceAllString(redacted(match, userData), "(token)")
-		match = strings.TrimSpace(match[:min(len(match), maxExcerpt)])
 		if len(excerpts) < maxExcerpts && !slices.Contains(excerpts, match) {
 			excerpts = append(excerpts, match)
 		}
+	}
+	for i, excerpt := range excerpts { // now that they are few: it takes its time with long user data
+		excerpt = tokens.ReplaceAllString(redacted(excerpt, userData), "(token)")
+		excerpts[i] = strings.TrimSpace(excerpt[:min(len(excerpt), maxExcerpt)])
 	}
 	return failure, excerpts
 }

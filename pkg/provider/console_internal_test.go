@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // consoleLog returns a log of testdata/console. Each is named after what went wrong.
@@ -116,6 +117,23 @@ func TestTheConsoleLogIsBounded(t *testing.T) {
 	}
 	if failure, _ := explain(strings.Repeat("x", 3*maxConsole)+"\n"+panicked, ""); failure != failKernelPanic {
 		t.Errorf("%s at the end", failure)
+	}
+}
+
+// TestAHostileConsoleLogTakesMilliseconds, with the longest user data: 0.2 s where it once took 20.
+func TestAHostileConsoleLogTakesMilliseconds(t *testing.T) {
+	userData := strings.Repeat("u", 256<<10)
+	for name, line := range map[string]string{
+		"one long line":  "x",
+		"failed units":   "[FAILED] Failed to start a.service - abc def.\n",
+		"half a pattern": "lookup a.b.c on ",
+		"colors":         "\x1b[0;1;31m",
+	} {
+		began := time.Now()
+		explain(strings.Repeat(line, maxConsole/len(line)), userData)
+		if took := time.Since(began); took > 5*time.Second {
+			t.Errorf("%s: %s", name, took)
+		}
 	}
 }
 

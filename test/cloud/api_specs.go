@@ -71,7 +71,7 @@ func apiSpecs() []spec {
 	return []spec{
 		{"the API makes a network", func(ctx context.Context, s *suite) error { return s.makeNetwork(ctx) }},
 		{"the API shows a new server until it is ACTIVE, to GET, lists and selectors", p.make},
-		{"the API selects by labels", p.select_},
+		{"the API selects by labels", p.selects},
 		{"the API takes labels and metadata as they are", p.label},
 		{"the API refuses what is wrong", p.refuse},
 		{"the API takes other servers, and deletes one that is CREATING", p.makeOthers},
@@ -143,7 +143,9 @@ func (s *suite) body(name string, labels map[string]string, fields map[string]an
 
 // makeServer makes a server as the driver does, but with nothing of its code. After an answer
 // from which nobody knows whether there is one, it looks for the server before it asks again.
-func (s *suite) makeServer(ctx context.Context, name string, labels map[string]string, fields map[string]any) (id string, err error) {
+func (s *suite) makeServer(
+	ctx context.Context, name string, labels map[string]string, fields map[string]any,
+) (id string, err error) {
 	err = s.await(ctx, "server "+name, func(ctx context.Context) (string, bool, error) {
 		answer, err := s.api.Do(ctx, http.MethodPost, api.PathServers, s.body(name, labels, fields))
 		var made api.Server
@@ -198,10 +200,8 @@ func (p *probe) make(ctx context.Context, s *suite) (err error) {
 		return err
 	}
 	_, _ = s.api.Server(ctx, p.id) // whether it is there at once
-	for _, selector := range []string{
-		"", mark.Selector(s.name),
-		provider.StackitMachineLabel + "=" + p.name, mark.Selector(s.name) + "," + provider.StackitMachineLabel + "=" + p.name,
-	} {
+	byMachine := provider.StackitMachineLabel + "=" + p.name
+	for _, selector := range []string{"", mark.Selector(s.name), byMachine, mark.Selector(s.name) + "," + byMachine} {
 		wanted := fmt.Sprintf("server %s in the list with the selector %q", p.id, selector)
 		err := s.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
 			servers, err := s.api.Servers(ctx, selector)
@@ -231,9 +231,9 @@ func (p *probe) make(ctx context.Context, s *suite) (err error) {
 	return err
 }
 
-// select_ sends selectors of which each must exclude the probe: what an API ignores looks like
+// selects sends selectors of which each must exclude the probe: what an API ignores looks like
 // support otherwise.
-func (p *probe) select_(ctx context.Context, s *suite) error {
+func (p *probe) selects(ctx context.Context, s *suite) error {
 	key, value := mark.ClusterLabel, mark.Network(s.name)
 	for _, selector := range []string{
 		key + "=" + value + "-none", key + "!=" + value, "!" + key, "mcm-cloud-test-none",
@@ -298,7 +298,8 @@ func (p *probe) label(ctx context.Context, s *suite) error {
 				there++
 			}
 		}
-		s.note(patch.row, fmt.Sprintf("%s: %d, %d of them shown, %d of %d others kept", patch.what, answer.Status, there, kept, len(p.labels)))
+		s.note(patch.row, fmt.Sprintf("%s: %d, %d of them shown, %d of %d others kept",
+			patch.what, answer.Status, there, kept, len(p.labels)))
 	}
 	return p.labelParts(ctx, s)
 }
@@ -319,8 +320,9 @@ func (p *probe) labelParts(ctx context.Context, s *suite) error {
 			return err
 		}
 	}
+	body := map[string]any{"labels": map[string]any{mark.ClusterLabel: mark.Network(s.name)}}
 	for kind, path := range paths {
-		answer, err := s.ask(ctx, http.MethodPatch, path, map[string]any{"labels": map[string]any{mark.ClusterLabel: mark.Network(s.name)}})
+		answer, err := s.ask(ctx, http.MethodPatch, path, body)
 		if err != nil {
 			return err
 		}
@@ -351,6 +353,7 @@ func (s *suite) noteVolume(ctx context.Context, id string) error {
 // refuse sends what names nothing that is there, or has no right. The driver rests on a 404 for
 // what is not there; the forms of all refusals are rows of the witness.
 func (p *probe) refuse(ctx context.Context, s *suite) error {
+	withComma := api.PathServers + "?label_selector=" + url.QueryEscape(mark.Selector(s.name)+",")
 	for _, call := range []struct {
 		what, method, path string
 		wanted             int
@@ -359,7 +362,7 @@ func (p *probe) refuse(ctx context.Context, s *suite) error {
 		{"GET of a NIC that does not exist", http.MethodGet, api.PathNICs(s.network) + "/" + mark.Nobody, 0},
 		{"DELETE of a server that does not exist", http.MethodDelete, api.PathServers + "/" + mark.Nobody, 0},
 		{"GET of a server whose ID is no UUID", http.MethodGet, api.PathServers + "/no-uuid", 0},
-		{"a selector that ends in a comma", http.MethodGet, api.PathServers + "?label_selector=" + url.QueryEscape(mark.Selector(s.name)+","), 0},
+		{"a selector that ends in a comma", http.MethodGet, withComma, 0},
 	} {
 		answer, err := s.ask(ctx, call.method, call.path, nil)
 		if err != nil {
@@ -401,7 +404,7 @@ func (p *probe) readConsole(ctx context.Context, s *suite) error {
 		case answer.Status != http.StatusOK:
 			s.note(rowConsole, fmt.Sprint(answer.Status))
 		case log.Output != "":
-			s.note(rowConsole, fmt.Sprintf("%d characters, %s after these specs found the server ACTIVE", len(log.Output), after))
+			s.note(rowConsole, fmt.Sprintf("%d characters, at most %s after ACTIVE was seen", len(log.Output), after))
 		case after < s.Settle:
 			if err := api.Pause(ctx, s.Poll); err != nil {
 				return err
@@ -431,14 +434,11 @@ func (s *suite) makeAndDelete(ctx context.Context, row, what string, body map[st
 	// Once: after an answer that decides nothing the watch finds the server, and the next spec
 	// deletes it.
 	answer, err := s.api.Do(ctx, http.MethodPost, api.PathServers, body)
-	if err != nil || !decided(answer) {
-		return nil
-	}
 	var made api.Server
-	_ = json.Unmarshal(answer.Body, &made) // what is no JSON has no ID
-	if answer.Status >= http.StatusBadRequest || made.Name != body["name"] {
+	_ = json.Unmarshal(answer.Body, &made) // what is no JSON has no name
+	if err != nil || answer.Status >= http.StatusBadRequest || made.Name != body["name"] {
 		s.note(row, fmt.Sprintf("%s: %d %s", what, answer.Status, cut(answer.Body)))
-		return nil
+		return ctx.Err()
 	}
 	s.note(row, fmt.Sprintf("%s: %d", what, answer.Status))
 	if answer, err = s.ask(ctx, http.MethodDelete, api.PathServers+"/"+made.ID, nil); err != nil {

@@ -150,7 +150,9 @@ func (c *cluster) machine(ctx context.Context, name string) (machine v1alpha1.Ma
 }
 
 // machines returns those that wanted takes.
-func (c *cluster) machines(ctx context.Context, wanted func(v1alpha1.Machine) bool) (machines []v1alpha1.Machine, err error) {
+func (c *cluster) machines(
+	ctx context.Context, wanted func(v1alpha1.Machine) bool,
+) (machines []v1alpha1.Machine, err error) {
 	var list v1alpha1.MachineList
 	err = c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
 	for _, machine := range list.Items {
@@ -166,10 +168,14 @@ func isAvailable(machine v1alpha1.Machine) bool {
 }
 
 // awaitAvailable waits for as many Machines of a class. A server that ends in ERROR ends it.
-func (c *cluster) awaitAvailable(ctx context.Context, class string, count int) (machines []v1alpha1.Machine, err error) {
+func (c *cluster) awaitAvailable(
+	ctx context.Context, class string, count int,
+) (machines []v1alpha1.Machine, err error) {
 	wanted := fmt.Sprintf("%d Machines of class %s Available", count, class)
 	err = c.suite.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
-		all, err := c.machines(ctx, func(m v1alpha1.Machine) bool { return m.Spec.Class.Name == class && m.DeletionTimestamp == nil })
+		all, err := c.machines(ctx, func(m v1alpha1.Machine) bool {
+			return m.Spec.Class.Name == class && m.DeletionTimestamp == nil
+		})
 		machines = nil
 		var seen []string
 		for _, machine := range all {
@@ -189,7 +195,8 @@ func (c *cluster) awaitAvailable(ctx context.Context, class string, count int) (
 // describe says in a line how a Machine is.
 func describe(machine v1alpha1.Machine) string {
 	last := machine.Status.LastOperation
-	return fmt.Sprintf("Machine %s: %q, %s %q %s", machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description)
+	return fmt.Sprintf("Machine %s: %q, %s %q %s",
+		machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description)
 }
 
 // otherKey returns a service account key that nobody has registered: the given one with

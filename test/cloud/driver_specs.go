@@ -189,7 +189,8 @@ func (d *driver) findOrphan(ctx context.Context, s *suite) error {
 
 func (d *driver) roll(ctx context.Context, s *suite) error {
 	next := d.class + "-2"
-	if err := d.createClass(ctx, next, secret, map[string]any{"allowedAddresses": []any{podCIDR, "100.64.0.0/13"}}); err != nil {
+	fields := map[string]any{"allowedAddresses": []any{podCIDR, "100.64.0.0/13"}}
+	if err := d.createClass(ctx, next, secret, fields); err != nil {
 		return err
 	}
 	err := s.await(ctx, "the class of the MachineDeployment changed", func(ctx context.Context) (string, bool, error) {
@@ -237,7 +238,8 @@ func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
 
 // refuse makes Machines that cannot have a server: each is told why.
 func (d *driver) refuse(ctx context.Context, s *suite) error {
-	err := s.await(ctx, "no server that nobody is deleting: there is to be room for more", func(ctx context.Context) (string, bool, error) {
+	const wanted = "no server that nobody is deleting: there is to be room for more"
+	err := s.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
 		servers, err := s.api.Servers(ctx, mark.Selector(s.name))
 		servers = slices.DeleteFunc(servers, func(server api.Server) bool {
 			return !server.Live() || server.Labels[mark.ClusterLabel] != mark.Network(s.name)
@@ -248,6 +250,7 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 		return err
 	}
 	noChange := func(map[string][]byte) {}
+	elsewhere := func(data map[string][]byte) { data["projectId"] = []byte(mark.Nobody) }
 	refusals := []struct {
 		what, name, secret string
 		change             func(map[string][]byte)
@@ -255,7 +258,7 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 	}{
 		{"an image that does not exist", "image", secret, noChange, map[string]any{"imageId": mark.Nobody}},
 		{"a machine type that does not exist", "mtype", secret, noChange, map[string]any{"machineType": "mcm-cloud-test.0"}},
-		{"a key of another project", "elsewhere", otherProject, func(data map[string][]byte) { data["projectId"] = []byte(mark.Nobody) }, nil},
+		{"a key of another project", "elsewhere", otherProject, elsewhere, nil},
 	}
 	if s.Settings.Key != nil {
 		other, err := otherKey(s.Settings.Key)
@@ -288,7 +291,8 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 // expectRefusal waits for the word of why a Machine has no server.
 func (d *driver) expectRefusal(ctx context.Context, name, what, secretName string) error {
 	var machine v1alpha1.Machine
-	err := d.suite.await(ctx, "an error of the Machine with "+what, func(ctx context.Context) (_ string, _ bool, err error) {
+	wanted := "an error of the Machine with " + what
+	err := d.suite.await(ctx, wanted, func(ctx context.Context) (_ string, _ bool, err error) {
 		if machine, err = d.machine(ctx, name); err == nil && isAvailable(machine) {
 			err = hopeless{errors.New("it is Available")}
 		}

@@ -139,12 +139,12 @@ func Run(signals Signals, o Options) error {
 	}
 	defer s.door.Close()
 	problem := s.run()
-	problem = errors.Join(problem, s.end(signals, deadline))
+	problem = errors.Join(problem, s.end(deadline, signals))
 	return errors.Join(problem, reports.write(s, started, problem))
 }
 
 // end deletes what is left. What a run that has gone well leaves makes it red.
-func (s *suite) end(signals Signals, deadline context.Context) error {
+func (s *suite) end(deadline context.Context, signals Signals) error {
 	sweeping, stop := context.WithCancelCause(deadline)
 	defer stop(nil)
 	ending := signals.sweepContext()
@@ -171,9 +171,11 @@ func (o Options) where() string {
 	project := o.Settings.ProjectID
 	at := "at " + o.Settings.Endpoint
 	if o.Settings.Endpoint != spi.DefaultEndpoint {
-		at += fmt.Sprintf("\n  WHICH IS NOT %s: %s or %s is set", spi.DefaultEndpoint, spi.EnvIaaSEndpoint, spi.EnvAPIEndpoint)
+		at += fmt.Sprintf("\n  WHICH IS NOT %s: %s or %s is set",
+			spi.DefaultEndpoint, spi.EnvIaaSEndpoint, spi.EnvAPIEndpoint)
 	}
-	return fmt.Sprintf("in the project that ends in %s, region %s, %s", project[max(0, len(project)-4):], o.Settings.Region, at)
+	return fmt.Sprintf("in the project that ends in %s, region %s, %s",
+		project[max(0, len(project)-4):], o.Settings.Region, at)
 }
 
 // plan is what somebody says yes to.
@@ -230,10 +232,11 @@ func (r *reports) write(s *suite, started time.Time, problem error) error {
 		result = "RED: " + problem.Error()
 	}
 	s.door.Close()
+	cost := s.witness.Cost(time.Now(), bootVolumeSize)
 	text := report.Report{
 		Run: s.name, Version: version, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region,
 		MachineType: s.Settings.MachineType, Result: result,
-		Cost:     fmt.Sprintf("It took %s. %s", time.Since(started).Round(time.Second), s.witness.Cost(time.Now(), bootVolumeSize)),
+		Cost:     fmt.Sprintf("It took %s. %s", time.Since(started).Round(time.Second), cost),
 		Findings: s.witness.Findings(), Rows: append(s.measured(), s.witness.Rows()...),
 	}
 	s.say("%s", text.Cost)

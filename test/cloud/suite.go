@@ -113,15 +113,16 @@ func (s *suite) watch(ctx context.Context) {
 // hopeless is an error after which there is nothing to wait for.
 type hopeless struct{ error }
 
+// look says what there is in place of what is wanted, until it is done.
+type look func(context.Context) (seen string, done bool, err error)
+
 // await looks until done, or until patience ends. What fails is looked at again: one answer says
-// nothing. seen is what there is instead of what is wanted.
-func (s *suite) await(ctx context.Context, wanted string, look func(context.Context) (seen string, done bool, err error)) error {
+// nothing.
+func (s *suite) await(ctx context.Context, wanted string, look look) error {
 	return s.awaitFor(ctx, s.Patience, wanted, look)
 }
 
-func (s *suite) awaitFor(
-	ctx context.Context, patience time.Duration, wanted string, look func(context.Context) (seen string, done bool, err error),
-) error {
+func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted string, look look) error {
 	deadline := time.Now().Add(patience)
 	for {
 		seen, done, err := look(ctx)
@@ -155,8 +156,8 @@ func decided(a api.Answer) bool {
 	return a.Status != http.StatusTooManyRequests && a.Status < http.StatusInternalServerError
 }
 
-// note adds to what was seen of an assumption.
-func (s *suite) note(assumption, seen string, where ...string) {
+// note adds to what was seen of an assumption, one of unknowns.
+func (s *suite) note(assumption, seen string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.rows {
@@ -169,9 +170,7 @@ func (s *suite) note(assumption, seen string, where ...string) {
 		} else if !strings.Contains(row.Seen, seen) {
 			row.Seen += "; " + seen
 		}
-		return
 	}
-	s.rows = append(s.rows, report.Row{Assumption: assumption, Seen: seen, Where: where})
 }
 
 func (s *suite) measured() []report.Row {
@@ -183,7 +182,7 @@ func (s *suite) measured() []report.Row {
 // expectNothingLeft waits until the servers made so far are gone, and what the API has made for
 // them: for that, no longer than lists may lag.
 func (s *suite) expectNothingLeft(ctx context.Context) error {
-	look := func(wanted func() []mark.Thing) func(context.Context) (string, bool, error) {
+	lookFor := func(wanted func() []mark.Thing) look {
 		return func(ctx context.Context) (string, bool, error) {
 			s.sweep.Note(s.guard.Things())
 			err := s.sweep.Look(ctx)
@@ -199,10 +198,10 @@ func (s *suite) expectNothingLeft(ctx context.Context) error {
 		}
 		return servers
 	}
-	if err := s.await(ctx, "no server of the run", look(servers)); err != nil {
+	if err := s.await(ctx, "no server of the run", lookFor(servers)); err != nil {
 		return err
 	}
-	err := s.awaitFor(ctx, s.Settle, "no NIC or boot volume without its server", look(s.sweep.Left))
+	err := s.awaitFor(ctx, s.Settle, "no NIC or boot volume without its server", lookFor(s.sweep.Left))
 	seen := "nothing was left"
 	if left := s.sweep.Left(); len(left) > 0 {
 		seen = fmt.Sprintf("KEPT: %v", left)

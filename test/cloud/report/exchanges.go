@@ -58,7 +58,8 @@ func (x *Exchanges) Observe(e guard.Exchange) {
 		Headers map[string]string `json:"headers,omitempty"`
 		Answer  any               `json:"answer,omitempty"`
 	}{
-		At: "+" + e.Begin.Sub(x.started).Round(time.Millisecond).String(), Took: e.End.Sub(e.Begin).Round(time.Millisecond).String(),
+		At:     "+" + e.Begin.Sub(x.started).Round(time.Millisecond).String(),
+		Took:   e.End.Sub(e.Begin).Round(time.Millisecond).String(),
 		Method: e.Method, Path: x.redact(e.Path), Status: e.Status,
 		Sent: x.body(e.Sent), Headers: x.headers(e.Header), Answer: x.body(x.ofTheRun(e)),
 	}

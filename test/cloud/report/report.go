@@ -43,7 +43,8 @@ func (r Report) Write(out io.Writer) error {
 			fmt.Fprintf(&text, "- %s\n", oneLine(finding))
 		}
 	}
-	text.WriteString("\n## What was measured\n\n| The driver assumes, or nobody knows | Seen | Rests on it |\n|---|---|---|\n")
+	text.WriteString("\n## What was measured\n\n")
+	text.WriteString("| The driver assumes, or nobody knows | Seen | Rests on it |\n|---|---|---|\n")
 	for _, row := range r.Rows {
 		seen := row.Seen
 		if seen == "" {

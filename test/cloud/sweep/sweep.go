@@ -85,16 +85,22 @@ func (s *Sweep) Note(things []mark.Thing) {
 	}
 }
 
-func (s *Sweep) note(t mark.Thing) *thing {
-	for _, known := range s.noted {
-		if known.ID == t.ID {
-			known.Deleting = known.Deleting || t.Deleting
-			return known
+func (s *Sweep) note(t mark.Thing) {
+	if known := s.known(t.ID); known != nil {
+		known.Deleting = known.Deleting || t.Deleting
+		return
+	}
+	s.noted = append(s.noted, &thing{Thing: t})
+}
+
+// known returns the noted thing of this ID, nil for none.
+func (s *Sweep) known(id string) *thing {
+	for _, t := range s.noted {
+		if t.ID == id {
+			return t
 		}
 	}
-	added := &thing{Thing: t}
-	s.noted = append(s.noted, added)
-	return added
+	return nil
 }
 
 func (s *Sweep) say(format string, args ...any) {
@@ -142,37 +148,40 @@ func (s *Sweep) lookForServers(ctx context.Context) error {
 			continue
 		}
 		problems = append(problems, s.claim(ctx, server))
-		for _, t := range s.noted {
-			if t.ID == server.ID {
-				listed[t.ID] = true
-				t.shown, t.Status, t.absent = true, server.Status, 0
-			}
+		if t := s.known(server.ID); t != nil {
+			listed[t.ID] = true
+			t.shown, t.Status, t.absent = true, server.Status, 0
 		}
 	}
 	for _, t := range s.noted {
-		if t.Kind != mark.KindServer || listed[t.ID] || t.gone() {
-			continue
-		}
-		server, err := s.API.Server(ctx, t.ID)
-		if t.Deleting && api.IsForbidden(err) && problem == nil {
-			server, err = nil, nil // Some APIs answer so for what is gone.
-		}
-		switch {
-		case err != nil:
-			problems = append(problems, err)
-		case server == nil || server.Status == api.StatusDeleted:
-			t.absent++
-		default:
-			t.shown, t.Status, t.absent = true, server.Status, 0
+		if t.Kind == mark.KindServer && !listed[t.ID] && !t.gone() {
+			problems = append(problems, s.read(ctx, t, problem == nil))
 		}
 	}
 	return errors.Join(problems...)
 }
 
+// read reads a server that a list has not shown, if it was answered.
+func (s *Sweep) read(ctx context.Context, t *thing, listed bool) error {
+	server, err := s.API.Server(ctx, t.ID)
+	if t.Deleting && api.IsForbidden(err) && listed {
+		server, err = nil, nil // Some APIs answer so for what is gone.
+	}
+	switch {
+	case err != nil:
+		return err
+	case server == nil || server.Status == api.StatusDeleted:
+		t.absent++
+	default:
+		t.shown, t.Status, t.absent = true, server.Status, 0
+	}
+	return nil
+}
+
 // claim notes a server with a name of the run that is in its network, and its parts. One that is
 // CREATING or in ERROR may have no NIC at all.
 func (s *Sweep) claim(ctx context.Context, listed api.Server) error {
-	if slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == listed.ID }) {
+	if s.known(listed.ID) != nil {
 		return nil
 	}
 	server, err := s.API.Server(ctx, listed.ID)
@@ -216,8 +225,8 @@ func (s *Sweep) lookIntoNetwork(ctx context.Context) error {
 		}
 		shown[nic.ID] = nic
 		switch {
-		case slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == nic.ID }):
-		case slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == nic.Device }):
+		case s.known(nic.ID) != nil:
+		case s.holds(nic.Device):
 			// It goes with the run's server, or is told when that has gone.
 		case strings.HasPrefix(nic.Name, mark.Name(s.run, "")) && nic.Device == "":
 			s.note(mark.Thing{Kind: mark.KindNIC, ID: nic.ID, Name: nic.Name})
@@ -242,7 +251,8 @@ func (s *Sweep) lookIntoNetwork(ctx context.Context) error {
 
 // holds says that this is a server of the run that is not gone.
 func (s *Sweep) holds(server string) bool {
-	return slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == server && !t.gone() })
+	t := s.known(server)
+	return t != nil && !t.gone()
 }
 
 // lookAtVolume reads a boot volume by its ID: its name may be anything.
@@ -268,7 +278,7 @@ func (s *Sweep) lookAtVolume(ctx context.Context, t *thing) error {
 
 // checkHolder leaves what somebody has attached to a server of his own.
 func (s *Sweep) checkHolder(t *thing, server string) {
-	if server != "" && !slices.ContainsFunc(s.noted, func(t *thing) bool { return t.ID == server }) {
+	if server != "" && s.known(server) == nil {
 		s.strange(t.Thing, "it is attached to server "+server+", which is not the run's")
 	}
 }

@@ -29,12 +29,13 @@ func (w *Witness) Rows() []report.Row {
 	}
 	return []report.Row{
 		row("A server that was just made is there for GET",
-			w.spans(func(s *server) span { return between(s.posted, s.byGET.missed, s.byGET.first) }), "pkg/provider/create.go"),
+			w.spans(appeared(func(s *server) sight { return s.byGET })), "pkg/provider/create.go"),
 		row("Lists show a new server within settle, 30 s",
-			w.spans(func(s *server) span { return between(s.posted, s.byList.missed, s.byList.first) }), "pkg/provider/reads.go"),
-		row("Lists do not lose a server that exists for longer than 15 s", "longest time without it: "+round(f.hiccup).String(),
+			w.spans(appeared(func(s *server) sight { return s.byList })), "pkg/provider/reads.go"),
+		row("Lists do not lose a server that exists for longer than 15 s", "at most for "+round(f.hiccup).String(),
 			"pkg/provider/gone.go"),
-		row("A 404 for a server that exists is the exception: the driver asks for 15 s", met(f.odd404, "%d GETs"), "pkg/provider/gone.go"),
+		row("A 404 for a server that exists is the exception: the driver asks for 15 s", met(f.odd404, "%d GETs"),
+			"pkg/provider/gone.go"),
 		row("A server boots within the creation timeout, at most 10 min in one call",
 			w.spans(func(s *server) span { return between(s.posted, s.beforeActive, s.active) }), "pkg/provider/create.go"),
 		row("A DELETE shows as DELETING within 15 s",
@@ -43,17 +44,20 @@ func (w *Witness) Rows() []report.Row {
 			w.spans(func(s *server) span { return gone(s, s.byGET) }), "pkg/provider/gone.go"),
 		row("A deleted server is gone within minutes, to lists",
 			w.spans(func(s *server) span { return gone(s, s.byList) }), "pkg/provider/gone.go"),
-		row("DELETE is accepted in any status", w.tally(func(s *server) string { return s.deletedFrom }), "pkg/provider/delete.go"),
+		row("DELETE is accepted in any status", w.tally(func(s *server) string { return s.deletedFrom }),
+			"pkg/provider/delete.go"),
 		row("GET after a deletion answers 404, or 403", w.afterwards(), "pkg/provider/gone.go"),
-		row("The answer to a POST shows the server that was asked for", met(f.otherServers, "%d show another one"), "pkg/provider/ownership.go"),
-		row("A selector key=value selects; lists are checked again", met(f.ignored, "IGNORED: %d servers without the label were shown"),
+		row("The answer to a POST shows the server that was asked for", met(f.otherServers, "%d show another one"),
+			"pkg/provider/ownership.go"),
+		row("A selector key=value selects; lists are checked again", met(f.ignored, "IGNORED: %d servers without it were shown"),
 			"pkg/provider/reads.go"),
 		row("An empty list is [] or null", f.emptyLists.String(), "pkg/provider/sdk_client.go"),
 		row("Statuses of servers", f.statuses.String(), "pkg/provider/status.go"),
 		row("errorMessage says why a server ended in ERROR", f.errorMessages.String(), "pkg/provider/errors.go"),
 		row("The body of a refusal for lack of quota", f.quotaTexts.String(), "pkg/provider/errors.go"),
 		row("The API adds labels of its own and keeps ours", f.addedLabels.String(), "pkg/provider/ownership.go"),
-		row("Lists show maintenanceWindow", met(f.windows, fmt.Sprintf("%%d of %d servers in lists", f.listed)), "pkg/provider/metrics.go"),
+		row("Lists show maintenanceWindow", met(f.windows, fmt.Sprintf("%%d of %d servers in lists", f.listed)),
+			"pkg/provider/metrics.go"),
 		row("Metadata of servers from OpenStack shows as metadata", w.strangers(), "pkg/provider/openstack.go"),
 		row("50 calls a second, 8 reads a second of a session, are not too many", limits, "pkg/spi/limits.go"),
 		row("Retry-After may come with 429 and 503", f.retryAfter.String(), "pkg/spi/pace.go"),
@@ -93,6 +97,10 @@ func between(since, last, first time.Time) span {
 		from = last.Sub(since)
 	}
 	return span{from, max(first.Sub(since), from)}
+}
+
+func appeared(by func(*server) sight) func(*server) span {
+	return func(s *server) span { return between(s.posted, by(s).missed, by(s).first) }
 }
 
 func gone(s *server, by sight) span {

@@ -233,11 +233,20 @@ func (w *Witness) read(e guard.Exchange) {
 	case seen.ID != s.id:
 		w.find("GET of server %s (%s) was answered with server %q", s.id, s.name, seen.ID)
 	default:
-		if late := e.Begin.Sub(s.byGET.absent); !s.byGET.absent.IsZero() && !s.deleted.IsZero() && seen.Live() && late > w.settle {
-			w.find("GET shows server %s (%s) as %s, %s after its deletion", s.id, s.name, seen.Status, round(late))
-		}
+		w.checkGone(s, seen, e)
 		s.byGET.shown(e)
 		w.seen(s, seen, e)
+	}
+}
+
+// checkGone checks that a deleted server does not come back.
+func (w *Witness) checkGone(s *server, seen api.Server, e guard.Exchange) {
+	if s.deleted.IsZero() || s.byGET.absent.IsZero() || !seen.Live() {
+		return
+	}
+	if late := e.Begin.Sub(s.byGET.absent); late > w.settle {
+		w.find("%s shows server %s (%s) as %s, %s after GET did not show it any more",
+			e.Kind(), s.id, s.name, seen.Status, round(late))
 	}
 }
 
@@ -295,9 +304,7 @@ func (w *Witness) listedOurs(seen api.Server, e guard.Exchange) {
 		}
 		s = w.know(seen.ID, seen.Name, r, e)
 	}
-	if late := e.Begin.Sub(s.byGET.absent); !s.byGET.absent.IsZero() && !s.deleted.IsZero() && seen.Live() && late > w.settle {
-		w.find("a list shows server %s (%s) as %s, %s after GET did not show it any more", s.id, s.name, seen.Status, round(late))
-	}
+	w.checkGone(s, seen, e)
 	s.byList.shown(e)
 	w.seen(s, seen, e)
 }
@@ -355,6 +362,11 @@ func (w *Witness) seen(s *server, seen api.Server, e guard.Exchange) {
 	case !s.deleted.IsZero() && s.deleting.IsZero():
 		s.beforeDeleting = e.Begin
 	}
+	w.checkLabels(s, seen, e)
+}
+
+// checkLabels checks the labels by which the driver finds the server.
+func (w *Witness) checkLabels(s *server, seen api.Server, e guard.Exchange) {
 	var lost []string
 	for _, key := range []string{mark.ClusterLabel, provider.StackitMachineLabel, provider.StackitMachineClassLabel} {
 		if !s.changed[key] && seen.Labels[key] != s.labels[key] {

@@ -60,7 +60,7 @@ func run(
 	o := cloud.Options{In: in}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
 	flags.SetOutput(errOut)
-	flags.DurationVar(&o.Limit, "limit", 30*time.Minute, "most that a run may take in all; a third of it is kept for deleting")
+	flags.DurationVar(&o.Limit, "limit", 30*time.Minute, "most that a run may take; a third of it is kept for deleting")
 	flags.DurationVar(&o.Settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
 	flags.DurationVar(&o.Poll, "poll", 2*time.Second, "how often the project is looked at")
 	flags.DurationVar(&o.Patience, "patience", 10*time.Minute, "most that one boot or deletion may take")
@@ -78,7 +78,8 @@ func run(
 		return exitNothingMade
 	}
 	if o.Limit > maxLimit {
-		_, _ = fmt.Fprintf(errOut, "--limit is %s, must be at most %s: other runs delete what is older than %s\n", o.Limit, maxLimit, mark.OldAfter)
+		_, _ = fmt.Fprintf(errOut, "--limit is %s, must be at most %s: other runs delete what is older than %s\n",
+			o.Limit, maxLimit, mark.OldAfter)
 		return exitNothingMade
 	}
 	o.Out = report.Hide(out, o.Settings.ProjectID, o.Settings.Email)

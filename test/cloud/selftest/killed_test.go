@@ -20,6 +20,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 var (
@@ -199,4 +200,30 @@ func TestInterruptedSweep(t *testing.T) {
 	m.inject(t, "")
 	sweep(t, m, run, 0)
 	expectOnly(t, m, before)
+}
+
+// TestGuard has a server of somebody that looks like an orphan of the run to the sidecar: its
+// deletion is not sent, and the run is red.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	skipShort(t)
+	m := startMock(t, "--boot=1s", "--delete=1s")
+	s := newSuite(t, m, m.url)
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "a server of the driver", func() bool {
+		return slices.ContainsFunc(m.state(t).Servers, func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-roll-") })
+	})
+	run := printedRun.FindStringSubmatch(s.output.String())[1]
+	const name = "database-of-somebody"
+	id := makesServerIn(t, m, iaasmock.DefaultNetworkID, name, mark.Labels(run, name, mark.Name(run, "class")))
+	_ = s.Wait() // the exit code says it
+	if s.ProcessState.ExitCode() != 1 {
+		t.Error(s.ProcessState)
+	}
+	expectSaid(t, s, "guard: DELETE /servers/"+id+" was asked for, which this run has not made")
+	if servers := m.state(t).Servers; len(servers) != 1 || servers[0].ID != id || servers[0].Status == iaasmock.StatusDeleting {
+		t.Errorf("there are %v", servers)
+	}
 }

@@ -52,7 +52,7 @@ func unknowns() []report.Row {
 		row(rowParts, "pkg/provider/helpers.go", "pkg/provider/delete.go"), row(rowSelectors, "pkg/provider/reads.go"),
 		row(rowSlashes, "pkg/provider/ownership.go"), row(rowManyLabel, "pkg/provider/apis/validation"),
 		row(rowPatch, "pkg/provider/ownership.go"), row(rowMetadata, "pkg/provider/helpers.go"),
-		row(rowConsole, "pkg/provider/delete.go"), row(rowRequestID, "pkg/spi/metrics.go"),
+		row(rowConsole, "pkg/provider/console.go"), row(rowRequestID, "pkg/spi/metrics.go"),
 		row(rowBootable, "pkg/provider/openstack.go"), row(rowTwin, "pkg/provider/reads.go"),
 		row(rowCreating, "pkg/provider/delete.go"), row(rowUserData, "pkg/provider/apis/validation"),
 		row(rowRefusals, "pkg/provider/errors.go"), row(rowAllowed, "pkg/provider/nics.go"),

@@ -5,6 +5,12 @@ package localenv
 
 import (
 	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
@@ -49,3 +55,83 @@ func (e *Env) Cloud() *iaasmock.Cloud { return e.mock.cloud }
 
 // CloudURL returns the URL at which the mock serves the IaaS API.
 func (e *Env) CloudURL() string { return e.mock.url }
+
+// mock is the stack.Cloud that serves an iaasmock.Cloud on a free port.
+type mock struct {
+	cloud *iaasmock.Cloud
+	wrap  func(http.Handler) http.Handler
+
+	server *http.Server
+	url    string
+	served chan struct{}
+}
+
+// Start implements stack.Cloud. The key is accepted for the mock's default project.
+func (m *mock) Start(ended func(error)) (stack.API, error) {
+	key, err := m.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+	if err != nil {
+		return stack.API{}, err
+	}
+	listener, err := m.cloud.Listen("127.0.0.1:0")
+	if err != nil {
+		return stack.API{}, err
+	}
+	m.server = &http.Server{Handler: m.wrap(m.cloud), ReadHeaderTimeout: 10 * time.Second}
+	m.url, m.served = "http://"+listener.Addr().String(), make(chan struct{})
+	go func() {
+		defer close(m.served)
+		if err := m.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			ended(err)
+		}
+	}()
+	return stack.API{
+		Environment: []string{
+			"STACKIT_IAAS_ENDPOINT=" + m.url,
+			"STACKIT_TOKEN_BASEURL=" + m.url + "/token",
+			"STACKIT_IDP_TOKEN_ENDPOINT=" + m.url + "/oauth/v2/token",
+		},
+		ServiceAccountKey: key,
+	}, nil
+}
+
+// Stop implements stack.Cloud.
+func (m *mock) Stop() {
+	_ = m.server.Close()
+	<-m.served
+}
+
+// What users of this package need of package stack has its name here, too.
+type (
+	// Part is stack.Part.
+	Part = stack.Part
+	// PartError is stack.PartError.
+	PartError = stack.PartError
+	// Request is stack.Request.
+	Request = stack.Request
+)
+
+// The parts that users of this package name.
+const (
+	PartEtcd    = stack.PartEtcd
+	PartManager = stack.PartManager
+	PartSidecar = stack.PartSidecar
+)
+
+// Root is stack.Root.
+func Root() (string, error) { return stack.Root() }
+
+// ParseManifests is stack.ParseManifests.
+func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
+	return stack.ParseManifests(content)
+}
+
+// PodPart is stack.PodPart.
+func PodPart(pod, container string) Part { return stack.PodPart(pod, container) }
+
+// ReplicaPart is stack.ReplicaPart.
+func ReplicaPart(number int) Part { return stack.ReplicaPart(number) }
+
+// ServiceAccountToken is stack.ServiceAccountToken.
+func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {
+	return stack.ServiceAccountToken(ctx, c, namespace, name)
+}

@@ -6,11 +6,14 @@ package localenv_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -237,4 +240,75 @@ func hostOf(t *testing.T, raw string) string {
 		t.Fatal(err)
 	}
 	return u.Host
+}
+
+func TestLeadershipMovesAndTheAPIServerComesBack(t *testing.T) {
+	g := NewWithT(t)
+	check := leftovers(t)
+	ctx := t.Context()
+	env, err := localenv.Start(ctx, localenv.WithoutManager(), localenv.WithSidecarReplicas(2))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer env.Stop()
+	defer func() {
+		if t.Failed() {
+			for number := range 2 {
+				log, _ := env.Logs(localenv.ReplicaPart(number + 1))
+				t.Log(log)
+			}
+		}
+	}()
+	leader := func() (int, error) { return env.Leader(ctx) }
+	g.Eventually(leader).WithTimeout(30 * time.Second).ShouldNot(BeZero())
+	first, err := leader()
+	g.Expect(err).NotTo(HaveOccurred())
+
+	env.KillReplica(first)
+	g.Eventually(leader).WithTimeout(30 * time.Second).Should(Equal(3 - first))
+
+	stays := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "stays", Namespace: env.Namespace()}}
+	g.Expect(env.Client().Create(ctx, stays)).To(Succeed())
+	env.KillAPIServer()
+	g.Expect(env.Client().Get(ctx, client.ObjectKeyFromObject(stays), stays)).NotTo(Succeed())
+	g.Expect(env.StartAPIServer(ctx)).To(Succeed())
+	g.Expect(env.Client().Get(ctx, client.ObjectKeyFromObject(stays), stays)).To(Succeed())
+	// The one that was killed has come back.
+	second, err := leader()
+	g.Expect(err).NotTo(HaveOccurred())
+	env.KillReplica(second)
+	g.Eventually(leader).WithTimeout(30 * time.Second).Should(Equal(3 - second))
+
+	env.Stop()
+	g.Expect(env.Err()).NotTo(HaveOccurred())
+	check()
+}
+
+// children returns the processes whose parent we are, but for the ps that looks.
+func children(t *testing.T) []int {
+	t.Helper()
+	cmd := exec.Command("ps", "-A", "-o", "pid=,ppid=")
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []int
+	for line := range strings.Lines(string(out)) {
+		var pid, parent int
+		if _, err := fmt.Sscan(line, &pid, &parent); err != nil {
+			t.Fatalf("ps printed %q: %v", line, err)
+		}
+		if parent == os.Getpid() && pid != cmd.Process.Pid {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+// commandOf returns the path of the program a process runs.
+func commandOf(pid int) string {
+	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
+	if err != nil {
+		return ""
+	}
+	path, _, _ := strings.Cut(string(out), " ")
+	return path
 }

@@ -4,15 +4,39 @@
 package stack
 
 import (
+	"bufio"
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
 	"path/filepath"
+	"strconv"
+	"time"
 
+	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	certutil "k8s.io/client-go/util/cert"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 func (e *Env) startControlPlane(ctx context.Context) error {
@@ -132,4 +156,242 @@ func (e *Env) ensureNamespace(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// cluster is a kube-apiserver, and how to reach it. It can start again as the same.
+type cluster struct {
+	part        Part
+	credentials credentials
+	etcdURL     string
+	// port is 0 before the first start.
+	port int
+
+	restConfig *rest.Config
+	client     client.Client
+	kubeconfig string
+}
+
+func (c *cluster) args(port int) []string {
+	path := c.credentials.path
+	return []string{
+		"--etcd-servers=" + c.etcdURL,
+		"--etcd-prefix=/" + string(c.part),
+		"--bind-address=127.0.0.1",
+		"--advertise-address=127.0.0.1",
+		"--secure-port=" + strconv.Itoa(port),
+		"--tls-cert-file=" + path("tls.crt"),
+		"--tls-private-key-file=" + path("tls.key"),
+		"--cert-dir=" + c.credentials.dir,
+		"--token-auth-file=" + path("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--audit-policy-file=" + path("audit.yaml"),
+		"--audit-log-path=" + path(auditLog),
+		"--service-account-issuer=https://localenv",
+		"--service-account-key-file=" + path("signer.key"),
+		"--service-account-signing-key-file=" + path("signer.key"),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		// There is no controller that would make the service accounts this
+		// plugin wants, and nobody to whom the endpoints below would matter.
+		"--disable-admission-plugins=ServiceAccount",
+		"--endpoint-reconciler-type=none",
+	}
+}
+
+func apiServerURL(port int) string { return fmt.Sprintf("https://127.0.0.1:%d", port) }
+
+// credentials are what an API server and its only user need.
+type credentials struct {
+	dir string
+	// token is the bearer token of a member of system:masters.
+	token string
+	// ca is the certificate to trust, PEM.
+	ca []byte
+}
+
+func (c credentials) path(name string) string { return filepath.Join(c.dir, name) }
+
+// newCredentials makes keys and certificates and writes them to dir.
+func newCredentials(dir string) (credentials, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return credentials{}, err
+	}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
+	if err != nil {
+		return credentials{}, fmt.Errorf("making a serving certificate: %w", err)
+	}
+	signer, err := newSigningKey()
+	if err != nil {
+		return credentials{}, fmt.Errorf("making a key to sign service account tokens: %w", err)
+	}
+	c := credentials{dir: dir, token: rand.Text(), ca: cert}
+	return c, errors.Join(
+		os.WriteFile(c.path("tls.crt"), cert, 0o600),
+		os.WriteFile(c.path("tls.key"), key, 0o600),
+		os.WriteFile(c.path("signer.key"), signer, 0o600),
+		os.WriteFile(c.path("tokens.csv"), []byte(c.token+`,admin,admin,"system:masters"`+"\n"), 0o600),
+		os.WriteFile(c.path("audit.yaml"), []byte(auditPolicy), 0o600),
+	)
+}
+
+func newSigningKey() ([]byte, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
+}
+
+// httpClient returns a client that trusts the API server, and what closes its
+// connections.
+func (c credentials) httpClient() (*http.Client, func()) {
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(c.ca)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
+	return &http.Client{Transport: transport}, transport.CloseIdleConnections
+}
+
+func writeKubeconfig(path string, config *rest.Config) error {
+	const name = "localenv"
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[name] = &clientcmdapi.Cluster{Server: config.Host, CertificateAuthorityData: config.CAData}
+	kubeconfig.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: config.BearerToken}
+	kubeconfig.Contexts[name] = &clientcmdapi.Context{Cluster: name, AuthInfo: name}
+	kubeconfig.CurrentContext = name
+	return clientcmd.WriteToFile(*kubeconfig, path)
+}
+
+// newClient makes a client that knows the types of Kubernetes, of CRDs and of Machines.
+func newClient(config *rest.Config) (client.Client, error) {
+	known := runtime.NewScheme()
+	err := errors.Join(
+		scheme.AddToScheme(known),
+		apiextensionsv1.AddToScheme(known),
+		machinev1alpha1.AddToScheme(known),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(config, client.Options{Scheme: known})
+}
+
+// auditPolicy has kube-apiserver write down what service accounts ask for. The others here
+// are members of system:masters, who may do everything. A watch is written down when it
+// begins: it ends with the environment.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: Metadata
+    userGroups: ["system:serviceaccounts"]
+  - level: None
+`
+
+// auditLog is the file in the folder of an API server's credentials.
+const auditLog = "audit.log"
+
+// Request is what a service account asked of an API server.
+type Request struct {
+	// User is system:serviceaccount:NAMESPACE:NAME.
+	User string
+	Verb string
+	// Group is empty for the core API, Subresource for an object as a whole, Namespace for
+	// what is in none, and Name for a list and where the server makes the name.
+	Group, Resource, Subresource, Namespace, Name string
+	// Code is the HTTP status code of the answer.
+	Code int
+}
+
+// Requests returns what service accounts have asked of the API servers about resources,
+// those of the control cluster first. A watch counts twice when it has ended.
+func (e *Env) Requests() ([]Request, error) {
+	var requests []Request
+	for _, part := range []Part{PartAPIServer, PartTargetAPIServer} {
+		file, err := os.Open(filepath.Join(e.dir, string(part), auditLog))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		read, err := readAuditLog(file)
+		if err := errors.Join(err, file.Close()); err != nil {
+			return nil, fmt.Errorf("audit log of %s: %w", part, err)
+		}
+		requests = append(requests, read...)
+	}
+	return requests, nil
+}
+
+func readAuditLog(log io.Reader) ([]Request, error) {
+	var requests []Request
+	for decoder := json.NewDecoder(bufio.NewReader(log)); ; {
+		var event struct {
+			Verb      string
+			User      struct{ Username string }
+			ObjectRef *struct {
+				APIGroup, Resource, Subresource, Namespace, Name string
+			}
+			ResponseStatus struct{ Code int }
+		}
+		err := decoder.Decode(&event)
+		// The last line may be on its way.
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return requests, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if object := event.ObjectRef; object != nil {
+			requests = append(requests, Request{
+				User: event.User.Username, Verb: event.Verb,
+				Group: object.APIGroup, Resource: object.Resource, Subresource: object.Subresource,
+				Namespace: object.Namespace, Name: object.Name, Code: event.ResponseStatus.Code,
+			})
+		}
+	}
+}
+
+// establishLimit is how long the API server may take to serve a new CRD, which
+// is a second or two.
+const establishLimit = 30 * time.Second
+
+// installCRDs applies the CRDs in a folder and waits until they are served.
+func (e *Env) installCRDs(ctx context.Context, folder string) error {
+	crds, err := ReadManifests(folder)
+	if err != nil {
+		return err
+	}
+	if len(crds) == 0 {
+		return fmt.Errorf("no manifests in %s", folder)
+	}
+	for _, crd := range crds {
+		if err := e.apply(ctx, crd); err != nil {
+			return err
+		}
+	}
+	for _, crd := range crds {
+		if err := e.awaitEstablished(ctx, crd); err != nil {
+			return fmt.Errorf("%s is not served: %w", crd.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (e *Env) awaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, establishLimit, true, func(ctx context.Context) (bool, error) {
+		var current apiextensionsv1.CustomResourceDefinition
+		if err := e.control.client.Get(ctx, client.ObjectKeyFromObject(crd), &current); err != nil {
+			return false, err
+		}
+		for _, condition := range current.Status.Conditions {
+			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
+				return true, nil
+			}
+		}
+		return false, nil
+	})
 }

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -173,4 +174,17 @@ func TestControlPlaneIsBuiltWhereItCannotBeDownloaded(t *testing.T) {
 // serve has the mirror serve another archive, with its checksum.
 func (m *mirror) serve(archive []byte) {
 	m.archive, m.sum = archive, fmt.Sprintf("%x", sha512.Sum512(archive))
+}
+
+func TestAnAuditLogIsReadWhileItIsWritten(t *testing.T) {
+	g := NewWithT(t)
+	log := `{"verb":"get","user":{"username":"system:serviceaccount:shoot:mcm"},"requestURI":"/version","responseStatus":{"code":200}}
+{"verb":"update","user":{"username":"system:serviceaccount:shoot:mcm"},"objectRef":{"resource":"machines","namespace":"shoot","name":"first","apiGroup":"machine.sapcloud.io","subresource":"status"},"responseStatus":{"code":403}}
+{"verb":"list","user":{"usern`
+	g.Expect(readAuditLog(strings.NewReader(log))).To(ConsistOf(Request{
+		User: "system:serviceaccount:shoot:mcm", Verb: "update", Group: "machine.sapcloud.io", Resource: "machines", Subresource: "status",
+		Namespace: "shoot", Name: "first", Code: 403,
+	}))
+	_, err := readAuditLog(strings.NewReader("no JSON"))
+	g.Expect(err).To(HaveOccurred())
 }

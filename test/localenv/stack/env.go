@@ -4,12 +4,19 @@
 package stack
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // ErrStopped is the cause of errors of an environment that was stopped.
@@ -98,4 +105,239 @@ func (e *Env) finish(err error) {
 
 func (e *Env) progress(format string, args ...any) {
 	e.settings.progress(fmt.Sprintf(format, args...))
+}
+
+// Start starts all parts, whose programs make has built, and returns when all are ready:
+// control plane healthy, CRDs established, both controllers answering on
+// /healthz. If it fails, the error names the part with the end of its log (a
+// *PartError), and everything that had been started is stopped again. ctx
+// bounds the start alone: the environment runs until Stop.
+func Start(ctx context.Context, opts ...Option) (*Env, error) {
+	e := newEnv(newSettings(opts))
+	if err := e.start(ctx); err != nil {
+		e.Stop()
+		return nil, err
+	}
+	return e, nil
+}
+
+// start takes the steps of Start. The environment's own failure is the better
+// explanation: a part that dies makes the later ones fail.
+func (e *Env) start(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	stopWatching := make(chan struct{})
+	defer close(stopWatching)
+	go func() {
+		select {
+		case <-e.done:
+			cancel(e.Err())
+		case <-stopWatching:
+		}
+	}()
+	err := e.startParts(ctx)
+	if failed := e.Err(); failed != nil {
+		return failed
+	}
+	// client-go answers that the context was cancelled, and not why.
+	if cause := context.Cause(parent); err != nil && cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w: %w", cause, err)
+	}
+	return err
+}
+
+func (e *Env) startParts(ctx context.Context) error {
+	if err := e.makeFolders(); err != nil {
+		return err
+	}
+	e.progress("starting etcd and kube-apiserver")
+	var err error
+	if e.programs, err = findPrograms(e.settings.sidecarProgram); err != nil {
+		return err
+	}
+	if err := e.startControlPlane(ctx); err != nil {
+		return err
+	}
+	e.progress("installing the custom resource definitions of machine-controller-manager")
+	if err := e.installCRDs(ctx, e.programs.crds); err != nil {
+		return &PartError{Part: PartCRDs, Err: err}
+	}
+	if err := e.startCloud(); err != nil {
+		return err
+	}
+	return e.startControllers(ctx)
+}
+
+func (e *Env) makeFolders() (err error) {
+	removeAbandonedFolders()
+	if e.folder, err = makeFolder(); err != nil {
+		return err
+	}
+	e.dir = e.folder.path
+	e.logDir = filepath.Join(e.dir, "logs")
+	return os.MkdirAll(e.logDir, 0o750)
+}
+
+// startCloud makes the API reachable.
+func (e *Env) startCloud() error {
+	api, err := e.settings.cloud.Start(func(err error) { e.fail(&PartError{Part: PartCloud, Err: err}) })
+	if err != nil {
+		return &PartError{Part: PartCloud, Err: err}
+	}
+	e.api, e.cloudStarted = api, true
+	return nil
+}
+
+func (e *Env) startControllers(ctx context.Context) error {
+	e.progress("starting machine-controller-manager and machine-controller")
+	if !e.settings.withoutManager {
+		if err := e.StartManager(ctx); err != nil {
+			return err
+		}
+	}
+	if !e.settings.withoutSidecar {
+		if err := e.StartSidecar(ctx); err != nil {
+			return err
+		}
+		if err := awaitNextSecond(ctx); err != nil {
+			return &PartError{Part: PartSidecar, Err: err}
+		}
+	}
+	return e.startReplicas(ctx)
+}
+
+// awaitNextSecond returns when the second has changed. A creationTimestamp has
+// whole seconds, so a Machine applied in the second in which the sidecar started
+// would look older than the sidecar, which then takes care that a predecessor
+// may have made its server just now, and lets some time pass. Here there was none.
+func awaitNextSecond(ctx context.Context) error {
+	now := time.Now()
+	select {
+	case <-time.After(now.Truncate(time.Second).Add(time.Second).Sub(now)):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Stop stops all parts in reverse order and removes the temporary folder. It
+// returns when everything is gone. Further calls do nothing.
+func (e *Env) Stop() {
+	e.stopOnce.Do(func() {
+		e.mu.Lock()
+		e.stopped = true
+		e.mu.Unlock()
+		e.endReplicas()
+		e.endPods()
+		// The manager and the sidecar do not handle SIGTERM: they end at once.
+		e.endPart(PartSidecar, stopGrace)
+		e.endPart(PartManager, stopGrace)
+		if e.cloudStarted {
+			e.settings.cloud.Stop()
+		}
+		e.endLeaseServers()
+		e.endPart(PartTargetAPIServer, stopGrace)
+		e.endPart(PartAPIServer, stopGrace)
+		e.endPart(PartEtcd, stopGrace)
+		e.watchers.Wait()
+		e.probe.CloseIdleConnections()
+		if e.folder != nil {
+			if err := e.folder.remove(); err != nil {
+				e.progress("removing %s: %v", e.dir, err)
+			}
+		}
+		e.finish(nil)
+	})
+}
+
+// RESTConfig returns a copy of the configuration to reach the API server of the control
+// cluster as a member of system:masters.
+func (e *Env) RESTConfig() *rest.Config { return rest.CopyConfig(e.control.restConfig) }
+
+// Client returns a client for the control cluster. It knows the types of Kubernetes,
+// of its CRDs and of machine.sapcloud.io/v1alpha1. It reads without a cache.
+func (e *Env) Client() client.Client { return e.control.client }
+
+// KubeconfigPath returns a file for kubectl --kubeconfig. Stop removes it.
+func (e *Env) KubeconfigPath() string { return e.control.kubeconfig }
+
+// TargetRESTConfig is RESTConfig for the target cluster, which is the same without
+// WithTargetCluster.
+func (e *Env) TargetRESTConfig() *rest.Config { return rest.CopyConfig(e.target.restConfig) }
+
+// TargetClient is Client for the target cluster.
+func (e *Env) TargetClient() client.Client { return e.target.client }
+
+// TargetKubeconfigPath is KubeconfigPath for the target cluster.
+func (e *Env) TargetKubeconfigPath() string { return e.target.kubeconfig }
+
+// Namespace returns the namespace the controllers watch.
+func (e *Env) Namespace() string { return e.settings.namespace }
+
+// SidecarMetricsURL returns the URL of the machine-controller's metrics. It
+// changes with every StartSidecar.
+func (e *Env) SidecarMetricsURL() string { return e.url(PartSidecar) + "/metrics" }
+
+// ManagerMetricsURL returns the URL of machine-controller-manager's metrics. It
+// changes with every StartManager.
+func (e *Env) ManagerMetricsURL() string { return e.url(PartManager) + "/metrics" }
+
+// CloudEnvironment returns the variables ("NAME=value") with which the driver
+// reaches the cloud. The sidecar that the environment starts has them already.
+func (e *Env) CloudEnvironment() []string { return slices.Clone(e.api.Environment) }
+
+// ServiceAccountKey returns API.ServiceAccountKey.
+func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.api.ServiceAccountKey) }
+
+// ManagerPath returns the path of the built machine-controller-manager, for a test that
+// starts one of its own.
+func (e *Env) ManagerPath() string { return e.programs.manager }
+
+// ManagerCRDs returns the folder of machine-controller-manager's custom resource
+// definitions. They are installed already.
+func (e *Env) ManagerCRDs() string { return e.programs.crds }
+
+// MakeFolder makes a folder for what belongs to this environment. Stop removes it
+// with all that is in it; if that never happens, the next environment does.
+func (e *Env) MakeFolder(name string) (string, error) {
+	path := filepath.Join(e.dir, "of-users", name)
+	return path, os.MkdirAll(path, 0o750)
+}
+
+// Logs returns what a part that is a process has logged so far.
+func (e *Env) Logs(part Part) (string, error) {
+	content, err := os.ReadFile(e.LogPath(part))
+	return string(content), err
+}
+
+// Controllers returns the parts that are a machine-controller-manager or a
+// machine-controller and were started, also if they have ended: those of a Pod and
+// replicas among them.
+func (e *Env) Controllers() []Part {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.controllers)
+}
+
+// PID returns the process ID of a part that runs as a process now, 0 if it does
+// not.
+func (e *Env) PID(part Part) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if p := e.processes[part]; p != nil {
+		return p.cmd.Process.Pid
+	}
+	return 0
+}
+
+func (e *Env) url(part Part) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.urls[part]
+}
+
+func (e *Env) setURL(part Part, url string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.urls[part] = url
 }

@@ -7,10 +7,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -211,4 +216,198 @@ func (p *process) awaitReady(ctx context.Context, limit time.Duration, ready fun
 		case <-ticker.C:
 		}
 	}
+}
+
+const (
+	// readyLimit is how long a part may take to become ready. All of them take
+	// a few seconds on two idle cores.
+	readyLimit = 60 * time.Second
+	// portAttempts is how often a part is started again because another process
+	// took its port between our choosing it and its binding it.
+	portAttempts = 5
+	// stopGrace is how long a part may take to end after SIGTERM.
+	stopGrace = 5 * time.Second
+)
+
+// portTaken is how Go programs, which all parts are, report a port in use.
+const portTaken = "address already in use"
+
+// service is a part that listens on ports of its own.
+type service struct {
+	part Part
+	// ports is how many ports it needs.
+	ports int
+	// fixed is the one port it must have, because others know it already; 0: any.
+	fixed int
+	// command says what to run when the ports are known.
+	command func(ports []int) command
+	// ready answers nil when the part can be used.
+	ready func(ctx context.Context, ports []int) error
+	// ended is called when the part ends by itself; nil: it fails the environment.
+	ended func(*process)
+}
+
+// errPortTaken says that another process listens on a port we chose.
+var errPortTaken = errors.New(portTaken)
+
+// launch runs s on free ports, waits until it is ready, and watches it from
+// then on. It returns the ports.
+func (e *Env) launch(ctx context.Context, s service) ([]int, error) {
+	if err := e.reserve(s.part); err != nil {
+		return nil, &PartError{Part: s.part, Err: err}
+	}
+	defer e.release(s.part)
+	for attempt := 1; ; attempt++ {
+		ports, err := s.choosePorts()
+		if err != nil {
+			return nil, &PartError{Part: s.part, Err: err}
+		}
+		p, err := e.attempt(ctx, s, ports)
+		if err == nil {
+			return ports, e.adopt(p, s.ended)
+		}
+		if !errors.Is(err, errPortTaken) || attempt == portAttempts || ctx.Err() != nil {
+			return nil, err
+		}
+		e.progress("%s: its port was taken meanwhile, trying another", s.part)
+	}
+}
+
+func (s service) choosePorts() ([]int, error) {
+	if s.fixed != 0 {
+		return []int{s.fixed}, nil
+	}
+	return freePorts(s.ports)
+}
+
+// attempt runs s on these ports and returns its process when it is ready. Where
+// another process answers on one of them, its answer must not pass for ours.
+func (e *Env) attempt(ctx context.Context, s service, ports []int) (*process, error) {
+	c := s.command(ports)
+	if anyAnswers(ctx, ports) {
+		return nil, &PartError{Part: s.part, Err: errPortTaken}
+	}
+	p, err := spawn(s.part, c, e.LogPath(s.part))
+	if err != nil {
+		return nil, &PartError{Part: s.part, Err: err}
+	}
+	err = p.awaitReady(ctx, readyLimit, func(ctx context.Context) error { return s.ready(ctx, ports) })
+	if err == nil {
+		return p, nil
+	}
+	p.end(0)
+	if strings.Contains(p.output(), portTaken) || anyAnswers(ctx, ports) {
+		return nil, fmt.Errorf("%w: %w", errPortTaken, err)
+	}
+	return nil, err
+}
+
+// anyAnswers tells whether somebody listens on one of the ports.
+func anyAnswers(ctx context.Context, ports []int) bool {
+	for _, port := range ports {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+		if err == nil {
+			_ = conn.Close()
+			return true
+		}
+	}
+	return false
+}
+
+// reserve makes sure that a part is started once at a time, and runs once.
+func (e *Env) reserve(part Part) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.starting[part] || e.processes[part] != nil {
+		return errors.New("already running")
+	}
+	e.starting[part] = true
+	return nil
+}
+
+func (e *Env) release(part Part) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.starting, part)
+}
+
+// adopt takes a running process into the environment: Stop ends it, and its
+// unexpected end is the environment's failure, unless ended says otherwise.
+func (e *Env) adopt(p *process, ended func(*process)) error {
+	if ended == nil {
+		ended = func(p *process) { e.fail(p.failure()) }
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.stopped {
+		p.end(0)
+		return &PartError{Part: p.part, Err: ErrStopped}
+	}
+	e.processes[p.part] = p
+	e.watchers.Add(1)
+	go func() {
+		defer e.watchers.Done()
+		<-p.exited
+		if !p.ending.Load() {
+			ended(p)
+		}
+	}()
+	return nil
+}
+
+// endPart ends a part's process, if there is one, and returns when it is gone.
+func (e *Env) endPart(part Part, grace time.Duration) {
+	e.mu.Lock()
+	p := e.processes[part]
+	delete(e.processes, part)
+	e.mu.Unlock()
+	if p != nil {
+		p.end(grace)
+	}
+}
+
+// LogPath returns the file a part logs to. A part that was started again
+// appends to it. Stop removes the file.
+func (e *Env) LogPath(part Part) string {
+	return filepath.Join(e.logDir, string(part)+".log")
+}
+
+// freePorts returns n loopback ports that nobody listened on a moment ago.
+func freePorts(n int) ([]int, error) {
+	ports := make([]int, 0, n)
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, fmt.Errorf("looking for a free port: %w", err)
+		}
+		// All stay open until the last is chosen, so that all differ.
+		defer func() { _ = l.Close() }()
+		address, isTCP := l.Addr().(*net.TCPAddr)
+		if !isTCP {
+			return nil, fmt.Errorf("looking for a free port: %s is no TCP address", l.Addr())
+		}
+		ports = append(ports, address.Port)
+	}
+	return ports, nil
+}
+
+// httpOK answers nil when a GET of url answers 200.
+func httpOK(ctx context.Context, client *http.Client, url, bearer string) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	if bearer != "" {
+		req.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 4096))
+	if resp.StatusCode != http.StatusOK {
+		return errors.Join(fmt.Errorf("GET %s: %s: %s", url, resp.Status, body), err)
+	}
+	return nil
 }

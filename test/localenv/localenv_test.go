@@ -177,21 +177,6 @@ func TestStartThatIsCancelled(t *testing.T) {
 	}
 }
 
-func TestSecretsGetTheKeyOfTheCloud(t *testing.T) {
-	g := NewWithT(t)
-	ctx := t.Context()
-	root, err := localenv.Root()
-	g.Expect(err).NotTo(HaveOccurred())
-	env, err := localenv.Start(ctx, localenv.WithoutSidecar(), localenv.WithoutManager(), localenv.WithTargetless())
-	g.Expect(err).NotTo(HaveOccurred())
-	defer env.Stop()
-	g.Expect(env.ApplyFile(ctx, root+"/samples/secret.yaml")).To(Succeed())
-	var secret corev1.Secret
-	g.Expect(env.Client().Get(ctx, client.ObjectKey{Namespace: "default", Name: "stackit-credentials"}, &secret)).To(Succeed())
-	g.Expect(secret.Data["serviceAccountKey"]).To(Equal(env.ServiceAccountKey()))
-	g.Expect(secret.Data).To(HaveKey("userData"))
-}
-
 func TestMachineBecomesServerAndNode(t *testing.T) {
 	g := NewWithT(t)
 	g.SetDefaultEventuallyTimeout(60 * time.Second)

@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
@@ -162,19 +161,21 @@ func (s *nodeSimulator) report(ctx context.Context, server iaasmock.Server, k *k
 	if k.ready != nil && *k.ready == ready {
 		return nil
 	}
-	var addresses []iaasmock.NIC
+	addresses := []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: server.Name}}
 	for _, nic := range s.cloud.NICs() {
-		if nic.ServerID == server.ID {
-			addresses = append(addresses, nic)
+		for _, address := range []string{nic.IPv4, nic.IPv6} {
+			if nic.ServerID == server.ID && address != "" {
+				addresses = append(addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
+			}
 		}
 	}
-	return s.patch(ctx, k, ready, nodeStatus(server, addresses, ready, s.clock.Now()))
+	return s.patch(ctx, k, ready, addresses)
 }
 
 // lost makes the Node of a server that is gone not ready, and forgets it.
 func (s *nodeSimulator) lost(ctx context.Context, id string, k *kubelet) error {
 	if k.registered && !k.finished && k.ready != nil && *k.ready {
-		if err := s.patch(ctx, k, false, readinessOnly(false, s.clock.Now())); err != nil {
+		if err := s.patch(ctx, k, false, nil); err != nil {
 			return err
 		}
 	}
@@ -182,14 +183,25 @@ func (s *nodeSimulator) lost(ctx context.Context, id string, k *kubelet) error {
 	return nil
 }
 
-func (s *nodeSimulator) patch(ctx context.Context, k *kubelet, ready bool, status patchBody) error {
-	patch, err := status.patch()
+// patch writes whether the Node is ready, and its addresses if there are any. What others write to
+// the same Node stays: finalizers and annotations, and conditions of another type.
+func (s *nodeSimulator) patch(ctx context.Context, k *kubelet, ready bool, addresses []corev1.NodeAddress) error {
+	now := metav1.NewTime(s.clock.Now())
+	condition := corev1.NodeCondition{
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "KubeletReady", Message: "the server is ACTIVE",
+		LastHeartbeatTime: now, LastTransitionTime: now,
+	}
+	if !ready {
+		condition.Status, condition.Reason = corev1.ConditionFalse, "KubeletNotReady"
+		condition.Message = "the server is not ACTIVE"
+	}
+	content, err := json.Marshal(map[string]any{
+		"status": corev1.NodeStatus{Conditions: []corev1.NodeCondition{condition}, Addresses: addresses},
+	})
 	if err != nil {
 		return err
 	}
-	// A patch, since an update would lose against the finalizers and
-	// annotations the manager writes to the same Node.
-	err = s.client.Status().Patch(ctx, nodeNamed(k.node), patch)
+	err = s.client.Status().Patch(ctx, nodeNamed(k.node), client.RawPatch(types.StrategicMergePatchType, content))
 	if apierrors.IsNotFound(err) {
 		k.finished = true
 		return nil
@@ -208,8 +220,6 @@ func newNode(server iaasmock.Server) *corev1.Node {
 			Name: server.Name,
 			Labels: map[string]string{
 				corev1.LabelHostname:           server.Name,
-				corev1.LabelOSStable:           "linux",
-				corev1.LabelArchStable:         "amd64",
 				corev1.LabelInstanceTypeStable: server.MachineType,
 				corev1.LabelTopologyRegion:     server.Region,
 				corev1.LabelTopologyZone:       server.AvailabilityZone,
@@ -221,60 +231,4 @@ func newNode(server iaasmock.Server) *corev1.Node {
 
 func nodeNamed(name string) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-}
-
-// patchBody is the part of a NodeStatus that is written.
-type patchBody struct {
-	Conditions []corev1.NodeCondition `json:"conditions"`
-	Addresses  []corev1.NodeAddress   `json:"addresses,omitempty"`
-	Capacity   corev1.ResourceList    `json:"capacity,omitempty"`
-	// Allocatable is what of the capacity Pods may use.
-	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
-}
-
-// patch merges by condition type: conditions of others stay.
-func (b patchBody) patch() (client.Patch, error) {
-	content, err := json.Marshal(map[string]any{"status": b})
-	if err != nil {
-		return nil, err
-	}
-	return client.RawPatch(types.StrategicMergePatchType, content), nil
-}
-
-func nodeStatus(server iaasmock.Server, nics []iaasmock.NIC, ready bool, now time.Time) patchBody {
-	body := readinessOnly(ready, now)
-	body.Addresses = []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: server.Name}}
-	for _, nic := range nics {
-		for _, address := range []string{nic.IPv4, nic.IPv6} {
-			if address != "" {
-				body.Addresses = append(body.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: address})
-			}
-		}
-	}
-	// Any size will do: nothing is scheduled here.
-	body.Capacity = corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse("2"),
-		corev1.ResourceMemory: resource.MustParse("8Gi"),
-		corev1.ResourcePods:   resource.MustParse("110"),
-	}
-	body.Allocatable = body.Capacity
-	return body
-}
-
-// readinessOnly is a status that says no more than whether the Node is ready.
-func readinessOnly(ready bool, now time.Time) patchBody {
-	condition := corev1.NodeCondition{
-		Type:               corev1.NodeReady,
-		Status:             corev1.ConditionTrue,
-		Reason:             "KubeletReady",
-		Message:            "the server is ACTIVE",
-		LastHeartbeatTime:  metav1.NewTime(now),
-		LastTransitionTime: metav1.NewTime(now),
-	}
-	if !ready {
-		condition.Status = corev1.ConditionFalse
-		condition.Reason = "KubeletNotReady"
-		condition.Message = "the server is not ACTIVE"
-	}
-	return patchBody{Conditions: []corev1.NodeCondition{condition}}
 }

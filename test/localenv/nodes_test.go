@@ -111,7 +111,6 @@ func TestServerJoinsSomeTimeAfterItIsActive(t *testing.T) {
 	s.Expect(node.Spec.ProviderID).To(Equal("stackit://" + id))
 	s.Expect(readiness(node)).To(Equal(corev1.ConditionTrue))
 	s.Expect(node.Labels).To(HaveKeyWithValue(corev1.LabelInstanceTypeStable, iaasmock.DefaultMachineType))
-	s.Expect(node.Status.Capacity).To(HaveKey(corev1.ResourceCPU))
 	var nic iaasmock.NIC
 	for _, n := range s.cloud.NICs() {
 		if n.ServerID == id {

@@ -216,9 +216,7 @@ func (e *Env) startReplica(ctx context.Context, number, generation int, lease *l
 // returns when it is gone. It is started again after some seconds; if it was the
 // leader, another one leads first.
 func (e *Env) KillReplica(number int) {
-	e.mu.Lock()
-	p := e.processes[ReplicaPart(number)]
-	e.mu.Unlock()
+	p := e.process(ReplicaPart(number))
 	if p != nil {
 		p.signal(syscall.SIGKILL)
 		<-p.exited
@@ -230,9 +228,7 @@ func (e *Env) KillReplica(number int) {
 // leads by then, it finds that out with its next renewal and ends itself. There is
 // none if the replica has ended and was not started again yet.
 func (e *Env) PauseReplica(number int) (resume func(), ok bool) {
-	e.mu.Lock()
-	p := e.processes[ReplicaPart(number)]
-	e.mu.Unlock()
+	p := e.process(ReplicaPart(number))
 	if p == nil {
 		return nil, false
 	}

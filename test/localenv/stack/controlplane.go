@@ -6,13 +6,10 @@ package stack
 import (
 	"bufio"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
@@ -25,10 +22,10 @@ import (
 
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -187,8 +184,9 @@ func (c *cluster) args(port int) []string {
 		"--audit-policy-file=" + path("audit.yaml"),
 		"--audit-log-path=" + path(auditLog),
 		"--service-account-issuer=https://localenv",
-		"--service-account-key-file=" + path("signer.key"),
-		"--service-account-signing-key-file=" + path("signer.key"),
+		// Nobody else is to trust these tokens: the serving key will do.
+		"--service-account-key-file=" + path("tls.key"),
+		"--service-account-signing-key-file=" + path("tls.key"),
 		"--service-cluster-ip-range=10.0.0.0/24",
 		// There is no controller that would make the service accounts this
 		// plugin wants, and nobody to whom the endpoints below would matter.
@@ -219,30 +217,13 @@ func newCredentials(dir string) (credentials, error) {
 	if err != nil {
 		return credentials{}, fmt.Errorf("making a serving certificate: %w", err)
 	}
-	signer, err := newSigningKey()
-	if err != nil {
-		return credentials{}, fmt.Errorf("making a key to sign service account tokens: %w", err)
-	}
 	c := credentials{dir: dir, token: rand.Text(), ca: cert}
 	return c, errors.Join(
 		os.WriteFile(c.path("tls.crt"), cert, 0o600),
 		os.WriteFile(c.path("tls.key"), key, 0o600),
-		os.WriteFile(c.path("signer.key"), signer, 0o600),
 		os.WriteFile(c.path("tokens.csv"), []byte(c.token+`,admin,admin,"system:masters"`+"\n"), 0o600),
 		os.WriteFile(c.path("audit.yaml"), []byte(auditPolicy), 0o600),
 	)
-}
-
-func newSigningKey() ([]byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, err
-	}
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
 }
 
 // httpClient returns a client that trusts the API server, and what closes its
@@ -359,39 +340,28 @@ func readAuditLog(log io.Reader) ([]Request, error) {
 // is a second or two.
 const establishLimit = 30 * time.Second
 
-// installCRDs applies the CRDs in a folder and waits until they are served.
-func (e *Env) installCRDs(ctx context.Context, folder string) error {
-	crds, err := ReadManifests(folder)
+// installCRDs applies the manager's CRDs and waits until they are served.
+func (e *Env) installCRDs(ctx context.Context) error {
+	crds, err := ReadManifests(e.programs.crds)
 	if err != nil {
 		return err
 	}
 	if len(crds) == 0 {
-		return fmt.Errorf("no manifests in %s", folder)
+		return fmt.Errorf("no manifests in %s", e.programs.crds)
 	}
 	for _, crd := range crds {
 		if err := e.apply(ctx, crd); err != nil {
 			return err
 		}
 	}
-	for _, crd := range crds {
-		if err := e.awaitEstablished(ctx, crd); err != nil {
-			return fmt.Errorf("%s is not served: %w", crd.GetName(), err)
-		}
-	}
-	return nil
-}
-
-func (e *Env) awaitEstablished(ctx context.Context, crd *unstructured.Unstructured) error {
 	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, establishLimit, true, func(ctx context.Context) (bool, error) {
-		var current apiextensionsv1.CustomResourceDefinition
-		if err := e.control.client.Get(ctx, client.ObjectKeyFromObject(crd), &current); err != nil {
-			return false, err
-		}
-		for _, condition := range current.Status.Conditions {
-			if condition.Type == apiextensionsv1.Established && condition.Status == apiextensionsv1.ConditionTrue {
-				return true, nil
+		for _, crd := range crds {
+			var current apiextensionsv1.CustomResourceDefinition
+			err := e.control.client.Get(ctx, client.ObjectKeyFromObject(crd), &current)
+			if err != nil || !apihelpers.IsCRDConditionTrue(&current, apiextensionsv1.Established) {
+				return false, err
 			}
 		}
-		return false, nil
+		return true, nil
 	})
 }

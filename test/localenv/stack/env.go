@@ -159,7 +159,7 @@ func (e *Env) startParts(ctx context.Context) error {
 		return err
 	}
 	e.progress("installing the custom resource definitions of machine-controller-manager")
-	if err := e.installCRDs(ctx, e.programs.crds); err != nil {
+	if err := e.installCRDs(ctx); err != nil {
 		return &PartError{Part: PartCRDs, Err: err}
 	}
 	if err := e.startCloud(); err != nil {
@@ -322,12 +322,16 @@ func (e *Env) Controllers() []Part {
 // PID returns the process ID of a part that runs as a process now, 0 if it does
 // not.
 func (e *Env) PID(part Part) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if p := e.processes[part]; p != nil {
+	if p := e.process(part); p != nil {
 		return p.cmd.Process.Pid
 	}
 	return 0
+}
+
+func (e *Env) process(part Part) *process {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.processes[part]
 }
 
 func (e *Env) url(part Part) string {

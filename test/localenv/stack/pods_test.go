@@ -145,12 +145,3 @@ func TestVariablesOfAContainer(t *testing.T) {
 	_, err = environment(pod, pod.Spec.Containers[0])
 	g.Expect(err).To(MatchError(ContainSubstring("POD_NAMESPACE")))
 }
-
-func TestProgramOfAnImage(t *testing.T) {
-	g := NewWithT(t)
-	e := podEnv(t)
-	g.Expect(e.program("example.com/gardener/machine-controller-manager:v0.62.1")).To(Equal("/manager"))
-	g.Expect(e.program("machine-controller-manager-provider-stackit:dev")).To(Equal("/sidecar"))
-	_, err := e.program("example.com/another:v1")
-	g.Expect(err).To(MatchError(ContainSubstring(`"example.com/another:v1"`)))
-}

@@ -81,14 +81,6 @@ func TestProcessThatNeverGetsReady(t *testing.T) {
 	g.Expect(err).To(MatchError(And(ContainSubstring("not ready after 100ms: not yet"), ContainSubstring("started"))))
 }
 
-func TestProcessWhoseStartIsCancelled(t *testing.T) {
-	g := NewWithT(t)
-	p := spawnShell(t, `exec sleep 60`)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	g.Expect(p.awaitReady(ctx, time.Minute, hasLogged(p, "never"))).To(MatchError(context.Canceled))
-}
-
 func TestProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	g := NewWithT(t)
 	p := spawnShell(t, `trap '' TERM; echo deaf; while :; do sleep 0.1; done`)
@@ -96,12 +88,6 @@ func TestProcessThatIgnoresSIGTERMIsKilled(t *testing.T) {
 	p.end(100 * time.Millisecond)
 	g.Expect(p.exited).To(BeClosed())
 	g.Expect(p.err).To(MatchError("signal: killed"))
-}
-
-func TestProgramThatDoesNotExist(t *testing.T) {
-	g := NewWithT(t)
-	_, err := spawn(PartEtcd, command{path: "/no/such/program"}, filepath.Join(t.TempDir(), "log"))
-	g.Expect(err).To(MatchError(os.ErrNotExist))
 }
 
 func newTestEnv(t *testing.T) *Env {

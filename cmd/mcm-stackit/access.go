@@ -8,71 +8,53 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // operator returns what the commands work with that call the API. withCluster says whether
-// the control cluster may be asked.
+// the control cluster must be reached.
 func (o *options) operator(ctx context.Context, withCluster bool) (*account.Access, error) {
 	if o.configError != nil {
 		return nil, o.configError
 	}
-	return o.operatorOfWhole(ctx, withCluster)
-}
-
-// operatorOfWhole is operator for a command that can do without the API.
-func (o *options) operatorOfWhole(ctx context.Context, withCluster bool) (*account.Access, error) {
-	with, err := o.operatorOfBroken(ctx, withCluster)
-	if err != nil || len(with.Broken) == 0 {
-		return with, err
+	result := o.access()
+	if withCluster {
+		return result, o.connect(ctx, result)
 	}
-	return nil, with.Broken[0]
+	return result, nil
 }
 
-// operatorOfBroken is operator for a command that says itself which files are broken.
-func (o *options) operatorOfBroken(ctx context.Context, withCluster bool) (*account.Access, error) {
+// access is what all commands work with, before it reaches a cluster.
+func (o *options) access() *account.Access {
 	namespace, _, err := o.control.ToRawKubeConfigLoader().Namespace()
 	if err != nil { // connect has the same error, where a cluster is asked
 		namespace = cmp.Or(*o.control.Namespace, metav1.NamespaceDefault)
 	}
-	manifests, broken, err := manifest.Read(ctx, o.files, o.streams.In, namespace)
-	if err != nil {
-		return nil, err
-	}
-	overrides, err := o.flagOverrides(ctx)
-	if err != nil {
-		return nil, err
-	}
 	transport := spi.NewTransport()
-	result := &account.Access{
+	return &account.Access{
 		Sessions:    o.sessions(transport),
 		Transport:   transport,
 		NewSessions: o.sessions,
-		Manifests:   manifests,
-		Broken:      broken,
 		Namespace:   namespace,
 		SecretName:  o.secret,
-		Overrides:   overrides,
-		Environment: o.environment(ctx),
-		NoAuth:      o.config.NoAuth,
+		Direct:      o.direct(),
+		Region:      o.region,
 		ReadTimeout: o.requestTimeout,
+		Program:     o.program,
 		Note:        func(text string) { o.sayAbout(1, text) },
 		Clock:       o.clock,
 	}
-	if withCluster {
-		err = o.connect(result)
-	}
-	return result, err
 }
 
 // sessions returns what makes the command's sessions with the IaaS API.
@@ -83,102 +65,85 @@ func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInter
 	return &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: transport}
 }
 
-// connect sets the clients of the clusters.
-func (o *options) connect(to *account.Access) error {
+// connect sets the client of the control cluster.
+func (o *options) connect(ctx context.Context, to *account.Access) error {
 	config, err := o.control.ToRESTConfig()
 	if err != nil {
 		return fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
 	}
-	if to.Control, err = newClient(config); err != nil {
-		return err
+	control, err := o.newClient(ctx, config)
+	if err == nil {
+		to.Control = control
 	}
-	switch o.targetKubeconfig {
-	case "":
-		to.Target = to.Control
-	case noCluster:
-	default:
-		target, err := o.targetConfig()
-		if err != nil {
-			return err
-		}
-		target.Timeout = config.Timeout
-		to.Target, err = newClient(target)
-		return err
-	}
-	return nil
+	return err
 }
 
-// tryToConnect sets the clients of the clusters. One that cannot be asked is unread, and not
-// the end.
-func (o *options) tryToConnect(to *account.Access) {
-	err := o.connect(to)
-	if to.Control == nil {
-		to.ControlError = err
-	}
-	if to.Target == nil && o.targetKubeconfig != noCluster {
-		to.TargetError = err
-	}
-}
-
-// targetConfig reads the file of --target-kubeconfig.
-func (o *options) targetConfig() (*rest.Config, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", o.targetKubeconfig)
-	if err != nil {
-		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", o.targetKubeconfig, err)
-	}
-	return o.interruptible(config), nil
-}
-
-func newClient(config *rest.Config) (client.WithWatch, error) {
+// newClient logs in to a cluster, if that takes a plugin.
+func (o *options) newClient(ctx context.Context, config *rest.Config) (client.Client, error) {
 	if config.QPS == 0 {
 		config.QPS, config.Burst = 50, 300 // as kubectl does
 	}
-	c, err := client.NewWithWatch(config, client.Options{Scheme: account.Scheme()})
+	if err := o.logIn(ctx, config); err != nil {
+		return nil, fmt.Errorf("logging in to cluster %s: %w", config.Host, err)
+	}
+	made, err := client.New(config, client.Options{Scheme: account.Scheme(), Mapper: mapper()})
 	if err != nil {
 		return nil, fmt.Errorf("asking cluster %s: %w", config.Host, err)
 	}
-	return c, nil
+	return made, nil
 }
 
-// flagOverrides are what the flags say of the credentials.
-func (o *options) flagOverrides(ctx context.Context) (account.Overrides, error) {
-	overrides := account.Overrides{
-		ProjectID:         account.Override{Value: o.projectID, Origin: "--project-id"},
-		Region:            account.Override{Value: o.region, Origin: "--region"},
-		ServiceAccountKey: account.Override{Origin: "--service-account-key-path"},
+// mapper names the resources of all kinds that are read. To ask the cluster for them would take
+// more requests, and those know no context.
+func mapper() meta.RESTMapper {
+	scheme, mapper := account.Scheme(), meta.NewDefaultRESTMapper(nil)
+	for kind := range scheme.AllKnownTypes() {
+		scope := meta.RESTScope(meta.RESTScopeNamespace)
+		switch kind.GroupKind() {
+		case corev1.SchemeGroupVersion.WithKind("Node").GroupKind(), corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind(),
+			apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition").GroupKind():
+			scope = meta.RESTScopeRoot
+		}
+		mapper.Add(kind, scope)
 	}
-	var err error
-	if o.keyPath != "" {
-		overrides.ServiceAccountKey.Value, err = readKey(ctx, "--service-account-key-path", o.keyPath)
-	}
-	return overrides, err
+	return mapper
 }
 
-// environment is what the environment says of them. Its key is read when it is used: the
-// variable may be set for other tools.
-func (o *options) environment(ctx context.Context) account.Overrides {
-	variable := func(name string) account.Override {
-		value, _ := o.lookup(name)
-		return account.Override{Value: value, Origin: "$" + name}
-	}
-	key := variable(envKeyPath)
-	if path := key.Value; path != "" {
-		key.Value = ""
-		key.Read = sync.OnceValues(func() (string, error) { return readKey(ctx, key.Origin, path) })
-	}
-	return account.Overrides{ProjectID: variable(envProjectID), Region: variable(envRegion), ServiceAccountKey: key}
-}
+// pluginPatience is after how long a login plugin is named: it may wait for somebody.
+const pluginPatience = time.Second
 
-func readKey(ctx context.Context, origin, path string) (string, error) {
-	if isContent(path) {
-		return "", contentError(origin)
+// logIn runs the login plugin of a kubeconfig, which then keeps its credentials for the process:
+// what the plugin takes, as for somebody to log in by a browser, is not time of the cluster's.
+func (o *options) logIn(ctx context.Context, config *rest.Config) error {
+	if config.ExecProvider == nil {
+		return nil
 	}
-	content, err := manifest.ReadFile(ctx, path)
+	patience := time.AfterFunc(pluginPatience, func() { o.say("the login plugin %s runs", config.ExecProvider.Command) })
+	defer patience.Stop()
+	plugin := rest.CopyConfig(config)
+	plugin.Timeout = 0
+	plugin.Wrap(func(http.RoundTripper) http.RoundTripper { // no request leaves
+		return roundTripper(func(request *http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: http.StatusOK, Body: http.NoBody, Request: request}, nil
+		})
+	})
+	transport, err := rest.TransportFor(plugin)
 	if err != nil {
-		return "", fmt.Errorf("reading the key of %s: %w", origin, err)
+		return err
 	}
-	if len(content) == 0 {
-		return "", fmt.Errorf("reading the key of %s: %s is empty: must have a service-account key", origin, path)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://login.invalid", http.NoBody)
+	if err != nil {
+		return err
 	}
-	return string(content), nil
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
 }
+
+// roundTripper is a function as an http.RoundTripper.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }

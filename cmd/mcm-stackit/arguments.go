@@ -4,7 +4,10 @@
 package main
 
 import (
-	"path/filepath"
+	"cmp"
+	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,38 +16,25 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	apisvalidation "github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // checkArguments refuses flags that were given without a value, as by --secret "$UNSET":
-// what they were to name would be left out. It also refuses the content of a file, in flags,
-// words and $KUBECONFIG: errors would repeat it. The template of -o may be long.
-func (o *options) checkArguments(flags *pflag.FlagSet, words []string) error {
+// what they were to name would be left out.
+func checkArguments(flags *pflag.FlagSet) error {
 	var errs []error
 	flags.Visit(func(flag *pflag.Flag) {
 		values := []string{flag.Value.String()}
 		if list, ok := flag.Value.(pflag.SliceValue); ok {
 			values = list.GetSlice()
 		}
-		switch {
-		case len(values) == 0 || slices.Contains(values, ""):
+		if len(values) == 0 || slices.Contains(values, "") {
 			errs = append(errs, wrongUsage("--%s is empty: give it a value, or leave it out", flag.Name))
-		case flag.Name != "token" && flag.Name != "output" && slices.ContainsFunc(values, isContent):
-			errs = append(errs, contentError("--"+flag.Name))
 		}
 	})
-	kubeconfig, _ := o.lookup(clientcmd.RecommendedConfigPathEnvVar)
-	if slices.ContainsFunc(filepath.SplitList(kubeconfig), isContent) {
-		errs = append(errs, contentError("$"+clientcmd.RecommendedConfigPathEnvVar))
-	}
-	if slices.ContainsFunc(words, isContent) {
-		errs = append(errs, contentError("an argument"))
-	}
-	if len(errs) > 0 {
-		return errs[0]
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // complete checks the flags, and reads the environment.
@@ -55,7 +45,64 @@ func (o *options) complete() error {
 	if o.requestTimeout, err = clientcmd.ParseTimeout(*o.control.Timeout); err != nil || o.requestTimeout < 0 {
 		return wrongUsage("--%s is %q, must be a time with its unit, such as 10s, or 0", flagRequestTimeout, *o.control.Timeout)
 	}
-	return o.checkNames()
+	if err := o.checkNames(); err != nil {
+		return err
+	}
+	return o.checkDirect()
+}
+
+// checkDirect refuses half of what names an account without a Secret, and both.
+func (o *options) checkDirect() error {
+	given := o.projectID != "" || o.keyPath != ""
+	switch {
+	case given && o.secret != "":
+		return wrongUsage("--secret goes without --project-id and --service-account-key-path")
+	case given && o.direct() == nil:
+		return wrongUsage("credentials without a Secret need all of %s", account.AllThree)
+	}
+	return nil
+}
+
+// direct are the credentials that flags and variables name; nil if they do not name all.
+func (o *options) direct() *account.Direct {
+	var origins []string
+	value := func(flag, given, variable string) string {
+		origin := "--" + flag
+		if given == "" {
+			origin = "$" + variable
+			given, _ = o.lookup(variable)
+		}
+		origins = append(origins, origin)
+		return given
+	}
+	direct := &account.Direct{ProjectID: value("project-id", o.projectID, envProjectID), Region: value("region", o.region, envRegion)}
+	if path := value("service-account-key-path", o.keyPath, envKeyPath); path != "" {
+		direct.Key = func() (string, error) { return readKey(path) }
+	}
+	direct.Origin = strings.Join(origins, ", ")
+	if direct.ProjectID == "" || direct.Region == "" || direct.Key == nil && !o.config.NoAuth {
+		return nil
+	}
+	return direct
+}
+
+// maxKey is more than a service-account key may have (pkg/spi).
+const maxKey = 64 << 10
+
+func readKey(path string) (string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("reading the service-account key: %w", err)
+	}
+	defer file.Close()
+	content, err := io.ReadAll(io.LimitReader(file, maxKey))
+	if err != nil {
+		return "", fmt.Errorf("reading the service-account key: %w", err)
+	}
+	if len(content) == 0 {
+		return "", fmt.Errorf("reading the service-account key: %s is empty", path)
+	}
+	return string(content), nil
 }
 
 // checkNames refuses values that can name nothing. They are not repeated: a value in a wrong

@@ -173,7 +173,7 @@ func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
 		return nil, fmt.Errorf("reading --target-kubeconfig %s: %w", d.target, err)
 	}
 	d.targetHost, target.Timeout = target.Host, control.Timeout
-	access.Target, err = newClient(d.interruptible(target))
+	access.Target, err = d.newClient(ctx, target)
 	return access, err
 }
 

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"time"
@@ -27,21 +28,17 @@ func (o *options) newDescribeCommand() *cobra.Command {
 	d := &describing{options: o}
 	command := &cobra.Command{
 		Use:   "describe machine NAME",
-		Short: "Show all that belongs to a Machine, and what is wrong with it",
-		Long: `Shows a Machine in a tree: its MachineDeployment and MachineSet, its servers with their NICs,
-and its Node; below what is wrong, the reason and the remedy. A server that runs for more than
-5 minutes without a Node is wrong, too. What cannot be read is unknown; standard error says why.
+		Short: "Show a Machine with its servers, and what is wrong with it",
+		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers with their NICs.
+What could not be read is "unknown"; the last lines say why. READY is what the manager last said of
+the Machine's Node: no target cluster is asked.
 
-The API is asked for the servers of the Machine's cluster once, and for the NICs of each server
-that is shown.
-
-Exit codes: 0 fine, 1 something is wrong, 2 it could not be told, or the Machine is not there,
-64 wrong usage.`,
+Exit codes: 0 all could be told, 2 something could not, or the Machine is not there, 64 wrong
+usage.`,
 		Example: `  mcm-stackit describe machine worker-1 -n default
-  # As kubectl has it.
-  mcm-stackit describe machine/worker-1
-  # The NICs of its servers.
-  mcm-stackit describe machine worker-1 -o jsonpath='{.servers[*].nics[*].id}'`,
+
+  # As kubectl has it, with all that is known, for jq
+  mcm-stackit describe machine/worker-1 -o json`,
 		RunE: func(command *cobra.Command, words []string) error {
 			name, err := machineName(words)
 			if err != nil {
@@ -49,9 +46,9 @@ Exit codes: 0 fine, 1 something is wrong, 2 it could not be told, or the Machine
 			}
 			return d.run(command.Context(), name)
 		},
-		ValidArgs: []string{"machine"},
+		ValidArgsFunction: o.completeMachine,
 	}
-	d.output.addTo(command, formatJSON, formatYAML)
+	d.output.addTo(command.Flags(), command, formatJSON, formatYAML)
 	return command
 }
 
@@ -60,61 +57,36 @@ func machineName(words []string) (string, error) {
 	if len(words) == 1 {
 		words = strings.SplitN(words[0], "/", 2)
 	}
-	if len(words) != 2 || !slices.Contains([]string{"machine", "machines"}, words[0]) || words[1] == "" || strings.Contains(words[1], "/") {
+	if len(words) != 2 || words[0] != wordMachine && words[0] != wordMachines || words[1] == "" || strings.Contains(words[1], "/") {
 		return "", wrongUsage("describe needs one Machine, as machine NAME or machine/NAME")
 	}
 	return words[1], nil
 }
 
 func (d *describing) run(ctx context.Context, name string) error {
-	op, err := d.operator(ctx, false)
+	access, err := d.reading(ctx)
 	if err != nil {
 		return err
 	}
-	d.tryToConnect(op)
-	progress := d.progress()
-	progress.show("reading Machine " + name)
-	found, err := list.Describe(ctx, op, name)
-	progress.show("")
-	if err != nil {
-		return err
+	found := list.Read(ctx, access, list.Query{Machine: name})
+	switch {
+	case len(found.Machines) == 0 && len(found.Unknown) > 0:
+		return fmt.Errorf("Machine %s/%s: %s", access.Namespace, name, strings.Join(found.Unknown, "; ")) //nolint:staticcheck // a kind's name
+	case len(found.Machines) == 0:
+		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, name) //nolint:staticcheck // a question
 	}
-	for _, unread := range found.Unread {
-		d.say("%v", unread)
-	}
-	done, err := d.printAs(d.output, found)
-	if err == nil && !done {
-		_, err = fmt.Fprint(d.streams.Out, describedText(found))
-	}
-	if err != nil {
-		return err
-	}
-	return exitWith(describedExitCode(found))
-}
-
-// describedExitCode says whether something is wrong, or could not be told.
-func describedExitCode(found *list.Description) int {
-	notes := slices.Clone(found.Machine.Notes)
-	for i := range found.Servers {
-		notes = append(notes, found.Servers[i].Notes...)
-	}
-	unread := slices.ContainsFunc(found.Unread, func(unread list.Unread) bool {
-		return unread.Part != list.PartOtherMachines && unread.Part != list.PartOtherClasses
-	})
-	code := report.ExitFine
-	if unread {
-		code = report.ExitUnknown
-	}
-	for _, note := range notes {
-		switch note.Kind {
-		case list.NoteBeingCreated, list.NoteOtherCluster, list.NoteUnmanaged, list.NotePreserved:
-		case list.NoteUnknown, list.NoteClusterUnknown:
-			code = report.ExitUnknown
-		default:
-			return report.ExitWrong
+	if d.output.isTable() {
+		_, err = io.WriteString(d.streams.Out, describedText(found))
+	} else {
+		for _, unknown := range found.Unknown {
+			d.say("%s", unknown)
 		}
+		err = d.printObject(d.output, found.Machines[0])
 	}
-	return code
+	if err != nil {
+		return err
+	}
+	return exitWith(unknownExitCode(found))
 }
 
 // tree is lines of text, each indented by its depth.
@@ -124,12 +96,7 @@ func (t *tree) add(depth int, line string) {
 	t.lines = append(t.lines, strings.Repeat("  ", depth)+line+"\n")
 }
 
-// line adds a line with texts of others.
-func (t *tree) line(depth int, parts ...string) {
-	t.add(depth, report.OneLine(strings.Join(parts, " ")))
-}
-
-// field adds a line with a name and its value, if it has one.
+// field adds a line with a name and its value, which others may have written.
 func (t *tree) field(depth int, name, value string) {
 	t.add(depth, fmt.Sprintf("%-15s %s", name+":", cmp.Or(report.OneLine(value), none)))
 }
@@ -142,82 +109,54 @@ func (t *tree) notes(depth int, notes []list.Note) {
 	}
 }
 
-// describedText is a Machine and all that belongs to it, a tree from its MachineDeployment to
-// its NICs.
-func describedText(found *list.Description) string {
-	t, depth := &tree{}, 0
-	for _, owner := range []struct {
-		kind string
-		*list.OwnerDescription
-	}{{"MachineDeployment", found.Deployment}, {"MachineSet", found.Set}} {
-		if owner.OwnerDescription == nil {
-			continue
-		}
-		state := unknown
-		if owner.Desired != nil && owner.Ready != nil {
-			state = fmt.Sprintf("%d of %d ready", *owner.Ready, *owner.Desired) + span(", %s old", found.Time, owner.CreatedAt)
-		}
-		t.line(depth, owner.kind, owner.Name+":", state)
-		depth++
+// describedText is a Machine with its servers and their NICs.
+func describedText(found *list.Result) string {
+	machine, t := found.Machines[0], &tree{}
+	t.add(0, fmt.Sprintf("Machine %s: %s", machine.Name, cmp.Or(machine.Phase, "no phase yet")+
+		span(" for %s", found.Time, machine.PhaseSince.Time)+span(", %s old", found.Time, machine.CreationTimestamp.Time)))
+	t.field(1, "namespace", machine.Namespace)
+	t.field(1, "owner", cmp.Or(machine.Owner, "none: no MachineSet replaces it"))
+	t.field(1, "class", machine.Class)
+	t.field(1, "cluster", machine.Cluster)
+	t.field(1, "providerID", machine.ProviderID)
+	t.field(1, "node", machine.Node)
+	t.field(1, "ready", string(machine.Ready))
+	if last := machine.LastOperation; last != nil {
+		t.field(1, "last operation", last.Type+" "+last.State+span(" %s ago", found.Time, last.Time.Time)+": "+last.Description)
 	}
-	t.machine(depth, found)
-	for i := range found.Servers {
-		t.server(depth+1, &found.Servers[i], found)
+	t.notes(1, machine.Notes)
+	for _, server := range machine.Servers {
+		t.server(server, machine, found.Time)
 	}
-	if len(found.Servers) == 0 {
-		t.line(depth+1, "Server:", cmp.Or(found.Machine.State, "none"))
+	if len(machine.Servers) == 0 {
+		t.field(1, "server", machine.State)
 	}
-	t.node(depth+1, found)
+	for _, line := range slices.Concat(found.Stale, found.Unknown) {
+		t.add(0, line)
+	}
 	return strings.Join(t.lines, "")
 }
 
-func (t *tree) machine(depth int, found *list.Description) {
-	machine := &found.Machine
-	t.line(depth, "Machine", machine.Name+":", cmp.Or(machine.Phase, "no phase yet")+span(" for %s", found.Time, machine.PhaseSince)+span(", %s old", found.Time, machine.CreatedAt))
-	t.field(depth+1, "namespace", machine.Namespace)
-	if found.Set == nil {
-		t.field(depth+1, "owner", "none: no MachineSet replaces it")
-	}
-	t.field(depth+1, "class", machine.Class)
-	t.field(depth+1, "cluster", machine.Cluster)
-	t.field(depth+1, "providerID", machine.ProviderID)
-	if last := machine.LastOperation; last != nil {
-		t.field(depth+1, "last operation", last.Type+" "+last.State+span(" %s ago", found.Time, last.Time)+": "+last.Description)
-	}
-	t.notes(depth+1, machine.Notes)
-}
-
-func (t *tree) server(depth int, server *list.ServerDescription, found *list.Description) {
-	t.line(depth, "Server", server.ID+":", server.State+span(", %s old", found.Time, server.CreatedAt))
-	t.field(depth+1, "name", server.Name)
-	t.field(depth+1, "project", server.Project+" in "+server.Region)
-	t.field(depth+1, "type", server.MachineType)
-	t.field(depth+1, "zone", server.Zone)
-	t.notes(depth+1, slices.DeleteFunc(slices.Clone(server.Notes), func(note list.Note) bool {
-		return slices.ContainsFunc(found.Machine.Notes, func(said list.Note) bool {
+// server adds a server, with the notes that its Machine does not have.
+func (t *tree) server(server *list.Server, machine *list.Machine, now time.Time) {
+	t.add(1, fmt.Sprintf("Server %s: %s", server.Name, report.OneLine(server.State)+span(", %s old", now, server.CreationTimestamp.Time)))
+	t.field(2, "name", server.ServerName)
+	t.field(2, "project", server.ProjectID+" in "+server.Region)
+	t.field(2, "type", server.MachineType)
+	t.field(2, "zone", server.Zone)
+	t.notes(2, slices.DeleteFunc(slices.Clone(server.Notes), func(note list.Note) bool {
+		return slices.ContainsFunc(machine.Notes, func(said list.Note) bool {
 			return said.Kind == note.Kind && said.About == note.About && strings.HasSuffix(said.Reason, note.Reason)
 		})
 	}))
 	if server.NICs == nil {
-		t.line(depth+1, "NICs:", unknown)
+		t.field(2, "NICs", list.Unknown)
 	}
 	for _, nic := range server.NICs {
-		t.line(depth+1, "NIC", nic.ID)
-		t.field(depth+2, "network", nic.Network)
-		t.field(depth+2, "addresses", strings.Join(nic.Addresses, ", "))
-		t.field(depth+2, "allowed", strings.Join(nic.AllowedAddresses, ", "))
-	}
-}
-
-func (t *tree) node(depth int, found *list.Description) {
-	node := found.Node
-	if node == nil {
-		t.line(depth, "Node:", cmp.Or(string(found.Machine.Readiness), "no target cluster was asked"))
-		return
-	}
-	t.line(depth, "Node", node.Name+":", string(node.Readiness)+span(" for %s", found.Time, node.ReadinessSince)+span(", %s old", found.Time, node.CreatedAt))
-	if node.Readiness != list.Ready && node.Message != "" {
-		t.field(depth+1, "kubelet", node.Message)
+		t.add(2, "NIC "+nic.ID)
+		t.field(3, "network", nic.NetworkID)
+		t.field(3, "addresses", strings.Join(nic.Addresses, ", "))
+		t.field(3, "allowed", strings.Join(nic.AllowedAddresses, ", "))
 	}
 }
 

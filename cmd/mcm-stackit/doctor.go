@@ -45,18 +45,15 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wron
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return d.run(command.Context()) },
 	}
-	d.output.addTo(command, formatJSON, formatYAML)
+	d.output.addTo(command.Flags(), command, formatJSON, formatYAML)
 	command.Flags().BoolVar(&d.cloudOnly, "cloud-only", false, "ask no cluster: look at credentials and API alone")
 	return command
 }
 
 func (d *doctorOptions) run(ctx context.Context) error {
-	access, err := d.operatorOfWhole(ctx, false)
-	if err != nil {
-		return err
-	}
+	access := d.access()
 	if !d.cloudOnly {
-		access.ControlError = d.connect(access)
+		access.ControlError = d.connect(ctx, access)
 	}
 	progress := d.progress()
 	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError, Progress: progress.show}

@@ -51,7 +51,7 @@ func kubeconfigs(t *testing.T) (broken, whole string) {
 
 func TestBrokenKubeconfig(t *testing.T) {
 	t.Parallel()
-	cloud, env := startMock(t)
+	cloud, env := startProject(t)
 	text := manifests(t, cloud)
 	broken, whole := kubeconfigs(t)
 	for state, flags := range map[string][]string{
@@ -63,10 +63,10 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"version":              {[]string{"version"}, 0, "", ""},
 			"completion":           {[]string{"completion", "bash"}, 0, "mcm-stackit", ""},
 			"files":                {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
-			"doctor of the cloud":  {[]string{"doctor", "--cloud-only", "-f", "-"}, 0, "FINE     reads: servers: allowed", ""},
-			"list with a Secret":   {[]string{"list", "servers", "--secret", "default/credentials", "-f", "-"}, 0, "0 servers", says},
-			"doctor":               {[]string{"doctor", "-f", "-"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
-			"list of Machines":     {[]string{"list", "machines", "-f", "-"}, 2, "", "Machines unknown: " + says},
+			"doctor of the cloud":  {[]string{"doctor", "--cloud-only"}, 0, "FINE     reads: servers: allowed", ""},
+			"list":                 {[]string{"list", "servers"}, 2, "0 servers read", ""},
+			"doctor":               {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
+			"list of Machines":     {[]string{"list", "machines"}, 2, "Machines unknown: " + says, ""},
 			"objects of a cluster": {[]string{"validate"}, 2, "", says},
 			"delete server":        {deleteTarget(), 2, "", says},
 		} {
@@ -78,10 +78,8 @@ func TestBrokenKubeconfig(t *testing.T) {
 
 func TestBrokenTargetKubeconfig(t *testing.T) {
 	broken, whole := kubeconfigs(t)
-	environmentRow{[]string{"doctor", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken}, 2, "UNKNOWN  cluster with the Machines: not looked at: ", ""}.
+	environmentRow{[]string{"delete", "server", aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken}, 2, "", "reading --target-kubeconfig"}.
 		run(t, "cannot be parsed", nil, "")
-	environmentRow{[]string{"doctor", "--kubeconfig", whole + "-missing"}, 2, "UNKNOWN  cluster with the Machines: not looked at: ", ""}.
-		run(t, "is not there", nil, "")
 	// In a pod, too, whose own cluster would be the wrong one.
 	args := deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
 	environmentRow{args, 2, "", "it names no cluster"}.
@@ -89,7 +87,8 @@ func TestBrokenTargetKubeconfig(t *testing.T) {
 }
 
 func TestMalformedEndpoint(t *testing.T) {
-	cloud, _ := startMock(t)
+	cloud, project := startProject(t)
+	key := project[len(project)-1][len(envKeyPath)+1:]
 	text := manifests(t, cloud)
 	const says = "STACKIT_API_ENDPOINT must be an http or https URL"
 	env := []string{"STACKIT_API_ENDPOINT=nowhere"}
@@ -99,9 +98,9 @@ func TestMalformedEndpoint(t *testing.T) {
 		"completion": {[]string{"completion", "zsh"}, 0, "mcm-stackit", ""},
 		"files":      {[]string{"validate", "-f", "-"}, 0, "nothing is wrong", ""},
 		"online":     {[]string{"validate", "-f", "-", "--online"}, 2, "", says},
-		"list":       {[]string{"list", "servers", "-f", "-"}, 2, "", says},
+		"list":       {[]string{"list", "servers"}, 2, "", says},
 		"delete":     {deleteTarget(), 2, "", says},
-		"doctor":     {[]string{"doctor", "--cloud-only", "-f", "-"}, 1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
+		"doctor":     {[]string{"doctor", "--cloud-only", "--project-id", "10000000-0000-4000-8000-000000000001", "--region", "eu01", "--service-account-key-path", key}, 1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
 	} {
 		row.run(t, name, env, text)
 	}

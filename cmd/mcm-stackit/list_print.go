@@ -6,133 +6,65 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"io"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// Columns that are named elsewhere, too.
-const (
-	// columnNote has the notes of a row.
-	columnNote = "NOTE"
-	// columnNamespace is shown with the Machines of all namespaces.
-	columnNamespace = "NAMESPACE"
-)
+// none is the cell without a value.
+const none = "-"
 
-// unknown is the cell of a value that could not be read.
-const unknown = list.StateUnknown
+// columns are of these names; one that begins with + is shown by -o wide alone.
+func columns(names ...string) []metav1.TableColumnDefinition {
+	var all []metav1.TableColumnDefinition
+	for _, name := range names {
+		name, wide := strings.CutPrefix(name, "+")
+		column := metav1.TableColumnDefinition{Name: name, Type: "string"}
+		if wide {
+			column.Priority = 1
+		}
+		all = append(all, column)
+	}
+	return all
+}
 
-// serversTable has what fits 160 characters of a line, with the names that Gardener gives;
-// a Node has the name of its Machine, so that its readiness is enough.
-func serversTable(found *list.Inventory) *table {
-	t := &table{columns: []column{
-		{name: "CLUSTER"}, {name: "CLASS", wide: true}, {name: "MACHINE"}, {name: "SERVER"}, {name: "STATE"},
-		{name: "AGE"}, {name: "TYPE"}, {name: "ZONE"}, {name: "ADDRESSES", wide: true},
-		{name: columnNamespace, wide: true}, {name: "NODE"}, {name: columnNote},
-		{name: "REASON", wide: true}, {name: "REMEDY", wide: true},
-	}}
-	keys := clusterKeys(found.Servers)
-	for i := range found.Servers {
-		server := &found.Servers[i]
-		cluster := server.Cluster
-		if len(keys) == 1 {
-			_, cluster, _ = strings.Cut(cluster, "=")
-		}
-		addresses := strings.Join(server.Addresses, ",")
-		if server.Addresses == nil {
-			addresses = unknown
-		}
-		notes, reasons, remedies := noteCells(server.Notes)
-		t.addRow(server.ID, cluster, server.Class, cmp.Or(server.Machine, server.Name), server.ID, server.State,
-			age(found.Time, server.CreatedAt), server.MachineType, server.Zone, addresses,
-			server.Namespace, readinessCell(server.Readiness), notes, reasons, remedies)
+// row has a cell for each text; an empty one is none.
+func row(texts ...string) metav1.TableRow {
+	var row metav1.TableRow
+	for _, text := range texts {
+		row.Cells = append(row.Cells, cmp.Or(report.OneLine(text), none))
+	}
+	return row
+}
+
+func machinesTable(found *list.Result, allNamespaces bool) *metav1.Table {
+	namespace := "+Namespace"
+	if allNamespaces {
+		namespace = "Namespace"
+	}
+	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Phase", "Server", "State", "Ready", "Age", "Note", "+Class", "+Cluster", "+Node")}
+	for _, machine := range found.Machines {
+		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Phase, machine.Server, machine.State, string(machine.Ready),
+			age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Class, machine.Cluster, machine.Node))
 	}
 	return t
 }
 
-// clusterKeys are the keys of the servers' cluster labels: if there is one, it need not be
-// shown.
-func clusterKeys(servers []list.ServerEntry) map[string]bool {
-	keys := map[string]bool{}
-	for i := range servers {
-		for label := range strings.SplitSeq(servers[i].Cluster, ",") {
-			if key, _, ok := strings.Cut(label, "="); ok {
-				keys[key] = true
-			}
-		}
-	}
-	return keys
-}
-
-func machinesTable(found *list.Inventory) *table {
-	t := &table{columns: []column{
-		{name: "MACHINE"}, {name: columnNamespace, wide: true}, {name: "CLASS", wide: true}, {name: "PHASE"}, {name: "SERVER"},
-		{name: "STATE"}, {name: "NODE", wide: true}, {name: "READY"}, {name: "AGE"},
-		{name: "DRIFT", wide: true}, {name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
-	}}
-	for i := range found.Machines {
-		machine := &found.Machines[i]
-		notes, reasons, remedies := noteCells(machine.Notes)
-		t.addRow("machine/"+machine.Name,
-			machine.Name, machine.Namespace, machine.Class, machine.Phase, machine.Server,
-			machine.State, machine.Node, readyCell(machine.Readiness), age(found.Time, machine.CreatedAt),
-			driftCell(machine), notes, reasons, remedies)
+func serversTable(found *list.Result) *metav1.Table {
+	t := &metav1.Table{ColumnDefinitions: columns("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name", "+Namespace", "+Class",
+		"+Cluster", "+Project", "+Region")}
+	for _, server := range found.Servers {
+		t.Rows = append(t.Rows, row(server.Name, server.Machine, server.State, age(found.Time, server.CreationTimestamp.Time), server.MachineType,
+			server.Zone, noteCell(server.Notes), server.ServerName, server.MachineNamespace, server.Class, server.Cluster, server.ProjectID, server.Region))
 	}
 	return t
-}
-
-func clustersTable(found *list.Inventory) *table {
-	t := &table{columns: []column{
-		{name: "CLUSTER"}, {name: "CLASSES"}, {name: "SERVERS"}, {name: "ACTIVE"}, {name: "MACHINES"}, {name: "READY"}, {name: "ORPHANS"},
-	}}
-	for i := range found.Clusters {
-		cluster := &found.Clusters[i]
-		t.addRow(cluster.Cluster,
-			cluster.Cluster, number(cluster.Classes), number(cluster.Servers), number(cluster.Active),
-			number(cluster.Machines), number(cluster.Ready), number(cluster.Orphans))
-	}
-	return t
-}
-
-func openStackTable(found *list.Inventory) *table {
-	t := &table{columns: []column{
-		{name: "NAME"}, {name: columnNamespace, wide: true}, {name: "KIND"}, {name: "ID"}, {name: "SERVER"}, {name: "NETWORK", wide: true},
-		{name: "PROJECT", wide: true}, {name: "REGION", wide: true}, {name: columnNote}, {name: "REASON", wide: true}, {name: "REMEDY", wide: true},
-	}}
-	for i := range found.Attachables {
-		one := &found.Attachables[i]
-		notes, reasons, remedies := noteCells(one.Notes)
-		t.addRow(strings.ToLower(one.Kind)+"/"+one.ID,
-			one.Name, one.Namespace, one.Kind, one.ID, one.Server, one.Network, one.Project, one.Region, notes, reasons, remedies)
-	}
-	return t
-}
-
-func openStackTotals(found *list.Inventory) string {
-	if !found.Knows(list.PartAttachables, list.PartServers, list.PartMachines, list.PartClasses) {
-		return "NICs and volumes unknown"
-	}
-	owned := 0
-	for i := range found.Attachables {
-		if found.Attachables[i].Namespace != "" {
-			owned++
-		}
-	}
-	return fmt.Sprintf("NICs and volumes: %d of Machines from OpenStack, %d of nobody", owned, len(found.Attachables)-owned)
-}
-
-func number(n *int) string {
-	if n == nil {
-		return unknown
-	}
-	return strconv.Itoa(*n)
 }
 
 func age(now, created time.Time) string {
@@ -142,74 +74,66 @@ func age(now, created time.Time) string {
 	return duration.HumanDuration(now.Sub(created))
 }
 
-func readinessCell(readiness list.Readiness) string {
-	if readiness == list.NoNode {
-		return none
-	}
-	return string(readiness)
-}
-
-func readyCell(readiness list.Readiness) string {
-	switch readiness {
-	case list.Ready:
-		return "yes"
-	case list.NotReady:
-		return "no"
-	default:
-		return readinessCell(readiness)
-	}
-}
-
-// driftCell is where a Machine's server is not what its class asks for.
-func driftCell(machine *list.MachineEntry) string {
-	if machine.State == unknown {
-		return unknown
-	}
-	var parts []string
-	for _, drift := range machine.Drift {
-		parts = append(parts, drift.String())
-	}
-	return strings.Join(parts, "; ")
-}
-
-func noteCells(notes []list.Note) (words, reasons, remedies string) {
-	var parts [3][]string
-	for _, note := range notes {
-		for i, text := range []string{note.String(), note.Reason, note.Remedy} {
-			if text != "" && !slices.Contains(parts[i], text) {
-				parts[i] = append(parts[i], text)
-			}
+func noteCell(notes []list.Note) string {
+	var words []string
+	for i := range notes {
+		if word := notes[i].String(); !slices.Contains(words, word) {
+			words = append(words, word)
 		}
 	}
-	return strings.Join(parts[0], ", "), strings.Join(parts[1], "; "), strings.Join(parts[2], "; ")
+	return strings.Join(words, ", ")
 }
 
-// totalsText is the last line.
-func totalsText(totals list.Totals, orphansOnly bool) string {
-	orphans := plural(totals.Orphans, "orphan")
-	switch {
-	case orphansOnly && totals.Orphans == nil:
-		return orphans
-	case orphansOnly:
-		return orphans + " of " + plural(totals.Servers, "server")
+// belowTable explains notes, says what is not known, and counts. The last lines are those of the
+// clusters.
+func belowTable(found *list.Result, servers, allNamespaces bool) string {
+	var text strings.Builder
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) }
+	for _, detail := range details(found, servers, allNamespaces) {
+		line("\n%v", detail)
 	}
-	parts := []string{plural(totals.Servers, "server")}
-	if totals.Active != nil {
-		parts = append(parts, fmt.Sprintf("%d ACTIVE", *totals.Active))
+	if text.Len() > 0 || len(found.Machines)+len(found.Servers) > 0 {
+		line("")
 	}
-	machines := plural(totals.Machines, "Machine")
-	if totals.Ready != nil {
-		machines = fmt.Sprintf("%d of %s ready", *totals.Ready, machines)
+	for _, stale := range found.Stale {
+		line("%s", stale)
 	}
-	return strings.Join(append(parts, machines, orphans), ", ")
+	for _, label := range slices.Sorted(maps.Keys(found.NotJudged)) {
+		line("%s: %s, no MachineClass here: not judged", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotJudged[label], "server"))
+	}
+	for _, place := range slices.Sorted(maps.Keys(found.Read)) {
+		line("%s read in %s", report.Count(found.Read[place], "server"), place)
+	}
+	for _, unknown := range found.Unknown {
+		line("%s", unknown)
+	}
+	for _, cluster := range found.Clusters {
+		line("%s", clusterLine(cluster))
+	}
+	return text.String()
 }
 
-// plural counts things: "1 server", "2 servers", "servers unknown".
-func plural(n *int, thing string) string {
-	if n == nil {
-		return thing + "s unknown"
+// clusterLine counts what belongs to a cluster label.
+func clusterLine(cluster *list.Cluster) string {
+	count := func(n *int, what, plural string) string {
+		switch {
+		case n == nil:
+			return plural + " unknown"
+		case *n == 1:
+			return "1 " + what
+		default:
+			return fmt.Sprintf("%d %s", *n, plural)
+		}
 	}
-	return report.Count(*n, thing)
+	ready := "ready"
+	if cluster.Stale && cluster.Ready != nil {
+		ready = "were ready"
+	}
+	parts := []string{count(cluster.Machines, "Machine", "Machines"), count(cluster.Ready, ready, ready), count(cluster.Servers, "server", "servers")}
+	if cluster.Label == "" {
+		return "no cluster label: " + strings.Join(parts, ", ")
+	}
+	return report.OneLine(cluster.Label) + ": " + strings.Join(append(parts, count(cluster.Orphans, "orphan", "orphans")), ", ")
 }
 
 // detail is a note that some Machines or servers share.
@@ -232,34 +156,17 @@ func (d *detail) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// printDetails explains notes of these kinds, those with one remedy together: a full quota
-// stops many Machines at once.
-func printDetails(out io.Writer, found *list.Inventory, kinds []list.NoteKind) error {
-	all := details(found, kinds)
-	for _, detail := range all {
-		if _, err := fmt.Fprintf(out, "\n%v\n", detail); err != nil {
-			return err
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	_, err := fmt.Fprintln(out)
-	return err
-}
-
-// details returns the notes of these kinds, in the order of the kinds. The reason is that of
-// the first of those that are told together.
-func details(found *list.Inventory, kinds []list.NoteKind) []*detail {
+// details explain the notes of the Machines or servers, those with one cause and remedy together:
+// a full quota stops many Machines at once. The reason is that of the first of them.
+func details(found *list.Result, servers, allNamespaces bool) []*detail {
 	var all []*detail
 	add := func(whose string, notes []list.Note) {
 		for _, note := range notes {
-			if !slices.Contains(kinds, note.Kind) {
+			if note.Reason == "" || note.Kind == list.NoteUnknown {
 				continue
 			}
 			same := slices.IndexFunc(all, func(other *detail) bool {
-				return other.note.Kind == note.Kind && other.note.About == note.About && other.note.Cause == note.Cause &&
-					(note.Cause != "" || other.note.Reason == note.Reason)
+				return other.note.Kind == note.Kind && other.note.About == note.About && other.note.Cause == note.Cause && other.note.Remedy == note.Remedy
 			})
 			if same < 0 {
 				same, all = len(all), append(all, &detail{note: note})
@@ -267,22 +174,18 @@ func details(found *list.Inventory, kinds []list.NoteKind) []*detail {
 			all[same].whose = append(all[same].whose, whose)
 		}
 	}
-	for i := range found.Machines {
-		machine := &found.Machines[i]
+	if servers {
+		for _, server := range found.Servers {
+			add(server.Name, server.Notes)
+		}
+		return all
+	}
+	for _, machine := range found.Machines {
 		name := machine.Name
-		if machine.Namespace != found.Machines[0].Namespace || machine.Namespace != found.Machines[len(found.Machines)-1].Namespace {
-			name = machine.Namespace + "/" + name // they are sorted by namespace
+		if allNamespaces {
+			name = machine.Namespace + "/" + name
 		}
 		add(name, machine.Notes)
 	}
-	if slices.Contains(kinds, list.NoteFault) {
-		for i := range found.Servers {
-			faults := slices.DeleteFunc(slices.Clone(found.Servers[i].Notes), func(note list.Note) bool { return note.Kind != list.NoteFault })
-			add(found.Servers[i].ID, faults)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b *detail) int {
-		return cmp.Compare(slices.Index(kinds, a.note.Kind), slices.Index(kinds, b.note.Kind))
-	})
 	return all
 }

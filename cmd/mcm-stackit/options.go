@@ -5,16 +5,14 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
-	"net/http"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -28,11 +26,11 @@ const (
 	envKeyPath   = "STACKIT_SERVICE_ACCOUNT_KEY_PATH"
 )
 
-// noCluster is the --target-kubeconfig of a sidecar without a target cluster.
-const noCluster = "none"
-
 // flagRequestTimeout is kubectl's flag for its requests; here it bounds reads of the API, too.
 const flagRequestTimeout = "request-timeout"
+
+// defaultRequestTimeout is after how long something that hangs is not waited for.
+const defaultRequestTimeout = "10s"
 
 // options are what all commands share.
 type options struct {
@@ -42,18 +40,17 @@ type options struct {
 	lookup func(string) (string, bool)
 	clock  clock.Clock
 
-	control          *genericclioptions.ConfigFlags
-	targetKubeconfig string
-	files            []string
-	secret           string
-	projectID        string
-	region           string
-	keyPath          string
-	tokenHosts       string
-	identityDirs     string
+	// program is what the command was called by: printed commands begin with it.
+	program string
 
-	// running ends when the command is interrupted.
-	running context.Context
+	control      *genericclioptions.ConfigFlags
+	secret       string
+	projectID    string
+	region       string
+	keyPath      string
+	tokenHosts   string
+	identityDirs string
+
 	// started says that the command line was right.
 	started bool
 	// config says where the API is; configError that the environment says it wrongly.
@@ -67,52 +64,32 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	control := genericclioptions.NewConfigFlags(false)
 	// Nothing is written to disk; and --cluster is about the label of servers.
 	control.CacheDir, control.ClusterName = nil, nil
+	*control.Timeout = defaultRequestTimeout
 	out := &output{Writer: streams.Out}
 	streams.Out = out
-	o := &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, control: control, running: context.Background(),
+	return &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, program: programName, control: control,
 		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
-	control.WrapConfigFn = o.interruptible
-	return o
 }
 
-func (o *options) addFlags(flags *pflag.FlagSet) {
+// addFlags adds what all commands have to the root.
+func (o *options) addFlags(root *cobra.Command) {
+	flags := root.PersistentFlags()
 	o.control.AddFlags(flags)
 	flags.Lookup(flagRequestTimeout).Usage =
-		"how long a request to a cluster, or a read of the API with its retries, may take, such as 10s; 0: as long as the command lets it"
-	flags.StringVar(&o.targetKubeconfig, "target-kubeconfig", "",
-		`file that reaches the cluster that the machines join; "none" without one (default: the cluster with the Machines)`)
-	// Not a StringSlice, as kubectl's: a file's name may have a comma.
-	flags.StringArrayVarP(&o.files, "filename", "f", nil,
-		`file or folder with manifests, "-" for standard input; may be repeated; Secrets in them are used before those of the cluster`)
+		"how long a cluster or the API may take to answer, with retries; 0: as long as the command lets it"
 	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
-	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project; beats the Secret's (without a Secret: $"+envProjectID+")")
-	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; beats the Secret's and the class's (without a Secret: $"+envRegion+")")
-	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key; beats the Secret's (without a Secret: $"+envKeyPath+")")
+	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key ($"+envProjectID+")")
+	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; beats those of Secret and class (in place of a Secret: $"+envRegion+")")
+	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret ($"+envKeyPath+")")
 	// By the sidecar's names and defaults: what it refuses is refused here.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
 		"hosts that a service-account key may name in credentials.tokenEndpoint, as the sidecar has them")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
 		"folders in which a Secret may name the file of a workload identity's token, as the sidecar has them")
+	for name, complete := range map[string]cobra.CompletionFunc{"namespace": o.completeNamespace, "context": o.completeContext} {
+		utilruntime.Must(root.RegisterFlagCompletionFunc(name, complete))
+	}
 }
-
-// interruptible makes each request to a cluster end with the command: discovery, which comes
-// before the first list, knows no context.
-func (o *options) interruptible(config *rest.Config) *rest.Config {
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return roundTripper(func(request *http.Request) (*http.Response, error) {
-			ctx, cancel := context.WithCancel(request.Context())
-			context.AfterFunc(o.running, cancel)
-			return next.RoundTrip(request.WithContext(ctx))
-		})
-	})
-	return config
-}
-
-// roundTripper is a function as an http.RoundTripper.
-type roundTripper func(*http.Request) (*http.Response, error)
-
-// RoundTrip implements http.RoundTripper.
-func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
 // output is standard output. It keeps its first error: a command whose data did not arrive
 // has not told anything.

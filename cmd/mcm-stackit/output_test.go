@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -35,13 +36,13 @@ func process(ctx context.Context, t *testing.T, args, env []string, stdin string
 }
 
 func TestStandardOutputThatCannotBeWritten(t *testing.T) {
-	cloud, env := startMock(t)
+	cloud, env := startProject(t)
 	text := manifests(t, cloud)
 	for name, args := range map[string][]string{
 		"version": {"version"}, "--version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
 		"validate": {"validate", "-f", "-"}, "validate as JSON": {"validate", "-f", "-", "-o", "json"},
-		"doctor": {"doctor", "-f", "-", "--cloud-only"}, "doctor as YAML": {"doctor", "-f", "-", "--cloud-only", "-o", "yaml"},
-		"servers": {"list", "servers", "-f", "-"}, "clusters as JSON": {"list", "clusters", "-f", "-", "-o", "json"},
+		"doctor": {"doctor", "--cloud-only"}, "doctor as YAML": {"doctor", "--cloud-only", "-o", "yaml"},
+		"servers": {"list", "servers"}, "servers as JSON": {"list", "servers", "-o", "json"}, "options": {"options"},
 	} {
 		for state, open := range map[string]func(*testing.T) *os.File{"closed pipe": closedPipe, "full disk": fullDisk} {
 			t.Run(name+"/"+state, func(t *testing.T) {
@@ -87,8 +88,8 @@ func TestSignalEndsWaiting(t *testing.T) {
 	project := []string{"--project-id", "10000000-0000-4000-8000-000000000001", "--region", "eu01"}
 	for name, args := range map[string][]string{
 		"validate":                          {"validate", "-f", "-", "--online"},
-		"doctor":                            {"doctor", "-f", "-", "--cloud-only"},
-		"doctor that found something wrong": {"doctor", "-f", "-", "--target-kubeconfig", "<broken>"},
+		"doctor":                            append([]string{"doctor", "--cloud-only"}, project...),
+		"doctor that found something wrong": append([]string{"doctor", "--kubeconfig", "<broken>"}, project...),
 		"doctor of a cluster":               append([]string{"doctor", "--server", "<api>"}, project...),
 		"servers":                           append([]string{"list", "servers"}, project...),
 		"machines":                          append([]string{"list", "machines", "--server", "<api>"}, project...),
@@ -132,8 +133,7 @@ func TestSignalEndsWaiting(t *testing.T) {
 
 func TestColours(t *testing.T) {
 	t.Parallel()
-	cloud, env := startMock(t)
-	text := manifests(t, cloud)
+	_, env := startProject(t)
 	for name, row := range map[string]struct {
 		env  string
 		want bool
@@ -147,7 +147,7 @@ func TestColours(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = terminal.Close() }()
-			command, stderr := process(t.Context(), t, []string{"doctor", "-f", "-", "--cloud-only"}, append(env, row.env), text)
+			command, stderr := process(t.Context(), t, []string{"doctor", "--cloud-only"}, append(slices.Clone(env), row.env), "")
 			command.Stdout = out
 			if err := command.Start(); err != nil {
 				t.Fatal(err)

@@ -4,7 +4,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,9 +12,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/util/jsonpath"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -25,8 +28,6 @@ import (
 type format struct {
 	value   string
 	allowed []string
-	// template is that of jsonpath; "" if the value is another.
-	template string
 }
 
 // The values of -o; "" is text.
@@ -35,50 +36,22 @@ const (
 	formatJSON = "json"
 	formatYAML = "yaml"
 	formatName = "name"
-	// formatJSONPath comes before a template, as kubectl has it.
-	formatJSONPath = "jsonpath="
 )
 
-// addTo adds -o to a command, with these values allowed beside "" and jsonpath.
-func (f *format) addTo(command *cobra.Command, allowed ...string) {
+// addTo adds -o to a command, with these values allowed beside "".
+func (f *format) addTo(flags *pflag.FlagSet, command *cobra.Command, allowed ...string) {
 	f.allowed = allowed
-	command.Flags().VarP(f, "output", "o", "print as one of: "+f.choices())
-	_ = command.RegisterFlagCompletionFunc("output",
-		cobra.FixedCompletions(slices.Concat(allowed, []string{formatJSONPath}), cobra.ShellCompDirectiveNoFileComp))
-}
-
-func (f *format) choices() string {
-	return strings.Join(f.allowed, ", ") + ", " + formatJSONPath + "TEMPLATE"
+	flags.VarP(f, "output", "o", "print as one of: "+strings.Join(allowed, ", "))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(allowed, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // Set implements pflag.Value.
 func (f *format) Set(value string) error {
-	template, isTemplate := strings.CutPrefix(value, formatJSONPath)
-	if isTemplate && template != "" {
-		f.value, f.template = value, template
-		// Data that has nothing, and enough of it, has an answer to all that is no mistake.
-		_, err := evaluate(template, make([]any, 1000))
-		return err
+	if !slices.Contains(f.allowed, value) {
+		return fmt.Errorf("must be one of: %s", strings.Join(f.allowed, ", "))
 	}
-	if isTemplate || !slices.Contains(f.allowed, value) {
-		return fmt.Errorf("must be one of: %s", f.choices())
-	}
-	f.value, f.template = value, ""
+	f.value = value
 	return nil
-}
-
-// evaluate returns what a template of jsonpath makes of data. A template is used once: a range
-// in it changes it.
-func evaluate(template string, data any) ([]byte, error) {
-	parsed := jsonpath.New("output").AllowMissingKeys(true)
-	if err := parsed.Parse(template); err != nil {
-		return nil, fmt.Errorf("the jsonpath template is wrong: %w", err)
-	}
-	var out bytes.Buffer
-	if err := parsed.Execute(&out, data); err != nil {
-		return nil, fmt.Errorf("the jsonpath template does not fit: %w", err)
-	}
-	return out.Bytes(), nil
 }
 
 // String implements pflag.Value.
@@ -87,17 +60,17 @@ func (f *format) String() string { return f.value }
 // Type implements pflag.Value.
 func (f *format) Type() string { return "format" }
 
-// printAs prints a value as JSON, YAML or by a template; done says whether the format is one
-// of these.
+// isTable says whether data is printed for people, with what there is to say below it.
+func (f *format) isTable() bool { return f.value == "" || f.value == formatWide }
+
+// printAs prints a value as JSON or YAML; done says whether the format is one of these.
 func (o *options) printAs(f format, value any) (done bool, err error) {
 	var text []byte
-	switch {
-	case f.template != "":
-		text, err = f.fill(value)
-	case f.value == formatJSON:
+	switch f.value {
+	case formatJSON:
 		text, err = json.MarshalIndent(value, "", "  ")
 		text = append(text, '\n')
-	case f.value == formatYAML:
+	case formatYAML:
 		text, err = yaml.Marshal(value)
 	default:
 		return false, nil
@@ -108,18 +81,39 @@ func (o *options) printAs(f format, value any) (done bool, err error) {
 	return true, err
 }
 
-// fill returns the template filled with a value, whose fields have the names of its JSON.
-func (f *format) fill(value any) ([]byte, error) {
-	text, err := json.Marshal(value)
+// object is a Machine or a Server.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// printObjects prints objects as JSON, YAML or names.
+func printObjects[T object](o *options, f format, objects []T) error {
+	if f.value == formatName {
+		for _, each := range objects {
+			// A name without a group: server/ID.
+			kind := metav1.TypeMeta{APIVersion: "v1", Kind: each.GetObjectKind().GroupVersionKind().Kind}
+			named := &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{Name: each.GetName()}}
+			if err := (&printers.NamePrinter{}).PrintObj(named, o.streams.Out); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
+	for _, each := range objects {
+		list.Items = append(list.Items, runtime.RawExtension{Object: each})
+	}
+	return o.printObject(f, list)
+}
+
+// printObject prints an object as JSON or YAML.
+func (o *options) printObject(f format, object runtime.Object) error {
+	printer, err := (&genericclioptions.JSONYamlPrintFlags{ShowManagedFields: true}).ToPrinter(f.value)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	// Numbers become integers: a template compares them with integers.
-	var data any
-	if err := utiljson.Unmarshal(text, &data); err != nil {
-		return nil, err
-	}
-	return evaluate(f.template, data)
+	return printer.PrintObj(object, o.streams.Out)
 }
 
 // colours of the verdicts, as in the terminals' standard (ECMA-48).

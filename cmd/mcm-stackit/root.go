@@ -21,16 +21,19 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// pluginName is the file name by which kubectl finds the command: kubectl mcm-stackit.
-const pluginName = "kubectl-mcm_stackit"
+// What the command is called by: by its own name, or by kubectl, which finds it by a file's name.
+const (
+	programName = "mcm-stackit"
+	pluginFile  = "kubectl-mcm_stackit"
+	pluginName  = "kubectl mcm-stackit"
+)
 
 // execute runs the command line and returns its exit code.
 func (o *options) execute(ctx context.Context, args []string) int {
-	o.running = ctx
-	root := o.newRootCommand()
-	if strings.HasPrefix(filepath.Base(args[0]), pluginName) {
-		root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl mcm-stackit"}
+	if strings.HasPrefix(filepath.Base(args[0]), pluginFile) {
+		o.program = pluginName
 	}
+	root := o.newRootCommand()
 	root.SetArgs(args[1:])
 	root.SetIn(o.streams.In)
 	root.SetOut(o.streams.Out)
@@ -53,7 +56,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	case err == nil:
 		return report.ExitFine
 	case !o.started || errors.As(err, &usage):
-		o.say("%v", hidesContent(err, args))
+		o.say("%v", err)
 		o.say("'%s --help' shows what is right.", command.CommandPath())
 		return report.ExitUsage
 	case ctx.Err() != nil && said:
@@ -72,8 +75,9 @@ func (o *options) execute(ctx context.Context, args []string) int {
 
 func (o *options) newRootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:   "mcm-stackit",
-		Short: "Check and watch what machine-controller-manager runs on STACKIT, and delete what it left",
+		Use:         programName,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: o.program},
+		Short:       "Check and watch what machine-controller-manager runs on STACKIT, and delete what it left",
 		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
 Machines of a cluster, and deletes servers that belong to nobody.
 
@@ -83,13 +87,13 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE:          showHelp,
-		PersistentPreRunE: func(command *cobra.Command, args []string) error {
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
 			redact.KeepSecrets(command.Root().PersistentFlags())
 			if !klog.V(2).Enabled() {
 				// The libraries log from 1 on, the driver a line for each of its calls.
 				klog.SetLogger(logr.Discard())
 			}
-			if err := o.checkArguments(command.Flags(), args); err != nil {
+			if err := checkArguments(command.Flags()); err != nil {
 				return err
 			}
 			if err := o.complete(); err != nil {
@@ -100,10 +104,35 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 		},
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	o.addFlags(root.PersistentFlags())
+	o.addFlags(root)
 	addLogFlags(root.PersistentFlags())
-	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newDeleteCommand(), o.newVersionCommand())
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newDeleteCommand(), newOptionsCommand(), o.newVersionCommand())
 	return root
+}
+
+// newOptionsCommand shows the flags that all commands have: each command's help would repeat them.
+func newOptionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "options",
+		Short:   "Show the flags that all commands have",
+		Example: "  mcm-stackit options",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(command.OutOrStdout(), command.InheritedFlags().FlagUsages())
+			return err
+		},
+	}
+}
+
+// usageTemplate is cobra's, with a line about global flags in place of them.
+func usageTemplate(template string) string {
+	before, rest, found := strings.Cut(template, "Global Flags:\n")
+	_, after, ends := strings.Cut(rest, "{{end}}")
+	if !found || !ends {
+		return template
+	}
+	return before + `Use "{{.Root.CommandPath}} options" for the flags that all commands have.{{end}}` + after
 }
 
 func showHelp(command *cobra.Command, _ []string) error { return command.Help() }

@@ -85,7 +85,7 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	flags.Int64Var(&v.Replicas, "replicas", 1, "with --online: how many more machines of each class the quota must have room for")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
 		"with -f or -k: exit with 0 if nothing is wrong, but something could not be told because a Secret is in no file or has a placeholder")
-	v.output.addTo(command, formatJSON, formatYAML)
+	v.output.addTo(flags, command, formatJSON, formatYAML)
 	return command
 }
 
@@ -113,12 +113,12 @@ func (v *validateOptions) run(ctx context.Context) error {
 	if v.Online && v.configError != nil {
 		return v.configError
 	}
-	access, err := v.operatorOfWhole(ctx, !v.hasFiles())
-	if err != nil {
-		return err
+	access := v.access()
+	if !v.hasFiles() || v.secret != "" { // which may be in a file
+		access.ControlError = v.connect(ctx, access)
 	}
-	if v.hasFiles() && v.secret != "" { // it may be in a file
-		access.ControlError = v.connect(access)
+	if !v.hasFiles() && access.ControlError != nil {
+		return access.ControlError
 	}
 	progress := v.progress()
 	v.Progress = progress.show

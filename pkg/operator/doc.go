@@ -6,7 +6,6 @@
 //
 //	validate, doctor, list, deleteserver        the tasks; none imports another
 //	account                                     what the user named, and reading it; what an orphan is
-//	manifest                                    the user's files as objects with positions
 //	report                                      what was found, how sure, where, the exit code
 //
 // They decode, judge and call the API as the driver does, with the driver's own packages:
@@ -22,6 +21,6 @@
 //     makes: a row of driverReads (cloud.go)
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
 //     a reason of the driver: a row in remedies.go and in kubernetes/runbooks.md
-//   - a column: a field of list's ServerEntry or MachineEntry, filled in view.go, and a
-//     cell in cmd/mcm-stackit/list_print.go
+//   - a column: a field of list's Server or Machine, filled in result.go, and a cell in
+//     cmd/mcm-stackit/list_print.go
 package operator

@@ -24,8 +24,8 @@ var _ = Describe("kubectl mcm-stackit", func() {
 		help := kubectl.run(ctx, "mcm-stackit", "delete", "server", "--help")
 		Expect(help.Stdout).To(ContainSubstring("kubectl mcm-stackit delete server ID..."))
 		Expect(kubectl.run(ctx, "mcm-stackit", "bogus")).To(HaveField("Code", report.ExitUsage))
-		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "cl")).To(HaveField("Stdout", HavePrefix("clean\t")))
-		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "clean", "--output", "")).To(HaveField("Stdout", HavePrefix("json\nyaml\n")))
+		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "des")).To(HaveField("Stdout", HavePrefix("describe\t")))
+		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "list", "--output", "")).To(HaveField("Stdout", HavePrefix("wide\njson\n")))
 	})
 })
 

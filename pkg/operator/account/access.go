@@ -17,7 +17,6 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
@@ -29,40 +28,40 @@ type Access struct {
 	// NewSessions makes sessions like Sessions, but over another transport. Only
 	// deletions need it, and Transport.
 	NewSessions func(http.RoundTripper) spi.SessionProviderInterface
-	// Manifests are objects that the user gives; they are looked at before those of the
-	// cluster.
-	Manifests []*manifest.Manifest
-	// Broken are the files that could be read in part only. Validate reports them; no other
-	// command should go on with what is left.
-	Broken []*manifest.Error
 	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
 	// asked.
-	Control   client.WithWatch
+	Control   client.Client
 	Namespace string
-	// Target is the cluster that the machines join; nil if none may be asked. It may be
-	// Control.
+	// Target is the cluster that the machines join; nil if none may be asked.
 	Target client.Client
-	// ControlError says why Control is nil; nil if nobody wants to ask it. TargetError says
-	// the same of Target.
-	ControlError, TargetError error
+	// ControlError says why Control is nil; nil if nobody wants to ask it.
+	ControlError error
 	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
 	// means those of the classes.
 	SecretName string
-	// Overrides beat what Secrets and classes say.
-	Overrides Overrides
-	// Environment is used where no Secret is named, if it and Overrides together name a
-	// whole account.
-	Environment Overrides
+	// Direct are credentials that are in no Secret; nil if none are given.
+	Direct *Direct
+	// Region beats what Secrets, classes and Direct say; "" if it is not given.
+	Region string
 	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
 	// as the command lets it.
 	ReadTimeout time.Duration
-	// NoAuth says that an account needs no key.
-	NoAuth bool
-	// Note is told which credentials are used, and other things that few want to know; nil
-	// if nobody does.
+	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
+	// with it.
+	Program string
+	// Note is told which credentials are used; nil if nobody wants to know.
 	Note func(text string)
 	// Clock is for tests; nil means the real one.
 	Clock clock.Clock
+}
+
+// Direct are a project, a region and a key that flags and variables name, without a Secret.
+type Direct struct {
+	ProjectID, Region string
+	// Key returns the service-account key, when it is used; nil if no key is needed.
+	Key func() (string, error)
+	// Origin says which flags and variables they are.
+	Origin string
 }
 
 // Scheme has the types that Control and Target are asked for.
@@ -72,12 +71,6 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	utilruntime.Must(apiextensionsv1.AddToScheme(scheme))
 	return scheme
-}
-
-func (o *Access) note(text string) {
-	if o.Note != nil {
-		o.Note(text)
-	}
 }
 
 // Now is the time.

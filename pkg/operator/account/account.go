@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -34,31 +33,24 @@ type Account struct {
 	// Classes are those of the cluster that name this account; none if it was named itself.
 	Classes []*v1alpha1.MachineClass
 
-	// readTimeout is the Access's.
-	readTimeout time.Duration
+	// timeout is the Access's ReadTimeout.
+	timeout time.Duration
 }
 
 // ErrNoCredentials says that nothing names a project, region and key.
-var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret or -f, or set all of " + AllThree)
+var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
 
 // AllThree are the flags and variables that name an account without a Secret.
 const AllThree = "--project-id ($STACKIT_PROJECT_ID), --region ($STACKIT_REGION) and --service-account-key-path ($STACKIT_SERVICE_ACCOUNT_KEY_PATH)"
 
-// Accounts returns the accounts to work in: the one that is named (by SecretName, the one
-// Secret among the manifests, overrides and the environment if they name a whole one), else
-// those of all MachineClasses in Namespace. Equal ones are returned once. A class whose
-// credentials cannot be used is among the problems: the other accounts are returned beside it.
+// Accounts returns the accounts to work in: the one that SecretName or Direct name, else those of
+// all MachineClasses in Namespace. Equal ones are returned once. A class whose credentials cannot
+// be used is among the problems: the other accounts are returned beside it.
 func (o *Access) Accounts(ctx context.Context) (accounts []*Account, problems []error) {
-	secret, origin, err := o.NamedSecret(ctx)
-	if err != nil {
+	if named, err := o.NamedAccount(ctx); err != nil {
 		return nil, []error{err}
-	}
-	if secret != nil {
-		account, err := o.Open(secret, "", origin)
-		if err != nil {
-			return nil, []error{err}
-		}
-		return []*Account{account}, nil
+	} else if named != nil {
+		return []*Account{named}, nil
 	}
 	if o.Control == nil {
 		return nil, []error{ErrNoCredentials}
@@ -71,6 +63,15 @@ func (o *Access) Accounts(ctx context.Context) (accounts []*Account, problems []
 		return nil, []error{fmt.Errorf("namespace %s has no MachineClass: name another with -n; %w", o.Namespace, ErrNoCredentials)}
 	}
 	return o.AccountsOf(ctx, classes)
+}
+
+// NamedAccount returns the account that SecretName or Direct name; nil if they name none.
+func (o *Access) NamedAccount(ctx context.Context) (*Account, error) {
+	secret, origin, err := o.NamedSecret(ctx)
+	if secret == nil || err != nil {
+		return nil, err
+	}
+	return o.Open(secret, "", origin)
 }
 
 // AccountsOf returns the accounts of the classes, each once.
@@ -103,15 +104,14 @@ func (e *ClassError) Error() string { return fmt.Sprintf("MachineClass %s: %v", 
 
 func (e *ClassError) Unwrap() error { return e.Err }
 
-// accountOf returns the account in which the driver works for a class; overrides beat its
-// Secrets, and Overrides.Region its providerSpec.
+// accountOf returns the account in which the driver works for a class.
 func (o *Access) accountOf(ctx context.Context, class *v1alpha1.MachineClass) (*Account, error) {
 	secret, err := o.SecretOf(ctx, class)
 	if err != nil {
 		return nil, err
 	}
 	origin := strings.Join(append(SecretNames(class), "of MachineClass "+class.Name), " ")
-	account, err := o.Open(secret, cmp.Or(o.Overrides.Region.Value, provider.Inspect(class, secret).Spec.Region), origin)
+	account, err := o.Open(secret, provider.Inspect(class, secret).Spec.Region, origin)
 	if err != nil {
 		return nil, err
 	}
@@ -119,58 +119,39 @@ func (o *Access) accountOf(ctx context.Context, class *v1alpha1.MachineClass) (*
 	return account, nil
 }
 
-// NamedSecret returns the Secret that the user names; nil if none is named.
-func (o *Access) NamedSecret(ctx context.Context) (*corev1.Secret, string, error) {
-	if o.SecretName != "" {
-		key := o.NamedKey(o.SecretName)
-		secret, err := o.Secret(ctx, key)
-		return secret, fmt.Sprintf("Secret %s (--secret)", key), err
+// NamedSecret returns the credentials that SecretName or Direct name; nil if they name none.
+func (o *Access) NamedSecret(ctx context.Context) (secret *corev1.Secret, origin string, err error) {
+	if o.SecretName == "" {
+		return o.DirectSecret()
 	}
-	var given []*manifest.Manifest
-	for _, manifest := range o.Manifests {
-		if manifest.IsSecret() {
-			given = append(given, manifest)
+	key := o.NamedKey(o.SecretName)
+	secret, err = o.Secret(ctx, key)
+	return secret, fmt.Sprintf("Secret %s (--secret)", key), err
+}
+
+// DirectSecret returns the credentials of Direct in the form of a Secret; nil if there are none.
+func (o *Access) DirectSecret() (secret *corev1.Secret, origin string, err error) {
+	if o.Direct == nil {
+		return nil, "", nil
+	}
+	secret = &corev1.Secret{Data: map[string][]byte{
+		apis.SecretProjectID: []byte(o.Direct.ProjectID), apis.SecretRegion: []byte(o.Direct.Region),
+	}}
+	if o.Direct.Key != nil {
+		key, err := o.Direct.Key()
+		if err != nil {
+			return nil, "", err
 		}
+		secret.Data[apis.SecretServiceAccountKey] = []byte(key)
 	}
-	switch {
-	case len(given) == 1:
-		secret, err := given[0].Secret()
-		return secret, fmt.Sprintf("Secret %s/%s of %s", given[0].Namespace, given[0].Name, given[0].File), err
-	case len(given) > 1 && o.Control == nil:
-		return nil, "", errors.New("the files have several Secrets: name the one with the credentials with --secret")
-	case !o.Overrides.Region.IsSet() && !o.Environment.Region.IsSet():
-		return nil, "", nil
-	default:
-		return o.SecretOfEnvironment()
-	}
+	return secret, o.Direct.Origin, nil
 }
 
-// SecretOfEnvironment returns what the environment says, if it and the overrides together
-// name a project and a key; else nil. A key of the overrides needs none of the environment.
-func (o *Access) SecretOfEnvironment() (*corev1.Secret, string, error) {
-	environment := o.Environment
-	hasProject := o.Overrides.ProjectID.IsSet() || environment.ProjectID.IsSet()
-	hasKey := o.NoAuth || o.Overrides.ServiceAccountKey.IsSet() || environment.ServiceAccountKey.IsSet()
-	if !hasProject || !hasKey {
-		return nil, "", nil
-	}
-	if o.Overrides.ServiceAccountKey.IsSet() {
-		environment.ServiceAccountKey = Override{}
-	}
-	secret, origins, err := environment.apply(&corev1.Secret{})
-	return secret, strings.Join(append([]string{"no Secret"}, origins...), ", "), err
-}
-
-// Open opens the session. region "" means the Secret's.
+// Open opens the session. region is the class's, "" means the Secret's.
 func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, error) {
-	secret, overridden, err := o.Overrides.apply(secret)
-	if err != nil {
-		return nil, err
-	}
-	origin = strings.Join(append([]string{origin}, overridden...), ", ")
 	decoded, errs := apis.DecodeSecret(secret.Data)
 	errs = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
-	if region = cmp.Or(region, decoded.Region); region == "" {
+	if region = cmp.Or(o.Region, region, decoded.Region); region == "" {
 		errs = append(errs, field.Required(field.NewPath("region"), "set it in the MachineClass or the Secret, or with --region"))
 	} else {
 		errs = append(errs, validation.ValidateRegion(region, field.NewPath("region"))...)
@@ -178,16 +159,12 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	if err := errs.ToAggregate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
-	session, err := o.SessionWith(decoded)
+	session, err := o.Sessions.Session(provider.Credentials(decoded))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
-	o.note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
-	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, readTimeout: o.ReadTimeout}, nil
-}
-
-// SessionWith makes the session, or returns the one there is, with the credentials of a Secret.
-// No call of the API is made.
-func (o *Access) SessionWith(secret *apis.Secret) (*spi.Session, error) {
-	return o.Sessions.Session(provider.Credentials(secret))
+	if o.Note != nil {
+		o.Note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
+	}
+	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, timeout: o.ReadTimeout}, nil
 }

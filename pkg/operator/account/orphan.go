@@ -43,7 +43,7 @@ func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owne
 		return OfMachine
 	case !IsManaged(server):
 		return Unmanaged
-	case !slices.ContainsFunc(clusters, func(cluster map[string]string) bool { return isOf(server, cluster) }):
+	case ClusterOf(server, clusters) == nil:
 		return OtherCluster
 	case owners.Incomplete:
 		return Untold
@@ -66,15 +66,21 @@ func Clusters(classes []*Class) []map[string]string {
 	return clusters
 }
 
-// isOf says whether a server carries the labels of a cluster, and none that contradicts.
-func isOf(server *provider.Server, cluster map[string]string) bool {
-	values := slices.Collect(maps.Values(cluster))
-	for _, value := range ClusterLabels(server.Labels) {
-		if !slices.Contains(values, value) {
-			return false
+// ClusterOf returns the labels of the one of the clusters that a server is of: it carries all of
+// them, and no cluster label of another value. nil means that it is of none.
+func ClusterOf(server *provider.Server, clusters []map[string]string) map[string]string {
+	own := ClusterLabels(server.Labels)
+	for _, cluster := range clusters {
+		if !Carries(own, cluster) {
+			continue
+		}
+		values := slices.Collect(maps.Values(cluster))
+		contradicts := func(value string) bool { return !slices.Contains(values, value) }
+		if !slices.ContainsFunc(slices.Collect(maps.Values(own)), contradicts) {
+			return cluster
 		}
 	}
-	return Carries(server.Labels, cluster)
+	return nil
 }
 
 // Owners finds the Machines that name a server: by a ProviderID, of whatever form, by the

@@ -15,21 +15,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/manifest"
 )
 
-// ErrNoSecret says that a Secret is in no manifest, and not in the cluster if one may be
-// asked.
+// ErrNoSecret says that a Secret is not in the control cluster, or that none was asked.
 var ErrNoSecret = errors.New("is not there")
 
-// Secret finds a Secret: among the manifests, then in the control cluster.
+// Secret reads a Secret of the control cluster.
 func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
-	if manifest := o.ManifestOf(key); manifest != nil {
-		return manifest.Secret()
-	}
 	if o.Control == nil {
-		return nil, fmt.Errorf("Secret %s %w: it is in no file, and no cluster was asked", key, ErrNoSecret)
+		return nil, fmt.Errorf("Secret %s %w: no cluster was asked", key, ErrNoSecret)
 	}
 	secret := &corev1.Secret{}
 	err := o.Control.Get(ctx, key, secret)
@@ -40,22 +34,6 @@ func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secr
 		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
 	}
 	return secret, nil
-}
-
-// ManifestOf returns the manifest of a Secret; nil if there is none.
-func (o *Access) ManifestOf(key client.ObjectKey) *manifest.Manifest {
-	for _, manifest := range o.Manifests {
-		if manifest.IsSecret() && manifest.Namespace == key.Namespace && manifest.Name == key.Name {
-			return manifest
-		}
-	}
-	return nil
-}
-
-// SecretGiven says whether the Secret that SecretName names is among the manifests, so that
-// no cluster needs to be asked for it.
-func (o *Access) SecretGiven() bool {
-	return o.ManifestOf(o.NamedKey(o.SecretName)) != nil
 }
 
 // SecretOf merges the Secrets of a class as the manager does: what credentialsSecretRef

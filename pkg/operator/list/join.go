@@ -6,37 +6,65 @@ package list
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
+// machineView is a Machine with what belongs to it.
+type machineView struct {
+	*v1alpha1.Machine
+
+	// class is nil if it was not read or does not exist.
+	class *account.Class
+	// servers are the Machine's, the one that its ProviderID names first.
+	servers []*serverView
+}
+
+// serverView is a server with what belongs to it.
+type serverView struct {
+	*provider.Server
+
+	at *place
+	// whose is the server, as far as the Machines and classes were read.
+	whose account.Whose
+	// named are the Machines of any cluster that name it.
+	named []*machineView
+	// owner is the Machine whose server it is; nil if it is nobody's, or not known.
+	owner *machineView
+	// byID says that the owner's ProviderID names it.
+	byID bool
+}
+
 func (s *observation) join() {
-	s.indexClasses()
-	s.indexNodes()
+	s.clusters = account.Clusters(s.classes)
+	if s.query.Cluster != nil {
+		s.clusters = []map[string]string{s.query.Cluster}
+	}
 	s.sortMachines()
 	owners := account.NewOwners(s.machines)
+	owners.Incomplete = !s.allMachinesRead
 	views := map[*v1alpha1.Machine]*machineView{}
 	s.serverViews, s.machineViews = nil, nil
 	for i := range s.machines {
 		machine := &machineView{Machine: &s.machines[i]}
-		machine.class = s.classNamed(machine.Namespace, machine.Spec.Class.Name)
+		machine.class = s.classOf(machine.Machine)
 		s.machineViews = append(s.machineViews, machine)
 		views[machine.Machine] = machine
 	}
 	for _, at := range s.places {
 		for i := range at.servers {
-			view := &serverView{Server: &at.servers[i], at: at}
-			view.whose = account.WhoseIs(view.Server, s.clustersLike(view.Labels), owners)
-			for _, machine := range owners.Of(view.Server) {
-				view.named = append(view.named, views[machine])
+			server := &serverView{Server: &at.servers[i], at: at}
+			server.whose = account.WhoseIs(server.Server, s.clusters, owners)
+			for _, machine := range owners.Of(server.Server) {
+				server.named = append(server.named, views[machine])
 			}
-			view.findOwner()
-			s.serverViews = append(s.serverViews, view)
+			server.findOwner()
+			s.serverViews = append(s.serverViews, server)
 		}
 	}
 	for _, machine := range s.machineViews {
@@ -77,110 +105,133 @@ func compareServers(a, b *serverView) int {
 		provider.CompareServers(a.Server, b.Server))
 }
 
-func (s *observation) indexClasses() {
-	s.byClassName, s.clusters = map[string][]*account.Class{}, map[string][]map[string]string{}
-	known := map[string]bool{}
-	for _, class := range s.classes {
-		s.byClassName[class.Name] = append(s.byClassName[class.Name], class)
-		cluster := class.Inputs.ClusterLabels
-		text := account.ClusterText(cluster)
-		if known[text] || account.IsForeign(class.MachineClass) || class.Inputs.ClusterUnknown {
-			continue
-		}
-		known[text] = true
-		for key, value := range cluster {
-			s.clusters[key+"="+value] = append(s.clusters[key+"="+value], cluster)
-		}
-	}
-}
-
-// clustersLike are the clusters of classes that have a cluster label with some labels in
-// common: no others need be compared with them.
-func (s *observation) clustersLike(labels map[string]string) []map[string]string {
-	var all []map[string]string
-	for key, value := range labels {
-		all = append(all, s.clusters[key+"="+value]...)
-	}
-	return all
-}
-
 // sortMachines puts those of the Namespace first: of two with one name they are the likelier
 // owners.
 func (s *observation) sortMachines() {
-	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
-		own := func(m v1alpha1.Machine) string {
-			if m.Namespace == s.namespace {
-				return ""
-			}
-			return m.Namespace
+	namespace := func(m *v1alpha1.Machine) string {
+		if m.Namespace == s.Namespace {
+			return ""
 		}
-		return cmp.Or(cmp.Compare(own(a), own(b)), cmp.Compare(a.Name, b.Name))
+		return m.Namespace
+	}
+	slices.SortStableFunc(s.machines, func(a, b v1alpha1.Machine) int {
+		return cmp.Or(cmp.Compare(namespace(&a), namespace(&b)), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-func (s *observation) classNamed(namespace, name string) *account.Class {
-	for _, class := range s.byClassName[name] {
-		if class.Namespace == namespace {
-			return class
-		}
-	}
-	return nil
-}
-
-// withoutServer returns the Machines in scope whose server should be there and was
-// not seen.
-func (s *observation) withoutServer() []*machineView {
-	var all []*machineView
-	for _, machine := range s.machineViews {
-		if s.inScope(machine.Namespace) && machine.DeletionTimestamp == nil && !machine.hasServer() && !machine.mayWaitForServer() {
-			all = append(all, machine)
-		}
-	}
-	return all
-}
-
-func (s *observation) indexNodes() {
-	s.nodesByName, s.nodesByID = map[string]*corev1.Node{}, map[string][]*corev1.Node{}
-	for i := range s.nodes {
-		node := &s.nodes[i]
-		s.nodesByName[node.Name] = node
-		id := lastSegment(node.Spec.ProviderID)
-		s.nodesByID[id] = append(s.nodesByID[id], node)
-	}
-}
-
-// node of the server; nil if there is none.
-func (s *observation) node(machine *machineView, server *serverView) *corev1.Node {
-	if machine != nil {
-		if node := s.nodesByName[machine.Labels[v1alpha1.NodeLabelKey]]; node != nil {
-			return node
-		}
-	}
-	if server == nil {
+func (s *observation) classOf(machine *v1alpha1.Machine) *account.Class {
+	at := slices.IndexFunc(s.classes, func(class *account.Class) bool {
+		return class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name
+	})
+	if at < 0 {
 		return nil
 	}
-	for _, node := range s.nodesByID[server.ID] {
-		if id, err := providerid.Parse(node.Spec.ProviderID, server.at.project); err == nil && id == server.ID {
-			return node
+	return s.classes[at]
+}
+
+// inScope says whether the query is about a namespace.
+func (s *observation) inScope(namespace string) bool {
+	return len(s.scope) == 0 || slices.Contains(s.scope, namespace)
+}
+
+// isAsked says whether a Machine is shown: it is one of the query's cluster by its class or by
+// its server.
+func (s *observation) isAsked(machine *machineView) bool {
+	ofCluster := s.query.Cluster == nil || account.Carries(machine.clusterLabels(), s.query.Cluster) ||
+		slices.ContainsFunc(machine.servers, func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
+	return s.inScope(machine.Namespace) && ofCluster && (s.query.Machine == "" || s.query.Machine == machine.Name)
+}
+
+// isShown says whether a server is: it is a Machine's that is, or a managed one of a cluster that
+// is judged. Where the classes are not known, it is shown whatever its cluster.
+func (s *observation) isShown(server *serverView) bool {
+	if server.owner != nil && s.isAsked(server.owner) {
+		return true
+	}
+	if slices.ContainsFunc(server.named, s.isAsked) {
+		return true
+	}
+	return account.IsManaged(server.Server) && s.query.Machine == "" &&
+		(account.ClusterOf(server.Server, s.clusters) != nil || !s.classesRead && s.query.Cluster == nil)
+}
+
+// placeOf is where the driver has the Machine's server, if the servers there were read; nil if
+// that is not known.
+func (s *observation) placeOf(machine *machineView) *place {
+	for _, at := range s.places {
+		if at.used != nil && slices.ContainsFunc(at.accounts, func(a *account.Account) bool { return isAccountOf(a, machine) }) {
+			return at
 		}
 	}
 	return nil
 }
 
-// readiness returns the name and readiness of a Node, which may be nil.
-func (s *observation) readiness(node *corev1.Node) (string, Readiness) {
-	switch {
-	case s.targetless:
-		return "", ""
-	case node == nil && !s.knows(PartNodes):
-		return "", ReadinessUnknown
-	case node == nil:
-		return "", NoNode
+// isAccountOf says whether an account is that of the Machine's class. One that the user named is,
+// if the Machine's ProviderID names its project, and the class no other region.
+func isAccountOf(a *account.Account, machine *machineView) bool {
+	if machine.class == nil {
+		return false
 	}
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue {
-			return node.Name, Ready
-		}
+	if len(a.Classes) > 0 {
+		return slices.Contains(a.Classes, machine.class.MachineClass)
 	}
-	return node.Name, NotReady
+	region := machine.class.Inputs.Spec.Region
+	return strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(a.Session.ProjectID, "")) && (region == "" || region == a.Region)
+}
+
+// server is the Machine's server; nil if none was seen.
+func (m *machineView) server() *serverView {
+	if len(m.servers) == 0 || m.Spec.ProviderID != "" && !m.servers[0].byID {
+		return nil
+	}
+	return m.servers[0]
+}
+
+// mayWaitForServer says whether a Machine may be without a server because it does not have
+// one yet: the manager's orphan collector thinks so, too, of these phases (v0.62.1
+// machine_safety.go:247).
+func (m *machineView) mayWaitForServer() bool {
+	phase := m.Status.CurrentStatus.Phase
+	return m.Spec.ProviderID == "" && (phase == "" || phase == v1alpha1.MachineCrashLoopBackOff)
+}
+
+// clusterLabels are those of the Machine's class; nil if they are not known.
+func (m *machineView) clusterLabels() map[string]string {
+	if !m.knowsClass() {
+		return nil
+	}
+	return m.class.Inputs.ClusterLabels
+}
+
+// knowsClass says whether the labels of the Machine's class are known.
+func (m *machineView) knowsClass() bool { return m.class != nil && !m.class.Inputs.ClusterUnknown }
+
+// specLabels are those of the Machine's class. Where they are not known, the server's own
+// cluster labels must do: they contradict nothing.
+func (m *machineView) specLabels(server *provider.Server) map[string]string {
+	if m.knowsClass() {
+		return m.class.Inputs.Spec.Labels
+	}
+	return account.ClusterLabels(server.Labels)
+}
+
+// findsByName says whether the driver would find the server by the Machine's name. Where the
+// class is not known, the server must have its name. A Machine from OpenStack without a
+// ProviderID may have a server by its name alone.
+func (m *machineView) findsByName(server *provider.Server) bool {
+	class, labels := m.Spec.Class.Name, m.specLabels(server)
+	byNameAlone := provider.CameFromOpenStack(m.Machine) && m.Spec.ProviderID == "" && m.knowsClass() &&
+		provider.IsByName(m.Name, labels, server.Name, server.Labels, server.Metadata)
+	return byNameAlone || (m.knowsClass() || server.Labels[provider.StackitMachineClassLabel] == class) &&
+		provider.FoundByName(m.Name, class, labels, server)
+}
+
+// checkOwned is the driver's rule.
+func (m *machineView) checkOwned(server *provider.Server, byID bool) error {
+	return provider.CheckOwned(m.Name, m.Spec.Class.Name, m.specLabels(server), server, byID)
+}
+
+// lastSegment is where a ProviderID has the server's ID, if it has one.
+func lastSegment(providerID string) string {
+	return providerID[strings.LastIndexByte(providerID, '/')+1:]
 }

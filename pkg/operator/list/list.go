@@ -1,208 +1,184 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package list joins the servers of accounts with the Machines and Nodes that they
-// belong to, and says what is wrong with them.
+// Package list joins servers with the Machines they belong to, and says what is wrong with
+// them.
 package list
 
 import (
 	"slices"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Inventory is what exists at one moment: the servers of the accounts, and the Machines and
-// Nodes that belong to them. Its JSON has stable names.
-type Inventory struct {
-	// Time is when it was read.
-	Time time.Time `json:"time"`
-	// Servers are sorted by cluster, class and machine.
-	Servers []ServerEntry `json:"servers,omitzero"`
-	// Machines are those of the Namespace or of all, and those of others that have one of the
-	// servers, sorted by namespace and name.
-	Machines []MachineEntry `json:"machines,omitzero"`
-	// Attachables are the NICs and volumes of Machines that came from OpenStack, and those of a
-	// cluster here that no server or Machine has, sorted by name and kind.
-	Attachables []AttachableEntry `json:"attachables,omitzero"`
-	// Clusters are sorted by their label.
-	Clusters []ClusterEntry `json:"clusters,omitzero"`
-	// Totals count what was read of what the query is about.
-	Totals Totals `json:"totals"`
-	// Unread are the parts that could not be read: what depends on them is unknown.
-	Unread []Unread `json:"unread,omitempty"`
-}
+// APIVersion is that of the kinds Machine and Server in JSON and YAML.
+const APIVersion = "mcm-stackit/v1"
 
-// ServerEntry is a server of an Inventory.
-type ServerEntry struct {
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Project string `json:"projectId"`
-	Region  string `json:"region"`
-	// Cluster is the server's cluster label as key=value; "" if it has none.
-	Cluster string `json:"cluster,omitempty"`
-	// Class and Machine are what the server's labels say.
-	Class   string `json:"class,omitempty"`
-	Machine string `json:"machine,omitempty"`
-	// Namespace is that of the Machine whose server it is; "" if there is none.
-	Namespace string `json:"namespace,omitempty"`
-	State     string `json:"state"`
-	// Fault is the API's errorMessage.
-	Fault       string    `json:"fault,omitempty"`
-	CreatedAt   time.Time `json:"createdAt,omitzero"`
-	MachineType string    `json:"machineType"`
-	Zone        string    `json:"zone,omitempty"`
-	// Addresses are IPv4 and IPv6; null if they are not known or were not asked for.
-	Addresses []string `json:"addresses"`
-	// Node is the name of its Node; "" if there is none, or it is not known.
-	Node      string    `json:"node,omitempty"`
-	Readiness Readiness `json:"readiness,omitempty"`
-	Notes     []Note    `json:"notes,omitempty"`
-}
+// Unknown stands for a value that was not read, such as the state of a server.
+const Unknown = "unknown"
 
-// MachineEntry is a Machine of an Inventory.
-type MachineEntry struct {
-	Namespace string `json:"namespace"`
-	Name      string `json:"name"`
-	// Project and Region are its server's; "" if they are not known.
-	Project string `json:"projectId,omitempty"`
-	Region  string `json:"region,omitempty"`
-	// Cluster is the cluster label of its class as key=value; "" if it has none, or it is
-	// not known.
+// Machine is a Machine with its servers. Its metadata are the Machine's name, namespace and
+// creation time.
+type Machine struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	Class string `json:"class"`
+	// Cluster is the cluster label of its class as key=value; "" if it has none, or it is not
+	// known.
 	Cluster string `json:"cluster,omitempty"`
-	Class   string `json:"class"`
-	// Phase is the Machine's; "" before the manager has set one.
-	Phase      string `json:"phase"`
-	ProviderID string `json:"providerID,omitempty"`
+	// Owner is what made it: MachineSet worker-74cdf; "" if nothing did.
+	Owner string `json:"owner,omitempty"`
+	// Phase is "" before the manager has set one. PhaseSince is when it last wrote it.
+	Phase      string      `json:"phase"`
+	PhaseSince metav1.Time `json:"phaseSince,omitzero"`
+	ProviderID string      `json:"providerID,omitempty"`
+	Node       string      `json:"node,omitempty"`
+	Ready      Readiness   `json:"ready"`
 	// Server is the ID of its server, or of the one that its ProviderID names. State is the
-	// server's; "" if there is none, "unknown" if it was not read.
-	Server    string    `json:"server,omitempty"`
-	State     string    `json:"state,omitempty"`
-	Node      string    `json:"node,omitempty"`
-	Readiness Readiness `json:"readiness,omitempty"`
-	CreatedAt time.Time `json:"createdAt,omitzero"`
-	// Drift is where the server is not what the class asks for now, or cannot be compared.
-	Drift []Drift `json:"drift,omitempty"`
-	Notes []Note  `json:"notes,omitempty"`
-}
-
-// AttachableEntry is a NIC or volume of an Inventory.
-type AttachableEntry struct {
-	// Kind is "NIC" or "volume".
-	Kind    string `json:"kind"`
-	ID      string `json:"id"`
-	Name    string `json:"name"`
-	Project string `json:"projectId"`
-	Region  string `json:"region"`
-	// Network is a NIC's.
-	Network string `json:"networkId,omitempty"`
-	// Server is the ID of the server that has it; "" for none.
+	// server's; "" if there is none, Unknown if that was not read.
 	Server string `json:"server,omitempty"`
-	// Namespace is that of the Machine with which the driver deletes it; "" if there is none.
-	Namespace string `json:"namespace,omitempty"`
-	Notes     []Note `json:"notes,omitempty"`
+	State  string `json:"state,omitempty"`
+	// LastOperation is nil before the manager has said anything.
+	LastOperation *Operation `json:"lastOperation,omitempty"`
+	Notes         []Note     `json:"notes,omitempty"`
+	// Servers are the Machine's, the one that the driver uses first, and then those that it
+	// names and that are not its own.
+	Servers []*Server `json:"servers,omitempty"`
 }
 
-// Drift is a field of the providerSpec in which a server differs from its class. What is not
-// known is StateUnknown: as a rule the API shows no image of a server with a boot volume.
-type Drift struct {
-	Field  string `json:"field"`
-	Server string `json:"server"`
-	Class  string `json:"class"`
+// Operation is what the manager last did for a Machine.
+type Operation struct {
+	Type        string      `json:"type"`
+	State       string      `json:"state"`
+	Description string      `json:"description"`
+	Time        metav1.Time `json:"time,omitzero"`
 }
 
-// String says what the server has, and what the class asks for.
-func (d Drift) String() string {
-	if d.Server == StateUnknown || d.Class == StateUnknown {
-		return d.Field + " " + StateUnknown
-	}
-	return d.Field + " " + d.Server + ", not " + d.Class
+// Server is a server of a cluster that is judged, or of a Machine. Its metadata are its ID as
+// the name, and its creation time.
+type Server struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+
+	ServerName string `json:"name"`
+	ProjectID  string `json:"projectId"`
+	Region     string `json:"region"`
+	// Cluster is the cluster label by which it is judged as key=value; "" if it has none of
+	// those.
+	Cluster string `json:"cluster,omitempty"`
+	Class   string `json:"class,omitempty"`
+	// Machine and MachineNamespace are of the Machine whose server it is. Without one,
+	// MachineNamespace is "", and Machine is what the server's label says.
+	Machine          string `json:"machine,omitempty"`
+	MachineNamespace string `json:"machineNamespace,omitempty"`
+	State            string `json:"state"`
+	MachineType      string `json:"machineType"`
+	Zone             string `json:"zone,omitempty"`
+	// NICs are read by describe alone; null if they are not known.
+	NICs  []NIC  `json:"nics,omitempty"`
+	Notes []Note `json:"notes,omitempty"`
 }
 
-// ClusterEntry counts what belongs to a cluster label. A number that is not known is
-// missing.
-type ClusterEntry struct {
-	// Cluster is the label as key=value; "" is of servers and classes without one.
-	Cluster string `json:"cluster"`
-	// Projects are those of its servers, sorted.
-	Projects []string `json:"projectIds,omitempty"`
-	Classes  *int     `json:"classes,omitempty"`
-	Totals
+// NIC is a network interface of a server.
+type NIC struct {
+	ID               string   `json:"id"`
+	NetworkID        string   `json:"networkId"`
+	Addresses        []string `json:"addresses"`
+	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
 }
 
-// Totals are counts. A number that is not known is missing.
-type Totals struct {
-	Servers *int `json:"servers,omitempty"`
-	// Active counts servers in state ACTIVE.
-	Active   *int `json:"active,omitempty"`
-	Machines *int `json:"machines,omitempty"`
-	// Ready counts Machines whose Node is Ready.
-	Ready   *int `json:"ready,omitempty"`
-	Orphans *int `json:"orphans,omitempty"`
+// DeepCopyObject makes a Machine an object for the printers, which copy none.
+func (m *Machine) DeepCopyObject() runtime.Object {
+	same := *m
+	return &same
 }
 
-// Readiness is what a Node says of itself; "" if there is no target cluster.
+// DeepCopyObject makes a Server an object for the printers, which copy none.
+func (s *Server) DeepCopyObject() runtime.Object {
+	same := *s
+	return &same
+}
+
+// Result is what is there, and what could not be told.
+type Result struct {
+	// Time is when it was read.
+	Time time.Time
+	// Machines are those of the namespace or of all, sorted by namespace and name.
+	Machines []*Machine
+	// Servers are sorted by cluster, Machine and age.
+	Servers []*Server
+	// Clusters count what is shown, sorted by their label.
+	Clusters []*Cluster
+	// Read says how many servers were read, by place: "project x in eu01".
+	Read map[string]int
+	// NotJudged counts the managed servers of clusters that nothing here names, by their label.
+	NotJudged map[string]int
+	// Stale says which readiness is old, and since when.
+	Stale []string
+	// Unknown says what could not be read, and why, each cause once.
+	Unknown []string
+}
+
+// Cluster counts what belongs to a cluster label. A number that is not known is nil.
+type Cluster struct {
+	// Label is key=value; "" is of classes without one.
+	Label string
+	// Stale says that Ready is old.
+	Stale                             bool
+	Machines, Ready, Servers, Orphans *int
+}
+
+// Readiness is what the manager last said of a Machine's Node.
 type Readiness string
 
 // The readinesses.
 const (
-	Ready    Readiness = "Ready"
-	NotReady Readiness = "NotReady"
-	// NoNode means that there is no Node.
-	NoNode Readiness = "none"
-	// ReadinessUnknown means that the Nodes were not read.
-	ReadinessUnknown Readiness = StateUnknown
+	Ready       Readiness = "yes"
+	NotReady    Readiness = "no"
+	NeverJoined Readiness = "never joined"
+	// NoNode is of a Machine that needs no Node, or does not have one yet.
+	NoNode Readiness = ""
+	// WasReady and WasNotReady are of Terminating Machines, and of those of a manager that
+	// does not run.
+	WasReady    Readiness = "was yes"
+	WasNotReady Readiness = "was no"
 )
-
-// StateUnknown stands for a value that was not read, such as the state of a server.
-const StateUnknown = "unknown"
 
 // NoteKind is what a Note says.
 type NoteKind string
 
 // The notes.
 const (
-	// NoteOrphan is a server of this control cluster that no Machine names. About says that
-	// its deletion has begun.
-	NoteOrphan NoteKind = "orphan"
-	// NoteOtherCluster is a server of a cluster that is not in this control cluster.
-	NoteOtherCluster NoteKind = "of another cluster"
-	// NoteClusterUnknown is a server that no Machine names, and of which cannot be told
-	// whether it is of this control cluster.
-	NoteClusterUnknown NoteKind = "cluster unknown"
-	// NoteUnknown is a server of which cannot be told whether a Machine names it, or a
-	// Machine of which cannot be told whether it has a server.
-	NoteUnknown NoteKind = "unknown"
-	// NoteUnmanaged is a server without the manager's labels.
-	NoteUnmanaged NoteKind = "unmanaged"
-	// NoteFromOpenStack is a Machine that came from OpenStack: its annotation says so, or its
-	// ProviderID.
-	NoteFromOpenStack NoteKind = "from OpenStack"
-	// NoteByName is a server that a Machine from OpenStack has by its name alone: it lacks our
-	// machine label.
-	NoteByName NoteKind = "by name"
-	// NoteLeftOver is a NIC or volume of a cluster here that no server or Machine has.
-	NoteLeftOver NoteKind = "left over"
-	// NoteFault is a server in state ERROR.
-	NoteFault NoteKind = "fault"
-	// NoteDuplicate is a second server of a Machine.
-	NoteDuplicate NoteKind = "duplicate"
-	// NoteClassDeleted is a server or Machine whose class does not exist.
-	NoteClassDeleted NoteKind = "class deleted"
-	// NoteContradiction is a server with a label by which it is not its Machine's; About is
-	// the label's key.
-	NoteContradiction NoteKind = "contradicting label"
-	// NoteNoServer is a Machine whose server is not there.
-	NoteNoServer NoteKind = "no server"
-	// NoteBeingCreated is a Machine that does not have a server yet.
-	NoteBeingCreated NoteKind = "being created"
-	// NoteListedOtherwise is a Machine whose server the manager deletes as an orphan, because
-	// the driver lists it by another ProviderID than the Machine's.
-	NoteListedOtherwise NoteKind = "ProviderID in another form"
-	// NotePreserved is a Machine that the manager keeps, also if it fails; About says until
-	// when.
-	NotePreserved NoteKind = "preserved"
 	// NoteStuck is a Machine whose last operation failed; About is the driver's reason, or the
 	// manager's code where the text has no reason.
 	NoteStuck NoteKind = "stuck"
+	// NoteListedOtherwise is a Machine whose server the manager deletes as an orphan, because
+	// the driver lists it by another ProviderID than the Machine's.
+	NoteListedOtherwise NoteKind = "ProviderID in another form"
+	// NoteOrphan is a server that account.WhoseIs calls an orphan.
+	NoteOrphan NoteKind = "orphan"
+	// NoteDuplicate is a second server of a Machine.
+	NoteDuplicate NoteKind = "duplicate"
+	// NoteContradiction is a server with a label by which it is not its Machine's; About is
+	// the label's key.
+	NoteContradiction NoteKind = "contradicting label"
+	// NoteClassDeleted is a Machine whose class does not exist.
+	NoteClassDeleted NoteKind = "class deleted"
+	// NoteNoServer is a Machine whose server is not there.
+	NoteNoServer NoteKind = "no server"
+	// NoteNeverJoined is a Machine whose server runs, and has not joined the target cluster in
+	// time.
+	NoteNeverJoined NoteKind = "no Node"
+	// NoteFault is a server in state ERROR.
+	NoteFault NoteKind = "fault"
+	// NoteBeingCreated is a Machine that does not have a server yet.
+	NoteBeingCreated NoteKind = "being created"
+	// NoteUnknown is a server of which cannot be told whether it is an orphan, or a Machine of
+	// which cannot be told whether it has a server.
+	NoteUnknown NoteKind = Unknown
 )
 
 // Note is something worth knowing of a server or Machine.
@@ -219,7 +195,7 @@ type Note struct {
 }
 
 // String is the note in a few words.
-func (n Note) String() string {
+func (n *Note) String() string {
 	switch {
 	case n.About == "":
 		return string(n.Kind)
@@ -230,56 +206,9 @@ func (n Note) String() string {
 	}
 }
 
-// noteOf returns the first note of a kind; nil if there is none.
-func noteOf(notes []Note, kinds ...NoteKind) *Note {
-	at := slices.IndexFunc(notes, func(note Note) bool { return slices.Contains(kinds, note.Kind) })
-	if at < 0 {
-		return nil
-	}
-	return &notes[at]
-}
+// IsOrphan says whether the server is an orphan.
+func (s *Server) IsOrphan() bool { return hasNote(s.Notes, NoteOrphan) }
 
-// Part is a part of an Inventory that is read by itself.
-type Part string
-
-// The parts.
-const (
-	PartServers   Part = "servers"
-	PartAddresses Part = "addresses"
-	// PartMachines and PartClasses are all of them, PartOtherMachines and PartOtherClasses
-	// those of other namespaces than the Access's.
-	PartMachines      Part = "Machines"
-	PartOtherMachines Part = "Machines of other namespaces"
-	PartClasses       Part = "MachineClasses"
-	PartOtherClasses  Part = "MachineClasses of other namespaces"
-	PartNodes         Part = "Nodes"
-	// PartAttachables and PartDeployments are for a Query about Attachables.
-	PartAttachables Part = "NICs and volumes"
-	PartDeployments Part = "MachineDeployments"
-	// PartOrphans is of servers that may be orphans. It is for a Query about orphans.
-	PartOrphans Part = "orphans"
-	// PartCluster is the cluster label of a Query that nothing carries.
-	PartCluster Part = "cluster"
-)
-
-// Unread is a part that could not be read.
-type Unread struct {
-	Part Part `json:"part"`
-	// Where is the project and region; "" for parts that are not in one.
-	Where  string `json:"where,omitempty"`
-	Reason string `json:"reason"`
-}
-
-// String says what is unknown, and why.
-func (u Unread) String() string {
-	text := string(u.Part) + " unknown: "
-	if u.Where != "" {
-		text += u.Where + ": "
-	}
-	return text + u.Reason
-}
-
-// Knows says whether all of the parts were read.
-func (i *Inventory) Knows(parts ...Part) bool {
-	return !slices.ContainsFunc(i.Unread, func(unread Unread) bool { return slices.Contains(parts, unread.Part) })
+func hasNote(notes []Note, kind NoteKind) bool {
+	return slices.ContainsFunc(notes, func(note Note) bool { return note.Kind == kind })
 }

@@ -1,281 +1,478 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package list_test
+package list
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/list"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// elsewhere is a server ID that no cloud has.
-const elsewhere = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+const (
+	ownCluster = testrig.ClusterKey + "=" + testrig.OwnCluster
+	goneID     = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+)
 
-// notes are what an inventory says of servers, by name, and Machines.
-type notes map[string][]string
-
-func notesOf(found *list.Inventory) notes {
-	all := notes{}
-	for _, server := range found.Servers {
-		all["server "+server.Name] = words(server.Notes)
+// say returns the notes of Machines and servers in words, by name.
+func say(found *Result) map[string]string {
+	words := map[string]string{}
+	add := func(name string, notes []Note) {
+		var all []string
+		for i := range notes {
+			all = append(all, notes[i].String())
+		}
+		words[name] = strings.Join(all, ", ")
 	}
 	for _, machine := range found.Machines {
-		all["machine "+machine.Name] = words(machine.Notes)
+		add("machine "+machine.Name, machine.Notes)
+	}
+	for _, server := range found.Servers {
+		add("server "+server.ServerName, server.Notes)
+	}
+	return words
+}
+
+// lines are the counting lines in a short form; -1 is unknown.
+func lines(found *Result) map[string]string {
+	all := map[string]string{}
+	for _, c := range found.Clusters {
+		number := func(n *int) int { return ptr.Deref(n, -1) }
+		all[c.Label] = fmt.Sprintf("%d %d %d %d", number(c.Machines), number(c.Ready), number(c.Servers), number(c.Orphans))
 	}
 	return all
 }
 
+func own(machine string) map[string]string {
+	return testrig.Labels(machine, "worker", testrig.OwnCluster)
+}
+
+func with(labels map[string]string, key, value string) map[string]string {
+	labels[key] = value
+	return labels
+}
+
+func failed(machine *v1alpha1.Machine, description string) *v1alpha1.Machine {
+	testrig.InPhase(machine, v1alpha1.MachineCrashLoopBackOff)
+	machine.Status.LastOperation = v1alpha1.LastOperation{State: v1alpha1.MachineStateFailed, Description: description}
+	return machine
+}
+
+// stock is a cluster with something for each note.
+func stock(t *testing.T) *testrig.Rig {
+	t.Helper()
+	r := testrig.New(t)
+	add := func(name string, labels map[string]string) string { return r.Server(name, labels) }
+	healthy := add("healthy", own("healthy"))
+	r.Add(testrig.WithNode(testrig.Machine("healthy", "worker", healthy), corev1.ConditionTrue))
+	add("twin", own("healthy"))
+	otherwise := testrig.WithNode(testrig.Machine("otherwise", "worker", ""), corev1.ConditionTrue)
+	otherwise.Spec.ProviderID = "openstack:///eu01/" + add("otherwise", own("otherwise"))
+	r.Add(otherwise)
+	stolen := add("stolen", testrig.Labels("stolen", "worker", "another"))
+	r.Add(testrig.WithNode(testrig.Machine("stolen", "worker", stolen), corev1.ConditionFalse))
+	classless := add("classless", testrig.Labels("classless", "gone", testrig.OwnCluster))
+	r.Add(testrig.WithNode(testrig.Machine("classless", "gone", classless), corev1.ConditionTrue))
+	r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionUnknown))
+	r.Add(testrig.InPhase(testrig.Machine("new-born", "worker", ""), ""))
+	r.Add(failed(testrig.Machine("stuck", "worker", ""),
+		"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"))
+	add("orphaned", own("orphaned"))
+	add("forgotten", testrig.Labels("forgotten", "gone", testrig.OwnCluster))
+	if err := r.Cloud.SetServerStatus(add("going", own("going")), "DELETING", ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Cloud.SetServerStatus(add("broken", own("broken")), "ERROR", "No valid host\nwas found"); err != nil {
+		t.Fatal(err)
+	}
+	add("two-clusters", with(own("two-clusters"), "a.io/cluster", "x"))
+	add("stranger", testrig.Labels("stranger", "worker", "strangers"))
+	add("bastion", nil)
+	// A Machine of another namespace names a server, too.
+	far := testrig.Machine("far", "worker", add("far", own("far")))
+	far.Namespace = "elsewhere"
+	r.Add(far)
+	return r
+}
+
 func TestNotes(t *testing.T) {
+	r := stock(t)
+	r.MakeClusters()
+	found := Read(t.Context(), r.Access, Query{})
+	want := map[string]string{
+		"machine healthy": "duplicate", "server healthy": "", "server twin": "duplicate",
+		"machine otherwise": "ProviderID in another form", "server otherwise": "ProviderID in another form",
+		"machine stolen": "contradicting label kubernetes.io/cluster", "server stolen": "contradicting label kubernetes.io/cluster",
+		"machine classless": "class deleted", "server classless": "",
+		"machine lost": "no server", "machine new-born": "stuck: nothing at all", "machine stuck": "stuck: QuotaExceeded",
+		"server orphaned": "orphan", "server forgotten": "orphan", "server going": "orphan being deleted", "server broken": "orphan, fault",
+		"server far": "",
+	}
+	if diff := cmp.Diff(want, say(found)); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	if len(found.Unknown) > 0 {
+		t.Errorf("unknown: %q", found.Unknown)
+	}
+	if diff := cmp.Diff(map[string]string{ownCluster: "7 3 10 4"}, lines(found)); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+	strangers := testrig.ClusterKey + "=strangers"
+	twoClusters := "a.io/cluster=x," + ownCluster
+	if diff := cmp.Diff(map[string]int{strangers: 1, twoClusters: 1}, found.NotJudged); diff != "" {
+		t.Errorf("not judged (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]int{"project " + iaasmock.DefaultProjectID + " in eu01": 13}, found.Read); diff != "" {
+		t.Errorf("read (-want +got):\n%s", diff)
+	}
+}
+
+func TestQueries(t *testing.T) {
 	for name, row := range map[string]struct {
-		given func(r *rig)
-		want  notes
+		query Query
+		// has and not are Machines and servers that are shown, and that are not.
+		has, not []string
+		counts   map[string]string
 	}{
-		"a Machine and its server": {func(r *rig) {
-			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))))
-		}, notes{"server m1": {}, "machine m1": {}}},
-
-		"no Machine": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
-		}, notes{"server m1": {"orphan"}}},
-
-		"no Machine, but the server is being deleted": {func(r *rig) {
-			id := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			must(r, r.Cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""))
-		}, notes{"server m1": {"orphan being deleted"}}},
-
-		"no Machine, and no class": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "gone", testrig.OwnCluster))
-		}, notes{"server m1": {"class deleted", "orphan"}}},
-
-		"the Machine is in another testrig.Namespace, without a ProviderID": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			other, itsClass := testrig.InPhase(testrig.Machine("m1", "worker", ""), ""), testrig.Class("worker", nil)
-			other.Namespace, itsClass.Namespace = "other", "other"
-			r.Add(other, itsClass)
-			r.Server("m2", testrig.Labels("m2", "worker", testrig.OwnCluster))
-		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "server m2": {"orphan"}}},
-
-		"another cluster": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "worker", "shoot--demo--other"))
-		}, notes{"server m1": {"of another cluster"}}},
-
-		"another cluster, with a Machine of this name here": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "worker", "shoot--demo--other"))
-			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "machine m1": {"stuck: nothing at all"}}},
-
-		"no cluster label, with a Machine of this name here": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "worker", ""))
-			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "machine m1": {"stuck: nothing at all"}}},
-
-		"a Machine of the server's own name": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m2", "worker", testrig.OwnCluster))
-			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"server m1": {"contradicting label kubernetes.io/machine"}, "machine m1": {"stuck: nothing at all"}}},
-
-		"one value under two keys": {func(r *rig) {
-			all := testrig.Labels("m1", "worker", testrig.OwnCluster)
-			all["ske.stackit.cloud/cluster"] = testrig.OwnCluster
-			r.Server("m1", all)
-		}, notes{"server m1": {"orphan"}}},
-
-		"another value under a second key": {func(r *rig) {
-			all := testrig.Labels("m1", "worker", testrig.OwnCluster)
-			all["ske.stackit.cloud/cluster"] = "shoot--demo--other"
-			r.Server("m1", all)
-		}, notes{"server m1": {"of another cluster"}}},
-
-		"another cluster with another key": {func(r *rig) {
-			all := testrig.Labels("m1", "worker", "")
-			all["ske.stackit.cloud/cluster"] = testrig.OwnCluster
-			r.Server("m1", all)
-		}, notes{"server m1": {"of another cluster"}}},
-
-		"no cluster label, and no class of this name": {func(r *rig) {
-			r.Server("m1", testrig.Labels("m1", "other", ""))
-		}, notes{"server m1": {"of another cluster"}}},
-
-		"no cluster label, and a class of this name": {func(r *rig) {
-			r.Add(testrig.Class("plain", nil))
-			r.Server("m1", testrig.Labels("m1", "plain", ""))
-			r.Server("m2", testrig.Labels("m2", "worker", ""))
-		}, notes{"server m1": {"cluster unknown"}, "server m2": {"cluster unknown"}}},
-
-		"the class's cluster label cannot be used": {func(r *rig) {
-			r.Add(testrig.Class("broken", map[string]any{"labels": map[string]any{testrig.ClusterKey: "not a label"}}))
-			r.Server("m1", testrig.Labels("m1", "broken", "who-knows"))
-			r.Add(testrig.Machine("m2", "broken", r.Server("m2", testrig.Labels("m2", "broken", "who-knows"))))
-		}, notes{"server m1": {"cluster unknown"}, "server m2": {}, "machine m2": {}}},
-
-		"the class has no cluster label": {func(r *rig) {
-			r.Add(testrig.Class("plain", nil), testrig.InPhase(testrig.Machine("m1", "plain", ""), ""))
-			r.Server("m1", testrig.Labels("m1", "plain", ""))
-		}, notes{"server m1": {}, "machine m1": {}}},
-
-		"a class of null": {func(r *rig) {
-			null := testrig.Class("null", nil)
-			null.ProviderSpec.Raw = []byte("null")
-			r.Add(null, testrig.Machine("m1", "null", ""))
-		}, notes{"machine m1": {"no server"}}},
-
-		"servers that are not the manager's": {func(r *rig) {
-			r.Server("bastion", nil)
-			r.Server("half", map[string]string{"kubernetes.io/machine": "half"})
-		}, notes{"server bastion": {"unmanaged"}, "server half": {"unmanaged"}}},
-
-		"a server that came from OpenStack": {func(r *rig) {
-			made := testrig.Machine("m1", "worker", "")
-			made.Spec.ProviderID = "openstack:///" + r.Server("m1", nil)
-			r.Add(made)
-		}, notes{"server m1": {}, "machine m1": {"from OpenStack"}}},
-
-		"labelled servers, named in other forms": {func(r *rig) {
-			for i, format := range []string{"openstack:///eu01/%s", "openstack:///%s", "stackit://%s"} {
-				name := fmt.Sprint("m", i)
-				made := testrig.Machine(name, "worker", "")
-				made.Spec.ProviderID = fmt.Sprintf(format, r.Server(name, testrig.Labels(name, "worker", testrig.OwnCluster)))
-				r.Add(made)
-			}
-		}, notes{
-			"server m0": {"ProviderID in another form"}, "machine m0": {"ProviderID in another form", "from OpenStack"},
-			"server m1": {"ProviderID in another form"}, "machine m1": {"ProviderID in another form", "from OpenStack"},
-			"server m2": {"ProviderID in another form"}, "machine m2": {"ProviderID in another form"},
-		}},
-
-		"a labelled server that is being deleted, named in another form": {func(r *rig) {
-			id := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			must(r, r.Cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""))
-			made := testrig.Machine("m1", "worker", "")
-			made.Spec.ProviderID = "openstack:///" + id
-			r.Add(made)
-		}, notes{"server m1": {}, "machine m1": {"from OpenStack", "no server"}}},
-
-		"the server names another Machine": {func(r *rig) {
-			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m2", "worker", testrig.OwnCluster))))
-		}, notes{"server m1": {"contradicting label kubernetes.io/machine"}, "machine m1": {"contradicting label kubernetes.io/machine"}}},
-
-		"the server names another cluster": {func(r *rig) {
-			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m1", "worker", "shoot--demo--other"))))
-		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "machine m1": {"contradicting label " + testrig.ClusterKey}}},
-
-		"a Machine of the name in another cluster here": {func(r *rig) {
-			other := testrig.Class("other", map[string]any{"labels": map[string]any{testrig.ClusterKey: "shoot--demo--other"}})
-			r.Add(other, testrig.InPhase(testrig.Machine("m1", "other", ""), v1alpha1.MachineCrashLoopBackOff))
-			r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
-		}, notes{"server m1": {"contradicting label " + testrig.ClusterKey}, "machine m1": {"being created"}}},
-
-		"two servers, and the ProviderID names one": {func(r *rig) {
-			r.Server("m1-old", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			r.Add(testrig.Machine("m1", "worker", r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))))
-		}, notes{"server m1": {}, "server m1-old": {"duplicate"}, "machine m1": {"duplicate"}}},
-
-		"two servers, and no ProviderID yet": {func(r *rig) {
-			first := r.Server("first", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			must(r, r.Cloud.SetServerStatus(first, iaasmock.StatusError, "No valid host was found"))
-			r.Server("second", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"server first": {"duplicate", "fault"}, "server second": {}, "machine m1": {"duplicate"}}},
-
-		"three servers, and no ProviderID yet": {func(r *rig) {
-			for name, state := range map[string]string{"broken": iaasmock.StatusError, "going": iaasmock.StatusDeleting, "slow": iaasmock.StatusCreating} {
-				must(r, r.Cloud.SetServerStatus(r.Server(name, testrig.Labels("m1", "worker", testrig.OwnCluster)), state, ""))
-			}
-			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"server broken": {"duplicate"}, "server going": {}, "server slow": {}, "machine m1": {"duplicate"}}},
-
-		"the class of a Machine is gone": {func(r *rig) {
-			r.Add(testrig.Machine("m1", "gone", r.Server("m1", testrig.Labels("m1", "gone", testrig.OwnCluster))))
-		}, notes{"server m1": {"class deleted"}, "machine m1": {"class deleted"}}},
-
-		"the server is gone": {func(r *rig) {
-			r.Add(testrig.Machine("m1", "worker", elsewhere))
-		}, notes{"machine m1": {"no server"}}},
-
-		"the server is being deleted": {func(r *rig) {
-			id := r.Server("m1", testrig.Labels("m1", "worker", testrig.OwnCluster))
-			must(r, r.Cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""))
-			r.Add(testrig.Machine("m1", "worker", id))
-		}, notes{"server m1": {}, "machine m1": {"no server"}}},
-
-		"the server is gone, and so is the Machine soon": {func(r *rig) {
-			made := testrig.Machine("m1", "worker", elsewhere)
-			made.DeletionTimestamp, made.Finalizers = new(metav1.Now()), []string{"machine.sapcloud.io/machine-controller"}
-			r.Add(made)
-		}, notes{"machine m1": {}}},
-
-		"the list may not show the server yet": {func(r *rig) {
-			made := testrig.Machine("m1", "worker", elsewhere)
-			made.Status.CurrentStatus = v1alpha1.CurrentStatus{Phase: v1alpha1.MachinePending, LastUpdateTime: metav1.Now()}
-			r.Add(made)
-		}, notes{"machine m1": {"being created"}}},
-
-		"the list should show the server by now": {func(r *rig) {
-			made := testrig.Machine("m1", "worker", elsewhere)
-			made.Status.CurrentStatus.Phase = v1alpha1.MachinePending
-			r.Add(made)
-		}, notes{"machine m1": {"no server"}}},
-
-		"the ProviderID is of another project": {func(r *rig) {
-			made := testrig.Machine("m1", "worker", "")
-			made.Spec.ProviderID = "stackit://" + iaasmock.SecondProjectID + "/" + elsewhere
-			r.Add(made)
-		}, notes{"machine m1": {"no server"}}},
-
-		"a Machine just made": {func(r *rig) {
-			made := testrig.InPhase(testrig.Machine("m1", "worker", ""), "")
-			made.CreationTimestamp = metav1.Now()
-			r.Add(made)
-		}, notes{"machine m1": {"being created"}}},
-
-		"a Machine of which nothing is said": {func(r *rig) {
-			r.Add(testrig.InPhase(testrig.Machine("m1", "worker", ""), ""))
-		}, notes{"machine m1": {"stuck: nothing at all"}}},
-
-		"a creation that fails": {func(r *rig) {
-			r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff),
-				"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"))
-		}, notes{"machine m1": {"stuck: QuotaExceeded"}}},
-
-		"a creation that failed before texts had reasons": {func(r *rig) {
-			r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineCrashLoopBackOff),
-				"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [Quota exceeded: creating a server: status 403]"))
-		}, notes{"machine m1": {"stuck: ResourceExhausted"}}},
-
-		"a failure without a code": {func(r *rig) {
-			r.Add(failed(testrig.InPhase(testrig.Machine("m1", "worker", ""), v1alpha1.MachineFailed), "Machine m1 failed to join the cluster in 20m0s."))
-		}, notes{"machine m1": {"no server", "stuck"}}},
+		"a cluster without a class": {Query{Cluster: map[string]string{testrig.ClusterKey: "strangers"}},
+			[]string{"server stranger"}, []string{"server healthy", "machine healthy", "server bastion"}, map[string]string{testrig.ClusterKey + "=strangers": "0 0 1 1"}},
+		"all namespaces": {Query{AllNamespaces: true}, []string{"machine far", "machine healthy"}, nil, nil},
+		"one Machine":    {Query{Machine: "healthy"}, []string{"machine healthy", "server healthy", "server twin"}, []string{"server orphaned", "machine lost"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := newRig(t)
-			row.given(r)
-			found := r.look(list.Query{Unmanaged: true})
-			if diff := cmp.Diff(row.want, notesOf(found)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
+			r := stock(t)
+			r.MakeClusters()
+			found := Read(t.Context(), r.Access, row.query)
+			words := say(found)
+			for _, want := range row.has {
+				if _, ok := words[want]; !ok {
+					t.Errorf("lacks %s: %v", want, words)
+				}
 			}
-			if len(found.Unread) > 0 {
-				t.Errorf("not read: %v", found.Unread)
+			for _, not := range row.not {
+				if _, ok := words[not]; ok {
+					t.Errorf("has %s", not)
+				}
+			}
+			if diff := cmp.Diff(row.counts, lines(found)); row.counts != nil && diff != "" {
+				t.Errorf("counts (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func must(r *rig, err error) {
-	r.T.Helper()
-	if err != nil {
-		r.T.Fatal(err)
+func TestDescribeHasNICs(t *testing.T) {
+	r := stock(t)
+	r.MakeClusters()
+	machine := Read(t.Context(), r.Access, Query{Machine: "healthy"}).Machines[0]
+	if len(machine.Servers) != 2 || len(machine.Servers[0].NICs) != 1 || len(machine.Servers[0].NICs[0].Addresses) == 0 {
+		t.Errorf("got %+v", machine.Servers)
+	}
+	if machine := Read(t.Context(), r.Access, Query{Machine: "stolen"}).Machines[0]; len(machine.Servers) != 1 {
+		t.Errorf("got %+v, want the server that it names", machine.Servers)
 	}
 }
 
-func failed(made *v1alpha1.Machine, description string) *v1alpha1.Machine {
-	made.Status.LastOperation = v1alpha1.LastOperation{Description: description, State: v1alpha1.MachineStateFailed, Type: v1alpha1.MachineOperationCreate}
-	return made
+func TestReadiness(t *testing.T) {
+	now := time.Now()
+	lease := func(renewed time.Duration) []coordinationv1.Lease {
+		return []coordinationv1.Lease{{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: leaseName}, Spec: coordinationv1.LeaseSpec{
+			LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(now.Add(-renewed)))}}}
+	}
+	const none, withNode = "", "worker-1"
+	for name, row := range map[string]struct {
+		phase  v1alpha1.MachinePhase
+		ready  corev1.ConditionStatus
+		node   string
+		leases []coordinationv1.Lease
+		want   Readiness
+	}{
+		"ready":                             {"Running", "True", withNode, lease(time.Second), Ready},
+		"ready, without leader election":    {"Running", "True", withNode, nil, Ready},
+		"ready, the lease has just expired": {"Running", "True", withNode, lease(29 * time.Second), Ready},
+		"ready, the lease expired":          {"Running", "True", withNode, lease(31 * time.Second), WasReady},
+		"not ready":                         {"Running", "False", withNode, nil, NotReady},
+		"not ready, the lease expired":      {"Running", "False", withNode, lease(time.Hour), WasNotReady},
+		"nothing is heard of the Node":      {"Running", "Unknown", withNode, nil, NotReady},
+		"the Node is gone":                  {"Unknown", "True", withNode, nil, NotReady},
+		"the Node is gone, and the manager": {"Unknown", "True", withNode, lease(time.Hour), WasNotReady},
+		"failed":                            {"Failed", "True", withNode, nil, NotReady},
+		"terminating":                       {"Terminating", "True", withNode, nil, WasReady},
+		"terminating, not ready":            {"Terminating", "False", withNode, nil, WasNotReady},
+		"booting":                           {"Pending", "", withNode, nil, NeverJoined},
+		"never joined, and failed":          {"Failed", "", withNode, nil, NeverJoined},
+		"no target cluster":                 {"Available", "", none, nil, NoNode},
+		"being created":                     {"", "", none, nil, NoNode},
+	} {
+		t.Run(name, func(t *testing.T) {
+			machine := testrig.Machine("worker-1", "worker", "")
+			machine.Status.CurrentStatus.Phase = row.phase
+			machine.Labels[v1alpha1.NodeLabelKey] = row.node
+			if row.ready != "" {
+				testrig.WithNode(machine, row.ready)
+			}
+			s := &observation{now: now, leases: row.leases}
+			if got := s.readiness(&machineView{Machine: machine}); got != row.want {
+				t.Errorf("got %q, want %q", got, row.want)
+			}
+		})
+	}
+}
+
+func TestStaleReadinessSaysSinceWhen(t *testing.T) {
+	r := stock(t)
+	r.Add(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: leaseName}, Spec: coordinationv1.LeaseSpec{
+		LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))}})
+	r.MakeClusters()
+	found := Read(t.Context(), r.Access, Query{})
+	if len(found.Stale) != 1 || !strings.Contains(found.Stale[0], "59m ago: lease machine-controller") || !found.Clusters[0].Stale {
+		t.Errorf("got %q, %+v", found.Stale, found.Clusters[0])
+	}
+}
+
+func TestNeverJoined(t *testing.T) {
+	r := testrig.New(t)
+	r.Add(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))))
+	r.MakeClusters()
+	r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(7 * time.Minute))
+	note := Read(t.Context(), r.Access, Query{}).Machines[0].Notes[0]
+	if note.Kind != NoteNeverJoined || !strings.Contains(note.Remedy, "stackit server log ") || !strings.HasPrefix(note.Reason, "server ACTIVE, 7m old") {
+		t.Errorf("got %+v", note)
+	}
+}
+
+// outage is a way in which something is down, and what is known then.
+type outage struct {
+	cause func(t *testing.T, r *testrig.Rig)
+	// unknown is all of the Result's Unknown, each by how it begins.
+	unknown []string
+	// state and ready are of the Machine worker-1, "gone" where it is not shown.
+	state, ready string
+	counts       string
+	// servers are shown.
+	servers int
+}
+
+const sharedTimeout = 700 * time.Millisecond
+
+func TestOutages(t *testing.T) {
+	ofAPI := "servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: "
+	inject := func(fault iaasmock.Fault) func(*testing.T, *testrig.Rig) {
+		return func(_ *testing.T, r *testrig.Rig) { r.Cloud.Inject(fault) }
+	}
+	direct := func(r *testrig.Rig) {
+		r.Access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01"}
+	}
+	clusterFails := func(kinds []string, err func(ctx context.Context) error) func(*testing.T, *testrig.Rig) {
+		return func(_ *testing.T, r *testrig.Rig) {
+			direct(r)
+			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if slices.Contains(kinds, strings.TrimPrefix(fmt.Sprintf("%T", list), "*v1alpha1.")) || kinds == nil {
+					return err(ctx)
+				}
+				return c.List(ctx, list, options...)
+			}
+		}
+	}
+	refused := func(context.Context) error {
+		return &url.Error{Op: "Get", URL: "https://x", Err: &net.OpError{Op: "dial", Err: errors.New("connection refused")}}
+	}
+	hangs := func(ctx context.Context) error {
+		<-ctx.Done()
+		return &url.Error{Op: "Get", URL: "https://x", Err: ctx.Err()}
+	}
+	forbidden := func(context.Context) error {
+		return apierrors.NewForbidden(schema.GroupResource{Resource: "machines"}, "", errors.New("not you"))
+	}
+	for name, row := range map[string]outage{
+		"nothing": {func(*testing.T, *testrig.Rig) {}, nil, "ACTIVE", "yes", "1 1 2 1", 2},
+		"the API hangs": {inject(iaasmock.Fault{Delay: time.Minute}),
+			[]string{ofAPI + "the API does not answer within 700ms"}, "unknown", "yes", "1 1 -1 -1", 0},
+		"the API answers 503": {inject(iaasmock.Fault{Status: http.StatusServiceUnavailable}),
+			[]string{ofAPI}, "unknown", "yes", "1 1 -1 -1", 0},
+		"the API refuses the token": {inject(iaasmock.Fault{Status: http.StatusUnauthorized}),
+			[]string{ofAPI + string(provider.ReasonCredentialsRefused)}, "unknown", "yes", "1 1 -1 -1", 0},
+		"the cluster refuses": {clusterFails(nil, refused),
+			[]string{"MachineClasses, Machines, age of readiness unknown: the cluster with the Machines: dial: connection refused"}, "gone", "", "-1 -1 2 -1", 2},
+		"the cluster hangs": {clusterFails(nil, hangs),
+			[]string{"MachineClasses, Machines, age of readiness unknown: the cluster with the Machines does not answer within 700ms"}, "gone", "", "-1 -1 2 -1", 2},
+		"Machines are forbidden": {clusterFails([]string{"MachineList"}, forbidden),
+			[]string{"Machines unknown: "}, "gone", "", "-1 -1 2 -1", 2},
+		"the CRD is missing": {clusterFails([]string{"MachineList"}, func(context.Context) error {
+			return apierrors.NewNotFound(schema.GroupResource{Resource: "machines"}, "")
+		}), []string{"Machines unknown: "}, "gone", "", "-1 -1 2 -1", 2},
+		"Machines of other namespaces are forbidden": {func(_ *testing.T, r *testrig.Rig) {
+			r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+				if _, ok := list.(*v1alpha1.MachineList); ok && (&client.ListOptions{}).ApplyOptions(options).Namespace == "" {
+					return forbidden(ctx)
+				}
+				return c.List(ctx, list, options...)
+			}
+		}, []string{"orphans unknown: listing Machines: "}, "ACTIVE", "yes", "1 1 2 -1", 2},
+		"no cluster is reached": {func(_ *testing.T, r *testrig.Rig) {
+			r.Clusterless, r.Access.ControlError = true, errors.New("no such context")
+		}, []string{"MachineClasses, Machines, servers unknown: no such context"}, "gone", "", "-1 -1 -1 -1", 0},
+		"the Secret is missing": {func(_ *testing.T, r *testrig.Rig) { r.Objects = r.Objects[1:] },
+			[]string{"servers unknown: MachineClass worker: Secret shoot--demo/credentials is not there"}, "unknown", "yes", "1 1 -1 -1", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := testrig.New(t)
+			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue))
+			r.Server("orphaned", own("orphaned"))
+			r.Access.ReadTimeout = sharedTimeout
+			row.cause(t, r)
+			r.MakeClusters()
+			begin := time.Now()
+			found := Read(t.Context(), r.Access, Query{})
+			if took := time.Since(begin); took > 10*sharedTimeout {
+				t.Errorf("took %s", took)
+			}
+			if !slices.EqualFunc(found.Unknown, row.unknown, strings.HasPrefix) {
+				t.Errorf("unknown %q\nwant    %q", found.Unknown, row.unknown)
+			}
+			state, ready := "gone", ""
+			for _, machine := range found.Machines {
+				state, ready = machine.State, string(machine.Ready)
+			}
+			if state != row.state || ready != row.ready || len(found.Servers) != row.servers {
+				t.Errorf("state %q, ready %q, %d servers; want %q, %q, %d", state, ready, len(found.Servers), row.state, row.ready, row.servers)
+			}
+			if got := slices.Collect(maps.Values(lines(found))); !slices.Equal(got, []string{row.counts}) {
+				t.Errorf("counts %q, want %q", got, row.counts)
+			}
+			for _, server := range found.Servers {
+				if strings.HasSuffix(row.counts, "-1") && server.IsOrphan() {
+					t.Errorf("%s is called an orphan", server.ServerName)
+				}
+			}
+		})
+	}
+}
+
+// A Machine that is made while the servers are read is there before its server.
+func TestMachinesAreReadAfterTheServers(t *testing.T) {
+	r := testrig.New(t)
+	id := r.Server("new", own("new"))
+	lists := 0
+	r.Funcs.List = func(ctx context.Context, c client.WithWatch, list client.ObjectList, options ...client.ListOption) error {
+		if _, ok := list.(*v1alpha1.MachineList); ok {
+			if lists++; lists == 2 {
+				if err := c.Create(ctx, testrig.Machine("new", "worker", id)); err != nil {
+					return err
+				}
+			}
+		}
+		return c.List(ctx, list, options...)
+	}
+	r.MakeClusters()
+	if words := say(Read(t.Context(), r.Access, Query{})); words["server new"] != "" || lists != 2 {
+		t.Errorf("got %v in %d lists", words, lists)
+	}
+}
+
+func TestAnEmptyListIsReadAgain(t *testing.T) {
+	for name, row := range map[string]struct {
+		lists int
+		state string
+		notes string
+		ends  bool
+	}{
+		"the second shows the server":      {1, "ACTIVE", "", true},
+		"the second is empty, a GET knows": {2, "ACTIVE", "", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testrig.New(t)
+			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue))
+			r.MakeClusters()
+			clock := clocktesting.NewFakeClock(time.Now())
+			r.Access.Clock = clock
+			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Count: row.lists})
+			done := make(chan *Result)
+			go func() { done <- Read(t.Context(), r.Access, Query{}) }()
+			for !clock.HasWaiters() {
+				time.Sleep(time.Millisecond)
+			}
+			clock.Step(emptyPause)
+			found := <-done
+			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.notes {
+				t.Errorf("got %+v", machine)
+			}
+			if (len(found.Unknown) == 0) != row.ends {
+				t.Errorf("unknown %q", found.Unknown)
+			}
+		})
+	}
+}
+
+// The list lacks a server: what a GET shows is believed, and the list is not.
+func TestAListThatLacksAServer(t *testing.T) {
+	for name, row := range map[string]struct {
+		status  int
+		state   string
+		note    string
+		unknown string
+	}{
+		"a GET finds it":     {0, "ACTIVE", "", "the list lacks server "},
+		"a GET does not":     {http.StatusNotFound, "", "no server", ""},
+		"the GET is refused": {http.StatusForbidden, "unknown", "unknown", string(provider.ReasonNoPermission)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := testrig.New(t)
+			r.Server("other", own("other"))
+			id := r.Server("worker-1", own("worker-1"))
+			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", id), corev1.ConditionFalse))
+			r.MakeClusters()
+			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: 1})
+			if row.status != 0 {
+				r.Cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: row.status})
+			}
+			found := Read(t.Context(), r.Access, Query{})
+			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.note {
+				t.Errorf("got %+v", machine)
+			}
+			if text := strings.Join(found.Unknown, " "); (text == "") != (row.unknown == "") || !strings.Contains(text, row.unknown) {
+				t.Errorf("unknown %q", text)
+			}
+		})
+	}
+}
+
+// With credentials that the user names, a Machine's server may be in another project.
+func TestAnAccountThatIsNotTheClasses(t *testing.T) {
+	r := testrig.New(t)
+	r.Server("other", own("other"))
+	elsewhere := testrig.WithNode(testrig.Machine("worker-1", "worker", ""), corev1.ConditionTrue)
+	elsewhere.Spec.ProviderID = "stackit://" + testrig.OtherProject + "/" + goneID
+	r.Add(elsewhere, testrig.WithNode(testrig.Machine("worker-2", "worker", goneID), corev1.ConditionFalse))
+	r.MakeClusters()
+	r.Access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01"}
+	words := say(Read(t.Context(), r.Access, Query{}))
+	if words["machine worker-1"] != "unknown" || words["machine worker-2"] != "no server" {
+		t.Errorf("got %v", words)
+	}
 }

@@ -4,64 +4,219 @@
 package list
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// clusterTimeout bounds the reads of a cluster: one that does not answer must not keep the
-// servers from being shown.
-const clusterTimeout = 30 * time.Second
+const (
+	// emptyPause is when a list without any server is read again: an API can show an empty
+	// project for some seconds.
+	emptyPause = 5 * time.Second
+	// mostByID is how many servers of a place are read one by one, because a list lacks them.
+	mostByID = 8
+	// leaseName is the Lease of who copies the Nodes' conditions: the manager's part that runs
+	// in the sidecar.
+	leaseName = "machine-controller"
+)
 
-// look reads what a query is about. Servers are read before Machines: a Machine is there
-// before its server, so that a server cannot be new and its Machine not be read.
-func look(ctx context.Context, o *account.Access, query Query) *observation {
-	seen := &observation{now: o.Now(), namespace: o.Namespace, targetless: o.Target == nil && o.TargetError == nil, classPlaces: map[*account.Class]*place{}}
-	if query.AllNamespaces {
-		seen.namespace = ""
-	}
-	accounts, problems := accountsOf(ctx, o, query)
-	for _, problem := range problems {
-		seen.miss(PartServers, "", problem)
-	}
-	for _, account := range accounts {
-		seen.addAccount(account)
-	}
-	var reads sync.WaitGroup
-	for _, at := range seen.places {
-		reads.Go(func() { seen.readPlace(ctx, at, query) })
-	}
-	reads.Wait()
-	readClusters(ctx, o, seen, query)
-	seen.join()
-	lookForMissing(ctx, o, seen, query)
-	return seen
+// errEmptyOnce says that a list without any server could not be read a second time.
+var errEmptyOnce = fmt.Errorf("a list showed no server at all, and there was no time to read it again after %s (--request-timeout)", emptyPause)
+
+// Query says what a Result is about.
+type Query struct {
+	// Cluster is a cluster label of which nothing else is shown; nil means those of the classes.
+	Cluster map[string]string
+	// AllNamespaces asks for the Machines of all namespaces, and for the projects that the
+	// MachineClasses there name.
+	AllNamespaces bool
+	// Machine is the one of the namespace that is asked for, with the NICs of its servers; ""
+	// means all.
+	Machine string
 }
 
-// accountsOf are the Access's accounts; for all namespaces those that the MachineClasses
-// there name, unless the user names one. Where reading them is forbidden, those of the
-// Access's Namespace must do.
-func accountsOf(ctx context.Context, o *account.Access, query Query) ([]*account.Account, []error) {
-	if !query.AllNamespaces || o.Control == nil {
-		return o.Accounts(ctx)
+// observation is what was read, and after join what belongs together.
+type observation struct {
+	*account.Access
+
+	query Query
+	now   time.Time
+	// scope is the namespace of the Machines; none is all.
+	scope []string
+
+	classes     []*account.Class
+	machines    []v1alpha1.Machine
+	leases      []coordinationv1.Lease
+	places      []*place
+	classesRead bool
+	// machinesRead is about those of the scope, allMachinesRead about those of all namespaces,
+	// after the servers were read.
+	machinesRead, allMachinesRead bool
+
+	mu     sync.Mutex
+	unread []unread
+
+	// clusters are the cluster labels by which servers are judged.
+	clusters     []map[string]string
+	serverViews  []*serverView
+	machineViews []*machineView
+}
+
+// unread is what could not be read, and why.
+type unread struct{ what, cause string }
+
+// place is a project and region, and what was read there.
+type place struct {
+	project, region string
+	// accounts reach it, with different keys; the first that works is used.
+	accounts []*account.Account
+	// used is the one that worked; nil if the servers were not read.
+	used    *account.Account
+	servers []provider.Server
+	// partial says that the list lacks servers that are there.
+	partial bool
+	// gone are the IDs of servers that the API itself does not find, asked counts the reads.
+	gone  []string
+	asked int
+}
+
+func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.project, p.region) }
+
+// Read reads and joins what a query is about, in the Access's ReadTimeout. What cannot be read
+// does not end it, and is among the Result's Unknown.
+func Read(parent context.Context, o *account.Access, query Query) *Result {
+	ctx, cancel := context.WithCancel(parent)
+	if o.ReadTimeout > 0 {
+		ctx, cancel = context.WithTimeout(parent, o.ReadTimeout)
 	}
-	if secret, _, err := o.NamedSecret(ctx); secret != nil || err != nil {
-		return o.Accounts(ctx)
+	defer cancel()
+	s := &observation{Access: o, query: query, now: o.Now()}
+	if !query.AllNamespaces {
+		s.scope = []string{o.Namespace}
 	}
-	classes, err := o.Classes(ctx)
-	classes = slices.DeleteFunc(classes, account.IsForeign)
-	if err != nil || len(classes) == 0 {
-		return o.Accounts(ctx)
+	s.read(ctx)
+	s.join()
+	if s.readMissing(ctx) {
+		s.join()
 	}
-	return o.AccountsOf(ctx, classes)
+	return s.result(ctx)
+}
+
+// read reads the API and the cluster side by side. A Machine is there before its server, so that
+// only Machines that are listed after the servers tell who is an orphan.
+func (s *observation) read(ctx context.Context) {
+	var reads sync.WaitGroup
+	classes := make(chan error, 1)
+	reads.Go(func() { s.readServers(ctx, classes) })
+	if s.Control != nil {
+		reads.Go(func() { classes <- s.readClasses(ctx) })
+		reads.Go(func() { s.readMachines(ctx) })
+		reads.Go(func() { s.readLeases(ctx) })
+	} else {
+		s.missInCluster("MachineClasses", s.ControlError)
+		s.missInCluster("Machines", s.ControlError)
+		classes <- s.ControlError
+	}
+	reads.Wait()
+	readAny := slices.ContainsFunc(s.places, func(at *place) bool { return at.used != nil })
+	if !s.machinesRead || !readAny || ctx.Err() != nil {
+		return
+	}
+	all, err := s.Machines(ctx)
+	if err != nil {
+		s.missInCluster("orphans", err)
+		return
+	}
+	s.machines, s.allMachinesRead = all, true
+}
+
+func (s *observation) readClasses(ctx context.Context) (err error) {
+	if s.classes, err = s.InspectedClasses(ctx, s.scope...); err != nil {
+		s.missInCluster("MachineClasses", err)
+	}
+	s.classesRead = err == nil
+	return err
+}
+
+func (s *observation) readMachines(ctx context.Context) {
+	machines, err := s.Machines(ctx, s.scope...)
+	if err != nil {
+		s.missInCluster("Machines", err)
+		return
+	}
+	s.machines, s.machinesRead = machines, true
+}
+
+// readLeases reads who says that Nodes are ready. Without leader election there is no Lease.
+func (s *observation) readLeases(ctx context.Context) {
+	var leases coordinationv1.LeaseList
+	err := s.Control.List(ctx, &leases, client.InNamespace(strings.Join(s.scope, "")), client.MatchingFields{"metadata.name": leaseName})
+	if err != nil {
+		s.missInCluster("age of readiness", fmt.Errorf("listing Leases: %w", err))
+	}
+	s.leases = leases.Items
+}
+
+// readServers reads the servers of the account that the user names, or of the projects of the
+// classes.
+func (s *observation) readServers(ctx context.Context, classes <-chan error) {
+	for _, account := range s.accounts(ctx, classes) {
+		s.addAccount(account)
+	}
+	var reads sync.WaitGroup
+	for _, at := range s.places {
+		reads.Go(func() { s.readPlace(ctx, at) })
+	}
+	reads.Wait()
+}
+
+// accounts are the one that the user names, or those of the classes, when they were read.
+func (s *observation) accounts(ctx context.Context, read <-chan error) []*account.Account {
+	named, err := s.NamedAccount(ctx)
+	if named != nil {
+		return []*account.Account{named}
+	}
+	if err == nil {
+		err = <-read
+	}
+	if err != nil || s.Control == nil {
+		s.missInCluster("servers", err)
+		return nil
+	}
+	var classes []*v1alpha1.MachineClass
+	for _, class := range s.classes {
+		if !account.IsForeign(class.MachineClass) {
+			classes = append(classes, class.MachineClass)
+		}
+	}
+	if len(classes) == 0 {
+		where := "no namespace"
+		if len(s.scope) > 0 {
+			where = "namespace " + s.Namespace
+		}
+		s.miss("servers", fmt.Sprintf("%s has no MachineClass of STACKIT: name another with -n; %v", where, account.ErrNoCredentials))
+		return nil
+	}
+	accounts, problems := s.AccountsOf(ctx, classes)
+	for _, problem := range problems {
+		s.missInCluster("servers", problem)
+	}
+	return accounts
 }
 
 func (s *observation) addAccount(found *account.Account) {
@@ -74,88 +229,110 @@ func (s *observation) addAccount(found *account.Account) {
 	s.places = append(s.places, &place{project: found.Session.ProjectID, region: found.Region, accounts: []*account.Account{found}})
 }
 
-// readPlace reads the servers of a place, and what else the query asks for.
-func (s *observation) readPlace(ctx context.Context, at *place, query Query) {
-	var labels map[string]string
-	if query.ClusterKey != "" {
-		labels = map[string]string{query.ClusterKey: query.ClusterValue}
-	}
-	var failure error
+// readPlace reads the servers of a place with the first account that can.
+func (s *observation) readPlace(ctx context.Context, at *place) {
+	var failures []string
 	for _, used := range at.accounts {
-		servers, err := used.Servers(ctx, labels)
-		if err != nil {
-			failure = errors.Join(failure, used.Failure(err))
+		servers, err := s.listServers(ctx, used)
+		if err == nil {
+			at.servers, at.used = servers, used
+			return
+		}
+		failures = append(failures, s.failure(ctx, err))
+	}
+	s.miss("servers of "+at.String(), strings.Join(slices.Compact(failures), "; "))
+}
+
+// listServers believes a list without any server only the second time.
+func (s *observation) listServers(ctx context.Context, of *account.Account) ([]provider.Server, error) {
+	servers, err := of.Servers(ctx, nil)
+	if err != nil || len(servers) > 0 {
+		return servers, err
+	}
+	if spi.Sleep(ctx, s.ClockOrReal(), emptyPause) != nil {
+		return nil, errEmptyOnce
+	}
+	return of.Servers(ctx, nil)
+}
+
+// readMissing reads servers that Machines name and that no list has shown, by their IDs: a list
+// alone does not prove that a server is gone. It says whether one is there.
+func (s *observation) readMissing(ctx context.Context) (found bool) {
+	for _, machine := range s.machineViews {
+		at := s.placeOf(machine)
+		if at == nil || !s.isAsked(machine) || machine.DeletionTimestamp != nil || machine.server() != nil || at.asked == mostByID {
 			continue
 		}
-		at.servers, at.used = servers, used
-		if query.Addresses {
-			if at.addresses, err = used.Addresses(ctx); err != nil {
-				s.miss(PartAddresses, at.String(), used.Failure(err))
-			}
+		id, err := providerid.Parse(machine.Spec.ProviderID, at.project)
+		if err != nil || id == "" {
+			continue
 		}
-		if query.Attachables {
-			if at.attachables, err = used.Attachables(ctx); err != nil {
-				s.miss(PartAttachables, at.String(), used.Failure(err))
-			}
+		at.asked++
+		server, err := at.used.Server(ctx, id)
+		switch {
+		case provider.IsNotFound(err):
+			at.gone = append(at.gone, id)
+		case err != nil:
+			s.miss("server "+id, s.failure(ctx, err))
+		default:
+			at.servers, at.partial, found = append(at.servers, *server), true, true
+			s.miss("servers of "+at.String(), fmt.Sprintf("the list lacks server %s, which is there", id))
 		}
-		return
 	}
-	s.miss(PartServers, at.String(), failure)
+	return found
 }
 
-// readClusters reads the Machines and MachineClasses of the control cluster, and the Nodes
-// of the target cluster.
-func readClusters(parent context.Context, o *account.Access, seen *observation, query Query) {
-	ctx, cancel := context.WithTimeout(parent, clusterTimeout)
-	defer cancel()
-	var reads sync.WaitGroup
-	reads.Go(func() {
-		seen.classes = readNamespaces(o, seen, PartClasses, PartOtherClasses, func(namespace ...string) ([]*account.Class, error) {
-			return o.InspectedClasses(ctx, namespace...)
-		})
-	})
-	reads.Go(func() {
-		seen.machines = readNamespaces(o, seen, PartMachines, PartOtherMachines, func(namespace ...string) ([]v1alpha1.Machine, error) {
-			return o.Machines(ctx, namespace...)
-		})
-	})
-	if query.Attachables && o.Control != nil {
-		reads.Go(func() {
-			var err error
-			if seen.deployments, err = o.MachineDeployments(ctx, o.Namespace); err != nil {
-				seen.miss(PartDeployments, "", err)
-			}
-		})
-	}
-	if o.TargetError != nil {
-		seen.miss(PartNodes, "", o.TargetError)
-	}
-	if o.Target != nil {
-		reads.Go(func() {
-			nodes, err := o.Nodes(ctx)
-			if err != nil {
-				seen.miss(PartNodes, "", err)
-			}
-			seen.nodes = nodes
-		})
-	}
-	reads.Wait()
+// miss notes what could not be read.
+func (s *observation) miss(what, cause string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unread = append(s.unread, unread{what, report.OneLine(cause)})
 }
 
-// readNamespaces lists the objects of all namespaces; where that is forbidden, those of the
-// Access's.
-func readNamespaces[T any](o *account.Access, seen *observation, part, others Part, list func(namespace ...string) ([]T, error)) []T {
-	if o.Control == nil {
-		seen.miss(part, "", cmp.Or(o.ControlError, errors.New("no cluster with Machines was asked")))
-		return nil
+// missInCluster notes what could not be read because of the cluster. The cause is the same for
+// all that an outage hits, so that it is told once.
+func (s *observation) missInCluster(what string, err error) {
+	var request *url.Error
+	switch {
+	case err == nil:
+		s.miss(what, "no cluster with Machines was asked")
+	case errors.Is(err, context.DeadlineExceeded):
+		s.miss(what, fmt.Sprintf("the cluster with the Machines does not answer within %s (--request-timeout)", s.ReadTimeout))
+	case errors.As(err, &request):
+		s.miss(what, "the cluster with the Machines: "+request.Err.Error())
+	default:
+		s.miss(what, err.Error())
 	}
-	all, err := list()
-	if apierrors.IsForbidden(err) {
-		seen.miss(others, "", err)
-		all, err = list(o.Namespace)
+}
+
+// failure is why a call of the API failed.
+func (s *observation) failure(ctx context.Context, err error) string {
+	switch {
+	case errors.Is(err, errEmptyOnce):
+		return err.Error()
+	case ctx.Err() != nil && s.ReadTimeout > 0:
+		return fmt.Sprintf("the API does not answer within %s (--request-timeout)", s.ReadTimeout)
 	}
-	if err != nil {
-		seen.miss(part, "", err)
+	_, text := provider.Classify(err)
+	return text
+}
+
+// unknown says what could not be read, each cause once.
+func (s *observation) unknown() []string {
+	var causes, texts []string
+	whats := map[string][]string{}
+	for _, unread := range s.unread {
+		if !slices.Contains(causes, unread.cause) {
+			causes = append(causes, unread.cause)
+		}
+		if !slices.Contains(whats[unread.cause], unread.what) {
+			whats[unread.cause] = append(whats[unread.cause], unread.what)
+		}
 	}
-	return all
+	for _, cause := range causes {
+		slices.Sort(whats[cause])
+		texts = append(texts, fmt.Sprintf("%s unknown: %s", strings.Join(whats[cause], ", "), cause))
+	}
+	slices.Sort(texts)
+	return texts
 }

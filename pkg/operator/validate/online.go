@@ -102,14 +102,14 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	origin := strings.Join(names, ", ")
 	if class.secrets == nil {
 		var err error
-		if secret, origin, err = v.SecretOfEnvironment(); err != nil {
+		if secret, origin, err = v.DirectSecret(); err != nil {
 			return nil, err
 		}
 		if secret == nil {
 			return nil, errNoSecretForOnline
 		}
 	}
-	return v.Open(secret, cmp.Or(v.Overrides.Region.Value, class.inputs.Spec.Region), origin)
+	return v.Open(secret, class.inputs.Spec.Region, origin)
 }
 
 func (r *onlineRun) catalogueOf(in *account.Account) *catalogue {
@@ -310,7 +310,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	list, err := ask(ctx, k.catalogue, zones, "")
 	if provider.IsNotFound(err) {
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
-		if k.regionOfSecret() && !k.Overrides.Region.IsSet() {
+		if k.regionOfSecret() && k.Access.Region == "" {
 			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
 		} else {
 			k.wrong(k.object, "providerSpec.region", found, remedy)

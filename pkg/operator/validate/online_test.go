@@ -243,13 +243,10 @@ func TestOutage(t *testing.T) {
 // Where a class's own Secret is not given, flags or variables name the account.
 func TestAccountOfTheEnvironment(t *testing.T) {
 	access, _ := online(t)
-	key, err := key()
-	if err != nil {
-		t.Fatal(err)
-	}
-	access.Environment = account.Overrides{
-		ProjectID: account.Override{Value: iaasmock.DefaultProjectID}, Region: account.Override{Value: "eu01"}, ServiceAccountKey: account.Override{Value: string(key)},
-	}
+	access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01", Key: func() (string, error) {
+		key, err := key()
+		return string(key), err
+	}}
 	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1, "Secret default/credentials is not given", "machine type c2i.3 is not there")
 }
 

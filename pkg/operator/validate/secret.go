@@ -175,7 +175,7 @@ func (v *validator) checkUserData(check *classCheck) {
 // checkCredentials asks what the session says of the service-account key, or of the workload
 // identity. What is in a file of the sidecar's pod cannot be told here.
 func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
-	_, err := v.SessionWith(secret)
+	_, err := v.Sessions.Session(provider.Credentials(secret))
 	unusable := provider.CredentialsProblem(secret, err, check.rejected)
 	if unusable != nil {
 		found, remedy := describe(unusable)

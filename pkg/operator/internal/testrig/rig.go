@@ -15,6 +15,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -78,7 +79,7 @@ func NewOver(t testing.TB, cloud *iaasmock.Cloud, url string, transport http.Rou
 		t.Fatal(err)
 	}
 	r := &Rig{T: t, URL: url, Cloud: cloud, API: api, Access: &account.Access{
-		Sessions: sessions, Transport: transport, NewSessions: sessionsOver, NoAuth: true, Namespace: Namespace,
+		Sessions: sessions, Transport: transport, NewSessions: sessionsOver, Namespace: Namespace, Program: "mcm-stackit",
 	}}
 	r.Add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "credentials"},
@@ -96,7 +97,9 @@ func (r *Rig) Add(objects ...client.Object) { r.Objects = append(r.Objects, obje
 // MakeClusters makes the clusters with the objects, once.
 func (r *Rig) MakeClusters() {
 	if r.Access.Control == nil && !r.Clusterless {
-		cluster := fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).WithInterceptorFuncs(r.Funcs).Build()
+		byName := func(object client.Object) []string { return []string{object.GetName()} }
+		cluster := fake.NewClientBuilder().WithScheme(account.Scheme()).WithObjects(r.Objects...).WithInterceptorFuncs(r.Funcs).
+			WithIndex(&coordinationv1.Lease{}, "metadata.name", byName).Build()
 		r.Access.Control, r.Access.Target = cluster, cluster
 	}
 }
@@ -201,6 +204,12 @@ func Machine(name, class, serverID string) *v1alpha1.Machine {
 func InPhase(made *v1alpha1.Machine, phase v1alpha1.MachinePhase) *v1alpha1.Machine {
 	made.Spec.ProviderID = ""
 	made.Status.CurrentStatus.Phase = phase
+	return made
+}
+
+// WithNode returns the Machine with the condition that the manager copied from its Node.
+func WithNode(made *v1alpha1.Machine, ready corev1.ConditionStatus) *v1alpha1.Machine {
+	made.Status.Conditions = []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}}
 	return made
 }
 

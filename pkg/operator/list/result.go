@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package list
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/utils/ptr"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+)
+
+// result is what the query is about.
+func (s *observation) result(ctx context.Context) *Result {
+	found := &Result{Time: s.now, Read: map[string]int{}, NotJudged: map[string]int{}, Stale: s.staleTexts()}
+	servers := map[*serverView]*Server{}
+	for _, view := range s.serverViews {
+		switch {
+		case s.isShown(view):
+			servers[view] = s.server(ctx, view)
+			found.Servers = append(found.Servers, servers[view])
+		case account.IsManaged(view.Server) && s.query.Cluster == nil && s.query.Machine == "":
+			found.NotJudged[account.ClusterText(account.ClusterLabels(view.Labels))]++
+		}
+	}
+	for _, view := range s.machineViews {
+		if !s.isAsked(view) {
+			continue
+		}
+		machine := s.machine(view)
+		for _, server := range s.serversOf(view) {
+			machine.Servers = append(machine.Servers, servers[server])
+		}
+		found.Machines = append(found.Machines, machine)
+	}
+	for _, at := range s.places {
+		if at.used != nil {
+			found.Read[at.String()] = len(at.servers)
+		}
+	}
+	slices.SortFunc(found.Machines, func(a, b *Machine) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	slices.SortFunc(found.Servers, func(a, b *Server) int {
+		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Machine, b.Machine),
+			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	found.Clusters = s.count(found)
+	found.Unknown = s.unknown()
+	return found
+}
+
+// serversOf are the Machine's servers, and then those that it names and that are not its own.
+func (s *observation) serversOf(machine *machineView) []*serverView {
+	all := slices.Clone(machine.servers)
+	for _, server := range s.serverViews {
+		if server.owner != machine && slices.Contains(server.named, machine) {
+			all = append(all, server)
+		}
+	}
+	return all
+}
+
+func (s *observation) server(ctx context.Context, view *serverView) *Server {
+	cluster := account.ClusterOf(view.Server, s.clusters)
+	made := &Server{
+		TypeMeta:   metav1.TypeMeta{APIVersion: APIVersion, Kind: "Server"},
+		ObjectMeta: metav1.ObjectMeta{Name: view.ID, CreationTimestamp: metav1.NewTime(view.CreatedAt)},
+		ServerName: view.Name, ProjectID: view.at.project, Region: view.at.region,
+		Class: view.Labels[provider.StackitMachineClassLabel], Machine: view.Labels[provider.StackitMachineLabel],
+		State: view.Status, MachineType: view.MachineType, Zone: view.Zone, Notes: s.serverNotes(view),
+	}
+	if owner := view.owner; owner != nil {
+		made.Machine, made.MachineNamespace, made.Class = owner.Name, owner.Namespace, owner.Spec.Class.Name
+		if labels := owner.clusterLabels(); len(labels) > 0 {
+			cluster = labels
+		}
+	}
+	if cluster == nil && !s.classesRead {
+		cluster = account.ClusterLabels(view.Labels)
+	}
+	made.Cluster = account.ClusterText(cluster)
+	if s.query.Machine != "" {
+		made.NICs = s.readNICs(ctx, view)
+	}
+	return made
+}
+
+// readNICs reads the NICs of a server; nil if they cannot be read.
+func (s *observation) readNICs(ctx context.Context, server *serverView) []NIC {
+	nics, err := server.at.used.ServerNICs(ctx, server.ID)
+	if err != nil {
+		s.miss("NICs of server "+server.ID, s.failure(ctx, err))
+		return nil
+	}
+	read := []NIC{}
+	for i := range nics {
+		read = append(read, NIC{nics[i].ID, nics[i].NetworkID, append([]string{}, nics[i].Addresses()...), nics[i].AllowedAddresses})
+	}
+	return read
+}
+
+func (s *observation) machine(view *machineView) *Machine {
+	made := &Machine{
+		TypeMeta:   metav1.TypeMeta{APIVersion: APIVersion, Kind: "Machine"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: view.Namespace, Name: view.Name, CreationTimestamp: view.CreationTimestamp},
+		Class:      view.Spec.Class.Name, Cluster: account.ClusterText(view.clusterLabels()),
+		Phase: string(view.Status.CurrentStatus.Phase), PhaseSince: view.Status.CurrentStatus.LastUpdateTime,
+		ProviderID: view.Spec.ProviderID, Node: view.Labels[v1alpha1.NodeLabelKey], Ready: s.readiness(view),
+		Server: lastSegment(view.Spec.ProviderID), Notes: s.machineNotes(view),
+	}
+	if owner := metav1.GetControllerOf(view); owner != nil {
+		made.Owner = owner.Kind + " " + owner.Name
+	}
+	if last := view.Status.LastOperation; last.Type != "" || last.Description != "" {
+		made.LastOperation = &Operation{string(last.Type), string(last.State), report.OneLine(last.Description), last.LastUpdateTime}
+	}
+	switch server := view.server(); {
+	case server != nil:
+		made.Server, made.State = server.ID, server.Status
+		if view.class == nil {
+			made.Cluster = account.ClusterText(account.ClusterOf(server.Server, s.clusters))
+		}
+	case hasNote(made.Notes, NoteUnknown):
+		made.Server, made.State = cmp.Or(made.Server, Unknown), Unknown
+	}
+	return made
+}
+
+// readiness is what the manager last said of the Machine's Node. It keeps the conditions of a Node
+// that is gone, and then says by the phase that it is.
+func (s *observation) readiness(machine *machineView) Readiness {
+	conditions, phase := machine.Status.Conditions, machine.Status.CurrentStatus.Phase
+	isReady := slices.ContainsFunc(conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+	old := phase == v1alpha1.MachineTerminating || machine.DeletionTimestamp != nil || s.staleSince(machine.Namespace) != 0
+	switch {
+	case len(conditions) == 0 && machine.Labels[v1alpha1.NodeLabelKey] == "":
+		return NoNode
+	case len(conditions) == 0:
+		return NeverJoined
+	case isReady && old && phase != v1alpha1.MachineUnknown && phase != v1alpha1.MachineFailed:
+		return WasReady
+	case old:
+		return WasNotReady
+	case isReady && phase == v1alpha1.MachineRunning:
+		return Ready
+	default:
+		return NotReady
+	}
+}
+
+// staleSince is how long ago the lease of a namespace expired; 0 if its readiness is not old.
+func (s *observation) staleSince(namespace string) time.Duration {
+	at := slices.IndexFunc(s.leases, func(lease coordinationv1.Lease) bool { return lease.Namespace == namespace })
+	if at < 0 || s.leases[at].Spec.RenewTime == nil {
+		return 0
+	}
+	spec := s.leases[at].Spec
+	lasts := time.Duration(ptr.Deref(spec.LeaseDurationSeconds, 0)) * time.Second
+	if expired := s.now.Sub(spec.RenewTime.Add(lasts)); expired > lasts {
+		return expired
+	}
+	return 0
+}
+
+func (s *observation) staleTexts() []string {
+	var texts []string
+	for i := range s.leases {
+		namespace := s.leases[i].Namespace
+		if since := s.staleSince(namespace); since != 0 && s.inScope(namespace) {
+			texts = append(texts, fmt.Sprintf("READY is what it was %s ago: lease %s of namespace %s has expired",
+				duration.HumanDuration(since), leaseName, namespace))
+		}
+	}
+	return texts
+}
+
+// count counts what is shown by cluster. A number that is not known is nil.
+func (s *observation) count(found *Result) []*Cluster {
+	counts := map[string]*Cluster{}
+	serversRead := len(s.places) > 0 && !slices.ContainsFunc(s.places, func(at *place) bool { return at.used == nil || at.partial })
+	of := func(label string) *Cluster {
+		if counts[label] == nil {
+			counts[label] = &Cluster{Label: label}
+			count := counts[label]
+			if s.machinesRead {
+				count.Machines, count.Ready = new(int), new(int)
+			}
+			if serversRead {
+				count.Servers = new(int)
+			}
+			if serversRead && s.allMachinesRead && label != "" {
+				count.Orphans = new(int)
+			}
+		}
+		return counts[label]
+	}
+	add := func(number *int, counts bool) {
+		if number != nil && counts {
+			*number++
+		}
+	}
+	for _, labels := range s.clusters {
+		of(account.ClusterText(labels))
+	}
+	for _, machine := range found.Machines {
+		count := of(machine.Cluster)
+		add(count.Machines, true)
+		add(count.Ready, machine.Ready == Ready || machine.Ready == WasReady)
+		count.Stale = count.Stale || s.staleSince(machine.Namespace) != 0
+	}
+	for _, server := range found.Servers {
+		count := of(server.Cluster)
+		add(count.Servers, true)
+		add(count.Orphans, server.IsOrphan())
+	}
+	if len(counts) == 0 {
+		of("")
+	}
+	var all []*Cluster
+	for _, label := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, counts[label])
+	}
+	return all
+}

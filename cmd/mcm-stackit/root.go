@@ -34,6 +34,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 		o.program = pluginName
 	}
 	root := o.newRootCommand()
+	namePrinted(root, o.program)
 	root.SetArgs(args[1:])
 	root.SetIn(o.streams.In)
 	root.SetOut(o.streams.Out)
@@ -70,6 +71,14 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	default:
 		o.say("%v", err)
 		return report.ExitUnknown
+	}
+}
+
+// namePrinted makes the examples of all commands begin with what the command was called by.
+func namePrinted(command *cobra.Command, program string) {
+	command.Example = strings.ReplaceAll(command.Example, programName+" ", program+" ")
+	for _, below := range command.Commands() {
+		namePrinted(below, program)
 	}
 }
 

@@ -6,6 +6,7 @@ package e2e_test
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
@@ -13,6 +14,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -41,11 +44,15 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, func() {
 	}
 
 	BeforeAll(func(ctx SpecContext) {
-		env := startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithCloudOptions(iaasmock.WithBootDuration(0)))
+		env := startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithSidecarArgs("--leader-elect=true"),
+			localenv.WithCloudOptions(iaasmock.WithBootDuration(0)))
 		c, command = newCluster(env), newCommand(env)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "worker", specWith(nil))
-		c.createDeployment(ctx, "worker", "worker", 2)
+		deployment := c.newDeployment("worker", "worker", 2)
+		// A Machine whose Node is gone is to be looked at before it is replaced.
+		deployment.Spec.Template.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineHealthTimeout: &metav1.Duration{Duration: time.Hour}}
+		Expect(c.Create(ctx, deployment)).To(Succeed())
 		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(2))
 		machines, err := c.machines(ctx)
 		Expect(err).NotTo(HaveOccurred())
@@ -113,25 +120,25 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, func() {
 		Expect(command.run(ctx, "--as", "operator", "list", "servers", "--orphans", "-o", "name")).To(And(HaveField("Code", 2), HaveField("Stdout", BeEmpty())))
 	})
 
-	It("says that the Node of a Running Machine is gone", func(ctx SpecContext) {
-		Expect(c.target.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0]}})).To(Succeed())
-		list(ctx, says(0, MatchRegexp(`(?m)^%s +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]), HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
-	})
-
-	It("says that readiness is old where the manager does not run", func(ctx SpecContext) {
+	It("says that readiness is old where the manager does not run, and what needs somebody", func(ctx SpecContext) {
 		c.env.KillSidecar()
-		list(ctx, says(0, MatchRegexp(`(?m)^%s +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[1]),
-			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `), ContainSubstring(" were ready, ")))
-	})
-
-	It("notes what needs somebody", func(ctx SpecContext) {
-		c.createMachine(ctx, "lost", "worker")
+		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}
+		Expect(c.target.Patch(ctx, node, client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`)))).To(Succeed())
+		Expect(client.IgnoreNotFound(c.target.Delete(ctx, node))).To(Succeed())
+		lost := c.createMachine(ctx, "lost", "worker")
 		c.changeMachine(ctx, "lost", func(machine *v1alpha1.Machine) {
 			machine.Spec.ProviderID = providerid.Format(iaasmock.DefaultProjectID, "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed")
 		})
-		got := command.run(ctx, "list")
-		Expect(got).To(says(0, MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet makes another one\n")))
+		list(ctx, says(0, MatchRegexp(`(?m)^%s +Running +[-0-9a-f]{36} +ACTIVE +was yes `, names[0]),
+			MatchRegexp(`READY is what it was \d+s ago: lease machine-controller of namespace `), ContainSubstring(": 3 Machines, 2 were ready, "),
+			MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet makes another one\n")))
 		Expect(command.run(ctx, "list", "-A", "-o", "name")).To(HaveField("Stdout", ContainSubstring("machine/lost\n")))
+		Expect(c.Delete(ctx, lost)).To(Succeed())
+	})
+
+	It("says that the Node of a Running Machine is gone", func(ctx SpecContext) {
+		Expect(c.env.StartSidecar(ctx)).To(Succeed())
+		list(ctx, says(0, MatchRegexp(`(?m)^%s +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]), HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
 	})
 })
 

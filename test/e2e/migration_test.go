@@ -5,7 +5,6 @@ package e2e_test
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -126,6 +125,18 @@ func (c *cluster) becomesRunning(ctx context.Context, name, serverID string) {
 		Should(And(havePhase(v1alpha1.MachineRunning), HaveField("Spec.ProviderID", HaveSuffix("/"+serverID))))
 }
 
+// label puts our labels on a server, as the loop of kubernetes/migration.md does.
+func (c *cluster) label(ctx context.Context, serverID, machine, class string) {
+	GinkgoHelper()
+	labels := map[string]any{}
+	for key, value := range machineLabels(machine, class, clusterName) {
+		labels[key] = value
+	}
+	_, err := c.api().UpdateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, serverID).
+		UpdateServerPayload(iaas.UpdateServerPayload{Labels: labels}).Execute()
+	Expect(err).NotTo(HaveOccurred())
+}
+
 var _ = Describe("Machines from OpenStack", long, func() {
 	It("keep their servers under the IDs of Gardener's OpenStack provider, and take all along when they go", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
@@ -155,23 +166,11 @@ var _ = Describe("Machines from OpenStack", long, func() {
 			mark(machine)
 			machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + id
 		})
-		command := newCommand(c.env)
-		By("showing its NIC and volume")
-		attached := command.run(ctx, "list", "openstack", "-o", "name")
-		Expect(attached.Code).To(Equal(0), attached.Stderr)
-		ours, _ := c.env.Cloud().Server(id)
-		Expect(strings.Fields(attached.Stdout)).To(ConsistOf("nic/"+ours.NICIDs[0], "volume/"+ours.VolumeIDs[0]))
-
 		By("giving it our labels, now that its ID is ours")
 		labels := And(HaveKeyWithValue(provider.StackitMachineLabel, "os-real-1"),
 			HaveKeyWithValue(provider.StackitMachineClassLabel, "worker"), HaveKeyWithValue(clusterLabel, clusterName))
-		shown := command.run(ctx, "label")
-		Expect(shown.Code).To(Equal(0), shown.Stderr)
-		Expect(shown.Stdout).To(ContainSubstring("server " + id + " (os-real-1) would get "))
 		Expect(c.env.Cloud().Servers()).To(HaveEach(HaveField("Labels", BeEmpty())))
-		done := command.run(ctx, "label", "--yes")
-		Expect(done.Code).To(Equal(0), done.Stderr)
-		Expect(done.Stdout).To(ContainSubstring("server " + id + " (os-real-1) got "))
+		c.label(ctx, id, "os-real-1", "worker")
 		Expect(c.env.Cloud().Servers()).To(ConsistOf(And(HaveField("ID", id), HaveField("Labels", labels)),
 			And(HaveField("ID", other), HaveField("Labels", BeEmpty()))))
 		c.env.Cloud().ResetCalls()
@@ -254,9 +253,7 @@ var _ = Describe("Machines from OpenStack", long, func() {
 			mark(machine)
 			machine.Spec.ProviderID = "stackit://" + iaasmock.DefaultProjectID + "/" + ids[0]
 		})
-		labelled := newCommand(c.env).run(ctx, "label", "--yes")
-		Expect(labelled.Code).To(Equal(1), labelled.Stderr)
-		Expect(labelled.Stderr).To(ContainSubstring("server "+ids[1]+" ("+old[1].Name+") is left alone"), "its ID is OpenStack's")
+		c.label(ctx, ids[0], old[0].Name, "before")
 		Expect(c.env.Cloud().Servers()).To(ConsistOf(
 			And(HaveField("ID", ids[0]), HaveField("Labels", And(HaveKeyWithValue("kubernetes.io-role-node", "1"),
 				HaveKeyWithValue("kubernetes.io-cluster-"+clusterName, "1"), HaveKeyWithValue(provider.StackitMachineLabel, old[0].Name)))),
@@ -283,9 +280,7 @@ var _ = Describe("Machines from OpenStack", long, func() {
 		id := c.fromOpenStack(ctx, "os-early")
 		c.predecessors(ctx, "worker", "os-early")
 		c.changeMachine(ctx, "os-early", setProviderID("openstack:///RegionOne/"+id))
-		_, err := c.api().UpdateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id).UpdateServerPayload(iaas.UpdateServerPayload{
-			Labels: map[string]any{clusterLabel: clusterName, provider.StackitMachineLabel: "os-early", provider.StackitMachineClassLabel: "worker"}}).Execute()
-		Expect(err).NotTo(HaveOccurred())
+		c.label(ctx, id, "os-early", "worker")
 		listed := newCommand(c.env).run(ctx, "list", "machines")
 		Expect(listed.Code).To(Equal(0), listed.Stderr)
 		Expect(listed.Stdout).To(ContainSubstring("ProviderID in another form"))

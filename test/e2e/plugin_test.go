@@ -22,7 +22,9 @@ var _ = Describe("kubectl mcm-stackit", func() {
 		Expect(kubectl.run(ctx, "mcm-stackit", "version")).To(And(
 			HaveField("Code", 0), HaveField("Stdout", Not(BeEmpty())), HaveField("Stderr", BeEmpty())))
 		help := kubectl.run(ctx, "mcm-stackit", "delete", "server", "--help")
-		Expect(help.Stdout).To(ContainSubstring("kubectl mcm-stackit delete server ID..."))
+		Expect(help.Stdout).To(And(
+			ContainSubstring("  kubectl mcm-stackit delete server ID..."), ContainSubstring("(kubectl mcm-stackit list servers"),
+			ContainSubstring(`Use "kubectl mcm-stackit options"`)))
 		Expect(kubectl.run(ctx, "mcm-stackit", "bogus")).To(HaveField("Code", report.ExitUsage))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "des")).To(HaveField("Stdout", HavePrefix("describe\t")))
 		Expect(kubectl.run(ctx, "__complete", "mcm-stackit", "list", "--output", "")).To(HaveField("Stdout", HavePrefix("wide\njson\n")))

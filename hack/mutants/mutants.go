@@ -335,7 +335,7 @@ var mutants = []mutant{
 	{"lines about passwords and tokens are not looked at", []edit{{console, "if secretive.MatchString(line) {", "if secretive.MatchString(line) && line == \"\" {"}}},
 	{"no token is logged of a console log", []edit{{console, "tokens.ReplaceAllString(redacted(excerpt, userData), \"(token)\")", "redacted(excerpt, userData)"}}},
 	{"ten lines of a console log are logged", []edit{{console, "maxExcerpts = 10", "maxExcerpts = 11"}}},
-	{"a log that is cut off does not blame the image", []edit{{console, "if isWhole && ", "if (isWhole || log != \"\") && "}}},
+	{"a log that is cut off does not blame the image", []edit{{console, "hasNoCloudInit := isWhole && ", "hasNoCloudInit := (isWhole || log != \"\") && "}}},
 	{"the first planned maintenance counts", []edit{{metricsGo, "s.next.IsZero() || start.Before(s.next)", "s.next.IsZero() || start.After(s.next)"}}},
 	{"the maintenance that is planned is the next", []edit{{metricsGo, "\tcase maintenanceOngoing:\n\t\ts.windows[status]++\n", "\tcase maintenanceOngoing:\n\t\ts.windows[status]++\n\t\ts.noteStart(server.Maintenance.StartsAt)\n"}}},
 

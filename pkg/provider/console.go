@@ -195,6 +195,29 @@ var errTooManyConsoles = fmt.Errorf("another console log of the class is being r
 func explain(log, userData string) (failure joinFailure, excerpts []string) {
 	isWhole := strings.Count(log, "\n") < consoleLines && len(log) <= maxConsole
 	log = terminalCodes.ReplaceAllString(log[max(0, len(log)-maxConsole):], "")
+	found := findFailures(log)
+	failure = failUnknown
+	if first := slices.IndexFunc(found, func(lines []string) bool { return len(lines) > 0 }); first >= 0 {
+		failure = consolePatterns[first].failure
+	}
+	hasNoCloudInit := isWhole && loginPrompt.MatchString(log) && !firstBoot.MatchString(log)
+	if hasNoCloudInit && (failure == failUnit || failure == failUnknown) {
+		failure = failNoCloudInit
+	}
+	for _, match := range slices.Concat(found...) {
+		if len(excerpts) < maxExcerpts && !slices.Contains(excerpts, match) {
+			excerpts = append(excerpts, match)
+		}
+	}
+	for i, excerpt := range excerpts { // now that they are few: it takes its time with long user data
+		excerpt = tokens.ReplaceAllString(redacted(excerpt, userData), "(token)")
+		excerpts[i] = strings.TrimSpace(excerpt[:min(len(excerpt), maxExcerpt)])
+	}
+	return failure, excerpts
+}
+
+// findFailures returns what each of the consolePatterns matches.
+func findFailures(log string) [][]string {
 	found := make([][]string, len(consolePatterns))
 	for line := range strings.Lines(log) {
 		line = strings.TrimSpace(line)
@@ -208,25 +231,7 @@ func explain(log, userData string) (failure joinFailure, excerpts []string) {
 			}
 		}
 	}
-	failure = failUnknown
-	if first := slices.IndexFunc(found, func(lines []string) bool { return len(lines) > 0 }); first >= 0 {
-		failure = consolePatterns[first].failure
-	}
-	if failure == failUnit || failure == failUnknown {
-		if isWhole && loginPrompt.MatchString(log) && !firstBoot.MatchString(log) {
-			failure = failNoCloudInit
-		}
-	}
-	for _, match := range slices.Concat(found...) {
-		if len(excerpts) < maxExcerpts && !slices.Contains(excerpts, match) {
-			excerpts = append(excerpts, match)
-		}
-	}
-	for i, excerpt := range excerpts { // now that they are few: it takes its time with long user data
-		excerpt = tokens.ReplaceAllString(redacted(excerpt, userData), "(token)")
-		excerpts[i] = strings.TrimSpace(excerpt[:min(len(excerpt), maxExcerpt)])
-	}
-	return failure, excerpts
+	return found
 }
 
 // neverJoined says that the Machine is deleted because it never had a Node: it has a server, no

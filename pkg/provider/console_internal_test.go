@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// consoleLog returns a log of testdata/console. Each is named after what went wrong.
+// consoleLog returns a log of testdata/console. Each is named after what went wrong, and written from
+// the sources that console.go names, with what cloud-init and scripts print of secrets in between.
 func consoleLog(t testing.TB, failure joinFailure) string {
 	t.Helper()
 	log, err := os.ReadFile(filepath.Join("testdata", "console", string(failure)+".log"))

@@ -43,6 +43,9 @@ type Options struct {
 // ErrNothingMade says that the run has asked the API for nothing but lists.
 var ErrNothingMade = errors.New("nothing was made")
 
+// ErrSignal says that a signal has ended something.
+var ErrSignal = errors.New("ended by a signal")
+
 // Signals end a run: after the first one it deletes what there is, after the second one it ends.
 // During a sweep the first one ends it.
 type Signals struct{ First, Second context.Context }
@@ -196,7 +199,7 @@ func (o Options) plan(run string, old map[string][]mark.Thing) string {
 		fmt.Sprintf("  servers  about 12, at most %d at a time and %d in all, of type %s, each with a volume of %d GB",
 			guard.AtOnce, guard.InAll, o.Settings.MachineType, bootVolumeSize),
 		fmt.Sprintf("  time     7 to 10 minutes as a rule, at most %s with deleting", o.Limit),
-		fmt.Sprintf("  cost     at most %.0f server minutes and %.0f GB hours; as a rule a quarter of that",
+		fmt.Sprintf("  cost     at most %.0f server minutes and %.0f GB hours; as a rule a tenth of that",
 			minutes, minutes/60*bootVolumeSize),
 		"  deletes  all of that at its end; " + leftovers,
 		"If it is killed: " + again(run),

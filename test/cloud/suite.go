@@ -87,7 +87,7 @@ func (s *suite) run() error {
 		took := time.Since(began).Round(time.Second)
 		if err != nil {
 			s.say("RED   %5s  %s: %v", took, spec.name, err)
-			if s.cluster != nil {
+			if s.cluster != nil && !errors.Is(err, ErrSignal) {
 				s.cluster.showLog()
 			}
 			return fmt.Errorf("%s: %w", spec.name, err)

@@ -38,8 +38,8 @@ func signals() cloud.Signals {
 	received := make(chan os.Signal, 2)
 	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
-		endFirst(fmt.Errorf("ended by a signal: %s", <-received))
-		endSecond(fmt.Errorf("ended by a second signal: %s", <-received))
+		endFirst(fmt.Errorf("%w: %s", cloud.ErrSignal, <-received))
+		endSecond(fmt.Errorf("%w: %s, the second one", cloud.ErrSignal, <-received))
 	}()
 	return cloud.Signals{First: first, Second: second}
 }

@@ -119,7 +119,8 @@ func newNetwork(t *testing.T, m mock, before map[string]bool) string {
 func makeSimilar(t *testing.T, m mock, run string) map[string]bool {
 	t.Helper()
 	before := m.ids(t)
-	for _, name := range []string{mark.Name(run, "first"), mark.Network(run) + "x-first", "x" + mark.Name(run, "first"), mark.Prefix + "by-hand"} {
+	first := mark.Name(run, "first")
+	for _, name := range []string{first, mark.Network(run) + "x-first", "x" + first, mark.Prefix + "by-hand"} {
 		makesServer(t, m, name, mark.Labels(run, mark.Name(run, "first"), "class"))
 	}
 	made := map[string]bool{}
@@ -213,7 +214,8 @@ func TestGuard(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, "a server of the driver", func() bool {
-		return slices.ContainsFunc(m.state(t).Servers, func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-roll-") })
+		ofTheDriver := func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-roll-") }
+		return slices.ContainsFunc(m.state(t).Servers, ofTheDriver)
 	})
 	run := printedRun.FindStringSubmatch(s.output.String())[1]
 	const name = "database-of-somebody"
@@ -223,7 +225,8 @@ func TestGuard(t *testing.T) {
 		t.Error(s.ProcessState)
 	}
 	expectSaid(t, s, "guard: DELETE /servers/"+id+" was asked for, which this run has not made")
-	if servers := m.state(t).Servers; len(servers) != 1 || servers[0].ID != id || servers[0].Status == iaasmock.StatusDeleting {
+	servers := m.state(t).Servers
+	if len(servers) != 1 || servers[0].ID != id || servers[0].Status == iaasmock.StatusDeleting {
 		t.Errorf("there are %v", servers)
 	}
 }

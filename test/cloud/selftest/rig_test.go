@@ -44,7 +44,8 @@ var programs = sync.OnceValues(func() (string, error) {
 	for name, pkg := range map[string]string{
 		"test-cloud": "test/cloud/cmd/test-cloud", "iaasmock": "test/iaasmock/cmd/iaasmock",
 	} {
-		build := exec.Command("go", "build", "-ldflags", "-X "+module+"/test/cloud.version="+version, "-o", filepath.Join(folder, name), "./"+pkg)
+		flags := "-X " + module + "/test/cloud.version=" + version
+		build := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(folder, name), "./"+pkg)
 		build.Dir = "../../.."
 		if out, err := build.CombinedOutput(); err != nil {
 			return folder, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
@@ -88,7 +89,8 @@ var servedAt = regexp.MustCompile(`http://127\.0\.0\.1:\d+`)
 func startMock(t *testing.T, args ...string) mock {
 	t.Helper()
 	m := mock{keyFile: filepath.Join(t.TempDir(), "sa.json")}
-	process := exec.Command(program(t, "iaasmock"), append([]string{"--address=127.0.0.1:0", "--key-file=" + m.keyFile}, args...)...)
+	args = append([]string{"--address=127.0.0.1:0", "--key-file=" + m.keyFile}, args...)
+	process := exec.Command(program(t, "iaasmock"), args...)
 	out, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -32,23 +32,37 @@ func TestGreen(t *testing.T) {
 		rows []string
 	}{
 		"faults": {
-			mock: []string{"--list-lag=1s", "--server-labels", "--fault=unavailable,probability=0.01", "--fault=lost-answers,count=1",
-				"--fault=rate-limited-retry-after,probability=0.002", "--fault=random-404,probability=1,count=1", "--seed=7"},
+			mock: []string{
+				"--list-lag=1s", "--server-labels", "--fault=unavailable,probability=0.01", "--fault=lost-answers,count=1",
+				"--fault=rate-limited-retry-after,probability=0.002", "--fault=random-404,probability=0.3,count=4", "--seed=7",
+			},
 			rows: []string{
-				`A server that was just made is there for GET \| .*\d–\d`, `Lists show a new server within settle, 30 s \| .*\d–\d`,
+				`A 404 for a server that exists is the exception.* \| \d GETs`,
+				`A server that was just made is there for GET \| .*\d–\d`,
+				`Lists show a new server within settle, 30 s \| .*\d–\d`,
 				`A server boots within .* \| .*\d–\d`, `A DELETE shows as DELETING within 15 s \| .*\d–\d`,
-				`A deleted server is gone within minutes, to GET \| .*\d–\d`, `A deleted server is gone within minutes, to lists \| .*\d–\d`,
-				`to GET \| 0?[12]\.\d–[1-4]\.\d s`, `DELETE is accepted in any status \| .*CREATING`, `GET after a deletion answers 404, or 403 \| 404`,
-				`Statuses of servers \| ACTIVE`, `An empty list is \[\] or null \| "items": \[\]`, `Retry-After may come .* \| 429 with "5"`,
-				`The API adds labels of its own and keeps ours \| .*stackit_project_id`, `Errors are JSON .* \| .*404, application/json, {code,msg}`,
-				`A server that goes takes its NIC .* \| nothing was left`, `key in \(value-none\): excludes it`, `key!=value: excludes it`,
+				`A deleted server is gone within minutes, to GET \| .*\d–\d`,
+				`A deleted server is gone within minutes, to lists \| .*\d–\d`,
+				`to GET \| 0?[12]\.\d–[1-4]\.\d s`, `DELETE is accepted in any status \| .*CREATING`,
+				`GET after a deletion answers 404, or 403 \| 404`,
+				`Statuses of servers \| ACTIVE`, `An empty list is \[\] or null \| "items": \[\]`,
+				`Retry-After may come .* \| 429 with "5"`,
+				`The API adds labels of its own and keeps ours \| .*stackit_project_id`,
+				`Errors are JSON .* \| .*404, application/json, {code,msg}`,
+				`A server that goes takes its NIC .* \| nothing was left`, `key in \(value-none\): excludes it`,
+				`key!=value: excludes it`,
 				`Labels may have keys .* \| network: 202; server: 200, 1 of them.*`, `NIC: 200`, `volume: 200`,
-				`A server may have 256 labels \| 256 more: 200, 256`, `A PATCH of labels merges.* \| a new label: 200, 1 .* 3 of 3 others`,
-				`Metadata that was sent shows \| sent 1 key, shown {"mcm-cloud-test":"probe"}`, `The console log can be read \| 200, empty`,
+				`A server may have 256 labels \| 256 more: 200, 256`,
+				`A PATCH of labels merges.* \| a new label: 200, 1 .* 3 of 3 others`,
+				`Metadata that was sent shows \| sent 1 key, shown {"mcm-cloud-test":"probe"}`,
+				`The console log can be read \| 200, empty`,
 				`An X-Request-Id that was sent is kept \| `, `Volumes show bootable \| of a boot volume: true`,
-				`Names of servers are not unique \| a second server of a name: 201`, `deleted while it is CREATING \| 204`,
-				`userData over 64 KiB \| 70 KiB of base64: 201`, `A NIC shows the allowedAddresses .* \| of 1 sent, 1 shown`,
-				`a key of another project: \w+`, `a wrong key: Unauthenticated`, `errorMessage says why .* \| ERROR: "`,
+				`Names of servers are not unique \| a second server of a name: 201`,
+				`deleted while it is CREATING \| 204`,
+				`userData over 64 KiB \| 70 KiB of base64: 201`,
+				`A NIC shows the allowedAddresses .* \| of 1 sent, 1 shown`,
+				`a key of another project: \w+`, `a wrong key: Unauthenticated`,
+				`errorMessage says why .* \| ERROR: "`,
 				`Headers of answers \| .*X-Request-Id`, `Answers by operation \| .*POST /servers: 201`,
 			},
 		},
@@ -57,9 +71,11 @@ func TestGreen(t *testing.T) {
 				"--fault=operation=GetNic,status=403", "--fault=operation=GetServerLog,status=403"},
 			api: forbidAndIgnore,
 			rows: []string{
-				`boot volumes: not allowed`, `volume: 403, not allowed`, `A NIC shows .* \| not allowed`, `The console log can be read \| not allowed`,
+				`boot volumes: not allowed`, `volume: 403, not allowed`, `A NIC shows .* \| not allowed`,
+				`The console log can be read \| not allowed`,
 				`Volumes show bootable \| not allowed`, `GET after a deletion answers 404, or 403 \| 403`,
-				`key in \(value-none\): IGNORED`, `key!=value: IGNORED`, `A selector key=value selects.* \| IGNORED: \d+ servers`,
+				`key in \(value-none\): IGNORED`, `key!=value: IGNORED`,
+				`A selector key=value selects.* \| IGNORED: \d+ servers`,
 				`The answer to a POST shows .* \| 1 show another`,
 			},
 		},
@@ -162,15 +178,42 @@ func TestRed(t *testing.T) {
 		// within is how long it may take at most, if not what the flags say.
 		within time.Duration
 	}{
-		{name: "never deletes", mock: []string{"--fault=stuck-deleting,count=2"}, args: []string{"--patience=10s"}, want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`},
-		{name: "keeps volumes that it names", api: keepVolumes, want: `wanted: no NIC or boot volume without its server; seen: \[volume \S+ \(of \S+\)`},
-		{name: "doubles", mock: []string{"--fault=duplicate-servers"}, want: `2 servers of the name \S+, after 1 POSTs`},
-		{name: "forgets running servers", api: forgetRunning, want: `has answered 404 for 1[5-9].*, and nobody has deleted it`},
-		{name: "drops labels", mock: []string{"--fault=dropped-labels"}, want: `shows it without kubernetes.io/cluster, kubernetes.io/machine, kubernetes.io/machineclass`},
-		{name: "shows labels to lists alone", api: dropLabels, want: `GET /servers/\{id\} shows it without kubernetes.io/cluster`},
-		{name: "is slower than the limit", mock: []string{"--boot=5m"}, args: []string{"--limit=30s"}, want: `not all was done after 20s`, within: 30 * time.Second},
-		{name: "boots no server", mock: []string{"--fault=boot-error"}, want: `ended in ERROR: "Build of instance aborted: Failed to allocate`, within: 40 * time.Second},
-		{name: "hides servers from lists", mock: []string{"--list-lag=1h"}, want: `a list with the selector .* does not show server`},
+		{
+			name: "never deletes", mock: []string{"--fault=stuck-deleting,count=2"}, args: []string{"--patience=10s"},
+			want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`,
+		},
+		{
+			name: "keeps volumes that it names", api: keepVolumes,
+			want: `wanted: no NIC or boot volume without its server; seen: \[volume \S+ \(of \S+\)`,
+		},
+		{
+			name: "doubles", mock: []string{"--fault=duplicate-servers"},
+			want: `2 servers of the name \S+, after 1 POSTs`,
+		},
+		{
+			name: "forgets running servers", api: forgetRunning,
+			want: `has answered 404 for 1[5-9].*, and nobody has deleted it`,
+		},
+		{
+			name: "drops labels", mock: []string{"--fault=dropped-labels"},
+			want: `shows it without kubernetes.io/cluster, kubernetes.io/machine, kubernetes.io/machineclass`,
+		},
+		{
+			name: "shows labels to lists alone", api: dropLabels,
+			want: `GET /servers/\{id\} shows it without kubernetes.io/cluster`,
+		},
+		{
+			name: "is slower than the limit", mock: []string{"--boot=5m"}, args: []string{"--limit=30s"},
+			want: `not all was done after 20s`, within: 30 * time.Second,
+		},
+		{
+			name: "boots no server", mock: []string{"--fault=boot-error"},
+			want: `ended in ERROR: "Build of instance aborted: Failed to allocate`, within: 40 * time.Second,
+		},
+		{
+			name: "hides servers from lists", mock: []string{"--list-lag=1h"},
+			want: `a list with the selector .* does not show server`,
+		},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -188,7 +231,8 @@ func TestRed(t *testing.T) {
 			if took := time.Since(began); row.within != 0 && took > row.within {
 				t.Errorf("it took %s", took)
 			}
-			if verdict := regexp.MustCompile(`(?m)^RED: .*$`).FindString(s.output.String()); !regexp.MustCompile(row.want).MatchString(verdict) {
+			verdict := regexp.MustCompile(`(?m)^RED: .*$`).FindString(s.output.String())
+			if !regexp.MustCompile(row.want).MatchString(verdict) {
 				t.Errorf("want %q in:\n%s", row.want, s.output)
 			}
 			expectOnly(t, m, before)
@@ -231,7 +275,8 @@ func TestNothingIsMadeUnasked(t *testing.T) {
 		t.Errorf("exit code %d:\n%s", code, s.output)
 	}
 	expectSaid(t, s, "set YES=1", "ends in 0001, region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
-		"at most 4 at a time and 18 in all", "7 to 10 minutes", "at most 20 server minutes and 7 GB hours", "nothing is there of older runs")
+		"at most 4 at a time and 18 in all", "7 to 10 minutes", "at most 20 server minutes and 7 GB hours",
+		"nothing is there of older runs")
 
 	old := mark.Network("20200101-000000-abcd")
 	network := makes(t, m, api.PathNetworks, map[string]any{"name": old})

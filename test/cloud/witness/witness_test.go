@@ -42,7 +42,8 @@ func (s *story) tell(second float64, method, path, sent string, status int, body
 func shown(id, name, status string, labels bool) string {
 	text := ""
 	if labels {
-		text = fmt.Sprintf(`%q:%q,"kubernetes.io/machine":"a","kubernetes.io/machineclass":"c"`, mark.ClusterLabel, mark.Network(run))
+		text = fmt.Sprintf(`%q:%q,"kubernetes.io/machine":"a","kubernetes.io/machineclass":"c"`,
+			mark.ClusterLabel, mark.Network(run))
 	}
 	return fmt.Sprintf(`{"id":%q,"name":%q,"status":%q,"labels":{%s}}`, id, name, status, text)
 }
@@ -57,7 +58,8 @@ func (s *story) gets(second float64, status int, body string) {
 	s.tell(second, "GET", "/servers/"+one, "", status, body)
 }
 func (s *story) lists(second float64, items ...string) {
-	s.tell(second, "GET", "/servers?label_selector="+url.QueryEscape(mark.Selector(run)), "", 200, `{"items":[`+strings.Join(items, ",")+`]}`)
+	path := "/servers?label_selector=" + url.QueryEscape(mark.Selector(run))
+	s.tell(second, "GET", path, "", 200, `{"items":[`+strings.Join(items, ",")+`]}`)
 }
 func (s *story) deletes(second float64) { s.tell(second, "DELETE", "/servers/"+one, "", 204, "") }
 
@@ -83,17 +85,41 @@ func TestFindings(t *testing.T) {
 			s.gets(40, 404, "")
 			s.lists(60, active)
 		}, ""},
-		"one 404":                   {func(s *story) { s.posts(0, one); s.gets(1, 200, active); s.gets(2, 404, ""); s.gets(30, 200, active) }, ""},
-		"404 for 14 s":              {func(s *story) { s.posts(0, one); s.gets(1, 200, active); s.gets(2, 404, ""); s.gets(16, 404, "") }, ""},
-		"404 for 15 s":              {func(s *story) { s.posts(0, one); s.gets(1, 200, active); s.gets(2, 404, ""); s.gets(17, 404, "") }, "has answered 404 for 15s"},
-		"not listed for settle":     {func(s *story) { s.posts(0, one); s.lists(31) }, "does not show server " + one},
-		"no label for a moment":     {func(s *story) { s.posts(0, one); s.gets(1, 200, shown(one, name, "ACTIVE", false)) }, ""},
-		"no label after settle":     {func(s *story) { s.posts(0, one); s.gets(31, 200, shown(one, name, "ACTIVE", false)) }, "shows it without kubernetes.io/cluster"},
-		"two servers of a POST":     {func(s *story) { s.posts(0, one); s.lists(1, active, shown(two, name, "ACTIVE", true)) }, "2 servers of the name"},
-		"two servers of two POSTs":  {func(s *story) { s.posts(0, one); s.posts(1, two); s.lists(2, active, shown(two, name, "ACTIVE", true)) }, ""},
+		"one 404": {
+			func(s *story) { s.posts(0, one); s.gets(1, 200, active); s.gets(2, 404, ""); s.gets(30, 200, active) },
+			"",
+		},
+		"404 for 14 s": {
+			func(s *story) { s.posts(0, one); s.gets(1, 200, active); s.gets(2, 404, ""); s.gets(16, 404, "") },
+			"",
+		},
+		"404 for 15 s": {
+			func(s *story) { s.posts(0, one); s.gets(1, 200, active); s.gets(2, 404, ""); s.gets(17, 404, "") },
+			"has answered 404 for 15s",
+		},
+		"not listed for settle": {func(s *story) { s.posts(0, one); s.lists(31) }, "does not show server " + one},
+		"no label for a moment": {
+			func(s *story) { s.posts(0, one); s.gets(1, 200, shown(one, name, "ACTIVE", false)) },
+			"",
+		},
+		"no label after settle": {
+			func(s *story) { s.posts(0, one); s.gets(31, 200, shown(one, name, "ACTIVE", false)) },
+			"shows it without kubernetes.io/cluster",
+		},
+		"two servers of a POST": {
+			func(s *story) { s.posts(0, one); s.lists(1, active, shown(two, name, "ACTIVE", true)) },
+			"2 servers of the name",
+		},
+		"two servers of two POSTs": {
+			func(s *story) { s.posts(0, one); s.posts(1, two); s.lists(2, active, shown(two, name, "ACTIVE", true)) },
+			"",
+		},
 		"one that nobody asked for": {func(s *story) { s.lists(1, active) }, "which nobody has asked for"},
 		"somebody's":                {func(s *story) { s.lists(1, shown(two, "db", "ACTIVE", false)) }, ""},
-		"another server than asked": {func(s *story) { s.posts(0, one); s.gets(1, 200, shown(two, name, "ACTIVE", true)) }, "was answered with server"},
+		"another server than asked": {
+			func(s *story) { s.posts(0, one); s.gets(1, 200, shown(two, name, "ACTIVE", true)) },
+			"was answered with server",
+		},
 		"back after its deletion": {func(s *story) {
 			s.posts(0, one)
 			s.gets(1, 200, active)
@@ -124,7 +150,8 @@ func TestFindings(t *testing.T) {
 // says nothing about its creation.
 func TestIntervals(t *testing.T) {
 	s := newStory()
-	creating, active, deleting := shown(one, name, "CREATING", true), shown(one, name, "ACTIVE", true), shown(one, name, "DELETING", true)
+	creating, active := shown(one, name, "CREATING", true), shown(one, name, "ACTIVE", true)
+	deleting := shown(one, name, "DELETING", true)
 	s.posts(0, one) // answered at 0.1
 	s.gets(1.1, 404, "")
 	s.gets(2.1, 200, creating)
@@ -161,7 +188,8 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("%s: %q, want %q", assumption, rows[assumption], want)
 		}
 	}
-	if cost := s.Cost(time.Unix(5000, 0), 60); cost != "1 servers, 0.3 server minutes and 0.3 GB hours from their POST to their DELETE." {
+	const want = "1 servers, 0.3 server minutes and 0.3 GB hours from their POST to their DELETE."
+	if cost := s.Cost(time.Unix(5000, 0), 60); cost != want {
 		t.Error(cost)
 	}
 }

@@ -73,15 +73,21 @@ type server struct {
 type sight struct {
 	// missed is when the last one began before any showed it, first, when the first that did came.
 	missed, first time.Time
-	// last is when the last one began that showed it; absent, the first after that which did not.
-	last, absent time.Time
+	// last is when the last one began that showed it; absent, the first after that which did not;
+	// stillAbsent, the last of those.
+	last, absent, stillAbsent time.Time
+}
+
+// gone says that two answers did not show it, a second apart: one says nothing.
+func (s *sight) gone() bool {
+	return !s.absent.IsZero() && s.stillAbsent.Sub(s.absent) >= time.Second
 }
 
 func (s *sight) shown(e guard.Exchange) {
 	if s.first.IsZero() {
 		s.first = e.End
 	}
-	s.last, s.absent = e.Begin, time.Time{}
+	s.last, s.absent, s.stillAbsent = e.Begin, time.Time{}, time.Time{}
 }
 
 func (s *sight) notShown(e guard.Exchange) {
@@ -89,7 +95,9 @@ func (s *sight) notShown(e guard.Exchange) {
 	case s.first.IsZero():
 		s.missed = e.Begin
 	case s.absent.IsZero():
-		s.absent = e.Begin
+		s.absent, s.stillAbsent = e.Begin, e.Begin
+	default:
+		s.stillAbsent = e.Begin
 	}
 }
 
@@ -184,6 +192,8 @@ func (w *Witness) Observe(e guard.Exchange) {
 	case guard.DeleteServer:
 		if s := w.servers[e.ID()]; s != nil && e.Succeeded() && s.deleted.IsZero() {
 			s.deleted, s.deletedFrom = e.Begin, s.status
+			// What was missed before is another matter.
+			s.byGET.absent, s.byList.absent = time.Time{}, time.Time{}
 		}
 	}
 }
@@ -241,7 +251,7 @@ func (w *Witness) read(e guard.Exchange) {
 
 // checkGone checks that a deleted server does not come back.
 func (w *Witness) checkGone(s *server, seen api.Server, e guard.Exchange) {
-	if s.deleted.IsZero() || s.byGET.absent.IsZero() || !seen.Live() {
+	if s.deleted.IsZero() || !s.byGET.gone() || !seen.Live() {
 		return
 	}
 	if late := e.Begin.Sub(s.byGET.absent); late > w.settle {
@@ -393,7 +403,7 @@ func (w *Witness) Going() []string {
 	defer w.mu.Unlock()
 	var ids []string
 	for id, s := range w.servers {
-		if !s.deleted.IsZero() && s.byGET.absent.IsZero() {
+		if !s.deleted.IsZero() && !s.byGET.gone() {
 			ids = append(ids, id)
 		}
 	}

@@ -125,8 +125,21 @@ func TestFindings(t *testing.T) {
 			s.gets(1, 200, active)
 			s.deletes(2)
 			s.gets(3, 404, "")
-			s.lists(34, active)
+			s.gets(4, 404, "")
+			s.lists(35, active)
 		}, "after GET did not show it"},
+		"one 404 before its deletion": {
+			func(s *story) {
+				s.posts(0, one)
+				s.gets(1, 200, active)
+				s.gets(2, 404, "")
+				s.deletes(30)
+				s.lists(33, active)
+				s.gets(34, 404, "")
+				s.lists(65, active)
+			},
+			"",
+		},
 		"lists that lag at deletion": {func(s *story) {
 			s.posts(0, one)
 			s.gets(1, 200, active)

@@ -430,7 +430,7 @@ clean: ## Remove everything built.
 
 # The file is made last: a folder that is not complete does not count.
 CONTROLPLANE_MODULE := hack/tools/controlplane/go.mod hack/tools/controlplane/go.sum
-$(BIN)/controlplane/.$(ENVTEST_VERSION): $(CONTROLPLANE_MODULE) $(if $(CONTROLPLANE),,$(BIN)/setup-envtest)
+$(BIN)/controlplane/.$(ENVTEST_VERSION): $(CONTROLPLANE_MODULE) $(if $(CONTROLPLANE),,| $(BIN)/setup-envtest)
 	@$(if $(filter-out source,$(CONTROLPLANE)),$(error CONTROLPLANE=$(CONTROLPLANE): only "source" is known))
 	@GO='$(GO)' SETUP_ENVTEST=$(BIN)/setup-envtest test/localenv/stack/controlplane.sh \
 		$(@D) '$(or $(CONTROLPLANE),$(ENVTEST_VERSION))' '$(ENVTEST_INDEX)'

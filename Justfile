@@ -25,6 +25,10 @@ start *args:
 mock *args:
     @make mock "$@"
 
+# What local environments run.
+localenv *args:
+    @make localenv "$@"
+
 # Build the sidecar.
 build *args:
     @make build "$@"

@@ -105,7 +105,10 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g.Expect(env.StartSidecar(ctx)).To(Succeed())
 	g.Expect(filepath.Base(commandOf(env.PID(localenv.PartSidecar)))).To(Equal("instant"))
 
-	addresses := []string{hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.ManagerMetricsURL()), hostOf(t, env.SidecarMetricsURL())}
+	addresses := []string{
+		hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()),
+		hostOf(t, env.ManagerMetricsURL()), hostOf(t, env.SidecarMetricsURL()),
+	}
 	env.Stop()
 	env.Stop()
 	g.Expect(env.Done()).To(BeClosed())

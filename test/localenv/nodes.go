@@ -151,7 +151,8 @@ func (s *nodeSimulator) adopt(ctx context.Context, server iaasmock.Server, k *ku
 		k.registered = true
 		return nil
 	}
-	klog.InfoS("Node simulator: another server's Node has this name, no Node is registered", "server", server.ID, "node", server.Name)
+	klog.InfoS("Node simulator: another server's Node has this name, no Node is registered",
+		"server", server.ID, "node", server.Name)
 	k.finished = true
 	return nil
 }

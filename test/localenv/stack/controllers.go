@@ -40,7 +40,8 @@ const noTarget = "none"
 func (e *Env) StartManager(ctx context.Context) error {
 	// The rates Gardener sets.
 	args := append(e.controllerArgs(), "--kube-api-qps=150", "--kube-api-burst=200")
-	return e.startController(ctx, PartManager, e.programs.manager, minimalEnvironment(), append(args, e.settings.managerArgs...))
+	args = append(args, e.settings.managerArgs...)
+	return e.startController(ctx, PartManager, e.programs.manager, minimalEnvironment(), args)
 }
 
 // StartSidecar starts this project's machine-controller and returns when it
@@ -193,7 +194,9 @@ func (e *Env) keepReplica(ctx context.Context, number int, lease *leaseIdentity,
 
 // startReplica starts a replica. Like the Pods of a Deployment, one that comes back is
 // another one, and has to wait until its own lease has ended.
-func (e *Env) startReplica(ctx context.Context, number, generation int, lease *leaseIdentity, ended chan struct{}) error {
+func (e *Env) startReplica(
+	ctx context.Context, number, generation int, lease *leaseIdentity, ended chan struct{},
+) error {
 	lease.become(fmt.Sprintf("%s%s%d", ReplicaPart(number), generationMark, generation))
 	args := append(append(e.controllerArgs(), e.sidecarArgs()...),
 		"--control-kubeconfig="+lease.kubeconfig,

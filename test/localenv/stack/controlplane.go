@@ -213,7 +213,8 @@ func newCredentials(dir string) (credentials, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return credentials{}, err
 	}
-	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", []net.IP{net.IPv4(127, 0, 0, 1)}, []string{"localhost"})
+	loopback := []net.IP{net.IPv4(127, 0, 0, 1)}
+	cert, key, err := certutil.GenerateSelfSignedCertKey("127.0.0.1", loopback, []string{"localhost"})
 	if err != nil {
 		return credentials{}, fmt.Errorf("making a serving certificate: %w", err)
 	}
@@ -354,7 +355,7 @@ func (e *Env) installCRDs(ctx context.Context) error {
 			return err
 		}
 	}
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, establishLimit, true, func(ctx context.Context) (bool, error) {
+	served := func(ctx context.Context) (bool, error) {
 		for _, crd := range crds {
 			var current apiextensionsv1.CustomResourceDefinition
 			err := e.control.client.Get(ctx, client.ObjectKeyFromObject(crd), &current)
@@ -363,5 +364,6 @@ func (e *Env) installCRDs(ctx context.Context) error {
 			}
 		}
 		return true, nil
-	})
+	}
+	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, establishLimit, true, served)
 }

@@ -70,7 +70,7 @@ func packed(t *testing.T, names ...string) []byte {
 	script := "#!/bin/sh\necho downloaded\n"
 	var failed error
 	for _, name := range names {
-		header := &tar.Header{Name: "controller-tools/envtest/" + name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(script))}
+		header := &tar.Header{Name: "controller-tools/envtest/" + name, Mode: 0o755, Size: int64(len(script))}
 		failed = errors.Join(failed, pack.WriteHeader(header))
 		_, err := pack.Write([]byte(script))
 		failed = errors.Join(failed, err)
@@ -153,8 +153,8 @@ func TestControlPlaneIsBuiltWhereItCannotBeDownloaded(t *testing.T) {
 			m.index = func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 		}, "nothing arrived for 5 s"},
 		"half of an archive": {func(_ *testing.T, m *mirror) { m.hangs = true }, "nothing arrived for 5 s"},
-		"another checksum":   {func(_ *testing.T, m *mirror) { m.sum = fmt.Sprintf("%x", sha512.Sum512(nil)) }, "checksum mismatch"},
-		"not in the index":   {func(_ *testing.T, m *mirror) { m.index = func(http.ResponseWriter, *http.Request) {} }, "unable to find"},
+		"another checksum":   {func(_ *testing.T, m *mirror) { m.sum = strings.Repeat("0", 128) }, "checksum mismatch"},
+		"an empty index":     {func(_ *testing.T, m *mirror) { m.index = emptyIndex }, "unable to find"},
 		"no etcd in it":      {func(t *testing.T, m *mirror) { m.serve(packed(t, "kube-apiserver")) }, "etcd"},
 		"a page to sign in":  {func(_ *testing.T, m *mirror) { m.serve([]byte("<html>Sign in")) }, "gz"},
 		"an index not found": {func(_ *testing.T, m *mirror) { m.index = http.NotFound }, "404 Not Found"},
@@ -171,6 +171,8 @@ func TestControlPlaneIsBuiltWhereItCannotBeDownloaded(t *testing.T) {
 	}
 }
 
+func emptyIndex(http.ResponseWriter, *http.Request) {}
+
 // serve has the mirror serve another archive, with its checksum.
 func (m *mirror) serve(archive []byte) {
 	m.archive, m.sum = archive, fmt.Sprintf("%x", sha512.Sum512(archive))
@@ -178,11 +180,12 @@ func (m *mirror) serve(archive []byte) {
 
 func TestAnAuditLogIsReadWhileItIsWritten(t *testing.T) {
 	g := NewWithT(t)
-	log := `{"verb":"get","user":{"username":"system:serviceaccount:shoot:mcm"},"requestURI":"/version","responseStatus":{"code":200}}
-{"verb":"update","user":{"username":"system:serviceaccount:shoot:mcm"},"objectRef":{"resource":"machines","namespace":"shoot","name":"first","apiGroup":"machine.sapcloud.io","subresource":"status"},"responseStatus":{"code":403}}
+	log := `{"verb":"get","user":{"username":"mcm"},"requestURI":"/version","responseStatus":{"code":200}}
+{"verb":"update","user":{"username":"mcm"},"objectRef":{"resource":"machines","namespace":"shoot","name":"first",
+"apiGroup":"machine.sapcloud.io","subresource":"status"},"responseStatus":{"code":403}}
 {"verb":"list","user":{"usern`
 	g.Expect(readAuditLog(strings.NewReader(log))).To(ConsistOf(Request{
-		User: "system:serviceaccount:shoot:mcm", Verb: "update", Group: "machine.sapcloud.io", Resource: "machines", Subresource: "status",
+		User: "mcm", Verb: "update", Group: "machine.sapcloud.io", Resource: "machines", Subresource: "status",
 		Namespace: "shoot", Name: "first", Code: 403,
 	}))
 	_, err := readAuditLog(strings.NewReader("no JSON"))

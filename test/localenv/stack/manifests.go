@@ -130,7 +130,8 @@ func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
 }
 
 func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) error {
-	return e.control.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), fieldOwner, client.ForceOwnership)
+	desired := client.ApplyConfigurationFromUnstructured(object)
+	return e.control.client.Apply(ctx, desired, fieldOwner, client.ForceOwnership)
 }
 
 // toUnstructured copies an object into the form to apply.

@@ -64,7 +64,9 @@ func (e *Env) StartPod(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-func (e *Env) startContainer(ctx context.Context, pod *corev1.Pod, container corev1.Container, files mounts, lease *leaseIdentity) error {
+func (e *Env) startContainer(
+	ctx context.Context, pod *corev1.Pod, container corev1.Container, files mounts, lease *leaseIdentity,
+) error {
 	program, err := e.program(container.Image)
 	if err != nil {
 		return err
@@ -257,15 +259,19 @@ func (e *Env) volume(ctx context.Context, pod *corev1.Pod, volume corev1.Volume)
 	return nil, errors.New("only Secrets can be mounted")
 }
 
-func (e *Env) projection(ctx context.Context, pod *corev1.Pod, source corev1.VolumeProjection) (map[string][]byte, error) {
+func (e *Env) projection(
+	ctx context.Context, pod *corev1.Pod, source corev1.VolumeProjection,
+) (map[string][]byte, error) {
 	switch {
 	case source.Secret != nil:
 		return e.secret(ctx, pod.Namespace, source.Secret.Name, source.Secret.Items)
 	case source.ServiceAccountToken != nil:
-		token, err := requestToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName, authenticationv1.TokenRequestSpec{
-			Audiences: []string{source.ServiceAccountToken.Audience}, ExpirationSeconds: source.ServiceAccountToken.ExpirationSeconds,
-		})
-		return map[string][]byte{source.ServiceAccountToken.Path: []byte(token)}, err
+		asked := source.ServiceAccountToken
+		spec := authenticationv1.TokenRequestSpec{
+			Audiences: []string{asked.Audience}, ExpirationSeconds: asked.ExpirationSeconds,
+		}
+		token, err := requestToken(ctx, e.control.client, pod.Namespace, pod.Spec.ServiceAccountName, spec)
+		return map[string][]byte{asked.Path: []byte(token)}, err
 	}
 	return nil, errors.New("only Secrets and tokens of service accounts can be projected")
 }
@@ -297,7 +303,9 @@ func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name s
 
 // requestToken returns a token of a service account. Without audiences it is one for the API
 // server.
-func requestToken(ctx context.Context, c client.Client, namespace, name string, spec authenticationv1.TokenRequestSpec) (string, error) {
+func requestToken(
+	ctx context.Context, c client.Client, namespace, name string, spec authenticationv1.TokenRequestSpec,
+) (string, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 	request := &authenticationv1.TokenRequest{Spec: spec}
 	if err := c.SubResource("token").Create(ctx, account, request); err != nil {

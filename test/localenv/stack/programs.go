@@ -5,7 +5,6 @@ package stack
 
 import (
 	"bytes"
-	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -30,8 +29,11 @@ func findPrograms(sidecar string) (programs, error) {
 	if err != nil {
 		return programs{}, &PartError{Part: PartPrograms, Err: err}
 	}
-	controlPlane := cmp.Or(os.Getenv(assetsVariable), filepath.Join(root, "bin", "controlplane"))
-	built := filepath.Join(root, "bin", "localenv")
+	built, controlPlane := filepath.Join(root, "bin", "localenv"), filepath.Join(root, "bin", "controlplane")
+	remedy := "run 'make localenv'"
+	if assets := os.Getenv(assetsVariable); assets != "" {
+		controlPlane, remedy = assets, assetsVariable+" must name a folder with etcd and kube-apiserver"
+	}
 	p := programs{
 		etcd:      filepath.Join(controlPlane, "etcd"),
 		apiServer: filepath.Join(controlPlane, "kube-apiserver"),
@@ -39,10 +41,11 @@ func findPrograms(sidecar string) (programs, error) {
 		sidecar:   filepath.Join(built, sidecar),
 		crds:      filepath.Join(built, "crds"),
 	}
-	for _, path := range []string{p.etcd, p.apiServer, p.manager, p.sidecar, p.crds} {
-		if _, err := os.Stat(path); err != nil {
-			return programs{}, &PartError{Part: PartPrograms, Err: missing(err)}
-		}
+	if err := present(p.etcd, p.apiServer); err != nil {
+		return programs{}, &PartError{Part: PartPrograms, Err: fmt.Errorf("%w: %s", err, remedy)}
+	}
+	if err := present(p.manager, p.sidecar, p.crds); err != nil {
+		return programs{}, &PartError{Part: PartPrograms, Err: fmt.Errorf("%w: run 'make localenv'", err)}
 	}
 	return p, nil
 }
@@ -54,12 +57,13 @@ func Check() error {
 	return err
 }
 
-// missing says how a program comes to where it is not.
-func missing(err error) error {
-	if assets := os.Getenv(assetsVariable); assets != "" {
-		return fmt.Errorf("%w: 'make localenv' makes all but what %s=%s holds", err, assetsVariable, assets)
+func present(paths ...string) error {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("%w: run 'make localenv'", err)
+	return nil
 }
 
 // Root returns the root of this repository, looking upwards from the

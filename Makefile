@@ -200,14 +200,13 @@ test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -mo
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
-# without it. So do those that hold requests against the API document (IAAS_OPENAPI), and
-# what is in hack, which tests no concurrency.
+# without it. So does what is in hack, which tests no concurrency.
 LARGE_PKGS := ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
-	@$(unit_pkgs); IAAS_OPENAPI= $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
+	@$(unit_pkgs); $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
 test-full:
 	@$(unit_pkgs); $(GO) test -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $(LARGE_PKGS) $$(echo "$$pkgs" | grep /hack/)
 	@$(GO) -C hack/schema test -shuffle=on $(TESTFLAGS) ./...

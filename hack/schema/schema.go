@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package schema makes JSON Schemas and tables of what an operator writes, from the driver's
-// types, their comments and the limits of package validation. Its test writes them.
+// types, their comments and the limits of package validation, and the facts of the official
+// API document. Its tests write them.
 package schema
 
 import (

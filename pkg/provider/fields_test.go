@@ -5,6 +5,7 @@ package provider
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -14,10 +15,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
 // sentElsewhere are the fields that are not sent under their own names, and what is made of
@@ -71,16 +74,7 @@ func TestTheSampleShowsEveryField(t *testing.T) {
 
 // What the API lets its caller set of a server, a class can set, or it is said here why not.
 func TestEveryFieldOfTheAPI(t *testing.T) {
-	path := os.Getenv(conformance.Variable)
-	if path == "" {
-		t.Skip(conformance.Variable + " does not name the API document")
-	}
-	var document map[string]any
-	if err := json.Unmarshal([]byte(fileText(t, path)), &document); err != nil {
-		t.Fatal(err)
-	}
-	schemas := schemas(document)
-	api := slices.Collect(maps.Keys(schemas.writable("", map[string]any{"$ref": "#/components/schemas/CreateServerPayload"})))
+	api := slices.Collect(maps.Keys(writable("", createServerSchema())))
 	spec := slices.Collect(maps.Keys(notInTheSpec))
 	for path := range specLeaves() {
 		if what := sentElsewhere[path]; what == "" || slices.Contains(api, path) {
@@ -94,38 +88,79 @@ func TestEveryFieldOfTheAPI(t *testing.T) {
 	}
 }
 
-// schemas are an API document.
-type schemas map[string]any
+// A value that the API refuses by its document is refused before it is sent: where the document
+// has a pattern or a limit of a field, package validation has one that is no wider.
+func TestEveryLimitOfTheAPI(t *testing.T) {
+	limits := validation.SpecLimits()
+	checked := 0
+	check := func(path string, schema *openapi3.Schema) {
+		ours, missing := limits[path], []string{}
+		if schema.Pattern != "" && ours.Pattern == "" {
+			missing = append(missing, "pattern "+schema.Pattern)
+		}
+		ofOneLength := schema.MaxLength != nil && schema.MinLength == *schema.MaxLength && ours.Pattern == schema.Pattern
+		if most := schema.MaxLength; most != nil && !ofOneLength && (ours.MaxLength == 0 || ours.MaxLength > int(*most)) {
+			missing = append(missing, fmt.Sprintf("maxLength %d", *most))
+		}
+		if most := schema.MaxItems; most != nil && (ours.MaxItems == 0 || ours.MaxItems > int(*most)) {
+			missing = append(missing, fmt.Sprintf("maxItems %d", *most))
+		}
+		if most := schema.Max; most != nil && (ours.Maximum == 0 || float64(ours.Maximum) > *most) {
+			missing = append(missing, fmt.Sprintf("maximum %v", *most))
+		}
+		if least := schema.Min; least != nil && float64(ours.Minimum) < *least {
+			missing = append(missing, fmt.Sprintf("minimum %v", *least))
+		}
+		if len(missing) > 0 {
+			t.Errorf("%s: the API has %s, package validation has %+v", path, strings.Join(missing, ", "), ours)
+		}
+		checked++
+	}
+	for path, schemas := range writable("", createServerSchema()) {
+		if notInTheSpec[path] != "" {
+			continue
+		}
+		for _, schema := range schemas {
+			check(path, schema)
+			if schema.Items != nil {
+				for _, items := range writable(path+"[]", schema.Items) {
+					for _, item := range items {
+						check(path+"[]", item)
+					}
+				}
+			}
+		}
+	}
+	if checked < len(specLeaves()) {
+		t.Errorf("only %d schemas are checked", checked)
+	}
+}
 
-// writable returns the paths of the fields without parts that a caller may set.
-func (s schemas) writable(path string, schema map[string]any) map[string]bool {
-	found := map[string]bool{}
-	if readOnly, _ := schema["readOnly"].(bool); readOnly {
+func createServerSchema() *openapi3.SchemaRef {
+	return openapi.Load().Components.Schemas["CreateServerPayload"]
+}
+
+// writable returns the fields without parts that a caller may set, by their paths, with their
+// schemas.
+func writable(path string, schema *openapi3.SchemaRef) map[string][]*openapi3.Schema {
+	found := map[string][]*openapi3.Schema{}
+	if schema.Value.ReadOnly {
 		return found
 	}
-	inside := []map[string]any{}
-	if name, ok := schema["$ref"].(string); ok {
-		var at any = map[string]any(s)
-		for _, part := range strings.Split(strings.TrimPrefix(name, "#/"), "/") {
-			at = at.(map[string]any)[part]
-		}
-		inside = append(inside, at.(map[string]any))
-	}
-	for _, form := range []string{"allOf", "oneOf"} {
-		parts, _ := schema[form].([]any)
-		for _, part := range parts {
-			inside = append(inside, part.(map[string]any))
+	add := func(more map[string][]*openapi3.Schema) {
+		for path, schemas := range more {
+			found[path] = append(found[path], schemas...)
 		}
 	}
-	for _, part := range inside {
-		maps.Copy(found, s.writable(path, part))
+	parts := slices.Concat(schema.Value.AllOf, schema.Value.OneOf)
+	for _, part := range parts {
+		add(writable(path, part))
 	}
-	properties, _ := schema["properties"].(map[string]any)
-	for name, property := range properties {
-		maps.Copy(found, s.writable(strings.TrimPrefix(path+"."+name, "."), property.(map[string]any)))
+	for name, property := range schema.Value.Properties {
+		add(writable(strings.TrimPrefix(path+"."+name, "."), property))
 	}
-	if len(inside) == 0 && len(properties) == 0 {
-		found[path] = true
+	if len(parts) == 0 && len(schema.Value.Properties) == 0 {
+		found[path] = append(found[path], schema.Value)
 	}
 	return found
 }

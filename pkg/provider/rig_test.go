@@ -440,7 +440,7 @@ func (r *rig) rename(serverID, name string) {
 // for others who wait for it.
 func TestMain(m *testing.M) {
 	keys()
-	_, _ = conformance.FromEnvironment()
+	conformance.Load()
 	goleak.VerifyTestMain(m)
 }
 

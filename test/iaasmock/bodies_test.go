@@ -70,8 +70,7 @@ var readOnly = []string{
 }
 
 // TestEveryDeviationOfABody sends each body with each of its values replaced. newMock
-// checks the answers against the API document if IAAS_OPENAPI names it; without it only
-// 5xx and malformed errors fail.
+// checks the answers against the API document.
 func TestEveryDeviationOfABody(t *testing.T) {
 	for _, row := range bodies {
 		path := row.url()

@@ -33,8 +33,6 @@ type Project struct {
 	ID string
 	// Name is its name in the resource manager. Default: "project-" and the ID.
 	Name string
-	// Quota is this project's own quota; nil: WithQuota's.
-	Quota *Quota
 }
 
 // MachineType is a size of servers.

@@ -43,8 +43,7 @@ type Cloud struct {
 	keypairs       collection[*Keypair]
 	affinityGroups collection[*AffinityGroup]
 	snapshots      collection[*Snapshot]
-	// quotas are the projects' own quotas, startedAt is when the projects were created.
-	quotas    map[string]Quota
+	// startedAt is when the projects were created.
 	startedAt time.Time
 	// deleting holds servers with a DeleteServer, for applyEndedDeletions.
 	deleting map[string]*server

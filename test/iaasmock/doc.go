@@ -22,18 +22,17 @@
 //	// ... run it, then check which servers exist and which calls were made:
 //	fmt.Println(len(cloud.Servers()), cloud.CallCounts()["CreateServer"])
 //
-// Quotas are enforced (WithQuota), and machine types can run out of capacity (WithCapacity).
-// Both can be changed at run time (SetQuota, SetCapacity).
+// Quotas are enforced (WithQuota).
 //
 // Package fault describes faults; Presets are ready-made ones. WithSeed makes a run
 // repeatable. Package console is the web page at /, which shows the state and can change it.
-// Package conformance checks requests and answers against the API document. The schemas of
-// requests are in internal/schema, keys and tokens in internal/token; the resources and
-// their handlers are here, under one lock.
+// Package openapi has the API document, by which the mock routes and checks requests; package
+// conformance checks answers by it, too. Keys and tokens are in internal/token; the resources
+// and their handlers are here, under one lock.
 //
 // Each file uses what is below it: new.go makes a Cloud, http.go serves it, over routes.go,
 // admin.go and faults.go; below these are the handlers, one file a kind of resource, which
-// know lookup.go (which resource a request means), quota_rules.go, capacity.go and
+// know lookup.go (which resource a request means), quota_rules.go and
 // volume_sources.go, but not each other; below these are cloud.go, the store with its lock,
 // and the resources themselves.
 //

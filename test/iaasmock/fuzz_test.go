@@ -47,8 +47,8 @@ func FuzzCreateServer(f *testing.F) {
 	})
 }
 
-// FuzzBody sends changed bodies: no answer is a 5xx, and if IAAS_OPENAPI names the API
-// document, each answer is as the document has it.
+// FuzzBody sends changed bodies: no answer is a 5xx, and each is as the API document
+// has it.
 func FuzzBody(f *testing.F) {
 	for i, row := range bodies {
 		whole, err := json.Marshal(row.body)

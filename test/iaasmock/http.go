@@ -38,23 +38,23 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
 	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, whatever the client sent
-	route, vars, miss := matchRoute(r)
 	body, unread := readBody(r)
+	called, miss := find(r)
 	if miss == nil {
 		miss = unread
 	}
-	incident := c.faults.Take(c.faultCall(route.operation, vars, r, body))
+	incident := c.faults.Take(c.faultCall(called.name, called.vars(), r, body))
 
 	reply := answer{drop: true}
 	if c.wait(r.Context(), c.latency()+incident.TotalDelay) {
-		reply = c.reply(route, miss, &incident.Fault, c.newRequest(r, vars, body, incident.Fault))
+		reply = c.reply(called, miss, &request{Request: r, vars: called.vars(), body: body, fault: incident.Fault})
 		if !c.waitBeforeAnswer(r.Context(), &incident) {
 			reply = answer{drop: true}
 		}
 	}
 
 	call := Call{
-		Operation: route.operation, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
+		Operation: called.name, Method: r.Method, Path: r.URL.Path, Query: r.URL.Query(),
 		RequestID: r.Header.Get(requestIDHeader), StartedAt: start, Duration: c.clock.Since(start), Faults: incident.Faults,
 		Replaced: reply.replaced,
 	}
@@ -71,13 +71,14 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 }
 
 // reply executes the call, unless the fault prevents it, and returns the answer to send.
-func (c *Cloud) reply(route route, miss *apiError, fault *Fault, req *request) answer {
+func (c *Cloud) reply(called operation, miss *apiError, req *request) answer {
+	fault := &req.fault
 	if fault.DropBefore || fault.RefuseConnections {
 		return answer{drop: true}
 	}
 	var reply answer
 	if !fault.ReplacesAnswer() || fault.Executed {
-		reply = c.execute(route, miss, req)
+		reply = c.execute(called, miss, req)
 	}
 	if fault.ReplacesAnswer() {
 		reply = faultAnswer(fault)
@@ -87,10 +88,6 @@ func (c *Cloud) reply(route route, miss *apiError, fault *Fault, req *request) a
 	reply.half = fault.HalfAnswer
 	reply.drop = fault.DropAfter || reply.half && len(reply.body) == 0
 	return reply
-}
-
-func (c *Cloud) newRequest(r *http.Request, vars map[string]string, body []byte, fault Fault) *request {
-	return &request{Request: r, vars: vars, body: body, fault: fault, strictLabels: c.limits.strictLabels}
 }
 
 // waitBeforeAnswer waits for AnswerDelay, or for ever with NeverAnswers. It is false if
@@ -104,39 +101,39 @@ func (c *Cloud) waitBeforeAnswer(ctx context.Context, incident *fault.Incident) 
 }
 
 // execute carries the call out, without delays and replaced answers.
-func (c *Cloud) execute(route route, miss *apiError, req *request) answer {
+func (c *Cloud) execute(called operation, miss *apiError, req *request) answer {
 	if miss != nil {
 		return errorAnswer(miss)
 	}
-	if !route.open {
-		if err := c.admit(req); err != nil {
+	if called.input != nil {
+		if err := c.admit(called, req); err != nil {
 			return errorAnswer(err)
 		}
 	}
 	if missing := hidden(req.vars); missing != nil && req.fault.EmptyProject {
 		return errorAnswer(missing)
 	}
-	result, err := route.handle(c, req)
+	result, err := called.handle(c, req)
 	if err != nil {
 		return errorAnswer(err)
 	}
-	reply := answer{status: route.status}
+	reply := answer{status: called.status}
 	if things, isList := result.(list); isList {
 		result = c.showList(things, &req.fault)
 	}
 	if result != nil {
-		reply = jsonAnswer(route.status, result)
+		reply = jsonAnswer(called.status, result)
 	}
 	return reply
 }
 
-// admit checks the token, then the path's parameters, project and region.
-func (c *Cloud) admit(req *request) *apiError {
+// admit checks the token, then the parameters and the body, then project and region.
+func (c *Cloud) admit(called operation, req *request) *apiError {
 	keyProject, known := c.tokens.Authenticate(req.Request)
 	if c.authenticate && !known {
 		return unauthorized()
 	}
-	if err := checkPathVars(req.vars); err != nil {
+	if err := called.check(req.body); err != nil {
 		return err
 	}
 	if id, ok := req.vars["projectId"]; ok {

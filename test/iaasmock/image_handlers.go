@@ -36,9 +36,6 @@ func showImage(i *Image, _ time.Time) imageView {
 
 // listImages ignores the parameter all: what it adds is not documented.
 func (c *Cloud) listImages(r *request) (any, *apiError) {
-	if _, err := r.flag("all"); err != nil {
-		return nil, err
-	}
 	return listed(c, r, &c.images, showImage)
 }
 

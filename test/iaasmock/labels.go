@@ -5,7 +5,6 @@ package iaasmock
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -67,33 +66,4 @@ func mergeStrings(current map[string]string, change map[string]any, what string,
 		}
 	}
 	return merged, nil
-}
-
-// The documented patterns of label keys and values, without their length look-ahead (Go
-// has none): obeys checks the length.
-var (
-	labelKeyRule   = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$`)
-	labelValueRule = regexp.MustCompile(`^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])*$`)
-)
-
-// checkLabelRules checks the labels of a decoded body, for WithStrictLabels. A null value
-// removes a label, so that only its key is checked.
-func checkLabelRules(body any) *apiError {
-	object, _ := body.(map[string]any)
-	labels, _ := object["labels"].(map[string]any)
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if !obeys(key, labelKeyRule) {
-			// Source: the document: Labels' description.
-			return badRequest("label key %q does not match %s", key, labelKeyRule)
-		}
-		if value, isText := labels[key].(string); isText && !obeys(value, labelValueRule) {
-			// Source: the document: Labels' description.
-			return badRequest("label %q: the value %q does not match %s", key, value, labelValueRule)
-		}
-	}
-	return nil
-}
-
-func obeys(text string, rule *regexp.Regexp) bool {
-	return utf8.RuneCountInString(text) <= maxLabelLength && rule.MatchString(text)
 }

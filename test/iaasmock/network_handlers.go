@@ -7,8 +7,6 @@ import (
 	"cmp"
 	"fmt"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 type networkView struct {
@@ -66,7 +64,7 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 		Labels map[string]any `json:"labels"`
 		Routed *bool          `json:"routed"`
 	}
-	if err := r.decode("CreateNetworkPayload", schema.CreateNetwork, &payload); err != nil {
+	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
 	networkLabels, err := mergeLabels(nil, payload.Labels)

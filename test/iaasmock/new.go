@@ -18,7 +18,6 @@ import (
 func New(opts ...Option) *Cloud {
 	c := &Cloud{
 		settings: defaultSettings(),
-		quotas:   map[string]Quota{},
 		deleting: map[string]*server{},
 	}
 	for _, opt := range opts {
@@ -37,11 +36,6 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
-	for _, project := range c.catalogue.Projects {
-		if project.Quota != nil {
-			c.quotas[project.ID] = *project.Quota
-		}
-	}
 	c.loadImagesAndGroups(c.startedAt)
 	c.loadDisks(c.startedAt)
 	return c.loadNetworks(c.startedAt)

@@ -6,11 +6,8 @@ package iaasmock
 import (
 	"errors"
 	"net/http"
-	"net/netip"
 	"slices"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 // nicPayload is the body of CreateNic and UpdateNic.
@@ -97,7 +94,7 @@ func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {
 
 func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 	var payload nicPayload
-	if err := r.decode("CreateNicPayload", schema.CreateNIC, &payload); err != nil {
+	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
 	err = onNamed(c, r, &c.networks, namedNetwork, func(network *network, now time.Time) *apiError {
@@ -138,7 +135,7 @@ func addressError(err error) *apiError {
 
 func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 	var payload nicPayload
-	if err := r.decode("UpdateNicPayload", schema.UpdateNIC, &payload); err != nil {
+	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
 	err = c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
@@ -172,7 +169,7 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	set(&nic.Name, payload.Name)
 	set(&nic.Description, payload.Description)
 	if payload.AllowedAddresses != nil {
-		nic.AllowedAddresses = c.prefixes(*payload.AllowedAddresses)
+		nic.AllowedAddresses = *payload.AllowedAddresses
 	}
 	if payload.NICSecurity != nil {
 		nic.SecurityDisabled = !*payload.NICSecurity
@@ -200,31 +197,6 @@ func set[T any](field, value *T) {
 	if value != nil {
 		*field = *value
 	}
-}
-
-// prefixes returns allowedAddresses as the API shows them.
-func (c *Cloud) prefixes(sent []string) []string {
-	if !c.limits.wholePrefixes {
-		return sent
-	}
-	whole := make([]string, 0, len(sent))
-	for _, address := range sent {
-		whole = append(whole, wholePrefix(address))
-	}
-	return whole
-}
-
-// wholePrefix returns the masked prefix of an address. What is no prefix stays as it is:
-// the document's patterns match more than prefixes.
-func wholePrefix(address string) string {
-	if prefix, err := netip.ParsePrefix(address); err == nil {
-		return prefix.Masked().String()
-	}
-	addr, err := netip.ParseAddr(address)
-	if err != nil {
-		return address
-	}
-	return netip.PrefixFrom(addr, addr.BitLen()).String()
 }
 
 func (c *Cloud) listServerNICs(r *request) (any, *apiError) {

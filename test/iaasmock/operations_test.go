@@ -13,8 +13,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
-// TestEveryOperation has each operation succeed once. If IAAS_OPENAPI names the API
-// document, newMock checks requests and answers against it.
+// TestEveryOperation has each operation succeed once; newMock
+// checks requests and answers against the API document.
 func TestEveryOperation(t *testing.T) {
 	m := newMock(t)
 	m.login(iaasmock.DefaultProjectID)

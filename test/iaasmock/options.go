@@ -4,9 +4,7 @@
 package iaasmock
 
 import (
-	"maps"
 	"math/rand/v2"
-	"net/http"
 	"time"
 
 	"k8s.io/utils/clock"
@@ -27,15 +25,16 @@ type settings struct {
 	actionDuration time.Duration
 	addressDelay   time.Duration
 	// releaseDuration is WithReleaseDuration's.
-	releaseDuration time.Duration
-	tokenLifetime   time.Duration
-	catalogue       Catalogue
-	authenticate    bool
-	serverLabels    bool
-	nullLists       bool
-	replaceLabels   bool
-	limits          limitSettings
-	random          randomSource
+	releaseDuration   time.Duration
+	tokenLifetime     time.Duration
+	catalogue         Catalogue
+	authenticate      bool
+	serverLabels      bool
+	nullLists         bool
+	replaceLabels     bool
+	refuseUnconfirmed bool
+	quota             Quota
+	random            randomSource
 }
 
 func defaultSettings() settings {
@@ -47,7 +46,7 @@ func defaultSettings() settings {
 		tokenLifetime:  time.Hour,
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
-		limits:         defaultLimits(),
+		quota:          DefaultQuota(),
 		random:         randomSource{seed: rand.Uint64()},
 	}
 }
@@ -149,90 +148,25 @@ func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.random = randomSource{seed: seed} }
 }
 
-// limitSettings are the options for quotas, capacity, refusals and the form of labels and
-// prefixes.
-type limitSettings struct {
-	strictLabels  bool
-	unconfirmed   bool
-	wholePrefixes bool
-	quota         Quota
-	quotaCode     int
-	quotaText     string
-	// capacity is replaced, never written to.
-	capacity map[capacityKey]int
-}
-
-func defaultLimits() limitSettings {
-	return limitSettings{quota: DefaultQuota(), quotaCode: http.StatusForbidden, quotaText: defaultQuotaText}
-}
-
-// WithStrictLabels refuses labels that break the rules in the descriptions of the API
-// document, with 400: keys and values consist of letters, digits, dashes, underscores and
-// dots, so a key has no slash. In practice the API accepts slashes, at least on servers.
-// Default: off.
-func WithStrictLabels() Option {
-	return func(s *settings) { s.limits.strictLabels = true }
-}
-
 // WithUnconfirmedRefusals also refuses what STACKIT may refuse, but is not known to: for
 // example a server in a network that does not exist. README.md lists these refusals.
 // Default: off, such calls are accepted; a server that cannot be built as requested ends
 // in ERROR.
 func WithUnconfirmedRefusals() Option {
-	return func(s *settings) { s.limits.unconfirmed = true }
-}
-
-// WithNormalisedPrefixes makes NICs show allowedAddresses as masked prefixes: 10.0.0.5/8
-// as 10.0.0.0/8, an address without a length with the full length. Whether STACKIT does
-// that is not known. Default: off, they are shown as sent.
-func WithNormalisedPrefixes() Option {
-	return func(s *settings) { s.limits.wholePrefixes = true }
+	return func(s *settings) { s.refuseUnconfirmed = true }
 }
 
 // unconfirmed returns a refusal without a source only WithUnconfirmedRefusals. Otherwise
 // it returns nil and the call goes on.
 func (s *settings) unconfirmed(err *apiError) *apiError {
-	if s.limits.unconfirmed {
+	if s.refuseUnconfirmed {
 		return err
 	}
 	return nil
 }
 
-// WithQuota sets the quota of all projects that have none of their own. Start from
-// DefaultQuota: a limit of 0 allows nothing.
+// WithQuota sets the quota of each project in each region. Start from DefaultQuota: a limit of
+// 0 allows nothing.
 func WithQuota(quota Quota) Option {
-	return func(s *settings) { s.limits.quota = quota }
-}
-
-// WithQuotaRefusal sets the answer of CreateServer when a quota would be
-// exceeded. {resources}, {requested}, {used} and {limit} in the text are replaced; if
-// several quotas are exceeded, each lists all of them. What STACKIT answers is not known.
-// Default: 403 and "Quota exceeded for cores: Requested 4, but already used 20 of 20
-// cores".
-func WithQuotaRefusal(code int, text string) Option {
-	return func(s *settings) { s.limits.quotaCode, s.limits.quotaText = code, text }
-}
-
-// WithCapacity limits how many servers of a machine type fit into a zone, over all
-// projects. "" matches any. A server has to fit under every limit that matches it;
-// otherwise CreateServer still succeeds and the server ends in ERROR, as on STACKIT.
-// Default: no limits.
-func WithCapacity(machineType, zone string, n int) Option {
-	return func(s *settings) {
-		s.limits.capacity = maps.Clone(s.limits.capacity)
-		if s.limits.capacity == nil {
-			s.limits.capacity = map[capacityKey]int{}
-		}
-		s.limits.capacity[capacityKey{machineType, zone}] = n
-	}
-}
-
-// capacityKey selects the servers that a limit counts; "" matches any.
-type capacityKey struct {
-	machineType, zone string
-}
-
-// covers reports whether a limit for k counts servers of this type and zone.
-func (k capacityKey) covers(machineType, zone string) bool {
-	return (k.machineType == "" || k.machineType == machineType) && (k.zone == "" || k.zone == zone)
+	return func(s *settings) { s.quota = quota }
 }

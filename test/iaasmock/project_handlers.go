@@ -59,10 +59,7 @@ var organization = parentView{
 }
 
 func (c *Cloud) getResourceManagerProject(r *request) (any, *apiError) {
-	parents, err := r.flag("includeParents")
-	if err != nil {
-		return nil, err
-	}
+	parents := r.flag("includeParents")
 	project, _ := c.project(r.project())
 	view := containerView{
 		ProjectID: project.ID, ContainerID: project.name(), Name: project.name(), LifecycleState: "ACTIVE",

@@ -28,8 +28,7 @@ type Quota struct {
 	SecurityGroupRules int64
 }
 
-// DefaultQuota returns the quota of every project without WithQuota, Project.Quota or
-// SetQuota: enough for tens of thousands of servers.
+// DefaultQuota returns the quota of every project without WithQuota: enough for tens of thousands of servers.
 func DefaultQuota() Quota {
 	return Quota{
 		VCPUs: 1_000_000, RAM: 4_000_000_000,
@@ -37,9 +36,6 @@ func DefaultQuota() Quota {
 		PublicIPs: 1000, Networks: 1000, NICs: 100_000, SecurityGroups: 1000, SecurityGroupRules: 10_000,
 	}
 }
-
-// defaultQuotaText is OpenStack's text.
-const defaultQuotaText = "Quota exceeded for {resources}: Requested {requested}, but already used {used} of {limit} {resources}"
 
 // demand is a requested amount of a limited resource. name is the resource in messages.
 type demand struct {
@@ -49,7 +45,8 @@ type demand struct {
 
 func (d demand) exceeds() bool { return d.wanted > 0 && d.used+d.wanted > d.most }
 
-func fillQuotaText(text string, exceeded []demand) string {
+// exceededText lists all resources of which there would be too much.
+func exceededText(exceeded []demand) string {
 	var names, wanted, used, most []string
 	for _, d := range exceeded {
 		names = append(names, d.name)
@@ -58,7 +55,6 @@ func fillQuotaText(text string, exceeded []demand) string {
 		most = append(most, fmt.Sprint(d.most))
 	}
 	list := func(items []string) string { return strings.Join(items, ", ") }
-	return strings.NewReplacer(
-		"{resources}", list(names), "{requested}", list(wanted), "{used}", list(used), "{limit}", list(most),
-	).Replace(text)
+	return fmt.Sprintf("Quota exceeded for %s: Requested %s, but already used %s of %s %s",
+		list(names), list(wanted), list(used), list(most), list(names))
 }

@@ -28,7 +28,7 @@ type quotasView struct {
 func (c *Cloud) listQuotas(r *request) (any, *apiError) {
 	var used, most Quota
 	c.locked(func(time.Time) {
-		used, most = c.usage(r.project(), r.region()), c.quotaOf(r.project())
+		used, most = c.usage(r.project(), r.region()), c.quota
 	})
 	return struct {
 		Quotas quotasView `json:"quotas"`

@@ -4,29 +4,9 @@
 package iaasmock
 
 import (
-	"fmt"
 	"iter"
 	"net/http"
 )
-
-// SetQuota gives a project another quota from now on.
-func (c *Cloud) SetQuota(projectID string, quota Quota) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if !c.hasProject(projectID) {
-		return fmt.Errorf("no project %s", projectID)
-	}
-	c.quotas[projectID] = quota
-	return nil
-}
-
-// quotaOf returns the project's own quota, else WithQuota's.
-func (c *Cloud) quotaOf(project string) Quota {
-	if own, ok := c.quotas[project]; ok {
-		return own
-	}
-	return c.limits.quota
-}
 
 // quotaNeed is what a new server needs.
 type quotaNeed struct {
@@ -35,7 +15,7 @@ type quotaNeed struct {
 
 // allowServer refuses a server that would exceed quotas. The message names all of them.
 func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
-	used, most := c.usage(project, region), c.quotaOf(project)
+	used, most := c.usage(project, region), c.quota
 	var exceeded []demand
 	for _, d := range []demand{
 		{"cores", need.vcpus, used.VCPUs, most.VCPUs},
@@ -52,13 +32,14 @@ func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
 		return nil
 	}
 	// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
-	// a quota exceeded is an error of the create call; code and message are WithQuotaRefusal's.
-	return newError(c.limits.quotaCode, "%s", fillQuotaText(c.limits.quotaText, exceeded))
+	// a quota exceeded is an error of the create call. The code is not known; the text is
+	// OpenStack's.
+	return newError(http.StatusForbidden, "%s", exceededText(exceeded))
 }
 
 // allowVolume refuses a volume that would exceed a quota, with OpenStack's messages.
 func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
-	used, most := c.usage(project, region), c.quotaOf(project)
+	used, most := c.usage(project, region), c.quota
 	switch {
 	case used.Volumes+1 > most.Volumes:
 		// Source: the document: a quota has a limit; 413 of CreateVolume.
@@ -76,7 +57,7 @@ func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
 
 // allowNIC refuses a NIC that would exceed the quota, with OpenStack's message.
 func (c *Cloud) allowNIC(project, region string) *apiError {
-	if c.usage(project, region).NICs+1 > c.quotaOf(project).NICs {
+	if c.usage(project, region).NICs+1 > c.quota.NICs {
 		// Source: the document: a quota has a limit; 429 of CreateNic.
 		return newError(http.StatusTooManyRequests, "Quota exceeded for resources: ['port'].")
 	}
@@ -85,7 +66,7 @@ func (c *Cloud) allowNIC(project, region string) *apiError {
 
 // allowNetwork refuses a network that would exceed the quota, with OpenStack's message.
 func (c *Cloud) allowNetwork(project, region string) *apiError {
-	if c.usage(project, region).Networks+1 > c.quotaOf(project).Networks {
+	if c.usage(project, region).Networks+1 > c.quota.Networks {
 		// Source: the document: a quota has a limit; OpenStack answers 409, which CreateNetwork has.
 		return newError(http.StatusConflict, "Quota exceeded for resources: ['network'].")
 	}

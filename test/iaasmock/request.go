@@ -20,8 +20,6 @@ type request struct {
 	vars  map[string]string
 	body  []byte
 	fault fault.Fault
-	// strictLabels makes decode refuse labels that break the documented rules.
-	strictLabels bool
 }
 
 func (r *request) project() string { return r.vars["projectId"] }
@@ -40,18 +38,11 @@ func (r *request) selector() (labels.Selector, *apiError) {
 	return selector, nil
 }
 
-// flag reads a boolean query parameter; the default is false.
-func (r *request) flag(name string) (bool, *apiError) {
-	text := r.URL.Query().Get(name)
-	if text == "" {
-		return false, nil
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		// Source: the document: these parameters are booleans; the message is kin-openapi's.
-		return false, badRequest("parameter %q in query has an error: value %s: an invalid boolean: invalid syntax", name, text)
-	}
-	return value, nil
+// flag reads a boolean query parameter, whose form the document has checked; the default is
+// false.
+func (r *request) flag(name string) bool {
+	value, _ := strconv.ParseBool(r.URL.Query().Get(name))
+	return value
 }
 
 // maxBody is the largest body in bytes. The API documents no limit.

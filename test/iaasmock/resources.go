@@ -119,8 +119,6 @@ type Volume struct {
 	// boot volume is in its server's BootVolume.
 	DeleteOnTermination bool              `json:"deleteOnTermination,omitempty"`
 	Labels              map[string]string `json:"labels,omitempty"`
-	// ImageConfig has the fields that UpdateVolume has set.
-	ImageConfig map[string]any `json:"imageConfig,omitempty"`
 	// SourceType and SourceID are the source that the volume was made from, if any.
 	SourceType string `json:"sourceType,omitempty"`
 	SourceID   string `json:"sourceId,omitempty"`
@@ -169,7 +167,6 @@ func (n NIC) clone() NIC {
 
 func (v Volume) clone() Volume {
 	v.Labels = maps.Clone(v.Labels)
-	v.ImageConfig = maps.Clone(v.ImageConfig)
 	return v
 }
 

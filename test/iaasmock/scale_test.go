@@ -159,7 +159,6 @@ func (c *httpClients) serverCycle(t *testing.T, name string) error {
 		method, path string
 		body         any
 	}{
-		{http.MethodPatch, "/volumes/" + volume.ID, object{"name": name}},
 		{http.MethodPatch, nics + "/" + nic.ID, object{"name": name}},
 		{http.MethodPatch, path, object{"labels": object{"touched": "yes"}}},
 		{http.MethodGet, path + "?details=true", nil},
@@ -223,7 +222,7 @@ func TestChurnLeavesNothingBehind(t *testing.T) {
 	}
 	c.round(t, clients)  // connections, pools and the like are made
 	for range requests { // in full as many as it remembers
-		call(t, c.cloud, http.MethodPatch, "/volumes/"+iaasmock.DefaultVolumeID, "{}")
+		call(t, c.cloud, http.MethodPatch, "/networks/"+iaasmock.DefaultNetworkID+"/nics/"+iaasmock.DefaultNICID, "{}")
 	}
 	memory, goroutines := settled()
 	for range rounds {

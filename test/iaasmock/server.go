@@ -20,9 +20,6 @@ type server struct {
 	goneAt time.Time
 	// number counts servers in order of creation.
 	number int
-	// withoutCapacity is true if no host had room, or if CreateServer named something
-	// that the server could not have; such a server uses no capacity.
-	withoutCapacity bool
 	// removedAt and lastNICs are set when the server is removed.
 	removedAt time.Time
 	lastNICs  []*nic

@@ -9,13 +9,12 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 func (c *Cloud) createServer(r *request) (any, *apiError) {
 	var payload serverPayload
 	// STACKIT calls this schema by another name than the document.
-	if err := r.decode("v2CreateServer", schema.CreateServer, &payload); err != nil {
+	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
 	var view any
@@ -91,10 +90,6 @@ func (o *serverCreation) create() *server {
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}
-	if !c.hasRoom(o.server.MachineType, o.server.AvailabilityZone) {
-		o.failure = cmp.Or(o.failure, noHost)
-	}
-	withoutCapacity := o.failure != ""
 	if o.addNICs() != nil {
 		o.fail(noNetwork)
 	}
@@ -106,7 +101,7 @@ func (o *serverCreation) create() *server {
 	}
 	o.addVolumes()
 	c.totals.ServersCreated++
-	created := &server{Server: o.server, number: c.totals.ServersCreated, withoutCapacity: withoutCapacity}
+	created := &server{Server: o.server, number: c.totals.ServersCreated}
 	created.schedule(boot)
 	c.servers.put(created.ID, created)
 	return created

@@ -134,6 +134,10 @@ func (o *serverCreation) resolveZone() *apiError {
 	return o.checkZone(zone, zones)
 }
 
+// noHost is the errorMessage of a server without a host. CreateServer succeeds; the server
+// shows the message when it ends in ERROR.
+const noHost = "No valid host was found. There are not enough hosts available."
+
 // checkZone checks that the region has the zone and that it is the existing boot
 // volume's. Otherwise the server finds no host.
 func (o *serverCreation) checkZone(zone string, zones []string) (err *apiError) {

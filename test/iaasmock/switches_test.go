@@ -4,65 +4,10 @@
 package iaasmock_test
 
 import (
-	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-func TestNormalisedPrefixes(t *testing.T) {
-	sent := []string{"10.0.0.5/8", "10.0.0.5", "10.2.0.0/16", "fd00::5/64", "010.1.0.0/16"}
-	for name, row := range map[string]struct {
-		opts []iaasmock.Option
-		want []any
-	}{
-		"off": {nil, []any{"10.0.0.5/8", "10.0.0.5", "10.2.0.0/16", "fd00::5/64", "010.1.0.0/16"}},
-		"on":  {[]iaasmock.Option{iaasmock.WithNormalisedPrefixes()}, []any{"10.0.0.0/8", "10.0.0.5/32", "10.2.0.0/16", "fd00::/64", "010.1.0.0/16"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			m := openMock(t, row.opts...)
-			nics := inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
-			made := m.want(201, "POST", nics, object{"allowedAddresses": sent})
-			changed := m.want(200, "PATCH", nics+"/"+iaasmock.DefaultNICID, object{"allowedAddresses": sent})
-			for _, nic := range []object{made, changed, m.want(200, "GET", nics+"/"+iaasmock.DefaultNICID, nil)} {
-				if diff := cmp.Diff(row.want, nic["allowedAddresses"]); diff != "" {
-					t.Errorf("(-want +got):\n%s", diff)
-				}
-			}
-		})
-	}
-}
-
-func TestStrictLabels(t *testing.T) {
-	for _, row := range []struct {
-		name   string
-		labels object
-		lax    int
-		strict int
-	}{
-		{"plain", object{"a.b-c_D": "e.f-g_H", "x": ""}, 201, 201},
-		{"slash in the key", object{"kubernetes.io/machine": "a"}, 201, 400},
-		{"slash in the value", object{"a": "b/c"}, 201, 400},
-		{"key begins with a dash", object{"-a": "b"}, 201, 400},
-		{"value ends with a dot", object{"a": "b."}, 201, 400},
-		{"value too long", object{"a": strings.Repeat("x", 64)}, 400, 400},
-		{"no text", object{"a": 1}, 400, 400},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			lax, strict := openMock(t), openMock(t, iaasmock.WithStrictLabels())
-			lax.want(row.lax, "POST", inRegion+"/servers", serverBody(object{"labels": row.labels}))
-			strict.want(row.strict, "POST", inRegion+"/servers", serverBody(object{"labels": row.labels}))
-			strict.want(row.strict, "POST", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics", object{"labels": row.labels})
-		})
-	}
-	m := openMock(t, iaasmock.WithStrictLabels())
-	path := inRegion + "/volumes/" + iaasmock.DefaultVolumeID
-	m.want(400, "PATCH", path, object{"labels": object{"a/b": nil}})
-	m.want(200, "PATCH", path, object{"labels": object{"a": nil}})
-	m.want(200, "PATCH", path, object{})
-}
 
 func TestImageBesideBootVolume(t *testing.T) {
 	other := object{"type": "image", "id": iaasmock.SecondImageID}

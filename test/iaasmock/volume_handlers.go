@@ -4,11 +4,8 @@
 package iaasmock
 
 import (
-	"maps"
 	"slices"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/schema"
 )
 
 // volumeView is a volume as the API shows it.
@@ -24,7 +21,6 @@ type volumeView struct {
 	Encrypted        bool              `json:"encrypted"`
 	ServerID         string            `json:"serverId,omitempty"`
 	Source           *sourcePayload    `json:"source,omitempty"`
-	ImageConfig      map[string]any    `json:"imageConfig,omitempty"`
 	Labels           map[string]string `json:"labels"`
 	CreatedAt        time.Time         `json:"createdAt"`
 	UpdatedAt        time.Time         `json:"updatedAt"`
@@ -33,7 +29,7 @@ type volumeView struct {
 func showVolume(v *Volume, _ time.Time) volumeView {
 	view := volumeView{
 		ID: v.ID, Name: v.Name, Description: v.Description, Status: v.Status, Size: v.Size, PerformanceClass: v.PerformanceClass,
-		AvailabilityZone: v.AvailabilityZone, Bootable: v.Bootable, ServerID: v.ServerID, ImageConfig: v.ImageConfig,
+		AvailabilityZone: v.AvailabilityZone, Bootable: v.Bootable, ServerID: v.ServerID,
 		Labels: orEmptyMap(v.Labels), CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
 	}
 	if v.SourceType != "" {
@@ -63,7 +59,7 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 		Source           *sourcePayload `json:"source"`
 		Labels           map[string]any `json:"labels"`
 	}
-	if err := r.decode("CreateVolumePayload", schema.CreateVolume, &payload); err != nil {
+	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
 	volumeLabels, err := mergeLabels(nil, payload.Labels)
@@ -134,9 +130,6 @@ func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *a
 }
 
 func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
-	if _, err := r.flag("cascade"); err != nil {
-		return nil, err
-	}
 	return nil, onNamed(c, r, &c.volumes, namedVolume, func(volume *Volume, _ time.Time) *apiError {
 		if volume.ServerID != "" {
 			// Source: the document: DeleteVolume's description; 409 of DeleteVolume.
@@ -147,16 +140,15 @@ func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
 	})
 }
 
-// updateVolume sets the fields that the payload has; imageConfig is merged.
+// updateVolume sets the fields that the payload has, but for imageConfig, which nobody reads.
 func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 	var payload struct {
 		Name        *string        `json:"name"`
 		Description *string        `json:"description"`
 		Bootable    *bool          `json:"bootable"`
-		ImageConfig map[string]any `json:"imageConfig"`
 		Labels      map[string]any `json:"labels"`
 	}
-	if err := r.decode("UpdateVolumePayload", schema.UpdateVolume, &payload); err != nil {
+	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}
 	err = onNamed(c, r, &c.volumes, namedVolume, func(v *Volume, now time.Time) *apiError {
@@ -165,23 +157,9 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 			return err
 		}
 		v.Labels, v.UpdatedAt = labels, now
-		if payload.Name != nil {
-			v.Name = *payload.Name
-		}
-		if payload.Description != nil {
-			v.Description = *payload.Description
-		}
-		if payload.Bootable != nil {
-			v.Bootable = *payload.Bootable
-		}
-		if payload.ImageConfig != nil {
-			config := maps.Clone(v.ImageConfig)
-			if config == nil {
-				config = map[string]any{}
-			}
-			maps.Copy(config, schema.ImageConfig.Known(payload.ImageConfig))
-			v.ImageConfig = config
-		}
+		set(&v.Name, payload.Name)
+		set(&v.Description, payload.Description)
+		set(&v.Bootable, payload.Bootable)
 		view = showVolume(v, now)
 		return nil
 	})

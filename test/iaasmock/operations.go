@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
+)
+
+// handler carries an operation out. A nil result is an answer without a body.
+type handler func(*Cloud, *request) (any, *apiError)
+
+// handlers are the operations of the API document that the mock has, by operationId.
+var handlers = map[string]handler{
+	"ListServers":                  (*Cloud).listServers,
+	createServerOperation:          (*Cloud).createServer,
+	"GetServer":                    (*Cloud).getServer,
+	"UpdateServer":                 (*Cloud).updateServer,
+	"DeleteServer":                 (*Cloud).deleteServer,
+	"StartServer":                  (*Cloud).startServer,
+	"StopServer":                   (*Cloud).stopServer,
+	"GetServerLog":                 (*Cloud).getServerLog,
+	"ListServerNICs":               (*Cloud).listServerNICs,
+	"ListAttachedVolumes":          (*Cloud).listAttachedVolumes,
+	"ListProjectNICs":              (*Cloud).listProjectNICs,
+	"GetProjectNIC":                (*Cloud).getProjectNIC,
+	"ListNics":                     (*Cloud).listNetworkNICs,
+	"CreateNic":                    (*Cloud).createNIC,
+	"GetNic":                       (*Cloud).getNetworkNIC,
+	"UpdateNic":                    (*Cloud).updateNIC,
+	"DeleteNic":                    (*Cloud).deleteNIC,
+	"ListVolumes":                  (*Cloud).listVolumes,
+	"CreateVolume":                 (*Cloud).createVolume,
+	"GetVolume":                    (*Cloud).getVolume,
+	"DeleteVolume":                 (*Cloud).deleteVolume,
+	"UpdateVolume":                 (*Cloud).updateVolume,
+	"ListNetworks":                 (*Cloud).listNetworks,
+	"CreateNetwork":                (*Cloud).createNetwork,
+	"GetNetwork":                   (*Cloud).getNetwork,
+	"DeleteNetwork":                (*Cloud).deleteNetwork,
+	"ListQuotas":                   (*Cloud).listQuotas,
+	"GetProjectDetails":            (*Cloud).getProjectDetails,
+	"ListSecurityGroups":           (*Cloud).listSecurityGroups,
+	"GetSecurityGroup":             (*Cloud).getSecurityGroup,
+	"ListImages":                   (*Cloud).listImages,
+	"GetImage":                     (*Cloud).getImage,
+	"GetSnapshot":                  (*Cloud).getSnapshot,
+	"ListAffinityGroups":           (*Cloud).listAffinityGroups,
+	"GetAffinityGroup":             (*Cloud).getAffinityGroup,
+	"ListKeyPairs":                 (*Cloud).listKeypairs,
+	"GetKeyPair":                   (*Cloud).getKeypair,
+	"ListMachineTypes":             (*Cloud).listMachineTypes,
+	"GetMachineType":               (*Cloud).getMachineType,
+	"ListAvailabilityZones":        (*Cloud).listAvailabilityZones,
+	"GetVolumePerformanceClass":    (*Cloud).getPerformanceClass,
+	"ListVolumePerformanceClasses": (*Cloud).listPerformanceClasses,
+}
+
+// tokenHandlers are the token endpoints, by their paths.
+var tokenHandlers = map[string]handler{"/token": (*Cloud).issueToken, "/oauth/v2/token": (*Cloud).issueWorkloadToken}
+
+// document routes the operations of handlers. It is made once: that takes 50 ms.
+var document = sync.OnceValue(func() openapi.Router {
+	return openapi.NewRouter(openapi.Load(), func(operationID string) bool { return handlers[operationID] != nil })
+})
+
+// operation is what a request asks for.
+type operation struct {
+	name string
+	// status is the status of success.
+	status int
+	handle handler
+	// input is nil for the token endpoints, which are not in the document.
+	input *openapi.Input
+}
+
+// resourceManager is the prefix of the resource manager's one operation, GetProject. That
+// API has the same paths as the IaaS API, so that it needs an endpoint of its own.
+const resourceManager = "/resource-manager"
+
+// find returns the operation of a request, or the API's error.
+func find(r *http.Request) (operation, *apiError) {
+	if handle := tokenHandlers[r.URL.Path]; handle != nil && r.Method == http.MethodPost {
+		return operation{name: fault.OperationToken, status: http.StatusOK, handle: handle}, nil
+	} else if handle != nil {
+		return operation{name: fault.OperationUnknown}, missed(routers.ErrMethodNotAllowed)
+	}
+	path, toManager := strings.CutPrefix(r.URL.Path, resourceManager)
+	if toManager {
+		r = r.Clone(r.Context())
+		r.URL.Path, r.URL.RawPath = path, ""
+	}
+	input, err := document().Find(r)
+	if err != nil {
+		return operation{name: fault.OperationUnknown}, missed(err)
+	}
+	name := input.Route.Operation.OperationID
+	found := operation{name: name, status: statusOfSuccess(input.Route.Operation), handle: handlers[name], input: input}
+	if toManager {
+		if name != "GetProjectDetails" {
+			return operation{name: fault.OperationUnknown}, missed(routers.ErrPathNotFound)
+		}
+		found.name, found.handle = "GetProject", (*Cloud).getResourceManagerProject
+	}
+	return found, nil
+}
+
+// missed is the answer to a request for no operation.
+//
+// Source: kin-openapi's router, whose messages are STACKIT's.
+func missed(err error) *apiError {
+	if errors.Is(err, routers.ErrMethodNotAllowed) {
+		return newError(http.StatusMethodNotAllowed, "%v", err)
+	}
+	return newError(http.StatusNotFound, "%v", err)
+}
+
+func statusOfSuccess(operation *openapi3.Operation) int {
+	for _, text := range slices.Sorted(slices.Values(operation.Responses.Keys())) {
+		if status, err := strconv.Atoi(text); err == nil && status < http.StatusMultipleChoices {
+			return status
+		}
+	}
+	return http.StatusOK
+}
+
+// vars are the parameters in the path.
+func (o operation) vars() map[string]string {
+	if o.input == nil {
+		return nil
+	}
+	return o.input.PathParams
+}
+
+// check checks a request against the document.
+func (o operation) check(body []byte) *apiError {
+	if o.input == nil {
+		return nil
+	}
+	if message := openapi.Refusal(o.input, body); message != "" {
+		// Source: the document, with kin-openapi's message, which is STACKIT's: see
+		// terraform-provider-stackit issue 1501.
+		return badRequest("%s", message)
+	}
+	return nil
+}
+
+// decode reads the body into payload. The document has checked its form.
+func (r *request) decode(payload any) *apiError {
+	if err := json.NewDecoder(bytes.NewReader(r.body)).Decode(payload); err != nil {
+		// Source: the document: its generator's tags show that STACKIT decodes bodies
+		// into Go types; so a number may be too large for one, or text may be no base64.
+		return badRequest("request body has an error: failed to decode request body: %v", err)
+	}
+	return nil
+}

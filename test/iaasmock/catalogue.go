@@ -62,9 +62,7 @@ type Image struct {
 	// Config is the API's object of this name.
 	Config map[string]any
 	// Status is ImageAvailable or ImageCreating; in the catalogue, empty means available.
-	Status    string
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Status string
 }
 
 // Network is a network that NICs get their addresses from.
@@ -98,8 +96,6 @@ type SecurityGroup struct {
 	Labels      map[string]string
 	// Stateless is the opposite of the API's stateful.
 	Stateless bool
-	CreatedAt time.Time
-	UpdatedAt time.Time
 }
 
 // Keypair is an SSH key pair.
@@ -110,8 +106,6 @@ type Keypair struct {
 	// Fingerprint is the MD5 of the key in hexadecimal, with colons.
 	Fingerprint string
 	Labels      map[string]string
-	CreatedAt   time.Time
-	UpdatedAt   time.Time
 }
 
 // AffinityGroup is a group of servers with one placement policy. The mock stores the
@@ -138,10 +132,8 @@ type Snapshot struct {
 	Description      string
 	AvailabilityZone string
 	// Size is that of its volume, in GB.
-	Size      int64
-	Labels    map[string]string
-	CreatedAt time.Time
-	UpdatedAt time.Time
+	Size   int64
+	Labels map[string]string
 }
 
 // DefaultCatalogue returns the catalogue of a Cloud without WithCatalogue: the resources

@@ -24,6 +24,8 @@ type Cloud struct {
 	faults fault.Book
 	calls  callLog
 	admin  http.Handler
+	// shelves are what no call changes.
+	shelves map[kind][]shelved
 	// latencies, boots, ids and replicas are the random streams that calls share.
 	latencies, boots, ids, replicas, others *lockedStream
 
@@ -37,12 +39,6 @@ type Cloud struct {
 	// networksMade counts the networks that calls have made.
 	networksMade int
 	totals       Totals
-	// These are the catalogue's; no call changes them.
-	images         collection[*Image]
-	securityGroups collection[*SecurityGroup]
-	keypairs       collection[*Keypair]
-	affinityGroups collection[*AffinityGroup]
-	snapshots      collection[*Snapshot]
 	// startedAt is when the projects were created.
 	startedAt time.Time
 	// deleting holds servers with a DeleteServer, for applyEndedDeletions.

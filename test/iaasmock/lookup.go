@@ -17,25 +17,15 @@ type resource interface {
 	labelSet() labels.Set
 }
 
-func (s Server) scope() (string, string)        { return s.ProjectID, s.Region }
-func (n NIC) scope() (string, string)           { return n.ProjectID, n.Region }
-func (v Volume) scope() (string, string)        { return v.ProjectID, v.Region }
-func (n Network) scope() (string, string)       { return n.ProjectID, n.Region }
-func (i Image) scope() (string, string)         { return i.ProjectID, i.Region }
-func (g SecurityGroup) scope() (string, string) { return g.ProjectID, g.Region }
-func (g AffinityGroup) scope() (string, string) { return g.ProjectID, g.Region }
-func (s Snapshot) scope() (string, string)      { return s.ProjectID, s.Region }
-func (Keypair) scope() (string, string)         { return "", "" }
+func (s Server) scope() (string, string)  { return s.ProjectID, s.Region }
+func (n NIC) scope() (string, string)     { return n.ProjectID, n.Region }
+func (v Volume) scope() (string, string)  { return v.ProjectID, v.Region }
+func (n Network) scope() (string, string) { return n.ProjectID, n.Region }
 
-func (s Server) labelSet() labels.Set        { return s.Labels }
-func (n NIC) labelSet() labels.Set           { return n.Labels }
-func (v Volume) labelSet() labels.Set        { return v.Labels }
-func (n Network) labelSet() labels.Set       { return n.Labels }
-func (i Image) labelSet() labels.Set         { return i.Labels }
-func (g SecurityGroup) labelSet() labels.Set { return g.Labels }
-func (AffinityGroup) labelSet() labels.Set   { return nil }
-func (s Snapshot) labelSet() labels.Set      { return s.Labels }
-func (k Keypair) labelSet() labels.Set       { return k.Labels }
+func (s Server) labelSet() labels.Set  { return s.Labels }
+func (n NIC) labelSet() labels.Set     { return n.Labels }
+func (v Volume) labelSet() labels.Set  { return v.Labels }
+func (n Network) labelSet() labels.Set { return n.Labels }
 
 // sees reports whether the resource is in the request's project and region.
 func (r *request) sees(item resource) bool {
@@ -43,33 +33,10 @@ func (r *request) sees(item resource) bool {
 	return (project == "" || project == r.project()) && (region == "" || region == r.region())
 }
 
-// found returns the resource with this ID (of a key pair: this name) in the request's
-// project and region.
+// found returns the resource with this ID in the request's project and region.
 func found[T resource](r *request, in *collection[T], id string) (T, bool) {
 	item, ok := in.get(id)
 	return item, ok && r.sees(item)
-}
-
-// findSecurityGroup finds a group by its ID or, as CreateServer does, by its name. Of
-// several groups with the name it returns the oldest.
-func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (*SecurityGroup, bool) {
-	if group, ok := found(r, &c.securityGroups, nameOrID); ok {
-		return group, true
-	}
-	for group := range c.securityGroups.each() {
-		if group.Name == nameOrID && r.sees(group) {
-			return group, true
-		}
-	}
-	return nil, false
-}
-
-func (c *Cloud) findMachineType(name string) (MachineType, bool) {
-	return first(c.catalogue.MachineTypes, func(t MachineType) bool { return t.Name == name })
-}
-
-func (c *Cloud) findPerformanceClass(name string) (PerformanceClass, bool) {
-	return first(c.catalogue.PerformanceClasses, func(p PerformanceClass) bool { return p.Name == name })
 }
 
 func (c *Cloud) project(id string) (Project, bool) {
@@ -94,15 +61,10 @@ func first[T any](items []T, fits func(T) bool) (T, bool) {
 type named struct{ variable, what string }
 
 var (
-	namedServer        = named{"serverId", "server"}
-	namedNIC           = named{"nicId", "network interface"}
-	namedVolume        = named{"volumeId", "volume"}
-	namedNetwork       = named{"networkId", "network"}
-	namedImage         = named{"imageId", "image"}
-	namedSecurityGroup = named{"securityGroupId", "security group"}
-	namedAffinityGroup = named{"affinityGroupId", "affinity group"}
-	namedSnapshot      = named{"snapshotId", "snapshot"}
-	namedKeypair       = named{"keypairName", "keypair"}
+	namedServer  = named{"serverId", "server"}
+	namedNIC     = named{"nicId", "network interface"}
+	namedVolume  = named{"volumeId", "volume"}
+	namedNetwork = named{"networkId", "network"}
 )
 
 // onNamed runs f on the resource that the path names.

@@ -36,7 +36,7 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
-	c.loadImagesAndGroups(c.startedAt)
+	c.shelves = c.catalogue.shelves(c.startedAt)
 	c.loadDisks(c.startedAt)
 	return c.loadNetworks(c.startedAt)
 }
@@ -72,29 +72,5 @@ func (c *Cloud) loadDisks(now time.Time) {
 		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
 		volume.CreatedAt, volume.UpdatedAt = now, now
 		c.volumes.put(volume.ID, &volume)
-	}
-	for _, snapshot := range c.catalogue.Snapshots {
-		snapshot.Status = cmp.Or(snapshot.Status, SnapshotAvailable)
-		snapshot.CreatedAt, snapshot.UpdatedAt = now, now
-		c.snapshots.put(snapshot.ID, &snapshot)
-	}
-}
-
-func (c *Cloud) loadImagesAndGroups(now time.Time) {
-	for _, image := range c.catalogue.Images {
-		image.Status = cmp.Or(image.Status, ImageAvailable)
-		image.CreatedAt, image.UpdatedAt = now, now
-		c.images.put(image.ID, &image)
-	}
-	for _, group := range c.catalogue.SecurityGroups {
-		group.CreatedAt, group.UpdatedAt = now, now
-		c.securityGroups.put(group.ID, &group)
-	}
-	for _, keypair := range c.catalogue.Keypairs {
-		keypair.CreatedAt, keypair.UpdatedAt = now, now
-		c.keypairs.put(keypair.Name, &keypair)
-	}
-	for _, group := range c.catalogue.AffinityGroups {
-		c.affinityGroups.put(group.ID, &group)
 	}
 }

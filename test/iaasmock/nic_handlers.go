@@ -157,7 +157,7 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 	}
 	if groups := payload.SecurityGroups; groups != nil {
 		for _, id := range *groups {
-			if group, ok := c.findSecurityGroup(r, id); !ok || group.ID != id {
+			if group, ok := c.findSecurityGroup(r, id); !ok || group != id {
 				if err := c.unconfirmed(noSuch("security group")); err != nil {
 					return err
 				}

@@ -6,6 +6,7 @@ package iaasmock
 import (
 	"iter"
 	"net/http"
+	"slices"
 )
 
 // quotaNeed is what a new server needs.
@@ -90,7 +91,7 @@ func (c *Cloud) usage(project, region string) Quota {
 			used.Gigabytes += v.Size
 		}
 	}
-	for s := range c.snapshots.each() {
+	for _, s := range c.catalogue.Snapshots {
 		if in(s.ProjectID, s.Region) {
 			used.Snapshots++
 			used.Gigabytes += s.Size
@@ -98,7 +99,7 @@ func (c *Cloud) usage(project, region string) Quota {
 	}
 	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
 	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
-	used.SecurityGroups = count(c.securityGroups.each(), func(g *SecurityGroup) bool { return in(g.ProjectID, g.Region) })
+	used.SecurityGroups = count(slices.Values(c.catalogue.SecurityGroups), func(g SecurityGroup) bool { return in(g.ProjectID, g.Region) })
 	return used
 }
 

@@ -31,14 +31,14 @@ func (o *serverCreation) resolveCatalogue() *apiError {
 		return badRequest("machine type is not valid")
 	}
 	if name := o.payload.KeypairName; name != "" {
-		if _, ok := found(o.request, &o.cloud.keypairs, name); !ok {
+		if _, ok := o.cloud.shelved(o.request, kindKeypair, name); !ok {
 			if err := o.cloud.unconfirmed(noSuch("keypair")); err != nil {
 				return err
 			}
 		}
 	}
 	if id := o.payload.AffinityGroup; id != "" {
-		if _, ok := found(o.request, &o.cloud.affinityGroups, id); !ok {
+		if _, ok := o.cloud.shelved(o.request, kindAffinityGroup, id); !ok {
 			return o.cloud.unconfirmed(noSuch("affinity group"))
 		}
 	}
@@ -59,8 +59,8 @@ func (o *serverCreation) resolveSecurityGroups() *apiError {
 			}
 			continue
 		}
-		if !slices.Contains(o.server.SecurityGroups, group.ID) {
-			o.server.SecurityGroups = append(o.server.SecurityGroups, group.ID)
+		if !slices.Contains(o.server.SecurityGroups, group) {
+			o.server.SecurityGroups = append(o.server.SecurityGroups, group)
 		}
 	}
 	return nil

@@ -3,6 +3,8 @@
 
 package iaasmock
 
+import "slices"
+
 // checkPerformanceClass accepts any name if the catalogue has no classes. It refuses an
 // unknown class only WithUnconfirmedRefusals: STACKIT was seen to use another class
 // instead, without a message (terraform-provider-stackit issue 1004).
@@ -10,10 +12,10 @@ func (c *Cloud) checkPerformanceClass(name string) *apiError {
 	if name == "" || len(c.catalogue.PerformanceClasses) == 0 {
 		return nil
 	}
-	if _, ok := c.findPerformanceClass(name); ok {
+	if slices.ContainsFunc(c.catalogue.PerformanceClasses, func(p PerformanceClass) bool { return p.Name == name }) {
 		return nil
 	}
-	return c.unconfirmed(noSuch("volume performance class"))
+	return c.unconfirmed(noSuch(kindPerformanceClass.what))
 }
 
 // maxVolumeSize is in GB.
@@ -28,18 +30,18 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 	var exists, broken bool
 	switch kind {
 	case sourceImage:
-		var image *Image
-		if image, exists = found(r, &c.images, id); exists && image.Status != ImageAvailable {
+		var s shelved
+		s, exists = c.shelved(r, kindImage, id)
+		image, _ := s.of.(Image)
+		if exists && image.Status != ImageAvailable {
 			return 0, "Image " + id + " is not active.", c.unconfirmed(badRequest("Image %s is not active.", id))
 		}
-		if exists {
-			size = image.MinDiskSize
-		}
+		size = image.MinDiskSize
 	case sourceSnapshot:
-		var snapshot *Snapshot
-		if snapshot, exists = found(r, &c.snapshots, id); exists {
-			size, broken = snapshot.Size, snapshot.Status == SnapshotError
-		}
+		var s shelved
+		s, exists = c.shelved(r, kindSnapshot, id)
+		snapshot, _ := s.of.(Snapshot)
+		size, broken = snapshot.Size, snapshot.Status == SnapshotError
 	case sourceVolume:
 		var volume *Volume
 		if volume, exists = found(r, &c.volumes, id); exists {

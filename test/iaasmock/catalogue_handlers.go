@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/expr-lang/expr"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// kind is a kind of resource that no call changes.
+type kind struct {
+	// what is the API's name of it in messages, variable its name in paths.
+	what, variable string
+}
+
+var (
+	kindImage            = kind{"image", "imageId"}
+	kindSecurityGroup    = kind{"security group", "securityGroupId"}
+	kindKeypair          = kind{"keypair", "keypairName"}
+	kindAffinityGroup    = kind{"affinity group", "affinityGroupId"}
+	kindSnapshot         = kind{"snapshot", "snapshotId"}
+	kindMachineType      = kind{"machine type", "machineType"}
+	kindPerformanceClass = kind{"volume performance class", "volumePerformanceClass"}
+)
+
+// shelved is a resource of the catalogue that no call changes.
+type shelved struct {
+	// id is the ID, or the name where there is none.
+	id string
+	// With an empty project or region it is in all.
+	project, region string
+	labels          map[string]string
+	// of is the catalogue's, view what the API shows.
+	of   any
+	view object
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+func (s shelved) scope() (string, string) { return s.project, s.region }
+func (s shelved) labelSet() labels.Set    { return s.labels }
+
+// shelves returns all that no call changes, as it is shown.
+func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
+	all := map[kind][]shelved{}
+	add := func(to kind, s shelved) {
+		s.view["labels"], s.view["createdAt"], s.view["updatedAt"] = orEmptyMap(s.labels), now.UTC(), now.UTC()
+		all[to] = append(all[to], s)
+	}
+	for _, i := range c.Images {
+		i.Status = cmp.Or(i.Status, ImageAvailable)
+		view := object{"id": i.ID, "name": i.Name, "diskFormat": i.DiskFormat, "minDiskSize": i.MinDiskSize, "minRam": i.MinRAM,
+			"scope": "public", "status": i.Status}
+		if i.ProjectID != "" {
+			view["scope"], view["owner"] = "local", i.ProjectID
+		}
+		if i.Config != nil {
+			view["config"] = i.Config
+		}
+		add(kindImage, shelved{i.ID, i.ProjectID, i.Region, i.Labels, i, view})
+	}
+	for _, g := range c.SecurityGroups {
+		add(kindSecurityGroup, shelved{g.ID, g.ProjectID, g.Region, g.Labels, g,
+			object{"id": g.ID, "name": g.Name, "description": g.Description, "stateful": !g.Stateless}})
+	}
+	for _, k := range c.Keypairs {
+		add(kindKeypair, shelved{k.Name, "", "", k.Labels, k,
+			object{"name": k.Name, "publicKey": k.PublicKey, "fingerprint": k.Fingerprint}})
+	}
+	for _, s := range c.Snapshots {
+		s.Status = cmp.Or(s.Status, SnapshotAvailable)
+		add(kindSnapshot, shelved{s.ID, s.ProjectID, s.Region, s.Labels, s,
+			object{"id": s.ID, "name": s.Name, "description": s.Description, "status": s.Status, "size": s.Size, "volumeId": s.VolumeID,
+				"availabilityZone": s.AvailabilityZone}})
+	}
+	// These have no labels and times in the document.
+	for _, g := range c.AffinityGroups {
+		all[kindAffinityGroup] = append(all[kindAffinityGroup], shelved{g.ID, g.ProjectID, g.Region, nil, g,
+			object{"id": g.ID, "name": g.Name, "policy": g.Policy}})
+	}
+	for _, t := range c.MachineTypes {
+		all[kindMachineType] = append(all[kindMachineType], shelved{id: t.Name, of: t,
+			view: object{"name": t.Name, "description": t.Description, "vcpus": t.VCPUs, "ram": t.RAM, "disk": t.Disk,
+				"extraSpecs": orEmptyMap(t.ExtraSpecs)}})
+	}
+	for _, p := range c.PerformanceClasses {
+		all[kindPerformanceClass] = append(all[kindPerformanceClass], shelved{id: p.Name, labels: p.Labels, of: p,
+			view: object{"name": p.Name, "description": p.Description, "iops": p.IOPS, "throughput": p.Throughput, "labels": orEmptyMap(p.Labels)}})
+	}
+	return all
+}
+
+// shelved finds a resource of the catalogue in the request's project and region.
+func (c *Cloud) shelved(r *request, of kind, id string) (shelved, bool) {
+	return first(c.shelves[of], func(s shelved) bool { return s.id == id && r.sees(s) })
+}
+
+// listOf returns the handler of a list, with label_selector where the document has it. It
+// ignores the parameter all of ListImages: what that adds is not documented.
+func listOf(of kind) handler {
+	return func(c *Cloud, r *request) (any, *apiError) {
+		selector, err := r.selector()
+		if err != nil {
+			return nil, err
+		}
+		views := []object{}
+		for _, s := range c.shelves[of] {
+			if r.sees(s) && selector.Matches(s.labelSet()) {
+				views = append(views, c.showShelved(s))
+			}
+		}
+		return items(views), nil
+	}
+}
+
+// getOf returns the handler that shows one.
+func getOf(of kind) handler {
+	return func(c *Cloud, r *request) (any, *apiError) {
+		s, ok := c.shelved(r, of, r.vars[of.variable])
+		if !ok {
+			return nil, notFound(of.what)
+		}
+		return c.showShelved(s), nil
+	}
+}
+
+// showShelved adds to an affinity group its members, the one thing here that changes.
+func (c *Cloud) showShelved(s shelved) object {
+	group, is := s.of.(AffinityGroup)
+	if !is {
+		return s.view
+	}
+	members := []string{}
+	c.locked(func(time.Time) {
+		for server := range c.servers.each() {
+			if server.AffinityGroup == group.ID {
+				members = append(members, server.ID)
+			}
+		}
+	})
+	view := maps.Clone(s.view)
+	view["members"] = members
+	return view
+}
+
+// findSecurityGroup finds a group by its ID or, as CreateServer does, by its name. Of
+// several groups with the name it returns the oldest.
+func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bool) {
+	group, ok := c.shelved(r, kindSecurityGroup, nameOrID)
+	if !ok {
+		group, ok = first(c.shelves[kindSecurityGroup], func(s shelved) bool { return s.of.(SecurityGroup).Name == nameOrID && r.sees(s) })
+	}
+	return group.id, ok
+}
+
+func (c *Cloud) findMachineType(name string) (MachineType, bool) {
+	return first(c.catalogue.MachineTypes, func(t MachineType) bool { return t.Name == name })
+}
+
+// filterFields are the fields that a filter can use, by the document.
+type filterFields struct {
+	Disk       int64             `expr:"disk"`
+	ExtraSpecs map[string]string `expr:"extraSpecs"`
+	Name       string            `expr:"name"`
+	RAM        int64             `expr:"ram"`
+	VCPUs      int64             `expr:"vcpus"`
+}
+
+// listMachineTypes applies filter, a condition in the language of expr-lang. STACKIT
+// accepts a subset, which is not published; the mock accepts all of it.
+func (c *Cloud) listMachineTypes(r *request) (any, *apiError) {
+	condition := cmp.Or(r.URL.Query().Get("filter"), "true")
+	program, err := expr.Compile(condition, expr.Env(filterFields{}), expr.AsBool())
+	views := []object{}
+	for _, s := range c.shelves[kindMachineType] {
+		var wanted any
+		if err == nil {
+			t := s.of.(MachineType)
+			wanted, err = expr.Run(program, filterFields{Disk: t.Disk, ExtraSpecs: t.ExtraSpecs, Name: t.Name, RAM: t.RAM, VCPUs: t.VCPUs})
+		}
+		if wanted == true {
+			views = append(views, s.view)
+		}
+	}
+	if err != nil {
+		// Source: the document: filter is an expression of expr-lang.
+		return nil, badRequest("invalid filter: %v", err)
+	}
+	return items(views), nil
+}
+
+func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
+	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
+}

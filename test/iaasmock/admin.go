@@ -22,8 +22,7 @@ type adminState struct {
 
 const adminPrefix = "/admin/"
 
-// adminHandler serves /admin/. Faults do not apply to it; only RefuseConnections closes a
-// listener's port for it, too.
+// adminHandler serves /admin/. Faults do not apply to it.
 func (c *Cloud) adminHandler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /admin/state", c.serveState)

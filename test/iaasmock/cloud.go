@@ -16,7 +16,7 @@ import (
 
 // Cloud is one fake STACKIT cloud. It is an http.Handler; New makes one.
 //
-// Nothing runs in the background (but Listen): each request and method computes the state
+// Nothing runs in the background: each request and method computes the state
 // from the clock. All methods may be used concurrently.
 type Cloud struct {
 	settings

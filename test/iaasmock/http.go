@@ -73,7 +73,7 @@ func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 // reply executes the call, unless the fault prevents it, and returns the answer to send.
 func (c *Cloud) reply(called operation, miss *apiError, req *request) answer {
 	fault := &req.fault
-	if fault.DropBefore || fault.RefuseConnections {
+	if fault.DropBefore {
 		return answer{drop: true}
 	}
 	var reply answer
@@ -114,6 +114,9 @@ func (c *Cloud) execute(called operation, miss *apiError, req *request) answer {
 		return errorAnswer(missing)
 	}
 	result, err := called.handle(c, req)
+	if req.fault.ForbiddenAfterDelete && isLeaving(result, err) {
+		err = forbidden()
+	}
 	if err != nil {
 		return errorAnswer(err)
 	}

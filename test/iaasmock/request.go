@@ -28,6 +28,9 @@ func (r *request) region() string  { return r.vars["region"] }
 // selector reads label_selector, a selector of Kubernetes. Clients are known to send no
 // other form, and what they saw refused is none.
 func (r *request) selector() (labels.Selector, *apiError) {
+	if r.fault.IgnoreSelector {
+		return labels.Everything(), nil
+	}
 	selector, err := labels.Parse(r.URL.Query().Get("label_selector"))
 	if err != nil {
 		// Source: pull request 88 of the public STACKIT provider for

@@ -87,6 +87,9 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 		Size: boot.Size, PerformanceClass: boot.PerformanceClass,
 		SourceType: boot.Source.Type, SourceID: boot.Source.ID, MadeByServer: true,
 	}
+	if o.request.fault.OwnBootVolume {
+		o.boot.Name, boot.DeleteOnTermination = "boot-volume-"+o.boot.ID[:8], false
+	}
 	o.server.BootVolume = &BootVolume{
 		ID: o.boot.ID, Size: boot.Size, PerformanceClass: boot.PerformanceClass,
 		DeleteOnTermination: boot.DeleteOnTermination, SourceType: boot.Source.Type, SourceID: boot.Source.ID,

@@ -6,6 +6,7 @@ package localenv
 import (
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"time"
 
@@ -72,7 +73,7 @@ func (m *mock) Start(ended func(error)) (stack.API, error) {
 	if err != nil {
 		return stack.API{}, err
 	}
-	listener, err := m.cloud.Listen("127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return stack.API{}, err
 	}

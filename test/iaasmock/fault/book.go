@@ -20,8 +20,6 @@ type Book struct {
 	mu      sync.Mutex
 	entries []*entry
 	added   int
-	// changed is closed when a fault is added or removed; nil if nobody waits for it.
-	changed chan struct{}
 }
 
 // Add adds a valid fault. stream gives it its own random numbers.
@@ -41,7 +39,6 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 		added.endsAt = added.startsAt.Add(f.Duration)
 	}
 	b.entries = append(b.entries, added)
-	b.announce()
 	return added.view()
 }
 
@@ -60,10 +57,7 @@ func (b *Book) remove(these func(*entry) bool) (removed int) {
 	defer b.mu.Unlock()
 	before := len(b.entries)
 	b.entries = slices.DeleteFunc(b.entries, these)
-	if removed = before - len(b.entries); removed > 0 {
-		b.announce()
-	}
-	return removed
+	return before - len(b.entries)
 }
 
 // Active returns the faults that are active or have yet to begin, in the order they were
@@ -108,22 +102,4 @@ func (b *Book) Take(call *Call) Incident {
 	}
 	b.entries = slices.DeleteFunc(b.entries, func(e *entry) bool { return e.over(call.Now) })
 	return incident
-}
-
-// Changes returns a channel that is closed when a fault is next added or removed.
-func (b *Book) Changes() <-chan struct{} {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.changed == nil {
-		b.changed = make(chan struct{})
-	}
-	return b.changed
-}
-
-// announce closes the channel of Changes. b.mu must be held.
-func (b *Book) announce() {
-	if b.changed != nil {
-		close(b.changed)
-		b.changed = nil
-	}
 }

@@ -9,6 +9,7 @@ package fault
 
 import (
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 )
@@ -27,116 +28,120 @@ const AnyServer = "*"
 // Presets, which the other fields then change.
 type Fault struct {
 	// Name is shown in lists of faults. A preset's fault has the preset's name.
-	Name string
+	Name string `json:"name,omitzero"`
 
 	// Operation is an operationId of the API document, OperationToken, OperationUnknown,
 	// OperationIaaS for all but the token endpoint, or "" for any.
-	Operation string
+	Operation string `json:"operation,omitzero"`
 	// Match selects requests; nil selects all. It must not read the body.
-	Match func(*http.Request) bool
+	Match func(*http.Request) bool `json:"-"`
 	// Server and LabelSelector select calls about a server: the one that the call
 	// creates, the one in the path, or that of the NIC in the path. They never select a
 	// call about no server, such as a list.
 	//
 	// Server is a server's name or ID.
-	Server string
+	Server string `json:"server,omitzero"`
 	// LabelSelector is a selector of Kubernetes: "app=a,tier in (b,c),!d".
-	LabelSelector string
+	LabelSelector string `json:"labelSelector,omitzero"`
 	// Probability that a selected call is hit, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
-	Probability float64
+	Probability float64 `json:"probability,omitzero"`
 	// Rate is how many of the selected calls a second are let through; the others are hit.
 	// With a Status of 429 it is an API that takes only so many. 0 lets none through.
-	Rate float64
+	Rate float64 `json:"rate,omitzero"`
 	// Burst is how many calls Rate lets through at once after a quiet time; 0 means 1.
-	Burst int
+	Burst int `json:"burst,omitzero"`
 	// Count is the number of calls to hit; 0 means all until it is removed.
-	Count int
+	Count int `json:"count,omitzero"`
 	// After is how long after Inject it begins.
-	After time.Duration
+	After time.Duration `json:"after,omitzero"`
 	// Duration is how long it lasts from then on; 0 means until it is removed.
-	Duration time.Duration
+	Duration time.Duration `json:"duration,omitzero"`
 
 	// Delay is the time before the call is executed, in addition to the latency.
-	Delay time.Duration
+	Delay time.Duration `json:"delay,omitzero"`
 	// DelayMax, if larger than Delay, makes the delay random, from Delay to DelayMax.
-	DelayMax time.Duration
+	DelayMax time.Duration `json:"delayMax,omitzero"`
 	// DelayDistribution is DelayUniform (also if empty), DelayNormal or
 	// DelayLongTail.
-	DelayDistribution string
+	DelayDistribution string `json:"delayDistribution,omitzero"`
 	// AnswerDelay is the time between the execution of the call and the answer. A client
 	// that disconnects meanwhile gets no answer.
-	AnswerDelay time.Duration
+	AnswerDelay time.Duration `json:"answerDelay,omitzero"`
 
 	// Status, if not 0, is answered; the call is not executed unless Executed is set.
-	Status int
+	Status int `json:"status,omitzero"`
 	// Body is the body of the answer with Status. With neither Body nor ContentType the
 	// answer is an error in the API's form.
-	Body string
+	Body string `json:"body,omitzero"`
 	// ContentType is the type of Body. Default: application/json.
-	ContentType string
+	ContentType string `json:"contentType,omitzero"`
 	// Header is set on the answer, also without Status.
-	Header http.Header
+	Header http.Header `json:"header,omitzero"`
 	// Executed also executes the call, as when a gateway times out. Only the answer is
 	// replaced by Status and Body, or by that of OtherServer.
-	Executed bool
+	Executed bool `json:"executed,omitzero"`
 
 	// DropBefore resets the connection without executing the call.
-	DropBefore bool
+	DropBefore bool `json:"dropBefore,omitzero"`
 	// DropAfter executes the call and resets the connection: the answer is lost.
-	DropAfter bool
+	DropAfter bool `json:"dropAfter,omitzero"`
 	// NeverAnswers executes the call, unless there is a Status, and keeps the connection
 	// open without an answer until the client disconnects.
-	NeverAnswers bool
+	NeverAnswers bool `json:"neverAnswers,omitzero"`
 	// HalfAnswer closes the connection in the middle of the answer's body. An answer
 	// without a body is lost as with DropAfter.
-	HalfAnswer bool
-	// RefuseConnections refuses new connections and resets calls on open ones, as if no
-	// server was running. It takes no fields that select calls. Only the listener of
-	// Cloud.Listen can refuse connections; elsewhere calls are reset.
-	RefuseConnections bool
+	HalfAnswer bool `json:"halfAnswer,omitzero"`
 
 	// FinalStatus is the state in which the server ends. With CreateServer it replaces
 	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed; with
 	// StartServer and StopServer it replaces the state after the action.
-	FinalStatus string
+	FinalStatus string `json:"finalStatus,omitzero"`
 	// ErrorMessage is the server's errorMessage in FinalStatus.
-	ErrorMessage string
+	ErrorMessage string `json:"errorMessage,omitzero"`
 	// NeverBoots keeps the server of CreateServer in CREATING.
-	NeverBoots bool
+	NeverBoots bool `json:"neverBoots,omitzero"`
 	// NeverGone keeps the server of DeleteServer in DELETING, until the next
 	// DeleteServer.
-	NeverGone bool
+	NeverGone bool `json:"neverGone,omitzero"`
 	// Duplicate makes CreateServer create a second server from the same request, which
 	// the answer does not show. There is none if it is not possible, as with nicIds.
-	Duplicate bool
+	Duplicate bool `json:"duplicate,omitzero"`
 	// DropLabels makes CreateServer make the server without the labels of the request.
-	DropLabels bool
+	DropLabels bool `json:"dropLabels,omitzero"`
 	// OtherServer makes the answer of CreateServer show another server that exists: the one
 	// with this name or ID, or any of the project and region for AnyServer. The server that was
 	// asked for is not made unless Executed is set. If there is no such server, the call is
 	// carried out as usual.
-	OtherServer string
+	OtherServer string `json:"otherServer,omitzero"`
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
-	Stale time.Duration
+	Stale time.Duration `json:"stale,omitzero"`
+	// ForbiddenAfterDelete makes GetServer answer 403 for a server that is DELETING, and in
+	// place of 404: the rights to it are gone before the server is.
+	ForbiddenAfterDelete bool `json:"forbiddenAfterDelete,omitzero"`
+	// IgnoreSelector makes a list show all resources, whatever label_selector says.
+	IgnoreSelector bool `json:"ignoreSelector,omitzero"`
+	// OwnBootVolume makes CreateServer name the boot volume itself and keep it after the
+	// server, whatever deleteOnTermination says.
+	OwnBootVolume bool `json:"ownBootVolume,omitzero"`
 	// EmptyList makes a list empty; the call still succeeds.
-	EmptyList bool
+	EmptyList bool `json:"emptyList,omitzero"`
 	// CutOffAt makes a list show only so many of its first items; the call still succeeds. 0 shows
 	// all.
-	CutOffAt int
+	CutOffAt int `json:"cutOffAt,omitzero"`
 	// EmptyProject makes the project look as if it had no servers, NICs and volumes: their
 	// lists are empty, reads and deletions of one answer 404 and do nothing. Without
 	// Operation it selects the calls of EmptiedOperations. All others work.
-	EmptyProject bool
+	EmptyProject bool `json:"emptyProject,omitzero"`
 
 	// TokenWithoutExpiry makes access tokens without exp. They are valid as long as
 	// others.
-	TokenWithoutExpiry bool
+	TokenWithoutExpiry bool `json:"tokenWithoutExpiry,omitzero"`
 	// TokenSkew, with Token, is how far the mock's clock is ahead of the client's
 	// (negative: behind). Assertions, iat and exp follow it; the mock still accepts the
 	// token for its normal lifetime.
-	TokenSkew time.Duration
+	TokenSkew time.Duration `json:"tokenSkew,omitzero"`
 }
 
 // ReplacesAnswer reports whether calls are answered with the fault's Status.
@@ -148,4 +153,20 @@ func (f *Fault) has(operation string) bool {
 		return false
 	}
 	return f.Operation == "" || f.Operation == operation || f.Operation == OperationIaaS && operation != OperationToken
+}
+
+// effect is the fault without the fields that select calls or delay them.
+func (f Fault) effect() Fault {
+	f.Name, f.Operation, f.Match, f.Server, f.LabelSelector = "", "", nil, "", ""
+	f.Probability, f.Rate, f.Burst, f.Count, f.After, f.Duration = 0, 0, 0, 0, 0, 0
+	f.Delay, f.DelayMax, f.DelayDistribution, f.AnswerDelay = 0, 0, "", 0
+	return f
+}
+
+// hasEffect reports whether the fault does more than delay.
+func (f Fault) hasEffect() bool { return !reflect.ValueOf(f.effect()).IsZero() }
+
+// doesNothing reports whether the fault neither delays nor changes anything.
+func (f Fault) doesNothing() bool {
+	return !f.hasEffect() && f.Delay == 0 && f.DelayMax == 0 && f.AnswerDelay == 0
 }

@@ -35,7 +35,7 @@ func TestParse(t *testing.T) {
 			Operation: "ListServers", Status: 503, Probability: 0.1, Duration: time.Minute}},
 		{"operation=CreateServer,rate=2.5,burst=4,status=429", fault.Fault{Operation: "CreateServer", Rate: 2.5, Burst: 4, Status: 429}},
 		{`dropAfter=true,"labelSelector=a=b,c in (d,e)"`, fault.Fault{DropAfter: true, LabelSelector: "a=b,c in (d,e)"}},
-		{`{"preset":"brown-out","duration":null,"delayDistribution":null,"probability":null}`, fault.Fault{
+		{`{"preset":"brown-out","duration":"0s","delayDistribution":"","probability":null}`, fault.Fault{
 			Name: "brown-out", Delay: 2 * time.Second, DelayMax: 20 * time.Second}},
 		{"status=429,header=retry-after: 5,header=X-A:b", fault.Fault{
 			Status: 429, Header: http.Header{"Retry-After": {"5"}, "X-A": {"b"}}}},
@@ -50,11 +50,11 @@ func TestParse(t *testing.T) {
 		"no-capacities":                 `preset: unknown "no-capacities"; known: no-capacity,`,
 		"slow,fast":                     "fast: a field needs a value, as in count=3",
 		"slow,cuont=3":                  "cuont: unknown field",
-		"slow,count=many":               "count: invalid many; want a whole number",
+		"slow,count=many":               `count: invalid "many"; want a whole number`,
 		"slow,probability=0":            "probability: 0 would hit nothing",
-		"slow,probability=NaN":          "probability: invalid NaN",
-		"slow,duration=5":               `duration: invalid 5; want a duration such as "1m30s"`,
-		"duplicate=maybe":               "duplicate: invalid maybe; want true or false",
+		"slow,probability=NaN":          `probability: invalid "NaN"; want a number`,
+		"slow,duration=5":               `duration: invalid duration "5"; want one such as "1m30s"`,
+		"duplicate=maybe":               `duplicate: invalid "maybe"; want true or false`,
 		"status=429,header=Retry":       "header: invalid Retry; want",
 		`{"Z":1,"preset":"slow","A":1}`: "A: unknown field",
 		"count=3":                       "the fault does nothing",

@@ -110,7 +110,6 @@ func connectionPresets() []Preset {
 		{"reset-before", "Connections are reset before the call is executed.", Fault{Operation: OperationIaaS, DropBefore: true}},
 		{"hanging", "Calls are executed and never answered.", Fault{Operation: OperationIaaS, NeverAnswers: true}},
 		{"half-answers", "Answers end in the middle of the body.", Fault{Operation: OperationIaaS, HalfAnswer: true}},
-		{"connection-refused", "Connections are refused for 10 seconds.", Fault{RefuseConnections: true, Duration: 10 * time.Second}},
 	}
 }
 

@@ -25,19 +25,13 @@ func (f Fault) Validate() error {
 }
 
 // validateWritten is Validate for flags, JSON and scenarios. It is stricter: a written
-// fault must do something. probability is true if that field was written.
-func (f *Fault) validateWritten(probability bool) error {
-	if probability && f.Probability == 0 {
-		return errors.New("probability: 0 would hit nothing; want more than 0 up to 1")
-	}
+// fault must do something.
+func (f *Fault) validateWritten() error {
 	if err := f.Validate(); err != nil {
 		return err
 	}
 	if f.doesNothing() {
 		return errors.New(`the fault does nothing; set a field such as "status":503, or name a preset`)
-	}
-	if f.RefuseConnections && f.Duration == 0 {
-		return errors.New("duration: refuseConnections needs one, because nothing can remove it while the port is closed")
 	}
 	return nil
 }
@@ -65,10 +59,10 @@ func (f *Fault) validateSelection() error {
 }
 
 func (f *Fault) validateDelay() error {
-	for _, field := range faultFields {
-		d, ok := field.at(f).(*time.Duration)
-		if ok && *d < 0 && d != &f.TokenSkew {
-			return fmt.Errorf("%s: invalid %s; want 0 or more", field.name, d)
+	for name, d := range map[string]time.Duration{"after": f.After, "duration": f.Duration, "delay": f.Delay, "delayMax": f.DelayMax,
+		"answerDelay": f.AnswerDelay, "stale": f.Stale} {
+		if d < 0 {
+			return fmt.Errorf("%s: invalid %s; want 0 or more", name, d)
 		}
 	}
 	if f.DelayMax > 0 && f.DelayMax < f.Delay {
@@ -108,18 +102,40 @@ func (f *Fault) validateOperation() error {
 	if f.Operation != "" && !slices.Contains(known, f.Operation) {
 		return fmt.Errorf("operation: unknown %q; known: %s", f.Operation, strings.Join(slices.Compact(known), ", "))
 	}
-	for _, field := range faultFields {
-		if field.only == nil || !field.set(f) || slices.Contains(field.only, f.Operation) {
-			continue
+	for _, field := range f.bound() {
+		if field.set && !slices.Contains(field.only, f.Operation) {
+			needed := slices.DeleteFunc(slices.Clone(field.only), func(operation string) bool { return operation == "" })
+			return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(needed, " or "))
 		}
-		if f.RefuseConnections {
-			return errors.New("operation: refuseConnections takes none; leave it out")
-		}
-		needed := slices.DeleteFunc(slices.Clone(field.only), func(operation string) bool { return operation == "" })
-		return fmt.Errorf("operation: %s needs %s", field.name, strings.Join(needed, " or "))
-	}
-	if f.RefuseConnections && (f.Match != nil || f.Server != "" || f.LabelSelector != "" || f.Probability > 0 || f.Rate > 0 || f.Count > 0) {
-		return errors.New("refuseConnections: leave out server, labelSelector, probability, rate and count, which select calls")
 	}
 	return nil
+}
+
+// boundField is a field that works with some operations only.
+type boundField struct {
+	name string
+	set  bool
+	only []string
+}
+
+func (f *Fault) bound() []boundField {
+	creates, tokens, reads := []string{operationCreate}, []string{OperationToken}, []string{"ListServers", "GetServer"}
+	return []boundField{
+		{"finalStatus", f.FinalStatus != "", endingOperations},
+		{"errorMessage", f.ErrorMessage != "", endingOperations},
+		{"neverBoots", f.NeverBoots, creates},
+		{"neverGone", f.NeverGone, []string{"DeleteServer"}},
+		{"duplicate", f.Duplicate, creates},
+		{"dropLabels", f.DropLabels, creates},
+		{"otherServer", f.OtherServer != "", creates},
+		{"ownBootVolume", f.OwnBootVolume, creates},
+		{"stale", f.Stale != 0, reads},
+		{"forbiddenAfterDelete", f.ForbiddenAfterDelete, []string{"GetServer"}},
+		{"emptyList", f.EmptyList, listOperations},
+		{"cutOffAt", f.CutOffAt != 0, listOperations},
+		{"ignoreSelector", f.IgnoreSelector, listOperations},
+		{"emptyProject", f.EmptyProject, append([]string{"", OperationIaaS}, emptiedOperations...)},
+		{"tokenWithoutExpiry", f.TokenWithoutExpiry, tokens},
+		{"tokenSkew", f.TokenSkew != 0, tokens},
+	}
 }

@@ -180,7 +180,7 @@ func TestReadmeCommandsWork(t *testing.T) {
 		}
 		faults += len(o.faults)
 	}
-	if len(commands) < 3 || faults < 10 {
+	if len(commands) < 3 || faults < 9 {
 		t.Errorf("%d commands with %d faults", len(commands), faults)
 	}
 }

@@ -41,7 +41,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	cloud := iaasmock.New(o.cloudOptions()...)
-	listener, err := cloud.Listen(o.address)
+	listener, err := net.Listen("tcp", o.address)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s (choose another with --address): %w", o.address, err)
 	}

@@ -47,3 +47,20 @@ func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedI
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 	return c.tokens.RevokeKey(keyJSON)
 }
+
+func (c *Cloud) issueToken(r *request) (any, *apiError) {
+	return answerToken(r, c.tokens.Exchange)
+}
+
+func (c *Cloud) issueWorkloadToken(r *request) (any, *apiError) {
+	return answerToken(r, c.tokens.ExchangeWorkload)
+}
+
+func answerToken(r *request, exchange func([]byte, token.Flaw) (token.Response, *token.Refusal)) (any, *apiError) {
+	response, refusal := exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
+	if refusal != nil {
+		// Source: package token has one beside each.
+		return nil, newError(refusal.Status, "%s", refusal.Reason)
+	}
+	return response, nil
+}

@@ -4,11 +4,21 @@
 package iaasmock
 
 import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 )
 
 // adminState is what GET /admin/state shows.
@@ -119,4 +129,253 @@ func (c *Cloud) serveCalls(w http.ResponseWriter, r *http.Request) {
 	calls, _ := c.calls.since(0, limit)
 	slices.Reverse(calls)
 	writeAdmin(w, http.StatusOK, items(calls))
+}
+
+// statusForm is the form of states. The API document lists some; SetServerStatus accepts
+// any.
+var statusForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,62}$`)
+
+// serverDetails is the answer of GET /admin/servers/{id}: everything but the content of
+// the user data, which may hold credentials.
+type serverDetails struct {
+	Server
+	// UserDataSize is in bytes, decoded.
+	UserDataSize int         `json:"userDataSize"`
+	NICs         []NIC       `json:"nics"`
+	Volumes      []Volume    `json:"volumes"`
+	Timeline     []milestone `json:"timeline"`
+}
+
+// milestone is a state of a server and the time when it began, or will begin.
+type milestone struct {
+	At           time.Time `json:"at"`
+	Status       string    `json:"status"`
+	ErrorMessage string    `json:"errorMessage,omitempty"`
+	// Ahead is true for a scheduled state not yet reached.
+	Ahead bool `json:"ahead,omitempty"`
+}
+
+// gone is the last entry of a deleted server's timeline. The API has no such state.
+const gone = "GONE"
+
+func (c *Cloud) serveServer(w http.ResponseWriter, r *http.Request) {
+	details, ok := c.serverDetails(r.PathValue("id"))
+	if !ok {
+		refuse(w, notFound(namedServer.what))
+		return
+	}
+	writeAdmin(w, http.StatusOK, details)
+}
+
+func (c *Cloud) serverDetails(id string) (details serverDetails, ok bool) {
+	c.locked(func(now time.Time) {
+		var s *server
+		if s, ok = c.servers.get(id); !ok {
+			return
+		}
+		details = serverDetails{
+			Server: s.viewAt(now).clone(), UserDataSize: len(s.UserData),
+			NICs: []NIC{}, Volumes: []Volume{}, Timeline: s.timeline(now),
+		}
+		details.UserData = nil
+		for _, nic := range c.serverNICs(s) {
+			details.NICs = append(details.NICs, nic.viewAt(now).clone())
+		}
+		for _, volumeID := range s.VolumeIDs {
+			if volume, attached := c.volumes.get(volumeID); attached {
+				details.Volumes = append(details.Volumes, volume.clone())
+			}
+		}
+	})
+	return details, ok
+}
+
+// timeline returns the server's states in order, scheduled ones included.
+func (s *server) timeline(now time.Time) []milestone {
+	line := []milestone{{At: s.CreatedAt, Status: StatusCreating}}
+	for _, o := range s.transitions {
+		line = append(line, milestone{At: o.at, Status: o.status, ErrorMessage: o.message, Ahead: o.at.After(now)})
+	}
+	if !s.goneAt.IsZero() {
+		line = append(line, milestone{At: s.goneAt, Status: gone, Ahead: true})
+	}
+	return line
+}
+
+// serveSetStatus is SetServerStatus.
+func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
+	var wanted struct {
+		Status       string `json:"status"`
+		ErrorMessage string `json:"errorMessage"`
+	}
+	c.serveChange(w, r, &wanted, func(id string) error {
+		if !statusForm.MatchString(wanted.Status) {
+			return badRequest("status: invalid %q; want a state such as %s", wanted.Status, StatusError)
+		}
+		return c.SetServerStatus(id, wanted.Status, wanted.ErrorMessage)
+	})
+}
+
+// serveSetConsoleLog is SetConsoleLog.
+func (c *Cloud) serveSetConsoleLog(w http.ResponseWriter, r *http.Request) {
+	var wanted struct {
+		Log   string          `json:"log"`
+		Delay metav1.Duration `json:"delay"`
+	}
+	c.serveChange(w, r, &wanted, func(id string) error { return c.SetConsoleLog(id, wanted.Log, wanted.Delay.Duration) })
+}
+
+// serveSetMaintenanceWindow is SetMaintenanceWindow; null takes the window away.
+func (c *Cloud) serveSetMaintenanceWindow(w http.ResponseWriter, r *http.Request) {
+	var window *MaintenanceWindow
+	c.serveChange(w, r, &window, func(id string) error { return c.SetMaintenanceWindow(id, window) })
+}
+
+// serveRemove is RemoveServer.
+func (c *Cloud) serveRemove(w http.ResponseWriter, r *http.Request) {
+	c.serveChange(w, r, nil, c.RemoveServer)
+}
+
+// serveChange reads the body, if into is not nil, and changes the server in the path. An error
+// that is not in the API's form says that there is no such server.
+func (c *Cloud) serveChange(w http.ResponseWriter, r *http.Request, into any, change func(id string) error) {
+	if into != nil {
+		if err := readAction(r, into); err != nil {
+			refuse(w, err)
+			return
+		}
+	}
+	err := change(r.PathValue("id"))
+	refused := (*apiError)(nil)
+	switch {
+	case errors.As(err, &refused):
+		refuse(w, refused)
+	case err != nil:
+		refuse(w, notFound(namedServer.what))
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// serveStop does what StopServer does, without faults and without counting a call.
+func (c *Cloud) serveStop(w http.ResponseWriter, r *http.Request) {
+	found, ok := c.Server(r.PathValue("id"))
+	if !ok {
+		refuse(w, notFound(namedServer.what))
+		return
+	}
+	vars := map[string]string{"projectId": found.ProjectID, "region": found.Region, "serverId": found.ID}
+	if _, err := c.stopServer(&request{Request: r, vars: vars}); err != nil {
+		refuse(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func writeAdmin(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", jsonContentType)
+	w.WriteHeader(status)
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(body)
+}
+
+// refuse answers with an error in the API's form.
+func refuse(w http.ResponseWriter, err *apiError) { writeAdmin(w, err.Code, err) }
+
+// readAction decodes the body of an action; unknown fields are refused.
+func readAction(r *http.Request, into any) *apiError {
+	body, err := readBody(r)
+	if err != nil {
+		return err
+	}
+	decoder := json.NewDecoder(bytes.NewReader(body))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(into); err != nil {
+		return badRequest("body: %v", err)
+	}
+	if decoder.More() {
+		return badRequest("body: more than one value")
+	}
+	return nil
+}
+
+// serveConsole answers with the page or one of its files.
+func serveConsole(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		writeAdmin(w, http.StatusMethodNotAllowed, newError(http.StatusMethodNotAllowed, "method not allowed"))
+		return
+	}
+	if !console.Serve(w, r) {
+		writeAdmin(w, http.StatusNotFound, notFound("file"))
+	}
+}
+
+func (c *Cloud) serveEvents(w http.ResponseWriter, r *http.Request) {
+	console.Stream(w, r, consoleSource{c})
+}
+
+// consoleSource is the Cloud as the console reads it.
+type consoleSource struct{ *Cloud }
+
+var _ console.Source = consoleSource{}
+
+// Now implements console.Source.
+func (s consoleSource) Now() time.Time { return s.clock.Now() }
+
+// Wait implements console.Source.
+func (s consoleSource) Wait(ctx context.Context, d time.Duration) bool { return s.wait(ctx, d) }
+
+// CallsSince implements console.Source.
+func (s consoleSource) CallsSince(known, limit int) (json.RawMessage, int) {
+	calls, total := s.calls.since(known, limit)
+	if len(calls) == 0 {
+		return nil, total
+	}
+	encoded, err := json.Marshal(calls)
+	if err != nil {
+		return nil, total
+	}
+	return encoded, total
+}
+
+// ActiveFaults implements console.Source.
+func (s consoleSource) ActiveFaults() json.RawMessage {
+	encoded, err := json.Marshal(s.Faults())
+	if err != nil {
+		return nil
+	}
+	return encoded
+}
+
+// Sample implements console.Source. The rows share their labels with the Cloud, which
+// replaces such maps instead of writing to them.
+func (s consoleSource) Sample() (rows []console.Row, counted console.Counters) {
+	c := s.Cloud
+	c.locked(func(now time.Time) {
+		for server := range c.servers.each() {
+			rows = append(rows, c.consoleRow(server, now))
+		}
+		counted = console.Counters{NICs: c.nics.count(), Volumes: c.volumes.count(), History: c.totals}
+	})
+	return rows, counted
+}
+
+func (c *Cloud) consoleRow(s *server, now time.Time) console.Row {
+	at := s.stateAt(now)
+	row := console.Row{Labels: s.Labels, Fields: console.Fields{
+		ID: s.ID, Number: s.number, ProjectID: s.ProjectID, Region: s.Region, Name: s.Name,
+		Status: at.status, PowerStatus: at.powerStatus, ErrorMessage: at.message,
+		MachineType: s.MachineType, AvailabilityZone: s.AvailabilityZone,
+		CreatedAt: s.CreatedAt.UnixMilli(), UpdatedAt: at.updatedAt.UnixMilli(),
+	}}
+	if len(s.NICIDs) > 0 {
+		if nic, ok := c.nics.get(s.NICIDs[0]); ok {
+			shown := nic.viewAt(now)
+			if row.Address = shown.IPv4; row.Address == "" {
+				row.Address = shown.IPv6
+			}
+		}
+	}
+	return row
 }

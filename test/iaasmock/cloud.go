@@ -4,11 +4,17 @@
 package iaasmock
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
@@ -194,4 +200,113 @@ func (c *Cloud) wait(ctx context.Context, d time.Duration) bool {
 // extendKeepGone keeps servers deleted from now on visible to reads of this long ago.
 func (c *Cloud) extendKeepGone(back time.Duration) {
 	c.locked(func(time.Time) { c.keepGoneFor = max(c.keepGoneFor, back) })
+}
+
+// New returns a Cloud with DefaultCatalogue unless WithCatalogue is given. It panics on a
+// catalogue that contradicts itself, such as one with a NIC in a network that does not
+// exist.
+func New(opts ...Option) *Cloud {
+	c := &Cloud{
+		settings: defaultSettings(),
+		deleting: map[string]*server{},
+	}
+	for _, opt := range opts {
+		opt(&c.settings)
+	}
+	c.tokens = token.NewIssuer(c.clock, c.tokenLifetime)
+	c.latencies, c.boots, c.ids = c.random.lockedStream("latency"), c.random.lockedStream("boot"), c.random.lockedStream("ids")
+	c.replicas, c.others = c.random.lockedStream("replicas"), c.random.lockedStream("others")
+	c.keepGoneFor = slices.Max(append(slices.Clone(c.replicaLags), c.listLag))
+	c.admin = c.adminHandler()
+	if err := c.loadCatalogue(); err != nil {
+		panic("iaasmock: catalogue: " + err.Error())
+	}
+	return c
+}
+
+func (c *Cloud) loadCatalogue() error {
+	c.startedAt = c.clock.Now()
+	c.shelves = c.catalogue.shelves(c.startedAt)
+	c.loadDisks(c.startedAt)
+	return c.loadNetworks(c.startedAt)
+}
+
+func (c *Cloud) loadNetworks(now time.Time) error {
+	for _, n := range c.catalogue.Networks {
+		made, err := newNetwork(n, now)
+		if err != nil {
+			return err
+		}
+		c.networks.put(n.ID, made)
+	}
+	for _, original := range c.catalogue.NICs {
+		nic := &nic{NIC: original.clone()}
+		network, ok := c.networks.get(nic.NetworkID)
+		if !ok {
+			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
+		}
+		if address := network.foreign(&nic.NIC); address != "" {
+			return fmt.Errorf("NIC %s: %s is not in network %s", nic.ID, address, nic.NetworkID)
+		}
+		if err := network.assign(&nic.NIC); err != nil {
+			return fmt.Errorf("NIC %s: %w", nic.ID, err)
+		}
+		c.nics.put(nic.ID, nic)
+	}
+	return nil
+}
+
+func (c *Cloud) loadDisks(now time.Time) {
+	for _, original := range c.catalogue.Volumes {
+		volume := original.clone()
+		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
+		volume.CreatedAt, volume.UpdatedAt = now, now
+		c.volumes.put(volume.ID, &volume)
+	}
+}
+
+// randomSource makes the Cloud's random streams, one for each purpose, so that drawing
+// from one does not change the others. Secrets do not come from it.
+type randomSource struct{ seed uint64 }
+
+func (d randomSource) stream(purpose string) *rand.Rand {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(purpose))
+	return rand.New(rand.NewPCG(d.seed, hash.Sum64()))
+}
+
+// lockedStream is a stream that calls share.
+type lockedStream struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (d randomSource) lockedStream(purpose string) *lockedStream {
+	return &lockedStream{rng: d.stream(purpose)}
+}
+
+func (s *lockedStream) spread(span time.Duration, distribution string) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return fault.Spread(s.rng, span, distribution)
+}
+
+// number returns a random number from 0 to below-1.
+func (s *lockedStream) number(below int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rng.IntN(below)
+}
+
+// uuid returns a random (version 4) UUID.
+func (s *lockedStream) uuid() string {
+	var id uuid.UUID
+	s.mu.Lock()
+	high, low := s.rng.Uint64(), s.rng.Uint64()
+	s.mu.Unlock()
+	for i := range 8 {
+		id[i], id[8+i] = byte(high>>(8*i)), byte(low>>(8*i)) //nolint:gosec // the lowest byte is meant
+	}
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
+	return id.String()
 }

@@ -30,11 +30,11 @@
 // conformance checks answers by it, too. Keys and tokens are in internal/token; the resources
 // and their handlers are here, under one lock.
 //
-// Each file uses what is below it: new.go makes a Cloud, http.go serves it, over routes.go,
-// admin.go and faults.go; below these are the handlers, one file a kind of resource, which
-// know lookup.go (which resource a request means), quota_rules.go and
-// volume_sources.go, but not each other; below these are cloud.go, the store with its lock,
-// and the resources themselves.
+// http.go serves a call over operations.go, which finds its handler and checks the request by
+// the document, and over faults.go. servers.go, server_create.go, nics.go, networks.go and
+// volumes.go are the stories of what calls change, catalogue_handlers.go that of all which is
+// only read. resources.go says which resource a request means; cloud.go is the store with its
+// lock.
 //
 // DefaultCatalogue has the resources of a new Cloud; calls can change them. Calls that the
 // mock does not implement are answered with 404 or 405 and counted as "Unknown". No client

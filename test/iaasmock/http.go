@@ -5,11 +5,19 @@ package iaasmock
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
 	"reflect"
+	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
@@ -180,4 +188,179 @@ func (c *Cloud) showList(things list, f *Fault) list {
 		things.Items = nil
 	}
 	return things
+}
+
+// request is a call on its way to a handler.
+type request struct {
+	*http.Request
+	vars  map[string]string
+	body  []byte
+	fault fault.Fault
+}
+
+func (r *request) project() string { return r.vars["projectId"] }
+func (r *request) region() string  { return r.vars["region"] }
+
+// selector reads label_selector, a selector of Kubernetes. Clients are known to send no
+// other form, and what they saw refused is none.
+func (r *request) selector() (labels.Selector, *apiError) {
+	if r.fault.IgnoreSelector {
+		return labels.Everything(), nil
+	}
+	selector, err := labels.Parse(r.URL.Query().Get("label_selector"))
+	if err != nil {
+		// Source: pull request 88 of the public STACKIT provider for
+		// machine-controller-manager saw this message for a comma at the end; it is that
+		// of Kubernetes.
+		return nil, badRequest("invalid label_selector: %v", err)
+	}
+	return selector, nil
+}
+
+// flag reads a boolean query parameter, whose form the document has checked; the default is
+// false.
+func (r *request) flag(name string) bool {
+	value, _ := strconv.ParseBool(r.URL.Query().Get(name))
+	return value
+}
+
+// maxBody is the largest body in bytes. The API documents no limit.
+const maxBody = 4 << 20
+
+func readBody(r *http.Request) ([]byte, *apiError) {
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		// Source: none; the mock does not have the memory for it.
+		return nil, newError(http.StatusRequestEntityTooLarge, "Request Entity Too Large")
+	}
+	if err != nil {
+		// Source: none; the client has disconnected, there is nothing to accept.
+		return nil, badRequest("request body has an error: %v", err)
+	}
+	return body, nil
+}
+
+// answer is a response to write. With drop the connection is reset instead; with half it
+// ends in the body.
+type answer struct {
+	status      int
+	contentType string
+	body        []byte
+	header      http.Header
+	drop, half  bool
+	// replaced is true if a Fault's answer is sent.
+	replaced bool
+}
+
+func errorAnswer(e *apiError) answer {
+	return jsonAnswer(e.Code, e)
+}
+
+func jsonAnswer(status int, body any) answer {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		encoded, _ = json.Marshal(newError(http.StatusInternalServerError, "encode the answer: %v", err))
+		status = http.StatusInternalServerError
+	}
+	return answer{status: status, contentType: jsonContentType, body: append(encoded, '\n')}
+}
+
+func writeAnswer(w http.ResponseWriter, requestID string, reply answer) {
+	header := w.Header()
+	header.Set(requestIDHeader, requestID)
+	if reply.contentType != "" {
+		header.Set("Content-Type", reply.contentType)
+	}
+	maps.Copy(header, reply.header)
+	if reply.half {
+		header.Set("Content-Length", strconv.Itoa(len(reply.body)))
+		w.WriteHeader(reply.status)
+		_, _ = w.Write(reply.body[:len(reply.body)/2])
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler) // net/http ends the connection
+	}
+	w.WriteHeader(reply.status)
+	_, _ = w.Write(reply.body)
+}
+
+// dropConnection resets the connection, so that the client cannot mistake it for an empty
+// answer.
+func dropConnection(w http.ResponseWriter) {
+	conn, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		panic(http.ErrAbortHandler) // HTTP/2: net/http resets the stream
+	}
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}
+
+// requestIDHeader names a request to the client.
+const requestIDHeader = "X-Request-Id"
+
+const jsonContentType = "application/json"
+
+// apiError is an error in the API's form.
+type apiError struct {
+	Code int    `json:"code"`
+	Msg  string `json:"msg"`
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Msg) }
+
+func newError(code int, format string, args ...any) *apiError {
+	return &apiError{Code: code, Msg: fmt.Sprintf(format, args...)}
+}
+
+func badRequest(format string, args ...any) *apiError {
+	return newError(http.StatusBadRequest, format, args...)
+}
+
+// notFound is the answer if a resource in the path does not exist; see noSuch for the
+// rest.
+//
+// Source: the document: every operation has a 404.
+func notFound(what string) *apiError {
+	return newError(http.StatusNotFound, "%s not found", what)
+}
+
+// noSuch is notFound for a resource in the body.
+func noSuch(what string) *apiError {
+	return newError(http.StatusNotFound, "%s not found", what)
+}
+
+// conflict returns the API's 409; it has no more text than this.
+func conflict() *apiError { return newError(http.StatusConflict, "Conflict") }
+
+// unauthorized is the answer without a valid token.
+//
+// Source: the document: every operation has a 401.
+func unauthorized() *apiError { return newError(http.StatusUnauthorized, "Unauthorized") }
+
+// forbidden is the answer for a resource of another project.
+//
+// Source: the document: every operation has a 403.
+func forbidden() *apiError { return newError(http.StatusForbidden, "Forbidden") }
+
+// list is the form of the API's lists.
+type list struct {
+	Items any `json:"items"`
+}
+
+func items[T any](views []T) list { return list{Items: orEmpty(views)} }
+
+// orEmpty returns an empty list for nil, which JSON would show as null.
+func orEmpty[T any](items []T) []T {
+	if items == nil {
+		return []T{}
+	}
+	return items
+}
+
+func orEmptyMap(m map[string]string) map[string]string {
+	if m == nil {
+		return map[string]string{}
+	}
+	return maps.Clone(m)
 }

@@ -5,7 +5,11 @@ package iaasmock
 
 import (
 	"fmt"
+	"iter"
+	"net/http"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Quota is how much a project may have in each region. Requests that would exceed a limit
@@ -57,4 +61,150 @@ func exceededText(exceeded []demand) string {
 	list := func(items []string) string { return strings.Join(items, ", ") }
 	return fmt.Sprintf("Quota exceeded for %s: Requested %s, but already used %s of %s %s",
 		list(names), list(wanted), list(used), list(most), list(names))
+}
+
+// quotaNeed is what a new server needs.
+type quotaNeed struct {
+	vcpus, ram, nics, volumes, gigabytes int64
+}
+
+// allowServer refuses a server that would exceed quotas. The message names all of them.
+func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
+	used, most := c.usage(project, region), c.quota
+	var exceeded []demand
+	for _, d := range []demand{
+		{"cores", need.vcpus, used.VCPUs, most.VCPUs},
+		{"ram", need.ram, used.RAM, most.RAM},
+		{"ports", need.nics, used.NICs, most.NICs},
+		{"volumes", need.volumes, used.Volumes, most.Volumes},
+		{"gigabytes", need.gigabytes, used.Gigabytes, most.Gigabytes},
+	} {
+		if d.exceeds() {
+			exceeded = append(exceeded, d)
+		}
+	}
+	if exceeded == nil {
+		return nil
+	}
+	// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
+	// a quota exceeded is an error of the create call. The code is not known; the text is
+	// OpenStack's.
+	return newError(http.StatusForbidden, "%s", exceededText(exceeded))
+}
+
+// allowVolume refuses a volume that would exceed a quota, with OpenStack's messages.
+func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
+	used, most := c.usage(project, region), c.quota
+	switch {
+	case used.Volumes+1 > most.Volumes:
+		// Source: the document: a quota has a limit; 413 of CreateVolume.
+		return newError(http.StatusRequestEntityTooLarge,
+			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most.Volumes)
+	case used.Gigabytes+gigabytes > most.Gigabytes:
+		// Source: the document: a quota has a limit; 413 of CreateVolume.
+		return newError(http.StatusRequestEntityTooLarge,
+			"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
+				"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most.Gigabytes, used.Gigabytes)
+	default:
+		return nil
+	}
+}
+
+// allowNIC refuses a NIC that would exceed the quota, with OpenStack's message.
+func (c *Cloud) allowNIC(project, region string) *apiError {
+	if c.usage(project, region).NICs+1 > c.quota.NICs {
+		// Source: the document: a quota has a limit; 429 of CreateNic.
+		return newError(http.StatusTooManyRequests, "Quota exceeded for resources: ['port'].")
+	}
+	return nil
+}
+
+// allowNetwork refuses a network that would exceed the quota, with OpenStack's message.
+func (c *Cloud) allowNetwork(project, region string) *apiError {
+	if c.usage(project, region).Networks+1 > c.quota.Networks {
+		// Source: the document: a quota has a limit; OpenStack answers 409, which CreateNetwork has.
+		return newError(http.StatusConflict, "Quota exceeded for resources: ['network'].")
+	}
+	return nil
+}
+
+// usage counts what the project has in the region.
+func (c *Cloud) usage(project, region string) Quota {
+	in := func(itsProject, itsRegion string) bool { return itsProject == project && itsRegion == region }
+	var used Quota
+	for s := range c.servers.each() {
+		if in(s.ProjectID, s.Region) {
+			machineType, _ := c.findMachineType(s.MachineType)
+			used.VCPUs += machineType.VCPUs
+			used.RAM += machineType.RAM
+		}
+	}
+	for v := range c.volumes.each() {
+		if in(v.ProjectID, v.Region) {
+			used.Volumes++
+			used.Gigabytes += v.Size
+		}
+	}
+	for _, s := range c.catalogue.Snapshots {
+		if in(s.ProjectID, s.Region) {
+			used.Snapshots++
+			used.Gigabytes += s.Size
+		}
+	}
+	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
+	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
+	used.SecurityGroups = count(slices.Values(c.catalogue.SecurityGroups), func(g SecurityGroup) bool { return in(g.ProjectID, g.Region) })
+	return used
+}
+
+func count[T any](items iter.Seq[T], fits func(T) bool) (n int64) {
+	for item := range items {
+		if fits(item) {
+			n++
+		}
+	}
+	return n
+}
+
+type quotaView struct {
+	Limit int64 `json:"limit"`
+	Usage int64 `json:"usage"`
+}
+
+type quotasView struct {
+	VCPU               quotaView `json:"vcpu"`
+	RAM                quotaView `json:"ram"`
+	Volumes            quotaView `json:"volumes"`
+	Snapshots          quotaView `json:"snapshots"`
+	Backups            quotaView `json:"backups"`
+	Gigabytes          quotaView `json:"gigabytes"`
+	BackupGigabytes    quotaView `json:"backupGigabytes"`
+	PublicIPs          quotaView `json:"publicIps"`
+	Networks           quotaView `json:"networks"`
+	NICs               quotaView `json:"nics"`
+	SecurityGroups     quotaView `json:"securityGroups"`
+	SecurityGroupRules quotaView `json:"securityGroupRules"`
+}
+
+func (c *Cloud) listQuotas(r *request) (any, *apiError) {
+	var used, most Quota
+	c.locked(func(time.Time) {
+		used, most = c.usage(r.project(), r.region()), c.quota
+	})
+	return struct {
+		Quotas quotasView `json:"quotas"`
+	}{quotasView{
+		VCPU:               quotaView{most.VCPUs, used.VCPUs},
+		RAM:                quotaView{most.RAM, used.RAM},
+		Volumes:            quotaView{most.Volumes, used.Volumes},
+		Snapshots:          quotaView{most.Snapshots, used.Snapshots},
+		Backups:            quotaView{most.Backups, used.Backups},
+		Gigabytes:          quotaView{most.Gigabytes, used.Gigabytes},
+		BackupGigabytes:    quotaView{most.BackupGigabytes, used.BackupGigabytes},
+		PublicIPs:          quotaView{most.PublicIPs, used.PublicIPs},
+		Networks:           quotaView{most.Networks, used.Networks},
+		NICs:               quotaView{most.NICs, used.NICs},
+		SecurityGroups:     quotaView{most.SecurityGroups, used.SecurityGroups},
+		SecurityGroupRules: quotaView{most.SecurityGroupRules, used.SecurityGroupRules},
+	}}, nil
 }

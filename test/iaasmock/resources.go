@@ -6,7 +6,11 @@ package iaasmock
 import (
 	"maps"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Server is a server with all its fields, including those that the API never shows. It is
@@ -183,3 +187,167 @@ const (
 	sourceVolume = "volume"
 	sourceBackup = "backup"
 )
+
+// resource is what all resources of a project or region have in common.
+type resource interface {
+	// scope returns its project and region; an empty one means all.
+	scope() (projectID, region string)
+	labelSet() labels.Set
+}
+
+func (s Server) scope() (string, string)  { return s.ProjectID, s.Region }
+func (n NIC) scope() (string, string)     { return n.ProjectID, n.Region }
+func (v Volume) scope() (string, string)  { return v.ProjectID, v.Region }
+func (n Network) scope() (string, string) { return n.ProjectID, n.Region }
+
+func (s Server) labelSet() labels.Set  { return s.Labels }
+func (n NIC) labelSet() labels.Set     { return n.Labels }
+func (v Volume) labelSet() labels.Set  { return v.Labels }
+func (n Network) labelSet() labels.Set { return n.Labels }
+
+// sees reports whether the resource is in the request's project and region.
+func (r *request) sees(item resource) bool {
+	project, region := item.scope()
+	return (project == "" || project == r.project()) && (region == "" || region == r.region())
+}
+
+// found returns the resource with this ID in the request's project and region.
+func found[T resource](r *request, in *collection[T], id string) (T, bool) {
+	item, ok := in.get(id)
+	return item, ok && r.sees(item)
+}
+
+func (c *Cloud) project(id string) (Project, bool) {
+	return first(c.catalogue.Projects, func(p Project) bool { return p.ID == id })
+}
+
+func (c *Cloud) hasProject(id string) bool {
+	_, ok := c.project(id)
+	return ok
+}
+
+// first returns the first item for which fits is true.
+func first[T any](items []T, fits func(T) bool) (T, bool) {
+	if i := slices.IndexFunc(items, fits); i >= 0 {
+		return items[i], true
+	}
+	var none T
+	return none, false
+}
+
+// named says by which variable a path names a resource, and what the API calls it.
+type named struct{ variable, what string }
+
+var (
+	namedServer  = named{"serverId", "server"}
+	namedNIC     = named{"nicId", "network interface"}
+	namedVolume  = named{"volumeId", "volume"}
+	namedNetwork = named{"networkId", "network"}
+)
+
+// onNamed runs f on the resource that the path names.
+func onNamed[T resource](c *Cloud, r *request, in *collection[T], by named, f func(T, time.Time) *apiError) (err *apiError) {
+	c.locked(func(now time.Time) {
+		item, ok := found(r, in, r.vars[by.variable])
+		if !ok {
+			err = notFound(by.what)
+			return
+		}
+		err = f(item, now)
+	})
+	return err
+}
+
+// withServer runs f on the server that the path names.
+func (c *Cloud) withServer(r *request, f func(s *server, now time.Time) *apiError) *apiError {
+	return onNamed(c, r, &c.servers, namedServer, f)
+}
+
+// shown answers with the resource that the path names.
+func shown[T resource, V any](c *Cloud, r *request, in *collection[T], by named, show func(T, time.Time) V) (view any, err *apiError) {
+	err = onNamed(c, r, in, by, func(item T, now time.Time) *apiError {
+		view = show(item, now)
+		return nil
+	})
+	return view, err
+}
+
+// listed answers with the resources that the request sees and its label_selector selects.
+func listed[T resource, V any](c *Cloud, r *request, in *collection[T], show func(T, time.Time) V) (any, *apiError) {
+	return listedWhere(c, r, in, show, func(T) bool { return true })
+}
+
+// listedWhere is listed for those that are wanted.
+func listedWhere[T resource, V any](c *Cloud, r *request, in *collection[T], show func(T, time.Time) V, wanted func(T) bool) (any, *apiError) {
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	views := []V{}
+	c.locked(func(now time.Time) {
+		for item := range in.each() {
+			if wanted(item) && r.sees(item) && selector.Matches(item.labelSet()) {
+				views = append(views, show(item, now))
+			}
+		}
+	})
+	return items(views), nil
+}
+
+// The rules for labels that the API checks. It documents more: slashes in keys, for
+// example, work on servers.
+const (
+	maxLabelLength      = 63
+	maxMetadataLength   = 255
+	reservedLabelPrefix = "stackit-"
+)
+
+// mergeLabels returns a new map: current with change applied. A null value removes a
+// label.
+func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	for _, key := range slices.Sorted(maps.Keys(change)) {
+		if key == "" || utf8.RuneCountInString(key) > maxLabelLength {
+			// Source: the document: Labels' description.
+			return nil, badRequest("label key %q must have between 1 and %d characters", key, maxLabelLength)
+		}
+		if strings.HasPrefix(key, reservedLabelPrefix) {
+			// Source: the document: Labels' description.
+			return nil, badRequest("label key %q uses the reserved prefix %q", key, reservedLabelPrefix)
+		}
+	}
+	return mergeStrings(current, change, "label", maxLabelLength)
+}
+
+// mergeMetadata is mergeLabels for metadata.
+func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	for _, key := range slices.Sorted(maps.Keys(change)) {
+		if key == "" || utf8.RuneCountInString(key) > maxMetadataLength {
+			// Source: the document: Metadata's description.
+			return nil, badRequest("metadata key %q must have between 1 and %d characters", key, maxMetadataLength)
+		}
+	}
+	return mergeStrings(current, change, "metadata", maxMetadataLength)
+}
+
+func mergeStrings(current map[string]string, change map[string]any, what string, maxLength int) (map[string]string, *apiError) {
+	merged := maps.Clone(current)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	for _, key := range slices.Sorted(maps.Keys(change)) {
+		switch value := change[key].(type) {
+		case nil:
+			delete(merged, key)
+		case string:
+			if utf8.RuneCountInString(value) > maxLength {
+				// Source: the document: Labels' and Metadata's descriptions.
+				return nil, badRequest("%s %q: the value must not exceed %d characters", what, key, maxLength)
+			}
+			merged[key] = value
+		default:
+			// Source: the document: Labels' and Metadata's descriptions have a pattern for values.
+			return nil, badRequest("%s %q: the value must be a string", what, key)
+		}
+	}
+	return merged, nil
+}

@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -143,4 +144,336 @@ func (o *serverCreation) addVolumes() {
 		volume.ServerID, volume.Status, volume.UpdatedAt = o.server.ID, VolumeAttached, o.now
 		o.server.VolumeIDs = append(o.server.VolumeIDs, volume.ID)
 	}
+}
+
+// serverPayload is the body of CreateServer.
+type serverPayload struct {
+	Name             string             `json:"name"`
+	MachineType      string             `json:"machineType"`
+	AvailabilityZone string             `json:"availabilityZone"`
+	AffinityGroup    string             `json:"affinityGroup"`
+	KeypairName      string             `json:"keypairName"`
+	ImageID          string             `json:"imageId"`
+	BootVolume       *bootVolumePayload `json:"bootVolume"`
+	Volumes          []string           `json:"volumes"`
+	Networking       struct {
+		NetworkID string   `json:"networkId"`
+		NICIDs    []string `json:"nicIds"`
+	} `json:"networking"`
+	SecurityGroups      []string       `json:"securityGroups"`
+	ServiceAccountMails []string       `json:"serviceAccountMails"`
+	UserData            []byte         `json:"userData"`
+	Labels              map[string]any `json:"labels"`
+	Metadata            map[string]any `json:"metadata"`
+	Agent               struct {
+		Provisioned *bool `json:"provisioned"`
+	} `json:"agent"`
+}
+
+type bootVolumePayload struct {
+	Size                int64          `json:"size"`
+	PerformanceClass    string         `json:"performanceClass"`
+	DeleteOnTermination bool           `json:"deleteOnTermination"`
+	Source              *sourcePayload `json:"source"`
+}
+
+// serverCreation is one CreateServer. resolve finds everything that the request names and
+// may refuse it; create makes the server and cannot fail. What the request names and the
+// server cannot have is left out: failure says why, and the server ends in ERROR.
+type serverCreation struct {
+	cloud   *Cloud
+	request *request
+	payload serverPayload
+	now     time.Time
+
+	server  Server
+	network *network
+	nics    []*nic
+	boot    *Volume // an existing one, or a new one if bootIsNew
+	volumes []*Volume
+
+	bootIsNew bool
+	failure   string
+}
+
+// cannot records why the server cannot have what the request names. It returns the
+// refusal WithUnconfirmedRefusals.
+func (o *serverCreation) cannot(reason string, refusal *apiError) *apiError {
+	o.fail(reason)
+	return o.cloud.unconfirmed(refusal)
+}
+
+// fail makes the server end in ERROR, with the first reason given.
+func (o *serverCreation) fail(reason string) {
+	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
+}
+
+func duplicateItem(id string) *apiError {
+	return badRequest("Duplicate items in the list: '%s'", id)
+}
+
+// once returns the list without duplicates.
+func (c *Cloud) once(ids []string) ([]string, *apiError) {
+	seen, kept := make(map[string]bool, len(ids)), make([]string, 0, len(ids))
+	for _, id := range ids {
+		if seen[id] {
+			if err := c.unconfirmed(duplicateItem(id)); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		seen[id], kept = true, append(kept, id)
+	}
+	return kept, nil
+}
+
+func (o *serverCreation) resolveLabels() (err *apiError) {
+	if o.server.Labels, err = mergeLabels(nil, o.payload.Labels); err != nil {
+		return err
+	}
+	if o.request.fault.DropLabels {
+		clear(o.server.Labels)
+	}
+	if o.cloud.serverLabels {
+		provisioned := o.payload.Agent.Provisioned != nil && *o.payload.Agent.Provisioned
+		o.server.Labels["stackit_project_id"] = o.server.ProjectID
+		o.server.Labels["provisionSTACKITServerAgent"] = fmt.Sprint(provisioned)
+	}
+	o.server.Metadata, err = mergeMetadata(nil, o.payload.Metadata)
+	return err
+}
+
+func (o *serverCreation) resolveCatalogue() *apiError {
+	if _, ok := o.cloud.findMachineType(o.payload.MachineType); !ok {
+		// Source: clients of STACKIT have seen a 400 with this message.
+		return badRequest("machine type is not valid")
+	}
+	if name := o.payload.KeypairName; name != "" {
+		if _, ok := o.cloud.shelved(o.request, kindKeypair, name); !ok {
+			if err := o.cloud.unconfirmed(noSuch("keypair")); err != nil {
+				return err
+			}
+		}
+	}
+	if id := o.payload.AffinityGroup; id != "" {
+		if _, ok := o.cloud.shelved(o.request, kindAffinityGroup, id); !ok {
+			return o.cloud.unconfirmed(noSuch("affinity group"))
+		}
+	}
+	return nil
+}
+
+// resolveSecurityGroups leaves out unknown groups.
+func (o *serverCreation) resolveSecurityGroups() *apiError {
+	groups, err := o.cloud.once(o.payload.SecurityGroups)
+	if err != nil {
+		return err
+	}
+	for _, nameOrID := range groups {
+		group, ok := o.cloud.findSecurityGroup(o.request, nameOrID)
+		if !ok {
+			if err := o.cloud.unconfirmed(badRequest("Security group %s not found for project %s.", nameOrID, o.server.ProjectID)); err != nil {
+				return err
+			}
+			continue
+		}
+		if !slices.Contains(o.server.SecurityGroups, group) {
+			o.server.SecurityGroups = append(o.server.SecurityGroups, group)
+		}
+	}
+	return nil
+}
+
+// noNetwork is the errorMessage of a server without its network.
+const noNetwork = "Failed to allocate the network(s), not rescheduling."
+
+func (o *serverCreation) resolveNetworking() *apiError {
+	if id := o.payload.Networking.NetworkID; id != "" {
+		o.server.NetworkID = id
+		network, ok := found(o.request, &o.cloud.networks, id)
+		if !ok {
+			return o.cannot(noNetwork, noSuch("network"))
+		}
+		o.network = network
+		return nil
+	}
+	ids, err := o.cloud.once(o.payload.Networking.NICIDs)
+	for _, id := range ids {
+		nic, ok := found(o.request, &o.cloud.nics, id)
+		switch {
+		case !ok:
+			err = o.cannot(noNetwork, noSuch("network interface"))
+		case nic.ServerID != "":
+			err = o.cannot(noNetwork, conflict())
+		default:
+			o.nics = append(o.nics, nic)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (o *serverCreation) resolveVolumes() *apiError {
+	ids, err := o.cloud.once(o.payload.Volumes)
+	for _, id := range ids {
+		volume, ok := found(o.request, &o.cloud.volumes, id)
+		switch {
+		case !ok:
+			err = o.cannot("volume "+id+" not found.", noSuch("volume"))
+		case volume.Status != VolumeAvailable || volume == o.boot:
+			err = o.cannot("volume "+id+" is not available.", conflict())
+		default:
+			o.volumes = append(o.volumes, volume)
+		}
+		if err != nil {
+			break
+		}
+	}
+	return err
+}
+
+// resolveZone sets the zone: the requested one, else the existing boot volume's, else
+// <region>-m, else the region's first zone.
+func (o *serverCreation) resolveZone() *apiError {
+	zones := o.cloud.catalogue.Regions[o.server.Region]
+	zone := o.payload.AvailabilityZone
+	if o.boot != nil && !o.bootIsNew {
+		zone = cmp.Or(zone, o.boot.AvailabilityZone)
+	}
+	if zone == "" {
+		zone = o.server.Region + "-m"
+		if !slices.Contains(zones, zone) && len(zones) > 0 {
+			zone = zones[0]
+		}
+	}
+	o.server.AvailabilityZone = zone
+	return o.checkZone(zone, zones)
+}
+
+// noHost is the errorMessage of a server without a host. CreateServer succeeds; the server
+// shows the message when it ends in ERROR.
+const noHost = "No valid host was found. There are not enough hosts available."
+
+// checkZone checks that the region has the zone and that it is the existing boot
+// volume's. Otherwise the server finds no host.
+func (o *serverCreation) checkZone(zone string, zones []string) (err *apiError) {
+	switch {
+	case o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone):
+		err = o.cloud.unconfirmed(badRequest("The requested availability zone is not available"))
+	case o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" && zone != o.boot.AvailabilityZone:
+		err = o.cloud.unconfirmed(badRequest("The requested availability zone %s does not match the availability zone %s of the boot volume",
+			zone, o.boot.AvailabilityZone))
+	default:
+		return nil
+	}
+	o.failure = cmp.Or(o.failure, noHost)
+	return err
+}
+
+// resolveQuota counts what the server adds: an existing boot volume and the NICs of
+// nicIds are counted already.
+func (o *serverCreation) resolveQuota() *apiError {
+	machineType, _ := o.cloud.findMachineType(o.server.MachineType)
+	need := quotaNeed{vcpus: machineType.VCPUs, ram: machineType.RAM}
+	if o.network != nil {
+		need.nics = 1
+	}
+	if o.bootIsNew {
+		need.volumes, need.gigabytes = 1, o.boot.Size
+	}
+	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, need)
+}
+
+// resolveBoot finds what the server boots from: an image on the machine type's own disk,
+// or a volume. With both, imageId is the boot volume's source unless that has its own: a
+// driver in production sends both.
+func (o *serverCreation) resolveBoot() *apiError {
+	boot, imageID := o.payload.BootVolume, o.payload.ImageID
+	if imageID != "" && boot == nil {
+		o.server.ImageID = imageID
+		_, problem, err := o.cloud.sourceSize(o.request, sourceImage, imageID)
+		if problem != "" {
+			o.fail(problem)
+		}
+		return err
+	}
+	if imageID != "" {
+		if err := o.cloud.unconfirmed(badRequest("imageId and bootVolume exclude each other")); err != nil {
+			return err
+		}
+		if boot.Source == nil {
+			boot.Source = &sourcePayload{Type: sourceImage, ID: imageID}
+		}
+	}
+	if boot == nil || boot.Source == nil {
+		return o.cannot("boot device is missing.",
+			badRequest("boot device is missing: either imageId or bootVolume.source is required"))
+	}
+	switch boot.Source.Type {
+	case sourceVolume:
+		return o.bootFromVolume(boot)
+	case sourceImage, sourceSnapshot:
+		return o.bootFromNewVolume(boot)
+	default:
+		// Source: the document: possible values of BootVolumeSourceTypes; that there are
+		// snapshots as well is from the public STACKIT provider for machine-controller-manager.
+		return badRequest("source type %q is not supported", boot.Source.Type)
+	}
+}
+
+func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) *apiError {
+	id := boot.Source.ID
+	volume, ok := found(o.request, &o.cloud.volumes, id)
+	switch {
+	case !ok:
+		return o.cannot("volume "+id+" not found.", noSuch("volume"))
+	case volume.Status != VolumeAvailable:
+		return o.cannot("volume "+id+" is not available.", conflict())
+	case !volume.Bootable:
+		return o.cannot("Block Device "+id+" is not bootable.", badRequest("Block Device %s is not bootable.", id))
+	}
+	o.boot = volume
+	o.server.BootVolume = &BootVolume{
+		ID: id, Size: volume.Size, PerformanceClass: volume.PerformanceClass,
+		DeleteOnTermination: boot.DeleteOnTermination, SourceType: sourceVolume, SourceID: id,
+	}
+	return nil
+}
+
+func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
+	if boot.Size < 1 || boot.Size > maxVolumeSize {
+		// Source: clients of STACKIT have seen a 400 with this message; the document:
+		// CreateVolumePayload's description has the largest size.
+		return badRequest("boot device size is not valid or missing")
+	}
+	if err := o.cloud.checkPerformanceClass(boot.PerformanceClass); err != nil {
+		return err
+	}
+	minimum, problem, err := o.cloud.sourceSize(o.request, boot.Source.Type, boot.Source.ID)
+	switch {
+	case err != nil:
+		return err
+	case problem != "":
+		o.fail(problem)
+		return nil
+	case boot.Size < minimum:
+		return o.cannot(fmt.Sprintf("a volume of %d GB is too small for its source.", boot.Size),
+			badRequest("boot device size is not valid or missing"))
+	}
+	o.bootIsNew = true
+	o.boot = &Volume{
+		ID: o.cloud.newID(), ProjectID: o.server.ProjectID, Region: o.server.Region, Bootable: true,
+		Size: boot.Size, PerformanceClass: boot.PerformanceClass,
+		SourceType: boot.Source.Type, SourceID: boot.Source.ID, MadeByServer: true,
+	}
+	if o.request.fault.OwnBootVolume {
+		o.boot.Name, boot.DeleteOnTermination = "boot-volume-"+o.boot.ID[:8], false
+	}
+	o.server.BootVolume = &BootVolume{
+		ID: o.boot.ID, Size: boot.Size, PerformanceClass: boot.PerformanceClass,
+		DeleteOnTermination: boot.DeleteOnTermination, SourceType: boot.Source.Type, SourceID: boot.Source.ID,
+	}
+	return nil
 }

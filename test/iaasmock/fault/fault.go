@@ -8,6 +8,7 @@
 package fault
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"slices"
@@ -169,4 +170,77 @@ func (f Fault) hasEffect() bool { return !reflect.ValueOf(f.effect()).IsZero() }
 // doesNothing reports whether the fault neither delays nor changes anything.
 func (f Fault) doesNothing() bool {
 	return !f.hasEffect() && f.Delay == 0 && f.DelayMax == 0 && f.AnswerDelay == 0
+}
+
+// Operations are the operations of the mock that a Fault may name: operationIds of the
+// API document, and GetProject of the resource manager.
+var Operations = []string{
+	"CreateNetwork", "CreateNic", "CreateServer", "CreateVolume", "DeleteNetwork", "DeleteNic", "DeleteServer", "DeleteVolume",
+	"GetAffinityGroup", "GetImage", "GetKeyPair", "GetMachineType", "GetNetwork", "GetNic", "GetProject",
+	"GetProjectDetails", "GetProjectNIC", "GetSecurityGroup", "GetServer", "GetServerLog", "GetSnapshot", "GetVolume",
+	"GetVolumePerformanceClass", "ListAffinityGroups", "ListAttachedVolumes", "ListAvailabilityZones",
+	"ListImages", "ListKeyPairs", "ListMachineTypes", "ListNetworks", "ListNics", "ListProjectNICs",
+	"ListQuotas", "ListSecurityGroups", "ListServerNICs", "ListServers", "ListVolumePerformanceClasses",
+	"ListVolumes", "StartServer", "StopServer", "UpdateNic", "UpdateServer", "UpdateVolume",
+}
+
+// Operations that a Fault may name besides those in Operations.
+const (
+	// OperationIaaS is every call except those of the token endpoint, which is a separate
+	// service.
+	OperationIaaS = "IaaS"
+	// OperationToken is a call of a token endpoint: for keys, or for workload identities.
+	OperationToken = "Token"
+	// OperationUnknown is a call that the mock does not implement.
+	OperationUnknown = "Unknown"
+)
+
+const operationCreate = "CreateServer"
+
+// endingOperations are the operations with a state in which the server ends.
+var endingOperations = []string{operationCreate, "DeleteServer", "StartServer", "StopServer"}
+
+// listOperations are the operations that answer with a list.
+var listOperations = []string{
+	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "ListNics", "ListVolumes", "ListNetworks",
+	"ListSecurityGroups", "ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
+	"ListVolumePerformanceClasses",
+}
+
+// emptiedOperations are the operations that EmptyProject works with.
+var emptiedOperations = []string{
+	"ListServers", "GetServer", "GetServerLog", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
+	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
+}
+
+// EmptiedOperations returns the operations that EmptyProject works with: lists, reads and
+// deletions of servers, NICs and volumes.
+func EmptiedOperations() []string { return slices.Clone(emptiedOperations) }
+
+// Distributions of the random delay from Fault.Delay to Fault.DelayMax.
+const (
+	// DelayUniform makes every delay between them equally likely. It is the default.
+	DelayUniform = "uniform"
+	// DelayNormal makes delays in the middle more likely.
+	DelayNormal = "normal"
+	// DelayLongTail keeps most delays near Delay and makes a few very long: the mean is a
+	// tenth of the way to DelayMax.
+	DelayLongTail = "longtail"
+)
+
+// Spread returns a random duration from 0 to span with this distribution.
+func Spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
+	if span <= 0 {
+		return 0
+	}
+	var part float64
+	switch distribution {
+	case DelayNormal:
+		part = 0.5 + rng.NormFloat64()/6
+	case DelayLongTail:
+		part = rng.ExpFloat64() / 10
+	default:
+		part = rng.Float64()
+	}
+	return time.Duration(min(max(part, 0), 1) * float64(span))
 }

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"text/template"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -92,4 +93,173 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 		return err
 	}
 	return nil
+}
+
+type options struct {
+	address                               string
+	boot, bootSpread                      time.Duration
+	remove, action                        time.Duration
+	latencyMin, latencyMax                time.Duration
+	listLag, addressDelay, release, token time.Duration
+	listReplicas                          []time.Duration
+	noAuth, serverLabels                  bool
+	nullLists, replaceLabels, unconfirmed bool
+	keyFile                               string
+	seed                                  *uint64 // nil: random
+	faults                                []iaasmock.Fault
+}
+
+func parse(args []string) (options, error) {
+	var o options
+	var seed uint64
+	var faults, scenarios []string
+	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
+	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
+	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
+	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "random extra boot time, from 0 to this")
+	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
+	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start or stop a server")
+	flags.DurationVar(&o.latencyMin, "latency-min", 0, "minimum latency of a call")
+	flags.DurationVar(&o.latencyMax, "latency-max", 0, "maximum latency of a call; default: --latency-min")
+	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
+	flags.DurationSliceVar(&o.listReplicas, "list-replicas", nil, "answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
+	flags.DurationVar(&o.release, "release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone")
+	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server shows no address")
+	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
+	flags.BoolVar(&o.serverLabels, "server-labels", false, "add STACKIT's own labels to new servers")
+	flags.BoolVar(&o.replaceLabels, "replace-labels", false, "let a server's labels be replaced by those of a PATCH")
+	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
+	flags.BoolVar(&o.unconfirmed, "unconfirmed-refusals", false, "also refuse what STACKIT is not known to refuse")
+	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
+	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
+	flags.StringArrayVar(&faults, "fault", nil, "inject a fault, such as no-capacity,count=3,server=m1; may be given several times")
+	flags.StringArrayVar(&scenarios, "scenario", nil, "inject the faults of a file, a list in JSON or YAML; may be given several times")
+	flags.Uint64Var(&seed, "seed", 0, "random seed; the same seed repeats a run (default: random)")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	if flags.NArg() > 0 {
+		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if !flags.Changed("latency-max") {
+		o.latencyMax = o.latencyMin
+	}
+	if flags.Changed("seed") {
+		o.seed = &seed
+	}
+	if err := o.checkTimes(); err != nil {
+		return o, err
+	}
+	return o, o.readFaults(faults, scenarios)
+}
+
+func (o *options) checkTimes() error {
+	for name, d := range map[string]time.Duration{
+		"boot": o.boot, "boot-spread": o.bootSpread, "delete": o.remove, "action": o.action, "latency-min": o.latencyMin, "latency-max": o.latencyMax,
+		"list-lag": o.listLag, "address-delay": o.addressDelay, "release": o.release, "token-lifetime": o.token,
+	} {
+		if d < 0 {
+			return fmt.Errorf("--%s must not be negative", name)
+		}
+	}
+	for _, lag := range o.listReplicas {
+		if lag < 0 {
+			return errors.New("--list-replicas must not be negative")
+		}
+	}
+	if o.latencyMax < o.latencyMin {
+		return errors.New("--latency-max must not be less than --latency-min")
+	}
+	return nil
+}
+
+// readFaults reads the faults of the flags, then those of the scenarios, in their order.
+func (o *options) readFaults(faults, scenarios []string) error {
+	for _, text := range faults {
+		fault, err := iaasmock.ParseFault(text)
+		if err != nil {
+			return fmt.Errorf("--fault %s: %w", text, err)
+		}
+		o.faults = append(o.faults, fault)
+	}
+	for _, path := range scenarios {
+		text, err := os.ReadFile(path) //nolint:gosec // the file that the user names
+		if err != nil {
+			return fmt.Errorf("--scenario: %w", err)
+		}
+		scenario, err := iaasmock.ParseScenario(text)
+		if err != nil {
+			return fmt.Errorf("--scenario %s: %w", path, err)
+		}
+		o.faults = append(o.faults, scenario...)
+	}
+	return nil
+}
+
+func (o *options) cloudOptions() []iaasmock.Option {
+	opts := []iaasmock.Option{
+		iaasmock.WithBootDuration(o.boot),
+		iaasmock.WithBootSpread(o.bootSpread),
+		iaasmock.WithDeleteDuration(o.remove),
+		iaasmock.WithActionDuration(o.action),
+		iaasmock.WithLatency(o.latencyMin, o.latencyMax),
+		iaasmock.WithListLag(o.listLag),
+		iaasmock.WithListReplicas(o.listReplicas...),
+		iaasmock.WithAddressDelay(o.addressDelay),
+		iaasmock.WithReleaseDuration(o.release),
+		iaasmock.WithTokenLifetime(o.token),
+	}
+	if o.noAuth {
+		opts = append(opts, iaasmock.WithoutAuthentication())
+	}
+	if o.serverLabels {
+		opts = append(opts, iaasmock.WithServerLabels())
+	}
+	if o.replaceLabels {
+		opts = append(opts, iaasmock.WithReplacedLabels())
+	}
+	if o.nullLists {
+		opts = append(opts, iaasmock.WithNullLists())
+	}
+	if o.unconfirmed {
+		opts = append(opts, iaasmock.WithUnconfirmedRefusals())
+	}
+	if o.seed != nil {
+		opts = append(opts, iaasmock.WithSeed(*o.seed))
+	}
+	return opts
+}
+
+var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on {{.URL}} (Ctrl-C stops it)
+
+  project {{.Project}}   region {{.Region}}   network {{.Network}}
+  image   {{.Image}}   machine type {{.MachineType}}   key pair {{.Keypair}}
+{{if .KeyFile}}
+Service account key written to {{.KeyFile}}; its token endpoint is {{.URL}}/token
+{{end}}
+Console: {{.URL}}/ in a browser; the state as JSON:
+  curl -s {{.URL}}/admin/state
+
+Active faults (--seed {{.Seed}} repeats this run):
+  curl -s {{.URL}}/admin/faults
+{{if .NoAuth}}
+Create a server, see it boot, delete it:
+  API={{.URL}}/v2/projects/{{.Project}}/regions/{{.Region}}
+  curl -s $API/servers -H 'Content-Type: application/json' -d '{"name":"server1","machineType":"{{.MachineType}}","networking":{"networkId":"{{.Network}}"},"bootVolume":{"size":20,"deleteOnTermination":true,"source":{"type":"image","id":"{{.Image}}"}}}'
+  curl -s "$API/servers?details=true"
+  curl -s -X DELETE $API/servers/<id>
+{{else}}
+Calls need a token. To try the API with curl, start with --no-auth.
+{{end}}
+Environment for this project's driver:
+  export STACKIT_IAAS_ENDPOINT={{.URL}} STACKIT_TOKEN_BASEURL={{.URL}}/token{{if .NoAuth}} STACKIT_NO_AUTH=true{{end}}
+`))
+
+func printIntro(out io.Writer, url string, o options, seed uint64) {
+	// A closed terminal is no reason to stop serving.
+	_ = intro.Execute(out, map[string]any{
+		"URL": url, "NoAuth": o.noAuth, "KeyFile": o.keyFile, "Seed": seed,
+		"Project": iaasmock.DefaultProjectID, "Region": iaasmock.DefaultRegion, "Network": iaasmock.DefaultNetworkID,
+		"Image": iaasmock.DefaultImageID, "MachineType": iaasmock.DefaultMachineType, "Keypair": iaasmock.DefaultKeypairName,
+	})
 }

@@ -4,10 +4,17 @@
 package token
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rsa"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -120,4 +127,125 @@ func (i *Issuer) respond(account account, keyID string, flaw Flaw) (Response, *R
 		return Response{}, &Refusal{http.StatusInternalServerError, "sign the token: " + err.Error()}
 	}
 	return Response{AccessToken: token, ExpiresIn: int(i.lifetime.Seconds()), TokenType: "Bearer"}, nil
+}
+
+// Federation is a service account's federated identity provider: whose tokens it trusts.
+type Federation struct {
+	// Issuer is what a token's iss must be.
+	Issuer string
+	// Assertions are the claims that a token must have, with their values. STACKIT asks for
+	// one about aud; of a claim that is a list, one item must have the value.
+	Assertions map[string]string
+	// JWKS are the issuer's public keys (RFC 7517). STACKIT fetches them from the issuer.
+	JWKS []byte
+}
+
+// federated is a service account with a federated identity provider.
+type federated struct {
+	account
+	Federation
+	keys map[string]any
+}
+
+// newFederated makes a service account that trusts the federation's issuer.
+func newFederated(projectID string, federation Federation) (federated, error) {
+	if federation.Issuer == "" || federation.Assertions["aud"] == "" {
+		return federated{}, errors.New("a federated identity provider needs an issuer and an assertion about aud")
+	}
+	keys, err := publicKeys(federation.JWKS)
+	if err != nil {
+		return federated{}, fmt.Errorf("decode the JWKS: %w", err)
+	}
+	return federated{account: newAccount(projectID), Federation: federation, keys: keys}, nil
+}
+
+// verify checks the workload's token, by the time that it is.
+func (f *federated) verify(assertion string, now time.Time) error {
+	claims := jwt.MapClaims{}
+	_, err := jwt.ParseWithClaims(assertion, claims, func(token *jwt.Token) (any, error) {
+		kid, _ := token.Header["kid"].(string)
+		key, ok := f.keys[kid]
+		if !ok {
+			return nil, fmt.Errorf("the issuer has no key %q", kid)
+		}
+		return key, nil
+	},
+		jwt.WithValidMethods([]string{"RS256", "RS384", "RS512", "ES256", "ES384", "ES512"}),
+		jwt.WithIssuer(f.Issuer), jwt.WithExpirationRequired(), jwt.WithTimeFunc(func() time.Time { return now }))
+	if err != nil {
+		return err
+	}
+	for claim, want := range f.Assertions {
+		items, isList := claims[claim].([]any)
+		if !isList {
+			items = []any{claims[claim]}
+		}
+		if !slices.Contains(items, any(want)) {
+			return fmt.Errorf("the assertion about %s is not met", claim)
+		}
+	}
+	return nil
+}
+
+// jwk is a public key as an issuer shows it: of type RSA with n and e, or EC with crv, x and y
+// (RFC 7518, 6).
+type jwk struct {
+	ID    string `json:"kid"`
+	Type  string `json:"kty"`
+	N     number `json:"n"`
+	E     number `json:"e"`
+	Curve string `json:"crv"`
+	X     number `json:"x"`
+	Y     number `json:"y"`
+}
+
+// number is an unsigned one in big-endian bytes, encoded as base64url.
+type number []byte
+
+// UnmarshalText implements encoding.TextUnmarshaler.
+func (n *number) UnmarshalText(text []byte) (err error) {
+	*n, err = base64.RawURLEncoding.DecodeString(string(text))
+	return err
+}
+
+var curves = map[string]elliptic.Curve{"P-256": elliptic.P256(), "P-384": elliptic.P384(), "P-521": elliptic.P521()}
+
+// publicKeys returns the keys of a JWKS by their IDs.
+func publicKeys(jwks []byte) (map[string]any, error) {
+	var set struct {
+		Keys []jwk `json:"keys"`
+	}
+	if err := json.Unmarshal(jwks, &set); err != nil {
+		return nil, err
+	}
+	if len(set.Keys) == 0 {
+		return nil, errors.New("there are no keys")
+	}
+	keys := map[string]any{}
+	for _, key := range set.Keys {
+		var err error
+		if keys[key.ID], err = key.public(); err != nil {
+			return nil, fmt.Errorf("key %q: %w", key.ID, err)
+		}
+	}
+	return keys, nil
+}
+
+func (k *jwk) public() (any, error) {
+	switch k.Type {
+	case "RSA":
+		modulus, exponent := new(big.Int).SetBytes(k.N), new(big.Int).SetBytes(k.E)
+		if modulus.BitLen() < 1024 || !exponent.IsInt64() || exponent.Int64() < 3 {
+			return nil, errors.New("n or e is missing or too small")
+		}
+		return &rsa.PublicKey{N: modulus, E: int(exponent.Int64())}, nil
+	case "EC":
+		curve, ok := curves[k.Curve]
+		if !ok {
+			return nil, fmt.Errorf("unknown crv %q", k.Curve)
+		}
+		return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, k.X, k.Y))
+	default:
+		return nil, fmt.Errorf("unknown kty %q", k.Type)
+	}
 }

@@ -1,0 +1,419 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// server is a Server with its past and scheduled states, so that its state at any time
+// can be computed.
+type server struct {
+	Server
+	// transitions are the states after the first CREATING, in order of time: past and
+	// scheduled ones.
+	transitions []transition
+	// goneAt is when a deletion in progress ends; zero if there is none, or if it never
+	// ends.
+	goneAt time.Time
+	// number counts servers in order of creation.
+	number int
+	// removedAt and lastNICs are set when the server is removed.
+	removedAt time.Time
+	lastNICs  []*nic
+	// console is the console log, which the API shows from consoleAt on.
+	console   string
+	consoleAt time.Time
+}
+
+// transition is a state and the time when it begins; a zero time never comes. An empty
+// status means that the server is gone.
+type transition struct {
+	at      time.Time
+	status  string
+	message string
+}
+
+// state has the fields of a server that change with time.
+type state struct {
+	status, powerStatus, message string
+	launchedAt, updatedAt        time.Time
+}
+
+// stateAt computes the state at t, which may be in the past.
+func (s *server) stateAt(t time.Time) state {
+	st := state{status: StatusCreating, powerStatus: powerStopped, updatedAt: s.UpdatedAt}
+	for _, o := range s.transitions {
+		if o.at.After(t) {
+			break
+		}
+		st.status, st.message, st.updatedAt = o.status, o.message, later(st.updatedAt, o.at)
+		st.powerStatus = powerStatus(o.status, st.powerStatus)
+		if o.status == StatusActive && st.launchedAt.IsZero() {
+			st.launchedAt = o.at
+		}
+	}
+	return st
+}
+
+// setState sets the state now, drops scheduled ones and schedules end.
+func (s *server) setState(now time.Time, status, message string, end transition) {
+	s.transitions = append(s.transitions[:s.countReached(now)], transition{at: now, status: status, message: message})
+	s.schedule(end)
+}
+
+// schedule sets the state, or the removal, that ends the current state.
+func (s *server) schedule(end transition) {
+	s.goneAt = time.Time{}
+	switch {
+	case end.at.IsZero():
+	case end.status == "":
+		s.goneAt = end.at
+	default:
+		s.transitions = append(s.transitions, end)
+	}
+}
+
+// countReached counts the transitions that have happened by now.
+func (s *server) countReached(now time.Time) int {
+	scheduled := func(o transition) bool { return o.at.After(now) }
+	if i := slices.IndexFunc(s.transitions, scheduled); i >= 0 {
+		return i
+	}
+	return len(s.transitions)
+}
+
+// startDeletion starts a deletion, again if an earlier one is stuck or has failed. A
+// deletion with a scheduled end goes on unchanged.
+func (s *server) startDeletion(now time.Time, end transition) {
+	underWay := !s.goneAt.IsZero() || s.countReached(now) < len(s.transitions)
+	if s.stateAt(now).status == StatusDeleting && underWay {
+		return
+	}
+	s.setState(now, StatusDeleting, "", end)
+}
+
+// viewAt returns a copy with the state at t.
+func (s *server) viewAt(t time.Time) Server {
+	view, st := s.Server, s.stateAt(t)
+	view.Status, view.PowerStatus, view.ErrorMessage = st.status, st.powerStatus, st.message
+	view.LaunchedAt, view.UpdatedAt = st.launchedAt, st.updatedAt
+	return view
+}
+
+// powerStatus returns the power status in this status. A status that does not determine
+// it keeps the one before: a running server is RUNNING while STOPPING or DELETING.
+func powerStatus(status, before string) string {
+	switch status {
+	case StatusActive, StatusRescue:
+		return powerRunning
+	case StatusInactive, StatusDeallocated:
+		return powerStopped
+	case StatusError:
+		return powerError
+	default:
+		return before
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+func (s *server) isBootVolume(id string) bool {
+	return s.BootVolume != nil && s.BootVolume.ID == id
+}
+
+// deletes reports whether the volume is deleted with the server.
+func (s *server) deletes(v *Volume) bool {
+	if s.isBootVolume(v.ID) {
+		return s.BootVolume.deletedWithServer()
+	}
+	return v.DeleteOnTermination
+}
+
+func (c *Cloud) listServers(r *request) (any, *apiError) {
+	selector, err := r.selector()
+	if err != nil {
+		return nil, err
+	}
+	details := r.flag("details")
+	views := []any{}
+	c.locked(func(now time.Time) {
+		asOf := now.Add(-max(c.listLag, c.replicaLag(), r.fault.Stale))
+		for _, s := range c.serversAt(asOf, func(s *server) bool {
+			return r.sees(s) && selector.Matches(s.labelSet())
+		}) {
+			views = append(views, c.showServer(s, asOf, details))
+		}
+	})
+	return items(views), nil
+}
+
+// serversAt returns the wanted servers that existed at t, in order of creation.
+func (c *Cloud) serversAt(t time.Time, wanted func(*server) bool) []*server {
+	var servers []*server
+	for s := range c.servers.each() {
+		if wanted(s) && !s.CreatedAt.After(t) {
+			servers = append(servers, s)
+		}
+	}
+	for _, s := range c.goneServers {
+		if t.Before(s.removedAt) && !s.CreatedAt.After(t) && wanted(s) {
+			servers = append(servers, s)
+		}
+	}
+	slices.SortFunc(servers, func(a, b *server) int { return cmp.Compare(a.number, b.number) })
+	return servers
+}
+
+func (c *Cloud) getServer(r *request) (view any, err *apiError) {
+	details := r.flag("details")
+	if stale := r.fault.Stale; stale > 0 {
+		c.locked(func(now time.Time) { view, err = c.staleServer(r, now.Add(-stale), details) })
+		return view, err
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		view = c.showServer(s, now, details)
+		return nil
+	})
+	return view, err
+}
+
+func (c *Cloud) updateServer(r *request) (view any, err *apiError) {
+	var payload struct {
+		Name     *string        `json:"name"`
+		Labels   map[string]any `json:"labels"`
+		Metadata map[string]any `json:"metadata"`
+	}
+	if err := r.decode(&payload); err != nil {
+		return nil, err
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		current := s.Labels
+		if c.replaceLabels && payload.Labels != nil {
+			current = nil
+		}
+		labels, err := mergeLabels(current, payload.Labels)
+		if err != nil {
+			return err
+		}
+		metadata, err := mergeMetadata(s.Metadata, payload.Metadata)
+		if err != nil {
+			return err
+		}
+		if payload.Name != nil {
+			s.Name = *payload.Name
+		}
+		s.Labels, s.Metadata, s.UpdatedAt = labels, metadata, now
+		view = c.showServer(s, now, false)
+		return nil
+	})
+	return view, err
+}
+
+// deleteServer is accepted in every state, as far as is known.
+func (c *Cloud) deleteServer(r *request) (any, *apiError) {
+	err := c.withServer(r, func(s *server, now time.Time) *apiError {
+		end := transition{at: now.Add(c.deleteDuration), status: r.fault.FinalStatus, message: r.fault.ErrorMessage}
+		if r.fault.NeverGone {
+			end = transition{}
+		}
+		s.startDeletion(now, end)
+		c.deleting[s.ID] = s
+		return nil
+	})
+	return nil, err
+}
+
+// defaultLogLength is how many lines of a console log are shown to who does not say it.
+//
+// Source: the document: parameter v1LogLength.
+const defaultLogLength = 2000
+
+// getServerLog shows the last lines of the console log.
+func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
+	length := defaultLogLength
+	if text := r.URL.Query().Get("length"); text != "" {
+		length, _ = strconv.Atoi(text) // the document has checked it
+	}
+	err = c.withServer(r, func(s *server, now time.Time) *apiError {
+		log := ""
+		if !now.Before(s.consoleAt) {
+			log = lastLines(s.console, length)
+		}
+		view = map[string]string{"output": log}
+		return nil
+	})
+	return view, err
+}
+
+// lastLines returns the last lines of a text; all for 0.
+func lastLines(text string, most int) string {
+	lines := strings.SplitAfter(text, "\n")
+	if lines[len(lines)-1] == "" {
+		lines = lines[:len(lines)-1]
+	}
+	if most == 0 || len(lines) <= most {
+		return text
+	}
+	return strings.Join(lines[len(lines)-most:], "")
+}
+
+// staleServer shows the server in the path as it was at t.
+func (c *Cloud) staleServer(r *request, t time.Time, details bool) (any, *apiError) {
+	servers := c.serversAt(t, func(s *server) bool { return s.ID == r.vars[namedServer.variable] && r.sees(s) })
+	if len(servers) == 0 {
+		return nil, notFound(namedServer.what)
+	}
+	return c.showServer(servers[0], t, details), nil
+}
+
+// replicaLag returns the lag of the random replica that answers a list.
+func (c *Cloud) replicaLag() time.Duration {
+	if len(c.replicaLags) == 0 {
+		return 0
+	}
+	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
+}
+
+// action is a change of a server's state that takes time.
+type action struct {
+	// from are the states in which it is accepted. The API document says only that there
+	// is a 409; the states are the mock's choice.
+	from []string
+	// during and end are the states during and after it.
+	during, end string
+}
+
+var (
+	actionStart = action{from: []string{StatusInactive, StatusDeallocated}, during: StatusStarting, end: StatusActive}
+	actionStop  = action{from: []string{StatusActive}, during: StatusStopping, end: StatusInactive}
+)
+
+func (c *Cloud) startServer(r *request) (any, *apiError) { return nil, c.act(r, actionStart) }
+func (c *Cloud) stopServer(r *request) (any, *apiError)  { return nil, c.act(r, actionStop) }
+
+// act sets the state during the action and schedules the state after it.
+func (c *Cloud) act(r *request, a action) *apiError {
+	return c.withServer(r, func(s *server, now time.Time) *apiError {
+		if !slices.Contains(a.from, s.stateAt(now).status) {
+			// Source: the document: 409 of StartServer and StopServer; the states are the mock's choice.
+			return conflict()
+		}
+		end := transition{at: now.Add(c.actionDuration), status: a.end}
+		if r.fault.FinalStatus != "" {
+			end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
+		}
+		s.setState(now, a.during, "", end)
+		return nil
+	})
+}
+
+// serverView is a server as the API shows it. It has no networking and securityGroups,
+// which are for requests only.
+type serverView struct {
+	ID               string            `json:"id"`
+	Name             string            `json:"name"`
+	Status           string            `json:"status"`
+	PowerStatus      string            `json:"powerStatus"`
+	ErrorMessage     string            `json:"errorMessage,omitempty"`
+	MachineType      string            `json:"machineType"`
+	AvailabilityZone string            `json:"availabilityZone"`
+	AffinityGroup    string            `json:"affinityGroup,omitempty"`
+	KeypairName      string            `json:"keypairName,omitempty"`
+	ImageID          string            `json:"imageId,omitempty"`
+	BootVolume       *bootVolumeView   `json:"bootVolume,omitempty"`
+	Volumes          []string          `json:"volumes"`
+	Labels           map[string]string `json:"labels"`
+	Metadata         map[string]string `json:"metadata"`
+	Agent            *agentView        `json:"agent,omitempty"`
+	CreatedAt        time.Time         `json:"createdAt"`
+	UpdatedAt        time.Time         `json:"updatedAt"`
+	LaunchedAt       time.Time         `json:"launchedAt,omitzero"`
+
+	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
+}
+
+// detailedServerView is the server with details=true. Its NICs have no allowedAddresses:
+// those are in the NIC resources.
+type detailedServerView struct {
+	serverView
+	NICs                []serverNICView `json:"nics"`
+	ServiceAccountMails []string        `json:"serviceAccountMails"`
+	UserData            []byte          `json:"userData"`
+}
+
+type bootVolumeView struct {
+	ID                  string `json:"id"`
+	DeleteOnTermination bool   `json:"deleteOnTermination"`
+}
+
+type agentView struct {
+	Provisioned bool `json:"provisioned"`
+}
+
+type serverNICView struct {
+	NICID          string   `json:"nicId"`
+	NetworkID      string   `json:"networkId"`
+	NetworkName    string   `json:"networkName"`
+	MAC            string   `json:"mac"`
+	IPv4           string   `json:"ipv4,omitempty"`
+	IPv6           string   `json:"ipv6,omitempty"`
+	NICSecurity    bool     `json:"nicSecurity"`
+	SecurityGroups []string `json:"securityGroups"`
+}
+
+// showServer returns the view of a server at t.
+func (c *Cloud) showServer(s *server, t time.Time, details bool) any {
+	at := s.viewAt(t)
+	view := serverView{
+		ID: at.ID, Name: at.Name, Status: at.Status, PowerStatus: at.PowerStatus, ErrorMessage: at.ErrorMessage,
+		MachineType: at.MachineType, AvailabilityZone: at.AvailabilityZone, AffinityGroup: at.AffinityGroup,
+		KeypairName: at.KeypairName, ImageID: at.ImageID, Volumes: orEmpty(at.VolumeIDs),
+		Labels: at.Labels, Metadata: at.Metadata,
+		CreatedAt: at.CreatedAt.UTC(), UpdatedAt: at.UpdatedAt.UTC(), LaunchedAt: at.LaunchedAt.UTC(),
+		MaintenanceWindow: at.MaintenanceWindow,
+	}
+	if at.BootVolume != nil {
+		view.BootVolume = &bootVolumeView{ID: at.BootVolume.ID, DeleteOnTermination: at.BootVolume.DeleteOnTermination}
+	}
+	if at.AgentProvisioned != nil {
+		view.Agent = &agentView{Provisioned: *at.AgentProvisioned}
+	}
+	if !details {
+		return view
+	}
+	return detailedServerView{
+		serverView: view, NICs: c.showServerNICs(s, t),
+		ServiceAccountMails: orEmpty(at.ServiceAccountMails), UserData: at.UserData,
+	}
+}
+
+func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
+	nics := s.lastNICs
+	if s.removedAt.IsZero() {
+		nics = c.serverNICs(s)
+	}
+	views := make([]serverNICView, 0, len(nics))
+	for _, n := range nics {
+		nic := n.viewAt(t)
+		view := serverNICView{
+			NICID: nic.ID, NetworkID: nic.NetworkID, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6,
+			NICSecurity: !nic.SecurityDisabled, SecurityGroups: orEmpty(nic.SecurityGroups),
+		}
+		if network, ok := c.networks.get(nic.NetworkID); ok {
+			view.NetworkName = network.Name
+		}
+		views = append(views, view)
+	}
+	return views
+}

@@ -56,8 +56,8 @@ func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
 	}
 	for _, i := range c.Images {
 		i.Status = cmp.Or(i.Status, ImageAvailable)
-		view := object{"id": i.ID, "name": i.Name, "diskFormat": i.DiskFormat, "minDiskSize": i.MinDiskSize, "minRam": i.MinRAM,
-			"scope": "public", "status": i.Status}
+		view := object{"id": i.ID, "name": i.Name, "diskFormat": i.DiskFormat, "scope": "public", "status": i.Status,
+			"minDiskSize": i.MinDiskSize, "minRam": i.MinRAM}
 		if i.ProjectID != "" {
 			view["scope"], view["owner"] = "local", i.ProjectID
 		}
@@ -92,7 +92,8 @@ func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
 	}
 	for _, p := range c.PerformanceClasses {
 		all[kindPerformanceClass] = append(all[kindPerformanceClass], shelved{id: p.Name, labels: p.Labels, of: p,
-			view: object{"name": p.Name, "description": p.Description, "iops": p.IOPS, "throughput": p.Throughput, "labels": orEmptyMap(p.Labels)}})
+			view: object{"name": p.Name, "description": p.Description, "iops": p.IOPS, "throughput": p.Throughput,
+				"labels": orEmptyMap(p.Labels)}})
 	}
 	return all
 }
@@ -155,7 +156,9 @@ func (c *Cloud) showShelved(s shelved) object {
 func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bool) {
 	group, ok := c.shelved(r, kindSecurityGroup, nameOrID)
 	if !ok {
-		group, ok = first(c.shelves[kindSecurityGroup], func(s shelved) bool { return s.of.(SecurityGroup).Name == nameOrID && r.sees(s) })
+		group, ok = first(c.shelves[kindSecurityGroup], func(s shelved) bool {
+			return s.view["name"] == nameOrID && r.sees(s)
+		})
 	}
 	return group.id, ok
 }
@@ -180,12 +183,13 @@ func (c *Cloud) listMachineTypes(r *request) (any, *apiError) {
 	program, err := expr.Compile(condition, expr.Env(filterFields{}), expr.AsBool())
 	views := []object{}
 	for _, s := range c.shelves[kindMachineType] {
-		var wanted any
+		var result any
 		if err == nil {
-			t := s.of.(MachineType)
-			wanted, err = expr.Run(program, filterFields{Disk: t.Disk, ExtraSpecs: t.ExtraSpecs, Name: t.Name, RAM: t.RAM, VCPUs: t.VCPUs})
+			t, _ := s.of.(MachineType)
+			result, err = expr.Run(program,
+				filterFields{Disk: t.Disk, ExtraSpecs: t.ExtraSpecs, Name: t.Name, RAM: t.RAM, VCPUs: t.VCPUs})
 		}
-		if wanted == true {
+		if wanted, _ := result.(bool); wanted {
 			views = append(views, s.view)
 		}
 	}

@@ -55,7 +55,8 @@ type written struct {
 
 func write(f Fault) written {
 	w := written{
-		After: span(f.After), Duration: span(f.Duration), Delay: span(f.Delay), DelayMax: span(f.DelayMax), AnswerDelay: span(f.AnswerDelay),
+		After: span(f.After), Duration: span(f.Duration),
+		Delay: span(f.Delay), DelayMax: span(f.DelayMax), AnswerDelay: span(f.AnswerDelay),
 		Stale: span(f.Stale), TokenSkew: span(f.TokenSkew), plain: plain(f),
 	}
 	if f.Probability != 0 {
@@ -66,7 +67,8 @@ func write(f Fault) written {
 
 func (w written) fault() Fault {
 	f := Fault(w.plain)
-	f.After, f.Duration, f.Delay, f.DelayMax = time.Duration(w.After), time.Duration(w.Duration), time.Duration(w.Delay), time.Duration(w.DelayMax)
+	f.After, f.Duration = time.Duration(w.After), time.Duration(w.Duration)
+	f.Delay, f.DelayMax = time.Duration(w.Delay), time.Duration(w.DelayMax)
 	f.AnswerDelay, f.Stale, f.TokenSkew = time.Duration(w.AnswerDelay), time.Duration(w.Stale), time.Duration(w.TokenSkew)
 	if w.Probability != nil {
 		f.Probability = *w.Probability

@@ -59,8 +59,10 @@ func (f *Fault) validateSelection() error {
 }
 
 func (f *Fault) validateDelay() error {
-	for name, d := range map[string]time.Duration{"after": f.After, "duration": f.Duration, "delay": f.Delay, "delayMax": f.DelayMax,
-		"answerDelay": f.AnswerDelay, "stale": f.Stale} {
+	for name, d := range map[string]time.Duration{
+		"after": f.After, "duration": f.Duration, "delay": f.Delay, "delayMax": f.DelayMax,
+		"answerDelay": f.AnswerDelay, "stale": f.Stale,
+	} {
 		if d < 0 {
 			return fmt.Errorf("%s: invalid %s; want 0 or more", name, d)
 		}

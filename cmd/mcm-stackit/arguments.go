@@ -90,11 +90,11 @@ func (o *options) direct() *account.Direct {
 const maxKey = 64 << 10
 
 func readKey(path string) (string, error) {
-	file, err := os.Open(path)
+	file, err := os.Open(path) //nolint:gosec // the user names it
 	if err != nil {
 		return "", fmt.Errorf("reading the service-account key: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	content, err := io.ReadAll(io.LimitReader(file, maxKey))
 	if err != nil {
 		return "", fmt.Errorf("reading the service-account key: %w", err)

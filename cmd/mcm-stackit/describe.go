@@ -73,7 +73,7 @@ func (d *describing) run(ctx context.Context, name string) error {
 	case len(found.Machines) == 0 && len(found.Unknown) > 0:
 		return fmt.Errorf("Machine %s/%s: %s", access.Namespace, name, strings.Join(found.Unknown, "; ")) //nolint:staticcheck // a kind's name
 	case len(found.Machines) == 0:
-		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, name) //nolint:staticcheck // a question
+		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, name)
 	}
 	if d.output.isTable() {
 		_, err = io.WriteString(d.streams.Out, describedText(found))

@@ -251,7 +251,7 @@ func TestLoginPlugin(t *testing.T) {
 	kubeconfig := `{"clusters": [{"name": "a", "cluster": {"insecure-skip-tls-verify": true, "server": "` + cluster.URL + `"}}], "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
 		"current-context": "a", "users": [{"name": "a", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "` + plugin + `", "interactiveMode": "Never"}}}]}`
 	for path, text := range map[string]string{plugin: script, config: kubeconfig} {
-		if err := os.WriteFile(path, []byte(text), 0o700); err != nil { //nolint:gosec // a program
+		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}

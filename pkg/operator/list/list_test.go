@@ -18,6 +18,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/google/go-cmp/cmp"
+	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -414,9 +415,7 @@ func TestAnEmptyListIsReadAgain(t *testing.T) {
 			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true, Count: row.lists})
 			done := make(chan *Result)
 			go func() { done <- Read(t.Context(), r.Access, Query{}) }()
-			for !clock.HasWaiters() {
-				time.Sleep(time.Millisecond)
-			}
+			NewWithT(t).Eventually(clock.HasWaiters).WithTimeout(time.Minute).Should(BeTrue())
 			clock.Step(emptyPause)
 			found := <-done
 			if machine := found.Machines[0]; machine.State != row.state || say(found)["machine worker-1"] != row.notes {

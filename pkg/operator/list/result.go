@@ -190,23 +190,29 @@ func (s *observation) staleTexts() []string {
 	return texts
 }
 
-// count counts what is shown by cluster. A number that is not known is nil.
+// newCluster returns the counts of a cluster. A number that is not known is nil.
+func (s *observation) newCluster(label string) *Cluster {
+	count := &Cluster{Label: label}
+	if s.machinesRead {
+		count.Machines, count.Ready = new(int), new(int)
+	}
+	unread := func(at *place) bool { return at.used == nil || at.partial }
+	if len(s.places) == 0 || slices.ContainsFunc(s.places, unread) {
+		return count
+	}
+	count.Servers = new(int)
+	if s.allMachinesRead && label != "" {
+		count.Orphans = new(int)
+	}
+	return count
+}
+
+// count counts what is shown by cluster.
 func (s *observation) count(found *Result) []*Cluster {
 	counts := map[string]*Cluster{}
-	serversRead := len(s.places) > 0 && !slices.ContainsFunc(s.places, func(at *place) bool { return at.used == nil || at.partial })
 	of := func(label string) *Cluster {
 		if counts[label] == nil {
-			counts[label] = &Cluster{Label: label}
-			count := counts[label]
-			if s.machinesRead {
-				count.Machines, count.Ready = new(int), new(int)
-			}
-			if serversRead {
-				count.Servers = new(int)
-			}
-			if serversRead && s.allMachinesRead && label != "" {
-				count.Orphans = new(int)
-			}
+			counts[label] = s.newCluster(label)
 		}
 		return counts[label]
 	}

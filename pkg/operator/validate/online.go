@@ -310,7 +310,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	list, err := ask(ctx, k.catalogue, zones, "")
 	if provider.IsNotFound(err) {
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
-		if k.regionOfSecret() && k.Access.Region == "" {
+		if k.regionOfSecret() && k.Region == "" {
 			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
 		} else {
 			k.wrong(k.object, "providerSpec.region", found, remedy)

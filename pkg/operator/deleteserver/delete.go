@@ -52,6 +52,7 @@ func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	for _, server := range servers {
 		begun := &deletion{Server: server, plan: p, driver: drivers[server.at]}
 		begun.ctx, begun.cancel = context.WithCancelCause(ctx)
+		begun.sent.Store(server.shown.IsDeleting())
 		p.wire.deletions[serverPath(server)] = begun
 	}
 	var reporting sync.Mutex

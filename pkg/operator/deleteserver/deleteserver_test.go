@@ -371,6 +371,18 @@ func TestDeletes(t *testing.T) {
 	}
 }
 
+// Somebody else's deletion is one, too.
+func TestDeletedBySomebodyWhileItAsks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.deleteBySomebody()
+		plan := r.look(lost)
+		<-time.After(10 * time.Second)
+		r.delete(t.Context(), plan)
+		expect(t, plan.Servers[0], gone, "")
+	})
+}
+
 // An ID that the first look does not show is never gone, whatever is there.
 func TestNotFound(t *testing.T) {
 	for name, row := range map[string]struct {

@@ -84,24 +84,6 @@ func IsByName(machine string, classLabels map[string]string, name string, labels
 	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
 
-// IsOfAnotherCluster says whether labels name another cluster than the class's: by a cluster
-// label or by a tag of Gardener's OpenStack provider. classLabels are those of the class's
-// providerSpec.
-func IsOfAnotherCluster(classLabels, labels map[string]string) bool {
-	return newIdentity("", "", classLabels).isOfAnotherCluster(labels)
-}
-
-// HasClusterTag says whether labels hold a tag by which Gardener's OpenStack provider marks what
-// it makes for one of the clusters that the cluster labels name.
-func HasClusterTag(labels, clusterLabels map[string]string) bool {
-	for _, cluster := range clusterLabels {
-		if _, tagged := labels[openStackClusterTag+cluster]; tagged {
-			return true
-		}
-	}
-	return false
-}
-
 // OpenStackTag returns the tag by which Gardener's OpenStack provider says which cluster a server is
 // of, among its labels or metadata; "" without one.
 func OpenStackTag(server *Server) string {

@@ -101,13 +101,11 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, func() {
 	})
 
 	It("calls nobody an orphan where only one namespace may be read", func(ctx SpecContext) {
-		c.makeServer(ctx, "orphaned", machineLabels("orphaned", "worker", clusterName))
-		DeferCleanup(func() {
-			for _, server := range c.env.Cloud().Servers() {
-				if server.Name == "orphaned" {
-					Expect(c.env.Cloud().RemoveServer(server.ID)).To(Succeed())
-				}
-			}
+		orphan := c.makeServer(ctx, "orphaned", machineLabels("orphaned", "worker", clusterName))
+		DeferCleanup(func(ctx SpecContext) {
+			server, _ := c.env.Cloud().Server(orphan)
+			Expect(c.env.Cloud().RemoveServer(orphan)).To(Succeed())
+			c.discardRest(ctx, nil, server.VolumeIDs)
 		})
 		got := command.run(ctx, "list", "servers", "--orphans", "-o", "name")
 		Expect(got).To(And(HaveField("Code", 0), HaveField("Stdout", MatchRegexp(`^server/[-0-9a-f]{36}\n$`)), HaveField("Stderr", BeEmpty())))

@@ -32,7 +32,7 @@ func IsForeign(class *v1alpha1.MachineClass) bool {
 }
 
 // Classes lists the MachineClasses of the namespaces; of all namespaces if none is named. So do
-// the lists of Machines, MachineDeployments and MachineSets.
+// the lists of Machines and MachineDeployments.
 func (o *Access) Classes(ctx context.Context, namespaces ...string) ([]*v1alpha1.MachineClass, error) {
 	classes, err := listAll(ctx, o, "MachineClasses", namespaces, func(list *v1alpha1.MachineClassList) []v1alpha1.MachineClass { return list.Items })
 	all := make([]*v1alpha1.MachineClass, len(classes))
@@ -65,11 +65,6 @@ func (o *Access) Machines(ctx context.Context, namespaces ...string) ([]v1alpha1
 // MachineDeployments lists those of the namespaces.
 func (o *Access) MachineDeployments(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineDeployment, error) {
 	return listAll(ctx, o, "MachineDeployments", namespaces, func(list *v1alpha1.MachineDeploymentList) []v1alpha1.MachineDeployment { return list.Items })
-}
-
-// MachineSets lists those of the namespaces.
-func (o *Access) MachineSets(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineSet, error) {
-	return listAll(ctx, o, "MachineSets", namespaces, func(list *v1alpha1.MachineSetList) []v1alpha1.MachineSet { return list.Items })
 }
 
 // listAll lists the objects of each namespace; of all namespaces if none is named. What was

@@ -106,9 +106,6 @@ func NewOwners(machines []v1alpha1.Machine) *Owners {
 	return owners
 }
 
-// ByID returns the Machines whose ProviderID has the server's ID.
-func (o *Owners) ByID(server *provider.Server) []*v1alpha1.Machine { return o.byID[server.ID] }
-
 // Of returns the Machines that name the server, each once, those of ByID first.
 func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	var all []*v1alpha1.Machine

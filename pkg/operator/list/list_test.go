@@ -102,6 +102,9 @@ func stock(t *testing.T) *testrig.Rig {
 	r.Add(testrig.InPhase(testrig.Machine("new-born", "worker", ""), ""))
 	r.Add(failed(testrig.Machine("stuck", "worker", ""),
 		"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"))
+	if err := r.Cloud.SetServerStatus(add("stuck", own("stuck")), "DELETING", ""); err != nil { // the one that failed
+		t.Fatal(err)
+	}
 	add("orphaned", own("orphaned"))
 	add("forgotten", testrig.Labels("forgotten", "gone", testrig.OwnCluster))
 	if err := r.Cloud.SetServerStatus(add("going", own("going")), "DELETING", ""); err != nil {
@@ -129,7 +132,7 @@ func TestNotes(t *testing.T) {
 		"machine otherwise": "ProviderID in another form", "server otherwise": "ProviderID in another form",
 		"machine stolen": "contradicting label kubernetes.io/cluster", "server stolen": "contradicting label kubernetes.io/cluster",
 		"machine classless": "class deleted", "server classless": "",
-		"machine lost": "no server", "machine new-born": "stuck: nothing at all", "machine stuck": "stuck: QuotaExceeded",
+		"server stuck": "", "machine lost": "no server", "machine new-born": "stuck: nothing at all", "machine stuck": "stuck: QuotaExceeded",
 		"server orphaned": "orphan", "server forgotten": "orphan", "server going": "orphan being deleted", "server broken": "orphan, fault",
 		"server far": "",
 	}
@@ -139,7 +142,7 @@ func TestNotes(t *testing.T) {
 	if len(found.Unknown) > 0 {
 		t.Errorf("unknown: %q", found.Unknown)
 	}
-	if diff := cmp.Diff(map[string]string{ownCluster: "7 3 10 4"}, lines(found)); diff != "" {
+	if diff := cmp.Diff(map[string]string{ownCluster: "7 3 11 4"}, lines(found)); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 	strangers := testrig.ClusterKey + "=strangers"
@@ -147,7 +150,7 @@ func TestNotes(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{strangers: 1, twoClusters: 1}, found.NotJudged); diff != "" {
 		t.Errorf("not judged (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"project " + iaasmock.DefaultProjectID + " in eu01": 13}, found.Read); diff != "" {
+	if diff := cmp.Diff(map[string]int{"project " + iaasmock.DefaultProjectID + " in eu01": 14}, found.Read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
 }

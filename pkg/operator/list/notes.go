@@ -217,10 +217,10 @@ func (s *observation) missingServer(machine *machineView) *Note {
 	switch {
 	case machine.DeletionTimestamp != nil, server != nil && !server.IsDeleting():
 		return nil
-	case server != nil:
-		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status), Remedy: remedyNoServer}
 	case machine.mayWaitForServer():
 		return &Note{Kind: NoteBeingCreated}
+	case server != nil:
+		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status), Remedy: remedyNoServer}
 	case at == nil || at.partial:
 		return &Note{Kind: NoteUnknown, Reason: "not all servers of its project and region were read"}
 	case machine.Spec.ProviderID == "":

@@ -137,29 +137,6 @@ func (r *Rig) TryServerAt(ctx context.Context, project, region, network, name st
 	return server.GetId(), nil
 }
 
-// Volume makes a volume that no server has, and that one can boot from.
-func (r *Rig) Volume(name string, labels map[string]any) (id string) {
-	r.T.Helper()
-	volume, err := r.API.API.CreateVolume(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateVolumePayload(iaas.CreateVolumePayload{
-		Name: &name, Size: new(int64(20)), AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
-		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID}}).Execute()
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	return volume.GetId()
-}
-
-// NIC makes a NIC that no server has.
-func (r *Rig) NIC(networkID, name string, labels map[string]any) (id string) {
-	r.T.Helper()
-	nic, err := r.API.API.CreateNic(r.T.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, networkID).
-		CreateNicPayload(iaas.CreateNicPayload{Name: &name, Labels: labels}).Execute()
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	return nic.GetId()
-}
-
 // Labels of a server that the driver makes.
 func Labels(machine, class, cluster string) map[string]string {
 	all := map[string]string{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class}

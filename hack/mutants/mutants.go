@@ -207,7 +207,7 @@ var mutants = []mutant{
 	{"what a server from OpenStack left is waited for", []edit{{openstack, "if err != nil || !stays {\n\t\t\tpending = true", "if err != nil || !stays && one.what == \"\" {\n\t\t\tpending = true"}}},
 	{"of several servers of a name from OpenStack none is touched", []edit{{deletion, "if err := c.checkSeveral(found.servers); err != nil {", "if err := c.checkSeveral(nil); err != nil {"}}},
 	{"a NIC from OpenStack is not lost with its class", []edit{{deletion, "if err := c.checkNetwork(); err != nil {", "if err := c.checkNetwork(); err != nil && c.machine == \"\" {"}}},
-	{"an orphan with the tag of OpenStack stays", []edit{{openstack, "strings.HasPrefix(key, openStackClusterTag) {", "strings.HasPrefix(key, openStackClusterTag) && key == \"\" {"}}},
+	{"an orphan with the tag of OpenStack stays", []edit{{openstack, "if tag == \"\" {", "if tag != \"never\" {"}}},
 	{"one empty list of volumes proves nothing", []edit{{openstack, "first = lists.Began\n", "return nil\n"}}},
 	{"two lists of leftover resources prove nothing at one moment", []edit{{openstack, "case lists.Began.Sub(first) >= unexpectedApart:", "default:"}}},
 	{"what a server that is gone has is waited for", []edit{{openstack, "l.isGone(one.serverID) && l.clock.Since(l.since) >= staleAttachment", "l.isGone(one.serverID)"}}},

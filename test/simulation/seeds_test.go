@@ -152,6 +152,7 @@ func TestASeedRepeatsItself(t *testing.T) {
 	for seed := range count {
 		plan := NewPlan(seed + 1)
 		plan.Clusters, plan.Machines, plan.Crashes, plan.Probabilities.CrashAtAnswer, plan.Probabilities.CrashAtRequest = 1, 1, 0, 0, 0
+		plan.Origins = nil // each is one more Machine
 		plan.Pauses, plan.Probabilities.Pause, plan.Collects = 0, 0, false
 		plan.Probabilities.Fault, plan.Probabilities.Vanish = 0, 0
 		first, second := simulate(t, plan), simulate(t, plan)

@@ -201,7 +201,7 @@ test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -mo
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
 # without it. So does what is in hack, which tests no concurrency.
-LARGE_PKGS := ./test/load ./test/simulation ./pkg/provider ./pkg/spi ./test/iaasmock/...
+LARGE_PKGS := ./test/load ./test/simulation/... ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
 test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full

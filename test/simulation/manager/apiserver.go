@@ -1,0 +1,483 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package manager
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+)
+
+// Object is what an API server keeps.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+type kind struct {
+	schema.GroupVersionKind
+	empty func() Object
+}
+
+// kinds are all that the manager asks for, by resource.
+var kinds = map[string]kind{
+	"machines":               {v1alpha1.SchemeGroupVersion.WithKind("Machine"), func() Object { return &v1alpha1.Machine{} }},
+	"machineclasses":         {v1alpha1.SchemeGroupVersion.WithKind("MachineClass"), func() Object { return &v1alpha1.MachineClass{} }},
+	"secrets":                {corev1.SchemeGroupVersion.WithKind("Secret"), func() Object { return &corev1.Secret{} }},
+	"nodes":                  {corev1.SchemeGroupVersion.WithKind("Node"), func() Object { return &corev1.Node{} }},
+	"pods":                   {corev1.SchemeGroupVersion.WithKind("Pod"), func() Object { return &corev1.Pod{} }},
+	"persistentvolumes":      {corev1.SchemeGroupVersion.WithKind("PersistentVolume"), func() Object { return &corev1.PersistentVolume{} }},
+	"persistentvolumeclaims": {corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), func() Object { return &corev1.PersistentVolumeClaim{} }},
+	"volumeattachments":      {storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), func() Object { return &storagev1.VolumeAttachment{} }},
+	"poddisruptionbudgets":   {policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() Object { return &policyv1.PodDisruptionBudget{} }},
+}
+
+// Event is one version of an object, as a watch shows it.
+type Event struct {
+	Resource, Name string
+	// Number counts the versions of all objects.
+	Number int64
+	At     time.Time
+	change watch
+	object json.RawMessage
+}
+
+type watch string
+
+const (
+	added    watch = "ADDED"
+	modified watch = "MODIFIED"
+	deleted  watch = "DELETED"
+	bookmark watch = "BOOKMARK"
+)
+
+// Server is one API server, in memory, for the control cluster and the target cluster. It does what
+// the manager's clients can tell: UIDs, versions, conflicts, generations, writes of the status alone,
+// finalizers, patches, and watches that begin with what there is. An object must not be changed.
+type Server struct {
+	now func() time.Time
+
+	mu      sync.Mutex
+	objects map[string]map[string]Object
+	events  []Event
+	uids    int
+	// changed is closed at the next change.
+	changed chan struct{}
+}
+
+// NewServer makes a server whose clock is now.
+func NewServer(now func() time.Time) *Server {
+	s := &Server{now: now, objects: map[string]map[string]Object{}, changed: make(chan struct{})}
+	for resource := range kinds {
+		s.objects[resource] = map[string]Object{}
+	}
+	return s
+}
+
+// Create adds an object; its creationTimestamp is now unless it has one.
+func (s *Server) Create(resource string, object Object) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.create(resource, object)
+}
+
+func (s *Server) create(resource string, object Object) error {
+	if _, exists := s.objects[resource][object.GetName()]; exists {
+		return apierrors.NewAlreadyExists(groupResource(resource), object.GetName())
+	}
+	s.uids++
+	object.SetUID(types.UID(fmt.Sprintf("uid-%d", s.uids)))
+	object.SetGeneration(1)
+	if created := object.GetCreationTimestamp(); created.IsZero() {
+		object.SetCreationTimestamp(s.timestamp())
+	}
+	return s.write(added, resource, object)
+}
+
+// timestamp is the time that it writes down, in whole seconds.
+func (s *Server) timestamp() metav1.Time { return metav1.NewTime(s.now().Truncate(time.Second)) }
+
+// Get returns the object of that name; nil if there is none.
+func (s *Server) Get(resource, name string) Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.objects[resource][name]
+}
+
+// List returns the objects of a resource, by name.
+func (s *Server) List(resource string) []Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list(resource)
+}
+
+func (s *Server) list(resource string) []Object {
+	var all []Object
+	for _, name := range slices.Sorted(maps.Keys(s.objects[resource])) {
+		all = append(all, s.objects[resource][name])
+	}
+	return all
+}
+
+// Objects returns the objects of a resource, by name.
+func Objects[T Object](s *Server, resource string) []T {
+	var all []T
+	for _, object := range s.List(resource) {
+		if t, isOne := object.(T); isOne {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// Edit writes a change to the object as it is now, its status included, if it is there.
+func Edit[T Object](s *Server, resource, name string, change func(T)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old, exists := s.objects[resource][name]
+	if !exists {
+		return
+	}
+	object := clone(old)
+	if t, isOne := object.(T); isOne {
+		change(t)
+	}
+	if !reflect.DeepEqual(field(old, "Spec"), field(object, "Spec")) {
+		object.SetGeneration(old.GetGeneration() + 1)
+	}
+	_ = s.write(modified, resource, object) // it was read from JSON
+}
+
+func clone(object Object) Object {
+	copied, isObject := object.DeepCopyObject().(Object)
+	if !isObject {
+		panic("the copy of an object is none")
+	}
+	return copied
+}
+
+// Delete asks for the deletion of an object, as a user does.
+func (s *Server) Delete(resource, name string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.delete(resource, name)
+}
+
+func (s *Server) delete(resource, name string) error {
+	old, exists := s.objects[resource][name]
+	switch {
+	case !exists:
+		return apierrors.NewNotFound(groupResource(resource), name)
+	case len(old.GetFinalizers()) == 0:
+		return s.write(deleted, resource, clone(old))
+	case old.GetDeletionTimestamp() != nil:
+		return nil
+	}
+	object, now := clone(old), s.timestamp()
+	object.SetDeletionTimestamp(&now)
+	object.SetGeneration(old.GetGeneration() + 1)
+	return s.write(modified, resource, object)
+}
+
+// Drop removes an object whatever its finalizers are.
+func (s *Server) Drop(resource, name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, exists := s.objects[resource][name]; exists {
+		_ = s.write(deleted, resource, clone(old))
+	}
+}
+
+// update replaces an object, or its status alone.
+func (s *Server) update(resource string, object Object, subresource string) (Object, error) {
+	name := object.GetName()
+	old, exists := s.objects[resource][name]
+	if !exists {
+		return nil, apierrors.NewNotFound(groupResource(resource), name)
+	}
+	if object.GetUID() != old.GetUID() || object.GetResourceVersion() != "" && object.GetResourceVersion() != old.GetResourceVersion() {
+		return nil, apierrors.NewConflict(groupResource(resource), name, errors.New("the object has been modified"))
+	}
+	if subresource == "status" {
+		status := field(object, "Status")
+		object = clone(old)
+		setField(object, "Status", status)
+	} else {
+		object.SetResourceVersion(old.GetResourceVersion())
+		object.SetDeletionTimestamp(old.GetDeletionTimestamp())
+		object.SetCreationTimestamp(old.GetCreationTimestamp())
+		object.SetGeneration(old.GetGeneration())
+		setField(object, "Status", field(old, "Status"))
+		if !reflect.DeepEqual(field(old, "Spec"), field(object, "Spec")) {
+			object.SetGeneration(old.GetGeneration() + 1)
+		}
+	}
+	switch {
+	case object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0:
+		return object, s.write(deleted, resource, object)
+	case sameJSON(object, old):
+		return old, nil // nothing is written then
+	}
+	return object, s.write(modified, resource, object)
+}
+
+func sameJSON(a, b Object) bool {
+	first, _ := json.Marshal(a)
+	second, _ := json.Marshal(b)
+	return bytes.Equal(first, second)
+}
+
+// patch applies a merge patch or a strategic merge patch.
+func (s *Server) patch(resource, name, subresource, patchType string, change []byte) (Object, error) {
+	old, exists := s.objects[resource][name]
+	if !exists {
+		return nil, apierrors.NewNotFound(groupResource(resource), name)
+	}
+	before, err := json.Marshal(old)
+	if err != nil {
+		return nil, err
+	}
+	var after []byte
+	if patchType == string(types.StrategicMergePatchType) {
+		after, err = strategicpatch.StrategicMergePatch(before, change, kinds[resource].empty())
+	} else {
+		after, err = jsonpatch.MergePatch(before, change)
+	}
+	if err != nil {
+		return nil, err
+	}
+	object := kinds[resource].empty()
+	if err := json.Unmarshal(after, object); err != nil {
+		return nil, err
+	}
+	return s.update(resource, object, subresource)
+}
+
+// write keeps a version of an object, and lets watches know.
+func (s *Server) write(change watch, resource string, object Object) error {
+	number := int64(len(s.events) + 1)
+	object.SetResourceVersion(strconv.FormatInt(number, 10))
+	object.GetObjectKind().SetGroupVersionKind(kinds[resource].GroupVersionKind)
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return err
+	}
+	// As a client reads it: an empty list is none.
+	read := kinds[resource].empty()
+	if err := json.Unmarshal(raw, read); err != nil {
+		return err
+	}
+	if change == deleted {
+		delete(s.objects[resource], object.GetName())
+	} else {
+		s.objects[resource][object.GetName()] = read
+	}
+	s.events = append(s.events, Event{resource, object.GetName(), number, s.now(), change, raw})
+	close(s.changed)
+	s.changed = make(chan struct{})
+	return nil
+}
+
+// field of an object; nil if it has none.
+func field(object Object, name string) any {
+	if f := reflect.ValueOf(object).Elem().FieldByName(name); f.IsValid() {
+		return f.Interface()
+	}
+	return nil
+}
+
+func setField(object Object, name string, value any) {
+	if value != nil {
+		reflect.ValueOf(object).Elem().FieldByName(name).Set(reflect.ValueOf(value))
+	}
+}
+
+func groupResource(resource string) schema.GroupResource {
+	return schema.GroupResource{Group: kinds[resource].Group, Resource: resource}
+}
+
+// Target is what a request is about.
+type Target struct{ Resource, Name, Subresource string }
+
+// TargetOf reads a request's path. The resource is empty for paths of the discovery.
+func TargetOf(request *http.Request) Target {
+	path := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	path = path[min(len(path), map[string]int{"api": 2, "apis": 3}[path[0]]):]
+	if len(path) > 2 && path[0] == "namespaces" {
+		path = path[2:]
+	}
+	path = append(path, "", "", "")
+	return Target{path[0], path[1], path[2]}
+}
+
+// IsWatch says that the answer is a stream of events.
+func IsWatch(request *http.Request) bool { return request.URL.Query().Get("watch") != "" }
+
+// Do answers a request that is no watch.
+func (s *Server) Do(request *http.Request) *http.Response {
+	var body []byte
+	if request.Body != nil {
+		body, _ = io.ReadAll(request.Body) // it is in memory
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer, err := s.answer(request, body)
+	if err != nil {
+		return Refusal(request, err)
+	}
+	return response(request, http.StatusOK, answer)
+}
+
+func (s *Server) answer(request *http.Request, body []byte) (any, error) {
+	t := TargetOf(request)
+	kind, known := kinds[t.Resource]
+	switch {
+	case t.Resource == "":
+		return map[string]any{}, nil // no groups: MCM asks whether there are evictions and attachments
+	case !known:
+		return nil, fmt.Errorf("no resource %q", t.Resource)
+	case request.Method == http.MethodGet && t.Name == "":
+		return map[string]any{
+			"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(),
+			"metadata": map[string]string{"resourceVersion": strconv.Itoa(len(s.events))}, "items": s.list(t.Resource),
+		}, nil
+	case request.Method == http.MethodGet:
+		if object, exists := s.objects[t.Resource][t.Name]; exists {
+			return object, nil
+		}
+		return nil, apierrors.NewNotFound(groupResource(t.Resource), t.Name)
+	case request.Method == http.MethodDelete:
+		return &metav1.Status{Status: metav1.StatusSuccess}, s.delete(t.Resource, t.Name)
+	case request.Method == http.MethodPatch:
+		return s.patch(t.Resource, t.Name, t.Subresource, request.Header.Get("Content-Type"), body)
+	}
+	object := kind.empty()
+	if err := json.Unmarshal(body, object); err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if request.Method == http.MethodPost {
+		return object, s.create(t.Resource, object)
+	}
+	return s.update(t.Resource, object, t.Subresource)
+}
+
+// Refusal is an answer that says what went wrong.
+func Refusal(request *http.Request, err error) *http.Response {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	status := known.Status()
+	return response(request, int(status.Code), &status)
+}
+
+func response(request *http.Request, code int, body any) *http.Response {
+	raw, err := json.Marshal(body)
+	if err != nil {
+		code, raw = http.StatusInternalServerError, []byte(err.Error())
+	}
+	return stream(request, code, io.NopCloser(bytes.NewReader(raw)))
+}
+
+func stream(request *http.Request, code int, body io.ReadCloser) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Request: request, Body: body,
+		Header: http.Header{"Content-Type": {"application/json"}}, ContentLength: -1,
+	}
+}
+
+// Watch answers a request for a watch. Before an event is shown, show is called, which waits until it
+// may be, and is false if it never will. What there is in the beginning is shown at once.
+func (s *Server) Watch(request *http.Request, show func(Event, <-chan struct{}) bool) *http.Response {
+	query, resource := request.URL.Query(), TargetOf(request).Resource
+	e := &events{server: s, resource: resource, show: show, closed: make(chan struct{})}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if query.Get("sendInitialEvents") == "true" {
+		for _, object := range s.list(resource) {
+			e.add(added, object)
+		}
+		end := kinds[resource].empty()
+		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
+		end.SetResourceVersion(strconv.Itoa(len(s.events)))
+		end.GetObjectKind().SetGroupVersionKind(kinds[resource].GroupVersionKind)
+		e.add(bookmark, end)
+		e.next = len(s.events)
+	} else {
+		e.next, _ = strconv.Atoi(query.Get("resourceVersion"))
+	}
+	return stream(request, http.StatusOK, e)
+}
+
+// events is the body of a watch's answer.
+type events struct {
+	server   *Server
+	resource string
+	show     func(Event, <-chan struct{}) bool
+	closed   chan struct{}
+	once     sync.Once
+	// next is the index of the first event that was not shown yet.
+	next int
+	rest bytes.Buffer
+}
+
+func (e *events) add(change watch, object any) {
+	_ = json.NewEncoder(&e.rest).Encode(map[string]any{"type": change, "object": object}) // from JSON
+}
+
+// Read implements io.Reader.
+func (e *events) Read(into []byte) (int, error) {
+	for e.rest.Len() == 0 {
+		e.server.mu.Lock()
+		changed := e.server.changed
+		for e.next < len(e.server.events) && e.server.events[e.next].Resource != e.resource {
+			e.next++
+		}
+		if e.next == len(e.server.events) {
+			e.server.mu.Unlock()
+			select {
+			case <-changed:
+			case <-e.closed:
+				return 0, io.EOF
+			}
+			continue
+		}
+		event := e.server.events[e.next]
+		e.next++
+		e.server.mu.Unlock()
+		if !e.show(event, e.closed) {
+			return 0, io.EOF
+		}
+		e.add(event.change, event.object)
+	}
+	return e.rest.Read(into)
+}
+
+// Close implements io.Closer.
+func (e *events) Close() error {
+	e.once.Do(func() { close(e.closed) })
+	return nil
+}

@@ -1,0 +1,272 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package manager runs machine-controller-manager's own machine controller in a bubble of
+// testing/synctest, with real clientsets that reach an API server in memory.
+//
+// The controller was not made to be ended: this file reaches into it where it has to, and breaks
+// with a version that is built differently. Each such place has a test.
+package manager
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/http"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unsafe"
+
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	machineclientset "github.com/gardener/machine-controller-manager/pkg/client/clientset/versioned"
+	machineinformers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions"
+	v1alpha1informers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions/machine/v1alpha1"
+	machinelisters "github.com/gardener/machine-controller-manager/pkg/client/listers/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	machinecontroller "github.com/gardener/machine-controller-manager/pkg/util/provider/machinecontroller"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/options"
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	kubeinformers "k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/record"
+	"k8s.io/client-go/util/workqueue"
+)
+
+const (
+	// Namespace of all Machines, classes and Secrets.
+	Namespace = "simulated"
+	// Finalizer of Machines, and of classes that have some: without it the manager does nothing.
+	Finalizer = machinecontroller.MCMFinalizerName
+	// OrphanPeriod is the time between two orphan runs, by default.
+	OrphanPeriod = 15 * time.Minute
+	// CreationTimeout is the manager's default.
+	CreationTimeout = 20 * time.Minute
+	// healthTimeout is that of the Gardener extensions.
+	healthTimeout = 10 * time.Minute
+	// workers of each of its queues: so many Machines are in work at a time.
+	workers = 25
+)
+
+// Controller is one machine controller that runs.
+type Controller struct {
+	// Machines is its cache.
+	Machines machinelisters.MachineNamespaceLister
+
+	controller machinecontroller.Controller
+	kill       sync.Once
+	stop, done chan struct{}
+	factories  []interface{ Shutdown() }
+}
+
+// Start runs a controller, as the sidecar does once it leads, with its flags' defaults. All that its
+// clientsets ask for goes through the transport. Before it reads a Machine or a class from its cache,
+// pause is called, which may let time pass: workers that begin at one moment, as all do once the caches
+// are filled, then go on one after the other, and not as the scheduler likes.
+func Start(transport http.RoundTripper, d driver.Driver, pause func(resource, name string)) (*Controller, error) {
+	config := &rest.Config{Host: "http://kubernetes.invalid", Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	machineClient, err := machineclientset.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	machines := machineinformers.NewFilteredSharedInformerFactory(machineClient, 12*time.Hour, Namespace, nil)
+	control := kubeinformers.NewSharedInformerFactoryWithOptions(client, 12*time.Hour, kubeinformers.WithNamespace(Namespace))
+	target := kubeinformers.NewSharedInformerFactory(client, 12*time.Hour)
+	duration := func(d time.Duration) metav1.Duration { return metav1.Duration{Duration: d} }
+	controller, err := machinecontroller.NewController(Namespace, machineClient.MachineV1alpha1(), client, client, d, target,
+		control.Core().V1().Secrets(), slowClasses{machines.Machine().V1alpha1().MachineClasses(), pause},
+		slowMachines{machines.Machine().V1alpha1().Machines(), pause},
+		record.NewFakeRecorder(0), options.SafetyOptions{
+			MachineCreationTimeout: duration(CreationTimeout), MachineHealthTimeout: duration(healthTimeout),
+			MachineDrainTimeout: duration(5 * time.Minute), MachineInPlaceUpdateTimeout: duration(20 * time.Minute),
+			MachineSafetyOrphanVMsPeriod: duration(OrphanPeriod), MachineSafetyAPIServerStatusCheckPeriod: duration(time.Minute),
+			MachineSafetyAPIServerStatusCheckTimeout: duration(30 * time.Second),
+			MaxEvictRetries:                          3, PvDetachTimeout: duration(2 * time.Minute), PvReattachTimeout: duration(90 * time.Second),
+		}, "KernelDeadlock,ReadonlyFilesystem,DiskPressure,NetworkUnavailable", "", nil, machineutils.LongRetry)
+	if err != nil {
+		return nil, err
+	}
+	c := &Controller{
+		Machines: machines.Machine().V1alpha1().Machines().Lister().Machines(Namespace), controller: controller,
+		stop: make(chan struct{}), done: make(chan struct{}), factories: []interface{ Shutdown() }{machines, control, target},
+	}
+	machines.Start(c.stop)
+	control.Start(c.stop)
+	target.Start(c.stop)
+	go func() {
+		controller.Run(workers, c.stop)
+		close(c.done)
+	}()
+	return c, nil
+}
+
+// slowClasses pauses before a class is read. It lists them by their names: a cache does so in the random
+// order of a map.
+type slowClasses struct {
+	v1alpha1informers.MachineClassInformer
+	pause func(resource, name string)
+}
+
+// Lister implements MachineClassInformer.
+func (s slowClasses) Lister() machinelisters.MachineClassLister {
+	return slowClassLister{s.MachineClassInformer.Lister(), s.pause}
+}
+
+type slowClassLister struct {
+	machinelisters.MachineClassLister
+	pause func(resource, name string)
+}
+
+// List implements MachineClassLister.
+func (s slowClassLister) List(selector labels.Selector) ([]*v1alpha1.MachineClass, error) {
+	classes, err := s.MachineClassLister.List(selector)
+	slices.SortFunc(classes, func(a, b *v1alpha1.MachineClass) int { return cmp.Compare(a.Name, b.Name) })
+	return classes, err
+}
+
+// MachineClasses implements MachineClassLister.
+func (s slowClassLister) MachineClasses(namespace string) machinelisters.MachineClassNamespaceLister {
+	return slowClass{s.MachineClassLister.MachineClasses(namespace), s.pause}
+}
+
+type slowClass struct {
+	machinelisters.MachineClassNamespaceLister
+	pause func(resource, name string)
+}
+
+// Get implements MachineClassNamespaceLister.
+func (s slowClass) Get(name string) (*v1alpha1.MachineClass, error) {
+	s.pause("machineclasses", name)
+	return s.MachineClassNamespaceLister.Get(name)
+}
+
+// slowMachines pauses before a Machine is read.
+type slowMachines struct {
+	v1alpha1informers.MachineInformer
+	pause func(resource, name string)
+}
+
+// Lister implements MachineInformer.
+func (s slowMachines) Lister() machinelisters.MachineLister {
+	return slowMachineLister{s.MachineInformer.Lister(), s.pause}
+}
+
+type slowMachineLister struct {
+	machinelisters.MachineLister
+	pause func(resource, name string)
+}
+
+// Machines implements MachineLister.
+func (s slowMachineLister) Machines(namespace string) machinelisters.MachineNamespaceLister {
+	return slowMachine{s.MachineLister.Machines(namespace), s.pause}
+}
+
+type slowMachine struct {
+	machinelisters.MachineNamespaceLister
+	pause func(resource, name string)
+}
+
+// Get implements MachineNamespaceLister.
+func (s slowMachine) Get(name string) (*v1alpha1.Machine, error) {
+	s.pause("machines", name)
+	return s.MachineNamespaceLister.Get(name)
+}
+
+// Kill lets the controller begin nothing any more. Whatever it is waiting for has to fail.
+func (c *Controller) Kill() {
+	c.kill.Do(func() {
+		close(c.stop)
+		shutDownQueues(c.controller)
+	})
+}
+
+// End kills the controller and waits until nothing of it is left but its event broadcaster.
+func (c *Controller) End() {
+	c.Kill()
+	<-c.done
+	for _, f := range c.factories {
+		f.Shutdown()
+	}
+}
+
+// shutDownQueues: Run waits for its workers before its deferred ShutDown of the queues that these
+// wait for, so that it would never return.
+func shutDownQueues(c machinecontroller.Controller) {
+	v := reflect.ValueOf(c).Elem()
+	for i := range v.NumField() {
+		if f := v.Field(i); f.Type() == reflect.TypeFor[workqueue.TypedRateLimitingInterface[string]]() {
+			(*(*workqueue.TypedRateLimitingInterface[string])(unsafe.Pointer(f.UnsafeAddr()))).ShutDown()
+		}
+	}
+}
+
+// EndBroadcasters ends the event broadcasters of all controllers that were started in the caller's
+// bubble: nobody has a way to them, but the stacks of their goroutines say where they are. There must
+// be that many.
+func EndBroadcasters(started int) error {
+	buffer := make([]byte, 1<<20)
+	n := runtime.Stack(buffer, true)
+	for ; n == len(buffer); n = runtime.Stack(buffer, true) {
+		buffer = make([]byte, 2*len(buffer))
+	}
+	goroutines := strings.Split(string(buffer[:n]), "\n\n")
+	bubble := bubbles.FindString(goroutines[0]) // the caller is the first
+	found := map[uint64]bool{}
+	for _, g := range goroutines {
+		head, _, _ := strings.Cut(g, "\n")
+		if loop := loops.FindStringSubmatch(g); loop != nil && bubble != "" && strings.Contains(head, bubble) {
+			at, err := strconv.ParseUint(loop[1], 16, 64)
+			if err != nil {
+				return err
+			}
+			found[at] = true
+		}
+	}
+	if len(found) != started {
+		return fmt.Errorf("%d event broadcasters are found of %d controllers", len(found), started)
+	}
+	for _, at := range slices.SortedFunc(maps.Keys(found), cmp.Compare[uint64]) {
+		address := uintptr(at)
+		(*(**apiwatch.Broadcaster)(unsafe.Pointer(&address))).Shutdown()
+	}
+	return nil
+}
+
+var (
+	bubbles = regexp.MustCompile(`synctest bubble \d+\]`)
+	loops   = regexp.MustCompile(`watch\.\(\*Broadcaster\)\.loop\(0x([0-9a-f]+)\)`)
+)
+
+// AllowMany lets a process run several controllers: each registers the same metrics with the default
+// registry, which panics at the second; and errors that nobody handles are kept apart by the time of the
+// last one in the process, which may be of a bubble whose clock is years ahead. It is for TestMain.
+func AllowMany() {
+	prometheus.DefaultRegisterer = noRegistry{}
+	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // it logs; the second one sleeps
+}
+
+type noRegistry struct{}
+
+// Register implements prometheus.Registerer.
+func (noRegistry) Register(prometheus.Collector) error { return nil }
+
+// MustRegister implements prometheus.Registerer.
+func (noRegistry) MustRegister(...prometheus.Collector) {}
+
+// Unregister implements prometheus.Registerer.
+func (noRegistry) Unregister(prometheus.Collector) bool { return true }

@@ -300,7 +300,7 @@ func TestNothingIsMadeUnasked(t *testing.T) {
 	if code := s.run(t); code != 2 {
 		t.Errorf("exit code %d without a control plane:\n%s", code, s.output)
 	}
-	expectSaid(t, s, "KUBEBUILDER_ASSETS=")
+	expectSaid(t, s, "KUBEBUILDER_ASSETS must name")
 	if strings.Contains(s.output.String(), "at most") {
 		t.Errorf("it asks although programs are missing:\n%s", s.output)
 	}

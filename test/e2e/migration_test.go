@@ -128,7 +128,14 @@ func (c *cluster) becomesRunning(ctx context.Context, name, serverID string) {
 // label puts our labels on a server, as the loop of kubernetes/migration.md does.
 func (c *cluster) label(ctx context.Context, serverID, machine, class string) {
 	GinkgoHelper()
-	labels := map[string]any{}
+	labels := map[string]any{} // all that the server has, too: a PATCH may replace
+	for _, server := range c.env.Cloud().Servers() {
+		for key, value := range server.Labels {
+			if server.ID == serverID {
+				labels[key] = value
+			}
+		}
+	}
 	for key, value := range machineLabels(machine, class, clusterName) {
 		labels[key] = value
 	}

@@ -5,10 +5,10 @@
 // authenticated, well-behaved clients of the STACKIT IaaS API.
 //
 // A request of a session passes this chain, from the outside in; each link is the
-// file of its name:
+// file of its name, the deadline is in transport.go:
 //
 //	retry     repeats what may be repeated, after a backoff
-//	auth      adds the access token (token.go), and renews it once on a 401
+//	auth      adds the access token, and renews it once on a 401
 //	pace      limits how many writes of a kind are in flight, to fewer while the API fails for
 //	          them, honours Retry-After, and lets repeated reads wait for their turn
 //	limits    one bucket for all sessions of the process; reads go before writes

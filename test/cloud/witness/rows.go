@@ -62,7 +62,7 @@ func (w *Witness) Rows() []report.Row {
 		row("50 calls a second, 8 reads a second of a session, are not too many", limits, "pkg/spi/limits.go"),
 		row("Retry-After may come with 429 and 503", f.retryAfter.String(), "pkg/spi/pace.go"),
 		row("Headers of answers", f.headers.String(), "pkg/spi/metrics.go"),
-		row("An attempt ends within 30 s", f.latencies(), "pkg/spi/deadline.go"),
+		row("An attempt ends within 30 s", f.latencies(), "pkg/spi/transport.go"),
 		row("Answers by operation", f.calls.String(), "pkg/spi/retry.go"),
 		row("Errors are JSON with code and msg; refusals differ by status", f.failures.String(), "pkg/provider/errors.go"),
 	}

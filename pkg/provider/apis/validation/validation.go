@@ -1,11 +1,16 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package validation holds the rules for what package apis decodes. They are the
+// IaaS API's own schema rules (document version 2), not narrower ones: machine
+// types, zones and regions that the cloud will have tomorrow must pass.
 package validation
 
 import (
 	"fmt"
 	"net/netip"
+	"regexp"
+	"slices"
 	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -121,4 +126,137 @@ func validateServiceAccountMails(mails []string, path *field.Path) field.ErrorLi
 		}
 	}
 	return errs
+}
+
+// maxVolumeSize in gigabytes, by the API document's description of SizeInGB.
+const maxVolumeSize = 16000
+
+// sourceTypes are those of the API's document and "snapshot", which it does not
+// list but the cloud takes.
+var sourceTypes = []string{apis.SourceImage, apis.SourceSnapshot, apis.SourceVolume}
+
+// validateBoot checks what the server boots from: imageId and bootVolume together.
+func validateBoot(spec *apis.ProviderSpec, path *field.Path) field.ErrorList {
+	if spec.BootVolume == nil || spec.BootVolume.Source == nil {
+		return append(
+			field.ErrorList{field.Required(path.Child("imageId"), "set imageId or bootVolume.source")},
+			validateBootVolume(spec.BootVolume, path.Child("bootVolume"))...)
+	}
+	errs := validateBootVolume(spec.BootVolume, path.Child("bootVolume"))
+	source := spec.BootVolume.Source
+	if spec.ImageID == "" || (source.Type == apis.SourceImage && source.ID == spec.ImageID) {
+		// A source that was made from a wrong imageId is told once, as the imageId.
+		return slices.DeleteFunc(errs, func(err *field.Error) bool {
+			return spec.ImageID != "" && err.Field == path.Child("bootVolume", "source", "id").String()
+		})
+	}
+	return append(errs, field.Forbidden(path.Child("imageId"), "differs from bootVolume.source: set only one of them"))
+}
+
+func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorList {
+	if volume == nil {
+		return nil
+	}
+	errs := optionalName(volume.PerformanceClass, path.Child("performanceClass"), "the name of a performance class")
+	if volume.Size != nil && (*volume.Size < 1 || *volume.Size > maxVolumeSize) {
+		errs = append(errs, field.Invalid(path.Child("size"), *volume.Size, "must be 1 to 16000 (gigabytes)"))
+	}
+	if volume.Source == nil {
+		return errs
+	}
+	source := path.Child("source")
+	if !slices.Contains(sourceTypes, volume.Source.Type) {
+		errs = append(errs, field.NotSupported(source.Child("type"), volume.Source.Type, sourceTypes))
+	} else if volume.Source.ID == "" {
+		errs = append(errs, field.Required(source.Child("id"), uuidRule))
+	} else {
+		errs = append(errs, requiredUUID(volume.Source.ID, source.Child("id"))...)
+	}
+	if volume.Source.Type == apis.SourceVolume && volume.DeleteOnTermination != nil && *volume.DeleteOnTermination {
+		errs = append(errs, field.Forbidden(path.Child("deleteOnTermination"),
+			"true would destroy the existing volume of source.type volume with its server: leave it out"))
+	}
+	return errs
+}
+
+// Patterns and lengths of the IaaS API's schemas of the same names.
+var (
+	uuid               = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	genericName        = regexp.MustCompile(`^[A-Za-z0-9]+([ /._-]*[A-Za-z0-9]+)*$`)
+	keypairName        = regexp.MustCompile(`^[A-Za-z0-9@._-]*$`)
+	serverName         = regexp.MustCompile(`^(([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])\.)*([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])$`)
+	serviceAccountMail = regexp.MustCompile(`[a-z0-9-]+(?:\.[a-z0-9]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?`)
+	urlSegment         = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+)
+
+const (
+	maxGenericName = 127
+	maxServerName  = 63
+)
+
+const uuidRule = "must be a UUID in lower case, e.g. d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
+
+// IsUUID says whether text is a UUID as the API writes them: in lower case.
+func IsUUID(text string) bool {
+	return uuid.MatchString(text)
+}
+
+func requiredUUID(text string, path *field.Path) field.ErrorList {
+	if !IsUUID(text) {
+		return field.ErrorList{field.Invalid(path, text, uuidRule)}
+	}
+	return nil
+}
+
+func optionalUUID(text string, path *field.Path) field.ErrorList {
+	if text == "" {
+		return nil
+	}
+	return requiredUUID(text, path)
+}
+
+// maxEntries is the greatest length of a list, and of labels and metadata. The API document
+// limits only serviceAccountMails; no server has nearly as many of anything. A MachineClass may
+// have a megabyte, which every call checks.
+const maxEntries = 256
+
+// tooMany refuses a list that is too long, whose items need not be looked at then.
+func tooMany(length int, path *field.Path) field.ErrorList {
+	if length > maxEntries {
+		return field.ErrorList{field.TooMany(path, length, maxEntries)}
+	}
+	return nil
+}
+
+// unique checks the items of a list. The API: "Duplicate items in the list".
+func unique(list []string, path *field.Path, check func(string, *field.Path) field.ErrorList) field.ErrorList {
+	errs := tooMany(len(list), path)
+	if errs != nil {
+		return errs
+	}
+	seen := make(map[string]bool, len(list))
+	for i, text := range list {
+		if seen[text] {
+			errs = append(errs, field.Duplicate(path.Index(i), text))
+			continue
+		}
+		seen[text] = true
+		errs = append(errs, check(text, path.Index(i))...)
+	}
+	return errs
+}
+
+func requiredName(name string, path *field.Path, what string) field.ErrorList {
+	if name == "" {
+		return field.ErrorList{field.Required(path, "must be "+what)}
+	}
+	return optionalName(name, path, what)
+}
+
+func optionalName(name string, path *field.Path, what string) field.ErrorList {
+	if name == "" || (len(name) <= maxGenericName && genericName.MatchString(name)) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
+		"must be %s: at most %d letters, digits and ' /._-' between them", what, maxGenericName))}
 }

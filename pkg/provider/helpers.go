@@ -87,8 +87,8 @@ func bootVolumePayload(volume *apis.BootVolume) *iaas.BootVolume {
 	return payload
 }
 
-func serverFromSDK(server *iaas.Server) *Server {
-	return &Server{
+func serverFromSDK(server *iaas.Server) Server {
+	return Server{
 		ID:           server.GetId(),
 		Name:         server.Name,
 		Status:       server.GetStatus(),

@@ -4,6 +4,7 @@
 package provider
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -45,20 +46,14 @@ func (c *sdkClient) CreateServer(ctx context.Context, request *ServerRequest) (*
 	if !validation.IsUUID(server.GetId()) { // no ProviderID could name it, and no read
 		return nil, &APIError{Call: callCreateServer, Err: errors.New("the answer has no server ID")}
 	}
-	return serverFromSDK(server), nil
+	return new(serverFromSDK(server)), nil
 }
 
 // GetServer implements StackitClient.
 func (c *sdkClient) GetServer(ctx context.Context, serverID string) (*Server, error) {
 	ctx, response := captured(ctx)
 	server, err := c.api.GetServer(ctx, c.projectID, c.region, serverID).Execute()
-	if err != nil {
-		return nil, apiError(callGetServer, *response, err)
-	}
-	if server.GetId() != serverID {
-		return nil, &APIError{Call: callGetServer, Err: fmt.Errorf("the answer is not about server %s", serverID)}
-	}
-	return serverFromSDK(server), nil
+	return one(callGetServer, *response, err, serverFromSDK, server, server.GetId(), serverID)
 }
 
 // ListServers implements StackitClient. It asks without details: those would
@@ -70,50 +65,36 @@ func (c *sdkClient) ListServers(ctx context.Context, labels map[string]string) (
 		request = request.LabelSelector(labelSelector(labels))
 	}
 	list, err := request.Execute()
-	if err != nil {
-		return nil, apiError(callListServers, *response, err)
-	}
-	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
-		return nil, &APIError{Call: callListServers, Err: errNoList}
-	}
-	servers := make([]Server, 0, len(list.Items))
-	for i := range list.Items {
-		servers = append(servers, *serverFromSDK(&list.Items[i]))
-	}
-	return servers, nil
+	list = cmp.Or(list, &iaas.ServerListResponse{})
+	return all(callListServers, *response, err, serverFromSDK, list.Items, list.AdditionalProperties)
 }
 
 // DeleteServer implements StackitClient.
 func (c *sdkClient) DeleteServer(ctx context.Context, serverID string) error {
 	ctx, response := captured(ctx)
-	if err := c.api.DeleteServer(ctx, c.projectID, c.region, serverID).Execute(); err != nil {
-		return apiError(callDeleteServer, *response, err)
-	}
-	return nil
+	err := c.api.DeleteServer(ctx, c.projectID, c.region, serverID).Execute()
+	return apiError(callDeleteServer, *response, err)
 }
 
 // ConsoleLog implements StackitClient.
 func (c *sdkClient) ConsoleLog(ctx context.Context, serverID string, lines int64) (string, error) {
 	ctx, response := captured(ctx)
 	log, err := c.api.GetServerLog(ctx, c.projectID, c.region, serverID).Length(lines).Execute()
-	if err != nil {
-		return "", apiError(callConsoleLog, *response, err)
-	}
-	return log.GetOutput(), nil
+	return log.GetOutput(), apiError(callConsoleLog, *response, err)
 }
 
 // ListServerNICs implements StackitClient.
 func (c *sdkClient) ListServerNICs(ctx context.Context, serverID string) ([]NIC, error) {
 	ctx, response := captured(ctx)
 	list, err := c.api.ListServerNICs(ctx, c.projectID, c.region, serverID).Execute()
-	return nicsFromSDK(callListNICs, list, *response, err)
+	return nicsFromSDK(callListNICs, *response, err, list)
 }
 
 // ListNetworkNICs implements StackitClient.
 func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NIC, error) {
 	ctx, response := captured(ctx)
 	list, err := c.api.ListNics(ctx, c.projectID, c.region, networkID).Execute()
-	return nicsFromSDK(callNetworkNICs, list, *response, err)
+	return nicsFromSDK(callNetworkNICs, *response, err, list)
 }
 
 // ListProjectNICs reads all NICs of the session's project in a region, sorted by ID. Its
@@ -121,108 +102,93 @@ func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NI
 func ListProjectNICs(ctx context.Context, session *spi.Session, region string) ([]NIC, error) {
 	ctx, response := captured(ctx)
 	list, err := session.API.ListProjectNICs(ctx, session.ProjectID, region).Execute()
-	return nicsFromSDK(callProjectNICs, list, *response, err)
+	return nicsFromSDK(callProjectNICs, *response, err, list)
 }
 
-func nicsFromSDK(call apiCall, list *iaas.NICListResponse, response *http.Response, err error) ([]NIC, error) {
-	if err != nil {
-		return nil, apiError(call, response, err)
-	}
-	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
-		return nil, &APIError{Call: call, Err: errNoList}
-	}
-	nics := make([]NIC, 0, len(list.Items))
-	for i := range list.Items {
-		nics = append(nics, nicFromSDK(&list.Items[i]))
-	}
+func nicsFromSDK(call apiCall, response *http.Response, err error, list *iaas.NICListResponse) ([]NIC, error) {
+	list = cmp.Or(list, &iaas.NICListResponse{})
+	nics, err := all(call, response, err, nicFromSDK, list.Items, list.AdditionalProperties)
 	// The API's order is not deterministic.
 	slices.SortFunc(nics, func(a, b NIC) int { return strings.Compare(a.ID, b.ID) })
-	return nics, nil
+	return nics, err
 }
 
 // UpdateAllowedAddresses implements StackitClient.
 func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error) {
 	ctx, response := captured(ctx)
 	payload := iaas.UpdateNicPayload{AllowedAddresses: allowedAddressesToSDK(addresses)}
-	updated, err := c.api.UpdateNic(ctx, c.projectID, c.region, networkID, nicID).UpdateNicPayload(payload).Execute()
-	if err != nil {
-		return nil, apiError(callUpdateNIC, *response, err)
-	}
-	if updated.GetId() != nicID {
-		return nil, &APIError{Call: callUpdateNIC, Err: fmt.Errorf("the answer is not about NIC %s", nicID)}
-	}
-	nic := nicFromSDK(updated)
-	return &nic, nil
+	nic, err := c.api.UpdateNic(ctx, c.projectID, c.region, networkID, nicID).UpdateNicPayload(payload).Execute()
+	return one(callUpdateNIC, *response, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
 // GetNIC implements StackitClient.
 func (c *sdkClient) GetNIC(ctx context.Context, networkID, nicID string) (*NIC, error) {
 	ctx, response := captured(ctx)
 	nic, err := c.api.GetNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
-	if err != nil {
-		return nil, apiError(callGetNIC, *response, err)
-	}
-	if nic.GetId() != nicID {
-		return nil, &APIError{Call: callGetNIC, Err: fmt.Errorf("the answer is not about NIC %s", nicID)}
-	}
-	converted := nicFromSDK(nic)
-	return &converted, nil
+	return one(callGetNIC, *response, err, nicFromSDK, nic, nic.GetId(), nicID)
 }
 
 // DeleteNIC implements StackitClient.
 func (c *sdkClient) DeleteNIC(ctx context.Context, networkID, nicID string) error {
 	ctx, response := captured(ctx)
-	if err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute(); err != nil {
-		return apiError(callDeleteNIC, *response, err)
-	}
-	return nil
+	err := c.api.DeleteNic(ctx, c.projectID, c.region, networkID, nicID).Execute()
+	return apiError(callDeleteNIC, *response, err)
 }
 
 // ListVolumes implements StackitClient.
 func (c *sdkClient) ListVolumes(ctx context.Context) ([]Volume, error) {
 	ctx, response := captured(ctx)
 	list, err := c.api.ListVolumes(ctx, c.projectID, c.region).Execute()
-	if err != nil {
-		return nil, apiError(callListVolumes, *response, err)
-	}
-	if list == nil || noList(list.Items == nil, list.AdditionalProperties) {
-		return nil, &APIError{Call: callListVolumes, Err: errNoList}
-	}
-	volumes := make([]Volume, 0, len(list.Items))
-	for i := range list.Items {
-		volumes = append(volumes, volumeFromSDK(&list.Items[i]))
-	}
-	return volumes, nil
+	list = cmp.Or(list, &iaas.VolumeListResponse{})
+	return all(callListVolumes, *response, err, volumeFromSDK, list.Items, list.AdditionalProperties)
 }
 
 // GetVolume implements StackitClient.
 func (c *sdkClient) GetVolume(ctx context.Context, volumeID string) (*Volume, error) {
 	ctx, response := captured(ctx)
 	volume, err := c.api.GetVolume(ctx, c.projectID, c.region, volumeID).Execute()
-	if err != nil {
-		return nil, apiError(callGetVolume, *response, err)
-	}
-	if volume.GetId() != volumeID {
-		return nil, &APIError{Call: callGetVolume, Err: fmt.Errorf("the answer is not about volume %s", volumeID)}
-	}
-	converted := volumeFromSDK(volume)
-	return &converted, nil
+	return one(callGetVolume, *response, err, volumeFromSDK, volume, volume.GetId(), volumeID)
 }
 
 // DeleteVolume implements StackitClient.
 func (c *sdkClient) DeleteVolume(ctx context.Context, volumeID string) error {
 	ctx, response := captured(ctx)
-	if err := c.api.DeleteVolume(ctx, c.projectID, c.region, volumeID).Execute(); err != nil {
-		return apiError(callDeleteVolume, *response, err)
-	}
-	return nil
+	err := c.api.DeleteVolume(ctx, c.projectID, c.region, volumeID).Execute()
+	return apiError(callDeleteVolume, *response, err)
 }
 
-// noList says that an answer has no "items". {"items":null} is an empty list, but an
-// empty answer decodes without an error, too, and must not pass for "no servers". The
-// SDK's decoder sets the additional properties only if it found "items".
-func noList(noItems bool, additionalProperties map[string]any) bool {
-	return noItems && additionalProperties == nil
+// one converts the answer to a call about one resource, which must be about the one that was
+// asked for.
+func one[SDK, T any](
+	call apiCall, response *http.Response, err error, convert func(*SDK) T, answer *SDK, id, asked string,
+) (*T, error) {
+	switch {
+	case err != nil:
+		return nil, apiError(call, response, err)
+	case id != asked:
+		return nil, &APIError{Call: call, Err: fmt.Errorf("the answer is not about %s", asked)}
+	default:
+		return new(convert(answer)), nil
+	}
+}
+
+// all converts a list. {"items":null} is an empty one, but an empty answer decodes without an
+// error, too, and must not pass for "no servers": the SDK's decoder sets the additional
+// properties only if it found "items".
+func all[SDK, T any](
+	call apiCall, response *http.Response, err error, convert func(*SDK) T, items []SDK, additional map[string]any,
+) ([]T, error) {
+	switch {
+	case err != nil:
+		return nil, apiError(call, response, err)
+	case items == nil && additional == nil:
+		return nil, &APIError{Call: call, Err: errNoList}
+	}
+	converted := make([]T, 0, len(items))
+	for i := range items {
+		converted = append(converted, convert(&items[i]))
+	}
+	return converted, nil
 }
 
 func captured(ctx context.Context) (context.Context, **http.Response) {
@@ -230,8 +196,11 @@ func captured(ctx context.Context) (context.Context, **http.Response) {
 	return runtime.WithCaptureHTTPResponse(ctx, response), response
 }
 
-// apiError is apiErrorHiding for a call that sends no userData.
+// apiError is apiErrorHiding for a call that sends no userData; nil for one that did not fail.
 func apiError(call apiCall, response *http.Response, err error) error {
+	if err == nil {
+		return nil
+	}
 	return apiErrorHiding("", call, response, err)
 }
 

@@ -151,7 +151,7 @@ var mutants = []mutant{
 	{"a Machine of the same name is another one", []edit{{ledger, "return e.uid != \"\" && key.UID != \"\" && e.uid != key.UID", "return false"}}},
 	{"an empty cluster label is an unknown cluster", []edit{{request, "len(empty) > 0 || ", ""}}},
 	{"an orphan carries its Machine's name", []edit{{deletion, "server.Name != c.machine {", "server.Name == \"\" {"}}},
-	{"an orphan is asked to go, and not waited for", []edit{{core, "err = c.deleteOrphan(ctx, cmp.Or(p.orphanTimeout, orphanTimeout))", "err = c.deleteNamed(ctx)\n\t\t_ = cmp.Or(1)"}}},
+	{"an orphan is asked to go, and not waited for", []edit{{core, "err = c.deleteOrphan(ctx)", "err = c.deleteNamed(ctx)"}}},
 	{"an orphan's deletion ends after seconds", []edit{{deletion, "orphanTimeout = 5 * time.Second", "orphanTimeout = 5 * time.Minute"}}},
 	{"what is DELETING is listed", []edit{{core, "contradicts || name == \"\" ||", "contradicts || name == \"\" || server.IsDeleting() ||"}}},
 	{"a deletion that stays DELETING is asked for again", []edit{{gone, "deletionRepeat = 2 * time.Minute", "deletionRepeat = 2 * time.Hour"}}},

@@ -4,7 +4,6 @@
 package provider
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,7 +108,7 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 		err = newError(ReasonInvalidInput, fmt.Sprintf(
 			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
 	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
-		err = c.deleteOrphan(ctx, cmp.Or(p.orphanTimeout, orphanTimeout))
+		err = c.deleteOrphan(ctx)
 	default:
 		err = c.deleteNamed(ctx)
 	}

@@ -174,16 +174,16 @@ func (c *call) deleteNamed(ctx context.Context) error {
 	return c.deleteServers(ctx, []*removal{r})
 }
 
-// orphanTimeout bounds the deletion of an orphan, unless WithOrphanTimeout says otherwise: the
-// manager deletes one after the other, and comes back by itself.
+// orphanTimeout bounds the deletion of an orphan: the manager deletes one after the other, and
+// comes back by itself.
 const orphanTimeout = 5 * time.Second
 
 // deleteOrphan asks once for the deletion of a server that the orphan collector names, and
 // waits for nothing. The server's own name must be the Machine's, too, and it must have no tag of
 // OpenStack's: neither a machine label that was edited by hand nor a migration in the wrong order
 // must cost a running server.
-func (c *call) deleteOrphan(ctx context.Context, timeout time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+func (c *call) deleteOrphan(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, orphanTimeout)
 	defer cancel()
 	r := &removal{c.poll(c.serverID)}
 	r.absence.onlyGet = true

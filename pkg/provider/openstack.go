@@ -375,13 +375,12 @@ type leftoverList struct {
 
 // leftoversOf returns the reader of the leftover resources in a network; "" for volumes only.
 func (r *readers) leftoversOf(networkID string) *leftoverReader {
-	reader, _ := r.leftoverLists.Get(networkID, func() (*leftoverReader, error) {
+	return r.leftoverLists.Get(networkID, func() *leftoverReader {
 		policy := r.policyFor(resourceLeftovers)
 		policy.Window = leftoverWindow
 		list := safely(func(ctx context.Context) (leftoverList, error) { return r.listLeftovers(ctx, networkID) })
-		return coalesce.New[leftoverList, leftoverList](r.clock, policy, list), nil
+		return coalesce.New[leftoverList, leftoverList](r.clock, policy, list)
 	})
-	return reader
 }
 
 // listLeftovers makes two reads, of which the first has had its turn.

@@ -44,8 +44,6 @@ type Provider struct {
 	strictSpec bool
 	// withoutTarget says that the machines join no cluster.
 	withoutTarget bool
-	// orphanTimeout is WithOrphanTimeout's; 0 for the default.
-	orphanTimeout time.Duration
 	// actingSince tells since when this process alone acts; nil if nobody knows.
 	actingSince func() time.Time
 	// registerer shows the meters; nil if nobody looks.
@@ -112,12 +110,6 @@ func WithTargetCluster(has bool) Option {
 	return func(p *Provider) { p.withoutTarget = !has }
 }
 
-// WithOrphanTimeout sets how long DeleteMachine may take for a server that the orphan
-// collector names, to the answer to its DELETE; the default is 5 seconds.
-func WithOrphanTimeout(timeout time.Duration) Option {
-	return func(p *Provider) { p.orphanTimeout = timeout }
-}
-
 // WithClock sets the clock; for tests.
 func WithClock(clock clock.Clock) Option {
 	return func(p *Provider) { p.clock = clock }
@@ -182,10 +174,9 @@ func (p *Provider) creationDeadline(machine *v1alpha1.Machine) time.Duration {
 
 // readersOf returns the readers of the session's calls in the region.
 func (p *Provider) readersOf(session *spi.Session, region string) *readers {
-	found, _ := p.readers.Get(readersKey{session, region}, func() (*readers, error) {
-		return newReaders(session, region, p.clock, p.meters), nil
+	return p.readers.Get(readersKey{session, region}, func() *readers {
+		return newReaders(session, region, p.clock, p.meters)
 	})
-	return found
 }
 
 // predecessors returns when a predecessor's last POST must show in lists, for a Machine that

@@ -577,13 +577,13 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 
 // serversOf returns the reader of the servers that carry the labels.
 func (r *readers) serversOf(scope map[string]string) *serverReader {
-	reader, _ := r.servers.Get(labelSelector(scope), func() (*serverReader, error) {
-		return coalesce.New[serverList, observation](r.clock, r.policyFor(resourceServers), safely(func(ctx context.Context) (serverList, error) {
-			servers, err := r.client.ListServers(ctx, scope)
-			return newServerList(servers), err
-		})), nil
+	list := safely(func(ctx context.Context) (serverList, error) {
+		servers, err := r.client.ListServers(ctx, scope)
+		return newServerList(servers), err
 	})
-	return reader
+	return r.servers.Get(labelSelector(scope), func() *serverReader {
+		return coalesce.New[serverList, observation](r.clock, r.policyFor(resourceServers), list)
+	})
 }
 
 // nicsOf returns the reader of the network's NICs. A network that is not known ("") has
@@ -600,10 +600,9 @@ func (r *readers) nicsOf(networkID string) *nicReader {
 	if networkID == "" {
 		list = nil
 	}
-	reader, _ := r.nics.Get(networkID, func() (*nicReader, error) {
-		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policyFor(resourceNICs), list), nil
+	return r.nics.Get(networkID, func() *nicReader {
+		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policyFor(resourceNICs), list)
 	})
-	return reader
 }
 
 // policyFor is the policy of reads of the resource, which are measured.

@@ -14,7 +14,6 @@
 package recent
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -48,27 +47,29 @@ func New[K comparable, V any](clock clock.PassiveClock, lifetime time.Duration) 
 }
 
 // Get returns the value of the key. If there is none it keeps and returns what create
-// makes; if create fails, nothing is kept. Other calls wait for create: it must be
-// quick, and not use the Map.
-func (m *Map[K, V]) Get(key K, create func() (V, error)) (V, error) {
+// makes. Other calls wait for create: it must be quick, and not use the Map.
+func (m *Map[K, V]) Get(key K, create func() V) V {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.sweep()
 	found, ok := m.entries[key]
 	if !ok {
-		var err error
-		if found.value, err = create(); err != nil {
-			return found.value, err
-		}
+		found.value = create()
 	}
 	m.keep(key, found.value)
-	return found.value, nil
+	return found.value
 }
 
 // Lookup returns the value of the key, and whether there is one.
 func (m *Map[K, V]) Lookup(key K) (V, bool) {
-	value, err := m.Get(key, func() (none V, _ error) { return none, errors.New("no such entry") })
-	return value, err == nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sweep()
+	found, ok := m.entries[key]
+	if ok {
+		m.keep(key, found.value)
+	}
+	return found.value, ok
 }
 
 // Set keeps the value for the key, instead of any other.

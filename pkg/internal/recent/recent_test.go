@@ -4,7 +4,6 @@
 package recent
 
 import (
-	"errors"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -20,8 +19,7 @@ func newMap() *Map[string, int] { return New[string, int](clock.RealClock{}, lif
 func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
 	for name, ask := range map[string]func(*Map[string, int]) int{
 		"Get": func(m *Map[string, int]) int {
-			value, _ := m.Get("a", func() (int, error) { return 0, nil })
-			return value
+			return m.Get("a", func() int { return 0 })
 		},
 		"Lookup": func(m *Map[string, int]) int { value, _ := m.Lookup("a"); return value },
 		"Set": func(m *Map[string, int]) int {
@@ -53,7 +51,7 @@ func TestAnEntryLivesAsLongAsSomebodyAsksForIt(t *testing.T) {
 
 func TestOtherEntriesAreSweptByEveryCall(t *testing.T) {
 	for name, call := range map[string]func(*Map[string, int]){
-		"Get":    func(m *Map[string, int]) { _, _ = m.Get("b", func() (int, error) { return 2, nil }) },
+		"Get":    func(m *Map[string, int]) { m.Get("b", func() int { return 2 }) },
 		"Lookup": func(m *Map[string, int]) { m.Lookup("b") },
 		"Set":    func(m *Map[string, int]) { m.Set("b", 2) },
 	} {
@@ -71,25 +69,14 @@ func TestOtherEntriesAreSweptByEveryCall(t *testing.T) {
 	}
 }
 
-func TestWhatCouldNotBeMadeIsNotKept(t *testing.T) {
-	m := newMap()
-	failure := errors.New("failure")
-	if _, err := m.Get("a", func() (int, error) { return 1, failure }); !errors.Is(err, failure) {
-		t.Errorf("the error is %v, want what create returned", err)
-	}
-	if value, err := m.Get("a", func() (int, error) { return 2, nil }); value != 2 || err != nil {
-		t.Errorf("the next call gets %d, %v, want 2", value, err)
-	}
-}
-
 func TestConcurrentCallersShareOneValue(t *testing.T) {
 	m := newMap()
 	made := 0
 	var group sync.WaitGroup
 	for range 20 {
 		group.Go(func() {
-			if value, err := m.Get("a", func() (int, error) { made++; return made, nil }); value != 1 || err != nil {
-				t.Errorf("got %d, %v, want 1", value, err)
+			if value := m.Get("a", func() int { made++; return made }); value != 1 {
+				t.Errorf("got %d, want 1", value)
 			}
 		})
 	}

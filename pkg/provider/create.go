@@ -33,16 +33,10 @@ type creation struct {
 	*call
 	// lost is the error of the POST, if its outcome is unknown.
 	lost error
-	// unawaited are servers to delete whose end nobody waits for.
-	unawaited []unawaited
-	// deleting are the machine's servers that the last look-up showed in DELETING.
+	// second are the machine's servers beside the one that this call keeps.
+	second []Server
+	// deleting are those that the last look-up showed in DELETING. Their deletion may be stuck.
 	deleting []Server
-}
-
-// unawaited is a server to delete: a second one, or one whose deletion may be stuck.
-type unawaited struct {
-	Server
-	second bool
 }
 
 // findOrMake returns the machine's server: the one this process knows, one that a look-up
@@ -180,7 +174,7 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	case err != nil:
 		return nil, err
 	case p.last.IsDeleting():
-		c.noteDeleting([]Server{*p.last})
+		c.deleting = append(c.deleting, *p.last)
 		return nil, errUnusable
 	}
 	c.ledger.Adopt(c.key, serverID)
@@ -195,8 +189,7 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 			return nil, err
 		}
 		own, deleting := withoutDeleting(named.servers)
-		c.deleting = nil
-		c.noteDeleting(deleting)
+		c.deleting = deleting
 		kept, err := c.keepOne(ctx, own)
 		if !errors.Is(err, errUnusable) {
 			return kept, err
@@ -230,55 +223,40 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error)
 			return nil, err
 		default:
 			klog.V(2).InfoS("Adopting the machine's server", "machine", c.machine, "server", kept.id, "status", kept.last.Status)
-			c.noteUnawaited(servers[i+1:], true)
+			c.second = servers[i+1:]
 			return kept, nil
 		}
 	}
 	return nil, errUnusable
 }
 
-// noteDeleting notes servers in DELETING. Their deletion may be stuck.
-func (c *creation) noteDeleting(servers []Server) {
-	for _, server := range servers {
-		if !slices.ContainsFunc(c.deleting, func(other Server) bool { return other.ID == server.ID }) {
-			c.deleting = append(c.deleting, server)
-		}
-	}
-	c.noteUnawaited(servers, false)
-}
-
-// noteUnawaited notes servers to delete once the server to use is known: a second one, or
-// one whose deletion may be stuck, must not keep a machine from coming up.
-func (c *creation) noteUnawaited(servers []Server, second bool) {
-	for _, server := range servers {
-		if !slices.ContainsFunc(c.unawaited, func(u unawaited) bool { return u.ID == server.ID }) {
-			c.unawaited = append(c.unawaited, unawaited{server, second})
-		}
-	}
-}
-
-// deleteUnawaited asks once for the deletion of what was noted, and waits for the answers,
-// but not for long. The server to use may have been noted before: a list may be old.
+// deleteUnawaited asks once for the deletion of the servers that the machine does not use, and
+// waits for the answers, but not for long: neither a second server nor one whose deletion is stuck
+// may keep a machine from coming up. A list may show the one that it uses twice.
 func (c *creation) deleteUnawaited(ctx context.Context, use string) {
 	ctx, cancel := context.WithTimeout(ctx, unawaitedTimeout)
 	defer cancel()
 	var answers sync.WaitGroup
-	for _, server := range c.unawaited {
+	for _, server := range slices.Concat(c.second, c.deleting) {
 		if server.ID == use {
 			continue
 		}
 		answers.Go(func() {
-			_, err := safely(func(ctx context.Context) (struct{}, error) {
-				return struct{}{}, c.client.DeleteServer(ctx, server.ID)
-			})(ctx)
-			if server.second {
+			err := c.askToDelete(ctx, server.ID)
+			if !server.IsDeleting() {
 				c.meters.duplicate(err)
 			}
 			klog.InfoS("Asked for the deletion of a server that the machine does not use", "machine", c.machine,
-				"server", server.ID, "status", server.Status, "second", server.second, "err", err)
+				"server", server.ID, "status", server.Status, "err", err)
 		})
 	}
 	answers.Wait()
+}
+
+// askToDelete sends a DELETE in a goroutine of its own.
+func (c *creation) askToDelete(ctx context.Context, serverID string) (err error) {
+	defer recovered(&err)
+	return c.client.DeleteServer(ctx, serverID)
 }
 
 // discard asks once for the deletion of a server in ERROR, and waits only until it is under way:

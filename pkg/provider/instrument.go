@@ -189,11 +189,3 @@ func recovered(err *error) {
 		*err = newError(ReasonDriverBug, "the driver failed unexpectedly; its log has the stack")
 	}
 }
-
-// safely guards a read, which runs in a goroutine of its own, against panics.
-func safely[V any](read func(context.Context) (V, error)) func(context.Context) (V, error) {
-	return func(ctx context.Context) (value V, err error) {
-		defer recovered(&err)
-		return read(ctx)
-	}
-}

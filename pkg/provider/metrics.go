@@ -11,8 +11,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/utils/clock"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/coalesce"
 )
 
 // classLifetime is how long the metrics of a class are kept that no driver call and no
@@ -406,37 +404,9 @@ func countKinds(servers []Server, selector map[string]string) map[string]*server
 	return classes
 }
 
-// What feeds the meters of metrics.go from reads and API calls: decorators, so that what reads
-// and calls need not mention them. What only a driver method knows (a creation that has ended,
+// What feeds the meters from API calls is a decorator, as readers are for reads, so that what
+// calls need not mention them. What only a driver method knows (a creation that has ended,
 // a server that is proved gone, a duplicate, an orphan), the method tells the meters itself.
-
-// readMeter measures the reads of a resource.
-type readMeter struct {
-	*meters
-	resource string
-}
-
-var _ coalesce.Observer = readMeter{}
-
-// Waiting implements coalesce.Observer.
-func (m readMeter) Waiting(change int) { m.waiting.WithLabelValues(m.resource).Add(float64(change)) }
-
-// Read implements coalesce.Observer.
-func (m readMeter) Read(byList bool) {
-	m.reads.WithLabelValues(m.resource, readKindLabel(byList)).Inc()
-}
-
-// Served implements coalesce.Observer.
-func (m readMeter) Served(byList bool) {
-	m.callers.WithLabelValues(m.resource, readKindLabel(byList)).Inc()
-}
-
-func readKindLabel(byList bool) string {
-	if byList {
-		return kindList
-	}
-	return kindSingle
-}
 
 // meteredClient counts what a StackitClient is asked for.
 type meteredClient struct {

@@ -25,7 +25,7 @@ func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 		networkID = c.spec.Networking.NetworkID
 	}
 	result := c.readers.nicsOf(networkID).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
-		Single: safely(func(ctx context.Context) ([]NIC, error) { return c.client.ListServerNICs(ctx, serverID) }),
+		Single: func(ctx context.Context) ([]NIC, error) { return c.client.ListServerNICs(ctx, serverID) },
 		Pick: func(byServer map[string][]NIC, _ time.Time) ([]NIC, bool) {
 			nics, shown := byServer[serverID]
 			return nics, shown

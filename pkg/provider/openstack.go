@@ -270,7 +270,7 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 	case l.isAttached(one) && !l.isGone(one.serverID):
 		// By the readers, as each read of a server, but never by a list, which may lag.
 		result := l.readers.serversOf(l.scope()).Read(ctx, coalesce.Request[serverList, observation]{
-			Single: safely(l.poll(one.serverID).get(false)),
+			Single: l.poll(one.serverID).get(false),
 		})
 		if result.Err != nil {
 			return false, result.Err
@@ -290,7 +290,7 @@ func (l *leftovers) advance(ctx context.Context, one *leftover) (stays bool, err
 
 // deleteOne deletes one that a list shows. The list may be old: a read by the ID has the last word.
 func (l *leftovers) deleteOne(ctx context.Context, one *leftover) (stays bool, err error) {
-	result := l.readers.leftovers.Read(ctx, coalesce.Request[struct{}, leftover]{Single: safely(one.read)})
+	result := l.readers.leftovers.Read(ctx, coalesce.Request[struct{}, leftover]{Single: one.read})
 	seen, err := result.Value, result.Err
 	switch {
 	case err != nil, seen.what == "": // the latter is gone
@@ -376,10 +376,10 @@ type leftoverList struct {
 // leftoversOf returns the reader of the leftover resources in a network; "" for volumes only.
 func (r *readers) leftoversOf(networkID string) *leftoverReader {
 	return r.leftoverLists.Get(networkID, func() *leftoverReader {
-		policy := r.policyFor(resourceLeftovers)
+		policy := r.policy
 		policy.Window = leftoverWindow
-		list := safely(func(ctx context.Context) (leftoverList, error) { return r.listLeftovers(ctx, networkID) })
-		return coalesce.New[leftoverList, leftoverList](r.clock, policy, list)
+		list := func(ctx context.Context) (leftoverList, error) { return r.listLeftovers(ctx, networkID) }
+		return newReader[leftoverList, leftoverList](r, resourceLeftovers, policy, list)
 	})
 }
 

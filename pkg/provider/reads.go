@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -172,13 +173,13 @@ func (p *poll) readBy(ctx context.Context, kind readKind) coalesce.Result[observ
 // request is the next read, by the labels as they were seen last.
 func (p *poll) request(kind readKind) coalesce.Request[serverList, observation] {
 	get := p.get(!p.absence.accepted.IsZero())
-	request := coalesce.Request[serverList, observation]{NotBefore: p.due, Single: safely(get)}
+	request := coalesce.Request[serverList, observation]{NotBefore: p.due, Single: get}
 	switch kind {
 	case byGet:
 	case byList:
 		selector := p.selector()
 		p.absence.selectable = selector != nil
-		if request.Single, request.Lists = safely(p.list(selector)), true; selector == nil {
+		if request.Single, request.Lists = p.list(selector), true; selector == nil {
 			request.Single = nil // it would be the whole list
 		}
 		if selector == nil || !p.absence.getsFail { // else none that may be cut off
@@ -268,10 +269,10 @@ func (p *poll) present(ctx context.Context) error {
 func (c *call) find(ctx context.Context, selector map[string]string, notBefore time.Time) (lookUp, error) {
 	result := c.readers.serversOf(c.scope()).Read(ctx, coalesce.Request[serverList, observation]{
 		NotBefore: notBefore, Lists: true,
-		Single: safely(func(ctx context.Context) (observation, error) {
+		Single: func(ctx context.Context) (observation, error) {
 			servers, err := c.client.ListServers(ctx, selector)
 			return observation{servers: newServerList(servers).matching(selector)}, err
-		}),
+		},
 		Pick: func(list serverList, _ time.Time) (observation, bool) {
 			return observation{servers: list.matching(selector)}, true
 		},
@@ -472,12 +473,61 @@ func (c *call) existing(ctx context.Context) (*poll, error) {
 	return p, nil
 }
 
-type (
-	serverReader = coalesce.Group[serverList, observation]
-	nicReader    = coalesce.Group[map[string][]NIC, []NIC]
+// reader reads one scope for all callers, measures the reads, and guards them against panics: they
+// run in goroutines of their own.
+type reader[L, V any] struct {
+	group    *coalesce.Group[L, V]
+	meters   *meters
+	resource string
+}
 
-	leftoverReader = coalesce.Group[leftoverList, leftoverList]
+type (
+	serverReader   = reader[serverList, observation]
+	nicReader      = reader[map[string][]NIC, []NIC]
+	leftoverReader = reader[leftoverList, leftoverList]
 )
+
+// newReader returns a reader; without a list (nil) it reads one by one.
+func newReader[L, V any](
+	r *readers, resource string, policy coalesce.Policy, list func(context.Context) (L, error),
+) *reader[L, V] {
+	if list != nil {
+		list = measured(r.meters.reads.WithLabelValues(resource, kindList), list)
+	}
+	return &reader[L, V]{coalesce.New[L, V](r.clock, policy, list), r.meters, resource}
+}
+
+// Read returns the result of a read that began after the call, or ctx's error.
+func (r *reader[L, V]) Read(ctx context.Context, request coalesce.Request[L, V]) coalesce.Result[V] {
+	if request.Single != nil {
+		request.Single = measured(r.meters.reads.WithLabelValues(r.resource, kindSingle), request.Single)
+	}
+	waiting := r.meters.waiting.WithLabelValues(r.resource)
+	waiting.Inc()
+	defer waiting.Dec()
+	result := r.group.Read(ctx, request)
+	if result.Err == nil {
+		kind := kindSingle
+		if result.ByList {
+			kind = kindList
+		}
+		r.meters.callers.WithLabelValues(r.resource, kind).Inc()
+	}
+	return result
+}
+
+// measured counts the reads that do not fail. One that panics fails.
+func measured[T any](
+	reads prometheus.Counter, read func(context.Context) (T, error),
+) func(context.Context) (T, error) {
+	return func(ctx context.Context) (value T, err error) {
+		defer recovered(&err)
+		if value, err = read(ctx); err == nil {
+			reads.Inc()
+		}
+		return value, err
+	}
+}
 
 // callTimeout bounds the calls that wait for nothing, and a shared list: the retries of a
 // handful of requests.
@@ -515,7 +565,7 @@ type readers struct {
 	nics    *recent.Map[string, *nicReader]
 	// leftoverLists are of networks; leftovers reads one resource by its ID.
 	leftoverLists *recent.Map[string, *leftoverReader]
-	leftovers     *coalesce.Group[struct{}, leftover]
+	leftovers     *reader[struct{}, leftover]
 	// project is how lists of servers of the whole project fare.
 	project *projectLists
 }
@@ -571,45 +621,38 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 
 		leftoverLists: recent.New[string, *leftoverReader](clock, readerLifetime),
 	}
-	r.leftovers = coalesce.New[struct{}, leftover](clock, r.policyFor(resourceLeftovers), nil)
+	r.leftovers = newReader[struct{}, leftover](r, resourceLeftovers, policy, nil)
 	return r
 }
 
 // serversOf returns the reader of the servers that carry the labels.
 func (r *readers) serversOf(scope map[string]string) *serverReader {
-	list := safely(func(ctx context.Context) (serverList, error) {
-		servers, err := r.client.ListServers(ctx, scope)
-		return newServerList(servers), err
-	})
 	return r.servers.Get(labelSelector(scope), func() *serverReader {
-		return coalesce.New[serverList, observation](r.clock, r.policyFor(resourceServers), list)
+		list := func(ctx context.Context) (serverList, error) {
+			servers, err := r.client.ListServers(ctx, scope)
+			return newServerList(servers), err
+		}
+		return newReader[serverList, observation](r, resourceServers, r.policy, list)
 	})
 }
 
 // nicsOf returns the reader of the network's NICs. A network that is not known ("") has
 // no list: the NICs of each server are read singly.
 func (r *readers) nicsOf(networkID string) *nicReader {
-	list := safely(func(ctx context.Context) (map[string][]NIC, error) {
+	list := func(ctx context.Context) (map[string][]NIC, error) {
 		nics, err := r.client.ListNetworkNICs(ctx, networkID)
 		byServer := make(map[string][]NIC, len(nics))
 		for _, nic := range nics {
 			byServer[nic.ServerID] = append(byServer[nic.ServerID], nic)
 		}
 		return byServer, err
-	})
+	}
 	if networkID == "" {
 		list = nil
 	}
 	return r.nics.Get(networkID, func() *nicReader {
-		return coalesce.New[map[string][]NIC, []NIC](r.clock, r.policyFor(resourceNICs), list)
+		return newReader[map[string][]NIC, []NIC](r, resourceNICs, r.policy, list)
 	})
-}
-
-// policyFor is the policy of reads of the resource, which are measured.
-func (r *readers) policyFor(resource string) coalesce.Policy {
-	policy := r.policy
-	policy.Observer = readMeter{r.meters, resource}
-	return policy
 }
 
 // serverList is a list of servers, made ready for many requests, without those in DELETED,

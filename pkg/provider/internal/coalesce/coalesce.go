@@ -52,32 +52,7 @@ type Policy struct {
 	// Turn waits until a read may begin. What to read is decided after it: requests that
 	// come meanwhile make the next read a list.
 	Turn func(context.Context) error
-	// Observer is told what happens; nil for nobody.
-	Observer Observer
 }
-
-// Observer is told what a Group does, for metrics. Its methods must be quick, and must not
-// use the Group.
-type Observer interface {
-	// Waiting is called with 1 when a caller begins to wait, with -1 when it ends.
-	Waiting(change int)
-	// Read is called when a read, by list or single, ended without an error.
-	Read(byList bool)
-	// Served is called when a caller got its value from such a read.
-	Served(byList bool)
-}
-
-// nobody is the Observer where there is none.
-type nobody struct{}
-
-// Waiting implements Observer.
-func (nobody) Waiting(int) {}
-
-// Read implements Observer.
-func (nobody) Read(bool) {}
-
-// Served implements Observer.
-func (nobody) Served(bool) {}
 
 // Request asks for one value of a scope. L is the type of a list, V that of the value.
 type Request[L, V any] struct {
@@ -100,8 +75,8 @@ type Result[V any] struct {
 	// Began is when the read began.
 	Began time.Time
 	Err   error
-
-	byList bool
+	// ByList says that it was a list.
+	ByList bool
 }
 
 // Group shares the reads of one scope. Its goroutine runs while somebody waits.
@@ -147,9 +122,6 @@ func (w *waiter[L, V]) needsList() bool { return w.Single == nil || w.hangs || w
 
 // New returns a Group; without a list (nil) it reads one by one. A list must not panic.
 func New[L, V any](clock clock.Clock, policy Policy, list func(context.Context) (L, error)) *Group[L, V] {
-	if policy.Observer == nil {
-		policy.Observer = nobody{}
-	}
 	return &Group[L, V]{policy: policy, clock: clock, list: list, changed: make(chan struct{}, 1)}
 }
 
@@ -160,22 +132,14 @@ func (g *Group[L, V]) Read(ctx context.Context, request Request[L, V]) Result[V]
 	w := &waiter[L, V]{Request: request, singly: request.Pick == nil || g.list == nil, result: make(chan Result[V], 2)}
 	w.start = func(began time.Time) {
 		value, err := request.Single(ctx)
-		if err == nil {
-			g.policy.Observer.Read(false)
-		}
 		g.singleEnded(ctx, w, Result[V]{Value: value, Began: began, Err: err})
 	}
-	g.policy.Observer.Waiting(1)
-	defer g.policy.Observer.Waiting(-1)
 	g.join(w)
 	defer g.leave(w)
 	select {
 	case <-ctx.Done():
 		return Result[V]{Began: g.clock.Now(), Err: fmt.Errorf("waiting for a read: %w", ctx.Err())}
 	case result := <-w.result:
-		if result.Err == nil {
-			g.policy.Observer.Served(result.byList)
-		}
 		return result
 	}
 }
@@ -398,9 +362,6 @@ func (g *Group[L, V]) readList(ctx context.Context, began time.Time) {
 	limited, cancel := context.WithTimeout(ctx, g.policy.Timeout)
 	defer cancel()
 	list, err := g.list(limited)
-	if err == nil {
-		g.policy.Observer.Read(true)
-	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if ctx.Err() != nil {
@@ -433,7 +394,7 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 		if w.asked.After(began) {
 			return false
 		}
-		result, served := Result[V]{Began: began, Err: err, byList: true}, err != nil
+		result, served := Result[V]{Began: began, Err: err, ByList: true}, err != nil
 		if !served && w.Pick != nil {
 			result.Value, served = w.Pick(list, began)
 		}

@@ -290,18 +290,18 @@ func (l *consoles) end(class classKey) {
 // explainUnjoined looks once into the console log of a server that never joined, before its first
 // DELETE, and logs why. It returns nil for every other server, and for one that is being deleted
 // already: a predecessor has counted it.
-func (r *removal) explainUnjoined(ctx context.Context) *unjoined {
-	if !r.neverJoined || !r.byID {
+func (p *poll) explainUnjoined(ctx context.Context) *unjoined {
+	if !p.neverJoined || !p.byID {
 		return nil
 	}
-	if known, ok := r.consoles.servers.Lookup(r.id); ok || r.last.IsDeleting() {
+	if known, ok := p.consoles.servers.Lookup(p.id); ok || p.last.IsDeleting() {
 		return known
 	}
-	failure, excerpts, err := r.readConsole(ctx)
+	failure, excerpts, err := p.readConsole(ctx)
 	found := &unjoined{failure: failure}
-	r.consoles.servers.Set(r.id, found)
-	fields := []any{"machine", klog.KRef(loggable(r.key.Namespace), loggable(r.machine)),
-		"machineClass", loggable(r.class), "server", r.id, "cause", failure}
+	p.consoles.servers.Set(p.id, found)
+	fields := []any{"machine", klog.KRef(loggable(p.key.Namespace), loggable(p.machine)),
+		"machineClass", loggable(p.class), "server", p.id, "cause", failure}
 	if len(excerpts) > 0 {
 		fields = append(fields, "console", excerpts)
 	}
@@ -313,27 +313,27 @@ func (r *removal) explainUnjoined(ctx context.Context) *unjoined {
 }
 
 // readConsole reads the console log, if the server runs and the limits allow it.
-func (r *removal) readConsole(ctx context.Context) (joinFailure, []string, error) {
-	if !r.last.IsActive() {
+func (p *poll) readConsole(ctx context.Context) (joinFailure, []string, error) {
+	if !p.last.IsActive() {
 		return failNotRunning, nil, nil
 	}
-	class := r.classKey()
-	if !r.consoles.begin(class) {
+	class := p.classKey()
+	if !p.consoles.begin(class) {
 		return failNotRead, nil, errTooManyConsoles
 	}
-	defer r.consoles.end(class)
+	defer p.consoles.end(class)
 	ctx, cancel := context.WithTimeout(ctx, consoleTimeout)
 	defer cancel()
 	patience, giveUp := context.WithTimeout(ctx, consolePatience)
 	defer giveUp()
-	if err := r.readers.policy.Turn(patience); err != nil {
+	if err := p.readers.policy.Turn(patience); err != nil {
 		return failNotRead, nil, fmt.Errorf("other reads wait for their turn: %w", err)
 	}
-	log, err := r.client.ConsoleLog(ctx, r.id, consoleLines)
+	log, err := p.client.ConsoleLog(ctx, p.id, consoleLines)
 	if err != nil {
 		return failNotRead, nil, err
 	}
-	failure, excerpts := explain(log, r.spec.UserData)
+	failure, excerpts := explain(log, p.spec.UserData)
 	return failure, excerpts, nil
 }
 

@@ -89,11 +89,11 @@ func (c *creation) isExclusive() bool {
 
 // awaitDeleting waits until the servers in DELETING are gone.
 func (c *creation) awaitDeleting(ctx context.Context) error {
-	var removals []*removal
+	var deletions []*poll
 	for i := range c.deleting {
-		removals = append(removals, c.removalOf(&c.deleting[i]))
+		deletions = append(deletions, c.deletionOf(&c.deleting[i]))
 	}
-	return c.deleteServers(ctx, removals)
+	return c.deleteServers(ctx, deletions)
 }
 
 // checkDeleting returns an error if two servers are being deleted: they hold the quota that a
@@ -264,9 +264,9 @@ func (c *creation) askToDelete(ctx context.Context, serverID string) (err error)
 func (c *creation) discard(ctx context.Context, p *poll) {
 	klog.InfoS("Deleting a server that ended in ERROR", "machine", c.machine, "server", p.id,
 		"reason", sanitize(redacted(p.last.ErrorMessage, c.spec.UserData)))
-	r := c.removalOf(p.last)
+	deletion := c.deletionOf(p.last)
 	limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
-	err := r.sendDelete(limited)
+	err := deletion.sendDelete(limited)
 	cancel()
 	var refused *APIError
 	if errors.As(err, &refused) && refused.StatusCode != 0 {
@@ -275,8 +275,8 @@ func (c *creation) discard(ctx context.Context, p *poll) {
 	}
 	limited, cancel = context.WithTimeout(ctx, discardTimeout)
 	defer cancel()
-	for !r.last.IsDeleting() {
-		if _, err := r.next(limited); err != nil {
+	for !deletion.last.IsDeleting() {
+		if _, err := deletion.next(limited); err != nil {
 			return // as a rule it is gone
 		}
 	}

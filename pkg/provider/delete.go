@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,14 +92,14 @@ func (c *call) firstLookUp(ctx context.Context, search *search) (lookUp, error) 
 
 // askToGo asks for the deletion of the server that the request names, if a read shows it.
 func (c *call) askToGo(ctx context.Context) error {
-	r, err := c.removalByID(ctx, c.serverID)
+	p, err := c.deletionByID(ctx, c.serverID)
 	switch {
-	case err != nil || r == nil:
+	case err != nil || p == nil:
 		return err
-	case r.last == nil:
+	case p.last == nil:
 		return fmt.Errorf("no read shows server %s", c.serverID)
 	default:
-		return r.sendDelete(ctx)
+		return p.sendDelete(ctx)
 	}
 }
 
@@ -106,49 +107,40 @@ func (c *call) askToGo(ctx context.Context) error {
 // and the one that this process knows. One that is not the machine's, or cannot be read, keeps
 // no other.
 func (c *call) deleteFound(ctx context.Context, shown []Server, named string) error {
-	var removals []*removal
+	var deletions []*poll
 	for i := range shown {
-		removals = append(removals, c.removalOf(&shown[i]))
+		deletions = append(deletions, c.deletionOf(&shown[i]))
 	}
 	var errs []error
 	for _, id := range []string{named, c.ledger.Get(c.key).ServerID} {
-		if id == "" || hasRemoval(removals, id) {
+		if id == "" || slices.ContainsFunc(deletions, func(p *poll) bool { return p.id == id }) {
 			continue
 		}
-		r, err := c.removalByID(ctx, id)
+		p, err := c.deletionByID(ctx, id)
 		if err != nil {
 			errs = append(errs, err)
-		} else if r != nil {
-			removals = append(removals, r)
+		} else if p != nil {
+			deletions = append(deletions, p)
 		}
 	}
 	// What failed for a server of the machine may pass sooner than what is wrong with an ID.
-	if err := cmp.Or(c.deleteServers(ctx, removals), errors.Join(errs...)); err != nil {
+	if err := cmp.Or(c.deleteServers(ctx, deletions), errors.Join(errs...)); err != nil {
 		return err
 	}
-	c.noteGone(removals)
+	c.noteGone(deletions)
 	return nil
 }
 
-// removalOf is the removal of a server that was just shown.
-func (c *call) removalOf(server *Server) *removal {
+// deletionOf polls a server that was just shown, and is to be deleted.
+func (c *call) deletionOf(server *Server) *poll {
 	p := c.pollOf(server)
 	p.absence.isDeletion = true
-	return &removal{p}
+	return p
 }
 
-func hasRemoval(removals []*removal, id string) bool {
-	for _, r := range removals {
-		if r.id == id {
-			return true
-		}
-	}
-	return false
-}
-
-// removalByID reads a server that is to be deleted; nil if it turns out to be none of the
+// deletionByID reads a server that is to be deleted; nil if it turns out to be none of the
 // machine's. One that this read does not show may still be there.
-func (c *call) removalByID(ctx context.Context, id string) (*removal, error) {
+func (c *call) deletionByID(ctx context.Context, id string) (*poll, error) {
 	p := c.poll(id)
 	p.absence.isDeletion = true
 	_, err := p.next(ctx)
@@ -162,16 +154,16 @@ func (c *call) removalByID(ctx context.Context, id string) (*removal, error) {
 	case err != nil:
 		return nil, err
 	}
-	return &removal{p}, nil
+	return p, nil
 }
 
 // deleteNamed deletes the server that the request names, and no other.
 func (c *call) deleteNamed(ctx context.Context) error {
-	r, err := c.removalByID(ctx, c.serverID)
-	if err != nil || r == nil {
+	p, err := c.deletionByID(ctx, c.serverID)
+	if err != nil || p == nil {
 		return err
 	}
-	return c.deleteServers(ctx, []*removal{r})
+	return c.deleteServers(ctx, []*poll{p})
 }
 
 // orphanTimeout bounds the deletion of an orphan: the manager deletes one after the other, and
@@ -185,9 +177,9 @@ const orphanTimeout = 5 * time.Second
 func (c *call) deleteOrphan(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, orphanTimeout)
 	defer cancel()
-	r := &removal{c.poll(c.serverID)}
-	r.absence.onlyGet = true
-	seen, err := r.next(ctx)
+	p := c.poll(c.serverID)
+	p.absence.onlyGet = true
+	seen, err := p.next(ctx)
 	server := seen.server()
 	if err == nil && server != nil && server.Name != c.machine {
 		err = notOurs(server, StackitMachineLabel, server.Name)
@@ -201,8 +193,8 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 	if err != nil || server == nil {
 		return err
 	}
-	err = r.sendDelete(ctx)
-	if err == nil && !r.absence.owed && !server.IsDeleting() {
+	err = p.sendDelete(ctx)
+	if err == nil && !p.absence.owed && !server.IsDeleting() {
 		c.meters.orphans.Inc()
 	}
 	return err
@@ -210,88 +202,85 @@ func (c *call) deleteOrphan(ctx context.Context) error {
 
 // deleteServers deletes the machine's servers, and waits until all are proved gone. Each is
 // asked to go before any is waited for, and one that fails does not block the others.
-func (c *call) deleteServers(ctx context.Context, removals []*removal) error {
+func (c *call) deleteServers(ctx context.Context, deletions []*poll) error {
 	var errs []error
-	var awaited []*removal
+	var awaited []*poll
 	staying := 0
-	for _, r := range removals {
-		if r.last == nil { // no DELETE before a read shows it
-			awaited = append(awaited, r)
+	for _, p := range deletions {
+		if p.last == nil { // no DELETE before a read shows it
+			awaited = append(awaited, p)
 			continue
 		}
-		err := r.sendDelete(ctx)
-		if !r.last.IsDeleting() {
+		err := p.sendDelete(ctx)
+		if !p.last.IsDeleting() {
 			if staying++; staying > 1 {
 				c.meters.duplicate(err)
 			}
-			if ends := r.steps.afterStep(ctx, err, r.state()); ends != nil {
+			if ends := p.steps.afterStep(ctx, err, p.state()); ends != nil {
 				errs = append(errs, ends)
 				continue
 			}
-			r.absence.owed = r.absence.owed || err != nil
+			p.absence.owed = p.absence.owed || err != nil
 		} // else it may be stuck: asking again does no harm
-		awaited = append(awaited, r)
+		awaited = append(awaited, p)
 	}
 	return errors.Join(append(errs, awaitAllGone(ctx, awaited)...)...)
 }
 
 // awaitAllGone waits for all at a time: a stuck deletion does not keep the others from being asked
 // for again.
-func awaitAllGone(ctx context.Context, removals []*removal) []error {
-	errs := make([]error, len(removals))
+func awaitAllGone(ctx context.Context, deletions []*poll) []error {
+	errs := make([]error, len(deletions))
 	var all sync.WaitGroup
-	for i, r := range removals {
+	for i, p := range deletions {
 		all.Go(func() {
 			defer recovered(&errs[i])
-			errs[i] = r.awaitGone(ctx)
+			errs[i] = p.awaitGone(ctx)
 		})
 	}
 	all.Wait()
 	return errs
 }
 
-// removal is the deletion of one server.
-type removal struct{ *poll }
-
 // sendDelete asks the API for the deletion of the server as it was seen last. A DELETE that
 // is answered 404 was not accepted, and is no proof: it is owed from then on.
-func (r *removal) sendDelete(ctx context.Context) error {
-	unjoined := r.explainUnjoined(ctx)
-	err := r.client.DeleteServer(ctx, r.id)
+func (p *poll) sendDelete(ctx context.Context) error {
+	unjoined := p.explainUnjoined(ctx)
+	err := p.client.DeleteServer(ctx, p.id)
 	notFound := isServerNotFound(err)
-	r.absence.deleteSent(err == nil, notFound, r.last.Status, r.clock.Now())
+	p.absence.deleteSent(err == nil, notFound, p.last.Status, p.clock.Now())
 	if notFound {
 		return nil
 	}
 	if err == nil {
-		unjoined.deleteAccepted(r.meters)
-		klog.V(2).InfoS("Server deletion requested", "machine", r.machine, "server", r.id)
+		unjoined.deleteAccepted(p.meters)
+		klog.V(2).InfoS("Server deletion requested", "machine", p.machine, "server", p.id)
 	}
 	return err
 }
 
 // awaitGone waits until the server is proved gone, and returns nil only then. When a DELETE
 // is sent again on the way: nextStep in gone.go. HTTP retries: pkg/spi/retry.go.
-func (r *removal) awaitGone(ctx context.Context) error {
+func (p *poll) awaitGone(ctx context.Context) error {
 	for {
-		seen, err := r.next(ctx)
+		seen, err := p.next(ctx)
 		switch {
 		case errors.Is(err, errGone), errors.Is(err, errUnusable): // gone, or never the machine's
 			return nil
 		case err != nil:
 			return err
 		}
-		switch r.absence.nextStep(&seen, r.clock.Now()) {
+		switch p.absence.nextStep(&seen, p.clock.Now()) {
 		case waitOn:
 		case lookCloser:
-			r.absence.onlyGet, r.due = true, time.Time{}
+			p.absence.onlyGet, p.due = true, time.Time{}
 		case askAgain:
-			if err := r.steps.afterStep(ctx, r.sendDelete(ctx), r.state()); err != nil {
+			if err := p.steps.afterStep(ctx, p.sendDelete(ctx), p.state()); err != nil {
 				return err
 			}
 		case giveUp:
 			return newError(ReasonServerBusy, fmt.Sprintf(
-				"two DELETEs of server %s were accepted, but it is %s, will be tried again: %s", r.id, r.last.Status, r.last.reason()))
+				"two DELETEs of server %s were accepted, but it is %s, will be tried again: %s", p.id, p.last.Status, p.last.reason()))
 		}
 	}
 }

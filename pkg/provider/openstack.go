@@ -143,12 +143,12 @@ func checkTag(server *Server) error {
 }
 
 // noteGone notes which servers this call has proved gone.
-func (c *call) noteGone(removals []*removal) {
+func (c *call) noteGone(deletions []*poll) {
 	if c.provedGone == nil {
 		c.provedGone = map[string]bool{}
 	}
-	for _, r := range removals {
-		c.provedGone[r.id] = c.provedGone[r.id] || r.isGone
+	for _, p := range deletions {
+		c.provedGone[p.id] = c.provedGone[p.id] || p.isGone
 	}
 }
 

@@ -72,7 +72,8 @@ func identityClaims(token string) (*jwt.RegisteredClaims, error) {
 // token nor that of another one is sent.
 func (c Config) isAPIServers() func(audience string) bool {
 	var own []string
-	if token, err := readFile(cmp.Or(c.PodTokenFile, defaultPodTokenFile), maxIdentity); err == nil {
+	dir, name := path.Split(cmp.Or(c.PodTokenFile, defaultPodTokenFile))
+	if token, err := (identityFile{dir, name}).content(); err == nil {
 		if claims, err := identityClaims(token); err == nil {
 			own = claims.Audience
 		}
@@ -174,7 +175,7 @@ func (c Config) identityFile(file string) (identityFile, error) {
 // read returns the file's content. Links, such as those of a projected volume, are followed
 // within the folder, which may itself be reached through one (/var/run is a link to /run).
 func (f identityFile) read() (string, error) {
-	token, err := f.readInRoot()
+	token, err := f.content()
 	switch {
 	case err == nil:
 		return token, nil
@@ -185,40 +186,31 @@ func (f identityFile) read() (string, error) {
 	}
 }
 
-func (f identityFile) readInRoot() (string, error) {
+// content is that of a regular file, without the line break that ends it. A pipe would never end.
+func (f identityFile) content() (string, error) {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = root.Close() }()
-	return readRegular(root.Stat, root.Open, f.name, maxIdentity)
-}
-
-// readFile returns the content of a regular file of at most limit bytes.
-func readFile(name string, limit int64) (string, error) {
-	return readRegular(os.Stat, os.Open, name, limit)
-}
-
-// readRegular trims the line break that ends a file. A pipe would never end.
-func readRegular(stat func(string) (fs.FileInfo, error), open func(string) (*os.File, error), name string, limit int64) (string, error) {
-	info, err := stat(name)
+	info, err := root.Stat(f.name)
 	if err != nil {
 		return "", err
 	}
 	if !info.Mode().IsRegular() {
 		return "", errors.New("it is no regular file")
 	}
-	file, err := open(name)
+	file, err := root.Open(f.name)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = file.Close() }()
-	content, err := io.ReadAll(io.LimitReader(file, limit+1))
+	content, err := io.ReadAll(io.LimitReader(file, maxIdentity+1))
 	if err != nil {
 		return "", err
 	}
-	if int64(len(content)) > limit {
-		return "", fmt.Errorf("it has more than %d bytes", limit)
+	if len(content) > maxIdentity {
+		return "", fmt.Errorf("it has more than %d bytes", maxIdentity)
 	}
 	return strings.TrimSpace(string(content)), nil
 }

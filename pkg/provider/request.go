@@ -257,7 +257,7 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 		reported = append(reported, &field.Error{Field: apis.SpecPath.Child("networking").String()})
 	}
 	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
-	in.network = slices.Concat(network, concerning(apis.SpecPath.Child("networking"), in.others))
+	in.network = slices.Concat(network, concerning(apis.SpecPath.Child("networking").String(), in.others))
 	if in.network == nil && !apis.IsReadable(raw, "networking", &apis.Networking{}) {
 		in.network = decoding
 	}
@@ -324,7 +324,7 @@ func Credentials(secret *apis.Secret) spi.Credentials {
 func CredentialsProblem(secret *apis.Secret, sessionErr error, reported field.ErrorList) *field.Error {
 	var unusable *spi.CredentialsError
 	if !errors.As(sessionErr, &unusable) || slices.ContainsFunc(apis.SecretCredentials, func(key string) bool {
-		return anyConcerns(apis.SecretPath.Child(key), reported)
+		return len(concerning(apis.SecretPath.Child(key).String(), reported)) > 0
 	}) {
 		return nil
 	}
@@ -441,30 +441,19 @@ func formsOf(userData string) []string {
 
 func withoutQuotes(quoted string) string { return quoted[1 : len(quoted)-1] }
 
-// anyConcerns says whether one of the errors is about the field, a part of the field, or an
-// object that the field is in.
-func anyConcerns(path *field.Path, errs field.ErrorList) bool {
-	return len(unrelated(field.ErrorList{{Field: path.String()}}, errs)) == 0
-}
-
 // concerning returns those that are about a field, a part of it, or an object with it in it.
-func concerning(path *field.Path, errs field.ErrorList) (found field.ErrorList) {
+func concerning(path string, errs field.ErrorList) (found field.ErrorList) {
 	for _, err := range errs {
-		if isWithin(err.Field, path.String()) || isWithin(path.String(), err.Field) {
+		if isWithin(err.Field, path) || isWithin(path, err.Field) {
 			found = append(found, err)
 		}
 	}
 	return found
 }
 
-// unrelated drops those of found that are about a field, a part of one, or an object with
-// one in it, that reported is about already.
+// unrelated drops those of found that reported is about already.
 func unrelated(found, reported field.ErrorList) field.ErrorList {
-	return slices.DeleteFunc(found, func(err *field.Error) bool {
-		return slices.ContainsFunc(reported, func(earlier *field.Error) bool {
-			return isWithin(err.Field, earlier.Field) || isWithin(earlier.Field, err.Field)
-		})
-	})
+	return slices.DeleteFunc(found, func(err *field.Error) bool { return len(concerning(err.Field, reported)) > 0 })
 }
 
 // isWithin says whether a path is another one, or that of a part of it.

@@ -66,21 +66,17 @@ func ValidateClusterLabels(labels map[string]string, path *field.Path) field.Err
 // ValidateMachineName checks a Machine's name: it becomes the server's name and
 // the value of a label. A longer one would fail for ever at the API.
 func ValidateMachineName(name string, path *field.Path) field.ErrorList {
-	if len(name) > maxServerName || !serverName.MatchString(name) {
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-			"becomes the server's name and a label: must be 1 to %d letters, digits, '-' and '.'; shorten the name of the Machine or MachineDeployment", maxServerName))}
-	}
-	return nil
+	isValid := len(name) <= maxServerName && serverName.MatchString(name)
+	return invalidUnless(isValid, path, name, fmt.Sprintf("becomes the server's name and a label: must be "+
+		"1 to %d letters, digits, '-' and '.'; shorten the name of the Machine or MachineDeployment", maxServerName))
 }
 
 // ValidateMachineClassName checks a MachineClass's name: it becomes the value of
 // a label.
 func ValidateMachineClassName(name string, path *field.Path) field.ErrorList {
-	if name == "" || len(name) > MaxLabel || !labelValue.MatchString(name) {
-		return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-			"becomes a label of the server: must be 1 to %d letters, digits, '-' and '.'", MaxLabel))}
-	}
-	return nil
+	isValid := name != "" && len(name) <= MaxLabel && labelValue.MatchString(name)
+	return invalidUnless(isValid, path, name, fmt.Sprintf(
+		"becomes a label of the server: must be 1 to %d letters, digits, '-' and '.'", MaxLabel))
 }
 
 var (

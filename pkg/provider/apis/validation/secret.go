@@ -63,8 +63,5 @@ func ValidateSecretNetwork(spec *apis.ProviderSpec, secret *apis.Secret, path *f
 // secretUUID never shows the value: it may be a key that was put in the wrong
 // field.
 func secretUUID(text string, path *field.Path) field.ErrorList {
-	if !IsUUID(text) {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, uuidRule)}
-	}
-	return nil
+	return invalidUnless(IsUUID(text), path, field.OmitValueType{}, uuidRule)
 }

@@ -45,10 +45,8 @@ func ValidateRegion(region string, path *field.Path) field.ErrorList {
 	}
 	// The API takes any string; but it is part of every URL. The value may come from
 	// the Secret and is not shown.
-	if !urlSegment.MatchString(region) {
-		return field.ErrorList{field.Invalid(path, field.OmitValueType{}, "must be a region such as eu01, here and in the Secret")}
-	}
-	return nil
+	return invalidUnless(urlSegment.MatchString(region), path, field.OmitValueType{},
+		"must be a region such as eu01, here and in the Secret")
 }
 
 func validateNetworking(networking *apis.Networking, path *field.Path) field.ErrorList {
@@ -68,9 +66,8 @@ func validateAllowedAddresses(addresses []string, path *field.Path) field.ErrorL
 		return errs
 	}
 	for i, address := range addresses {
-		if !isAddress(address) {
-			errs = append(errs, field.Invalid(path.Index(i), address, "must be an IP address or a CIDR, e.g. 100.64.0.0/12"))
-		}
+		errs = append(errs, invalidUnless(isAddress(address), path.Index(i), address,
+			"must be an IP address or a CIDR, e.g. 100.64.0.0/12")...)
 	}
 	return errs
 }
@@ -93,19 +90,14 @@ const maxUserData = 256 << 10
 
 // validateUserData does not show the value: it may hold secrets.
 func validateUserData(userData string, path *field.Path) field.ErrorList {
-	if len(userData) <= maxUserData {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, field.OmitValueType{},
-		fmt.Sprintf("has %d bytes, here or in the Secret, must have at most %d", len(userData), maxUserData))}
+	return invalidUnless(len(userData) <= maxUserData, path, field.OmitValueType{},
+		fmt.Sprintf("has %d bytes, here or in the Secret, must have at most %d", len(userData), maxUserData))
 }
 
 func validateKeypairName(name string, path *field.Path) field.ErrorList {
-	if name == "" || (len(name) <= maxGenericName && keypairName.MatchString(name)) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-		"must be at most %d letters, digits, '@', '.', '_' and '-'", maxGenericName))}
+	isValid := name == "" || len(name) <= maxGenericName && keypairName.MatchString(name)
+	return invalidUnless(isValid, path, name, fmt.Sprintf(
+		"must be at most %d letters, digits, '@', '.', '_' and '-'", maxGenericName))
 }
 
 // maxServiceAccountMails and the length of one are schema rules of
@@ -121,9 +113,8 @@ func validateServiceAccountMails(mails []string, path *field.Path) field.ErrorLi
 	}
 	var errs field.ErrorList
 	for i, mail := range mails {
-		if utf8.RuneCountInString(mail) > maxMail || !serviceAccountMail.MatchString(mail) {
-			errs = append(errs, field.Invalid(path.Index(i), mail, "must be the mail address of a service account"))
-		}
+		isValid := utf8.RuneCountInString(mail) <= maxMail && serviceAccountMail.MatchString(mail)
+		errs = append(errs, invalidUnless(isValid, path.Index(i), mail, "must be the mail address of a service account")...)
 	}
 	return errs
 }
@@ -201,18 +192,20 @@ func IsUUID(text string) bool {
 	return uuid.MatchString(text)
 }
 
-func requiredUUID(text string, path *field.Path) field.ErrorList {
-	if !IsUUID(text) {
-		return field.ErrorList{field.Invalid(path, text, uuidRule)}
+// invalidUnless is an error about a value, unless it is valid. The rule says what is.
+func invalidUnless(isValid bool, path *field.Path, value any, rule string) field.ErrorList {
+	if isValid {
+		return nil
 	}
-	return nil
+	return field.ErrorList{field.Invalid(path, value, rule)}
+}
+
+func requiredUUID(text string, path *field.Path) field.ErrorList {
+	return invalidUnless(IsUUID(text), path, text, uuidRule)
 }
 
 func optionalUUID(text string, path *field.Path) field.ErrorList {
-	if text == "" {
-		return nil
-	}
-	return requiredUUID(text, path)
+	return invalidUnless(text == "" || IsUUID(text), path, text, uuidRule)
 }
 
 // maxEntries is the greatest length of a list, and of labels and metadata. The API document
@@ -254,9 +247,7 @@ func requiredName(name string, path *field.Path, what string) field.ErrorList {
 }
 
 func optionalName(name string, path *field.Path, what string) field.ErrorList {
-	if name == "" || (len(name) <= maxGenericName && genericName.MatchString(name)) {
-		return nil
-	}
-	return field.ErrorList{field.Invalid(path, name, fmt.Sprintf(
-		"must be %s: at most %d letters, digits and ' /._-' between them", what, maxGenericName))}
+	isValid := name == "" || len(name) <= maxGenericName && genericName.MatchString(name)
+	return invalidUnless(isValid, path, name, fmt.Sprintf(
+		"must be %s: at most %d letters, digits and ' /._-' between them", what, maxGenericName))
 }

@@ -45,7 +45,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 		return nil, err
 	}
 	id, addresses, err := c.initialized(ctx)
-	if errors.Is(err, errGone) || errors.Is(err, errNoneKnown) || errors.Is(err, errUnusable) {
+	if errors.Is(err, errGone) || errors.Is(err, errUnusable) {
 		return nil, newError(ReasonNotReady, fmt.Sprintf("machine %s has no server to initialize", c.machine))
 	}
 	if err != nil {
@@ -70,7 +70,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	}
 	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
-	case errors.Is(err, errGone), errors.Is(err, errNoneKnown), errors.Is(err, errUnusable):
+	case errors.Is(err, errGone), errors.Is(err, errUnusable):
 		return nil, newError(ReasonNoServer, fmt.Sprintf("no running server of machine %s is known", c.machine))
 	case isDeleted && (err == nil || isNotOurs(err)):
 		return response, nil // DeleteMachine looks closer

@@ -60,7 +60,7 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 	for {
 		seen := c.ledger.Get(c.key)
 		server, err := c.lookUp(ctx)
-		if !errors.Is(err, errNone) {
+		if !errors.Is(err, errUnusable) {
 			return server, err
 		}
 		if c.lost != nil {
@@ -181,7 +181,7 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	return p, nil
 }
 
-// lookUp finds the machine's server by name; errNone says that surely none can be used.
+// lookUp finds the machine's server by name; errUnusable says that surely none can be used.
 func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 	for search := c.search(); ; {
 		named, err := search.next(ctx)
@@ -200,7 +200,7 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 		}
 		named.servers = nil // none that this call can use
 		if search.conclusive(named) {
-			return nil, errNone
+			return nil, errUnusable
 		}
 	}
 }
@@ -268,8 +268,7 @@ func (c *creation) discard(ctx context.Context, p *poll) {
 	limited, cancel := context.WithTimeout(ctx, unawaitedTimeout)
 	err := deletion.sendDelete(limited)
 	cancel()
-	var refused *APIError
-	if errors.As(err, &refused) && refused.StatusCode != 0 {
+	if statusOf(err) != 0 {
 		klog.ErrorS(err, "Deleting a failed server failed", "machine", c.machine, "server", p.id)
 		return
 	}

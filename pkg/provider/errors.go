@@ -217,23 +217,17 @@ func notOurs(server *Server, label, want string) error {
 var (
 	// errGone says that a server is proved gone, and nothing else.
 	errGone = errors.New("the server is gone")
-	// errUnusable says that there is no server that this call can use: it is gone, being deleted,
-	// or somebody else's.
+	// errUnusable says that there is no server that this call can use: none is known or found, or
+	// it is gone, being deleted, or somebody else's.
 	errUnusable = errors.New("the server cannot be used")
 	// errFaulty says that a server ended in ERROR.
 	errFaulty = errors.New("the server is in ERROR")
 	// errOutcomeUnknown says that nobody knows whether a POST made a server.
 	errOutcomeUnknown = errors.New("it is not known whether a server was created")
-	// errNoneKnown says that this process knows no server of the machine that is ready; it
-	// has not looked.
-	errNoneKnown = errors.New("no server that is ready is known")
-	// errNone says that look-ups have proved that there is no server that this call can use.
-	errNone = errors.New("there is no server that can be used")
+	// errUnlabelled says that a server which the machine's own POST made does not show the labels
+	// it was made with.
+	errUnlabelled = errors.New("the server does not show its labels")
 )
-
-// errUnlabelled says that a server which the machine's own POST made does not show the labels
-// it was made with.
-var errUnlabelled = errors.New("the server does not show its labels")
 
 func unlabelledError(server *Server) error {
 	return &Error{Reason: ReasonNotReady, err: errUnlabelled, Text: fmt.Sprintf(
@@ -435,17 +429,22 @@ func (e *APIError) saysNotFound() bool {
 	return missing && e.Message != "" && !aboutProject.MatchString(e.Message)
 }
 
-// isForbidden says whether the API answered 403.
-func isForbidden(err error) bool {
+// statusOf returns the status code of a failed API call; 0 if there was no answer, or no call.
+func statusOf(err error) int {
 	var api *APIError
-	return errors.As(err, &api) && api.StatusCode == http.StatusForbidden
+	if errors.As(err, &api) {
+		return api.StatusCode
+	}
+	return 0
 }
+
+// isForbidden says whether the API answered 403.
+func isForbidden(err error) bool { return statusOf(err) == http.StatusForbidden }
 
 // isRefused says whether the credentials were refused, by the token endpoint or
 // (with a new token) by the API.
 func isRefused(err error) bool {
-	var api *APIError
-	return spi.IsRefused(err) || (errors.As(err, &api) && api.StatusCode == http.StatusUnauthorized)
+	return spi.IsRefused(err) || statusOf(err) == http.StatusUnauthorized
 }
 
 // outcomeUnknown says whether a failed POST may have made a server: unless the

@@ -51,7 +51,7 @@ func TestEveryFieldIsSent(t *testing.T) {
 				spec.Networking = &apis.Networking{}
 			}
 			var payload any
-			if err := json.Unmarshal([]byte(asJSON(t, serverPayload(&ServerRequest{Spec: spec}))), &payload); err != nil {
+			if err := json.Unmarshal([]byte(asJSON(t, serverPayload(&ServerRequest{Labels: spec.Labels, Spec: spec}))), &payload); err != nil {
 				t.Fatal(err)
 			}
 			if _, elsewhere := sentElsewhere[path]; isSet(payload, path) != !elsewhere {

@@ -22,8 +22,8 @@ func serverPayload(request *ServerRequest) iaas.CreateServerPayload {
 	payload := iaas.CreateServerPayload{
 		Name:                request.Name,
 		MachineType:         spec.MachineType,
-		Labels:              anyValues(request.Labels),
-		Metadata:            metadataPayload(spec.Metadata),
+		Labels:              texts(request.Labels),
+		Metadata:            texts(spec.Metadata),
 		SecurityGroups:      spec.SecurityGroups,
 		Volumes:             spec.Volumes,
 		ServiceAccountMails: spec.ServiceAccountMails,
@@ -54,19 +54,6 @@ func networkingPayload(networking *apis.Networking) iaas.CreateServerPayloadAllO
 	return iaas.CreateServerPayloadAllOfNetworking{
 		CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: networking.NICIDs},
 	}
-}
-
-// metadataPayload writes scalars as text: the API takes strings only, and 4711 in
-// YAML is a number.
-func metadataPayload(metadata map[string]any) map[string]any {
-	if len(metadata) == 0 {
-		return nil
-	}
-	payload := make(map[string]any, len(metadata))
-	for key, value := range metadata {
-		payload[key] = fmt.Sprint(value)
-	}
-	return payload
 }
 
 func bootVolumePayload(volume *apis.BootVolume) *iaas.BootVolume {
@@ -148,11 +135,15 @@ func allowedAddressesToSDK(addresses []string) []iaas.AllowedAddressesInner {
 	return converted
 }
 
-// anyValues and stringValues bridge the SDK's type of labels and metadata.
-func anyValues(labels map[string]string) map[string]any {
-	converted := make(map[string]any, len(labels))
-	for key, value := range labels {
-		converted[key] = value
+// texts and stringValues bridge the SDK's type of labels and metadata. Scalars of metadata become
+// text: the API takes strings only, and 4711 in YAML is a number.
+func texts[V any](values map[string]V) map[string]any {
+	if len(values) == 0 {
+		return nil
+	}
+	converted := make(map[string]any, len(values))
+	for key, value := range values {
+		converted[key] = fmt.Sprint(value)
 	}
 	return converted
 }

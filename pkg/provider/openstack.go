@@ -65,7 +65,7 @@ func (i identity) isOfAnotherCluster(told map[string]string) bool {
 // deletes none, whatever there is.
 func (c *creation) takeOver(ctx context.Context) (*poll, error) {
 	server, err := c.existing(ctx)
-	isNone := errors.Is(err, errNoneKnown) || errors.Is(err, errGone) || errors.Is(err, errUnusable)
+	isNone := errors.Is(err, errGone) || errors.Is(err, errUnusable)
 	if isNone || err == nil && server.last.IsDeleting() {
 		return nil, newError(ReasonNotTakenOver, fmt.Sprintf(
 			"machine %s came from OpenStack, and not exactly one server is found that is its: it gets no other; "+

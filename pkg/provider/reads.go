@@ -445,7 +445,7 @@ func withoutDeleting(servers []Server) (staying, deleting []Server) {
 }
 
 // existing finds the machine's only server by its ProviderID, the ledger or a look-up, and
-// adopts it; errNoneKnown if there is none, or more than one.
+// adopts it; errUnusable if there is none, or more than one.
 func (c *call) existing(ctx context.Context) (*poll, error) {
 	id := c.serverID
 	if id == "" {
@@ -461,7 +461,7 @@ func (c *call) existing(ctx context.Context) (*poll, error) {
 		}
 		staying, _ := withoutDeleting(named.servers)
 		if len(staying) != 1 {
-			return nil, errNoneKnown
+			return nil, errUnusable
 		}
 		id = staying[0].ID
 	}
@@ -550,8 +550,7 @@ var readPolicy = coalesce.Policy{
 // isSessionWide says that an API call failed for a reason that holds for all others of the
 // session: refused credentials, or too many calls.
 func isSessionWide(err error) bool {
-	var api *APIError
-	return isRefused(err) || errors.As(err, &api) && api.StatusCode == http.StatusTooManyRequests
+	return isRefused(err) || statusOf(err) == http.StatusTooManyRequests
 }
 
 // readers read servers and NICs for all calls of a session and region: callers who want

@@ -12,19 +12,19 @@ import (
 )
 
 // readyByLedger returns the machine's server if this process knows one, it is ACTIVE and
-// nothing is left to do for it; else errNoneKnown. It makes no look-up by name:
+// nothing is left to do for it; else errUnusable. It makes no look-up by name:
 // CreateMachine does, and finishes what is unfinished.
 func (c *call) readyByLedger(ctx context.Context) (id string, err error) {
 	id = c.ledger.Get(c.key).ServerID
 	if id == "" || !c.knownConnection(id).complete() {
-		return "", errNoneKnown
+		return "", errUnusable
 	}
 	seen, err := c.poll(id).next(ctx)
 	if err != nil && !isNotOurs(err) {
 		return "", err
 	}
 	if server := seen.server(); err != nil || server == nil || server.Status != statusActive {
-		return "", errNoneKnown
+		return "", errUnusable
 	}
 	return id, nil
 }

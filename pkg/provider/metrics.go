@@ -162,42 +162,42 @@ func (m *meters) Describe(descs chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (m *meters) Collect(metrics chan<- prometheus.Metric) {
-	for class, counts := range m.currentServers() {
-		for kind, count := range counts.kinds {
-			metrics <- prometheus.MustNewConstMetric(m.servers, prometheus.GaugeValue, float64(count), class, kind.machineType, kind.state)
-		}
-		for status, count := range counts.windows {
-			metrics <- prometheus.MustNewConstMetric(m.maintained, prometheus.GaugeValue, float64(count), class, status)
-		}
-		if !counts.next.IsZero() {
-			metrics <- prometheus.MustNewConstMetric(m.maintenance, prometheus.GaugeValue, float64(counts.next.Unix()), class)
-		}
+	m.mu.Lock()
+	m.sweep()
+	for class, meter := range m.classes {
+		m.collectClass(metrics, class, meter)
 	}
-	for class, expiry := range m.keyExpiries() {
-		metrics <- prometheus.MustNewConstMetric(m.keyExpiry, prometheus.GaugeValue, float64(expiry.Unix()), class)
-	}
+	m.mu.Unlock()
 	for _, part := range m.parts() {
 		part.Collect(metrics)
 	}
 }
 
-func (m *meters) parts() []prometheus.Collector {
-	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft, m.reads, m.callers, m.waiting, m.creation, m.deletion}
+// collectClass adds up the servers of all scopes.
+func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, meter *classMeter) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{class}, labels...)...)
+	}
+	counts := newServerCounts()
+	for _, listed := range meter.servers {
+		counts.add(listed)
+	}
+	for kind, count := range counts.kinds {
+		gauge(m.servers, float64(count), kind.machineType, kind.state)
+	}
+	for status, count := range counts.windows {
+		gauge(m.maintained, float64(count), status)
+	}
+	if !counts.next.IsZero() {
+		gauge(m.maintenance, float64(counts.next.Unix()))
+	}
+	if !meter.keyExpiry.IsZero() {
+		gauge(m.keyExpiry, float64(meter.keyExpiry.Unix()))
+	}
 }
 
-// currentServers adds up the servers of all scopes by class, after dropping what is old.
-func (m *meters) currentServers() map[string]*serverCounts {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep()
-	classes := map[string]*serverCounts{}
-	for class, meter := range m.classes {
-		classes[class] = newServerCounts()
-		for _, counts := range meter.servers {
-			classes[class].add(counts)
-		}
-	}
-	return classes
+func (m *meters) parts() []prometheus.Collector {
+	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft, m.reads, m.callers, m.waiting, m.creation, m.deletion}
 }
 
 func newServerCounts() *serverCounts {
@@ -242,22 +242,8 @@ func (s *serverCounts) noteStart(start time.Time) {
 	}
 }
 
-// keyExpiries returns when the keys of the classes expire, of those that do.
-func (m *meters) keyExpiries() map[string]time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.sweep()
-	expiries := map[string]time.Time{}
-	for class, meter := range m.classes {
-		if !meter.keyExpiry.IsZero() {
-			expiries[class] = meter.keyExpiry
-		}
-	}
-	return expiries
-}
-
 // sweep drops the series of classes that nobody named for classLifetime, and the beginnings
-// of what has not ended for a day.
+// of what has not ended for a day; m.mu is held.
 func (m *meters) sweep() {
 	maps.DeleteFunc(m.classes, func(class string, meter *classMeter) bool {
 		old := m.clock.Since(meter.named) > classLifetime

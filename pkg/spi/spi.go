@@ -4,6 +4,7 @@
 package spi
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
@@ -175,10 +176,7 @@ func (s *PluginSPIImpl) newSession(credentials Credentials) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	endpoint := s.Config.Endpoint
-	if endpoint == "" {
-		endpoint = DefaultEndpoint
-	}
+	endpoint := cmp.Or(s.Config.Endpoint, DefaultEndpoint)
 	// The SDK writes its auth round tripper into the client it is given, so every
 	// session has a client of its own; the chain below does the authentication.
 	client, err := iaas.NewAPIClient(

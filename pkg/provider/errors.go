@@ -399,8 +399,8 @@ var rules = []rule{
 		func(*failure) bool { return true }},
 }
 
-// classify returns the code for an error of the driver, and its text: "Reason: sentence".
-func classify(err error) (codes.Code, string) {
+// Classify returns the code for an error of the driver, and its text: "Reason: sentence".
+func Classify(err error) (codes.Code, string) {
 	var decided *Error
 	if errors.As(err, &decided) {
 		return decided.Reason.Code(), sanitize(decided.Error())
@@ -540,7 +540,7 @@ func isExhausted(err error) bool {
 	if err == nil {
 		return false
 	}
-	code, _ := classify(err)
+	code, _ := Classify(err)
 	return code == codes.ResourceExhausted
 }
 

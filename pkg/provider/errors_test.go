@@ -82,7 +82,7 @@ func TestClassify(t *testing.T) {
 		{ReasonDriverBug, errors.New("a bug"), codes.Internal, "a bug"},
 	} {
 		t.Run(fmt.Sprintf("%s/%v", row.reason, row.err), func(t *testing.T) {
-			code, text := classify(row.err)
+			code, text := Classify(row.err)
 			if code != row.code || ReasonIn(text) != row.reason || !strings.Contains(text, row.says) {
 				t.Errorf("got %s %q, want %s, %s and %q", code, text, row.code, row.reason, row.says)
 			}
@@ -204,7 +204,7 @@ func TestFaultTexts(t *testing.T) {
 		"Conflict [a]\nb": codes.Internal,
 		"":                codes.Internal,
 	} {
-		decided, text := classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, ""))
+		decided, text := Classify(faultyError(&Server{ID: "s", ErrorMessage: withoutMisleadingWords(message)}, ""))
 		if decided != code {
 			t.Errorf("%q is %s, want %s", message, decided, code)
 		}

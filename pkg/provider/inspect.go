@@ -5,13 +5,9 @@ package provider
 
 import (
 	"errors"
-	"maps"
 	"net/http"
-	"slices"
-	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -56,10 +52,6 @@ func Inspect(class *v1alpha1.MachineClass, secret *corev1.Secret) *Inputs {
 	}
 }
 
-// IsClusterLabel says whether a label's key scopes servers to a cluster: it ends in
-// "/cluster".
-func IsClusterLabel(key string) bool { return isClusterLabel(key) }
-
 // CheckOwned returns an error unless the server is the Machine's, by the rule that decides
 // before every change and deletion. labels are those of the class's providerSpec; byID says
 // that the Machine's ProviderID names this very server. The error's code is
@@ -73,28 +65,6 @@ func CheckOwned(machine, class string, labels map[string]string, server *Server,
 func FoundByName(machine, class string, labels map[string]string, server *Server) bool {
 	identity := newIdentity(machine, class, labels)
 	return matches(server, identity.machineSelector()) && identity.checkOwned(server, false) == nil
-}
-
-// CameFromOpenStack says whether Gardener's OpenStack provider made the Machine's server.
-func CameFromOpenStack(machine *v1alpha1.Machine) bool { return cameFromOpenStack(machine) }
-
-// IsByName says whether what has this name, these labels and this metadata is the Machine's, if
-// that came from OpenStack. classLabels are those of the class's providerSpec.
-func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
-	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
-}
-
-// OpenStackTag returns the tag by which Gardener's OpenStack provider says which cluster a server is
-// of, among its labels or metadata; "" without one.
-func OpenStackTag(server *Server) string {
-	for _, told := range []map[string]string{server.Labels, server.Metadata} {
-		for _, key := range slices.Sorted(maps.Keys(told)) {
-			if strings.HasPrefix(key, openStackClusterTag) {
-				return key
-			}
-		}
-	}
-	return ""
 }
 
 // NewClient returns the calls of the driver's for the session's project. Reads are not
@@ -115,7 +85,3 @@ func IsNotFound(err error) bool {
 	var api *APIError
 	return errors.As(err, &api) && api.saysNotFound()
 }
-
-// Classify returns the code and the text that machine-controller-manager would be told of
-// an error.
-func Classify(err error) (codes.Code, string) { return classify(err) }

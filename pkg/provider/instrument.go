@@ -140,7 +140,7 @@ func observed[Request, Response any](ctx context.Context, p *Provider, op operat
 	if err != nil {
 		var text string
 		var api *APIError
-		code, text = classify(err)
+		code, text = Classify(err)
 		attributes = []any{"message", text}
 		if errors.As(err, &api) && api.RequestID != "" {
 			attributes = append(attributes, "requestID", api.RequestID)

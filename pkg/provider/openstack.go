@@ -29,10 +29,20 @@ const (
 	openStackClusterTag = "kubernetes.io-cluster-"
 )
 
-// cameFromOpenStack says that Gardener's OpenStack provider made the Machine's server.
-func cameFromOpenStack(machine *v1alpha1.Machine) bool {
+// CameFromOpenStack says whether Gardener's OpenStack provider made the Machine's server.
+func CameFromOpenStack(machine *v1alpha1.Machine) bool {
 	migrated, _ := strconv.ParseBool(machine.Annotations[migratedAnnotation])
 	return migrated || providerid.IsOpenStack(machine.Spec.ProviderID)
+}
+
+// providerID returns the ProviderID to answer for a server. One that OpenStack's provider wrote
+// stays as it is: the manager writes back what it is told (v0.62.1 machine.go, updateLabels),
+// and a Machine whose ID had become ours would not be known to have come from there.
+func (c *call) providerID(serverID string) string {
+	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
+		return c.givenID
+	}
+	return providerid.Format(c.projectID, serverID)
 }
 
 // isByName says whether what has this name is the machine's, if that came from OpenStack:
@@ -53,12 +63,18 @@ func (i identity) isOfAnotherCluster(told map[string]string) bool {
 		want, isOurKey := i.cluster[key]
 		switch {
 		case isOurKey && value != want,
-			isClusterLabel(key) && !slices.Contains(clusters, value),
+			IsClusterLabel(key) && !slices.Contains(clusters, value),
 			isTag && !slices.Contains(clusters, cluster):
 			return true
 		}
 	}
 	return false
+}
+
+// IsByName says whether what has this name, these labels and this metadata is the Machine's, if
+// that came from OpenStack. classLabels are those of the class's providerSpec.
+func IsByName(machine string, classLabels map[string]string, name string, labels, metadata map[string]string) bool {
+	return newIdentity(machine, "", classLabels).isByName(name, labels, metadata)
 }
 
 // takeOver returns the only server of a machine that came from OpenStack. It makes none and
@@ -140,6 +156,19 @@ func checkTag(server *Server) error {
 	return &Error{Reason: ReasonNotOurs, Label: tag, Text: fmt.Sprintf("server %s (%s) is left alone: it has "+
 		"OpenStack's tag %s, and its Machine may have another ProviderID; delete it by hand if it has no Machine",
 		server.ID, server.Name, tag)}
+}
+
+// OpenStackTag returns the tag by which Gardener's OpenStack provider says which cluster a server is
+// of, among its labels or metadata; "" without one.
+func OpenStackTag(server *Server) string {
+	for _, told := range []map[string]string{server.Labels, server.Metadata} {
+		for _, key := range slices.Sorted(maps.Keys(told)) {
+			if strings.HasPrefix(key, openStackClusterTag) {
+				return key
+			}
+		}
+	}
+	return ""
 }
 
 // noteGone notes which servers this call has proved gone.

@@ -57,16 +57,15 @@ type identity struct {
 func newIdentity(machine, class string, labels map[string]string) identity {
 	cluster := map[string]string{}
 	for key, value := range labels {
-		if isClusterLabel(key) {
+		if IsClusterLabel(key) {
 			cluster[key] = value
 		}
 	}
 	return identity{machine: machine, class: class, cluster: cluster}
 }
 
-func isClusterLabel(key string) bool {
-	return strings.HasSuffix(key, clusterLabelSuffix)
-}
+// IsClusterLabel says whether a label's key scopes servers to a cluster: it ends in "/cluster".
+func IsClusterLabel(key string) bool { return strings.HasSuffix(key, clusterLabelSuffix) }
 
 // serverLabels are the labels of a new server: the spec's, and over them ours.
 func (i identity) serverLabels(specLabels map[string]string) map[string]string {
@@ -140,7 +139,7 @@ func (i identity) contradiction(server *Server) (key string, contradicts bool) {
 		return "", false
 	}
 	for _, key := range slices.Sorted(maps.Keys(server.Labels)) {
-		if isClusterLabel(key) {
+		if IsClusterLabel(key) {
 			return key, true
 		}
 	}
@@ -224,7 +223,7 @@ func (i identity) hasOnlyItsName(server *Server) bool {
 // labelled.
 func (i identity) missingLabel(server *Server) (key, want string, missing bool) {
 	for key := range server.Labels {
-		if _, known := i.cluster[key]; isClusterLabel(key) && !known {
+		if _, known := i.cluster[key]; IsClusterLabel(key) && !known {
 			return "", "", false // it is of another cluster
 		}
 	}

@@ -102,16 +102,6 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	return c, nil
 }
 
-// providerID returns the ProviderID to answer for a server. One that OpenStack's provider wrote
-// stays as it is: the manager writes back what it is told (v0.62.1 machine.go, updateLabels),
-// and a Machine whose ID had become ours would not be known to have come from there.
-func (c *call) providerID(serverID string) string {
-	if serverID == c.serverID && providerid.IsOpenStack(c.givenID) {
-		return c.givenID
-	}
-	return providerid.Format(c.projectID, serverID)
-}
-
 // newCall decodes and checks a request, and opens the session. machine is nil for a call
 // about a class. All that is wrong is told at once, with the paths of the fields.
 func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
@@ -286,7 +276,7 @@ func (in *inputs) identify(machine *v1alpha1.Machine, class string) {
 		errs = append(errs, validation.ValidateMachineName(name, machineNamePath)...)
 	}
 	in.identity = newIdentity(name, class, in.spec.Labels)
-	if machine != nil && cameFromOpenStack(machine) {
+	if machine != nil && CameFromOpenStack(machine) {
 		in.identity.fromOpenStack, in.identity.byName = true, machine.Spec.ProviderID == ""
 	}
 	in.identity.unlabelable = len(errs) > 0

@@ -53,7 +53,7 @@ func TestOfAMegabyteOfMistakesSomeAreTold(t *testing.T) {
 	for name, row := range mistakes() {
 		t.Run(name, func(t *testing.T) {
 			in := decodeMistakes(row.spec)
-			code, text := classify(in.problems(strict, nil))
+			code, text := Classify(in.problems(strict, nil))
 			if code != codes.InvalidArgument || len(concerning(row.field, in.others)) == 0 || !strings.Contains(text, row.field) {
 				t.Errorf("got %s: %s; want InvalidArgument about %s", code, text, row.field)
 			}
@@ -69,7 +69,7 @@ func BenchmarkAMegabyteOfMistakes(b *testing.B) {
 	for name, row := range mistakes() {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				_, _ = classify(decodeMistakes(row.spec).problems(strict, nil))
+				_, _ = Classify(decodeMistakes(row.spec).problems(strict, nil))
 			}
 			if took := b.Elapsed() / time.Duration(b.N); took > 5*time.Second {
 				b.Errorf("it takes %s, want less than 5 s", took)
@@ -80,7 +80,7 @@ func BenchmarkAMegabyteOfMistakes(b *testing.B) {
 
 // A text has room for few: the fields are told as far as they go.
 func TestManyErrorsAreToldAtOnce(t *testing.T) {
-	_, text := classify(invalidError(manyErrors()))
+	_, text := Classify(invalidError(manyErrors()))
 	if len(text) > maxText || !strings.HasPrefix(text, "InvalidInput: 100000 fields are wrong, the first: a(0)") {
 		t.Errorf("got %q", text)
 	}
@@ -98,7 +98,7 @@ func manyErrors() field.ErrorList {
 func BenchmarkManyErrors(b *testing.B) {
 	errs := manyErrors()
 	for b.Loop() {
-		_, _ = classify(invalidError(errs))
+		_, _ = Classify(invalidError(errs))
 	}
 	if took := b.Elapsed() / time.Duration(b.N); took > time.Second {
 		b.Errorf("it takes %s, want less than 1 s", took)

@@ -93,7 +93,7 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 	var api *APIError
 	isRead := errors.As(err, &api) && api.Call.isRead()
 	if err != nil {
-		switch code, _ := classify(err); {
+		switch code, _ := Classify(err); {
 		case code == codes.InvalidArgument, code == codes.Internal, code == codes.PermissionDenied && !isRead:
 			return err
 		}

@@ -20,11 +20,7 @@ import (
 // readNICs reads the NICs of a server, together with other servers' of its network, and
 // notes their addresses and allowed addresses in the ledger.
 func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
-	networkID := ""
-	if c.spec.Networking != nil {
-		networkID = c.spec.Networking.NetworkID
-	}
-	result := c.readers.nicsOf(networkID).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
+	result := c.readers.nicsOf(c.networkID()).Read(ctx, coalesce.Request[map[string][]NIC, []NIC]{
 		Single: func(ctx context.Context) ([]NIC, error) { return c.client.ListServerNICs(ctx, serverID) },
 		Pick: func(byServer map[string][]NIC, _ time.Time) ([]NIC, bool) {
 			nics, shown := byServer[serverID]
@@ -41,6 +37,14 @@ func (c *call) readNICs(ctx context.Context, serverID string) ([]NIC, error) {
 		c.ledger.SawAllowed(c.key, serverID, c.allowedFingerprint())
 	}
 	return result.Value, nil
+}
+
+// networkID is the network of the machine's NICs; "" if these are the user's.
+func (c *call) networkID() string {
+	if c.spec.Networking == nil {
+		return ""
+	}
+	return c.spec.Networking.NetworkID
 }
 
 // addressesOf returns the addresses of all NICs; nil unless each NIC has one.

@@ -93,23 +93,23 @@ func (c *creation) takeOver(ctx context.Context) (*poll, error) {
 // checkSeveral returns an error if there is more than one server of a machine that came from
 // OpenStack, by a look-up and what this process knows, and no ProviderID says which of them is its.
 // Those that are being deleted do not count.
-func (o *ownership) checkSeveral(shown []Server) error {
+func (c *call) checkSeveral(shown []Server) error {
 	var ids []string
 	staying, _ := withoutDeleting(shown)
 	for _, server := range staying {
 		ids = append(ids, server.ID)
 	}
-	known := o.ledger.Get(o.key).ServerID
+	known := c.ledger.Get(c.key).ServerID
 	if known != "" && !slices.ContainsFunc(shown, func(server Server) bool { return server.ID == known }) {
 		ids = append(ids, known)
 	}
-	if !o.byName || len(ids) < 2 {
+	if !c.byName || len(ids) < 2 {
 		return nil
 	}
 	slices.Sort(ids)
 	return newError(ReasonNotTakenOver, fmt.Sprintf("machine %s came from OpenStack, has no ProviderID, and "+
 		"several servers have its name, of which none is touched: set spec.providerID to the right one, "+
-		"or delete the wrong one, of %s", o.machine, strings.Join(ids, ", ")))
+		"or delete the wrong one, of %s", c.machine, strings.Join(ids, ", ")))
 }
 
 // checkSeveralTwice is checkSeveral by a second look-up, unexpectedApart from the first: one list may
@@ -386,14 +386,6 @@ func ignoreNotFound(err error) error {
 		return nil
 	}
 	return err
-}
-
-// networkID is the network of the machine's NICs; "" if these are the user's.
-func (c *call) networkID() string {
-	if c.spec.Networking == nil {
-		return ""
-	}
-	return c.spec.Networking.NetworkID
 }
 
 // leftoverList has the volumes of the project and the NICs of a network, by their names.

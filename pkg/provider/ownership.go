@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/klog/v2"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/internal/ledger"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
@@ -168,43 +167,37 @@ func (i identity) checkOwned(server *Server, byID bool) error {
 	}
 }
 
-// ownership is the check that every server passes on its way into a call: those that a look-up
-// shows by admits, those that a read by an ID shows by enter.
-type ownership struct {
-	identity
-	// ledger is the process's, key the machine's place in it.
-	ledger *ledger.Ledger
-	key    ledger.Key
-}
+// Every server passes a check on its way into a call: those that a look-up shows admits, those that
+// a read by an ID shows enter.
 
 // admits says whether a server that a look-up shows may be used: it is the machine's, and was
 // not proved gone.
-func (o *ownership) admits(server *Server) bool {
-	return o.checkOwned(server, false) == nil && !o.ledger.Gone(o.key, server.ID)
+func (c *call) admits(server *Server) bool {
+	return c.checkOwned(server, false) == nil && !c.ledger.Gone(c.key, server.ID)
 }
 
 // enter admits a server that a read by its ID shows. One that the answer to our own POST
 // named is Unread until a read has shown whose it is: if it is somebody else's, the ledger
 // notes it, and the call cannot use it (errUnusable). If it does not show its labels, this
 // call must not use it yet (errUnlabelled).
-func (o *ownership) enter(server *Server, byID bool) error {
-	if o.machine == "" {
+func (c *call) enter(server *Server, byID bool) error {
+	if c.machine == "" {
 		return nil // the caller names the server, and changes nothing
 	}
-	err := o.checkOwned(server, byID)
-	entry := o.ledger.Get(o.key)
+	err := c.checkOwned(server, byID)
+	entry := c.ledger.Get(c.key)
 	switch {
 	case entry.ServerID != server.ID || !entry.Unread:
 		return err
 	case err == nil:
-		o.ledger.Adopt(o.key, server.ID)
+		c.ledger.Adopt(c.key, server.ID)
 		return nil
-	case o.hasOnlyItsName(server):
+	case c.hasOnlyItsName(server):
 		return unlabelledError(server)
 	default:
 		klog.InfoS("The answer to a create request named somebody else's server; it is left alone, looking for the machine's",
-			"machine", o.machine, "server", server.ID, "err", err)
-		o.ledger.NotOurs(o.key, server.ID)
+			"machine", c.machine, "server", server.ID, "err", err)
+		c.ledger.NotOurs(c.key, server.ID)
 		return errUnusable
 	}
 }

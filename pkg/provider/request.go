@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -34,9 +35,14 @@ var (
 
 // call is a driver call with its request decoded and checked.
 type call struct {
-	ownership
-	clock clock.Clock
-	waits
+	identity
+	// ledger is the process's, key the machine's place in it.
+	ledger *ledger.Ledger
+	key    ledger.Key
+	clock  clock.Clock
+	// begun says that the call waits, failed is the last API call that failed: see wait.
+	begun  atomic.Bool
+	failed atomic.Pointer[APIError]
 	// serverID is the server that the request's ProviderID names; "" if it names none.
 	serverID string
 	// givenID is the request's ProviderID.
@@ -138,10 +144,8 @@ func (p *Provider) newSessionCall(session *spi.Session, region string) *call {
 	return &call{
 		clock: p.clock, settle: *p.settle, projectID: session.ProjectID, client: readers.client, readers: readers,
 		exhausted: p.exhausted, unlabelled: p.unlabelled, consoles: p.consoles, meters: p.meters,
-		ownership: ownership{
-			identity: identity{unlabelable: true}, ledger: p.ledger,
-			key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},
-		},
+		identity: identity{unlabelable: true}, ledger: p.ledger,
+		key: ledger.Key{Endpoint: session.Endpoint, Place: ledger.Place{ProjectID: session.ProjectID, Region: region}},
 	}
 }
 

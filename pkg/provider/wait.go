@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 )
 
 // forbiddenFor is for how long 403 may be all that a wait sees. An API answers it by mistake for
@@ -27,26 +25,18 @@ const forbiddenFor = 30 * time.Second
 // A call has a wait for each thing that it asks for again and again: the reads of one server, its
 // NICs, the look-ups.
 type wait struct {
-	*waits
-	clock clock.PassiveClock
+	*call
 	// forbiddenSince is when the first of the last answers in a row came that all were 403.
 	forbiddenSince time.Time
 }
 
-// waits is what the waits of a call share.
-type waits struct {
-	begun atomic.Bool
-	// failed is the last API call that failed, for the text of a late end.
-	failed atomic.Pointer[APIError]
-}
-
 // newWait returns a wait of the call.
-func (c *call) newWait() wait { return wait{waits: &c.waits, clock: c.clock} }
+func (c *call) newWait() wait { return wait{call: c} }
 
 // begin notes that the call waits: with the first read that is put off (poll, search), with a POST
 // that may have made a server, and where a call is about waiting and nothing else (awaitReady,
 // await).
-func (w *waits) begin() { w.begun.Store(true) }
+func (c *call) begin() { c.begun.Store(true) }
 
 // afterRead returns the error that a failed read ends the call with, nil if the call goes
 // on. state is the last one seen, for the text of a late end.
@@ -80,8 +70,8 @@ func (w *wait) afterRead(ctx context.Context, err error, state string) error {
 }
 
 // late is the error of a call whose time is over.
-func (w *waits) late(ctx context.Context, state string) error {
-	if failed := w.failed.Load(); failed != nil {
+func (c *call) late(ctx context.Context, state string) error {
+	if failed := c.failed.Load(); failed != nil {
 		state = fmt.Sprintf("%s; the last call that failed: %v", state, failed)
 	}
 	return lateError(ctx.Err(), state)
@@ -104,8 +94,8 @@ func (w *wait) afterStep(ctx context.Context, err error, state string) error {
 // ended returns the error of a call that ends with err whatever it is. Refused credentials
 // end a wait with Unavailable: the manager comes back in seconds, with the Secret as it is
 // then. A call that begins with them answers Unauthenticated.
-func (w *waits) ended(err error) error {
-	if w.begun.Load() && isRefused(err) {
+func (c *call) ended(err error) error {
+	if c.begun.Load() && isRefused(err) {
 		return interruptedError(err)
 	}
 	return err

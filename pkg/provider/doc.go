@@ -38,8 +38,8 @@
 //   - a field of the providerSpec: apis/provider_spec.go, its rule in apis/validation, its place
 //     in the request in helpers.go, and samples/machine-class.yaml; fields_test.go is red until all
 //     are done, and `make generated` writes the table of apis/README.md and the schemas
-//   - a metric of the driver: metrics.go, fed by its decorators or the method that knows; one of a
-//     session: pkg/spi/metrics.go; `make generated` writes the table of
+//   - a metric of the driver: metrics.go, fed by the readers (reads.go), by the decorator of API calls
+//     or by the method that knows; one of a session: pkg/spi/metrics.go; `make generated` writes the table of
 //     kubernetes/monitoring/README.md
 //   - what may be shown of the API's messages: request.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK

@@ -6,7 +6,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
@@ -46,7 +45,7 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 	}
 	id, addresses, err := c.initialized(ctx)
 	if errors.Is(err, errGone) || errors.Is(err, errUnusable) {
-		return nil, newError(ReasonNotReady, fmt.Sprintf("machine %s has no server to initialize", c.machine))
+		return nil, newError(ReasonNotReady, "machine %s has no server to initialize", c.machine)
 	}
 	if err != nil {
 		return nil, err
@@ -71,7 +70,7 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	response := &driver.GetMachineStatusResponse{ProviderID: c.providerID(id), NodeName: c.machine}
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errUnusable):
-		return nil, newError(ReasonNoServer, fmt.Sprintf("no running server of machine %s is known", c.machine))
+		return nil, newError(ReasonNoServer, "no running server of machine %s is known", c.machine)
 	case isDeleted && (err == nil || isNotOurs(err)):
 		return response, nil // DeleteMachine looks closer
 	case err != nil:
@@ -85,9 +84,9 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	response.Addresses = connected.addresses
 	switch {
 	case !connected.allowed:
-		return response, newError(ReasonNotInitialized, fmt.Sprintf("server %s: %s", id, connected.missing()))
+		return response, newError(ReasonNotInitialized, "server %s: %s", id, connected.missing())
 	case !connected.complete():
-		return nil, newError(ReasonNotReady, fmt.Sprintf("server %s: %s", id, connected.missing()))
+		return nil, newError(ReasonNotReady, "server %s: %s", id, connected.missing())
 	default:
 		return response, nil
 	}
@@ -105,8 +104,8 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 			c.ledger.Forget(c.key)
 		}
 	case c.serverID == "":
-		err = newError(ReasonInvalidInput, fmt.Sprintf(
-			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine))
+		err = newError(ReasonInvalidInput,
+			"machine %s has neither a ProviderID nor a deletionTimestamp: it is not known what is to be deleted", c.machine)
 	case machine.CreationTimestamp.IsZero(): // the orphan collector made it up
 		err = c.deleteOrphan(ctx)
 	default:
@@ -176,7 +175,7 @@ func (p *Provider) waitUntilServerRunning(ctx context.Context, projectID, region
 	})
 	switch {
 	case errors.Is(err, errGone):
-		return newError(ReasonNoServer, fmt.Sprintf("server %s is gone", serverID))
+		return newError(ReasonNoServer, "server %s is gone", serverID)
 	case err != nil:
 		return err
 	case server.Status == statusError:
@@ -198,7 +197,7 @@ func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region
 func (p *Provider) await(ctx context.Context, projectID, region, serverID string, done func(*Server) bool) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
-		return nil, newError(ReasonNoSession, fmt.Sprintf("no session with project %s was opened yet", projectID))
+		return nil, newError(ReasonNoSession, "no session with project %s was opened yet", projectID)
 	}
 	poll := p.newSessionCall(session, region).poll(serverID)
 	poll.begin()

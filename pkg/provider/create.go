@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -103,9 +102,9 @@ func (c *creation) checkDeleting() error {
 		return nil
 	}
 	entry := c.ledger.Get(c.key)
-	return cmp.Or(entry.Fault, newError(ReasonNotReady, fmt.Sprintf(
+	return cmp.Or(entry.Fault, newError(ReasonNotReady,
 		"servers %s and %s of machine %s are still being deleted: no third one is created beside them",
-		c.deleting[0].ID, c.deleting[1].ID, c.machine)))
+		c.deleting[0].ID, c.deleting[1].ID, c.machine))
 }
 
 // knowsOfNoServer says that this process knows of no server of the machine, and that no POST
@@ -126,7 +125,7 @@ func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error
 		return nil, err
 	}
 	if !c.ledger.Claim(c.key, seen) {
-		return nil, newError(ReasonInterrupted, fmt.Sprintf("another call is creating the server of machine %s", c.machine))
+		return nil, newError(ReasonInterrupted, "another call is creating the server of machine %s", c.machine)
 	}
 	made, err := c.post(ctx)
 	if err != nil && (!outcomeUnknown(err) || isExhausted(err)) {
@@ -139,8 +138,8 @@ func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error
 	}
 	p := c.poll(made.ID)
 	p.due = p.since.Add(firstPoll)
-	c.lost = newError(ReasonNotReady, fmt.Sprintf(
-		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, made.ID))
+	c.lost = newError(ReasonNotReady,
+		"the answer to the create request of machine %s named server %s, which is somebody else's", c.machine, made.ID)
 	err = c.confirm(ctx, p)
 	if errors.Is(err, errUnusable) {
 		err = errOutcomeUnknown
@@ -195,8 +194,8 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 			return kept, err
 		}
 		if c.isExpired() {
-			return nil, newError(ReasonCreationTimedOut, fmt.Sprintf(
-				"machine %s is older than its creation timeout and has no server: it gets none, and is to be replaced", c.machine))
+			return nil, newError(ReasonCreationTimedOut,
+				"machine %s is older than its creation timeout and has no server: it gets none, and is to be replaced", c.machine)
 		}
 		named.servers = nil // none that this call can use
 		if search.conclusive(named) {
@@ -303,8 +302,8 @@ func (c *creation) post(ctx context.Context) (*Server, error) {
 func (c *creation) failed(ctx context.Context, p *poll, err error) error {
 	switch {
 	case errors.Is(err, errGone), errors.Is(err, errUnusable):
-		return newError(ReasonInterrupted, fmt.Sprintf(
-			"the server of machine %s was deleted while it was being created", c.machine))
+		return newError(ReasonInterrupted,
+			"the server of machine %s was deleted while it was being created", c.machine)
 	case !errors.Is(err, errFaulty):
 		return err
 	}

@@ -279,8 +279,9 @@ func (p *poll) awaitGone(ctx context.Context) error {
 				return err
 			}
 		case giveUp:
-			return newError(ReasonServerBusy, fmt.Sprintf(
-				"two DELETEs of server %s were accepted, but it is %s, will be tried again: %s", p.id, p.last.Status, p.last.reason()))
+			return newError(ReasonServerBusy,
+				"two DELETEs of server %s were accepted, but it is %s, will be tried again: %s",
+				p.id, p.last.Status, p.last.reason())
 		}
 	}
 }

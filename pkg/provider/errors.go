@@ -177,8 +177,8 @@ func (e *Error) Unwrap() error { return e.err }
 // with returns a text as the manager is told it.
 func (r Reason) with(text string) string { return string(r) + ": " + text }
 
-func newError(reason Reason, text string) error {
-	return &Error{Reason: reason, Text: text}
+func newError(reason Reason, format string, args ...any) error {
+	return &Error{Reason: reason, Text: fmt.Sprintf(format, args...)}
 }
 
 // maxErrors is more than a text has room for. To join 100,000 takes minutes.
@@ -195,7 +195,7 @@ func invalidError(errs field.ErrorList) error {
 		}
 		text = fmt.Sprintf("%d fields are wrong, the first: %v. All: %s", len(errs), errs[0], strings.Join(fields, ", "))
 	}
-	return newError(ReasonInvalidInput, text)
+	return newError(ReasonInvalidInput, "%s", text)
 }
 
 // notOurs refuses to touch a server that does not carry want under the label.
@@ -269,13 +269,13 @@ func faultyError(server *Server, userData string) error {
 	message := redacted(server.reason(), userData)
 	switch {
 	case limitOfServer.MatchString(server.ErrorMessage):
-		return newError(ReasonRequestRefused, fmt.Sprintf("%s: server %s: %s", textLimitOfServer, server.ID, message))
+		return newError(ReasonRequestRefused, "%s: server %s: %s", textLimitOfServer, server.ID, message)
 	case noHost.MatchString(server.ErrorMessage):
-		return newError(ReasonNoCapacity, fmt.Sprintf("%s: server %s: %s", textNoHost, server.ID, message))
+		return newError(ReasonNoCapacity, "%s: server %s: %s", textNoHost, server.ID, message)
 	case quotaExceeded.MatchString(server.ErrorMessage):
-		return newError(ReasonQuotaExceeded, fmt.Sprintf("%s: server %s: %s", textQuota, server.ID, message))
+		return newError(ReasonQuotaExceeded, "%s: server %s: %s", textQuota, server.ID, message)
 	default:
-		return newError(ReasonServerFailed, fmt.Sprintf("server %s ended in state ERROR: %s", server.ID, message))
+		return newError(ReasonServerFailed, "server %s ended in state ERROR: %s", server.ID, message)
 	}
 }
 
@@ -568,15 +568,15 @@ func (c *call) labelsMissing(server *Server) error {
 	until := c.noPostBefore().Add(unlabelledFor)
 	if known, ok := c.unlabelled.Lookup(c.classKey()); !ok || known.until.Before(until) {
 		c.unlabelled.Set(c.classKey(), classError{
-			err: newError(ReasonLabelsMissing, fmt.Sprintf(
+			err: newError(ReasonLabelsMissing,
 				"server %s was created for machine %s without its labels: MachineClass %s gets no other servers for an hour; "+
-					"only if it is that machine's, set %s on it, else rename it", server.ID, c.machine, c.class, labels)),
+					"only if it is that machine's, set %s on it, else rename it", server.ID, c.machine, c.class, labels),
 			until: until, machine: c.machine,
 		})
 	}
-	return newError(ReasonLabelsMissing, fmt.Sprintf(
+	return newError(ReasonLabelsMissing,
 		"server %s has the name of machine %s and no machine label: only if it is this machine's, set %s on it; "+
-			"if it is not, rename it", server.ID, c.machine, labels))
+			"if it is not, rename it", server.ID, c.machine, labels)
 }
 
 // checkUnlabelled returns an error if a server of another machine of the class shows no labels.

@@ -5,7 +5,6 @@ package provider
 
 import (
 	"context"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -149,8 +148,9 @@ func (c *call) allowOnNIC(ctx context.Context, nic *NIC) error {
 		return err
 	}
 	if missing := missingAddresses(updated.AllowedAddresses, c.spec.AllowedAddresses); len(missing) > 0 {
-		return newError(ReasonUpdateIgnored, fmt.Sprintf(
-			"NIC %s does not carry the allowedAddresses after its update: wanted %s, got %s", nic.ID, strings.Join(addresses, ", "), strings.Join(updated.AllowedAddresses, ", ")))
+		return newError(ReasonUpdateIgnored,
+			"NIC %s does not carry the allowedAddresses after its update: wanted %s, got %s",
+			nic.ID, strings.Join(addresses, ", "), strings.Join(updated.AllowedAddresses, ", "))
 	}
 	klog.V(2).InfoS("Allowed addresses added", "machine", c.machine, "nic", nic.ID, "added", missing)
 	return nil

@@ -83,9 +83,9 @@ func (c *creation) takeOver(ctx context.Context) (*poll, error) {
 	server, err := c.existing(ctx)
 	isNone := errors.Is(err, errGone) || errors.Is(err, errUnusable)
 	if isNone || err == nil && server.last.IsDeleting() {
-		return nil, newError(ReasonNotTakenOver, fmt.Sprintf(
+		return nil, newError(ReasonNotTakenOver,
 			"machine %s came from OpenStack, and not exactly one server is found that is its: it gets no other; "+
-				"delete the machine to have it replaced, or name its server by spec.providerID", c.machine))
+				"delete the machine to have it replaced, or name its server by spec.providerID", c.machine)
 	}
 	return server, err
 }
@@ -107,9 +107,9 @@ func (c *call) checkSeveral(shown []Server) error {
 		return nil
 	}
 	slices.Sort(ids)
-	return newError(ReasonNotTakenOver, fmt.Sprintf("machine %s came from OpenStack, has no ProviderID, and "+
+	return newError(ReasonNotTakenOver, "machine %s came from OpenStack, has no ProviderID, and "+
 		"several servers have its name, of which none is touched: set spec.providerID to the right one, "+
-		"or delete the wrong one, of %s", c.machine, strings.Join(ids, ", ")))
+		"or delete the wrong one, of %s", c.machine, strings.Join(ids, ", "))
 }
 
 // checkSeveralTwice is checkSeveral by a second look-up, unexpectedApart from the first: one list may

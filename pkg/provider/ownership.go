@@ -5,7 +5,6 @@ package provider
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -252,7 +251,7 @@ func rank(server *Server) int {
 
 // clusterUnknownError is the answer to what only a look-up by labels could tell.
 func (i identity) clusterUnknownError() error {
-	return newError(ReasonClusterUnknown, fmt.Sprintf(
+	return newError(ReasonClusterUnknown,
 		"the cluster label in the providerSpec of MachineClass %s cannot be used, "+
-			"so that the cluster's servers cannot be told from others: correct providerSpec.labels", i.class))
+			"so that the cluster's servers cannot be told from others: correct providerSpec.labels", i.class)
 }

@@ -103,7 +103,7 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 	}
 	c.givenID = machine.Spec.ProviderID
 	if c.serverID, err = providerid.Parse(machine.Spec.ProviderID, c.projectID); err != nil {
-		return nil, newError(ReasonInvalidProviderID, fmt.Sprintf("machine %s: %v", machine.Name, err))
+		return nil, newError(ReasonInvalidProviderID, "machine %s: %v", machine.Name, err)
 	}
 	return c, nil
 }
@@ -194,10 +194,10 @@ func (c *call) checkElsewhere() error {
 	if other == nil {
 		return nil
 	}
-	return newError(ReasonOtherProject, fmt.Sprintf(
+	return newError(ReasonOtherProject,
 		"machine %s has or may have a server in project %s, region %s, where it was created, "+
 			"but its Secret or MachineClass names project %s, region %s now: restore them, or delete the machine with them",
-		c.machine, other.ProjectID, other.Region, c.key.ProjectID, c.key.Region))
+		c.machine, other.ProjectID, other.Region, c.key.ProjectID, c.key.Region)
 }
 
 // inputs are a request's, decoded, with all that is wrong with them.

@@ -6,7 +6,6 @@ package provider
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -46,8 +45,8 @@ func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 		case server == nil && isDeleted:
 			return errGone
 		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
-			return newError(ReasonNotReady, fmt.Sprintf(
-				"server %s was not found, but it is too young to be sure that it is gone", c.serverID))
+			return newError(ReasonNotReady,
+				"server %s was not found, but it is too young to be sure that it is gone", c.serverID)
 		case server == nil:
 			continue // the next reads prove it
 		case server.IsDeleting():

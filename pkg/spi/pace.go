@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// maxWidth is the largest in-flight limit of a kind of writes.
-	maxWidth = 128
-	// widthTTL is how long a kind without an attempt keeps its width: what the API could take
+	// maxInFlight is the largest in-flight limit of a kind of writes.
+	maxInFlight = 128
+	// limitTTL is how long a kind without an attempt keeps its in-flight limit: what the API could take
 	// an hour ago says nothing about now.
-	widthTTL = time.Minute
+	limitTTL = time.Minute
 	// inFlightTTL is how long an attempt counts as in flight, or half of the kind's pause where that
 	// is longer: hanging requests stop counting after it.
 	inFlightTTL = 5 * time.Second
-	// firstPause follows an attempt that fails at width 1; it doubles up to maxPause. Each is
+	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
 	// multiplied with a random factor between 0.5 and 1, a Retry-After with one between 1 and 1.5.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
@@ -42,13 +42,13 @@ var errTooMany = &NotSentError{Err: errors.New("not sent, too many others are in
 // know nothing of each other share one API.
 //
 // It treats each kind of request, a method and a resource such as POST of servers, by
-// itself. A kind that writes has an in-flight limit, its width: 1 at first. A failure (429,
-// 5xx, no answer) halves it, every other answer doubles it. A failure at width 1 begins a
+// itself. A kind that writes has an in-flight limit: 1 at first. A failure (429,
+// 5xx, no answer) halves it, every other answer doubles it. A failure at limit 1 begins a
 // pause, twice as long as the last one; every other answer halves the next. A Retry-After
-// pauses its kind at any width. Pauses are random: sidecars that were refused together must
+// pauses its kind at any limit. Pauses are random: sidecars that were refused together must
 // not come back together.
 //
-// Reads have no width: Session.Reads bounds them. Those that were held back, and repeated
+// Reads have no such limit: Session.Reads bounds them. Those that were held back, and repeated
 // ones, take a turn there, so that they do not all come at once.
 type paced struct {
 	next   http.RoundTripper
@@ -64,14 +64,15 @@ type paced struct {
 // kind is the state of one kind of requests.
 type kind struct {
 	// read says that they are GETs.
-	read  bool
-	width int
+	read bool
+	// limit is how many attempts may be in flight.
+	limit int
 	// lastSent is when the last attempt was sent.
 	lastSent time.Time
 	// pausedUntil is the end of the pause, reason what began it.
 	pausedUntil time.Time
 	reason      waitReason
-	// pause is half of what the next failure at width 1 begins, before the random factor.
+	// pause is half of what the next failure at limit 1 begins, before the random factor.
 	pause time.Duration
 	// refusal is the error of a request that is not sent. It has the status of the last answer
 	// that narrowed or paused the kind.
@@ -85,8 +86,8 @@ type kind struct {
 // attempt is one that is sent.
 type attempt struct {
 	began time.Time
-	// width is the kind's when it was sent.
-	width int
+	// limit is the kind's when it was sent.
+	limit int
 }
 
 // attempts is what the attempts of one request share.
@@ -174,8 +175,8 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 	now := p.clock.Now()
 	k.inFlight = slices.DeleteFunc(k.inFlight, func(a *attempt) bool { return now.Sub(a.began) >= k.inFlightTTL() })
 	paused := k.pausedUntil.Sub(now)
-	if paused <= 0 && now.Sub(k.lastSent) >= widthTTL {
-		k.width, k.pause, k.refusal = 1, 0, errTooMany
+	if paused <= 0 && now.Sub(k.lastSent) >= limitTTL {
+		k.limit, k.pause, k.refusal = 1, 0, errTooMany
 	}
 	tooLong := paused > left
 	if deadline, ok := ctx.Deadline(); ok {
@@ -188,10 +189,10 @@ func (p *paced) admit(ctx context.Context, k *kind, left time.Duration) (*attemp
 		return nil, delay{}, k.refusal
 	case paused > 0:
 		return nil, delay{paused, k.reason, k.changed}, nil
-	case !k.read && len(k.inFlight) >= k.width:
+	case !k.read && len(k.inFlight) >= k.limit:
 		return nil, delay{k.inFlight[0].began.Add(k.inFlightTTL()).Sub(now), waitForPace, k.changed}, nil
 	}
-	a := &attempt{now, k.width}
+	a := &attempt{now, k.limit}
 	k.lastSent = now
 	if !k.read {
 		k.inFlight = append(k.inFlight, a)
@@ -219,13 +220,13 @@ func (p *paced) note(k *kind, a *attempt, response *http.Response, err error) {
 		response.StatusCode == http.StatusTooManyRequests
 	switch {
 	case failed && !k.read:
-		k.width, k.refusal = max(k.width/2, 1), refusalAfter(response, err)
-		if a.width == 1 {
+		k.limit, k.refusal = max(k.limit/2, 1), refusalAfter(response, err)
+		if a.limit == 1 {
 			k.pause = min(max(2*k.pause, firstPause), maxPause)
 			k.holdUntil(now.Add(p.times(k.pause, 0.5)), waitForPace)
 		}
 	case !k.read:
-		k.width, k.pause = min(2*k.width, maxWidth), k.pause/2
+		k.limit, k.pause = min(2*k.limit, maxInFlight), k.pause/2
 	}
 	if asked := retryAfter(response, now); asked > 0 {
 		k.refusal = refusalAfter(response, err)

@@ -134,11 +134,11 @@ func (a *pacedAPI) finish() {
 	}
 }
 
-func TestTheWidthFollowsTheAnswers(t *testing.T) {
+func TestTheLimitFollowsTheAnswers(t *testing.T) {
 	for name, row := range map[string]struct {
 		answers []int
 		after   time.Duration
-		width   int
+		limit   int
 	}{
 		"nothing was sent":           {nil, 0, 1},
 		"a success doubles it":       {[]int{201, 200, 204}, 0, 8},
@@ -166,8 +166,8 @@ func TestTheWidthFollowsTheAnswers(t *testing.T) {
 				for i := range 200 {
 					api.post(t.Context(), fmt.Sprint("then ", i))
 				}
-				if width := len(api.since(len(row.answers))); width != row.width {
-					t.Errorf("%d requests are in flight, want %d", width, row.width)
+				if limit := len(api.since(len(row.answers))); limit != row.limit {
+					t.Errorf("%d requests are in flight, want %d", limit, row.limit)
 				}
 				api.finish()
 			})
@@ -189,7 +189,7 @@ func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
 				t.Errorf("attempt %d is sent after %s, want %s", i, sent.at, want)
 			}
 		}
-		hanging[0].answer <- http.StatusCreated // the width is 2 now
+		hanging[0].answer <- http.StatusCreated // the limit is 2 now
 		api.post(t.Context(), "next")
 		if sent := api.since(0); len(sent) != 4 {
 			t.Errorf("%d are sent after one of three was answered, want 4", len(sent))
@@ -198,8 +198,8 @@ func TestAnAttemptCountsAsInFlightFor5s(t *testing.T) {
 	})
 }
 
-// A failure at width 1 is followed by a pause; any other answer halves the next one.
-func TestPausesAtWidth1(t *testing.T) {
+// A failure at limit 1 is followed by a pause; any other answer halves the next one.
+func TestPausesAtLimit1(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
 		const second = time.Second
@@ -210,9 +210,9 @@ func TestPausesAtWidth1(t *testing.T) {
 		}{
 			{0, 503}, {second, 429}, {2 * second, noAnswer}, {4 * second, 500}, {8 * second, 503},
 			{16 * second, 503}, {30 * second, 503}, {30 * second, 404},
-			// The next pause would take 15 s now, and the width is 2.
+			// The next pause would take 15 s now, and the limit is 2.
 			{0, 503}, {0, 503}, {30 * second, 201}, {0, 201},
-			// It would take 7.5 s, and the width is 4.
+			// It would take 7.5 s, and the limit is 4.
 			{0, 503}, {0, 503}, {0, 503}, {15 * second, 503}, {30 * second, 201},
 		} {
 			asked := time.Since(api.began)
@@ -229,7 +229,7 @@ func TestPausesAtWidth1(t *testing.T) {
 }
 
 // After an hour without an attempt, pauses begin with the first one again.
-func TestPausesAreForgottenWithTheWidth(t *testing.T) {
+func TestPausesAreForgottenWithTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		api := newPacedAPI(t)
 		for i := range 6 {

@@ -59,7 +59,7 @@ func (c *creation) findOrMake(ctx context.Context) (*poll, error) {
 	for {
 		seen := c.ledger.Get(c.key)
 		server, err := c.lookUp(ctx)
-		if !errors.Is(err, errUnusable) {
+		if !errors.Is(err, errNone) {
 			return server, err
 		}
 		if c.lost != nil {
@@ -180,7 +180,7 @@ func (c *creation) adopt(ctx context.Context, serverID string) (*poll, error) {
 	return p, nil
 }
 
-// lookUp finds the machine's server by name; errUnusable says that surely none can be used.
+// lookUp finds the machine's server by name; errNone says that surely none can be used.
 func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 	for search := c.search(); ; {
 		named, err := search.next(ctx)
@@ -199,7 +199,7 @@ func (c *creation) lookUp(ctx context.Context) (*poll, error) {
 		}
 		named.servers = nil // none that this call can use
 		if search.conclusive(named) {
-			return nil, errUnusable
+			return nil, errNone
 		}
 	}
 }

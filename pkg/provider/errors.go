@@ -218,8 +218,10 @@ var (
 	// errGone says that a server is proved gone, and nothing else.
 	errGone = errors.New("the server is gone")
 	// errUnusable says that there is no server that this call can use: none is known or found, or
-	// it is gone, being deleted, or somebody else's.
+	// it is gone, being deleted, or somebody else's. It does not allow a POST.
 	errUnusable = errors.New("the server cannot be used")
+	// errNone says that look-ups have proved that there is no server that this call can use.
+	errNone = errors.New("there is no server that can be used")
 	// errFaulty says that a server ended in ERROR.
 	errFaulty = errors.New("the server is in ERROR")
 	// errOutcomeUnknown says that nobody knows whether a POST made a server.

@@ -4,9 +4,14 @@
 package simulation
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"flag"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
@@ -143,9 +148,6 @@ func (w *world) checkEnd() {
 	if !w.plan.promised() {
 		return
 	}
-	if !w.plan.Collects && w.plan.Hiccup == 0 {
-		w.checkForeign(true)
-	}
 	for who, ids := range w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting }) {
 		w.violated("at the end: %v of %s in %s is left", ids, who.machine, who.cluster)
 	}
@@ -157,16 +159,15 @@ func (w *world) checkRest(when string) {
 	w.checkForeign(false)
 	// A deletion that is stuck in the cloud is asked for again when the Machine goes.
 	servers := w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting })
-	for _, api := range w.apis {
-		for _, r := range api.all() {
-			m, _ := api.latestOf(r)
-			who := owner{api.cluster, m.Name}
+	for _, c := range w.clusters {
+		for _, m := range c.machines() {
+			who := owner{c.name, m.Name}
 			if ids := servers[who]; len(ids) != 1 || ids[0] != serverOf(m.Spec.ProviderID) {
-				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, api.cluster, ids, m.Spec.ProviderID)
+				w.violated("%s: %s of %s has the servers %v, its ProviderID is %s", when, m.Name, c.name, ids, m.Spec.ProviderID)
 			}
 			delete(servers, who)
 			if m.Spec.Class.Name == classA && !w.initialized(serverOf(m.Spec.ProviderID)) {
-				w.violated("%s: %s of %s runs without its allowed addresses", when, m.Name, api.cluster)
+				w.violated("%s: %s of %s runs without its allowed addresses", when, m.Name, c.name)
 			}
 		}
 	}
@@ -191,4 +192,197 @@ func (w *world) checkForeign(onlyForeign bool) {
 	for _, change := range w.foreign.changes(w.cloud, onlyForeign) {
 		w.violated("%s", change)
 	}
+}
+
+const (
+	// busiest is how many calls a cluster may make within ten seconds, and one more for
+	// each Machine, which may all change something then. Reads for all that wait are
+	// eight a second at most; the rest are requests that change something, and retries.
+	busiest = 90
+	// conflictCalls are made for a Machine within ten seconds whose cache is old: each time the manager's
+	// write conflicts, it comes back after 200 ms.
+	conflictCalls = 60
+	// callsOfALife are at most made for a Machine to which nothing happens, those of
+	// orphan runs included.
+	callsOfALife = 80
+	// callsOfLeftovers are at most made beside these for a Machine from OpenStack, whose NICs and
+	// volumes are looked at until the cloud releases them.
+	callsOfLeftovers = 200
+	// longestPoll is the longest time between two reads of a server that boots, and a
+	// little less: after a deadline of the driver they begin anew.
+	longestPoll = 8 * time.Second
+)
+
+// checkCalls says whether there was more to do for the cloud than there has to be,
+// and returns the peak.
+func (w *world) checkCalls() int {
+	peak := 0
+	for _, begun := range w.begun {
+		slices.Sort(begun)
+		first := 0
+		for last := range begun {
+			for begun[last]-begun[first] >= 10*time.Second {
+				first++
+			}
+			peak = max(peak, last-first+1)
+		}
+	}
+	atMostAtOnce := busiest + w.lives
+	if w.plan.cacheIsStale() {
+		atMostAtOnce += conflictCalls * w.lives
+	}
+	if peak > atMostAtOnce {
+		w.violated("%d API calls of a cluster within ten seconds", peak)
+	}
+	atMost := (callsOfALife+int(w.plan.Boot/longestPoll))*w.lives + callsOfLeftovers*len(w.openStack)
+	if !w.disturbed && w.calls > atMost {
+		w.violated("%d API calls for %d Machines to which nothing happened", w.calls, w.lives)
+	}
+	return peak
+}
+
+// refuseElsewhere refuses what is to be made in another place than ownPlace, and checks that
+// the Machine has no server there: the API could have made another.
+func (w *world) refuseElsewhere(request *http.Request, c call) *http.Response {
+	if c.operation != opCreate || strings.Contains(request.URL.Path, ownPlace.project) && strings.Contains(request.URL.Path, "/"+ownPlace.region+"/") {
+		return nil
+	}
+	who := owner{c.cluster, c.subject}
+	if ids := w.servers(mayJoin)[who]; len(ids) > 0 && w.plan.promised() {
+		w.violated("%s has %v, and a server is asked for elsewhere", who.machine, ids)
+	}
+	w.mu.Lock()
+	w.posts[who] = c.number
+	w.mu.Unlock()
+	w.log("%s -> refused elsewhere", c)
+	return &http.Response{
+		StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(`{"code":403,"msg":"Quota exceeded for instances"}`)), Request: request,
+	}
+}
+
+// checkElsewhere: a server that is made for an earlier request than that for one elsewhere
+// would be the second.
+func (w *world) checkElsewhere(who owner, c call) {
+	w.mu.Lock()
+	later := w.posts[who] > c.number
+	w.mu.Unlock()
+	if later && w.plan.promised() {
+		w.violated("a server was asked for elsewhere before it was certain that %s gets none", who.machine)
+	}
+}
+
+func (w *world) abandon(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.abandoned[id] = true
+}
+
+// wasAbandoned says that a user has made one of the servers no Machine's. It may be found
+// again beside one that was made meanwhile: then there are two by a user's doing, until an
+// orphan run.
+func (w *world) wasAbandoned(ids ...string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.ContainsFunc(ids, func(id string) bool { return w.abandoned[id] })
+}
+
+// isAbandoned says that the server is no Machine's by a user's doing.
+func (w *world) isAbandoned(server *iaasmock.Server) bool {
+	if !w.wasAbandoned(server.ID) {
+		return false
+	}
+	m := w.machine(ownerOf(server))
+	return m == nil || serverOf(m.Spec.ProviderID) != server.ID
+}
+
+// forgetAbandoned: an orphan run has seen to them.
+func (w *world) forgetAbandoned() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	clear(w.abandoned)
+}
+
+// keyCount: one for the foreigner, two for each cluster, and one for another project.
+const keyCount = 6
+
+// projectOfKey is the project of the key with this index.
+func projectOfKey(i int) string {
+	if i == keyCount-1 {
+		return iaasmock.SecondProjectID
+	}
+	return iaasmock.DefaultProjectID
+}
+
+// simulationKeys are made once: that takes long.
+var simulationKeys = sync.OnceValue(func() [][]byte {
+	cloud := iaasmock.New()
+	var keys [][]byte
+	for i := range keyCount {
+		key, err := cloud.NewServiceAccountKey(projectOfKey(i))
+		if err != nil {
+			panic(err)
+		}
+		keys = append(keys, key)
+	}
+	return keys
+})
+
+// secrets are texts that nothing may say, and what they are.
+var secrets = sync.OnceValue(func() map[string]string {
+	found := map[string]string{
+		userData: "userData", base64.StdEncoding.EncodeToString([]byte(userData)): "userData in base64",
+		"PRIVATE KEY": "a private key", "eyJ": "a token",
+	}
+	for _, raw := range simulationKeys() {
+		var key struct {
+			Credentials struct{ PrivateKey string }
+		}
+		if err := json.Unmarshal(raw, &key); err != nil {
+			panic(err)
+		}
+		found[key.Credentials.PrivateKey[100:140]] = "a private key's body"
+	}
+	return found
+})
+
+// secretIn names the secret that a text holds; "" if there is none.
+func secretIn(text string) string {
+	for secret, name := range secrets() {
+		if strings.Contains(text, secret) {
+			return name
+		}
+	}
+	return ""
+}
+
+// listener reads all that is logged, and remembers what should not have been.
+type listener struct {
+	mu    sync.Mutex
+	leaks []string
+}
+
+// Write implements io.Writer.
+func (l *listener) Write(text []byte) (int, error) {
+	if leak := secretIn(string(text)); leak != "" {
+		l.mu.Lock()
+		l.leaks = append(l.leaks, leak+" in: "+string(text))
+		l.mu.Unlock()
+	}
+	return len(text), nil
+}
+
+var log listener
+
+// ListenToLogs lets every run look for secrets in what is logged, which is not
+// shown any more.
+func ListenToLogs() {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	for name, value := range map[string]string{"logtostderr": "false", "stderrthreshold": "FATAL", "v": "4"} {
+		if err := flags.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	klog.SetOutput(&log)
 }

@@ -4,38 +4,147 @@
 package simulation
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
-// cluster has a control plane and, unless it has just crashed, a process that leads.
+const (
+	clusterLabel = "kubernetes.io/cluster"
+	// clusterField of a server's metadata names its cluster, too.
+	clusterField = "cluster"
+	// classA allows addresses, so that its servers have to be initialized; classB
+	// does not.
+	classA, classB = "pool-a", "pool-b"
+	allowed        = "100.64.0.0/12"
+	userData       = "#cloud-config of nobody but this server"
+	credentials    = "credentials"
+)
+
+// cluster has an API server and, unless it has just crashed, a process that leads.
 type cluster struct {
 	world *world
 	name  string
-	api   *apiServer
+	api   *manager.Server
 	keys  [][]byte
-	// lead makes a new process the leader. It is handed in: who makes a process needs what
-	// ends one.
-	lead func()
 
 	mu sync.Mutex
 	// leader is the process that leads; nil while none does.
 	leader *process
-	// processes are those that may live, started and restarts how many there were.
-	processes         []*process
-	started, restarts int
-	key               []byte
-	diskSize          int
+	// processes are all there were.
+	processes []*process
+	restarts  int
+	key       []byte
+	diskSize  int
 	// place is where the class and its Secret say that servers are.
 	place place
-	// edits counts what users have edited by hand.
-	edits int
+	// edits counts what users have edited by hand, collections the orphan runs asked for.
+	edits, collections int
 	// restored are the servers whose labels users have set again, or are about to.
 	restored map[string]bool
+	// used are the names of all Machines that there were.
+	used map[string]bool
+	// renewed are Machines whose name was another's before: the manager may take them for it ten
+	// minutes after its end.
+	renewed []string
+}
+
+// place is where servers are: what a class and its Secret say together.
+type place struct {
+	project, region, network string
+	// key of the project; nil is the cluster's.
+	key []byte
+}
+
+// ownPlace is where all servers are. Nothing can be made in other places, whose quota is 0.
+var ownPlace = place{project: iaasmock.DefaultProjectID, region: iaasmock.DefaultRegion, network: iaasmock.DefaultNetworkID}
+
+// clusterName is the name of the cluster with this index.
+func clusterName(i int) string { return fmt.Sprintf("shoot-%c", 'a'+i) }
+
+// newCluster makes a cluster with a process that leads. It begins its work with start.
+func newCluster(w *world, name string, keys [][]byte) *cluster {
+	c := &cluster{
+		world: w, name: name, keys: keys, key: keys[0], diskSize: 20, place: ownPlace,
+		restored: map[string]bool{}, used: map[string]bool{},
+	}
+	c.api = manager.NewServer(func() time.Time { return w.clock.Now().Add(w.plan.Skew) })
+	secret := &corev1.SecretReference{Name: credentials, Namespace: manager.Namespace}
+	c.must(c.api.Create("secrets", &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: credentials, Namespace: manager.Namespace},
+	}))
+	for _, class := range []string{classA, classB} {
+		c.must(c.api.Create("machineclasses", &v1alpha1.MachineClass{
+			ObjectMeta: metav1.ObjectMeta{Name: class, Namespace: manager.Namespace, Finalizers: []string{manager.Finalizer}},
+			Provider:   "stackit", SecretRef: secret,
+		}))
+	}
+	c.writeInputs()
+	c.leader = c.newProcess()
+	return c
+}
+
+// start lets the process that leads do its work, and all that is around it.
+func (c *cluster) start() {
+	leader := c.leader
+	c.world.spawn(leader.begin)
+	c.world.spawn(c.machineSet)
+	c.world.spawn(c.kubelets)
+}
+
+func (c *cluster) must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// change changes what the classes and their Secret say.
+func (c *cluster) change(f func()) {
+	c.mu.Lock()
+	f()
+	c.mu.Unlock()
+	c.writeInputs()
+}
+
+// writeInputs writes the classes and their Secret as they are now.
+func (c *cluster) writeInputs() {
+	c.mu.Lock()
+	key, size, at := c.key, c.diskSize, c.place
+	c.mu.Unlock()
+	if at.key != nil {
+		key = at.key
+	}
+	manager.Edit(c.api, "secrets", credentials, func(s *corev1.Secret) {
+		s.Data = map[string][]byte{
+			"projectId": []byte(at.project), "region": []byte(at.region), "serviceAccountKey": key, "userData": []byte(userData),
+		}
+	})
+	for _, class := range []string{classA, classB} {
+		spec := map[string]any{
+			"machineType": iaasmock.DefaultMachineType,
+			"imageId":     iaasmock.DefaultImageID,
+			"networking":  map[string]any{"networkId": at.network},
+			"bootVolume":  map[string]any{"size": size},
+			"labels":      map[string]any{clusterLabel: c.name},
+			"metadata":    map[string]any{clusterField: c.name},
+		}
+		if class == classA {
+			spec["allowedAddresses"] = []string{allowed}
+		}
+		raw, err := json.Marshal(spec)
+		c.must(err)
+		manager.Edit(c.api, "machineclasses", class, func(m *v1alpha1.MachineClass) { m.ProviderSpec.Raw = raw })
+	}
 }
 
 // crash ends the process, and starts a new one a little later unless another leads.
@@ -57,12 +166,20 @@ func (c *cluster) restart(ended *process) {
 	gap := between(random(c.world.plan.Seed, "restart", c.name, c.restarts), time.Second, 10*time.Second)
 	c.mu.Unlock()
 	c.world.spawn(func() {
-		if !c.world.sleep(gap) {
-			return
+		if c.world.sleep(gap) {
+			c.world.log("%s starts again", c.name)
+			c.lead()
 		}
-		c.world.log("%s starts again", c.name)
-		c.lead()
 	})
+}
+
+// lead makes a new process the leader.
+func (c *cluster) lead() {
+	p := c.newProcess()
+	c.mu.Lock()
+	c.leader = p
+	c.mu.Unlock()
+	p.begin()
 }
 
 // running returns the process that leads; nil while none does.
@@ -72,29 +189,151 @@ func (c *cluster) running() *process {
 	return c.leader
 }
 
-// living are all processes that have not ended: the leader, and those that have yet
-// to see that they do not lead any more.
-func (c *cluster) living() []*process {
-	c.mu.Lock()
-	all := slices.Clone(c.processes)
-	c.mu.Unlock()
-	return slices.DeleteFunc(all, (*process).dead)
+// machineName has five letters at its end, of which the manager takes three for the name of its
+// bootstrap token.
+func machineName(i int) string {
+	return "machine-" + strings.Repeat("abcdefghijklmnopqrstuvwxyz"[i:i+1], 5)
 }
 
-// inputs are the class and its Secret as they are now.
-func (c *cluster) inputs(class string) (*v1alpha1.MachineClass, *corev1.Secret) {
-	c.mu.Lock()
-	key, size, at := c.key, c.diskSize, c.place
-	c.mu.Unlock()
-	if at.key != nil {
-		key = at.key
+// machine returns the Machine of that name; nil if there is none.
+func (c *cluster) machine(name string) *v1alpha1.Machine {
+	m, _ := c.api.Get("machines", name).(*v1alpha1.Machine)
+	return m
+}
+
+func (c *cluster) machines() []*v1alpha1.Machine {
+	return manager.Objects[*v1alpha1.Machine](c.api, "machines")
+}
+
+// want makes a new Machine unless there is one of that name.
+func (c *cluster) want(name, class string) { c.add(name, class, func(*v1alpha1.Machine) {}) }
+
+// add makes a Machine, as change makes it.
+func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
+	m := &v1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: manager.Namespace},
+		Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}},
 	}
-	return classAndSecret(c.name, class, at, key, size)
+	if timeout := c.world.plan.CreationTimeout; timeout > 0 {
+		duration := &metav1.Duration{Duration: timeout}
+		m.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{MachineCreationTimeout: duration}
+	}
+	change(m)
+	if c.api.Create("machines", m) != nil {
+		return // there is one
+	}
+	c.world.mu.Lock()
+	c.world.lives++
+	c.world.mu.Unlock()
+	c.mu.Lock()
+	if c.used[name] {
+		c.renewed = append(c.renewed, name)
+	}
+	c.used[name] = true
+	c.mu.Unlock()
+	c.world.log("%s %s is wanted, of %s", c.name, name, class)
 }
 
-// collectSoon asks for an orphan run, as the end of a Machine does.
+// unwant deletes a Machine.
+func (c *cluster) unwant(m *v1alpha1.Machine) {
+	if now := c.machine(m.Name); now != nil && now.UID == m.UID && now.DeletionTimestamp == nil {
+		c.world.log("%s %s is not wanted any more", c.name, m.Name)
+		_ = c.api.Delete("machines", m.Name) // it is there
+	}
+}
+
+// deleteMistaken deletes a Machine that the manager is about to terminate though nobody has deleted it: it
+// takes it for another of its name that is gone, and would panic when it drains the Node. The write then
+// conflicts.
+func (c *cluster) deleteMistaken(name string) {
+	if m := c.machine(name); m != nil && m.DeletionTimestamp == nil {
+		c.world.log("%s: the manager takes %s for one of its name that is gone", c.name, name)
+		c.unwant(m)
+	}
+}
+
+// tooLate says that the Machine's creation timeout is over.
+func (c *cluster) tooLate(m *v1alpha1.Machine) bool {
+	timeout := manager.CreationTimeout
+	if own := m.Spec.MachineConfiguration; own != nil {
+		timeout = own.MachineCreationTimeout.Duration
+	}
+	return c.world.clock.Since(m.CreationTimestamp.Time) > timeout
+}
+
+// machineSet replaces what has failed.
+func (c *cluster) machineSet() {
+	for replaced := 0; c.world.sleep(10 * time.Second); {
+		for _, m := range c.machines() {
+			if m.Status.CurrentStatus.Phase == v1alpha1.MachineFailed && m.DeletionTimestamp == nil {
+				c.world.checkFailure(owner{c.name, m.Name})
+				c.unwant(m)
+				c.want(fmt.Sprintf("%s-%05d", m.Name, replaced), m.Spec.Class.Name)
+				replaced++
+			}
+		}
+	}
+}
+
+// kubelets let a Node be Ready while its server runs. A Node without a server stays as long as its
+// Machine; the manager deletes it.
+func (c *cluster) kubelets() {
+	for rng := random(c.world.plan.Seed, "kubelets", c.name); c.world.sleep(between(rng, 2*time.Second, 4*time.Second)); {
+		runs := map[string]bool{}
+		for _, server := range c.world.cloud.Servers() {
+			who := ownerOf(&server)
+			if m := c.machine(who.machine); m != nil && m.Spec.ProviderID != "" && serverOf(m.Spec.ProviderID) != server.ID {
+				continue // a second server of its name, of whomever
+			}
+			if who.cluster == c.name && server.Status == iaasmock.StatusActive {
+				runs[who.machine] = true
+			}
+		}
+		for _, node := range manager.Objects[*corev1.Node](c.api, "nodes") {
+			if name := node.GetName(); !runs[name] && c.machine(name) == nil {
+				c.api.Drop("nodes", name)
+			} else if isReady(node) != runs[name] {
+				manager.Edit(c.api, "nodes", name, func(n *corev1.Node) { c.setReady(n, runs[name]) })
+			}
+			delete(runs, node.GetName())
+		}
+		for name := range runs {
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			c.setReady(node, true)
+			_ = c.api.Create("nodes", node) // there was none
+		}
+	}
+}
+
+func isReady(node *corev1.Node) bool {
+	return slices.ContainsFunc(node.Status.Conditions, func(condition corev1.NodeCondition) bool {
+		return condition.Type == corev1.NodeReady && condition.Status == corev1.ConditionTrue
+	})
+}
+
+func (c *cluster) setReady(node *corev1.Node, ready bool) {
+	node.Status.Conditions = conditions(ready, c.world.clock.Now())
+}
+
+func conditions(ready bool, since time.Time) []corev1.NodeCondition {
+	condition := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionFalse}
+	condition.LastTransitionTime = metav1.NewTime(since.Truncate(time.Second)) // as a client reads it
+	if ready {
+		condition.Status = corev1.ConditionTrue
+	}
+	return []corev1.NodeCondition{condition}
+}
+
+// collectSoon asks for an orphan run: the end of any Machine brings one about. That of a class that
+// there is not has no server.
 func (c *cluster) collectSoon() {
-	for _, p := range c.living() {
-		p.collectSoon()
-	}
+	c.mu.Lock()
+	c.collections++
+	name := fmt.Sprintf("passing-%05d", c.collections)
+	c.mu.Unlock()
+	c.must(c.api.Create("machines", &v1alpha1.Machine{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: manager.Namespace},
+		Spec:       v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: "none"}},
+	}))
+	c.api.Drop("machines", name)
 }

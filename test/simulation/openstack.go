@@ -10,7 +10,39 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
+
+// Origin is how a Machine comes from OpenStack.
+type Origin struct {
+	// Class of the Machine.
+	Class string
+	// Servers of its name: none, one, or two, of which the second is somebody else's. Without a
+	// ProviderID nobody can tell two apart.
+	Servers int
+	// Named is when somebody writes the ProviderID of the first of two, after the mark.
+	Named time.Duration
+	// Broken says that they are in ERROR.
+	Broken bool
+	// HasID says that the Machine has the ProviderID of the first of them and runs. Without
+	// one its creation had not come to its end.
+	HasID bool
+	// Marked is when it gets the annotation, from the beginning; 0 is before.
+	Marked time.Duration
+	// Deleted is when it is deleted, from the beginning; 0 is at the end.
+	Deleted time.Duration
+	// Elsewhere says that somebody else's server has a NIC and a volume of its name.
+	Elsewhere bool
+}
+
+// openStackMachine is a Machine that came from OpenStack.
+type openStackMachine struct {
+	owner
+	Origin
+	// servers, and all that it has by ID: servers, NICs and volumes.
+	servers, leftovers []string
+}
 
 const (
 	migratedAnnotation = "stackit.cloud/migrated-machine"
@@ -24,22 +56,24 @@ func (c *cluster) comeOver() {
 		if m.cluster != c.name {
 			continue
 		}
-		r := c.add(m.machine, m.Class, m.asItWas(c.world))
+		c.add(m.machine, m.Class, m.asItWas(c.world))
 		c.world.spawn(func() {
 			if m.Marked > 0 && c.world.sleep(m.Marked) {
 				c.world.log("%s %s is marked", c.name, m.machine)
-				c.api.edit(r, mark)
+				manager.Edit(c.api, "machines", m.machine, mark)
 			}
 			if c.world.sleep(3*time.Second+m.Named) && (m.HasID || m.Servers > 1) {
 				c.world.log("%s %s has our ProviderID", c.name, m.machine)
-				c.api.edit(r, func(machine *v1alpha1.Machine) {
+				manager.Edit(c.api, "machines", m.machine, func(machine *v1alpha1.Machine) {
 					machine.Spec.ProviderID = providerid.Format(ownPlace.project, m.servers[0])
 				})
 			}
 		})
 		c.world.spawn(func() {
 			if m.Deleted > 0 && c.world.sleep(m.Deleted) {
-				c.unwant(r)
+				if machine := c.machine(m.machine); machine != nil {
+					c.unwant(machine)
+				}
 			}
 		})
 	}
@@ -53,12 +87,77 @@ func mark(m *v1alpha1.Machine) {
 func (m *openStackMachine) asItWas(w *world) func(*v1alpha1.Machine) {
 	return func(machine *v1alpha1.Machine) {
 		machine.CreationTimestamp = metav1.NewTime(w.start.Add(w.plan.Skew - time.Minute).Truncate(time.Second))
+		machine.Finalizers = []string{manager.Finalizer}
 		if m.Marked == 0 {
 			mark(machine)
 		}
 		if m.HasID {
 			machine.Spec.ProviderID = openStackID + m.servers[0]
 			machine.Status.CurrentStatus.Phase = v1alpha1.MachineRunning
+			machine.Status.Conditions = conditions(true, w.start)
+			metav1.SetMetaDataLabel(&machine.ObjectMeta, v1alpha1.NodeLabelKey, machine.Name)
+		}
+	}
+}
+
+// mayPost: a Machine from OpenStack has its server, or gets none. One without any, that is
+// marked late, is like others before.
+func (w *world) mayPost(c call) {
+	for _, m := range w.openStack {
+		if m.owner == (owner{c.cluster, c.subject}) && (len(m.servers) > 0 || m.Marked == 0) {
+			w.violated("%s came from OpenStack, and a server is asked for", m.machine)
+		}
+	}
+}
+
+// mayDelete: what came from OpenStack stays as long as its Machine, and its NICs and volumes
+// as long as its server. Nothing else may be deleted by its name.
+func (w *world) mayDelete(c call, id string) {
+	m := w.openStackOf(id)
+	switch {
+	case m == nil && c.operation != opDelete:
+		w.violated("%s of %s for %s, which nobody made for it", c.operation, id, c.caller)
+		return
+	case m == nil:
+		return
+	case m.cluster != c.cluster || !c.calledFor(m.machine):
+		w.violated("%s of %s of %s for %s", c.operation, id, m.machine, c.caller)
+	}
+	machine := w.machine(m.owner)
+	if machine != nil && machine.DeletionTimestamp == nil {
+		w.violated("%s of %s of %s, which is to stay", c.operation, id, m.machine)
+	}
+	if machine != nil && m.Servers > 1 && machine.Spec.ProviderID == "" {
+		w.violated("%s of %s of %s, of whose name there are %d servers", c.operation, id, m.machine, m.Servers)
+	}
+	if c.operation == opDelete {
+		return
+	}
+	for _, server := range m.servers {
+		if found, exists := w.cloud.Server(server); exists && found.Status != iaasmock.StatusDeleting {
+			w.violated("%s of %s of %s, which still has %s", c.operation, id, m.machine, server)
+		}
+	}
+}
+
+// checkLeftovers is made when a Machine is gone: so is all that it had in OpenStack.
+func (w *world) checkLeftovers(who owner) {
+	_, nics, volumes := byID(w.cloud)
+	for _, m := range w.openStack {
+		if m.owner != who {
+			continue
+		}
+		for _, id := range m.servers {
+			if server, exists := w.cloud.Server(id); exists && w.stays(&server) {
+				w.violated("%s is gone, and %s is left, which came from OpenStack", m.machine, id)
+			}
+		}
+		for _, id := range m.leftovers {
+			_, isNIC := nics[id]
+			_, isVolume := volumes[id]
+			if isNIC || isVolume {
+				w.violated("%s is gone, and its %s is left", m.machine, id)
+			}
 		}
 	}
 }

@@ -71,8 +71,10 @@ func stillWorld(t *testing.T, test func(s *simulation, leader *process)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		plan := Plan{Seed: 1, Clusters: 1, Pauses: 1}
-		s := newSimulation(&plan, &once{})
+		s := newSimulation(&plan)
 		s.run(func() Result {
+			s.clusters[0].start()
+			s.sleep(time.Second)
 			test(s, s.clusters[0].running())
 			return Result{}
 		})
@@ -84,7 +86,7 @@ func TestALostLease(t *testing.T) {
 	stillWorld(t, func(s *simulation, leader *process) {
 		c := s.clusters[0]
 		c.standStill(leader, stillness{length: length, takeover: takeover, notice: notice, fresh: 5 * time.Second})
-		c.want("late", classB)
+		c.want("late-machine", classB)
 		for _, row := range []struct {
 			when              string
 			after             time.Duration
@@ -100,8 +102,8 @@ func TestALostLease(t *testing.T) {
 			if leads := c.running() == leader; leads != row.leads || leader.dead() != row.ended {
 				t.Errorf("%s: leads: %v, ended: %v", row.when, leads, leader.dead())
 			}
-			if old := c.api.current("late", leader.remembers()) == nil; old != row.old {
-				t.Errorf("%s: its cache lacks what was made meanwhile: %v", row.when, old)
+			if _, err := leader.manager.Machines.Get("late-machine"); (err != nil) != row.old {
+				t.Errorf("%s: its cache lacks what was made meanwhile: %v", row.when, err)
 			}
 		}
 		if living := c.living(); len(living) != 1 || living[0].name != "shoot-a.2" {
@@ -158,7 +160,7 @@ func TestRequestsOfAProcessThatStandsStill(t *testing.T) {
 			return time.Since(began), err
 		}
 		s.spawn(func() {
-			s.sleep(15 * time.Millisecond) // it has arrived; the answer is on its way
+			s.sleep(1500 * time.Microsecond) // it has arrived; the answer is on its way
 			c.standStill(leader, stillness{length: length})
 		})
 		if took, err := ask(); err != nil || took < length {

@@ -7,6 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // settle is the driver's default: what is promised, is promised for lags and late
@@ -24,8 +28,6 @@ type Plan struct {
 	Origins []Origin
 	// FaultPeriod is how long things go wrong, and users change their minds.
 	FaultPeriod time.Duration
-	// Collects says that processes make orphan runs on their own.
-	Collects bool
 
 	ListLag, AddressDelay, Boot, Deletion time.Duration
 	// Release is how long NICs and volumes look attached to a server that is gone.
@@ -58,8 +60,10 @@ type Plan struct {
 	// Outage is when lists fail while everything else works.
 	Outage Outage
 
-	// Probabilities of what may go wrong with each request, driver answer or write.
-	Probabilities Probabilities
+	// Faults of single requests of the driver and writes of the manager.
+	Faults []Fault
+	// Stale is the probability with which a watch shows an event late.
+	Stale float64
 	// Rotations of the service-account key.
 	Rotations int
 	// Preset of the mock that holds as long as the fault period; "" is none.
@@ -82,21 +86,6 @@ const (
 	// old server is found again at once, or only once the new Machine has one, too.
 	editName = "a name"
 )
-
-// Probabilities are probabilities.
-type Probabilities struct {
-	// Fault meets a request, a crash of the process comes around one.
-	Fault, CrashAtRequest float64
-	// Pause lets the leader stand still once a request was carried out.
-	Pause float64
-	// Vanish lets a request, or the answer, get lost; it may be carried out late.
-	Vanish float64
-	// CrashAtAnswer is around the answer of a driver call.
-	CrashAtAnswer float64
-	// Stale lets a reconcile begin from an older version of its Machine; Conflict
-	// makes a write fail.
-	Stale, Conflict float64
-}
 
 // Outage is a time in which lists of servers fail.
 type Outage struct {
@@ -125,18 +114,149 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
-	return p.Probabilities == (Probabilities{}) && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" && p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
+	return len(p.Faults) == 0 && p.Stale == 0 && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" &&
+		p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
 }
 
 // standsStill says that a leader may stand still.
-func (p *Plan) standsStill() bool { return p.Pauses > 0 || p.Probabilities.Pause > 0 }
+func (p *Plan) standsStill() bool {
+	return p.Pauses > 0 || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.call.pause.length > 0 })
+}
 
-// staysAlive says that every process lives, and leads, as long as the run.
-func (p *Plan) staysAlive() bool {
-	return p.Crashes == 0 && p.Probabilities.CrashAtRequest == 0 && p.Probabilities.CrashAtAnswer == 0 && !p.standsStill() && p.Edit != editName
+// cacheIsStale says that the manager's cache may be old.
+func (p *Plan) cacheIsStale() bool {
+	return p.Stale > 0 || p.standsStill() || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.late > 0 })
 }
 
 func (p *Plan) String() string {
 	type fields Plan // without this method
 	return fmt.Sprintf("seed %d: %+v", p.Seed, fields(*p))
 }
+
+// Plans are what the tests draw. What is named first, or is least, is what a plan that fails shrinks to.
+var Plans = rapid.Custom(drawPlan)
+
+func of[T any](t *rapid.T, what string, from ...T) T { return rapid.SampledFrom(from).Draw(t, what) }
+
+func within(t *rapid.T, what string, least, most time.Duration) time.Duration {
+	return time.Duration(rapid.Int64Range(int64(least), int64(max(least, most))).Draw(t, what))
+}
+
+// oneIn is true once in so many plans.
+func oneIn(t *rapid.T, n int, what string) bool {
+	return rapid.IntRange(0, 1<<16).Draw(t, what)%n == n-1
+}
+
+func drawPlan(t *rapid.T) Plan {
+	p := Plan{
+		Seed: rapid.Uint64().Draw(t, "seed"), Clusters: of(t, "clusters", 1, 2),
+		Machines:     rapid.IntRange(1, 4).Draw(t, "machines"),
+		FaultPeriod:  time.Duration(rapid.IntRange(2, 9).Draw(t, "minutes")) * time.Minute,
+		AddressDelay: of(t, "address delay", 0, 0, 20*time.Second),
+		Boot:         of(t, "boot", 2*time.Second, 12*time.Second, 40*time.Second),
+		Deletion:     of(t, "deletion", time.Second, 5*time.Second, 20*time.Second),
+		Latency:      of(t, "latency", 5*time.Millisecond, 100*time.Millisecond, 2*time.Second),
+		ServerLabels: oneIn(t, 3, "server labels"), NullLists: oneIn(t, 4, "null lists"),
+		Skew: of(t, "skew", 0, within(t, "promised skew", -skewPromised, skewPromised)),
+	}
+	if oneIn(t, 12, "slow boots") {
+		p.Boot, p.CreationTimeout = 12*time.Minute, 45*time.Minute
+	}
+	if !oneIn(t, 12, "calm") {
+		p.drawTroubles(t)
+	}
+	p.drawOrigins(t)
+	return p
+}
+
+// drawTroubles draws what goes wrong.
+func (p *Plan) drawTroubles(t *rapid.T) {
+	p.ListLag = of(t, "list lag", 0, 0, 3*time.Second, 14*time.Second, 26*time.Second)
+	p.Late = of(t, "late", 0, (settle-p.ListLag)/2, settle-p.ListLag-3*time.Second)
+	if oneIn(t, 8, "later than promised") {
+		p.ListLag, p.Late = 45*time.Second, 50*time.Second
+	}
+	if oneIn(t, 6, "has a preset") {
+		p.Preset = of(t, "preset", iaasmock.Presets()...).Name
+	}
+	p.Replicas, p.Forgetful = oneIn(t, 3, "replicas"), oneIn(t, 8, "forgetful")
+	if oneIn(t, 12, "more skew than promised") {
+		p.Skew = within(t, "skew", -25*time.Second, 25*time.Second)
+	}
+	if oneIn(t, 5, "has an edit") {
+		p.Edit = of(t, "edit", editSecret, editLabel, editName)
+	}
+	// Nothing else hides a server in a plan with hiccups: the driver takes a server for gone that has
+	// not been seen for longer.
+	if oneIn(t, 4, "has hiccups") && !p.Forgetful && !slices.Contains(hidingPresets, p.Preset) {
+		p.Hiccup = within(t, "hiccup", 1500*time.Millisecond, longestHiccup)
+	}
+	if oneIn(t, 5, "has a storm") {
+		p.Storm = Storm{
+			Operation: of(t, "storm", opCreate, opDelete, opPatch), Status: of(t, "its status", 0, 429, 500, 503),
+			From: within(t, "from", 0, p.FaultPeriod/2), For: within(t, "for", time.Minute, 5*time.Minute),
+		}
+		if oneIn(t, 3, "of all") {
+			p.Storm.Operation, p.Storm.Status, p.Storm.Rate = "", 429, 2
+		}
+	}
+	if oneIn(t, 4, "has an outage") {
+		p.Outage = Outage{
+			Status: of(t, "outage", 500, 502, 503, 504), Wide: rapid.Bool().Draw(t, "wide"),
+			From: within(t, "from", 0, p.FaultPeriod/2), For: within(t, "for", 10*time.Second, p.FaultPeriod),
+		}
+	}
+	p.Stale, p.Rotations = of(t, "stale", 0, 0.2, 0.6), of(t, "rotations", 0, 0, 1, 2)
+	// What only the process knows that made a server is lost with it.
+	lives := p.Edit == editSecret || p.Preset == presetDroppedLabels || oneIn(t, 3, "every process lives")
+	if !lives {
+		p.Crashes, p.Pauses = of(t, "crashes", 0, 1, 3), of(t, "pauses", 0, 0, 1, 2, 4)
+	}
+	fault := rapid.Custom(func(t *rapid.T) Fault { return p.drawFault(t, lives) })
+	p.Faults = rapid.SliceOfN(fault, of(t, "at least", 0, 0, 4, 16), 60).Draw(t, "faults")
+}
+
+// drawFault draws a fault that may be in the plan.
+func (p *Plan) drawFault(t *rapid.T, lives bool) Fault {
+	operation := of(t, "operation", opCreate, opList, opGet, opDelete, opWrite, opPatch, opServerNICs, opToken,
+		opNICs, opVolumes, opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume)
+	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
+		return f.call.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.call.vanish ||
+			f.trouble != nil && (f.trouble.forgets && !p.Forgetful || f.trouble.hides && p.Hiccup > 0 ||
+				f.trouble.strands && (!lives || p.Edit == editName))
+	})
+	f := rapid.SampledFrom(fitting).Draw(t, "fault")
+	f.Cluster = rapid.IntRange(0, p.Clusters-1).Draw(t, "cluster")
+	f.Nth, f.Times = rapid.IntRange(0, 30).Draw(t, "nth"), rapid.IntRange(1, 4).Draw(t, "times")
+	return f
+}
+
+// drawOrigins draws how Machines come from OpenStack into plans in which nobody may lose track
+// of a server: nothing in the cloud says whose these are but their names, so that no orphan run
+// would find one that was lost. Whoever edits the Secret has to wait until they are labelled.
+func (p *Plan) drawOrigins(t *rapid.T) {
+	if !oneIn(t, 4, "from OpenStack") || !p.promised() || p.Edit == editSecret ||
+		slices.Contains(hidingPresets, p.Preset) {
+		return
+	}
+	p.Faults = slices.DeleteFunc(p.Faults, func(f Fault) bool { return f.trouble != nil && f.trouble.leaves })
+	p.Release = of(t, "release", 0, 0, 5*time.Second, 40*time.Second)
+	p.Origins = rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Origin {
+		o := Origin{Class: of(t, "class", classA, classB), Servers: of(t, "servers", 1, 1, 0, 2)}
+		o.Elsewhere = rapid.Bool().Draw(t, "elsewhere")
+		o.HasID = o.Servers > 0 && rapid.Bool().Draw(t, "has an ID")
+		o.Marked = of(t, "marked", 0, within(t, "marked at", time.Second, p.FaultPeriod*3/4))
+		o.Deleted = of(t, "deleted", 0, within(t, "deleted at", time.Second, p.FaultPeriod))
+		o.Broken = oneIn(t, 4, "broken")
+		if o.Servers > 1 && !o.HasID {
+			o.Named = within(t, "named at", time.Second, p.FaultPeriod/2)
+		}
+		return o
+	}), 1, 2).Draw(t, "origins")
+}
+
+// longestHiccup is the longest moment in which a project may look empty.
+const longestHiccup = 12 * time.Second
+
+// hidingPresets are those that hide servers.
+var hidingPresets = []string{"stale-lists", "stale-reads", "empty-lists", "empty-project", "random-404"}

@@ -4,18 +4,35 @@
 package simulation
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"golang.org/x/time/rate"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
-// process is one life of a sidecar: the manager's controllers and the driver. A
-// crash ends its contexts, cuts it off the cloud, and makes its answers worthless.
+// process is one life of a sidecar: the manager's controller and the driver. A crash cuts it off the
+// cloud and the API server, and ends the contexts of its driver calls.
 type process struct {
-	world *world
+	world   *world
+	cluster *cluster
 	// name is the cluster's, with a number from the second process on.
 	name   string
 	driver driver.Driver
@@ -24,24 +41,66 @@ type process struct {
 	clock  clock.WithTicker
 	// stops is the clock again if it can stop; else nil.
 	stops *processClock
-	// collect asks for an orphan run.
-	collect chan struct{}
-	// collecting is held by an orphan run. It is no mutex: time does not pass in a
-	// bubble while somebody waits for one.
-	collecting chan struct{}
 
 	mu      sync.Mutex
+	manager *manager.Controller
 	crashed bool
-	// turns has a channel of one place for each name of a Machine: the manager's queue hands
-	// out a name to one worker at a time.
-	turns map[string]chan struct{}
-	// tended are the Machines that it takes care of.
-	tended map[*record]bool
 	// still is open while the process stands still, else nil.
 	still chan struct{}
-	// past is what the process still takes for the present after it stood still; nil
-	// if its cache follows the API server.
-	past snapshot
+	// stale is open from then on until its watches show what happened meanwhile, else nil.
+	stale chan struct{}
+}
+
+func (c *cluster) newProcess() *process {
+	ctx, cancel := context.WithCancel(context.Background())
+	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}}
+	if c.world.plan.standsStill() {
+		p.stops = &processClock{}
+		p.clock = p.stops
+	}
+	started := p.clock.Now()
+	sessions := &spi.PluginSPIImpl{
+		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
+		Limiter:   rate.NewLimiter(50, 100),
+		Transport: &wire{c, p},
+		Clock:     p.clock,
+		Jitter:    func() float64 { return 0.5 },
+	}
+	if c.world.plan.standsStill() {
+		sessions.Fence = newFence(p.clock)
+		c.world.fences.Go(func() { sessions.Fence.Run(ctx) })
+	}
+	p.driver = provider.NewProvider(sessions, provider.WithClock(p.clock), provider.WithActingSince(func() time.Time { return started }))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes = append(c.processes, p)
+	p.name = c.name
+	if n := len(c.processes); n > 1 {
+		p.name = fmt.Sprintf("%s.%d", c.name, n)
+	}
+	return p
+}
+
+// begin lets the manager do its work.
+func (p *process) begin() {
+	started, err := manager.Start(kubernetes{p}, observed{p.driver, p}, p.reads)
+	if err != nil {
+		panic(err)
+	}
+	p.mu.Lock()
+	p.manager = started
+	crashed := p.crashed
+	p.mu.Unlock()
+	if crashed {
+		started.Kill()
+	}
+}
+
+// reads lets a moment pass before the manager reads from its cache.
+func (p *process) reads(resource, name string) {
+	w := p.world
+	rng := random(w.plan.Seed, "reads", p.name, resource, name, w.repeated("reads", p.name, resource, name))
+	p.passes(between(rng, 100*time.Microsecond, time.Millisecond))
 }
 
 func (p *process) dead() bool {
@@ -53,7 +112,7 @@ func (p *process) dead() bool {
 // end ends the process; false if it has ended.
 func (p *process) end(how string) bool {
 	p.mu.Lock()
-	ended := p.crashed
+	ended, running := p.crashed, p.manager
 	p.crashed = true
 	p.mu.Unlock()
 	if ended {
@@ -61,19 +120,21 @@ func (p *process) end(how string) bool {
 	}
 	p.world.log("%s %s", p.name, how)
 	p.cancel()
+	if running != nil {
+		running.Kill()
+	}
 	p.wake()
 	return true
 }
 
-// halt begins a stillness, in which the process keeps the present in mind; false if it has
-// not come to terms with the last one.
-func (p *process) halt(present snapshot) bool {
+// halt begins a stillness; false if the process has not come to terms with the last one.
+func (p *process) halt() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stops == nil || p.crashed || p.past != nil {
+	if p.stops == nil || p.crashed || p.stale != nil {
 		return false
 	}
-	p.still, p.past = make(chan struct{}), present
+	p.still, p.stale = make(chan struct{}), make(chan struct{})
 	p.stops.stop()
 	return true
 }
@@ -93,11 +154,12 @@ func (p *process) wake() {
 	p.still = nil
 }
 
-// catchUp lets the process's cache follow the API server again.
+// catchUp lets the process's watches show the present again.
 func (p *process) catchUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.past = nil
+	close(p.stale)
+	p.stale = nil
 }
 
 // standing says whether the process stands still.
@@ -120,50 +182,212 @@ func (p *process) awake() bool {
 	}
 }
 
-// remembers is what the process takes for the present though it is not; nil if it
-// knows better.
-func (p *process) remembers() snapshot {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.past
+// passes is false if the process ends, or does not go on, before that time has passed.
+func (p *process) passes(d time.Duration) bool {
+	return spi.Sleep(p.ctx, p.world.clock, d) == nil && p.awake()
 }
 
-// wait is how a goroutine of the process lets time pass, or waits to be woken; false
-// once the process, or the run, has ended.
-func (p *process) wait(gap time.Duration, woken <-chan struct{}) bool {
-	timer := p.clock.NewTimer(gap)
+var errCrashed = errors.New("the process has crashed")
+
+// kubernetes carries the requests of one process to its API server. Those that begin while the process
+// stands still leave it once it goes on: the manager's timers cannot be stopped, what they bring
+// about can.
+type kubernetes struct{ *process }
+
+// writeFault is what happens to a write: it is refused, its answer is lost, or the process crashes
+// before or after it.
+type writeFault struct {
+	conflict, failed, lost, crashBefore, crashAfter bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (k kubernetes) RoundTrip(request *http.Request) (*http.Response, error) {
+	w, api := k.world, k.cluster.api
+	subject := request.Method + " " + request.URL.Path
+	rng := random(w.plan.Seed, "api", k.name, subject, w.repeated("api", k.name, subject))
+	if !k.passes(between(rng, time.Millisecond, longestWrite)) {
+		return nil, errCrashed
+	}
+	if manager.IsWatch(request) {
+		return api.Watch(request, k.shows), nil
+	}
+	t := manager.TargetOf(request)
+	if t.Resource != "machines" || request.Method == http.MethodGet {
+		response := api.Do(request)
+		if !k.passes(between(rng, time.Millisecond, longestWrite)) {
+			return nil, errCrashed
+		}
+		return response, nil
+	}
+	if terminates(request) {
+		k.cluster.deleteMistaken(t.Name)
+	}
+	befalls := w.injector.write(k.cluster.name)
+	if befalls.crashBefore {
+		k.cluster.crash(k.process, "before a write to "+t.Name)
+		return nil, errCrashed
+	}
+	var response *http.Response
+	switch {
+	case befalls.conflict:
+		conflict := apierrors.NewConflict(v1alpha1.Resource(t.Resource), t.Name, errors.New("simulated"))
+		response = manager.Refusal(request, conflict)
+	case befalls.failed:
+		response = manager.Refusal(request, apierrors.NewInternalError(errors.New("simulated")))
+	default:
+		response = api.Do(request)
+	}
+	k.wrote(t, response.StatusCode)
+	if befalls.crashAfter {
+		k.cluster.crash(k.process, "after a write to "+t.Name)
+	}
+	if !k.passes(between(rng, time.Millisecond, longestWrite)) {
+		return nil, errCrashed
+	}
+	if befalls.lost {
+		return nil, io.ErrUnexpectedEOF
+	}
+	return response, nil
+}
+
+// terminates says that the request lets a Machine be Terminating.
+func terminates(request *http.Request) bool {
+	body, err := request.GetBody()
+	if err != nil {
+		return false
+	}
+	raw, err := io.ReadAll(body)
+	return err == nil && bytes.Contains(raw, terminating)
+}
+
+var terminating = []byte(`"phase":"Terminating"`)
+
+// longestWrite is the longest way of a request to the API server, and of its answer back.
+const longestWrite = 5 * time.Millisecond
+
+func (k kubernetes) wrote(t manager.Target, status int) {
+	m := k.cluster.machine(t.Name)
+	switch {
+	case status != http.StatusOK:
+		k.world.log("%s %s: a write fails with %d", k.name, t.Name, status)
+	case m == nil:
+		k.world.log("%s %s is gone", k.name, t.Name)
+		k.world.checkGone(owner{k.cluster.name, t.Name})
+	default:
+		k.world.log("%s %s is %s: %.60q, %s", k.name, t.Name, m.Status.CurrentStatus.Phase,
+			m.Status.LastOperation.Description, m.Spec.ProviderID)
+	}
+}
+
+// shows waits until a watch may show an event.
+func (p *process) shows(e manager.Event, closed <-chan struct{}) bool {
+	after := p.world.injector.shown(p, e)
+	timer := p.world.clock.NewTimer(e.At.Add(after).Sub(p.world.clock.Now()))
 	defer timer.Stop()
 	select {
-	case <-p.world.ctx.Done():
-		return false
-	case <-p.ctx.Done():
-		return false
-	case <-woken:
 	case <-timer.C():
+	case <-closed:
+		return false
 	}
-	return p.awake()
+	for {
+		p.mu.Lock()
+		stale, crashed := p.stale, p.crashed
+		p.mu.Unlock()
+		if stale == nil || crashed {
+			return !crashed
+		}
+		select {
+		case <-stale:
+		case <-closed:
+			return false
+		case <-p.ctx.Done():
+		}
+	}
 }
 
-// inTurn makes a pass once no other is made for a Machine of this name.
-func (p *process) inTurn(name string, pass func() time.Duration) time.Duration {
-	p.mu.Lock()
-	turn, known := p.turns[name]
-	if !known {
-		turn = make(chan struct{}, 1)
-		p.turns[name] = turn
+// observed is the driver as the manager calls it: it says who calls, and checks what is answered.
+type observed struct {
+	driver.Driver
+	process *process
+}
+
+// CreateMachine implements driver.Driver.
+func (o observed) CreateMachine(_ context.Context, r *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+	return ask(o.process, "CreateMachine", r.Machine, o.Driver.CreateMachine, r)
+}
+
+// InitializeMachine implements driver.Driver.
+func (o observed) InitializeMachine(_ context.Context, r *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
+	return ask(o.process, "InitializeMachine", r.Machine, o.Driver.InitializeMachine, r)
+}
+
+// DeleteMachine implements driver.Driver.
+func (o observed) DeleteMachine(_ context.Context, r *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+	return ask(o.process, "DeleteMachine", r.Machine, o.Driver.DeleteMachine, r)
+}
+
+// GetMachineStatus implements driver.Driver.
+func (o observed) GetMachineStatus(_ context.Context, r *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+	return ask(o.process, "GetMachineStatus", r.Machine, o.Driver.GetMachineStatus, r)
+}
+
+// ListMachines implements driver.Driver.
+func (o observed) ListMachines(_ context.Context, r *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+	class := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: r.MachineClass.Name}}
+	return ask(o.process, "ListMachines", class, o.Driver.ListMachines, r)
+}
+
+// ask makes a driver call. Calls that the manager makes at one moment begin one after the other: else
+// the scheduler would decide which of them comes first.
+func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
+	call func(context.Context, *Request) (*Response, error), request *Request) (*Response, error) {
+	w, who := p.world, m.Name+" "+method
+	a := w.describeAnswer(p.cluster.name, who)
+	if !p.passes(between(random(w.plan.Seed, "call", p.name, who, a), time.Millisecond, 20*time.Millisecond)) {
+		return nil, status.Error(codes.Unavailable, errCrashed.Error())
 	}
-	p.mu.Unlock()
-	turn <- struct{}{}
-	defer func() { <-turn }()
+	if m.CreationTimestamp.IsZero() { // the collector knows no more of a Machine
+		who = callerCollector
+	}
+	w.log("%s %s %s begins", p.name, m.Name, method)
+	response, err := call(context.WithValue(p.ctx, caller{}, who), request)
 	if !p.awake() {
-		return 0
+		return nil, status.Error(codes.Unavailable, errCrashed.Error())
 	}
-	return pass()
+	code := p.decode(method, m.Name, err)
+	p.cluster.restoreLabels(err)
+	if isCreationTimedOut(err) && !p.cluster.tooLate(m) {
+		w.violated("%s of %s: the creation timeout is not over: %v", method, m.Name, err)
+	}
+	if response == nil && (code == codes.OK || code == codes.Uninitialized) {
+		w.violated("%s of %s answers %s without a response", method, m.Name, code)
+		return new(Response), err
+	}
+	return response, err
 }
 
-func (p *process) collectSoon() {
-	select {
-	case p.collect <- struct{}{}:
-	default:
+// decode returns the code of an error as the manager does.
+func (p *process) decode(method, machine string, err error) codes.Code {
+	w := p.world
+	if err == nil {
+		w.log("%s %s %s ends", p.name, machine, method)
+		return codes.OK
 	}
+	w.log("%s %s %s: %v", p.name, machine, method, err)
+	decoded, ok := status.FromError(err)
+	if !ok {
+		w.violated("the manager cannot decode the error of %s: %v", method, err)
+		return codes.Unknown
+	}
+	w.checkCode(method, decoded.Code(), err)
+	return decoded.Code()
+}
+
+// living are all processes that have not ended: the leader, and those that have yet
+// to see that they do not lead any more.
+func (c *cluster) living() []*process {
+	c.mu.Lock()
+	all := slices.Clone(c.processes)
+	c.mu.Unlock()
+	return slices.DeleteFunc(all, (*process).dead)
 }

@@ -8,13 +8,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"pgregory.net/rapid"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
 var (
@@ -26,9 +31,11 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	debug.SetGCPercent(400) // little is alive, and much is made
 	setDefault(seeds, 50, 5)
 	setDefault(nth, 7, 140)
 	ListenToLogs()
+	manager.AllowMany()
 	simulationKeys() // outside of any bubble
 	secrets()
 	os.Exit(m.Run())
@@ -65,25 +72,70 @@ func simulate(t *testing.T, plan Plan) (result Result) {
 	return result
 }
 
-// TestSeeds runs random schedules.
+// TestSeeds runs the plans of seeds.
 func TestSeeds(t *testing.T) {
 	if *oneSeed != 0 {
-		plan := NewPlan(*oneSeed)
-		result := simulate(t, plan)
-		if testing.Verbose() {
-			t.Logf("%s\n%s\n%d API calls, %d Machines, well after %s", &plan, result.Trace, result.Calls, result.Machines, result.Healed)
-		}
-		report(t, &plan, result, bySeed(&plan))
+		trySeed(t, *oneSeed)
 		return
 	}
 	for seed := range uint64(*seeds) {
 		t.Run(fmt.Sprint(seed+1), func(t *testing.T) {
 			t.Parallel()
 			goOn(t)
-			plan := NewPlan(seed + 1)
-			report(t, &plan, simulate(t, plan), bySeed(&plan))
+			trySeed(t, seed+1)
 		})
 	}
+}
+
+// trySeed runs the plan of a seed. One that fails and is run alone is made smaller; what it shrinks to is
+// written to testdata.
+func trySeed(t *testing.T, seed uint64) {
+	t.Helper()
+	plan := Plans.Example(int(seed))
+	result := simulate(t, plan)
+	if *oneSeed != 0 && testing.Verbose() {
+		t.Logf("%s\n%s\n%d API calls, %d Machines, well after %s",
+			&plan, result.Trace, result.Calls, result.Machines, result.Healed)
+	}
+	if !report(t, &plan, result, fmt.Sprintf("-run 'TestSeeds$' -seed=%d", seed)) && *oneSeed != 0 {
+		t.Run("smaller", func(t *testing.T) { check(t, "rapid.seed", fmt.Sprint(seed)) })
+	}
+}
+
+// TestWhatFailedOnce runs the plans again that failed once, and were kept.
+func TestWhatFailedOnce(t *testing.T) {
+	files, err := filepath.Glob("testdata/rapid/*/*.fail")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) { check(t, "rapid.failfile", file) })
+	}
+}
+
+// shrinking: rapid's flags are those of the process.
+var shrinking sync.Mutex
+
+// check lets rapid run one plan, and shrink it if it fails.
+func check(t *testing.T, name, value string) {
+	t.Helper()
+	shrinking.Lock()
+	defer shrinking.Unlock()
+	for name, value := range map[string]string{"rapid.checks": "5", "rapid.shrinktime": "3m", name: value} {
+		was := flag.Lookup(name).Value.String()
+		if err := flag.Set(name, value); err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = flag.Set(name, was) }()
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		plan := Plans.Draw(rt, "plan")
+		rapid.SyncTest(rt, func(rt *rapid.T) {
+			if result := Run(plan); len(result.Violations) > 0 {
+				rt.Fatalf("%d faults: %v", len(plan.Faults), plan.Faults)
+			}
+		})
+	})
 }
 
 // TestEveryPreset lets each preset of the mock hold for a while; in short mode every third.
@@ -95,7 +147,7 @@ func TestEveryPreset(t *testing.T) {
 		t.Run(preset.Name, func(t *testing.T) {
 			t.Parallel()
 			goOn(t)
-			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, FaultPeriod: 5 * time.Minute, Collects: true, Boot: 10 * time.Second,
+			plan := Plan{Seed: 7, Clusters: 2, Machines: 3, FaultPeriod: 5 * time.Minute, Boot: 10 * time.Second,
 				Deletion: 5 * time.Second, Latency: 50 * time.Millisecond, Preset: preset.Name}
 			if testing.Short() {
 				plan.Clusters, plan.Machines, plan.FaultPeriod = 1, 2, time.Minute
@@ -116,27 +168,25 @@ func TestSoak(t *testing.T) {
 			t.Logf("%d seeds from %d", seed-first, first)
 			return
 		}
-		plan := NewPlan(seed)
-		report(t, &plan, simulate(t, plan), bySeed(&plan))
+		trySeed(t, seed)
 	}
 }
 
-func bySeed(plan *Plan) string { return fmt.Sprintf("-run 'TestSeeds$' -seed=%d", plan.Seed) }
-
 // report fails the test if something must not have been, and says how to see it
-// again.
-func report(t *testing.T, plan *Plan, result Result, again string) {
+// again; true is a success.
+func report(t *testing.T, what any, result Result, again string) bool {
 	t.Helper()
 	if len(result.Violations) == 0 {
-		return
+		return true
 	}
 	// Where many Machines wait together a seed may pass the next time.
-	file := filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%d.trace", plan.Seed))
+	file := filepath.Join(os.TempDir(), fmt.Sprintf("simulation-%x.trace", fnvHash(again)))
 	if err := os.WriteFile(file, []byte(result.Trace), 0o600); err != nil {
 		t.Log(err)
 	}
 	t.Errorf("%s\n%s\nwhat happened: %s\nagain: GOMAXPROCS=1 go test ./test/simulation -v %s",
-		plan, strings.Join(result.Violations, "\n"), file, again)
+		what, strings.Join(result.Violations, "\n"), file, again)
+	return false
 }
 
 // TestASeedRepeatsItself compares the traces of two runs. Of one cluster with one
@@ -150,11 +200,8 @@ func TestASeedRepeatsItself(t *testing.T) {
 		count = 4
 	}
 	for seed := range count {
-		plan := NewPlan(seed + 1)
-		plan.Clusters, plan.Machines, plan.Crashes, plan.Probabilities.CrashAtAnswer, plan.Probabilities.CrashAtRequest = 1, 1, 0, 0, 0
-		plan.Origins = nil // each is one more Machine
-		plan.Pauses, plan.Probabilities.Pause, plan.Collects = 0, 0, false
-		plan.Probabilities.Fault, plan.Probabilities.Vanish = 0, 0
+		plan := Plans.Example(int(seed + 1))
+		plan.Clusters, plan.Machines, plan.Crashes, plan.Pauses, plan.Faults = 1, 1, 0, 0, nil
 		first, second := simulate(t, plan), simulate(t, plan)
 		if first.Trace != second.Trace {
 			t.Errorf("seed %d: %s", seed+1, firstDifference(first.Trace, second.Trace))

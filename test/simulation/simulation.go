@@ -5,9 +5,16 @@ package simulation
 
 import (
 	"context"
+	"net/http"
+	"strings"
 	"time"
 
+	"golang.org/x/time/rate"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
 const (
@@ -15,6 +22,8 @@ const (
 	// most of it: a Machine that can never run fails after 20 or 45 minutes, and a
 	// deletion with a code like Unauthenticated rests 10.
 	healing = 2 * time.Hour
+	// orphanRun is longer than an orphan run.
+	orphanRun = 3 * time.Minute
 	// lateEffects is longer than any call of a process that has crashed.
 	lateEffects = 30 * time.Minute
 )
@@ -27,6 +36,8 @@ type Result struct {
 	Trace string
 	// Calls of the API, Answers of the driver, and Machines there were.
 	Calls, Answers, Machines int
+	// Operations that were asked for, in order, the manager's writes among them.
+	Operations []string
 	// Peak is the greatest number of calls of a cluster within ten seconds.
 	Peak int
 	// Healed is how long it took until all was well, once nothing went wrong any
@@ -35,18 +46,15 @@ type Result struct {
 }
 
 // simulation is one run: the world, and its clusters.
-type simulation struct {
-	*world
-	clusters []*cluster
-}
+type simulation struct{ *world }
 
 // newSimulation makes the clusters, each with a process that leads, and what others have in
 // the project.
-func newSimulation(plan *Plan, f injector) *simulation {
+func newSimulation(plan *Plan) *simulation {
 	keys := simulationKeys()
-	s := &simulation{world: newWorld(plan, f, keys)}
-	for i, api := range s.apis {
-		s.clusters = append(s.clusters, newCluster(s.world, api, keys[1+2*i:3+2*i]))
+	s := &simulation{world: newWorld(plan, keys)}
+	for i := range plan.Clusters {
+		s.clusters = append(s.clusters, newCluster(s.world, clusterName(i), keys[1+2*i:3+2*i]))
 	}
 	s.populate(keys[0])
 	return s
@@ -60,18 +68,31 @@ func (s *simulation) run(story func() Result) Result {
 	cancel()
 	s.spawned.Wait()
 	s.late.Wait()
-	for _, c := range s.clusters {
-		for _, p := range c.living() {
-			p.cancel()
-		}
-	}
-	s.fences.Wait()
+	s.endProcesses()
 	_ = spi.Sleep(context.Background(), s.clock, lateEffects)
 	s.checkSecrets()
 	result.Peak = s.checkCalls()
 	result.Violations, result.Trace = s.violations, s.trace.text()
-	result.Calls, result.Answers, result.Machines = s.calls, s.answers, s.lives
+	result.Calls, result.Answers, result.Machines, result.Operations = s.calls, s.answers, s.lives, s.injector.operations
 	return result
+}
+
+// endProcesses ends all processes; nothing of them is left.
+func (s *simulation) endProcesses() {
+	started := 0
+	for _, c := range s.clusters {
+		for _, p := range c.processes {
+			p.end("ends")
+			if p.manager != nil {
+				p.manager.End()
+				started++
+			}
+		}
+	}
+	s.fences.Wait()
+	if err := manager.EndBroadcasters(started); err != nil {
+		panic(err)
+	}
 }
 
 // rest waits until all is well, and checks that it is.
@@ -95,28 +116,26 @@ func (s *simulation) rest() Result {
 	return result
 }
 
-// collectAll makes one orphan run in each cluster that comes to its end, and waits for
-// what it deletes: its DELETEs are accepted, and that is all that it knows.
+// collectAll lets each cluster make an orphan run, and waits for what it deletes: its DELETEs are
+// accepted, and that is all that it knows.
 func (s *simulation) collectAll() {
 	for _, c := range s.clusters {
-		if !s.await(healing, c.collectOrphans) {
-			s.violated("no orphan run of %s comes to its end", c.name)
-		}
+		c.collectSoon()
 	}
-	s.sleep(s.plan.Deletion + s.plan.ListLag)
+	s.sleep(orphanRun + s.plan.Deletion + s.plan.ListLag)
 }
 
 // tearDown deletes all Machines: after two orphan runs nothing of ours may be left, DELETING
 // included.
 func (s *simulation) tearDown() {
 	for _, c := range s.clusters {
-		for _, r := range c.api.all() {
-			c.unwant(r)
+		for _, m := range c.machines() {
+			c.unwant(m)
 		}
 	}
 	if !s.await(healing, func() bool {
 		for _, c := range s.clusters {
-			if len(c.api.all()) > 0 {
+			if len(c.machines()) > 0 {
 				return false
 			}
 		}
@@ -133,4 +152,237 @@ func (s *simulation) tearDown() {
 		}
 	}
 	s.checkForeign(true)
+}
+
+// Run simulates a plan. It must be called in a bubble of testing/synctest: all
+// waiting is in real time otherwise.
+func Run(plan Plan) Result {
+	s := newSimulation(&plan)
+	s.disturbed = !plan.calm()
+	return s.run(func() Result {
+		s.faultPeriod()
+		result := s.rest()
+		s.tearDown()
+		return result
+	})
+}
+
+// faultPeriod is when things go wrong.
+func (s *simulation) faultPeriod() {
+	until := s.clock.Now().Add(s.plan.FaultPeriod)
+	s.injectPresets()
+	for _, c := range s.clusters {
+		c.comeOver()
+		c.start()
+		s.spawn(func() { c.users(random(s.plan.Seed, "users", c.name), until) })
+		s.spawn(func() { c.turns(until) })
+	}
+	s.sleep(s.plan.FaultPeriod + time.Second)
+	s.injector.over.Store(true)
+	for _, c := range s.clusters {
+		for _, name := range c.renewed {
+			if m := c.machine(name); m != nil {
+				c.unwant(m)
+			}
+		}
+	}
+	s.cloud.ClearFaults()
+	s.log("nothing goes wrong any more")
+}
+
+// injectPresets puts in force what holds for some time: the plan's preset, and what comes and goes.
+func (w *world) injectPresets() {
+	for _, preset := range iaasmock.Presets() {
+		if preset.Name == w.plan.Preset {
+			w.cloud.Inject(w.anyOther(preset.Fault))
+			cause := presetTroubles[preset.Name]
+			cause.name = preset.Name
+			w.met(&cause)
+		}
+	}
+	w.hiccup()
+	if w.plan.Storm.For > 0 {
+		w.cloud.Inject(w.plan.Storm.fault())
+	}
+	w.failLists(w.plan.Outage)
+}
+
+// turns are the crashes, key rotations and pauses of a cluster.
+func (c *cluster) turns(until time.Time) {
+	rng := random(c.world.plan.Seed, "turns", c.name)
+	plan := c.world.plan
+	total := plan.Crashes + plan.Rotations + plan.Pauses
+	for i := range total {
+		left := until.Sub(c.world.clock.Now()) - 40*time.Second
+		if left <= 0 || !c.world.sleep(between(rng, 0, left/time.Duration(total-i))) {
+			return
+		}
+		p := c.running()
+		switch {
+		case i >= plan.Crashes+plan.Pauses:
+			c.rotate(rng)
+		case p == nil:
+		case i >= plan.Crashes:
+			c.standStill(p, drawStillness(rng))
+		default:
+			c.crash(p, "at any moment")
+		}
+	}
+}
+
+// Life is the one Machine of a life, and its cloud.
+type Life struct {
+	name string
+	// lag of the cloud's lists of servers.
+	lag time.Duration
+	// origins has one where the Machine comes from OpenStack.
+	origins []Origin
+}
+
+// Lives are those in which everything goes wrong, one at a time. The Machine from OpenStack is
+// asked for before it is marked; what it had there is released late, so that much can happen
+// between the end of its server and the DELETE of its volume.
+var Lives = []Life{
+	{name: "lag 0s"}, {name: "lag 20s", lag: 20 * time.Second},
+	{name: "from OpenStack", lag: 5 * time.Second, origins: []Origin{{Class: classA, Servers: 1, Marked: 20 * time.Second}}},
+}
+
+// Live takes one Machine from its creation, or the moment when we take it over, until it is
+// gone, and lets these things go wrong. Like Run it needs a bubble.
+func Live(life Life, faults ...Fault) Result {
+	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Latency: 10 * time.Millisecond, Late: 6 * time.Second,
+		Boot: 2 * time.Second, Deletion: 2 * time.Second, Origins: life.origins, Release: 8 * time.Second, Faults: faults}
+	for _, f := range faults {
+		plan.Hiccup = max(plan.Hiccup, f.call.hiccup)
+		plan.Forgetful = plan.Forgetful || f.trouble != nil && f.trouble.forgets
+	}
+	s := newSimulation(&plan)
+	s.disturbed = !plan.calm()
+	return s.run(func() Result {
+		c := s.clusters[0]
+		c.start()
+		s.sleep(15 * time.Second) // the Machine is not taken for a predecessor's work
+		c.comeOver()
+		if len(life.origins) == 0 {
+			c.want(machineName(0), classA)
+		}
+		s.sleep(time.Minute) // a Machine that is wanted again afterwards is another life
+		result := s.rest()
+		s.tearDown()
+		return result
+	})
+}
+
+// Storm is a time in which the cloud does less than it is asked for.
+type Storm struct {
+	// Operation that fails; "" is all of them.
+	Operation string
+	// Status is the answer; 0 resets connections.
+	Status int
+	// Rate is how many calls a second are carried out all the same; 0 is none.
+	Rate int
+	// From the beginning of the run, For that long; For is 0 if there is no storm.
+	From, For time.Duration
+}
+
+// fault is the storm as the mock's fault.
+func (s Storm) fault() iaasmock.Fault {
+	fault := iaasmock.Fault{Operation: s.Operation, Status: s.Status, DropBefore: s.Status == 0, After: s.From, Duration: s.For}
+	if s.Operation == "" {
+		fault.Operation = iaasmock.OperationIaaS
+	}
+	if s.Rate > 0 {
+		limit := rate.NewLimiter(rate.Limit(s.Rate), s.Rate)
+		fault.Match = func(*http.Request) bool { return !limit.Allow() }
+	}
+	return fault
+}
+
+// StormResult is what a storm did.
+type StormResult struct {
+	Result
+	// Posts are the CreateServer calls while it lasted, Accepted those that made a server.
+	Posts, Accepted int
+}
+
+// Endure wants Machines when a storm begins. Result.Healed is how long it took from its end
+// until all ran. Like Run it needs a bubble.
+func Endure(storm Storm, machines int, boot time.Duration) StormResult {
+	plan := Plan{Seed: 1, Clusters: 1, Boot: boot, Deletion: 5 * time.Second, Latency: 50 * time.Millisecond}
+	s := newSimulation(&plan)
+	s.disturbed = true
+	var result StormResult
+	result.Result = s.run(func() Result {
+		s.cloud.Inject(storm.fault())
+		c := s.clusters[0]
+		c.start()
+		s.sleep(storm.From)
+		for i := range machines {
+			c.want(machineName(i), classA)
+		}
+		s.sleep(storm.For)
+		for _, call := range s.cloud.Calls() {
+			if call.Operation == opCreate && call.StartedAt.After(s.start.Add(storm.From)) {
+				result.Posts++
+				if call.Status == http.StatusCreated {
+					result.Accepted++
+				}
+			}
+		}
+		s.log("the storm is over")
+		over := s.clock.Now()
+		if !s.await(healing, s.settled) {
+			s.violated("not all Machines run after %s", healing)
+		}
+		healed := s.clock.Since(over)
+		s.rest()
+		s.tearDown()
+		return Result{Healed: healed}
+	})
+	return result
+}
+
+// Outlive wants Machines at the beginning of a time in which lists of servers fail and
+// all else works. Result.Healed is how long it took until all ran; it is a violation if
+// they do not before the outage is over. Like Run it needs a bubble.
+func Outlive(o Outage, machines int) Result {
+	plan := Plan{Seed: 1, Clusters: 1, Boot: 12 * time.Second, Deletion: 5 * time.Second, Outage: o}
+	s := newSimulation(&plan)
+	s.disturbed = true
+	return s.run(func() Result {
+		c := s.clusters[0]
+		c.start()
+		s.failLists(o)
+		began := s.clock.Now()
+		for i := range machines {
+			c.want(machineName(i), classA)
+		}
+		if !s.await(o.From+o.For, s.settled) {
+			s.violated("not all Machines run when the outage is over")
+		}
+		result := Result{Healed: s.clock.Since(began)}
+		s.log("all Machines run")
+		s.sleep(o.From + o.For - result.Healed)
+		s.rest()
+		s.tearDown()
+		return result
+	})
+}
+
+// failLists lets lists of servers fail for a while.
+func (w *world) failLists(o Outage) {
+	if o.Status == 0 {
+		return
+	}
+	fault := gateway(o.Status, false)
+	if o.Status == http.StatusInternalServerError {
+		fault = apiAnswer(o.Status, "internal server error")
+	}
+	fault.Operation, fault.After, fault.Duration = opList, o.From, o.For
+	if o.Wide {
+		fault.Match = func(r *http.Request) bool {
+			return !strings.Contains(r.URL.Query().Get("label_selector"), provider.StackitMachineLabel+"=")
+		}
+	}
+	w.cloud.Inject(fault)
 }

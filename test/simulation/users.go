@@ -4,9 +4,19 @@
 package simulation
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -28,11 +38,10 @@ func (c *cluster) users(rng *rand.Rand, until time.Time) {
 		class := pick(rng, classA, classB)
 		switch rng.IntN(4) {
 		case 0:
-			c.mu.Lock()
-			c.diskSize = 20 + rng.IntN(20) // a class of the same name that is another
-			c.mu.Unlock()
+			size := 20 + rng.IntN(20)
+			c.change(func() { c.diskSize = size }) // a class of the same name that is another
 		case 1, 2:
-			if found := c.find(name); found != nil {
+			if found := c.machine(name); found != nil {
 				c.unwant(found)
 			}
 		default:
@@ -51,11 +60,7 @@ func (c *cluster) rotate(rng *rand.Rand) {
 		panic(err)
 	}
 	revoke := func() { _ = c.world.cloud.RevokeServiceAccountKey(old) }
-	handOut := func() {
-		c.mu.Lock()
-		c.key = fresh
-		c.mu.Unlock()
-	}
+	handOut := func() { c.change(func() { c.key = fresh }) }
 	first, second := handOut, revoke
 	if rng.IntN(2) == 0 {
 		first, second = revoke, handOut
@@ -65,4 +70,183 @@ func (c *cluster) rotate(rng *rand.Rand) {
 	c.world.sleep(between(rng, 0, 40*time.Second))
 	second()
 	c.world.log("%s has rotated its key", c.name)
+}
+
+// edited is what edits by hand bring about.
+var edited = map[string]trouble{
+	// Between the class and the Secret a server may be asked for in a network of another project.
+	editSecret: {explains: []codes.Code{
+		codes.FailedPrecondition, codes.InvalidArgument, codes.ResourceExhausted, codes.Internal}},
+	editLabel: {explains: []codes.Code{codes.FailedPrecondition}},
+	// An orphan run may delete the old server while the new Machine takes it over from a list that lags.
+	editName: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
+}
+
+// edit edits something by hand, and takes it back before the fault period is over.
+func (c *cluster) edit(rng *rand.Rand, until time.Time) {
+	left := until.Sub(c.world.clock.Now()) - 40*time.Second
+	if left < time.Minute {
+		return
+	}
+	c.world.edits.Add(1)
+	defer c.world.edits.Done()
+	cause := edited[c.world.plan.Edit]
+	cause.name = c.world.plan.Edit
+	c.world.met(&cause)
+	c.edits++
+	switch cause.name {
+	case editSecret:
+		c.editSecret(rng, left)
+	case editLabel:
+		c.editLabel(rng, left)
+	case editName:
+		c.editName(rng, left)
+	}
+}
+
+// editSecret changes the place while a new Machine is being created, which may be deleted
+// meanwhile.
+func (c *cluster) editSecret(rng *rand.Rand, left time.Duration) {
+	w := c.world
+	name := "edited-" + strings.Repeat(fmt.Sprint(c.edits%10), 5)
+	c.want(name, pick(rng, classA, classB))
+	w.sleep(between(rng, 0, 20*time.Second))
+	elsewhere := place{iaasmock.SecondProjectID, iaasmock.DefaultRegion, iaasmock.SecondProjectNetworkID, simulationKeys()[keyCount-1]}
+	if rng.IntN(2) == 0 && !c.deletes() {
+		elsewhere = place{iaasmock.DefaultProjectID, iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID, nil}
+	}
+	w.log("%s edits its Secret: project %s, region %s", c.name, elsewhere.project, elsewhere.region)
+	c.move(elsewhere)
+	stays := between(rng, 10*time.Second, min(left-30*time.Second, 3*time.Minute))
+	w.sleep(stays / 2)
+	// In another region a server with a ProviderID is not found: it must not be deleted then.
+	if found := c.machine(name); found != nil && elsewhere.region == ownPlace.region && rng.IntN(2) == 0 {
+		c.unwant(found)
+	}
+	w.sleep(stays / 2)
+	c.move(ownPlace)
+	w.log("%s has its Secret as it was", c.name)
+}
+
+func (c *cluster) move(to place) { c.change(func() { c.place = to }) }
+
+// deletes says whether a Machine is being deleted.
+func (c *cluster) deletes() bool {
+	return slices.ContainsFunc(c.machines(), func(m *v1alpha1.Machine) bool { return m.DeletionTimestamp != nil })
+}
+
+// editLabel gives a server another's label, and lets an orphan run look at it.
+func (c *cluster) editLabel(rng *rand.Rand, left time.Duration) {
+	one, other := c.runningTwo(rng)
+	if other == nil {
+		return
+	}
+	id := serverOf(one.Spec.ProviderID)
+	c.label(id, machineLabel(other.Name))
+	c.collectSoon()
+	c.world.sleep(between(rng, 5*time.Second, min(left, 2*time.Minute)))
+	c.label(id, machineLabel(one.Name))
+}
+
+// runningTwo are two Machines that run, and that nobody asks for meanwhile; nil if there
+// are not two.
+func (c *cluster) runningTwo(rng *rand.Rand) (one, other *v1alpha1.Machine) {
+	var running []*v1alpha1.Machine
+	for i := range c.world.plan.Machines {
+		m := c.machine(machineName(i))
+		if m != nil && m.DeletionTimestamp == nil && m.Status.CurrentStatus.Phase == v1alpha1.MachineRunning {
+			running = append(running, m)
+		}
+	}
+	if len(running) < 2 {
+		return nil, nil
+	}
+	rng.Shuffle(len(running), func(i, j int) { running[i], running[j] = running[j], running[i] })
+	return running[0], running[1]
+}
+
+// missingLabels are a server and the labels that a text of LabelsMissing asks for.
+var missingLabels = regexp.MustCompile(`server (\S+) .*, set (\S+) on it`)
+
+// restoreLabels does what an error asks for, after a while: a server without labels is always the
+// Machine's that it names.
+func (c *cluster) restoreLabels(err error) {
+	if err == nil || provider.ReasonIn(err.Error()) != provider.ReasonLabelsMissing {
+		return
+	}
+	found := missingLabels.FindStringSubmatch(err.Error())
+	if found == nil {
+		c.world.violated("no server and no labels are named: %v", err)
+		return
+	}
+	id, labels := found[1], map[string]any{}
+	for _, label := range strings.Split(found[2], ",") {
+		key, value, _ := strings.Cut(label, "=")
+		labels[key] = value
+	}
+	c.mu.Lock()
+	known := c.restored[id]
+	c.restored[id] = true
+	c.mu.Unlock()
+	if known {
+		return
+	}
+	c.world.spawn(func() {
+		rng := random(c.world.plan.Seed, "labels", c.world.trace.name(id))
+		if c.world.sleep(between(rng, 10*time.Second, 5*time.Minute)) {
+			c.label(id, labels)
+		}
+	})
+}
+
+func machineLabel(machine string) map[string]any {
+	return map[string]any{provider.StackitMachineLabel: machine}
+}
+
+// label gives a server these labels; it tries until the cloud accepts them.
+func (c *cluster) label(id string, labels map[string]any) {
+	w := c.world
+	change := iaas.UpdateServerPayload{Labels: labels}
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		_, err := w.foreign.api.UpdateServer(ctx, ownPlace.project, ownPlace.region, id).UpdateServerPayload(change).Execute()
+		cancel()
+		if err == nil {
+			w.log("%s labels %s as %s's by hand", c.name, id, labels[provider.StackitMachineLabel])
+			return
+		}
+		if _, exists := w.cloud.Server(id); !exists || !w.sleep(5*time.Second) {
+			return
+		}
+	}
+}
+
+// editName makes a Machine again under its name.
+func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
+	m := c.machine(machineName(rng.IntN(c.world.plan.Machines)))
+	if m == nil || m.DeletionTimestamp != nil {
+		return
+	}
+	id := serverOf(m.Spec.ProviderID)
+	if m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || rng.IntN(2) == 0 {
+		c.makeAgain(m)
+		return
+	}
+	// The new Machine's process knows nothing of the old server, whose label hides it.
+	c.label(id, machineLabel(m.Name+"-old"))
+	c.world.abandon(id)
+	if p := c.running(); p != nil {
+		c.crash(p, "before a name is used again")
+	}
+	c.world.sleep(25 * time.Second) // the new Machine is not taken for a predecessor's work
+	c.makeAgain(m)
+	c.world.sleep(between(rng, 0, min(left-25*time.Second, 2*time.Minute)))
+	c.label(id, machineLabel(m.Name))
+	c.collectSoon()
+}
+
+func (c *cluster) makeAgain(m *v1alpha1.Machine) {
+	c.world.log("%s %s loses its finalizer by hand", c.name, m.Name)
+	c.api.Drop("machines", m.Name)
+	c.want(m.Name, m.Spec.Class.Name)
 }

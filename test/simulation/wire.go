@@ -4,13 +4,73 @@
 package simulation
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
+
+// call is an API request on its way.
+type call struct {
+	// number counts the requests of the run, from 1.
+	number int
+	// cluster whose process asks; operation of the API; subject is what it is
+	// about, in the trace's names.
+	cluster, operation, subject string
+	// process that asks.
+	process string
+	// caller is for whom the request is made; "" if for several, as a list is.
+	caller string
+	// repeat counts earlier requests of the same kind for this caller.
+	repeat int
+}
+
+func (c call) String() string {
+	text := fmt.Sprintf("%s   %s %s #%d", c.process, c.operation, c.subject, c.repeat)
+	if c.caller != "" {
+		text += " for " + c.caller
+	}
+	return text
+}
+
+// calledFor says whether the manager's call that the request belongs to is about the
+// Machine. Orphan runs are about all of them.
+func (c *call) calledFor(machine string) bool {
+	return c.caller == "" || c.caller == callerCollector || strings.HasPrefix(c.caller, machine+" ")
+}
+
+// caller is the key of who calls the driver, in the context of the call. Two calls that ask for the
+// same at the same moment differ in what befalls them: which of them is the first would be the
+// scheduler's choice.
+type caller struct{}
+
+// callerCollector is who makes the calls of an orphan run.
+const callerCollector = "collector"
+
+// callFault is what happens to a request.
+type callFault struct {
+	// vanish: the sender hears of a broken connection. late says that the request is
+	// carried out all the same, that much later.
+	vanish, late bool
+	lateBy       time.Duration
+	// hiccup is for how long the project looks empty from then on.
+	hiccup time.Duration
+	// pause of the process once the request is carried out.
+	pause stillness
+	// The process crashes before the request arrives, or once it is carried out.
+	// With late, what did not arrive is carried out that much later.
+	crashBefore, crashAfter bool
+}
 
 // wire carries the requests of one process to the cloud, as long as it lives.
 type wire struct {
@@ -23,8 +83,6 @@ type wire struct {
 // stop. To send it once the process wakes up would be to send what has been
 // checked before the pause.
 var errStoodStill = fmt.Errorf("the process stood still: %w", io.ErrUnexpectedEOF)
-
-var errCrashed = errors.New("the process has crashed")
 
 // RoundTrip implements http.RoundTripper. An answer reaches a process only once it
 // does not stand still.
@@ -49,14 +107,17 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	c := w.world.describe(w.name, w.process.name, request)
-	u := w.world.injector.request(c)
+	// Requests that leave at one moment arrive one after the other, so that it is the seed's choice which
+	// of them meets a fault.
+	there, back := w.world.injector.ways(c)
+	if err := w.under(request, c, there); err != nil {
+		return nil, err
+	}
+	u, trouble := w.world.injector.request(c)
 	if u.crashBefore || u.vanish {
 		return nil, w.lose(request, c, u)
 	}
-	if err := w.under(request, c, u); err != nil {
-		return nil, err
-	}
-	response, err := w.world.carryOut(request, c, u)
+	response, err := w.world.carryOut(request, c, u, trouble)
 	w.standStill(w.process, u.pause)
 	if u.crashAfter {
 		w.crash(w.process, "after "+c.operation+" "+c.subject)
@@ -64,16 +125,16 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	if w.process.dead() {
 		return nil, errCrashed
 	}
-	if back := spi.Sleep(request.Context(), w.world.clock, u.back); back != nil {
-		return nil, back
+	if err := spi.Sleep(request.Context(), w.world.clock, back); err != nil {
+		return nil, err
 	}
 	return response, err
 }
 
 // lose lets the request disappear, and the process with it where the fault says so.
 func (w *wire) lose(request *http.Request, c call, u callFault) error {
-	if u.late > 0 {
-		w.world.carryOutLate(request, c, u.late)
+	if u.late {
+		w.world.carryOutLate(request, c, u.lateBy)
 	}
 	if u.crashBefore {
 		w.crash(w.process, "before "+c.operation+" "+c.subject)
@@ -85,8 +146,8 @@ func (w *wire) lose(request *http.Request, c call, u callFault) error {
 
 // under is the time on the way to the cloud. A crash meanwhile may be too late to
 // stop the request.
-func (w *wire) under(request *http.Request, c call, u callFault) error {
-	if err := spi.Sleep(request.Context(), w.world.clock, u.there); err != nil && !w.process.dead() {
+func (w *wire) under(request *http.Request, c call, there time.Duration) error {
+	if err := spi.Sleep(request.Context(), w.world.clock, there); err != nil && !w.process.dead() {
 		return err
 	}
 	if !w.process.dead() {
@@ -97,4 +158,197 @@ func (w *wire) under(request *http.Request, c call, u callFault) error {
 		w.world.carryOutLate(request, c, late)
 	}
 	return errCrashed
+}
+
+// describe names the request in words that are the same in every run of a seed.
+func (w *world) describe(cluster, process string, request *http.Request) call {
+	c := call{cluster: cluster, process: process, operation: operationOf(request), subject: request.URL.Query().Get("label_selector")}
+	switch c.operation {
+	case opCreate:
+		var payload struct{ Name string }
+		if body, err := request.GetBody(); err == nil {
+			_ = json.NewDecoder(body).Decode(&payload)
+		}
+		c.subject = payload.Name
+	case opGet, opDelete, opServerNICs:
+		c.subject = cmp.Or(w.trace.name(serverIDIn(request)), serverIDIn(request))
+	case opPatch:
+		c.subject = w.trace.name(w.serverOfNIC(lastSegment(request)))
+	case opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume:
+		c.subject = cmp.Or(w.trace.name(lastSegment(request)), lastSegment(request))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.calls++
+	w.begun[c.cluster] = append(w.begun[c.cluster], w.clock.Since(w.start))
+	c.number = w.calls
+	c.caller, _ = request.Context().Value(caller{}).(string)
+	key := c.cluster + c.operation + c.subject + c.caller
+	c.repeat = w.repeats[key]
+	w.repeats[key]++
+	return c
+}
+
+// describeAnswer counts a driver call, and says how many of its kind there were before.
+func (w *world) describeAnswer(cluster, who string) int {
+	w.mu.Lock()
+	w.answers++
+	w.mu.Unlock()
+	return w.repeated("answer", cluster, who)
+}
+
+// operations by the method and the kind of thing that the path names; of all for those that
+// the path names one of.
+var operations = map[string]string{
+	"POST servers": opCreate, "GET servers": opList, "GET servers/": opGet, "DELETE servers/": opDelete,
+	"GET nics": opNICs, "GET nics/": opGetNIC, "PATCH nics/": opPatch, "DELETE nics/": opDeleteNIC,
+	"GET volumes": opVolumes, "GET volumes/": opGetVolume, "DELETE volumes/": opDeleteVolume,
+}
+
+func operationOf(request *http.Request) string {
+	segments := strings.Split(strings.Trim(request.URL.Path, "/"), "/")
+	last := segments[len(segments)-1]
+	switch {
+	case last == "token":
+		return opToken
+	case last == "nics" && segments[len(segments)-3] == "servers":
+		return opServerNICs
+	}
+	if operation, ofAll := operations[request.Method+" "+last]; ofAll {
+		return operation
+	}
+	return operations[request.Method+" "+segments[len(segments)-2]+"/"]
+}
+
+func lastSegment(request *http.Request) string {
+	return request.URL.Path[strings.LastIndex(request.URL.Path, "/")+1:]
+}
+
+func serverIDIn(request *http.Request) string {
+	_, rest, _ := strings.Cut(request.URL.Path, "/servers/")
+	id, _, _ := strings.Cut(rest, "/")
+	return id
+}
+
+// ticket marks the one request that a fault is meant for.
+type ticket struct{}
+
+// carryOut lets the cloud answer the request, after a look whether the process may
+// ask for that.
+func (w *world) carryOut(request *http.Request, c call, u callFault, t *trouble) (*http.Response, error) {
+	served := request.Clone(context.WithValue(request.Context(), ticket{}, c.number))
+	w.lookEmpty(0, u.hiccup)
+	if t != nil {
+		fault := t.fault
+		if fault.OtherServer != "" {
+			fault.OtherServer = w.anothers(c)
+		}
+		fault.Count = 1
+		fault.Match = func(r *http.Request) bool { return r.Context().Value(ticket{}) == c.number }
+		defer w.cloud.Inject(fault)()
+		w.met(t)
+	}
+	w.mayAsk(c, request)
+	var before []iaasmock.Server
+	if c.operation == opCreate {
+		before = w.cloud.Servers()
+	}
+	if refusal := w.refuseElsewhere(request, c); refusal != nil {
+		return refusal, nil
+	}
+	response, err := serve(w.cloud, served)
+	if c.operation == opCreate {
+		w.nameNew(before, c)
+	}
+	w.log("%s %s", c, outcome(t, response, err))
+	if request.Method != http.MethodGet {
+		w.check()
+	}
+	return response, err
+}
+
+// carryOutLate does so once the sender has given up.
+func (w *world) carryOutLate(request *http.Request, c call, late time.Duration) {
+	w.log("%s will be carried out %s later", c, late)
+	w.late.Go(func() {
+		_ = spi.Sleep(context.Background(), w.clock, late)
+		// Nobody waits for the answer, which a fault may hold back for ever.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), time.Minute)
+		defer cancel()
+		request := request.Clone(ctx)
+		if response, err := w.carryOut(request, c, callFault{}, nil); err == nil {
+			_ = response.Body.Close()
+		}
+	})
+}
+
+func outcome(t *trouble, response *http.Response, err error) string {
+	text := ""
+	if t != nil {
+		text = "(" + t.name + ") "
+	}
+	if err != nil {
+		return text + "-> " + err.Error()
+	}
+	return text + "-> " + response.Status
+}
+
+// nameNew gives the servers their names that were not there before.
+func (w *world) nameNew(before []iaasmock.Server, c call) {
+	known := map[string]bool{}
+	for _, server := range before {
+		known[server.ID] = true
+	}
+	for _, server := range w.cloud.Servers() {
+		if !known[server.ID] && w.trace.name(server.ID) == "" {
+			w.trace.named(server.ID)
+			who := ownerOf(&server)
+			w.checkElsewhere(who, c)
+			w.log("%s is made for %s of %s", server.ID, who.machine, who.cluster)
+		}
+	}
+}
+
+const endpoint = "http://iaas.invalid"
+
+// direct serves somebody else, whom nothing befalls.
+type direct struct{ cloud *iaasmock.Cloud }
+
+// RoundTrip implements http.RoundTripper.
+func (d direct) RoundTrip(request *http.Request) (*http.Response, error) {
+	request, err := buffered(request)
+	if err != nil {
+		return nil, err
+	}
+	return serve(d.cloud, request)
+}
+
+// buffered reads the request's body, so that it can be looked at and sent late.
+func buffered(request *http.Request) (*http.Request, error) {
+	body := []byte{}
+	if request.Body != nil {
+		var err error
+		if body, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+	}
+	request = request.Clone(request.Context())
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	request.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
+	return request, nil
+}
+
+// serve answers in memory: no network, so that the bubble's time can pass.
+func serve(cloud *iaasmock.Cloud, request *http.Request) (response *http.Response, err error) {
+	defer func() {
+		cause := recover()
+		if abort, ok := cause.(error); ok && errors.Is(abort, http.ErrAbortHandler) { // a reset connection
+			response, err = nil, cmp.Or(request.Context().Err(), io.ErrUnexpectedEOF)
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	recorder := httptest.NewRecorder()
+	cloud.ServeHTTP(recorder, request)
+	return recorder.Result(), nil
 }

@@ -6,6 +6,11 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -19,16 +24,15 @@ import (
 // world is what all parts of a run share: the plan, the cloud, and what was seen.
 type world struct {
 	plan     *Plan
-	injector injector
+	injector *injector
 	clock    clock.Clock
 	start    time.Time
 	cloud    *iaasmock.Cloud
 	trace    *trace
 	// ctx ends with the run.
-	ctx context.Context
-	// apis are the clusters' API servers.
-	apis    []*apiServer
-	foreign foreign
+	ctx      context.Context
+	clusters []*cluster
+	foreign  foreign
 	// openStack are the Machines that came from there.
 	openStack []*openStackMachine
 	// disturbed says that something may go wrong.
@@ -40,10 +44,10 @@ type world struct {
 	edits sync.WaitGroup
 	late  sync.WaitGroup
 
-	mu      sync.Mutex
-	calls   int
-	answers int
-	repeats map[string]int
+	mu sync.Mutex
+	// calls of the API, and answers of the driver.
+	calls, answers int
+	repeats        map[string]int
 	// begun is when the requests of each cluster were made.
 	begun      map[string][]time.Duration
 	violations []string
@@ -59,10 +63,10 @@ type world struct {
 	lives int
 }
 
-// newWorld makes the cloud and the clusters' API servers. Its time is the bubble's.
-func newWorld(plan *Plan, f injector, keys [][]byte) *world {
+// newWorld makes the cloud. Its time is the bubble's.
+func newWorld(plan *Plan, keys [][]byte) *world {
 	w := &world{
-		plan: plan, injector: f, clock: clock.RealClock{}, trace: newTrace(),
+		plan: plan, injector: newInjector(plan), clock: clock.RealClock{}, trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
 		abandoned: map[string]bool{}, posts: map[owner]int{},
 	}
@@ -88,17 +92,14 @@ func newWorld(plan *Plan, f injector, keys [][]byte) *world {
 			panic(err)
 		}
 	}
-	for i := range plan.Clusters {
-		w.apis = append(w.apis, newAPIServer(fmt.Sprintf("shoot-%c", 'a'+i), w.clock, plan.Skew, plan.CreationTimeout))
-	}
 	return w
 }
 
 // machine returns the Machine; nil if there is none.
 func (w *world) machine(who owner) *v1alpha1.Machine {
-	for _, api := range w.apis {
-		if api.cluster == who.cluster {
-			return api.current(who.machine, nil)
+	for _, c := range w.clusters {
+		if c.name == who.cluster {
+			return c.machine(who.machine)
 		}
 	}
 	return nil
@@ -127,6 +128,15 @@ func (w *world) met(t *trouble) {
 	w.causes[t.name] = t
 }
 
+// repeated counts how often something of that name was there before.
+func (w *world) repeated(name ...any) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	key := fmt.Sprint(name...)
+	w.repeats[key]++
+	return w.repeats[key] - 1
+}
+
 // sleep is false once the run is over.
 func (w *world) sleep(d time.Duration) bool {
 	return spi.Sleep(w.ctx, w.clock, d) == nil
@@ -139,6 +149,186 @@ func (w *world) await(limit time.Duration, done func() bool) bool {
 	for deadline := w.clock.Now().Add(limit); !done(); {
 		if !w.clock.Now().Before(deadline) || !w.sleep(5*time.Second) {
 			return false
+		}
+	}
+	return true
+}
+
+// trace is what happened, for people and for the comparison of two runs.
+type trace struct {
+	mu    sync.Mutex
+	lines []line
+	// names of what has an ID, which are random: of servers, made is how many have one, by the
+	// order in which they were made.
+	names map[string]string
+	made  int
+}
+
+type line struct {
+	at   time.Duration
+	text string
+}
+
+func newTrace() *trace { return &trace{names: map[string]string{}} }
+
+func (t *trace) add(at time.Duration, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.lines = append(t.lines, line{at, text})
+}
+
+// named gives a new server its name in the trace.
+func (t *trace) named(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, known := t.names[id]; !known {
+		t.made++
+		t.names[id] = fmt.Sprintf("server-%d", t.made)
+	}
+}
+
+// called gives something else its name in the trace.
+func (t *trace) called(id, name string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.names[id] = name
+}
+
+// name of a server; "" if it is not known.
+func (t *trace) name(id string) string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.names[id]
+}
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// text is the whole trace. What happened at the same moment is sorted: its order
+// is the scheduler's.
+func (t *trace) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	var lines []string
+	slices.SortStableFunc(t.lines, func(a, b line) int { return int(a.at - b.at) })
+	for _, l := range t.lines {
+		text := uuids.ReplaceAllStringFunc(l.text, func(id string) string {
+			if name, ok := t.names[id]; ok {
+				return name
+			}
+			return "(id)"
+		})
+		lines = append(lines, fmt.Sprintf("%13.6f %s", l.at.Seconds(), text))
+	}
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
+}
+
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }
+
+// chance is true with that probability.
+func chance(rng *rand.Rand, probability float64) bool {
+	return probability > 0 && rng.Float64() < probability
+}
+
+// between is a duration in least to most, to the nanosecond: moments then hardly
+// ever coincide, so that their order is the seed's and not the scheduler's.
+func between(rng *rand.Rand, least, most time.Duration) time.Duration {
+	if most <= least {
+		return least
+	}
+	return least + time.Duration(rng.Int64N(int64(most-least)))
+}
+
+// random is a stream that depends on the seed and a name only, not on what else
+// was drawn.
+func random(seed uint64, name ...any) *rand.Rand {
+	hash := fnvHash(fmt.Sprint(name...))
+	return rand.New(rand.NewPCG(seed, hash))
+}
+
+func fnvHash(text string) uint64 {
+	hash := fnv.New64a()
+	_, _ = hash.Write([]byte(text))
+	return hash.Sum64()
+}
+
+// owner is whose server something is.
+type owner struct{ cluster, machine string }
+
+// ownerOf says for whom a server was made: its metadata and its name do, which nobody
+// changes. Its labels may be lost, or edited.
+func ownerOf(server *iaasmock.Server) owner { return owner{server.Metadata[clusterField], server.Name} }
+
+func serverOf(providerID string) string { return providerID[strings.LastIndex(providerID, "/")+1:] }
+
+// mayJoin says that the server's Node is there, or may come.
+func mayJoin(server *iaasmock.Server) bool {
+	return server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
+}
+
+func anyServer(*iaasmock.Server) bool { return true }
+
+// servers of the clusters that fit.
+func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
+	found := map[owner][]string{}
+	for _, server := range w.cloud.Servers() {
+		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
+			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
+		}
+	}
+	return found
+}
+
+// stays says that the server would stay if nobody looked for it any more. A DELETE that was
+// accepted and a moment in which the project looks empty are taken for the end of a
+// deletion, which may be under way or have failed: an orphan run finds the server.
+func (w *world) stays(server *iaasmock.Server) bool {
+	return w.plan.Hiccup == 0 || server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
+}
+
+// openStackOf returns the Machine from OpenStack that has the server, NIC or volume; nil if
+// none has.
+func (w *world) openStackOf(id string) *openStackMachine {
+	for _, m := range w.openStack {
+		if slices.Contains(m.servers, id) || slices.Contains(m.leftovers, id) {
+			return m
+		}
+	}
+	return nil
+}
+
+func (w *world) serverOfNIC(id string) string {
+	for _, nic := range w.cloud.NICs() {
+		if nic.ID == id {
+			return nic.ServerID
+		}
+	}
+	return ""
+}
+
+// nodeReady says whether the Machine's Node is Ready, or soon is: its server runs, with or without its
+// allowed addresses.
+func (w *world) nodeReady(m *v1alpha1.Machine) bool {
+	server, exists := w.cloud.Server(serverOf(m.Spec.ProviderID))
+	return exists && server.Status == iaasmock.StatusActive
+}
+
+func (w *world) initialized(serverID string) bool {
+	for _, nic := range w.cloud.NICs() {
+		if nic.ServerID == serverID && !slices.Contains(nic.AllowedAddresses, allowed) {
+			return false
+		}
+	}
+	return true
+}
+
+// settled says whether every Machine runs, or is gone if it is to go.
+func (w *world) settled() bool {
+	for _, c := range w.clusters {
+		for _, m := range c.machines() {
+			if m.DeletionTimestamp != nil || m.Status.CurrentStatus.Phase != v1alpha1.MachineRunning || !w.nodeReady(m) {
+				return false
+			}
 		}
 	}
 	return true

@@ -23,6 +23,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -61,8 +62,8 @@ type Event struct {
 	// Number counts the versions of all objects.
 	Number int64
 	At     time.Time
-	change watch
-	object json.RawMessage
+	// line is what a watch sends.
+	line []byte
 }
 
 type watch string
@@ -238,16 +239,16 @@ func (s *Server) update(resource string, object Object, subresource string) (Obj
 	switch {
 	case object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0:
 		return object, s.write(deleted, resource, object)
-	case sameJSON(object, old):
+	case equality.Semantic.DeepEqual(object, old):
 		return old, nil // nothing is written then
 	}
 	return object, s.write(modified, resource, object)
 }
 
-func sameJSON(a, b Object) bool {
-	first, _ := json.Marshal(a)
-	second, _ := json.Marshal(b)
-	return bytes.Equal(first, second)
+// lineOf is a version of an object as a watch sends it.
+func lineOf(change watch, object Object) ([]byte, error) {
+	raw, err := json.Marshal(object)
+	return slices.Concat([]byte(`{"type":"`+change+`","object":`), raw, []byte("}\n")), err
 }
 
 // patch applies a merge patch or a strategic merge patch.
@@ -281,21 +282,16 @@ func (s *Server) write(change watch, resource string, object Object) error {
 	number := int64(len(s.events) + 1)
 	object.SetResourceVersion(strconv.FormatInt(number, 10))
 	object.GetObjectKind().SetGroupVersionKind(kinds[resource].GroupVersionKind)
-	raw, err := json.Marshal(object)
+	line, err := lineOf(change, object)
 	if err != nil {
-		return err
-	}
-	// As a client reads it: an empty list is none.
-	read := kinds[resource].empty()
-	if err := json.Unmarshal(raw, read); err != nil {
 		return err
 	}
 	if change == deleted {
 		delete(s.objects[resource], object.GetName())
 	} else {
-		s.objects[resource][object.GetName()] = read
+		s.objects[resource][object.GetName()] = object
 	}
-	s.events = append(s.events, Event{resource, object.GetName(), number, s.now(), change, raw})
+	s.events = append(s.events, Event{resource, object.GetName(), number, s.now(), line})
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return nil
@@ -444,8 +440,9 @@ type events struct {
 	rest bytes.Buffer
 }
 
-func (e *events) add(change watch, object any) {
-	_ = json.NewEncoder(&e.rest).Encode(map[string]any{"type": change, "object": object}) // from JSON
+func (e *events) add(change watch, object Object) {
+	line, _ := lineOf(change, object) // it was read from JSON
+	_, _ = e.rest.Write(line)
 }
 
 // Read implements io.Reader.
@@ -471,7 +468,7 @@ func (e *events) Read(into []byte) (int, error) {
 		if !e.show(event, e.closed) {
 			return 0, io.EOF
 		}
-		e.add(event.change, event.object)
+		_, _ = e.rest.Write(event.line)
 	}
 	return e.rest.Read(into)
 }

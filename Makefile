@@ -274,7 +274,7 @@ race-note:
 SEEDS ?= 2000
 .PHONY: simulate
 simulate: ## Simulate the driver in SEEDS (2000) random schedules of failures.
-	$(GO) test ./test/simulation -timeout 10m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
+	$(GO) test ./test/simulation -timeout 20m -seeds $(SEEDS) -nth 1 $(TESTFLAGS)
 
 LOADTIME ?= 10m
 SOAKTIME ?= 0

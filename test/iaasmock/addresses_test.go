@@ -52,17 +52,13 @@ func TestAddressesAreUniqueAndComeBack(t *testing.T) {
 }
 
 func TestChosenAddresses(t *testing.T) {
-	m := strictMock(t)
+	m := openMock(t)
 	nics := inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
 	chosen := m.want(201, "POST", nics, object{"ipv4": "10.0.7.7"})
 	if chosen["ipv4"] != "10.0.7.7" {
 		t.Errorf("created as %v", chosen)
 	}
 	m.want(409, "POST", nics, object{"ipv4": "10.0.7.7"})
-	for _, bad := range []string{"10.1.0.5", "10.0.0.0", "10.0.0.1", "10.0.255.255"} {
-		m.want(400, "POST", nics, object{"ipv4": bad})
-	}
-	m.want(400, "POST", nics, object{"ipv6": "fd00:1::7"})
 	m.want(204, "DELETE", nics+"/"+chosen["id"].(string), nil)
 	m.want(201, "POST", nics, object{"ipv4": "10.0.7.7"})
 }

@@ -14,7 +14,7 @@ import (
 )
 
 func TestMembersOfAnAffinityGroup(t *testing.T) {
-	m := strictMock(t)
+	m := openMock(t)
 	const group = iaasmock.DefaultAffinityGroupID
 	path := inRegion + "/affinity-groups/" + group
 	first, second := m.create(object{"affinityGroup": group}), m.create(object{"affinityGroup": group})

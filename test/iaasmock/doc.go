@@ -8,9 +8,9 @@
 // their network, and leave behind what they leave behind on STACKIT, such as volumes without
 // deleteOnTermination. The API document, in comments also "the document", is STACKIT's
 // official OpenAPI document of the IaaS API v2. Requests are checked against it and refused
-// with STACKIT's messages; beyond it the mock refuses only what STACKIT is known to refuse
-// (but see WithUnconfirmedRefusals). Nothing runs in the background: each
-// request computes the state from the clock, which may be a fake one.
+// with STACKIT's messages; beyond it the mock refuses only what STACKIT is known to refuse.
+// Nothing runs in the background: each request computes the state from the clock, which may
+// be a fake one.
 //
 //	cloud := iaasmock.New(iaasmock.WithBootDuration(2 * time.Second))
 //	api := httptest.NewServer(cloud)

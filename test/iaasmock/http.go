@@ -317,16 +317,10 @@ func badRequest(format string, args ...any) *apiError {
 	return newError(http.StatusBadRequest, format, args...)
 }
 
-// notFound is the answer if a resource in the path does not exist; see noSuch for the
-// rest.
+// notFound is the answer if a resource in the path does not exist.
 //
 // Source: the document: every operation has a 404.
 func notFound(what string) *apiError {
-	return newError(http.StatusNotFound, "%s not found", what)
-}
-
-// noSuch is notFound for a resource in the body.
-func noSuch(what string) *apiError {
 	return newError(http.StatusNotFound, "%s not found", what)
 }
 

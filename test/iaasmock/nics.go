@@ -105,13 +105,8 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 			ID: c.newID(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,
 		}}
-		if err := c.changeNIC(r, nic, payload); err != nil {
+		if err := changeNIC(nic, payload); err != nil {
 			return err
-		}
-		if address := network.foreign(&nic.NIC); address != "" {
-			if err := c.unconfirmed(badRequest("IP address %s is not valid for the network", address)); err != nil {
-				return err
-			}
 		}
 		if err := network.assign(&nic.NIC); err != nil {
 			return addressError(err)
@@ -139,7 +134,7 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	err = c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
-		if err := c.changeNIC(r, nic, payload); err != nil {
+		if err := changeNIC(nic, payload); err != nil {
 			return err
 		}
 		view = c.showNIC(nic, now)
@@ -150,27 +145,16 @@ func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {
 
 // changeNIC sets the fields that the payload has; lists are replaced as a whole. On error
 // nothing is changed.
-func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
+func changeNIC(nic *nic, payload nicPayload) *apiError {
 	labels, err := mergeLabels(nic.Labels, payload.Labels)
 	if err != nil {
 		return err
 	}
-	if groups := payload.SecurityGroups; groups != nil {
-		for _, id := range *groups {
-			if group, ok := c.findSecurityGroup(r, id); !ok || group != id {
-				if err := c.unconfirmed(noSuch("security group")); err != nil {
-					return err
-				}
-			}
-		}
-		nic.SecurityGroups = *groups
-	}
 	nic.Labels = labels
+	set(&nic.SecurityGroups, payload.SecurityGroups)
+	set(&nic.AllowedAddresses, payload.AllowedAddresses)
 	set(&nic.Name, payload.Name)
 	set(&nic.Description, payload.Description)
-	if payload.AllowedAddresses != nil {
-		nic.AllowedAddresses = *payload.AllowedAddresses
-	}
 	if payload.NICSecurity != nil {
 		nic.SecurityDisabled = !*payload.NICSecurity
 	}
@@ -181,9 +165,6 @@ func (c *Cloud) changeNIC(r *request, nic *nic, payload nicPayload) *apiError {
 func (c *Cloud) deleteNIC(r *request) (any, *apiError) {
 	err := c.withNetworkNIC(r, func(nic *nic, now time.Time) *apiError {
 		if s, attached := c.servers.get(nic.ServerID); attached {
-			if err := c.unconfirmed(conflict()); err != nil {
-				return err
-			}
 			s.NICIDs, s.UpdatedAt = withoutItem(s.NICIDs, nic.ID), now
 		}
 		c.removeNIC(nic)

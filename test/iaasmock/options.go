@@ -25,16 +25,15 @@ type settings struct {
 	actionDuration time.Duration
 	addressDelay   time.Duration
 	// releaseDuration is WithReleaseDuration's.
-	releaseDuration   time.Duration
-	tokenLifetime     time.Duration
-	catalogue         Catalogue
-	authenticate      bool
-	serverLabels      bool
-	nullLists         bool
-	replaceLabels     bool
-	refuseUnconfirmed bool
-	quota             Quota
-	random            randomSource
+	releaseDuration time.Duration
+	tokenLifetime   time.Duration
+	catalogue       Catalogue
+	authenticate    bool
+	serverLabels    bool
+	nullLists       bool
+	replaceLabels   bool
+	quota           Quota
+	random          randomSource
 }
 
 func defaultSettings() settings {
@@ -146,23 +145,6 @@ func WithServerLabels() Option {
 // see Seed.
 func WithSeed(seed uint64) Option {
 	return func(s *settings) { s.random = randomSource{seed: seed} }
-}
-
-// WithUnconfirmedRefusals also refuses what STACKIT may refuse, but is not known to: for
-// example a server in a network that does not exist. README.md lists these refusals.
-// Default: off, such calls are accepted; a server that cannot be built as requested ends
-// in ERROR.
-func WithUnconfirmedRefusals() Option {
-	return func(s *settings) { s.refuseUnconfirmed = true }
-}
-
-// unconfirmed returns a refusal without a source only WithUnconfirmedRefusals. Otherwise
-// it returns nil and the call goes on.
-func (s *settings) unconfirmed(err *apiError) *apiError {
-	if s.refuseUnconfirmed {
-		return err
-	}
-	return nil
 }
 
 // WithQuota sets the quota of each project in each region. Start from DefaultQuota: a limit of

@@ -46,15 +46,22 @@ func (o *serverCreation) resolve() *apiError {
 		ServiceAccountMails: o.payload.ServiceAccountMails, AgentProvisioned: o.payload.Agent.Provisioned,
 		CreatedAt: o.now, UpdatedAt: o.now,
 	}
-	for _, step := range []func() *apiError{
-		o.resolveLabels, o.resolveCatalogue, o.resolveSecurityGroups, o.resolveNetworking,
-		o.resolveBoot, o.resolveVolumes, o.resolveZone, o.resolveQuota,
-	} {
-		if err := step(); err != nil {
-			return err
-		}
+	if err := o.resolveLabels(); err != nil {
+		return err
 	}
-	return nil
+	machineType, ok := o.cloud.findMachineType(o.payload.MachineType)
+	if !ok {
+		// Source: clients of STACKIT have seen a 400 with this message.
+		return badRequest("machine type is not valid")
+	}
+	o.resolveSecurityGroups()
+	o.resolveNetworking()
+	if err := o.resolveBoot(); err != nil {
+		return err
+	}
+	o.resolveVolumes()
+	o.resolveZone()
+	return o.resolveQuota(machineType)
 }
 
 // otherServer is the server that the answer shows in place of the new one; nil for none.
@@ -196,35 +203,19 @@ type serverCreation struct {
 	failure   string
 }
 
-// cannot records why the server cannot have what the request names. It returns the
-// refusal WithUnconfirmedRefusals.
-func (o *serverCreation) cannot(reason string, refusal *apiError) *apiError {
-	o.fail(reason)
-	return o.cloud.unconfirmed(refusal)
-}
-
 // fail makes the server end in ERROR, with the first reason given.
 func (o *serverCreation) fail(reason string) {
 	o.failure = cmp.Or(o.failure, fmt.Sprintf("Build of instance %s aborted: %s", o.server.ID, reason))
 }
 
-func duplicateItem(id string) *apiError {
-	return badRequest("Duplicate items in the list: '%s'", id)
-}
-
 // once returns the list without duplicates.
-func (c *Cloud) once(ids []string) ([]string, *apiError) {
-	seen, kept := make(map[string]bool, len(ids)), make([]string, 0, len(ids))
+func once(ids []string) (kept []string) {
 	for _, id := range ids {
-		if seen[id] {
-			if err := c.unconfirmed(duplicateItem(id)); err != nil {
-				return nil, err
-			}
-			continue
+		if !slices.Contains(kept, id) {
+			kept = append(kept, id)
 		}
-		seen[id], kept = true, append(kept, id)
 	}
-	return kept, nil
+	return kept
 }
 
 func (o *serverCreation) resolveLabels() (err *apiError) {
@@ -243,100 +234,59 @@ func (o *serverCreation) resolveLabels() (err *apiError) {
 	return err
 }
 
-func (o *serverCreation) resolveCatalogue() *apiError {
-	if _, ok := o.cloud.findMachineType(o.payload.MachineType); !ok {
-		// Source: clients of STACKIT have seen a 400 with this message.
-		return badRequest("machine type is not valid")
-	}
-	if name := o.payload.KeypairName; name != "" {
-		if _, ok := o.cloud.shelved(o.request, kindKeypair, name); !ok {
-			if err := o.cloud.unconfirmed(noSuch("keypair")); err != nil {
-				return err
-			}
-		}
-	}
-	if id := o.payload.AffinityGroup; id != "" {
-		if _, ok := o.cloud.shelved(o.request, kindAffinityGroup, id); !ok {
-			return o.cloud.unconfirmed(noSuch("affinity group"))
-		}
-	}
-	return nil
-}
-
 // resolveSecurityGroups leaves out unknown groups.
-func (o *serverCreation) resolveSecurityGroups() *apiError {
-	groups, err := o.cloud.once(o.payload.SecurityGroups)
-	if err != nil {
-		return err
-	}
-	for _, nameOrID := range groups {
-		group, ok := o.cloud.findSecurityGroup(o.request, nameOrID)
-		if !ok {
-			if err := o.cloud.unconfirmed(badRequest("Security group %s not found for project %s.", nameOrID, o.server.ProjectID)); err != nil {
-				return err
-			}
-			continue
-		}
-		if !slices.Contains(o.server.SecurityGroups, group) {
-			o.server.SecurityGroups = append(o.server.SecurityGroups, group)
+func (o *serverCreation) resolveSecurityGroups() {
+	var groups []string
+	for _, nameOrID := range o.payload.SecurityGroups {
+		if group, ok := o.cloud.findSecurityGroup(o.request, nameOrID); ok {
+			groups = append(groups, group)
 		}
 	}
-	return nil
+	o.server.SecurityGroups = once(groups)
 }
 
 // noNetwork is the errorMessage of a server without its network.
 const noNetwork = "Failed to allocate the network(s), not rescheduling."
 
-func (o *serverCreation) resolveNetworking() *apiError {
+func (o *serverCreation) resolveNetworking() {
 	if id := o.payload.Networking.NetworkID; id != "" {
 		o.server.NetworkID = id
 		network, ok := found(o.request, &o.cloud.networks, id)
 		if !ok {
-			return o.cannot(noNetwork, noSuch("network"))
+			o.fail(noNetwork)
+			return
 		}
 		o.network = network
-		return nil
+		return
 	}
-	ids, err := o.cloud.once(o.payload.Networking.NICIDs)
-	for _, id := range ids {
+	for _, id := range once(o.payload.Networking.NICIDs) {
 		nic, ok := found(o.request, &o.cloud.nics, id)
-		switch {
-		case !ok:
-			err = o.cannot(noNetwork, noSuch("network interface"))
-		case nic.ServerID != "":
-			err = o.cannot(noNetwork, conflict())
-		default:
-			o.nics = append(o.nics, nic)
+		if !ok || nic.ServerID != "" {
+			o.fail(noNetwork)
+			continue
 		}
-		if err != nil {
-			break
-		}
+		o.nics = append(o.nics, nic)
 	}
-	return err
 }
 
-func (o *serverCreation) resolveVolumes() *apiError {
-	ids, err := o.cloud.once(o.payload.Volumes)
-	for _, id := range ids {
+func (o *serverCreation) resolveVolumes() {
+	for _, id := range once(o.payload.Volumes) {
 		volume, ok := found(o.request, &o.cloud.volumes, id)
 		switch {
 		case !ok:
-			err = o.cannot("volume "+id+" not found.", noSuch("volume"))
+			o.fail("volume " + id + " not found.")
 		case volume.Status != VolumeAvailable || volume == o.boot:
-			err = o.cannot("volume "+id+" is not available.", conflict())
+			o.fail("volume " + id + " is not available.")
 		default:
 			o.volumes = append(o.volumes, volume)
 		}
-		if err != nil {
-			break
-		}
 	}
-	return err
 }
 
 // resolveZone sets the zone: the requested one, else the existing boot volume's, else
-// <region>-m, else the region's first zone.
-func (o *serverCreation) resolveZone() *apiError {
+// <region>-m, else the region's first zone. In a zone that the region does not have, or
+// another than the existing boot volume's, the server finds no host.
+func (o *serverCreation) resolveZone() {
 	zones := o.cloud.catalogue.Regions[o.server.Region]
 	zone := o.payload.AvailabilityZone
 	if o.boot != nil && !o.bootIsNew {
@@ -349,33 +299,20 @@ func (o *serverCreation) resolveZone() *apiError {
 		}
 	}
 	o.server.AvailabilityZone = zone
-	return o.checkZone(zone, zones)
+	unknown := o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone)
+	fromElsewhere := o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" && zone != o.boot.AvailabilityZone
+	if unknown || fromElsewhere {
+		o.failure = cmp.Or(o.failure, noHost)
+	}
 }
 
 // noHost is the errorMessage of a server without a host. CreateServer succeeds; the server
 // shows the message when it ends in ERROR.
 const noHost = "No valid host was found. There are not enough hosts available."
 
-// checkZone checks that the region has the zone and that it is the existing boot
-// volume's. Otherwise the server finds no host.
-func (o *serverCreation) checkZone(zone string, zones []string) (err *apiError) {
-	switch {
-	case o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone):
-		err = o.cloud.unconfirmed(badRequest("The requested availability zone is not available"))
-	case o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" && zone != o.boot.AvailabilityZone:
-		err = o.cloud.unconfirmed(badRequest("The requested availability zone %s does not match the availability zone %s of the boot volume",
-			zone, o.boot.AvailabilityZone))
-	default:
-		return nil
-	}
-	o.failure = cmp.Or(o.failure, noHost)
-	return err
-}
-
 // resolveQuota counts what the server adds: an existing boot volume and the NICs of
 // nicIds are counted already.
-func (o *serverCreation) resolveQuota() *apiError {
-	machineType, _ := o.cloud.findMachineType(o.server.MachineType)
+func (o *serverCreation) resolveQuota(machineType MachineType) *apiError {
 	need := quotaNeed{vcpus: machineType.VCPUs, ram: machineType.RAM}
 	if o.network != nil {
 		need.nics = 1
@@ -393,27 +330,22 @@ func (o *serverCreation) resolveBoot() *apiError {
 	boot, imageID := o.payload.BootVolume, o.payload.ImageID
 	if imageID != "" && boot == nil {
 		o.server.ImageID = imageID
-		_, problem, err := o.cloud.sourceSize(o.request, sourceImage, imageID)
-		if problem != "" {
+		if _, problem := o.cloud.sourceSize(o.request, sourceImage, imageID); problem != "" {
 			o.fail(problem)
 		}
-		return err
+		return nil
 	}
-	if imageID != "" {
-		if err := o.cloud.unconfirmed(badRequest("imageId and bootVolume exclude each other")); err != nil {
-			return err
-		}
-		if boot.Source == nil {
-			boot.Source = &sourcePayload{Type: sourceImage, ID: imageID}
-		}
+	if imageID != "" && boot.Source == nil {
+		boot.Source = &sourcePayload{Type: sourceImage, ID: imageID}
 	}
 	if boot == nil || boot.Source == nil {
-		return o.cannot("boot device is missing.",
-			badRequest("boot device is missing: either imageId or bootVolume.source is required"))
+		o.fail("boot device is missing.")
+		return nil
 	}
 	switch boot.Source.Type {
 	case sourceVolume:
-		return o.bootFromVolume(boot)
+		o.bootFromVolume(boot)
+		return nil
 	case sourceImage, sourceSnapshot:
 		return o.bootFromNewVolume(boot)
 	default:
@@ -423,23 +355,25 @@ func (o *serverCreation) resolveBoot() *apiError {
 	}
 }
 
-func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) *apiError {
+func (o *serverCreation) bootFromVolume(boot *bootVolumePayload) {
 	id := boot.Source.ID
 	volume, ok := found(o.request, &o.cloud.volumes, id)
 	switch {
 	case !ok:
-		return o.cannot("volume "+id+" not found.", noSuch("volume"))
+		o.fail("volume " + id + " not found.")
+		return
 	case volume.Status != VolumeAvailable:
-		return o.cannot("volume "+id+" is not available.", conflict())
+		o.fail("volume " + id + " is not available.")
+		return
 	case !volume.Bootable:
-		return o.cannot("Block Device "+id+" is not bootable.", badRequest("Block Device %s is not bootable.", id))
+		o.fail("Block Device " + id + " is not bootable.")
+		return
 	}
 	o.boot = volume
 	o.server.BootVolume = &BootVolume{
 		ID: id, Size: volume.Size, PerformanceClass: volume.PerformanceClass,
 		DeleteOnTermination: boot.DeleteOnTermination, SourceType: sourceVolume, SourceID: id,
 	}
-	return nil
 }
 
 func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
@@ -448,19 +382,13 @@ func (o *serverCreation) bootFromNewVolume(boot *bootVolumePayload) *apiError {
 		// CreateVolumePayload's description has the largest size.
 		return badRequest("boot device size is not valid or missing")
 	}
-	if err := o.cloud.checkPerformanceClass(boot.PerformanceClass); err != nil {
-		return err
+	minimum, problem := o.cloud.sourceSize(o.request, boot.Source.Type, boot.Source.ID)
+	if problem == "" && boot.Size < minimum {
+		problem = fmt.Sprintf("a volume of %d GB is too small for its source.", boot.Size)
 	}
-	minimum, problem, err := o.cloud.sourceSize(o.request, boot.Source.Type, boot.Source.ID)
-	switch {
-	case err != nil:
-		return err
-	case problem != "":
+	if problem != "" {
 		o.fail(problem)
 		return nil
-	case boot.Size < minimum:
-		return o.cannot(fmt.Sprintf("a volume of %d GB is too small for its source.", boot.Size),
-			badRequest("boot device size is not valid or missing"))
 	}
 	o.bootIsNew = true
 	o.boot = &Volume{

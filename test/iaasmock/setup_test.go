@@ -61,12 +61,6 @@ func openMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	return newMock(t, append(opts, iaasmock.WithoutAuthentication())...)
 }
 
-// strictMock also refuses what STACKIT is not known to refuse.
-func strictMock(t *testing.T, opts ...iaasmock.Option) *mock {
-	t.Helper()
-	return openMock(t, append(opts, iaasmock.WithUnconfirmedRefusals())...)
-}
-
 type object = map[string]any
 
 // do sends body, raw if it is a string, and returns what came back.

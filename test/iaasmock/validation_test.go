@@ -117,22 +117,12 @@ func TestCreateServerRefusals(t *testing.T) {
 }
 
 func TestInUse(t *testing.T) {
-	m := strictMock(t)
-	useAll := object{
-		"networking": object{"nicIds": []string{iaasmock.DefaultNICID}},
-		"volumes":    []string{iaasmock.DefaultVolumeID},
-		"bootVolume": object{"source": object{"type": "volume", "id": iaasmock.DefaultBootVolumeID}},
-	}
-	m.create(useAll)
-	for name, value := range useAll {
-		if answer := m.want(409, "POST", inRegion+"/servers", serverBody(object{name: value})); answer["msg"] != "Conflict" {
-			t.Errorf("%s: %v", name, answer)
-		}
-	}
+	m := openMock(t)
+	id := m.create(object{"volumes": []string{iaasmock.DefaultVolumeID}})
 	m.want(409, "DELETE", inRegion+"/volumes/"+iaasmock.DefaultVolumeID, nil)
-	m.want(409, "DELETE", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics/"+iaasmock.DefaultNICID, nil)
-	if got := len(m.cloud.Servers()); got != 1 {
-		t.Errorf("%d servers", got)
+	m.want(204, "DELETE", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics/"+m.server(id).NICIDs[0], nil)
+	if nics := m.server(id).NICIDs; len(nics) > 0 {
+		t.Errorf("the server still has %v", nics)
 	}
 }
 

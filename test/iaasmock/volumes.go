@@ -66,14 +66,8 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.checkPerformanceClass(payload.PerformanceClass); err != nil {
-		return nil, err
-	}
 	status := VolumeAvailable
 	if !slices.Contains(c.catalogue.Regions[r.region()], payload.AvailabilityZone) {
-		if err := c.unconfirmed(badRequest("The requested availability zone is not available")); err != nil {
-			return nil, err
-		}
 		status = VolumeError
 	}
 	c.locked(func(now time.Time) {
@@ -111,20 +105,13 @@ func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *a
 		// Source: the document: possible values of VolumeSourceTypes.
 		return badRequest("source type %q is not supported", source.Type)
 	}
-	size, problem, err := c.sourceSize(r, source.Type, source.ID)
-	if err != nil {
-		return err
-	}
+	size, problem := c.sourceSize(r, source.Type, source.ID)
 	volume.SourceType, volume.SourceID, volume.Bootable = source.Type, source.ID, true
 	if volume.Size == 0 {
 		volume.Size = size
 	}
-	if problem != "" {
+	if problem != "" || volume.Size < size {
 		volume.Status = VolumeError
-	}
-	if volume.Size < size {
-		volume.Status = VolumeError
-		return c.unconfirmed(badRequest("volume size is not valid or missing"))
 	}
 	return nil
 }
@@ -166,19 +153,6 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 	return view, err
 }
 
-// checkPerformanceClass accepts any name if the catalogue has no classes. It refuses an
-// unknown class only WithUnconfirmedRefusals: STACKIT was seen to use another class
-// instead, without a message (terraform-provider-stackit issue 1004).
-func (c *Cloud) checkPerformanceClass(name string) *apiError {
-	if name == "" || len(c.catalogue.PerformanceClasses) == 0 {
-		return nil
-	}
-	if slices.ContainsFunc(c.catalogue.PerformanceClasses, func(p PerformanceClass) bool { return p.Name == name }) {
-		return nil
-	}
-	return c.unconfirmed(noSuch(kindPerformanceClass.what))
-}
-
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
@@ -187,7 +161,7 @@ var volumeSources = []string{sourceImage, sourceVolume, sourceSnapshot, sourceBa
 
 // sourceSize finds the source of a volume and returns the smallest size of the volume in
 // GB. problem says why no volume can be made from it.
-func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string, err *apiError) {
+func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string) {
 	var exists, broken bool
 	switch kind {
 	case sourceImage:
@@ -195,7 +169,7 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 		s, exists = c.shelved(r, kindImage, id)
 		image, _ := s.of.(Image)
 		if exists && image.Status != ImageAvailable {
-			return 0, "Image " + id + " is not active.", c.unconfirmed(badRequest("Image %s is not active.", id))
+			return 0, "Image " + id + " is not active."
 		}
 		size = image.MinDiskSize
 	case sourceSnapshot:
@@ -211,11 +185,11 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 	}
 	switch {
 	case !exists:
-		return 0, kind + " " + id + " not found.", c.unconfirmed(noSuch(kind))
+		return 0, kind + " " + id + " not found."
 	case broken:
-		return size, kind + " " + id + " is in ERROR.", nil
+		return size, kind + " " + id + " is in ERROR."
 	default:
-		return size, "", nil
+		return size, ""
 	}
 }
 

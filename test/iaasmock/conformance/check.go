@@ -23,15 +23,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
-// undocumented are statuses that the API uses, or may use, but the document lacks: 409 for
-// something in use, which the mock answers only WithUnconfirmedRefusals, and those in the
-// comments.
-var undocumented = map[string][]int{
-	// CreateServer is known to refuse an exceeded quota, but not with which status.
-	"CreateServer": {http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusTooManyRequests},
-	"DeleteNic":    {http.StatusConflict},
-}
-
 // Load reads the document, once in a process, which takes 50 ms. Watch does so, too; but a
 // test in a synctest bubble should not wait for another's.
 func Load() { official() }
@@ -44,13 +35,6 @@ var official = sync.OnceValue(func() openapi.Router {
 	// tests of Prometheus's STACKIT discovery.
 	server := document.Components.Schemas["Server"].Value
 	server.Properties["userData"] = nullable(server.Properties["userData"].Value)
-	for _, item := range document.Paths.Map() {
-		for _, operation := range item.Operations() {
-			for _, status := range undocumented[operation.OperationID] {
-				operation.Responses.Set(fmt.Sprint(status), document.Components.Responses["Conflict"])
-			}
-		}
-	}
 	return openapi.NewRouter(document, func(string) bool { return true })
 })
 

@@ -103,7 +103,7 @@ type options struct {
 	listLag, addressDelay, release, token time.Duration
 	listReplicas                          []time.Duration
 	noAuth, serverLabels                  bool
-	nullLists, replaceLabels, unconfirmed bool
+	nullLists, replaceLabels              bool
 	keyFile                               string
 	seed                                  *uint64 // nil: random
 	faults                                []iaasmock.Fault
@@ -129,7 +129,6 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.serverLabels, "server-labels", false, "add STACKIT's own labels to new servers")
 	flags.BoolVar(&o.replaceLabels, "replace-labels", false, "let a server's labels be replaced by those of a PATCH")
 	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
-	flags.BoolVar(&o.unconfirmed, "unconfirmed-refusals", false, "also refuse what STACKIT is not known to refuse")
 	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
 	flags.StringArrayVar(&faults, "fault", nil, "inject a fault, such as no-capacity,count=3,server=m1; may be given several times")
@@ -220,9 +219,6 @@ func (o *options) cloudOptions() []iaasmock.Option {
 	}
 	if o.nullLists {
 		opts = append(opts, iaasmock.WithNullLists())
-	}
-	if o.unconfirmed {
-		opts = append(opts, iaasmock.WithUnconfirmedRefusals())
 	}
 	if o.seed != nil {
 		opts = append(opts, iaasmock.WithSeed(*o.seed))

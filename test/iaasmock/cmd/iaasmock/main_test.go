@@ -142,24 +142,6 @@ func TestReplacedLabelsFromTheCommandLine(t *testing.T) {
 	}
 }
 
-func TestUnconfirmedRefusalsFromTheCommandLine(t *testing.T) {
-	for _, row := range []struct {
-		flags []string
-		want  int
-	}{{nil, http.StatusCreated}, {[]string{"--unconfirmed-refusals"}, http.StatusNotFound}} {
-		url, _, _ := start(t, append(row.flags, "--no-auth")...)
-		nics := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
-		response, err := http.Post(nics, "application/json", strings.NewReader(`{"securityGroups":["`+iaasmock.DefaultNetworkID+`"]}`))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if response.StatusCode != row.want {
-			t.Errorf("a NIC with a security group that there is not, with %v: %s, want %d", row.flags, response.Status, row.want)
-		}
-	}
-}
-
 func TestFaultsFromTheCommandLine(t *testing.T) {
 	scenario := filepath.Join(t.TempDir(), "scenario.json")
 	if err := os.WriteFile(scenario, []byte(`[{"preset":"token-down","after":"1h"}]`), 0o600); err != nil {

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -15,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 )
@@ -38,20 +35,18 @@ func (c *Cloud) adminHandler() http.Handler {
 	mux.HandleFunc("GET /admin/state", c.serveState)
 	mux.HandleFunc("GET /admin/faults", c.serveFaults)
 	mux.HandleFunc("POST /admin/faults", c.serveInject)
-	mux.HandleFunc("DELETE /admin/faults", c.serveClearFaults)
-	mux.HandleFunc("DELETE /admin/faults/{id}", c.serveRemoveFault)
+	mux.HandleFunc("DELETE /admin/faults", changing(c.serveClearFaults))
+	mux.HandleFunc("DELETE /admin/faults/{id}", changing(c.serveRemoveFault))
 	mux.HandleFunc("GET /admin/faults/presets", c.servePresets)
 	mux.HandleFunc("GET /admin/events", c.serveEvents)
 	mux.HandleFunc("GET /admin/calls", c.serveCalls)
 	mux.HandleFunc("GET /admin/servers/{id}", c.serveServer)
-	mux.HandleFunc("POST /admin/servers/{id}/status", c.serveSetStatus)
-	mux.HandleFunc("POST /admin/servers/{id}/stop", c.serveStop)
-	mux.HandleFunc("POST /admin/servers/{id}/console-log", c.serveSetConsoleLog)
-	mux.HandleFunc("POST /admin/servers/{id}/maintenance-window", c.serveSetMaintenanceWindow)
-	mux.HandleFunc("DELETE /admin/servers/{id}", c.serveRemove)
+	mux.HandleFunc("POST /admin/servers/{id}/status", changing(c.serveSetStatus))
+	mux.HandleFunc("POST /admin/servers/{id}/stop", changing(c.serveStop))
+	mux.HandleFunc("DELETE /admin/servers/{id}", changing(c.serveRemove))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if crossSite(r) {
-			writeAdmin(w, http.StatusForbidden, newError(http.StatusForbidden, "requests from pages of other sites are refused"))
+			refuse(w, newError(http.StatusForbidden, "requests from pages of other sites are refused"))
 			return
 		}
 		mux.ServeHTTP(w, r)
@@ -90,28 +85,27 @@ func (c *Cloud) servePresets(w http.ResponseWriter, _ *http.Request) {
 func (c *Cloud) serveInject(w http.ResponseWriter, r *http.Request) {
 	body, refused := readBody(r)
 	if refused != nil {
-		writeAdmin(w, refused.Code, refused)
+		refuse(w, refused)
 		return
 	}
 	var f Fault
 	if err := f.UnmarshalJSON(body); err != nil {
-		writeAdmin(w, http.StatusBadRequest, badRequest("%v", err))
+		refuse(w, badRequest("%v", err))
 		return
 	}
 	writeAdmin(w, http.StatusCreated, c.inject(f))
 }
 
-func (c *Cloud) serveClearFaults(w http.ResponseWriter, _ *http.Request) {
+func (c *Cloud) serveClearFaults(*http.Request) *apiError {
 	c.ClearFaults()
-	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
-func (c *Cloud) serveRemoveFault(w http.ResponseWriter, r *http.Request) {
-	if !c.RemoveFault(r.PathValue("id")) {
-		writeAdmin(w, http.StatusNotFound, notFound("fault "+r.PathValue("id")))
-		return
+func (c *Cloud) serveRemoveFault(r *http.Request) *apiError {
+	if id := r.PathValue("id"); !c.RemoveFault(id) {
+		return notFound("fault " + id)
 	}
-	w.WriteHeader(http.StatusNoContent)
+	return nil
 }
 
 const defaultCallLimit = 100
@@ -203,73 +197,51 @@ func (s *server) timeline(now time.Time) []milestone {
 }
 
 // serveSetStatus is SetServerStatus.
-func (c *Cloud) serveSetStatus(w http.ResponseWriter, r *http.Request) {
+func (c *Cloud) serveSetStatus(r *http.Request) *apiError {
 	var wanted struct {
 		Status       string `json:"status"`
 		ErrorMessage string `json:"errorMessage"`
 	}
-	c.serveChange(w, r, &wanted, func(id string) error {
-		if !statusForm.MatchString(wanted.Status) {
-			return badRequest("status: invalid %q; want a state such as %s", wanted.Status, StatusError)
-		}
-		return c.SetServerStatus(id, wanted.Status, wanted.ErrorMessage)
-	})
-}
-
-// serveSetConsoleLog is SetConsoleLog.
-func (c *Cloud) serveSetConsoleLog(w http.ResponseWriter, r *http.Request) {
-	var wanted struct {
-		Log   string          `json:"log"`
-		Delay metav1.Duration `json:"delay"`
+	if err := readAction(r, &wanted); err != nil {
+		return err
 	}
-	c.serveChange(w, r, &wanted, func(id string) error { return c.SetConsoleLog(id, wanted.Log, wanted.Delay.Duration) })
-}
-
-// serveSetMaintenanceWindow is SetMaintenanceWindow; null takes the window away.
-func (c *Cloud) serveSetMaintenanceWindow(w http.ResponseWriter, r *http.Request) {
-	var window *MaintenanceWindow
-	c.serveChange(w, r, &window, func(id string) error { return c.SetMaintenanceWindow(id, window) })
+	if !statusForm.MatchString(wanted.Status) {
+		return badRequest("status: invalid %q; want a state such as %s", wanted.Status, StatusError)
+	}
+	if c.SetServerStatus(r.PathValue("id"), wanted.Status, wanted.ErrorMessage) != nil {
+		return notFound(namedServer.what)
+	}
+	return nil
 }
 
 // serveRemove is RemoveServer.
-func (c *Cloud) serveRemove(w http.ResponseWriter, r *http.Request) {
-	c.serveChange(w, r, nil, c.RemoveServer)
-}
-
-// serveChange reads the body, if into is not nil, and changes the server in the path. An error
-// that is not in the API's form says that there is no such server.
-func (c *Cloud) serveChange(w http.ResponseWriter, r *http.Request, into any, change func(id string) error) {
-	if into != nil {
-		if err := readAction(r, into); err != nil {
-			refuse(w, err)
-			return
-		}
+func (c *Cloud) serveRemove(r *http.Request) *apiError {
+	if c.RemoveServer(r.PathValue("id")) != nil {
+		return notFound(namedServer.what)
 	}
-	err := change(r.PathValue("id"))
-	refused := (*apiError)(nil)
-	switch {
-	case errors.As(err, &refused):
-		refuse(w, refused)
-	case err != nil:
-		refuse(w, notFound(namedServer.what))
-	default:
-		w.WriteHeader(http.StatusNoContent)
-	}
+	return nil
 }
 
 // serveStop does what StopServer does, without faults and without counting a call.
-func (c *Cloud) serveStop(w http.ResponseWriter, r *http.Request) {
+func (c *Cloud) serveStop(r *http.Request) *apiError {
 	found, ok := c.Server(r.PathValue("id"))
 	if !ok {
-		refuse(w, notFound(namedServer.what))
-		return
+		return notFound(namedServer.what)
 	}
 	vars := map[string]string{"projectId": found.ProjectID, "region": found.Region, "serverId": found.ID}
-	if _, err := c.stopServer(&request{Request: r, vars: vars}); err != nil {
-		refuse(w, err)
-		return
+	_, err := c.stopServer(&request{Request: r, vars: vars})
+	return err
+}
+
+// changing answers 204 if the change is made.
+func changing(change func(*http.Request) *apiError) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := change(r); err != nil {
+			refuse(w, err)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
 	}
-	w.WriteHeader(http.StatusNoContent)
 }
 
 func writeAdmin(w http.ResponseWriter, status int, body any) {
@@ -303,11 +275,11 @@ func readAction(r *http.Request, into any) *apiError {
 // serveConsole answers with the page or one of its files.
 func serveConsole(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		writeAdmin(w, http.StatusMethodNotAllowed, newError(http.StatusMethodNotAllowed, "method not allowed"))
+		refuse(w, newError(http.StatusMethodNotAllowed, "method not allowed"))
 		return
 	}
 	if !console.Serve(w, r) {
-		writeAdmin(w, http.StatusNotFound, notFound("file"))
+		refuse(w, notFound("file"))
 	}
 }
 
@@ -332,19 +304,13 @@ func (s consoleSource) CallsSince(known, limit int) (json.RawMessage, int) {
 	if len(calls) == 0 {
 		return nil, total
 	}
-	encoded, err := json.Marshal(calls)
-	if err != nil {
-		return nil, total
-	}
+	encoded, _ := json.Marshal(calls) // texts, numbers and times
 	return encoded, total
 }
 
 // ActiveFaults implements console.Source.
 func (s consoleSource) ActiveFaults() json.RawMessage {
-	encoded, err := json.Marshal(s.Faults())
-	if err != nil {
-		return nil
-	}
+	encoded, _ := json.Marshal(s.Faults()) // texts, numbers and times
 	return encoded
 }
 

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/expr-lang/expr"
 	"k8s.io/apimachinery/pkg/labels"
 )
 
@@ -104,7 +103,8 @@ func (c *Cloud) shelved(r *request, of kind, id string) (shelved, bool) {
 }
 
 // listOf returns the handler of a list, with label_selector where the document has it. It
-// ignores the parameter all of ListImages: what that adds is not documented.
+// ignores the parameters all of ListImages, which is not documented further, and filter of
+// ListMachineTypes, whose language is not published.
 func listOf(of kind) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
 		selector, err := r.selector()
@@ -165,39 +165,6 @@ func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bo
 
 func (c *Cloud) findMachineType(name string) (MachineType, bool) {
 	return first(c.catalogue.MachineTypes, func(t MachineType) bool { return t.Name == name })
-}
-
-// filterFields are the fields that a filter can use, by the document.
-type filterFields struct {
-	Disk       int64             `expr:"disk"`
-	ExtraSpecs map[string]string `expr:"extraSpecs"`
-	Name       string            `expr:"name"`
-	RAM        int64             `expr:"ram"`
-	VCPUs      int64             `expr:"vcpus"`
-}
-
-// listMachineTypes applies filter, a condition in the language of expr-lang. STACKIT
-// accepts a subset, which is not published; the mock accepts all of it.
-func (c *Cloud) listMachineTypes(r *request) (any, *apiError) {
-	condition := cmp.Or(r.URL.Query().Get("filter"), "true")
-	program, err := expr.Compile(condition, expr.Env(filterFields{}), expr.AsBool())
-	views := []object{}
-	for _, s := range c.shelves[kindMachineType] {
-		var result any
-		if err == nil {
-			t, _ := s.of.(MachineType)
-			result, err = expr.Run(program,
-				filterFields{Disk: t.Disk, ExtraSpecs: t.ExtraSpecs, Name: t.Name, RAM: t.RAM, VCPUs: t.VCPUs})
-		}
-		if wanted, _ := result.(bool); wanted {
-			views = append(views, s.view)
-		}
-	}
-	if err != nil {
-		// Source: the document: filter is an expression of expr-lang.
-		return nil, badRequest("invalid filter: %v", err)
-	}
-	return items(views), nil
 }
 
 func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {

@@ -62,7 +62,7 @@ var handlers = map[string]handler{
 	"GetAffinityGroup":             getOf(kindAffinityGroup),
 	"ListKeyPairs":                 listOf(kindKeypair),
 	"GetKeyPair":                   getOf(kindKeypair),
-	"ListMachineTypes":             (*Cloud).listMachineTypes,
+	"ListMachineTypes":             listOf(kindMachineType),
 	"GetMachineType":               getOf(kindMachineType),
 	"ListAvailabilityZones":        (*Cloud).listAvailabilityZones,
 	"GetVolumePerformanceClass":    getOf(kindPerformanceClass),

@@ -104,7 +104,7 @@ func walkCatalogue(m *mock) {
 	m.want(200, "GET", inRegion+"/snapshots/"+iaasmock.DefaultSnapshotID, nil)
 	m.want(200, "GET", "/v2/keypairs?label_selector=a", nil)
 	m.want(200, "GET", "/v2/keypairs/"+iaasmock.DefaultKeypairName, nil)
-	m.list("/machine-types?filter=vcpus%3E2")
+	m.list("/machine-types")
 	m.want(200, "GET", inRegion+"/machine-types/"+iaasmock.DefaultMachineType, nil)
 	m.want(200, "GET", "/v2/regions/eu01/availability-zones", nil)
 }

@@ -43,6 +43,12 @@ type shelved struct {
 // object is a JSON object.
 type object = map[string]any
 
+// filled leaves out the texts that are empty, as the API does.
+func filled(view object) object {
+	maps.DeleteFunc(view, func(_ string, value any) bool { return value == "" })
+	return view
+}
+
 func (s shelved) scope() (string, string) { return s.project, s.region }
 func (s shelved) labelSet() labels.Set    { return s.labels }
 
@@ -171,71 +177,34 @@ func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
 	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
 }
 
-// projectView is a project as the IaaS API shows it.
-type projectView struct {
-	ID             string    `json:"id"`
-	AreaID         string    `json:"areaId"`
-	InternetAccess bool      `json:"internetAccess"`
-	Status         string    `json:"status"`
-	CreatedAt      time.Time `json:"createdAt"`
-	UpdatedAt      time.Time `json:"updatedAt"`
-}
-
 // name is never empty: clients print it.
-func (p Project) name() string {
-	if p.Name == "" {
-		return "project-" + p.ID
-	}
-	return p.Name
-}
+func (p Project) name() string { return cmp.Or(p.Name, "project-"+p.ID) }
 
 // getProjectDetails shows a project in the public network area, as most are.
 func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
-	return projectView{
-		ID: r.project(), AreaID: "PUBLIC", InternetAccess: true, Status: "CREATED",
-		CreatedAt: c.startedAt.UTC(), UpdatedAt: c.startedAt.UTC(),
+	return object{
+		"id": r.project(), "areaId": "PUBLIC", "internetAccess": true, "status": "CREATED",
+		"createdAt": c.startedAt.UTC(), "updatedAt": c.startedAt.UTC(),
 	}, nil
 }
 
-// containerView is a project as the resource manager shows it. Clients ask that API for a
-// project's name. It has the same paths as the IaaS API, so that it needs an endpoint of
-// its own.
-type containerView struct {
-	ProjectID      string            `json:"projectId"`
-	ContainerID    string            `json:"containerId"`
-	Name           string            `json:"name"`
-	LifecycleState string            `json:"lifecycleState"`
-	Labels         map[string]string `json:"labels"`
-	Parent         parentView        `json:"parent"`
-	Parents        []parentView      `json:"parents,omitempty"`
-	CreationTime   time.Time         `json:"creationTime"`
-	UpdateTime     time.Time         `json:"updateTime"`
-}
-
-type parentView struct {
-	ID          string `json:"id"`
-	ContainerID string `json:"containerId"`
-	Type        string `json:"type"`
-	Name        string `json:"name,omitempty"`
-}
-
-// organization owns all projects.
-var organization = parentView{
-	ID: "90000000-0000-4000-8000-000000000001", ContainerID: "default-organization", Type: "ORGANIZATION",
-}
-
+// getResourceManagerProject shows a project as the resource manager does, which clients ask for
+// a project's name.
 func (c *Cloud) getResourceManagerProject(r *request) (any, *apiError) {
-	parents := r.flag("includeParents")
 	project, _ := c.project(r.project())
-	view := containerView{
-		ProjectID: project.ID, ContainerID: project.name(), Name: project.name(), LifecycleState: "ACTIVE",
-		Labels: map[string]string{}, Parent: organization,
-		CreationTime: c.startedAt.UTC(), UpdateTime: c.startedAt.UTC(),
+	const organization = "default-organization"
+	parent := object{
+		"id": "90000000-0000-4000-8000-000000000001", "containerId": organization, "type": "ORGANIZATION",
 	}
-	if parents {
-		named := organization
-		named.Name = organization.ContainerID
-		view.Parents = []parentView{named}
+	view := object{
+		"projectId": project.ID, "containerId": project.name(), "name": project.name(), "lifecycleState": "ACTIVE",
+		"labels": object{}, "parent": parent,
+		"creationTime": c.startedAt.UTC(), "updateTime": c.startedAt.UTC(),
+	}
+	if r.flag("includeParents") {
+		named := maps.Clone(parent)
+		named["name"] = organization
+		view["parents"] = []object{named}
 	}
 	return view, nil
 }

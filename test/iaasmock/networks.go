@@ -198,38 +198,24 @@ func macOf(id string) string {
 	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
 }
 
-type networkView struct {
-	ID        string             `json:"id"`
-	Name      string             `json:"name"`
-	Status    string             `json:"status"`
-	Routed    bool               `json:"routed"`
-	DHCP      bool               `json:"dhcp"`
-	IPv4      *networkFamilyView `json:"ipv4,omitempty"`
-	IPv6      *networkFamilyView `json:"ipv6,omitempty"`
-	Labels    map[string]string  `json:"labels"`
-	CreatedAt time.Time          `json:"createdAt"`
-	UpdatedAt time.Time          `json:"updatedAt"`
-}
-
-type networkFamilyView struct {
-	Prefixes    []string `json:"prefixes"`
-	Gateway     string   `json:"gateway"`
-	Nameservers []string `json:"nameservers"`
-}
-
-func showNetwork(n *network, _ time.Time) networkView {
-	return networkView{
-		ID: n.ID, Name: n.Name, Status: "CREATED", Routed: !n.Isolated, DHCP: !n.DHCPDisabled,
-		IPv4: showFamily(n.v4, n.IPv4Nameservers), IPv6: showFamily(n.v6, n.IPv6Nameservers),
-		Labels: orEmptyMap(n.Labels), CreatedAt: n.CreatedAt.UTC(), UpdatedAt: n.UpdatedAt.UTC(),
+func showNetwork(n *network, _ time.Time) object {
+	view := object{
+		"id": n.ID, "name": n.Name, "status": "CREATED", "routed": !n.Isolated, "dhcp": !n.DHCPDisabled,
+		"labels": orEmptyMap(n.Labels), "createdAt": n.CreatedAt.UTC(), "updatedAt": n.UpdatedAt.UTC(),
 	}
+	if n.v4 != nil {
+		view["ipv4"] = n.v4.view(n.IPv4Nameservers)
+	}
+	if n.v6 != nil {
+		view["ipv6"] = n.v6.view(n.IPv6Nameservers)
+	}
+	return view
 }
 
-func showFamily(p *addressPool, nameservers []string) *networkFamilyView {
-	if p == nil {
-		return nil
+func (p *addressPool) view(nameservers []string) object {
+	return object{
+		"prefixes": []string{p.prefix.String()}, "gateway": p.gateway.String(), "nameservers": orEmpty(nameservers),
 	}
-	return &networkFamilyView{Prefixes: []string{p.prefix.String()}, Gateway: p.gateway.String(), Nameservers: orEmpty(nameservers)}
 }
 
 func (c *Cloud) listNetworks(r *request) (any, *apiError) {

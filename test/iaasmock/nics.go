@@ -22,40 +22,22 @@ type nicPayload struct {
 	Labels           map[string]any `json:"labels"`
 }
 
-// nicView is a NIC as the API shows it.
-type nicView struct {
-	ID               string            `json:"id"`
-	Name             string            `json:"name,omitempty"`
-	Description      string            `json:"description,omitempty"`
-	NetworkID        string            `json:"networkId"`
-	Device           string            `json:"device,omitempty"`
-	IPv4             string            `json:"ipv4,omitempty"`
-	IPv6             string            `json:"ipv6,omitempty"`
-	MAC              string            `json:"mac"`
-	Status           string            `json:"status"`
-	Type             string            `json:"type"`
-	NICSecurity      bool              `json:"nicSecurity"`
-	AllowedAddresses []string          `json:"allowedAddresses"`
-	SecurityGroups   []string          `json:"securityGroups"`
-	Labels           map[string]string `json:"labels"`
-}
-
-// showNIC returns the view; a NIC is ACTIVE while its server is.
-func (c *Cloud) showNIC(n *nic, now time.Time) nicView {
+// showNIC returns a NIC as the API shows it; it is ACTIVE while its server is.
+func (c *Cloud) showNIC(n *nic, now time.Time) object {
 	nic := n.viewAt(now)
-	view := nicView{
-		ID: nic.ID, Name: nic.Name, Description: nic.Description, NetworkID: nic.NetworkID, Device: nic.ServerID,
-		IPv4: nic.IPv4, IPv6: nic.IPv6, MAC: nic.MAC, Status: "DOWN", Type: "none",
-		NICSecurity: !nic.SecurityDisabled, AllowedAddresses: orEmpty(nic.AllowedAddresses),
-		SecurityGroups: orEmpty(nic.SecurityGroups), Labels: orEmptyMap(nic.Labels),
+	view := object{
+		"id": nic.ID, "name": nic.Name, "description": nic.Description, "networkId": nic.NetworkID,
+		"device": nic.ServerID, "ipv4": nic.IPv4, "ipv6": nic.IPv6, "mac": nic.MAC, "status": "DOWN", "type": "none",
+		"nicSecurity": !nic.SecurityDisabled, "allowedAddresses": orEmpty(nic.AllowedAddresses),
+		"securityGroups": orEmpty(nic.SecurityGroups), "labels": orEmptyMap(nic.Labels),
 	}
 	if s, attached := c.servers.get(nic.ServerID); attached {
-		view.Type = "server"
+		view["type"] = "server"
 		if s.stateAt(now).status == StatusActive {
-			view.Status = "ACTIVE"
+			view["status"] = "ACTIVE"
 		}
 	}
-	return view
+	return filled(view)
 }
 
 // withNetworkNIC runs f on the NIC the path names, in the network it names.

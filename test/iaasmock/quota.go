@@ -166,45 +166,30 @@ func count[T any](items iter.Seq[T], fits func(T) bool) (n int64) {
 	return n
 }
 
-type quotaView struct {
-	Limit int64 `json:"limit"`
-	Usage int64 `json:"usage"`
-}
-
-type quotasView struct {
-	VCPU               quotaView `json:"vcpu"`
-	RAM                quotaView `json:"ram"`
-	Volumes            quotaView `json:"volumes"`
-	Snapshots          quotaView `json:"snapshots"`
-	Backups            quotaView `json:"backups"`
-	Gigabytes          quotaView `json:"gigabytes"`
-	BackupGigabytes    quotaView `json:"backupGigabytes"`
-	PublicIPs          quotaView `json:"publicIps"`
-	Networks           quotaView `json:"networks"`
-	NICs               quotaView `json:"nics"`
-	SecurityGroups     quotaView `json:"securityGroups"`
-	SecurityGroupRules quotaView `json:"securityGroupRules"`
-}
-
 func (c *Cloud) listQuotas(r *request) (any, *apiError) {
 	var used, most Quota
 	c.locked(func(time.Time) {
 		used, most = c.usage(r.project(), r.region()), c.quota
 	})
-	return struct {
-		Quotas quotasView `json:"quotas"`
-	}{quotasView{
-		VCPU:               quotaView{most.VCPUs, used.VCPUs},
-		RAM:                quotaView{most.RAM, used.RAM},
-		Volumes:            quotaView{most.Volumes, used.Volumes},
-		Snapshots:          quotaView{most.Snapshots, used.Snapshots},
-		Backups:            quotaView{most.Backups, used.Backups},
-		Gigabytes:          quotaView{most.Gigabytes, used.Gigabytes},
-		BackupGigabytes:    quotaView{most.BackupGigabytes, used.BackupGigabytes},
-		PublicIPs:          quotaView{most.PublicIPs, used.PublicIPs},
-		Networks:           quotaView{most.Networks, used.Networks},
-		NICs:               quotaView{most.NICs, used.NICs},
-		SecurityGroups:     quotaView{most.SecurityGroups, used.SecurityGroups},
-		SecurityGroupRules: quotaView{most.SecurityGroupRules, used.SecurityGroupRules},
-	}}, nil
+	view := object{}
+	for _, q := range []struct {
+		name        string
+		limit, used int64
+	}{
+		{"vcpu", most.VCPUs, used.VCPUs},
+		{"ram", most.RAM, used.RAM},
+		{"volumes", most.Volumes, used.Volumes},
+		{"snapshots", most.Snapshots, used.Snapshots},
+		{"backups", most.Backups, used.Backups},
+		{"gigabytes", most.Gigabytes, used.Gigabytes},
+		{"backupGigabytes", most.BackupGigabytes, used.BackupGigabytes},
+		{"publicIps", most.PublicIPs, used.PublicIPs},
+		{"networks", most.Networks, used.Networks},
+		{"nics", most.NICs, used.NICs},
+		{"securityGroups", most.SecurityGroups, used.SecurityGroups},
+		{"securityGroupRules", most.SecurityGroupRules, used.SecurityGroupRules},
+	} {
+		view[q.name] = object{"limit": q.limit, "usage": q.used}
+	}
+	return object{"quotas": view}, nil
 }

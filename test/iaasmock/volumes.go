@@ -8,34 +8,18 @@ import (
 	"time"
 )
 
-// volumeView is a volume as the API shows it.
-type volumeView struct {
-	ID               string            `json:"id"`
-	Name             string            `json:"name,omitempty"`
-	Description      string            `json:"description,omitempty"`
-	Status           string            `json:"status"`
-	Size             int64             `json:"size"`
-	PerformanceClass string            `json:"performanceClass,omitempty"`
-	AvailabilityZone string            `json:"availabilityZone"`
-	Bootable         bool              `json:"bootable"`
-	Encrypted        bool              `json:"encrypted"`
-	ServerID         string            `json:"serverId,omitempty"`
-	Source           *sourcePayload    `json:"source,omitempty"`
-	Labels           map[string]string `json:"labels"`
-	CreatedAt        time.Time         `json:"createdAt"`
-	UpdatedAt        time.Time         `json:"updatedAt"`
-}
-
-func showVolume(v *Volume, _ time.Time) volumeView {
-	view := volumeView{
-		ID: v.ID, Name: v.Name, Description: v.Description, Status: v.Status, Size: v.Size, PerformanceClass: v.PerformanceClass,
-		AvailabilityZone: v.AvailabilityZone, Bootable: v.Bootable, ServerID: v.ServerID,
-		Labels: orEmptyMap(v.Labels), CreatedAt: v.CreatedAt.UTC(), UpdatedAt: v.UpdatedAt.UTC(),
+// showVolume returns a volume as the API shows it.
+func showVolume(v *Volume, _ time.Time) object {
+	view := object{
+		"id": v.ID, "name": v.Name, "description": v.Description, "status": v.Status, "serverId": v.ServerID,
+		"size": v.Size, "performanceClass": v.PerformanceClass, "availabilityZone": v.AvailabilityZone,
+		"bootable": v.Bootable, "encrypted": false, "labels": orEmptyMap(v.Labels),
+		"createdAt": v.CreatedAt.UTC(), "updatedAt": v.UpdatedAt.UTC(),
 	}
 	if v.SourceType != "" {
-		view.Source = &sourcePayload{Type: v.SourceType, ID: v.SourceID}
+		view["source"] = sourcePayload{Type: v.SourceType, ID: v.SourceID}
 	}
-	return view
+	return filled(view)
 }
 
 func (c *Cloud) listVolumes(r *request) (any, *apiError) {
@@ -198,22 +182,16 @@ type sourcePayload struct {
 	ID   string `json:"id"`
 }
 
-type attachmentView struct {
-	ServerID            string `json:"serverId"`
-	VolumeID            string `json:"volumeId"`
-	DeleteOnTermination bool   `json:"deleteOnTermination"`
-}
-
-func (s *server) attachment(v *Volume) attachmentView {
-	view := attachmentView{ServerID: s.ID, VolumeID: v.ID, DeleteOnTermination: v.DeleteOnTermination}
+func (s *server) attachment(v *Volume) object {
+	deleted := v.DeleteOnTermination
 	if s.isBootVolume(v.ID) {
-		view.DeleteOnTermination = s.BootVolume.DeleteOnTermination
+		deleted = s.BootVolume.DeleteOnTermination
 	}
-	return view
+	return object{"serverId": s.ID, "volumeId": v.ID, "deleteOnTermination": deleted}
 }
 
 func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
-	views := []attachmentView{}
+	views := []object{}
 	err := c.withServer(r, func(s *server, _ time.Time) *apiError {
 		for _, id := range s.VolumeIDs {
 			if volume, ok := c.volumes.get(id); ok {

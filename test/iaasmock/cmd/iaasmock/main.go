@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"text/template"
 	"time"
@@ -41,7 +42,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	cloud := iaasmock.New(o.cloudOptions()...)
+	cloud := iaasmock.New(o.cloud...)
 	listener, err := net.Listen("tcp", o.address)
 	if err != nil {
 		return fmt.Errorf("cannot listen on %s (choose another with --address): %w", o.address, err)
@@ -95,81 +96,97 @@ func serve(ctx context.Context, listener net.Listener, handler http.Handler) err
 	return nil
 }
 
+// options are what the flags say.
 type options struct {
-	address                               string
-	boot, bootSpread                      time.Duration
-	remove, action                        time.Duration
-	latencyMin, latencyMax                time.Duration
-	listLag, addressDelay, release, token time.Duration
-	listReplicas                          []time.Duration
-	noAuth, serverLabels                  bool
-	nullLists, replaceLabels              bool
-	keyFile                               string
-	seed                                  *uint64 // nil: random
-	faults                                []iaasmock.Fault
+	address, keyFile string
+	noAuth           bool
+	cloud            []iaasmock.Option
+	faults           []iaasmock.Fault
 }
 
-func parse(args []string) (options, error) {
-	var o options
-	var seed uint64
-	var faults, scenarios []string
+// durations are the flags that are times, with what they set.
+var durations = []struct {
+	name   string
+	value  time.Duration
+	usage  string
+	option func(time.Duration) iaasmock.Option
+}{
+	{"boot", 10 * time.Second, "time from CREATING to ACTIVE", iaasmock.WithBootDuration},
+	{"boot-spread", 0, "random extra boot time, from 0 to this", iaasmock.WithBootSpread},
+	{"delete", 5 * time.Second, "time from DELETING to gone", iaasmock.WithDeleteDuration},
+	{"action", 5 * time.Second, "time to start or stop a server", iaasmock.WithActionDuration},
+	{"list-lag", 0, "how long lists of servers lag behind", iaasmock.WithListLag},
+	{
+		"release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone",
+		iaasmock.WithReleaseDuration,
+	},
+	{"address-delay", 0, "how long the NIC of a new server shows no address", iaasmock.WithAddressDelay},
+	{"token-lifetime", time.Hour, "how long an access token is valid", iaasmock.WithTokenLifetime},
+}
+
+// switches are the flags that are on or off.
+var switches = []struct {
+	name, usage string
+	option      func() iaasmock.Option
+}{
+	{"server-labels", "add STACKIT's own labels to new servers", iaasmock.WithServerLabels},
+	{"replace-labels", "let a server's labels be replaced by those of a PATCH", iaasmock.WithReplacedLabels},
+	{"null-lists", `show empty lists as {"items":null}`, iaasmock.WithNullLists},
+	{"no-auth", "accept calls without a token", iaasmock.WithoutAuthentication},
+}
+
+func parse(args []string) (o options, err error) {
 	flags := pflag.NewFlagSet("iaasmock", pflag.ContinueOnError)
 	flags.StringVar(&o.address, "address", "127.0.0.1:8080", "address to listen on; port 0 takes a free one")
-	flags.DurationVar(&o.boot, "boot", 10*time.Second, "time from CREATING to ACTIVE")
-	flags.DurationVar(&o.bootSpread, "boot-spread", 0, "random extra boot time, from 0 to this")
-	flags.DurationVar(&o.remove, "delete", 5*time.Second, "time from DELETING to gone")
-	flags.DurationVar(&o.action, "action", 5*time.Second, "time to start or stop a server")
-	flags.DurationVar(&o.latencyMin, "latency-min", 0, "minimum latency of a call")
-	flags.DurationVar(&o.latencyMax, "latency-max", 0, "maximum latency of a call; default: --latency-min")
-	flags.DurationVar(&o.listLag, "list-lag", 0, "how long lists of servers lag behind")
-	flags.DurationSliceVar(&o.listReplicas, "list-replicas", nil, "answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
-	flags.DurationVar(&o.release, "release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone")
-	flags.DurationVar(&o.addressDelay, "address-delay", 0, "how long the NIC of a new server shows no address")
-	flags.DurationVar(&o.token, "token-lifetime", time.Hour, "how long an access token is valid")
-	flags.BoolVar(&o.serverLabels, "server-labels", false, "add STACKIT's own labels to new servers")
-	flags.BoolVar(&o.replaceLabels, "replace-labels", false, "let a server's labels be replaced by those of a PATCH")
-	flags.BoolVar(&o.nullLists, "null-lists", false, "show empty lists as {\"items\":null}")
-	flags.BoolVar(&o.noAuth, "no-auth", false, "accept calls without a token")
 	flags.StringVar(&o.keyFile, "key-file", "", "write a service account key of the default project to this file")
-	flags.StringArrayVar(&faults, "fault", nil, "inject a fault, such as no-capacity,count=3,server=m1; may be given several times")
-	flags.StringArrayVar(&scenarios, "scenario", nil, "inject the faults of a file, a list in JSON or YAML; may be given several times")
-	flags.Uint64Var(&seed, "seed", 0, "random seed; the same seed repeats a run (default: random)")
+	times := map[string]*time.Duration{}
+	for _, d := range durations {
+		times[d.name] = flags.Duration(d.name, d.value, d.usage)
+	}
+	for _, s := range switches {
+		flags.Bool(s.name, false, s.usage)
+	}
+	least := flags.Duration("latency-min", 0, "minimum latency of a call")
+	most := flags.Duration("latency-max", 0, "maximum latency of a call; default: --latency-min")
+	lags := flags.DurationSlice("list-replicas", nil,
+		"answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
+	faults := flags.StringArray("fault", nil,
+		"inject a fault, such as no-capacity,count=3,server=m1; may be given several times")
+	scenarios := flags.StringArray("scenario", nil,
+		"inject the faults of a file, a list in JSON or YAML; may be given several times")
+	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}
 	if flags.NArg() > 0 {
 		return o, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	}
-	if !flags.Changed("latency-max") {
-		o.latencyMax = o.latencyMin
+	for _, d := range durations {
+		if *times[d.name] < 0 {
+			return o, fmt.Errorf("--%s must not be negative", d.name)
+		}
+		o.cloud = append(o.cloud, d.option(*times[d.name]))
+	}
+	for _, s := range switches {
+		if on, _ := flags.GetBool(s.name); on {
+			o.cloud = append(o.cloud, s.option())
+		}
 	}
 	if flags.Changed("seed") {
-		o.seed = &seed
+		o.cloud = append(o.cloud, iaasmock.WithSeed(*seed))
 	}
-	if err := o.checkTimes(); err != nil {
-		return o, err
+	if !flags.Changed("latency-max") {
+		*most = *least
 	}
-	return o, o.readFaults(faults, scenarios)
-}
-
-func (o *options) checkTimes() error {
-	for name, d := range map[string]time.Duration{
-		"boot": o.boot, "boot-spread": o.bootSpread, "delete": o.remove, "action": o.action, "latency-min": o.latencyMin, "latency-max": o.latencyMax,
-		"list-lag": o.listLag, "address-delay": o.addressDelay, "release": o.release, "token-lifetime": o.token,
-	} {
-		if d < 0 {
-			return fmt.Errorf("--%s must not be negative", name)
-		}
+	if *least < 0 || *most < *least {
+		return o, errors.New("--latency-min must not be negative, nor --latency-max less than it")
 	}
-	for _, lag := range o.listReplicas {
-		if lag < 0 {
-			return errors.New("--list-replicas must not be negative")
-		}
+	if slices.ContainsFunc(*lags, func(lag time.Duration) bool { return lag < 0 }) {
+		return o, errors.New("--list-replicas must not be negative")
 	}
-	if o.latencyMax < o.latencyMin {
-		return errors.New("--latency-max must not be less than --latency-min")
-	}
-	return nil
+	o.cloud = append(o.cloud, iaasmock.WithLatency(*least, *most), iaasmock.WithListReplicas(*lags...))
+	o.noAuth, _ = flags.GetBool("no-auth")
+	return o, o.readFaults(*faults, *scenarios)
 }
 
 // readFaults reads the faults of the flags, then those of the scenarios, in their order.
@@ -193,37 +210,6 @@ func (o *options) readFaults(faults, scenarios []string) error {
 		o.faults = append(o.faults, scenario...)
 	}
 	return nil
-}
-
-func (o *options) cloudOptions() []iaasmock.Option {
-	opts := []iaasmock.Option{
-		iaasmock.WithBootDuration(o.boot),
-		iaasmock.WithBootSpread(o.bootSpread),
-		iaasmock.WithDeleteDuration(o.remove),
-		iaasmock.WithActionDuration(o.action),
-		iaasmock.WithLatency(o.latencyMin, o.latencyMax),
-		iaasmock.WithListLag(o.listLag),
-		iaasmock.WithListReplicas(o.listReplicas...),
-		iaasmock.WithAddressDelay(o.addressDelay),
-		iaasmock.WithReleaseDuration(o.release),
-		iaasmock.WithTokenLifetime(o.token),
-	}
-	if o.noAuth {
-		opts = append(opts, iaasmock.WithoutAuthentication())
-	}
-	if o.serverLabels {
-		opts = append(opts, iaasmock.WithServerLabels())
-	}
-	if o.replaceLabels {
-		opts = append(opts, iaasmock.WithReplacedLabels())
-	}
-	if o.nullLists {
-		opts = append(opts, iaasmock.WithNullLists())
-	}
-	if o.seed != nil {
-		opts = append(opts, iaasmock.WithSeed(*o.seed))
-	}
-	return opts
 }
 
 var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on {{.URL}} (Ctrl-C stops it)

@@ -13,8 +13,8 @@ import (
 // key file as JSON, private key included. The file names no token endpoint: give the
 // client this Cloud's /token.
 func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
-	if !c.hasProject(projectID) {
-		return nil, fmt.Errorf("no project %s", projectID)
+	if err := c.checkProject(projectID); err != nil {
+		return nil, err
 	}
 	return c.tokens.NewKey(projectID)
 }
@@ -23,8 +23,8 @@ func (c *Cloud) NewServiceAccountKey(projectID string) ([]byte, error) {
 // to the project in this one. Generating a key is slow: a test with many clouds can
 // generate one and register it.
 func (c *Cloud) RegisterServiceAccountKey(projectID string, keyJSON []byte) error {
-	if !c.hasProject(projectID) {
-		return fmt.Errorf("no project %s", projectID)
+	if err := c.checkProject(projectID); err != nil {
+		return err
 	}
 	return c.tokens.RegisterKey(projectID, keyJSON)
 }
@@ -36,8 +36,8 @@ type FederatedIdentityProvider = token.Federation
 // its mail address. It has no key, but trusts the tokens of the provider; they are exchanged
 // at this Cloud's /oauth/v2/token.
 func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedIdentityProvider) (email string, err error) {
-	if !c.hasProject(projectID) {
-		return "", fmt.Errorf("no project %s", projectID)
+	if err := c.checkProject(projectID); err != nil {
+		return "", err
 	}
 	return c.tokens.NewFederatedAccount(projectID, provider)
 }
@@ -46,6 +46,13 @@ func (c *Cloud) NewFederatedServiceAccount(projectID string, provider FederatedI
 // invalid.
 func (c *Cloud) RevokeServiceAccountKey(keyJSON []byte) error {
 	return c.tokens.RevokeKey(keyJSON)
+}
+
+func (c *Cloud) checkProject(id string) error {
+	if _, known := c.project(id); !known {
+		return fmt.Errorf("no project %s", id)
+	}
+	return nil
 }
 
 func (c *Cloud) issueToken(r *request) (any, *apiError) {

@@ -64,7 +64,7 @@ func TestAdminSaysWhatIsWrong(t *testing.T) {
 		{"no JSON", "count=3", `a fault is a JSON object such as {"preset":"no-capacity","count":1}, not count=3`},
 		{"null", "null", "a fault is a JSON object"},
 		{"trailing text", `{"status":503} {}`, "a fault is a JSON object"},
-		{"unknown field", object{"preset": "slow", "cuont": 3}, "cuont: unknown field; known: preset, probability, after,"},
+		{"unknown field", object{"preset": "slow", "cuont": 3}, "cuont: unknown field; known: preset, name, operation,"},
 		{"unknown preset", object{"preset": "no-capacities"}, `preset: unknown "no-capacities"; known: no-capacity, quota-exceeded,`},
 		{"preset of another type", object{"preset": 3}, "preset: invalid 3; want a text"},
 		{"unknown operation", object{"operation": "MakeServer", "status": 503}, `operation: unknown "MakeServer"; known: `},

@@ -221,11 +221,6 @@ func (c *Cloud) project(id string) (Project, bool) {
 	return first(c.catalogue.Projects, func(p Project) bool { return p.ID == id })
 }
 
-func (c *Cloud) hasProject(id string) bool {
-	_, ok := c.project(id)
-	return ok
-}
-
 // first returns the first item for which fits is true.
 func first[T any](items []T, fits func(T) bool) (T, bool) {
 	if i := slices.IndexFunc(items, fits); i >= 0 {

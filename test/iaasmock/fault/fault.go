@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -29,120 +30,120 @@ const AnyServer = "*"
 // Presets, which the other fields then change.
 type Fault struct {
 	// Name is shown in lists of faults. A preset's fault has the preset's name.
-	Name string `json:"name,omitzero"`
+	Name string
 
 	// Operation is an operationId of the API document, OperationToken, OperationUnknown,
 	// OperationIaaS for all but the token endpoint, or "" for any.
-	Operation string `json:"operation,omitzero"`
+	Operation string
 	// Match selects requests; nil selects all. It must not read the body.
-	Match func(*http.Request) bool `json:"-"`
+	Match func(*http.Request) bool
 	// Server and LabelSelector select calls about a server: the one that the call
 	// creates, the one in the path, or that of the NIC in the path. They never select a
 	// call about no server, such as a list.
 	//
 	// Server is a server's name or ID.
-	Server string `json:"server,omitzero"`
+	Server string
 	// LabelSelector is a selector of Kubernetes: "app=a,tier in (b,c),!d".
-	LabelSelector string `json:"labelSelector,omitzero"`
+	LabelSelector string
 	// Probability that a selected call is hit, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
-	Probability float64 `json:"probability,omitzero"`
+	Probability float64
 	// Rate is how many of the selected calls a second are let through; the others are hit.
 	// With a Status of 429 it is an API that takes only so many. 0 lets none through.
-	Rate float64 `json:"rate,omitzero"`
+	Rate float64
 	// Burst is how many calls Rate lets through at once after a quiet time; 0 means 1.
-	Burst int `json:"burst,omitzero"`
+	Burst int
 	// Count is the number of calls to hit; 0 means all until it is removed.
-	Count int `json:"count,omitzero"`
+	Count int
 	// After is how long after Inject it begins.
-	After time.Duration `json:"after,omitzero"`
+	After time.Duration
 	// Duration is how long it lasts from then on; 0 means until it is removed.
-	Duration time.Duration `json:"duration,omitzero"`
+	Duration time.Duration
 
 	// Delay is the time before the call is executed, in addition to the latency.
-	Delay time.Duration `json:"delay,omitzero"`
+	Delay time.Duration
 	// DelayMax, if larger than Delay, makes the delay random, from Delay to DelayMax.
-	DelayMax time.Duration `json:"delayMax,omitzero"`
+	DelayMax time.Duration
 	// DelayDistribution is DelayUniform (also if empty), DelayNormal or
 	// DelayLongTail.
-	DelayDistribution string `json:"delayDistribution,omitzero"`
+	DelayDistribution string
 	// AnswerDelay is the time between the execution of the call and the answer. A client
 	// that disconnects meanwhile gets no answer.
-	AnswerDelay time.Duration `json:"answerDelay,omitzero"`
+	AnswerDelay time.Duration
 
 	// Status, if not 0, is answered; the call is not executed unless Executed is set.
-	Status int `json:"status,omitzero"`
+	Status int
 	// Body is the body of the answer with Status. With neither Body nor ContentType the
 	// answer is an error in the API's form.
-	Body string `json:"body,omitzero"`
+	Body string
 	// ContentType is the type of Body. Default: application/json.
-	ContentType string `json:"contentType,omitzero"`
+	ContentType string
 	// Header is set on the answer, also without Status.
-	Header http.Header `json:"header,omitzero"`
+	Header http.Header
 	// Executed also executes the call, as when a gateway times out. Only the answer is
 	// replaced by Status and Body, or by that of OtherServer.
-	Executed bool `json:"executed,omitzero"`
+	Executed bool
 
 	// DropBefore resets the connection without executing the call.
-	DropBefore bool `json:"dropBefore,omitzero"`
+	DropBefore bool
 	// DropAfter executes the call and resets the connection: the answer is lost.
-	DropAfter bool `json:"dropAfter,omitzero"`
+	DropAfter bool
 	// NeverAnswers executes the call, unless there is a Status, and keeps the connection
 	// open without an answer until the client disconnects.
-	NeverAnswers bool `json:"neverAnswers,omitzero"`
+	NeverAnswers bool
 	// HalfAnswer closes the connection in the middle of the answer's body. An answer
 	// without a body is lost as with DropAfter.
-	HalfAnswer bool `json:"halfAnswer,omitzero"`
+	HalfAnswer bool
 
 	// FinalStatus is the state in which the server ends. With CreateServer it replaces
 	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed; with
 	// StartServer and StopServer it replaces the state after the action.
-	FinalStatus string `json:"finalStatus,omitzero"`
+	FinalStatus string
 	// ErrorMessage is the server's errorMessage in FinalStatus.
-	ErrorMessage string `json:"errorMessage,omitzero"`
+	ErrorMessage string
 	// NeverBoots keeps the server of CreateServer in CREATING.
-	NeverBoots bool `json:"neverBoots,omitzero"`
+	NeverBoots bool
 	// NeverGone keeps the server of DeleteServer in DELETING, until the next
 	// DeleteServer.
-	NeverGone bool `json:"neverGone,omitzero"`
+	NeverGone bool
 	// Duplicate makes CreateServer create a second server from the same request, which
 	// the answer does not show. There is none if it is not possible, as with nicIds.
-	Duplicate bool `json:"duplicate,omitzero"`
+	Duplicate bool
 	// DropLabels makes CreateServer make the server without the labels of the request.
-	DropLabels bool `json:"dropLabels,omitzero"`
+	DropLabels bool
 	// OtherServer makes the answer of CreateServer show another server that exists: the one
 	// with this name or ID, or any of the project and region for AnyServer. The server that was
 	// asked for is not made unless Executed is set. If there is no such server, the call is
 	// carried out as usual.
-	OtherServer string `json:"otherServer,omitzero"`
+	OtherServer string
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
-	Stale time.Duration `json:"stale,omitzero"`
+	Stale time.Duration
 	// ForbiddenAfterDelete makes GetServer answer 403 for a server that is DELETING, and in
 	// place of 404: the rights to it are gone before the server is.
-	ForbiddenAfterDelete bool `json:"forbiddenAfterDelete,omitzero"`
+	ForbiddenAfterDelete bool
 	// IgnoreSelector makes a list show all resources, whatever label_selector says.
-	IgnoreSelector bool `json:"ignoreSelector,omitzero"`
+	IgnoreSelector bool
 	// OwnBootVolume makes CreateServer name the boot volume itself and keep it after the
 	// server, whatever deleteOnTermination says.
-	OwnBootVolume bool `json:"ownBootVolume,omitzero"`
+	OwnBootVolume bool
 	// EmptyList makes a list empty; the call still succeeds.
-	EmptyList bool `json:"emptyList,omitzero"`
+	EmptyList bool
 	// CutOffAt makes a list show only so many of its first items; the call still succeeds. 0 shows
 	// all.
-	CutOffAt int `json:"cutOffAt,omitzero"`
+	CutOffAt int
 	// EmptyProject makes the project look as if it had no servers, NICs and volumes: their
 	// lists are empty, reads and deletions of one answer 404 and do nothing. Without
-	// Operation it selects the calls of EmptiedOperations. All others work.
-	EmptyProject bool `json:"emptyProject,omitzero"`
+	// Operation it selects these calls. All others work.
+	EmptyProject bool
 
 	// TokenWithoutExpiry makes access tokens without exp. They are valid as long as
 	// others.
-	TokenWithoutExpiry bool `json:"tokenWithoutExpiry,omitzero"`
+	TokenWithoutExpiry bool
 	// TokenSkew, with Token, is how far the mock's clock is ahead of the client's
 	// (negative: behind). Assertions, iat and exp follow it; the mock still accepts the
 	// token for its normal lifetime.
-	TokenSkew time.Duration `json:"tokenSkew,omitzero"`
+	TokenSkew time.Duration
 }
 
 // ReplacesAnswer reports whether calls are answered with the fault's Status.
@@ -201,21 +202,21 @@ const operationCreate = "CreateServer"
 var endingOperations = []string{operationCreate, "DeleteServer", "StartServer", "StopServer"}
 
 // listOperations are the operations that answer with a list.
-var listOperations = []string{
-	"ListServers", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "ListNics", "ListVolumes", "ListNetworks",
-	"ListSecurityGroups", "ListImages", "ListAffinityGroups", "ListKeyPairs", "ListMachineTypes", "ListAvailabilityZones",
-	"ListVolumePerformanceClasses",
+func listOperations() (lists []string) {
+	for _, operation := range Operations {
+		if strings.HasPrefix(operation, "List") && operation != "ListQuotas" { // that is one object
+			lists = append(lists, operation)
+		}
+	}
+	return lists
 }
 
-// emptiedOperations are the operations that EmptyProject works with.
+// emptiedOperations are those that EmptyProject works with: lists, reads and deletions of
+// servers, NICs and volumes.
 var emptiedOperations = []string{
 	"ListServers", "GetServer", "GetServerLog", "DeleteServer", "ListServerNICs", "ListAttachedVolumes", "ListProjectNICs", "GetProjectNIC",
 	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
 }
-
-// EmptiedOperations returns the operations that EmptyProject works with: lists, reads and
-// deletions of servers, NICs and volumes.
-func EmptiedOperations() []string { return slices.Clone(emptiedOperations) }
 
 // Distributions of the random delay from Fault.Delay to Fault.DelayMax.
 const (

@@ -4,7 +4,6 @@
 package fault
 
 import (
-	"bytes"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -19,170 +18,134 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// span is a duration as JSON has it, such as "1m30s".
-type span time.Duration
-
-// MarshalText implements encoding.TextMarshaler.
-func (s span) MarshalText() ([]byte, error) { return []byte(time.Duration(s).String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (s *span) UnmarshalText(text []byte) error {
-	d, err := time.ParseDuration(string(text))
-	if err != nil {
-		return fmt.Errorf(`invalid duration %q; want one such as "1m30s"`, text)
+// field is the field with this name in JSON: not valid for an unknown name.
+func (f *Fault) field(name string) reflect.Value {
+	if name == "" || !slices.Contains(names(), name) {
+		return reflect.Value{}
 	}
-	*s = span(d)
-	return nil
+	return reflect.ValueOf(f).Elem().FieldByName(strings.ToUpper(name[:1]) + name[1:])
 }
 
-// plain is a Fault without its methods.
-type plain Fault
-
-// written is a Fault in JSON. Its fields hide those of the same names in Fault.
-type written struct {
-	Preset      string   `json:"preset,omitempty"`
-	Probability *float64 `json:"probability,omitempty"`
-
-	After       span `json:"after,omitzero"`
-	Duration    span `json:"duration,omitzero"`
-	Delay       span `json:"delay,omitzero"`
-	DelayMax    span `json:"delayMax,omitzero"`
-	AnswerDelay span `json:"answerDelay,omitzero"`
-	Stale       span `json:"stale,omitzero"`
-	TokenSkew   span `json:"tokenSkew,omitzero"`
-	plain
-}
-
-func write(f Fault) written {
-	w := written{
-		After: span(f.After), Duration: span(f.Duration),
-		Delay: span(f.Delay), DelayMax: span(f.DelayMax), AnswerDelay: span(f.AnswerDelay),
-		Stale: span(f.Stale), TokenSkew: span(f.TokenSkew), plain: plain(f),
-	}
-	if f.Probability != 0 {
-		w.Probability = &f.Probability
-	}
-	return w
-}
-
-func (w written) fault() Fault {
-	f := Fault(w.plain)
-	f.After, f.Duration = time.Duration(w.After), time.Duration(w.Duration)
-	f.Delay, f.DelayMax = time.Duration(w.Delay), time.Duration(w.DelayMax)
-	f.AnswerDelay, f.Stale, f.TokenSkew = time.Duration(w.AnswerDelay), time.Duration(w.Stale), time.Duration(w.TokenSkew)
-	if w.Probability != nil {
-		f.Probability = *w.Probability
-	}
-	header := http.Header{}
-	for name, values := range f.Header {
-		for _, value := range values {
-			header.Add(name, value)
+// names are the fields in JSON.
+func names() (all []string) {
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[Fault]()) {
+		if field.Type.Kind() != reflect.Func {
+			all = append(all, strings.ToLower(field.Name[:1])+field.Name[1:])
 		}
 	}
-	if f.Header = nil; len(header) > 0 {
-		f.Header = header
+	return all
+}
+
+// written are the fields that are set, as JSON has them.
+func (f Fault) written() map[string]any {
+	set := map[string]any{}
+	for _, name := range names() {
+		value := f.field(name)
+		if value.IsZero() {
+			continue
+		}
+		set[name] = value.Interface()
+		if d, is := value.Interface().(time.Duration); is {
+			set[name] = d.String()
+		}
 	}
-	return f
+	return set
 }
 
 // MarshalJSON writes the fields that are set, without Match.
-func (f Fault) MarshalJSON() ([]byte, error) { return json.Marshal(write(f)) }
+func (f Fault) MarshalJSON() ([]byte, error) { return json.Marshal(f.written()) }
 
 // MarshalJSON writes the fault's fields, id and hits, and remaining, startsAt and endsAt
 // if they are set.
 func (a Active) MarshalJSON() ([]byte, error) {
-	return json.Marshal(struct {
-		ID        string    `json:"id"`
-		Hits      int       `json:"hits"`
-		Remaining *int      `json:"remaining,omitempty"`
-		StartsAt  time.Time `json:"startsAt,omitzero"`
-		EndsAt    time.Time `json:"endsAt,omitzero"`
-		written
-	}{a.ID, a.Hits, a.remaining(), a.StartsAt.UTC(), a.EndsAt.UTC(), write(a.Fault)})
-}
-
-// remaining is nil for a fault without a Count.
-func (a Active) remaining() *int {
-	if a.Count == 0 {
-		return nil
+	set := a.written()
+	set["id"], set["hits"] = a.ID, a.Hits
+	if a.Count > 0 {
+		set["remaining"] = a.Remaining
 	}
-	return &a.Remaining
+	for name, at := range map[string]time.Time{"startsAt": a.StartsAt, "endsAt": a.EndsAt} {
+		if !at.IsZero() {
+			set[name] = at.UTC()
+		}
+	}
+	return json.Marshal(set)
 }
 
 // UnmarshalJSON reads a fault and validates it; one that does nothing is invalid. Errors
 // name the field and say what it takes.
-func (f *Fault) UnmarshalJSON(raw []byte) error {
+func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
 		return fmt.Errorf(`a fault is a JSON object such as {"preset":"no-capacity","count":1}, not %.100s`, raw)
 	}
-	read := written{}
-	if preset, ok := fields["preset"]; ok {
-		if err := read.set("preset", preset); err != nil {
+	read := Fault{}
+	if text, ok := fields["preset"]; ok {
+		var preset string
+		if json.Unmarshal(text, &preset) != nil {
+			return fmt.Errorf("preset: invalid %s; want a text", text)
+		}
+		if read, err = presetFault(preset); err != nil {
 			return err
 		}
-		fault, err := presetFault(read.Preset)
-		if err != nil {
-			return err
-		}
-		read = write(fault)
+		delete(fields, "preset")
 	}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if err := read.set(name, fields[name]); err != nil {
 			return err
 		}
 	}
-	if read.Probability != nil && *read.Probability == 0 {
+	if given := fields["probability"]; read.Probability == 0 && given != nil && string(given) != "null" {
 		return errors.New("probability: 0 would hit nothing; want more than 0 up to 1")
 	}
-	*f = read.fault()
+	*f = read
 	return f.validateWritten()
 }
 
-// set sets one field, so that an error can name it.
-func (w *written) set(name string, raw json.RawMessage) error {
-	one, err := json.Marshal(map[string]json.RawMessage{name: raw})
-	if err != nil {
-		return err
+// set sets one field from JSON; null leaves it as it is.
+func (f *Fault) set(name string, raw json.RawMessage) error {
+	field := f.field(name)
+	if !field.IsValid() {
+		return fmt.Errorf("%s: unknown field; known: preset, %s", name, strings.Join(names(), ", "))
 	}
-	decoder := json.NewDecoder(bytes.NewReader(one))
-	decoder.DisallowUnknownFields()
-	err = decoder.Decode(w)
-	wrong := (*json.UnmarshalTypeError)(nil)
-	switch {
-	case err == nil:
+	if string(raw) == "null" {
 		return nil
-	case errors.As(err, &wrong):
-		return fmt.Errorf("%s: invalid %s; want %s", name, raw, wanted(wrong.Type))
-	case !slices.Contains(names(), name):
-		return fmt.Errorf("%s: unknown field; known: %s", name, strings.Join(names(), ", "))
-	default:
-		return fmt.Errorf("%s: %w", name, err)
 	}
-}
-
-// names are the fields in JSON.
-func names() (all []string) {
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[written]()) {
-		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
-		if name != "" && name != "-" && !slices.Contains(all, name) {
-			all = append(all, name)
+	if d, is := field.Addr().Interface().(*time.Duration); is {
+		return setDuration(d, name, raw)
+	}
+	if err := json.Unmarshal(raw, field.Addr().Interface()); err != nil {
+		return fmt.Errorf("%s: invalid %s; want %s", name, raw, wanted(field.Kind()))
+	}
+	if name == "header" {
+		header := f.Header
+		f.Header = http.Header{}
+		for key, values := range header {
+			f.Header[http.CanonicalHeaderKey(key)] = values
 		}
 	}
-	return all
+	return nil
 }
 
-func wanted(kind reflect.Type) string {
-	switch kind.Kind() {
+func setDuration(d *time.Duration, name string, raw json.RawMessage) (err error) {
+	var text string
+	if json.Unmarshal(raw, &text) != nil {
+		return fmt.Errorf(`%s: invalid %s; want a duration such as "1m30s"`, name, raw)
+	}
+	if *d, err = time.ParseDuration(text); err != nil {
+		return fmt.Errorf(`%s: invalid duration %q; want one such as "1m30s"`, name, text)
+	}
+	return nil
+}
+
+func wanted(kind reflect.Kind) string {
+	switch kind {
 	case reflect.Int:
 		return "a whole number"
 	case reflect.Float64:
 		return "a number"
 	case reflect.Bool:
 		return "true or false"
-	case reflect.Int64:
-		return `a duration such as "1m30s"`
-	case reflect.Map, reflect.Slice:
+	case reflect.Map:
 		return `{"Retry-After":["5"]} in JSON and header=Retry-After:5 in a flag`
 	default:
 		return "a text"
@@ -220,7 +183,7 @@ func Parse(text string) (f Fault, err error) {
 			}
 			header.Add(strings.TrimSpace(key), strings.TrimSpace(content))
 			fields[name] = header
-		case json.Valid([]byte(value)) && (&written{}).set(name, json.RawMessage(value)) == nil:
+		case json.Valid([]byte(value)) && (&Fault{}).set(name, json.RawMessage(value)) == nil:
 			fields[name] = json.RawMessage(value)
 		default:
 			fields[name] = value

@@ -122,6 +122,7 @@ type boundField struct {
 
 func (f *Fault) bound() []boundField {
 	creates, tokens, reads := []string{operationCreate}, []string{OperationToken}, []string{"ListServers", "GetServer"}
+	lists := listOperations()
 	return []boundField{
 		{"finalStatus", f.FinalStatus != "", endingOperations},
 		{"errorMessage", f.ErrorMessage != "", endingOperations},
@@ -133,9 +134,9 @@ func (f *Fault) bound() []boundField {
 		{"ownBootVolume", f.OwnBootVolume, creates},
 		{"stale", f.Stale != 0, reads},
 		{"forbiddenAfterDelete", f.ForbiddenAfterDelete, []string{"GetServer"}},
-		{"emptyList", f.EmptyList, listOperations},
-		{"cutOffAt", f.CutOffAt != 0, listOperations},
-		{"ignoreSelector", f.IgnoreSelector, listOperations},
+		{"emptyList", f.EmptyList, lists},
+		{"cutOffAt", f.CutOffAt != 0, lists},
+		{"ignoreSelector", f.IgnoreSelector, lists},
 		{"emptyProject", f.EmptyProject, append([]string{"", OperationIaaS}, emptiedOperations...)},
 		{"tokenWithoutExpiry", f.TokenWithoutExpiry, tokens},
 		{"tokenSkew", f.TokenSkew != 0, tokens},

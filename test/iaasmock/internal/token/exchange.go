@@ -45,16 +45,25 @@ type Refusal struct {
 	Reason string
 }
 
-// Exchange turns the form of a token request into an access token, or says why not.
-func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
+// readForm reads the form of a token request with this grant.
+func readForm(body []byte, grant string) (url.Values, *Refusal) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {
 		// Source: RFC 6749, 5.2: invalid_request.
-		return Response{}, &Refusal{http.StatusBadRequest, "invalid form"}
+		return nil, &Refusal{http.StatusBadRequest, "invalid form"}
 	}
-	if grant := form.Get("grant_type"); grant != jwtBearerGrant {
+	if asked := form.Get("grant_type"); asked != grant {
 		// Source: RFC 6749, 5.2: unsupported_grant_type.
-		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", grant)}
+		return nil, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", asked)}
+	}
+	return form, nil
+}
+
+// Exchange turns the form of a token request into an access token, or says why not.
+func (i *Issuer) Exchange(body []byte, flaw Flaw) (Response, *Refusal) {
+	form, refusal := readForm(body, jwtBearerGrant)
+	if refusal != nil {
+		return Response{}, refusal
 	}
 	key, err := i.verifyAssertion(form.Get("assertion"), flaw.Skew)
 	if err != nil {
@@ -92,14 +101,9 @@ func (i *Issuer) verifyAssertion(assertion string, skew time.Duration) (register
 // ExchangeWorkload turns the form of a request with a workload's own token into an access
 // token, or says why not.
 func (i *Issuer) ExchangeWorkload(body []byte, flaw Flaw) (Response, *Refusal) {
-	form, err := url.ParseQuery(string(body))
-	if err != nil {
-		// Source: RFC 6749, 5.2: invalid_request.
-		return Response{}, &Refusal{http.StatusBadRequest, "invalid form"}
-	}
-	if grant := form.Get("grant_type"); grant != clientCredentialsGrant {
-		// Source: RFC 6749, 5.2: unsupported_grant_type.
-		return Response{}, &Refusal{http.StatusBadRequest, fmt.Sprintf("unsupported grant_type %q", grant)}
+	form, refusal := readForm(body, clientCredentialsGrant)
+	if refusal != nil {
+		return Response{}, refusal
 	}
 	if kind := form.Get("client_assertion_type"); kind != workloadAssertion {
 		// Source: RFC 7521, 4.2.1: the parameter has to be the type of the assertion.

@@ -5,6 +5,7 @@ package iaasmock_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -108,19 +109,6 @@ func TestARateLetsCallsThrough(t *testing.T) {
 	}
 }
 
-func TestIaaSIsAllButTheTokenEndpoint(t *testing.T) {
-	m := openMock(t)
-	m.cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusTeapot})
-	for path, want := range map[string]int{inRegion + "/servers": 418, "/v2/keypairs": 418, "/elsewhere": 418, "/healthz": 200} {
-		if got := m.status("GET", path, nil); got != want {
-			t.Errorf("%s answers %d, want %d", path, got, want)
-		}
-	}
-	if got := m.status("POST", "/token", nil); got != 400 {
-		t.Errorf("the token endpoint answers %d", got)
-	}
-}
-
 func TestFaultsBeginAndEndByTheClock(t *testing.T) {
 	m := openMock(t)
 	now := m.clock.Now()
@@ -142,36 +130,6 @@ func TestFaultsBeginAndEndByTheClock(t *testing.T) {
 	}
 	if left := m.cloud.Faults(); len(left) > 0 {
 		t.Errorf("left over: %+v", left)
-	}
-}
-
-func TestFaultsThatAreOnlyLikely(t *testing.T) {
-	const calls = 400
-	m := openMock(t, iaasmock.WithSeed(1))
-	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Probability: 0.25})
-	hits := 0
-	for range calls {
-		if m.status("GET", inRegion+"/servers", nil) == 503 {
-			hits++
-		}
-	}
-	if hits < calls/5 || hits > calls*3/10 {
-		t.Errorf("%d of %d calls were hit, want about a quarter", hits, calls)
-	}
-	if active := m.cloud.Faults()[0]; active.Hits != hits || active.Remaining != 0 {
-		t.Errorf("listed as %+v after %d hits", active, hits)
-	}
-	m.cloud.ClearFaults()
-
-	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Probability: 0.25, Count: 5})
-	hits = 0
-	for range calls {
-		if m.status("GET", inRegion+"/servers", nil) == 503 {
-			hits++
-		}
-	}
-	if hits != 5 {
-		t.Errorf("%d calls were hit: one that is spared must not count", hits)
 	}
 }
 
@@ -201,19 +159,45 @@ func TestSeveralFaults(t *testing.T) {
 	}
 }
 
-func TestInjectRefusesNonsense(t *testing.T) {
-	m := openMock(t)
-	for name, fault := range map[string]iaasmock.Fault{
-		"labelSelector": {Status: 500, LabelSelector: "a in b"}, "operation": {Status: 500, Operation: "MakeServer"},
-		"probability": {Status: 500, Probability: 2}, "delay": {Delay: -1},
+func TestOperationsOfFaults(t *testing.T) {
+	servers, keypairs, elsewhere, token := inRegion+"/servers", "/v2/keypairs", "/elsewhere", "/token"
+	for operation, hit := range map[string][]string{
+		iaasmock.OperationIaaS: {servers, keypairs, elsewhere}, "Token": {token}, "Unknown": {elsewhere},
+		"ListServers": {servers}, "": {servers, keypairs, elsewhere, token},
 	} {
-		t.Run(name, func(t *testing.T) {
-			defer func() {
-				if text, _ := recover().(string); !strings.Contains(text, name+": ") {
-					t.Errorf("panics with %q", text)
-				}
-			}()
-			m.cloud.Inject(fault)
-		})
+		m := openMock(t)
+		m.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusTeapot})
+		for _, path := range []string{servers, keypairs, elsewhere, token, "/healthz"} {
+			method := map[bool]string{true: "POST", false: "GET"}[path == token]
+			if got := m.status(method, path, nil) == http.StatusTeapot; got != slices.Contains(hit, path) {
+				t.Errorf("%q: %s is hit: %t", operation, path, got)
+			}
+		}
 	}
+}
+
+func TestFaultsThatAreOnlyLikely(t *testing.T) {
+	m := openMock(t, iaasmock.WithSeed(1))
+	for count, row := range map[int]struct{ least, most int }{0: {80, 120}, 5: {5, 5}} {
+		remove := m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 503, Probability: 0.25, Count: count})
+		hits := 0
+		for range 400 {
+			if m.status("GET", inRegion+"/servers", nil) == 503 {
+				hits++
+			}
+		}
+		if hits < row.least || hits > row.most {
+			t.Errorf("%d of 400 calls were hit, with a count of %d", hits, count)
+		}
+		remove()
+	}
+}
+
+func TestInjectRefusesNonsense(t *testing.T) {
+	defer func() {
+		if text, _ := recover().(string); !strings.Contains(text, "probability: invalid 2") {
+			t.Errorf("panics with %q", text)
+		}
+	}()
+	openMock(t).cloud.Inject(iaasmock.Fault{Status: 500, Probability: 2})
 }

@@ -4,252 +4,255 @@
 package iaasmock_test
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"net/http"
-	"os"
-	"runtime"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
+
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-func TestFaultAnswers(t *testing.T) {
-	for _, row := range []struct {
-		name              string
-		fault             iaasmock.Fault
-		status            int
-		contentType, body string
-	}{
-		{"the API's form", iaasmock.Fault{Status: 503}, 503, "application/json", `{"code":503,"msg":"Service Unavailable"}` + "\n"},
-		{"a body", iaasmock.Fault{Status: 403, Body: `{"code":403,"msg":"Quota exceeded for cores"}`}, 403, "application/json", `{"code":403,"msg":"Quota exceeded for cores"}`},
-		{"a gateway's HTML", iaasmock.Fault{Status: 502, ContentType: "text/html", Body: "<html>"}, 502, "text/html", "<html>"},
-		{"an empty body", iaasmock.Fault{Status: 500, ContentType: "text/plain"}, 500, "text/plain", ""},
-	} {
-		t.Run(row.name, func(t *testing.T) {
-			m := openMock(t)
-			row.fault.Operation = "CreateServer"
-			row.fault.Header = http.Header{"Retry-After": {"7"}}
-			m.cloud.Inject(row.fault)
-			response, body, err := m.try("POST", inRegion+"/servers", serverBody(nil))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if response.StatusCode != row.status || string(body) != row.body ||
-				response.Header.Get("Content-Type") != row.contentType || response.Header.Get("Retry-After") != "7" {
-				t.Errorf("answered %d %q %v", response.StatusCode, body, response.Header)
-			}
-			if id := response.Header.Get("X-Request-Id"); !strings.HasPrefix(id, "req-") || len(id) != 36 {
-				t.Errorf("X-Request-Id is %q", id)
-			}
-			if len(m.cloud.Servers()) > 0 {
-				t.Error("the server was made")
-			}
-			m.list("/servers") // other operations are not hit
-		})
-	}
+// inject adds a preset with changes, over HTTP.
+func (m *mock) inject(preset string, change object) {
+	m.t.Helper()
+	body := object{"preset": preset}
+	maps.Copy(body, change)
+	m.want(201, "POST", "/admin/faults", body)
 }
 
-func TestFaultCountMatchAndRemove(t *testing.T) {
-	m := openMock(t)
-	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 2, Status: 429})
-	m.want(429, "GET", inRegion+"/servers", nil)
-	m.want(429, "GET", inRegion+"/servers", nil)
-	m.list("/servers")
-
-	removeFault := m.cloud.Inject(iaasmock.Fault{
-		Status: 500, Match: func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/networks") },
-	})
-	for range 3 {
-		m.want(500, "GET", inRegion+"/networks", nil)
+func TestAnswersOfPresets(t *testing.T) {
+	type answer func(m *mock) (*http.Response, []byte, error)
+	create := func(m *mock) (*http.Response, []byte, error) {
+		return m.try("POST", inRegion+"/servers", serverBody(nil))
 	}
-	m.list("/servers")
-	removeFault()
-	removeFault()
-	m.list("/networks")
-
-	m.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: 404, Count: 1})
-	m.want(404, "POST", "/token", nil)
-	m.cloud.Inject(iaasmock.Fault{Operation: "Unknown", Status: 418, Count: 1})
-	m.want(418, "GET", "/elsewhere", nil)
-}
-
-func TestDroppedConnections(t *testing.T) {
-	for _, row := range []struct {
-		name  string
-		fault iaasmock.Fault
-		made  int
+	list := func(m *mock) (*http.Response, []byte, error) { return m.try("GET", inRegion+"/servers", nil) }
+	on := func(method string) answer {
+		return func(m *mock) (*http.Response, []byte, error) {
+			return m.try(method, inRegion+"/servers/"+m.cloud.Servers()[0].ID, nil)
+		}
+	}
+	failure := func(status int, message string) string { return fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message) }
+	for preset, row := range map[string]struct {
+		call       answer
+		status     int
+		kind, body string // application/json if empty
+		made       int    // servers
+		err        error
 	}{
-		{"before", iaasmock.Fault{DropBefore: true}, 0},
-		{"after", iaasmock.Fault{DropAfter: true}, 1},
+		"quota-exceeded":    {call: create, status: 403, body: "Quota exceeded"},
+		"bad-request":       {call: create, status: 400, body: failure(400, "The affinity group policy is not supported")},
+		"too-large":         {call: create, status: 413, body: failure(413, "Request Entity Too Large")},
+		"unauthorized":      {call: list, status: 401, body: failure(401, "Unauthorized")},
+		"forbidden":         {call: list, status: 403, body: failure(403, "Forbidden")},
+		"random-404":        {call: on("GET"), status: 404, body: failure(404, "server not found")},
+		"project-404":       {call: on("GET"), status: 404, body: failure(404, "project not found")},
+		"conflict":          {call: on("DELETE"), status: 409, body: failure(409, "Conflict")},
+		"rate-limited":      {call: list, status: 429, body: failure(429, "Too Many Requests")},
+		"bad-gateway":       {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
+		"unavailable":       {call: list, status: 503, body: failure(503, "Service Unavailable")},
+		"lists-unavailable": {call: list, status: 503, body: failure(503, "Service Unavailable")},
+		"gateway-timeout":   {call: create, status: 504, kind: "text/plain", body: "upstream request timeout", made: 1},
+
+		"internal-error-empty":     {call: list, status: 500, kind: "text/plain"},
+		"rate-limited-retry-after": {call: list, status: 429, body: failure(429, "Too Many Requests")},
+
+		"lost-answers": {call: create, err: syscall.ECONNRESET, made: 1},
+		"reset-before": {call: create, err: syscall.ECONNRESET},
+		"half-answers": {call: create, status: 201, err: io.ErrUnexpectedEOF, body: `{"id":"`, made: 1},
 	} {
-		t.Run(row.name, func(t *testing.T) {
+		t.Run(preset, func(t *testing.T) {
 			m := openMock(t)
-			row.fault.Operation, row.fault.Count = "CreateServer", 1
-			m.cloud.Inject(row.fault)
-			response, body, err := m.try("POST", inRegion+"/servers", serverBody(nil))
-			if err == nil {
-				t.Errorf("answered %d %s", response.StatusCode, body)
-			}
-			if !errors.Is(err, syscall.ECONNRESET) { // an end of file could be an idle connection's
-				t.Errorf("not reset: %v", err)
-			}
-			if got := len(m.cloud.Servers()); got != row.made {
-				t.Errorf("%d servers, want %d", got, row.made)
+			m.create(nil)
+			m.inject(preset, object{"count": 1, "probability": 1})
+			response, body, err := row.call(m)
+			if !errors.Is(err, row.err) {
+				t.Fatalf("answered %v %q %v, want %v", response, body, err, row.err)
 			}
 			calls := m.cloud.Calls()
-			if len(calls) != 1 || calls[0].Operation != "CreateServer" || calls[0].Status != 0 {
-				t.Errorf("calls %+v", calls)
+			if response == nil {
+				response = &http.Response{}
+			} else if id := response.Header.Get("X-Request-Id"); id != calls[1].RequestID || len(id) != 36 {
+				t.Errorf("X-Request-Id is %q", id)
+			}
+			if response.StatusCode != row.status || calls[1].Status != row.status || !strings.Contains(string(body), row.body) {
+				t.Errorf("answered %d %q, noted as %+v", response.StatusCode, body, calls[1])
+			}
+			kind := cmp.Or(row.kind, "application/json")
+			retry := map[bool]string{true: "5"}[preset == "rate-limited-retry-after"]
+			header := response.Header
+			if row.status != 0 && (header.Get("Content-Type") != kind || header.Get("Retry-After") != retry) {
+				t.Errorf("headers %v", header)
+			}
+			if servers := m.cloud.Servers(); len(servers) != 1+row.made || servers[0].Status != "CREATING" {
+				t.Errorf("there are %+v, want %d", servers, 1+row.made)
+			}
+			if response, body, err := row.call(m); err != nil || response.StatusCode >= 300 {
+				t.Errorf("after the fault: %v %s %v", response, body, err)
 			}
 		})
 	}
 }
 
-func TestExecutedAllTheSame(t *testing.T) {
+func TestHalfOfAnAnswerWithoutBody(t *testing.T) {
 	m := openMock(t)
-	m.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Executed: true, Status: 504, ContentType: "text/html", Body: "<html>"})
-	response, _, err := m.try("POST", inRegion+"/servers", serverBody(nil))
-	if err != nil || response.StatusCode != 504 || len(m.cloud.Servers()) != 1 {
-		t.Errorf("%v %v with %d servers", response, err, len(m.cloud.Servers()))
+	id := m.create(nil)
+	m.inject("half-answers", nil)
+	if response, _, err := m.try("DELETE", inRegion+"/servers/"+id, nil); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("answered %v %v", response, err)
+	}
+	if status := m.server(id).Status; status != "DELETING" {
+		t.Errorf("the server is %s", status)
 	}
 }
 
-func TestServersThatFail(t *testing.T) {
+func TestAnswersThatNeverCome(t *testing.T) {
 	m := openMock(t)
-	m.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "No valid host was found."})
-	broken := m.create(nil)
-	m.wantStatus(broken, "CREATING")
-	m.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, NeverBoots: true})
-	stuck := m.create(nil)
-	good := m.create(nil)
-	m.clock.Step(100 * boot)
-	if got := m.wantStatus(broken, "ERROR")["errorMessage"]; got != "No valid host was found." {
-		t.Errorf("errorMessage is %v", got)
+	id := m.create(nil)
+	m.inject("hanging", object{"count": 1})
+	ctx, cancel := context.WithCancel(t.Context())
+	request, err := http.NewRequestWithContext(ctx, "DELETE", m.url+inRegion+"/servers/"+id, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	m.wantStatus(stuck, "CREATING")
-	m.wantStatus(good, "ACTIVE")
-
-	m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
-	m.want(204, "DELETE", inRegion+"/servers/"+stuck, nil)
-	m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "detach failed"})
-	m.want(204, "DELETE", inRegion+"/servers/"+good, nil)
-	m.wantStatus(good, "DELETING")
-	m.clock.Step(100 * remove)
-	m.wantStatus(stuck, "DELETING")
-	m.wantStatus(good, "ERROR")
-	for _, id := range []string{broken, stuck, good} {
-		m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	}
-	m.clock.Step(remove)
-	for _, id := range []string{broken, stuck, good} {
-		m.wantStatus(id, "")
-	}
-}
-
-func TestDelayAndLatency(t *testing.T) {
-	m := openMock(t, iaasmock.WithLatency(time.Second, time.Second))
-	m.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Delay: 2 * time.Second, Count: 1})
-	answered := make(chan int, 1)
+	ended := make(chan error)
 	go func() {
-		response, _, err := m.try("POST", inRegion+"/servers", serverBody(nil))
-		if err != nil {
-			t.Error(err)
-			answered <- 0
-			return
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			_ = response.Body.Close()
 		}
-		answered <- response.StatusCode
+		ended <- err
 	}()
-	for !m.clock.HasWaiters() { // the call is on its way
-		runtime.Gosched()
-	}
-	m.clock.Step(3*time.Second - time.Nanosecond)
+	eventually(t, "the call is carried out", func() bool { return m.cloud.Servers()[0].Status == "DELETING" })
+	m.clock.Step(24 * time.Hour)
 	select {
-	case <-answered:
-		t.Fatal("answered too early")
+	case err := <-ended:
+		t.Errorf("ended with %v", err)
 	default:
 	}
-	if got := len(m.cloud.Servers()); got != 0 {
-		t.Errorf("%d servers while the call waits", got)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("ended with %v", err)
 	}
-	m.clock.Step(time.Nanosecond)
-	if status := <-answered; status != 201 {
-		t.Errorf("answered %d", status)
-	}
-	if call := m.cloud.Calls()[0]; call.Duration != 3*time.Second {
-		t.Errorf("it took %s", call.Duration)
+	eventually(t, "the call is written down", func() bool { return m.cloud.CallCounts()["DeleteServer"] == 1 })
+}
+
+// A call waits for its latency and delay before it is carried out, and for answerDelay after it.
+func TestDelays(t *testing.T) {
+	for name, row := range map[string]struct {
+		fault   iaasmock.Fault
+		waiting int // servers while the client waits
+		takes   time.Duration
+	}{
+		"before": {iaasmock.Fault{Delay: 2 * time.Second}, 0, 3 * time.Second},
+		"after":  {iaasmock.Fault{AnswerDelay: 2 * time.Second}, 1, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := openMock(t, iaasmock.WithLatency(time.Second, time.Second))
+			m.cloud.Inject(row.fault)
+			answered := make(chan int, 1)
+			go func() { answered <- m.status("POST", inRegion+"/servers", serverBody(nil)) }()
+			for _, step := range []time.Duration{time.Second - 1, 1, row.takes - time.Second - 1} {
+				eventually(t, "the call waits", m.clock.HasWaiters)
+				m.clock.Step(step)
+				if len(answered) > 0 {
+					t.Fatal("answered too early")
+				}
+			}
+			if got := len(m.cloud.Servers()); got != row.waiting {
+				t.Errorf("%d servers while the call waits, want %d", got, row.waiting)
+			}
+			m.clock.Step(1)
+			if status := <-answered; status != 201 {
+				t.Errorf("answered %d", status)
+			}
+			if took := m.cloud.Calls()[0].Duration; took != row.takes {
+				t.Errorf("it took %s", took)
+			}
+		})
 	}
 }
 
-func TestAnswerDelayHoldsBackOnlyTheAnswer(t *testing.T) {
-	m := openMock(t)
-	m.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", AnswerDelay: time.Second, Count: 1})
-	answered := make(chan error, 1)
-	go func() {
-		_, _, err := m.try("POST", inRegion+"/servers", serverBody(nil))
-		answered <- err
-	}()
-	for !m.clock.HasWaiters() {
-		runtime.Gosched()
-	}
-	if got := len(m.cloud.Servers()); got != 1 {
-		t.Errorf("%d servers while the answer waits, want 1", got)
-	}
-	m.clock.Step(time.Second)
-	if err := <-answered; err != nil {
-		t.Error(err)
+func TestDelaysAreSpread(t *testing.T) {
+	const calls = 300
+	for distribution, want := range map[string]struct{ least, most time.Duration }{ // of the mean
+		iaasmock.DelayUniform:  {5 * time.Second, 7 * time.Second},
+		iaasmock.DelayNormal:   {5500 * time.Millisecond, 6500 * time.Millisecond},
+		iaasmock.DelayLongTail: {1700 * time.Millisecond, 2400 * time.Millisecond},
+	} {
+		t.Run(distribution, func(t *testing.T) {
+			m := instantMock(t, iaasmock.WithSeed(7))
+			m.cloud.Inject(iaasmock.Fault{Delay: time.Second, DelayMax: 11 * time.Second, DelayDistribution: distribution})
+			sum := time.Duration(0)
+			for range calls {
+				d := m.delayOf("GET", inRegion+"/servers")
+				if d < time.Second || d > 11*time.Second {
+					t.Fatalf("one call takes %s", d)
+				}
+				sum += d
+			}
+			if mean := sum / calls; mean < want.least || mean > want.most {
+				t.Errorf("the mean is %s, want %s to %s", mean, want.least, want.most)
+			}
+		})
 	}
 }
 
-// The example says what happens when; here it does.
-func TestExampleScenario(t *testing.T) {
-	text, err := os.ReadFile("testdata/scenario.yaml")
-	if err != nil {
-		t.Fatal(err)
+func TestTokensOfPresets(t *testing.T) {
+	for preset, want := range map[string]int{"token-down": 503, "token-404": 404} {
+		t.Run(preset, func(t *testing.T) {
+			m := newMock(t)
+			m.inject(preset, object{"count": 1})
+			if got := m.status("POST", "/token", nil); got != want {
+				t.Errorf("answered %d, want %d", got, want)
+			}
+			m.login(iaasmock.DefaultProjectID)
+			m.list("/servers")
+		})
 	}
-	faults, err := iaasmock.ParseScenario(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := instantMock(t, iaasmock.WithSeed(1))
-	for _, fault := range faults {
-		m.cloud.Inject(fault)
-	}
-	began := m.clock.Now()
-	for i := range 4 {
-		id := m.create(object{"labels": object{"pool": "canary"}})
-		m.clock.Step(boot)
-		want := "ERROR"
-		if i == 3 {
-			want = "ACTIVE"
+	m := newMock(t)
+	claims := func() jwt.MapClaims {
+		m.login(iaasmock.DefaultProjectID)
+		claims := jwt.MapClaims{}
+		if _, _, err := jwt.NewParser().ParseUnverified(m.token, claims); err != nil {
+			t.Fatal(err)
 		}
-		if got := m.server(id).Status; got != want {
-			t.Errorf("server %d is %s, want %s", i, got, want)
-		}
+		return claims
 	}
-	at := func(since time.Duration) { m.clock.SetTime(began.Add(since)) }
-	at(2*time.Minute + 10*time.Second)
-	if took := m.delayOf("GET", inRegion+"/networks"); took < 2*time.Second {
-		t.Errorf("in the brown-out a call takes %s", took)
-	}
-	at(4*time.Minute + 10*time.Second)
-	if took, status := m.delayOf("GET", inRegion+"/networks"), m.status("POST", "/token", nil); took != 0 || status != 503 {
-		t.Errorf("after the brown-out a call takes %s; the token endpoint answers %d", took, status)
-	}
-	at(5*time.Minute + 10*time.Second)
-	limited := 0
-	for range 40 {
-		if m.status("GET", inRegion+"/networks", nil) == 429 {
-			limited++
+	inTime := func(preset string) {
+		t.Helper()
+		m.list("/servers")
+		m.clock.Step(time.Hour - time.Second)
+		m.list("/servers")
+		m.clock.Step(time.Second)
+		if got := m.status("GET", inRegion+"/servers", nil); got != 401 {
+			t.Errorf("%s: after its lifetime the token is answered with %d", preset, got)
 		}
 	}
-	if limited < 10 || limited > 30 {
-		t.Errorf("%d of 40 calls are limited, want about half", limited)
+	m.inject("token-without-exp", object{"count": 1})
+	if exp, ok := claims()["exp"]; ok {
+		t.Errorf("the token expires at %v", exp)
 	}
-	at(7*time.Minute + time.Second)
-	m.list("/networks")
-	if left := m.cloud.Faults(); len(left) != 1 || left[0].Name != "random-404" {
-		t.Errorf("left over: %+v", left)
+	inTime("token-without-exp")
+
+	m.inject("token-skew", object{"count": 1})
+	now := m.clock.Now()
+	if exp := claims()["exp"]; exp != float64(now.Add(-time.Hour).Unix()) {
+		t.Errorf("two hours late it is %v, exp is %v", now.Unix(), exp)
+	}
+	inTime("token-skew")
+
+	m.inject("token-skew", object{"tokenSkew": "2h"})
+	_, key := newKey(t, m.cloud, iaasmock.DefaultProjectID)
+	if status, answer := m.exchange(jwtBearer, assertion(t, m, key, nil)); status != 401 {
+		t.Errorf("by a clock two hours ahead an assertion for an hour is accepted: %d %v", status, answer)
 	}
 }

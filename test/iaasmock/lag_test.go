@@ -90,3 +90,42 @@ func TestLaggingListsKeepTheOrder(t *testing.T) {
 		t.Errorf("not in order of creation (-want +got):\n%s", diff)
 	}
 }
+
+// shown counts in how many of 40 lists the only server is.
+func (m *mock) shown() (times int) {
+	m.t.Helper()
+	for range 40 {
+		times += len(m.list("/servers"))
+	}
+	return times
+}
+
+func TestListsOfReplicasOfDifferentAge(t *testing.T) {
+	const young, old = 2 * time.Second, 20 * time.Second
+	m := openMock(t, iaasmock.WithListReplicas(young, old), iaasmock.WithSeed(3))
+	want := func(when string, least, most int) {
+		t.Helper()
+		if times := m.shown(); times < least || times > most {
+			t.Errorf("%s: %d of 40 lists show the server, want %d to %d", when, times, least, most)
+		}
+	}
+	m.clock.Step(time.Minute)
+	id := m.create(nil)
+	m.clock.Step(young - time.Nanosecond)
+	want("before the younger replica knows it", 0, 0)
+	m.clock.Step(time.Nanosecond)
+	want("once the younger one knows it", 5, 35)
+	m.clock.Step(old - young - time.Nanosecond)
+	want("before the older one knows it", 5, 35)
+	m.clock.Step(time.Nanosecond)
+	want("once both know it", 40, 40)
+
+	if err := m.cloud.RemoveServer(id); err != nil {
+		t.Fatal(err)
+	}
+	want("just gone", 40, 40)
+	m.clock.Step(young)
+	want("once the younger one knows that it is gone", 5, 35)
+	m.clock.Step(old - young)
+	want("once both know that it is gone", 0, 0)
+}

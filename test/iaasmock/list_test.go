@@ -4,7 +4,9 @@
 package iaasmock_test
 
 import (
+	"net/http"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,5 +208,33 @@ func TestUpdates(t *testing.T) {
 	got, _ := m.nic(nic)
 	if !cmp.Equal(got.AllowedAddresses, []string{"10.100.0.0/16"}) || got.Name != "port" || got.Labels["l"] != "v" {
 		t.Errorf("the NIC is %+v", got)
+	}
+}
+
+func TestNullLists(t *testing.T) {
+	cloud := iaasmock.New(iaasmock.WithNullLists(), iaasmock.WithoutAuthentication())
+	for path, want := range map[string]string{
+		"/servers": `{"items":null}`, "/nics?label_selector=none": `{"items":null}`, "/networks": `{"items":[{`,
+	} {
+		if got := call(t, cloud, http.MethodGet, path, "").Body.String(); !strings.HasPrefix(got, want) {
+			t.Errorf("%s is %s, want %s", path, got, want)
+		}
+	}
+	cloud.Inject(iaasmock.Fault{Operation: "ListNetworks", EmptyList: true})
+	if got := call(t, cloud, http.MethodGet, "/networks", "").Body.String(); got != `{"items":null}`+"\n" {
+		t.Errorf("empty by mistake it is %s", got)
+	}
+}
+
+func TestListsAreCutOff(t *testing.T) {
+	m := openMock(t)
+	m.create(nil)
+	m.create(nil)
+	for limit, want := range map[int]int{1: 1, 2: 2, 3: 2} {
+		remove := m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: limit})
+		if listed := m.list("/servers"); len(listed) != want {
+			t.Errorf("%d servers are listed with a limit of %d", len(listed), limit)
+		}
+		remove()
 	}
 }

@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"runtime"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -202,5 +204,41 @@ func (m *mock) set(id, status string) {
 	m.t.Helper()
 	if err := m.cloud.SetServerStatus(id, status, ""); err != nil {
 		m.t.Fatal(err)
+	}
+}
+
+// instantClock steps itself whenever a timer starts.
+type instantClock struct{ *clocktesting.FakeClock }
+
+func (c instantClock) NewTimer(d time.Duration) clock.Timer {
+	timer := c.FakeClock.NewTimer(d)
+	c.Step(d)
+	return timer
+}
+
+// instantMock is for one call at a time.
+func instantMock(t *testing.T, opts ...iaasmock.Option) *mock {
+	t.Helper()
+	clock := clocktesting.NewFakeClock(time.Now())
+	m := openMock(t, append(opts, iaasmock.WithClock(instantClock{clock}))...)
+	m.clock = clock
+	return m
+}
+
+// delayOf makes a call and returns how long it took.
+func (m *mock) delayOf(method, path string) time.Duration {
+	m.t.Helper()
+	m.status(method, path, nil)
+	calls := m.cloud.Calls()
+	return calls[len(calls)-1].Duration
+}
+
+// eventually waits for what another goroutine does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !done(); runtime.Gosched() {
+		if time.Now().After(end) {
+			t.Fatalf("after 10 seconds not yet: %s", what)
+		}
 	}
 }

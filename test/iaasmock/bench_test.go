@@ -77,30 +77,3 @@ func BenchmarkCalls(b *testing.B) {
 		}
 	})
 }
-
-// BenchmarkRequests is what the driver does most, over HTTP by many clients at
-// once, with a token: three reads of a server, one list of a pool.
-func BenchmarkRequests(b *testing.B) {
-	cloud := fullCloud(b, fullServers)
-	api := httptest.NewServer(cloud)
-	defer api.Close()
-	transport := &http.Transport{MaxIdleConnsPerHost: 64}
-	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport}
-	one := "/servers/" + cloud.Servers()[2500].ID
-	b.SetParallelism(16)
-	b.RunParallel(func(pb *testing.PB) {
-		for i := 0; pb.Next(); i++ {
-			path := one
-			if i%4 == 3 {
-				path = poolList
-			}
-			response, err := get(b, client, api.URL+inRegion+path)
-			if err != nil || response != http.StatusOK {
-				b.Errorf("%s: %d %v", path, response, err)
-				return
-			}
-		}
-	})
-	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "requests/s")
-}

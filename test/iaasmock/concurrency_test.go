@@ -6,6 +6,7 @@ package iaasmock_test
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 func TestManyClients(t *testing.T) {
 	const clients, rounds = 8, 15
 	m := openMock(t, iaasmock.WithListLag(time.Second))
-	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: clients, Status: 500})
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: clients, Status: 500, Header: http.Header{"A": {"b"}}})
 	var wg sync.WaitGroup
 	for client := range clients {
 		wg.Go(func() {
@@ -57,26 +58,32 @@ func TestManyClients(t *testing.T) {
 	}
 }
 
-// serverCycle creates a server, reads and changes it and deletes it.
+// serverCycle creates a server, a NIC and a volume, changes them and deletes them.
 func (m *mock) serverCycle(name string) error {
-	response, body, err := m.try("POST", inRegion+"/servers", serverBody(object{"name": name, "labels": object{"name": name}}))
-	if err != nil || response.StatusCode != 201 {
-		return fmt.Errorf("create: %s %w", body, err)
+	nics := "/networks/" + iaasmock.DefaultDualStackNetworkID + "/nics"
+	paths := map[string]string{}
+	for collection, body := range map[string]object{
+		"/servers": serverBody(object{"name": name, "labels": object{"name": name}}),
+		"/volumes": {"availabilityZone": "eu01-1", "size": 1}, nics: {},
+	} {
+		response, raw, err := m.try("POST", inRegion+collection, body)
+		var made struct{ ID string }
+		if err != nil || response.StatusCode != 201 || json.Unmarshal(raw, &made) != nil {
+			return fmt.Errorf("POST %s: %s %w", collection, raw, err)
+		}
+		paths[collection] = collection + "/" + made.ID
 	}
-	var server struct{ ID string }
-	if err := json.Unmarshal(body, &server); err != nil {
-		return err
-	}
-	path := inRegion + "/servers/" + server.ID
+	server := paths["/servers"]
 	for _, call := range []struct {
 		method, path string
 		body         any
 	}{
-		{"GET", path + "?details=true", nil}, {"PATCH", path, object{"labels": object{"touched": "yes"}}},
-		{"GET", inRegion + "/servers?details=true&label_selector=name%3D" + name, nil}, {"GET", path + "/nics", nil},
-		{"DELETE", path, nil},
+		{"PATCH", paths[nics], object{"name": name}}, {"PATCH", server, object{"labels": object{"touched": "yes"}}},
+		{"GET", server + "?details=true", nil}, {"GET", server + "/nics", nil}, {"GET", "/quotas", nil},
+		{"GET", "/servers?details=true&label_selector=name%3D" + name, nil},
+		{"DELETE", server, nil}, {"DELETE", paths["/volumes"], nil}, {"DELETE", paths[nics], nil},
 	} {
-		if _, body, err := m.try(call.method, call.path, call.body); err != nil {
+		if _, body, err := m.try(call.method, inRegion+call.path, call.body); err != nil {
 			return fmt.Errorf("%s %s: %s %w", call.method, call.path, body, err)
 		}
 	}
@@ -90,4 +97,10 @@ func (m *mock) readState() {
 	}
 	_, _, _ = m.cloud.NICs(), m.cloud.Volumes(), m.cloud.Calls()
 	_, _ = m.cloud.CallCounts(), m.cloud.History()
+	removeFault := m.cloud.Inject(iaasmock.Fault{Delay: 1, Server: "nobody", Header: http.Header{"A": {"b"}}})
+	for _, fault := range m.cloud.Faults() {
+		fault.Header.Set("A", "c") // a copy
+	}
+	m.status("GET", "/admin/faults", nil)
+	removeFault()
 }

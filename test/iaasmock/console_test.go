@@ -162,6 +162,9 @@ func TestConsoleListsTheLastCalls(t *testing.T) {
 	if query := items[1].(object)["query"].(object); len(items) != 2 || query["n"].([]any)[0] != "20008" {
 		t.Errorf("calls %v, want the last two of many", items)
 	}
+	if got := m.cloud.CallCounts()["ListKeyPairs"]; got != 20010 || len(m.cloud.Calls()) != 20000 {
+		t.Errorf("%d calls are counted, %d kept", got, len(m.cloud.Calls()))
+	}
 	m.cloud.ResetCalls()
 	if items := m.want(200, "GET", "/admin/calls", nil)["items"].([]any); len(items) != 0 {
 		t.Errorf("calls after a reset: %v", items)

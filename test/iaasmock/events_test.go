@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -238,42 +237,4 @@ func TestEventsEndWithTheirClient(t *testing.T) {
 		l.leave()
 	}
 	m.await("a stream outlives its client", func() bool { return !m.clock.HasWaiters() })
-}
-
-func BenchmarkEventsOf5000Servers(b *testing.B) {
-	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
-	fill(b, cloud, 5000)
-	b.ResetTimer()
-	for b.Loop() {
-		ctx, leave := context.WithCancel(b.Context())
-		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "/admin/events", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		leave() // one snapshot, no more
-		cloud.ServeHTTP(readAndForget{header: http.Header{}}, request)
-	}
-}
-
-// readAndForget is a client that reads and forgets.
-type readAndForget struct{ header http.Header }
-
-func (d readAndForget) Header() http.Header         { return d.header }
-func (d readAndForget) Write(p []byte) (int, error) { return len(p), nil }
-func (d readAndForget) WriteHeader(int)             {}
-func (d readAndForget) Flush()                      {}
-
-// fill makes servers without the network.
-func fill(b *testing.B, cloud *iaasmock.Cloud, count int) {
-	b.Helper()
-	for i := range count {
-		body := fmt.Sprintf(`{"name":"s%d","machineType":"c2i.2","labels":{"x/cluster":"c%d"},"networking":{"networkId":%q},"imageId":%q}`,
-			i, i%7, iaasmock.DefaultNetworkID, iaasmock.DefaultImageID)
-		request := httptest.NewRequestWithContext(b.Context(), http.MethodPost, inRegion+"/servers", strings.NewReader(body))
-		request.Header.Set("Content-Type", "application/json")
-		response := httptest.NewRecorder()
-		if cloud.ServeHTTP(response, request); response.Code != http.StatusCreated {
-			b.Fatalf("%d %s", response.Code, response.Body)
-		}
-	}
 }

@@ -43,9 +43,13 @@ type shelved struct {
 // object is a JSON object.
 type object = map[string]any
 
-// filled leaves out the texts that are empty, as the API does.
-func filled(view object) object {
-	maps.DeleteFunc(view, func(_ string, value any) bool { return value == "" })
+// filled leaves out those of these texts that are empty, as the API does.
+func filled(view object, optional ...string) object {
+	for _, name := range optional {
+		if view[name] == "" {
+			delete(view, name)
+		}
+	}
 	return view
 }
 

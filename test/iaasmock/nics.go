@@ -37,7 +37,7 @@ func (c *Cloud) showNIC(n *nic, now time.Time) object {
 			view["status"] = "ACTIVE"
 		}
 	}
-	return filled(view)
+	return filled(view, "name", "description", "device", "ipv4", "ipv6")
 }
 
 // withNetworkNIC runs f on the NIC the path names, in the network it names.

@@ -19,7 +19,7 @@ func showVolume(v *Volume, _ time.Time) object {
 	if v.SourceType != "" {
 		view["source"] = sourcePayload{Type: v.SourceType, ID: v.SourceID}
 	}
-	return filled(view)
+	return filled(view, "name", "description", "performanceClass", "serverId")
 }
 
 func (c *Cloud) listVolumes(r *request) (any, *apiError) {

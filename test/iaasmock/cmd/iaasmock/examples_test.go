@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -182,20 +181,6 @@ func TestReadmeCommandsWork(t *testing.T) {
 	}
 	if len(commands) < 3 || faults < 9 {
 		t.Errorf("%d commands with %d faults", len(commands), faults)
-	}
-}
-
-// A key pasted from the README must not end up in a commit.
-func TestReadmeKeyFileIsIgnored(t *testing.T) {
-	files := regexp.MustCompile("--key-file ([^` ]+)").FindAllStringSubmatch(readFile(t, "../../README.md"), -1)
-	if len(files) == 0 {
-		t.Fatal("the README names no key file")
-	}
-	ignored := strings.Split(readFile(t, "../../../../.gitignore"), "\n")
-	for _, file := range files {
-		if !slices.Contains(ignored, "/"+file[1]) {
-			t.Errorf("%s is not in .gitignore", file[1])
-		}
 	}
 }
 

@@ -113,32 +113,29 @@ func TestClearErrors(t *testing.T) {
 	}
 }
 
-func TestListsFromTheCommandLine(t *testing.T) {
-	url, _, _ := start(t, "--no-auth", "--null-lists", "--list-replicas", "1h,2h")
-	servers := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/servers"
-	example{method: http.MethodPost, url: servers, header: http.Header{"Content-Type": {"application/json"}}, body: `{"name":"a","machineType":"c2i.2","networking":{"networkId":"` + iaasmock.DefaultNetworkID +
-		`"},"bootVolume":{"size":20,"source":{"type":"image","id":"` + iaasmock.DefaultImageID + `"}}}`}.run(t)
-	if got := strings.TrimSpace(string(example{method: http.MethodGet, url: servers}.run(t))); got != `{"items":null}` {
-		t.Errorf("a list of replicas that lag by an hour is %s", got)
-	}
-}
-
-func TestReplacedLabelsFromTheCommandLine(t *testing.T) {
-	url, _, _ := start(t, "--no-auth", "--replace-labels")
-	servers := url + "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion + "/servers"
-	request := example{method: http.MethodPost, url: servers, header: http.Header{"Content-Type": {"application/json"}}, body: `{"name":"a","labels":{"a":"1"},"machineType":"c2i.2","networking":{"networkId":"` + iaasmock.DefaultNetworkID +
-		`"},"bootVolume":{"size":20,"source":{"type":"image","id":"` + iaasmock.DefaultImageID + `"}}}`}
-	var server struct {
-		ID     string            `json:"id"`
-		Labels map[string]string `json:"labels"`
-	}
-	if err := json.Unmarshal(request.run(t), &server); err != nil {
-		t.Fatal(err)
-	}
-	request.method, request.url, request.body = http.MethodPatch, servers+"/"+server.ID, `{"labels":{"b":"2"}}`
-	server.Labels = nil
-	if err := json.Unmarshal(request.run(t), &server); err != nil || len(server.Labels) != 1 || server.Labels["b"] != "2" {
-		t.Errorf("the labels are %v, %v", server.Labels, err)
+// Each switch changes what a client sees.
+func TestSwitches(t *testing.T) {
+	const body = `{"name":"a","labels":{"a":"1"},"machineType":"c2i.2","imageId":"` + iaasmock.DefaultImageID +
+		`","networking":{"networkId":"` + iaasmock.DefaultNetworkID + `"}}`
+	for flag, want := range map[string]string{
+		"--null-lists": `{"items":null}`, "--list-replicas=1h,2h": `{"items":[]}`,
+		"--replace-labels": `"labels":{"b":"2"}`, "--server-labels": `"stackit_project_id":`,
+	} {
+		url, _, _ := start(t, "--no-auth", flag)
+		call := func(method, path, body string) string {
+			header := http.Header{"Content-Type": {"application/json"}}
+			const region = "/v2/projects/" + iaasmock.DefaultProjectID + "/regions/" + iaasmock.DefaultRegion
+			return string(example{method: method, url: url + region + path, header: header, body: body}.run(t))
+		}
+		seen := call(http.MethodGet, "/servers", "") + call(http.MethodPost, "/servers", body)
+		server := "/servers/" + servers(t, url)[0].ID
+		seen += call(http.MethodPatch, server, `{"labels":{"b":"2"}}`)
+		if flag == "--list-replicas=1h,2h" {
+			seen = call(http.MethodGet, "/servers", "")
+		}
+		if !strings.Contains(seen, want) {
+			t.Errorf("%s: %s", flag, seen)
+		}
 	}
 }
 

@@ -161,7 +161,10 @@ func TestCallsNeedAToken(t *testing.T) {
 	m := newMock(t, iaasmock.WithTokenLifetime(time.Minute))
 	unauthorized := func(when string) {
 		t.Helper()
-		for _, path := range []string{inRegion + "/servers", "/v2/keypairs", "/v2/regions/eu01/availability-zones"} {
+		for _, path := range []string{
+			inRegion + "/servers", "/v2/keypairs", "/v2/regions/eu01/availability-zones",
+			"/v2/projects/" + iaasmock.DefaultProjectID, "/resource-manager/v2/projects/" + iaasmock.DefaultProjectID,
+		} {
 			if answer := m.want(401, "GET", path, nil); answer["msg"] != "Unauthorized" {
 				t.Errorf("%s: %s answered %v", when, path, answer)
 			}

@@ -136,27 +136,25 @@ func TestWorkloadTokens(t *testing.T) {
 func TestFederatedServiceAccountsNeedAnIssuerAudienceAndKeys(t *testing.T) {
 	_, jwks := issuerKeys(t)
 	cloud := iaasmock.New()
-	audience := map[string]string{"aud": workloadAudience}
-	for name, row := range map[string]struct {
-		project  string
-		provider iaasmock.FederatedIdentityProvider
-		ok       bool
-	}{
-		"all":         {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience, JWKS: jwks}, true},
-		"no project":  {"99999999-0000-4000-8000-000000000001", iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience, JWKS: jwks}, false},
-		"no issuer":   {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Assertions: audience, JWKS: jwks}, false},
-		"no audience": {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, JWKS: jwks}, false},
-		"no keys":     {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience, JWKS: []byte(`{"keys":[]}`)}, false},
-		"no JWKS":     {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience, JWKS: []byte(`-----BEGIN`)}, false},
-		"a broken key": {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience,
-			JWKS: []byte(`{"keys":[{"kid":"a","kty":"EC","crv":"P-256","x":"AQ","y":"AQ"}]}`)}, false},
-		"a small key": {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience,
-			JWKS: []byte(`{"keys":[{"kid":"a","kty":"RSA","n":"AQ","e":"AQAB"}]}`)}, false},
-		"a symmetric key": {iaasmock.DefaultProjectID, iaasmock.FederatedIdentityProvider{Issuer: workloadIssuer, Assertions: audience,
-			JWKS: []byte(`{"keys":[{"kid":"a","kty":"oct","k":"AQ"}]}`)}, false},
+	keyOf := func(fields string) string { return `{"keys":[{"kid":"a",` + fields + `}]}` }
+	for name, row := range map[string]struct{ project, issuer, audience, jwks string }{
+		"no project":      {nothing, workloadIssuer, workloadAudience, string(jwks)},
+		"no issuer":       {iaasmock.DefaultProjectID, "", workloadAudience, string(jwks)},
+		"no audience":     {iaasmock.DefaultProjectID, workloadIssuer, "", string(jwks)},
+		"no keys":         {iaasmock.DefaultProjectID, workloadIssuer, workloadAudience, `{"keys":[]}`},
+		"no JWKS":         {iaasmock.DefaultProjectID, workloadIssuer, workloadAudience, "-----BEGIN"},
+		"a broken key":    {jwks: keyOf(`"kty":"EC","crv":"P-256","x":"AQ","y":"AQ"`)},
+		"a small key":     {jwks: keyOf(`"kty":"RSA","n":"AQ","e":"AQAB"`)},
+		"a symmetric key": {jwks: keyOf(`"kty":"oct","k":"AQ"`)},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if email, err := cloud.NewFederatedServiceAccount(row.project, row.provider); (err == nil) != row.ok || (email != "") != row.ok {
+			if row.project == "" {
+				row.project, row.issuer, row.audience = iaasmock.DefaultProjectID, workloadIssuer, workloadAudience
+			}
+			email, err := cloud.NewFederatedServiceAccount(row.project, iaasmock.FederatedIdentityProvider{
+				Issuer: row.issuer, Assertions: map[string]string{"aud": row.audience}, JWKS: []byte(row.jwks),
+			})
+			if err == nil || email != "" {
 				t.Errorf("got %q, %v", email, err)
 			}
 		})

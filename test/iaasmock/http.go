@@ -307,8 +307,6 @@ type apiError struct {
 	Msg  string `json:"msg"`
 }
 
-func (e *apiError) Error() string { return fmt.Sprintf("%d %s", e.Code, e.Msg) }
-
 func newError(code int, format string, args ...any) *apiError {
 	return &apiError{Code: code, Msg: fmt.Sprintf(format, args...)}
 }

@@ -124,3 +124,27 @@ func TestFaultsMayNameEveryOperation(t *testing.T) {
 		t.Errorf("fault.Operations (-routes +list):\n%s", diff)
 	}
 }
+
+func TestProject(t *testing.T) {
+	catalogue := iaasmock.DefaultCatalogue()
+	catalogue.Projects = append(catalogue.Projects, iaasmock.Project{ID: nothing})
+	m := openMock(t, iaasmock.WithCatalogue(catalogue))
+	got := m.want(200, "GET", "/v2/projects/"+iaasmock.DefaultProjectID, nil)
+	if got["id"] != iaasmock.DefaultProjectID || got["areaId"] != "PUBLIC" || got["status"] != "CREATED" {
+		t.Errorf("IaaS shows %v", got)
+	}
+	const manager = "/resource-manager/v2/projects/"
+	got = m.want(200, "GET", manager+iaasmock.DefaultProjectID+"?includeParents=false", nil)
+	if got["name"] != "default" || got["projectId"] != iaasmock.DefaultProjectID || got["lifecycleState"] != "ACTIVE" || got["parents"] != nil {
+		t.Errorf("the resource manager shows %v", got)
+	}
+	if got = m.want(200, "GET", manager+nothing+"?includeParents=true", nil); got["name"] != "project-"+nothing || len(got["parents"].([]any)) != 1 {
+		t.Errorf("the resource manager shows %v", got)
+	}
+	for _, unknown := range []string{"/v2/projects/", manager} {
+		m.want(404, "GET", unknown+"99999999-0000-4000-8000-000000000002", nil)
+	}
+	if counts := m.cloud.CallCounts(); counts["GetProjectDetails"] != 2 || counts["GetProject"] != 3 {
+		t.Errorf("counted %v", counts)
+	}
+}

@@ -10,7 +10,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-const action = 5 * time.Second
+const action = 7 * time.Second
 
 func TestActions(t *testing.T) {
 	for _, row := range []struct {
@@ -23,7 +23,7 @@ func TestActions(t *testing.T) {
 		{"start", "DEALLOCATED", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "stop"},
 	} {
 		t.Run(row.path+" from "+row.from, func(t *testing.T) {
-			m := openMock(t)
+			m := openMock(t, iaasmock.WithActionDuration(action))
 			id := m.create(nil)
 			m.clock.Step(boot)
 			launched := m.server(id).LaunchedAt

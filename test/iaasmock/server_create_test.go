@@ -154,3 +154,56 @@ func TestVolumesAndNICsWithFlaws(t *testing.T) {
 		})
 	}
 }
+
+func TestZoneOfAServer(t *testing.T) {
+	for _, row := range []struct{ name, asked, bootVolume, want string }{
+		{"none asked for", "", "", "eu01-m"},
+		{"asked for", "eu01-2", "", "eu01-2"},
+		{"the existing boot volume's", "", "eu01-3", "eu01-3"},
+		{"the same as the existing boot volume's", "eu01-3", "eu01-3", "eu01-3"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t)
+			change := object{}
+			if row.asked != "" {
+				change["availabilityZone"] = row.asked
+			}
+			if row.bootVolume != "" {
+				disk := object{"availabilityZone": row.bootVolume, "bootable": true, "size": 20}
+				id := m.want(201, "POST", inRegion+"/volumes", disk)["id"].(string)
+				change["bootVolume"] = object{"source": object{"type": "volume", "id": id}}
+			}
+			id := m.create(change)
+			m.clock.Step(boot)
+			if shown := m.wantStatus(id, "ACTIVE")["availabilityZone"]; shown != row.want {
+				t.Errorf("it is in %v, want %s", shown, row.want)
+			}
+		})
+	}
+}
+
+func TestImageBesideBootVolume(t *testing.T) {
+	other := object{"type": "image", "id": iaasmock.SecondImageID}
+	for _, row := range []struct {
+		name, image string
+		boot        object
+		source      string
+	}{
+		{"the image is the source", iaasmock.DefaultImageID, object{"size": 20}, iaasmock.DefaultImageID},
+		{"the volume's own source wins", iaasmock.DefaultImageID, object{"size": 20, "source": other}, iaasmock.SecondImageID},
+		{"a source alone", "", object{"size": 20, "source": other}, iaasmock.SecondImageID},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			fields := object{"bootVolume": row.boot, "imageId": row.image}
+			if row.image == "" {
+				delete(fields, "imageId")
+			}
+			m := openMock(t)
+			made := m.want(201, "POST", inRegion+"/servers", serverBody(fields))
+			server, _ := m.cloud.Server(made["id"].(string))
+			if server.ImageID != "" || server.BootVolume == nil || server.BootVolume.SourceID != row.source {
+				t.Errorf("it boots from %+v (image %q), want a volume from %s", server.BootVolume, server.ImageID, row.source)
+			}
+		})
+	}
+}

@@ -128,14 +128,6 @@ func TestListLag(t *testing.T) {
 	}
 }
 
-func TestServersWithOneName(t *testing.T) {
-	m := openMock(t)
-	first, second := m.create(nil), m.create(nil)
-	if first == second || !cmp.Equal(names(m.list("/servers")), []string{"server1", "server1"}) {
-		t.Error("two servers of one name are not two")
-	}
-}
-
 func TestProjectsAndRegionsAreApart(t *testing.T) {
 	m := openMock(t)
 	id := m.create(nil)
@@ -160,16 +152,6 @@ func TestProjectsAndRegionsAreApart(t *testing.T) {
 		t.Errorf("unknown project: %v", answer)
 	}
 	m.want(404, "GET", "/v2/projects/"+iaasmock.DefaultProjectID+"/regions/eu09/servers", nil)
-}
-
-func TestServerLabelsOption(t *testing.T) {
-	m := openMock(t, iaasmock.WithServerLabels())
-	want := map[string]string{
-		"a": "b", "stackit_project_id": iaasmock.DefaultProjectID, "provisionSTACKITServerAgent": "false",
-	}
-	if diff := cmp.Diff(want, m.server(m.create(object{"labels": object{"a": "b"}})).Labels); diff != "" {
-		t.Errorf("labels (-want +got):\n%s", diff)
-	}
 }
 
 func TestReplacedLabels(t *testing.T) {
@@ -237,4 +219,19 @@ func TestListsAreCutOff(t *testing.T) {
 		}
 		remove()
 	}
+}
+
+func TestVolumeChanges(t *testing.T) {
+	m := openMock(t)
+	path := inRegion + "/volumes/" + iaasmock.DefaultVolumeID
+	changed := m.want(200, "PATCH", path, object{"name": "renamed", "description": "text", "bootable": true, "labels": object{"a": "b"}})
+	if bootable, _ := changed["bootable"].(bool); !bootable || changed["name"] != "renamed" || changed["description"] != "text" || changed["labels"].(object)["a"] != "b" {
+		t.Errorf("changed to %v", changed)
+	}
+	m.want(200, "PATCH", path, object{"labels": object{"a": nil}})
+	if got := m.want(200, "GET", path, nil); got["name"] != "renamed" || len(got["labels"].(object)) > 0 {
+		t.Errorf("later it is %v", got)
+	}
+	m.want(404, "PATCH", inRegion+"/volumes/"+nothing, object{})
+	m.want(400, "PATCH", path, object{"labels": object{"stackit-x": "a"}})
 }

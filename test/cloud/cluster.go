@@ -45,9 +45,6 @@ func (s *suite) startCluster(ctx context.Context) (*cluster, error) {
 	if s.Settings.TokenURL != "" {
 		variables = append(variables, "STACKIT_TOKEN_BASEURL="+s.Settings.TokenURL)
 	}
-	if s.Settings.IDPURL != "" {
-		variables = append(variables, "STACKIT_IDP_TOKEN_ENDPOINT="+s.Settings.IDPURL)
-	}
 	env, err := stack.Start(ctx, stack.WithTargetless(),
 		stack.WithCloud(stack.API{Environment: variables}),
 		stack.WithSidecarArgs("--stackit-settle="+s.Settle.String(), "--machine-safety-orphan-vms-period=10s"))
@@ -66,27 +63,17 @@ func (c *cluster) showLog() {
 
 // createSecret makes a Secret with the account's credentials; change may spoil them.
 func (c *cluster) createSecret(ctx context.Context, name string, change func(map[string][]byte)) error {
-	data, err := c.secretData()
-	if err != nil {
-		return err
-	}
+	data := c.secretData()
 	change(data)
 	return c.Create(ctx, &corev1.Secret{ObjectMeta: c.meta(name), Data: data})
 }
 
-func (c *cluster) secretData() (map[string][]byte, error) {
+func (c *cluster) secretData() map[string][]byte {
 	settings := c.suite.Settings
-	data := map[string][]byte{
+	return map[string][]byte{
 		"projectId": []byte(settings.ProjectID), "region": []byte(settings.Region),
-		"networkId": []byte(c.suite.network), "userData": []byte(userData),
+		"networkId": []byte(c.suite.network), "userData": []byte(userData), "serviceAccountKey": settings.Key,
 	}
-	if settings.Key != nil {
-		data["serviceAccountKey"] = settings.Key
-		return data, nil
-	}
-	token, err := settings.Token()
-	data["serviceAccountEmail"], data["token"] = []byte(settings.Email), []byte(token)
-	return data, err
 }
 
 func (c *cluster) meta(name string) metav1.ObjectMeta {

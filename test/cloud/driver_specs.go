@@ -251,6 +251,11 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 	}
 	noChange := func(map[string][]byte) {}
 	elsewhere := func(data map[string][]byte) { data["projectId"] = []byte(mark.Nobody) }
+	other, err := otherKey(s.Settings.Key)
+	if err != nil {
+		return err
+	}
+	unknown := func(data map[string][]byte) { data["serviceAccountKey"] = other }
 	refusals := []struct {
 		what, name, secret string
 		change             func(map[string][]byte)
@@ -259,16 +264,7 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 		{"an image that does not exist", "image", secret, noChange, map[string]any{"imageId": mark.Nobody}},
 		{"a machine type that does not exist", "mtype", secret, noChange, map[string]any{"machineType": "mcm-cloud-test.0"}},
 		{"a key of another project", "elsewhere", otherProject, elsewhere, nil},
-	}
-	if s.Settings.Key != nil {
-		other, err := otherKey(s.Settings.Key)
-		if err != nil {
-			return err
-		}
-		refusals = append(refusals, refusals[2])
-		last := &refusals[len(refusals)-1]
-		last.what, last.name, last.secret = "a wrong key", "wrongkey", wrongKey
-		last.change = func(data map[string][]byte) { data["serviceAccountKey"] = other }
+		{"a wrong key", "wrongkey", wrongKey, unknown, nil},
 	}
 	for _, refusal := range refusals {
 		name := mark.Name(s.name, refusal.name)
@@ -320,12 +316,8 @@ func (d *driver) putRight(ctx context.Context, name string) error {
 	if err := d.Get(ctx, client.ObjectKey{Namespace: d.env.Namespace(), Name: name}, wrong); err != nil {
 		return err
 	}
-	data, err := d.secretData()
-	if err != nil {
-		return err
-	}
 	before := client.MergeFrom(wrong.DeepCopy())
-	wrong.Data = data
+	wrong.Data = d.secretData()
 	if err := d.Patch(ctx, wrong, before); err != nil {
 		return err
 	}

@@ -51,17 +51,6 @@ func New(s settings.Settings, base string) (*Client, error) {
 
 // authenticated adds an access token to each request. Its errors have no part of the key.
 func authenticated(s settings.Settings) (http.RoundTripper, error) {
-	if s.Key == nil {
-		flow := &clients.WorkloadIdentityFederationFlow{}
-		err := flow.Init(&clients.WorkloadIdentityFederationFlowConfig{
-			TokenUrl: s.IDPURL, ClientID: s.Email,
-			FederatedTokenFunction: func(context.Context) (string, error) { return s.Token() },
-		})
-		if err != nil {
-			return nil, fmt.Errorf("the workload identity cannot be used: check %s and %s", settings.EnvEmail, settings.EnvTokenFile)
-		}
-		return flow, nil
-	}
 	key, flow := &clients.ServiceAccountKeyResponse{}, &clients.KeyFlow{}
 	err := json.Unmarshal(s.Key, key)
 	if err == nil && (key.Credentials == nil || key.Credentials.PrivateKey == nil) {

@@ -67,9 +67,13 @@ func TestGreen(t *testing.T) {
 			},
 		},
 		"rights and selectors": {
-			mock: []string{"--fault=operation=GetVolume,status=403", "--fault=operation=UpdateVolume,status=403",
-				"--fault=operation=GetNic,status=403", "--fault=operation=GetServerLog,status=403"},
-			api: forbidAndIgnore,
+			mock: []string{
+				"--fault=operation=GetVolume,status=403", "--fault=operation=UpdateVolume,status=403",
+				"--fault=operation=GetNic,status=403", "--fault=operation=GetServerLog,status=403",
+				"--fault=operation=GetServer,forbiddenAfterDelete=true", "--fault=operation=ListServers,ignoreSelector=true",
+				"--fault=operation=GetNetwork,forbiddenAfterDelete=true",
+			},
+			api: wrongServer,
 			rows: []string{
 				`boot volumes: not allowed`, `volume: 403, not allowed`, `A NIC shows .* \| not allowed`,
 				`The console log can be read \| not allowed`,
@@ -183,7 +187,7 @@ func TestRed(t *testing.T) {
 			want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`,
 		},
 		{
-			name: "keeps volumes that it names", api: keepVolumes,
+			name: "keeps volumes that it names", mock: []string{"--fault=operation=CreateServer,ownBootVolume=true"},
 			want: `wanted: no NIC or boot volume without its server; seen: \[volume \S+ \(of \S+\)`,
 		},
 		{

@@ -29,9 +29,6 @@ const (
 	EnvRegion      = "STACKIT_REGION"
 	EnvKeyPath     = "STACKIT_SERVICE_ACCOUNT_KEY_PATH"
 	EnvKey         = "STACKIT_SERVICE_ACCOUNT_KEY"
-	EnvEmail       = "STACKIT_SERVICE_ACCOUNT_EMAIL"
-	EnvTokenFile   = "STACKIT_FEDERATED_TOKEN_FILE"
-	EnvIDPURL      = "STACKIT_IDP_TOKEN_ENDPOINT"
 	EnvImageID     = "STACKIT_IMAGE_ID"
 	EnvMachineType = "STACKIT_MACHINE_TYPE"
 	EnvZone        = "STACKIT_AVAILABILITY_ZONE"
@@ -47,10 +44,8 @@ type Settings struct {
 	Zone string
 	// Endpoint is the base URL of the IaaS API; TokenURL is empty for the key's own.
 	Endpoint, TokenURL string
-	// Key is the service account key (JSON); nil with workload identity, which has Email,
-	// TokenFile and, unless STACKIT's own is meant, IDPURL.
-	Key                      []byte
-	Email, TokenFile, IDPURL string
+	// Key is the service account key (JSON).
+	Key []byte
 	// Report is the file of the report.
 	Report string
 	// SweepRun is the run that is swept at once, whatever its age; empty for none.
@@ -113,7 +108,7 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 	if s.SweepRun != "" && !mark.IsRun(s.SweepRun) {
 		r.problem("%s must be the name that a run has printed, such as 20261123-071100-abcd", EnvRun)
 	}
-	r.readCredentials(&s)
+	s.Key = r.readKey()
 	config, err := spi.ConfigFromEnvironment(lookup)
 	if err != nil {
 		r.problem("%w", err)
@@ -128,50 +123,27 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 	return s, errors.Join(r.problems...)
 }
 
-// readCredentials reads the key, from a file or as it is, or else the workload identity.
-func (r *reader) readCredentials(s *Settings) {
-	path, key, email := r.optional(EnvKeyPath), r.optional(EnvKey), r.optional(EnvEmail)
-	given := 0
-	for _, value := range []string{path, key, email} {
-		if value != "" {
-			given++
-		}
-	}
+// readKey reads the key, from a file or as it is.
+func (r *reader) readKey() []byte {
+	path, key := r.optional(EnvKeyPath), []byte(r.optional(EnvKey))
 	switch {
-	case given > 1:
-		r.problem("set only one of %s, %s and %s", EnvKeyPath, EnvKey, EnvEmail)
-	case given == 0:
-		r.problem("%s is not set: the file with a service account key; or %s, the key itself; or, for a workload identity, %s and %s",
-			EnvKeyPath, EnvKey, EnvEmail, EnvTokenFile)
-	case email != "":
-		s.Email, s.IDPURL = email, r.optional(EnvIDPURL)
-		s.TokenFile = r.required(EnvTokenFile, "the file with the token of the workload identity")
+	case path != "" && len(key) > 0:
+		r.problem("set only one of %s and %s", EnvKeyPath, EnvKey)
+		return nil
+	case path == "" && len(key) == 0:
+		r.problem("%s is not set: the file with a service account key; or %s, the key itself", EnvKeyPath, EnvKey)
+		return nil
 	case path != "":
-		content, err := os.ReadFile(path)
-		if err != nil {
+		var err error
+		if key, err = os.ReadFile(path); err != nil {
 			r.problem("%s: the file cannot be read: %w", EnvKeyPath, errors.Unwrap(err))
-			return
+			return nil
 		}
-		r.readKey(s, EnvKeyPath, content)
-	default:
-		r.readKey(s, EnvKey, []byte(key))
 	}
-}
-
-func (r *reader) readKey(s *Settings, name string, key []byte) {
 	if !json.Valid(key) {
-		r.problem("%s has no JSON, must have a service account key", name)
+		r.problem("%s or %s has no JSON, must have a service account key", EnvKeyPath, EnvKey)
 	}
-	s.Key = key
-}
-
-// Token returns the workload identity's token as it is now: the file is renewed.
-func (s Settings) Token() (string, error) {
-	content, err := os.ReadFile(s.TokenFile)
-	if err != nil {
-		return "", fmt.Errorf("%s: the file cannot be read: %w", EnvTokenFile, errors.Unwrap(err))
-	}
-	return string(content), nil
+	return key
 }
 
 // Confirmed says whether the run may begin: YES=1 is set, or somebody at a terminal types

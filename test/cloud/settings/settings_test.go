@@ -46,10 +46,6 @@ func TestRightSettings(t *testing.T) {
 	if s, err := read(variables, false); err != nil || string(s.Key) != `{"id":"direct"}` {
 		t.Errorf("%s, %v", s.Key, err)
 	}
-	variables[EnvKey], variables[EnvEmail], variables[EnvTokenFile] = "", "sa@example.com", "token"
-	if s, err := read(variables, false); err != nil || s.Key != nil || s.Email != "sa@example.com" {
-		t.Errorf("%+v, %v", s, err)
-	}
 }
 
 func TestAllThatIsMissingIsNamed(t *testing.T) {

@@ -82,7 +82,7 @@ func run(
 			o.Limit, maxLimit, mark.OldAfter)
 		return exitNothingMade
 	}
-	o.Out = report.Hide(out, o.Settings.ProjectID, o.Settings.Email)
+	o.Out = report.Hide(out, o.Settings.ProjectID)
 	if sweeps {
 		err = cloud.Sweep(signals, o)
 	} else {

@@ -153,7 +153,6 @@ type Image struct {
 	// MinDiskSize is in GB, MinRAM in MB.
 	MinDiskSize int64
 	MinRAM      int64
-	Labels      map[string]string
 	// Config is the API's object of this name.
 	Config map[string]any
 	// Status is ImageAvailable or ImageCreating; in the catalogue, empty means available.
@@ -183,14 +182,10 @@ type Network struct {
 // SecurityGroup is a named set of rules. The mock has no rules: there is no traffic that they
 // could filter.
 type SecurityGroup struct {
-	ID          string
-	ProjectID   string
-	Region      string
-	Name        string
-	Description string
-	Labels      map[string]string
-	// Stateless is the opposite of the API's stateful.
-	Stateless bool
+	ID        string
+	ProjectID string
+	Region    string
+	Name      string
 }
 
 // Keypair is an SSH key pair.
@@ -200,7 +195,6 @@ type Keypair struct {
 	PublicKey string
 	// Fingerprint is the MD5 of the key in hexadecimal, with colons.
 	Fingerprint string
-	Labels      map[string]string
 }
 
 // AffinityGroup is a group of servers with one placement policy. The mock stores the
@@ -224,11 +218,9 @@ type Snapshot struct {
 	// Status is SnapshotAvailable or SnapshotError; empty means available.
 	Status           string
 	Name             string
-	Description      string
 	AvailabilityZone string
 	// Size is that of its volume, in GB.
-	Size   int64
-	Labels map[string]string
+	Size int64
 }
 
 // DefaultCatalogue returns the catalogue of a Cloud without WithCatalogue: the resources
@@ -320,7 +312,6 @@ type PerformanceClass struct {
 	// IOPS is per second, Throughput in MB per second.
 	IOPS       int64
 	Throughput int64
-	Labels     map[string]string
 }
 
 // defaultPerformanceClasses are some of STACKIT's classes.

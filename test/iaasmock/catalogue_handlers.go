@@ -34,7 +34,6 @@ type shelved struct {
 	id string
 	// With an empty project or region it is in all.
 	project, region string
-	labels          map[string]string
 	// of is the catalogue's, view what the API shows.
 	of   any
 	view object
@@ -54,55 +53,60 @@ func filled(view object, optional ...string) object {
 }
 
 func (s shelved) scope() (string, string) { return s.project, s.region }
-func (s shelved) labelSet() labels.Set    { return s.labels }
+func (s shelved) labelSet() labels.Set    { return nil }
 
 // shelves returns all that no call changes, as it is shown.
 func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
 	all := map[kind][]shelved{}
 	add := func(to kind, s shelved) {
-		s.view["labels"], s.view["createdAt"], s.view["updatedAt"] = orEmptyMap(s.labels), now.UTC(), now.UTC()
+		s.view["labels"], s.view["createdAt"], s.view["updatedAt"] = object{}, now.UTC(), now.UTC()
 		all[to] = append(all[to], s)
 	}
 	for _, i := range c.Images {
 		i.Status = cmp.Or(i.Status, ImageAvailable)
-		view := object{"id": i.ID, "name": i.Name, "diskFormat": i.DiskFormat, "scope": "public", "status": i.Status,
-			"minDiskSize": i.MinDiskSize, "minRam": i.MinRAM}
+		view := object{
+			"id": i.ID, "name": i.Name, "diskFormat": i.DiskFormat, "scope": "public", "status": i.Status,
+			"minDiskSize": i.MinDiskSize, "minRam": i.MinRAM,
+		}
 		if i.ProjectID != "" {
 			view["scope"], view["owner"] = "local", i.ProjectID
 		}
 		if i.Config != nil {
 			view["config"] = i.Config
 		}
-		add(kindImage, shelved{i.ID, i.ProjectID, i.Region, i.Labels, i, view})
+		add(kindImage, shelved{i.ID, i.ProjectID, i.Region, i, view})
 	}
 	for _, g := range c.SecurityGroups {
-		add(kindSecurityGroup, shelved{g.ID, g.ProjectID, g.Region, g.Labels, g,
-			object{"id": g.ID, "name": g.Name, "description": g.Description, "stateful": !g.Stateless}})
+		view := object{"id": g.ID, "name": g.Name, "stateful": true}
+		add(kindSecurityGroup, shelved{g.ID, g.ProjectID, g.Region, g, view})
 	}
 	for _, k := range c.Keypairs {
-		add(kindKeypair, shelved{k.Name, "", "", k.Labels, k,
-			object{"name": k.Name, "publicKey": k.PublicKey, "fingerprint": k.Fingerprint}})
+		view := object{"name": k.Name, "publicKey": k.PublicKey, "fingerprint": k.Fingerprint}
+		add(kindKeypair, shelved{k.Name, "", "", k, view})
 	}
 	for _, s := range c.Snapshots {
 		s.Status = cmp.Or(s.Status, SnapshotAvailable)
-		add(kindSnapshot, shelved{s.ID, s.ProjectID, s.Region, s.Labels, s,
-			object{"id": s.ID, "name": s.Name, "description": s.Description, "status": s.Status, "size": s.Size, "volumeId": s.VolumeID,
-				"availabilityZone": s.AvailabilityZone}})
+		add(kindSnapshot, shelved{s.ID, s.ProjectID, s.Region, s, object{
+			"id": s.ID, "name": s.Name, "status": s.Status, "size": s.Size, "volumeId": s.VolumeID,
+			"availabilityZone": s.AvailabilityZone,
+		}})
 	}
-	// These have no labels and times in the document.
+	// These have no labels and times in the document, but for labels of classes.
 	for _, g := range c.AffinityGroups {
-		all[kindAffinityGroup] = append(all[kindAffinityGroup], shelved{g.ID, g.ProjectID, g.Region, nil, g,
-			object{"id": g.ID, "name": g.Name, "policy": g.Policy}})
+		view := object{"id": g.ID, "name": g.Name, "policy": g.Policy}
+		all[kindAffinityGroup] = append(all[kindAffinityGroup], shelved{g.ID, g.ProjectID, g.Region, g, view})
 	}
 	for _, t := range c.MachineTypes {
-		all[kindMachineType] = append(all[kindMachineType], shelved{id: t.Name, of: t,
-			view: object{"name": t.Name, "description": t.Description, "vcpus": t.VCPUs, "ram": t.RAM, "disk": t.Disk,
-				"extraSpecs": orEmptyMap(t.ExtraSpecs)}})
+		all[kindMachineType] = append(all[kindMachineType], shelved{id: t.Name, of: t, view: object{
+			"name": t.Name, "description": t.Description, "vcpus": t.VCPUs, "ram": t.RAM, "disk": t.Disk,
+			"extraSpecs": orEmptyMap(t.ExtraSpecs),
+		}})
 	}
 	for _, p := range c.PerformanceClasses {
-		all[kindPerformanceClass] = append(all[kindPerformanceClass], shelved{id: p.Name, labels: p.Labels, of: p,
-			view: object{"name": p.Name, "description": p.Description, "iops": p.IOPS, "throughput": p.Throughput,
-				"labels": orEmptyMap(p.Labels)}})
+		all[kindPerformanceClass] = append(all[kindPerformanceClass], shelved{id: p.Name, of: p, view: object{
+			"name": p.Name, "description": p.Description, "iops": p.IOPS, "throughput": p.Throughput,
+			"labels": object{},
+		}})
 	}
 	return all
 }

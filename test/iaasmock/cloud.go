@@ -245,9 +245,6 @@ func (c *Cloud) loadNetworks(now time.Time) error {
 		if !ok {
 			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)
 		}
-		if address := network.foreign(&nic.NIC); address != "" {
-			return fmt.Errorf("NIC %s: %s is not in network %s", nic.ID, address, nic.NetworkID)
-		}
 		if err := network.assign(&nic.NIC); err != nil {
 			return fmt.Errorf("NIC %s: %w", nic.ID, err)
 		}

@@ -58,17 +58,6 @@ func newNetwork(n Network, now time.Time) (*network, error) {
 	return &network{Network: n, v4: v4, v6: v6}, nil
 }
 
-// foreign returns an address that the NIC asks for and that is not in the network.
-func (n *network) foreign(nic *NIC) string {
-	switch {
-	case !n.v4.has(nic.IPv4):
-		return nic.IPv4
-	case !n.v6.has(nic.IPv6):
-		return nic.IPv6
-	}
-	return ""
-}
-
 // assign gives the NIC the addresses it asks for, else free ones, and a MAC.
 func (n *network) assign(nic *NIC) error {
 	v4, err := n.v4.take(nic.IPv4)

@@ -55,7 +55,8 @@ func TestAdminInjectsListsAndRemoves(t *testing.T) {
 func TestAdminRefusesWrongFaults(t *testing.T) {
 	m := openMock(t)
 	answer := m.want(400, "POST", "/admin/faults", object{"operation": "CreateServer", "count": 3})
-	if message, _ := answer["msg"].(string); answer["code"] != 400.0 || !strings.HasPrefix(message, "the fault does nothing") {
+	message, _ := answer["msg"].(string)
+	if answer["code"] != 400.0 || !strings.HasPrefix(message, "the fault does nothing") {
 		t.Errorf("answered %v", answer)
 	}
 	m.want(413, "POST", "/admin/faults", strings.Repeat(" ", 5<<20))

@@ -134,12 +134,18 @@ func TestProject(t *testing.T) {
 		t.Errorf("IaaS shows %v", got)
 	}
 	const manager = "/resource-manager/v2/projects/"
-	got = m.want(200, "GET", manager+iaasmock.DefaultProjectID+"?includeParents=false", nil)
-	if got["name"] != "default" || got["projectId"] != iaasmock.DefaultProjectID || got["lifecycleState"] != "ACTIVE" || got["parents"] != nil {
-		t.Errorf("the resource manager shows %v", got)
-	}
-	if got = m.want(200, "GET", manager+nothing+"?includeParents=true", nil); got["name"] != "project-"+nothing || len(got["parents"].([]any)) != 1 {
-		t.Errorf("the resource manager shows %v", got)
+	for path, want := range map[string]struct {
+		name    string
+		parents int
+	}{
+		manager + iaasmock.DefaultProjectID + "?includeParents=false": {"default", 0},
+		manager + nothing + "?includeParents=true":                    {"project-" + nothing, 1},
+	} {
+		got := m.want(200, "GET", path, nil)
+		parents, _ := got["parents"].([]any)
+		if got["name"] != want.name || got["lifecycleState"] != "ACTIVE" || len(parents) != want.parents {
+			t.Errorf("the resource manager shows %v", got)
+		}
 	}
 	for _, unknown := range []string{"/v2/projects/", manager} {
 		m.want(404, "GET", unknown+"99999999-0000-4000-8000-000000000002", nil)

@@ -224,9 +224,15 @@ func TestListsAreCutOff(t *testing.T) {
 func TestVolumeChanges(t *testing.T) {
 	m := openMock(t)
 	path := inRegion + "/volumes/" + iaasmock.DefaultVolumeID
-	changed := m.want(200, "PATCH", path, object{"name": "renamed", "description": "text", "bootable": true, "labels": object{"a": "b"}})
-	if bootable, _ := changed["bootable"].(bool); !bootable || changed["name"] != "renamed" || changed["description"] != "text" || changed["labels"].(object)["a"] != "b" {
-		t.Errorf("changed to %v", changed)
+	changed := m.want(200, "PATCH", path, object{
+		"name": "renamed", "description": "text", "bootable": true, "labels": object{"a": "b"},
+	})
+	for field, want := range (object{
+		"name": "renamed", "description": "text", "bootable": true, "labels": object{"a": "b"},
+	}) {
+		if !cmp.Equal(changed[field], want) {
+			t.Errorf("%s is %v", field, changed[field])
+		}
 	}
 	m.want(200, "PATCH", path, object{"labels": object{"a": nil}})
 	if got := m.want(200, "GET", path, nil); got["name"] != "renamed" || len(got["labels"].(object)) > 0 {

@@ -183,15 +183,16 @@ func TestZoneOfAServer(t *testing.T) {
 }
 
 func TestImageBesideBootVolume(t *testing.T) {
-	other := object{"type": "image", "id": iaasmock.SecondImageID}
+	const image, second = iaasmock.DefaultImageID, iaasmock.SecondImageID
+	other := object{"type": "image", "id": second}
 	for _, row := range []struct {
 		name, image string
 		boot        object
 		source      string
 	}{
-		{"the image is the source", iaasmock.DefaultImageID, object{"size": 20}, iaasmock.DefaultImageID},
-		{"the volume's own source wins", iaasmock.DefaultImageID, object{"size": 20, "source": other}, iaasmock.SecondImageID},
-		{"a source alone", "", object{"size": 20, "source": other}, iaasmock.SecondImageID},
+		{"the image is the source", image, object{"size": 20}, image},
+		{"the volume's own source wins", image, object{"size": 20, "source": other}, second},
+		{"a source alone", "", object{"size": 20, "source": other}, second},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			fields := object{"bootVolume": row.boot, "imageId": row.image}

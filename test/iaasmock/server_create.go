@@ -14,7 +14,6 @@ import (
 
 func (c *Cloud) createServer(r *request) (any, *apiError) {
 	var payload serverPayload
-	// STACKIT calls this schema by another name than the document.
 	if err := r.decode(&payload); err != nil {
 		return nil, err
 	}

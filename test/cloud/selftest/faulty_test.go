@@ -21,8 +21,8 @@ import (
 )
 
 // spoil makes an API that is wrong in one way out of the mock's, for what the mock itself cannot
-// do: answer gets each answer to a GET of a server, and its ID.
-func spoil(t *testing.T, m mock, answer func(id string, status int, body []byte) (int, []byte)) string {
+// do: answer gets each answer and changes it.
+func spoil(t *testing.T, m mock, answer func(r *http.Request, status int, body []byte) (int, []byte)) string {
 	t.Helper()
 	target, err := url.Parse(m.url)
 	if err != nil {
@@ -30,15 +30,11 @@ func spoil(t *testing.T, m mock, answer func(id string, status int, body []byte)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(target)
 	proxy.ModifyResponse = func(response *http.Response) error {
-		found := serverPath.FindStringSubmatch(response.Request.URL.Path)
-		if found == nil || response.Request.Method != http.MethodGet {
-			return nil
-		}
 		body, err := io.ReadAll(response.Body)
 		if err != nil {
 			return err
 		}
-		response.StatusCode, body = answer(found[1], response.StatusCode, body)
+		response.StatusCode, body = answer(response.Request, response.StatusCode, body)
 		response.Header.Set("Content-Length", strconv.Itoa(len(body)))
 		response.ContentLength, response.Body = int64(len(body)), io.NopCloser(bytes.NewReader(body))
 		return nil
@@ -48,21 +44,25 @@ func spoil(t *testing.T, m mock, answer func(id string, status int, body []byte)
 	return server.URL
 }
 
-var serverPath = regexp.MustCompile(`/servers/([0-9a-f-]{36})$`)
+func isGetServer(r *http.Request) bool {
+	return r.Method == http.MethodGet && serverPath.MatchString(r.URL.Path)
+}
+
+var serverPath = regexp.MustCompile(`/servers/[0-9a-f-]{36}$`)
 
 // forgetRunning answers GETs of servers that run with 404, after the first.
 func forgetRunning(t *testing.T, m mock) string {
 	t.Helper()
 	var mu sync.Mutex
 	reads := map[string]bool{}
-	return spoil(t, m, func(id string, status int, body []byte) (int, []byte) {
-		if !bytes.Contains(body, []byte(`"ACTIVE"`)) {
+	return spoil(t, m, func(r *http.Request, status int, body []byte) (int, []byte) {
+		if !isGetServer(r) || !bytes.Contains(body, []byte(`"ACTIVE"`)) {
 			return status, body
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		if !reads[id] {
-			reads[id] = true
+		if !reads[r.URL.Path] {
+			reads[r.URL.Path] = true
 			return status, body
 		}
 		return http.StatusNotFound, []byte(`{"code":404,"msg":"server not found"}`)
@@ -72,9 +72,9 @@ func forgetRunning(t *testing.T, m mock) string {
 // dropLabels shows servers to GET without the driver's labels.
 func dropLabels(t *testing.T, m mock) string {
 	t.Helper()
-	return spoil(t, m, func(_ string, status int, body []byte) (int, []byte) {
+	return spoil(t, m, func(r *http.Request, status int, body []byte) (int, []byte) {
 		var server map[string]any
-		if json.Unmarshal(body, &server) == nil {
+		if isGetServer(r) && json.Unmarshal(body, &server) == nil {
 			delete(server, "labels")
 			body, _ = json.Marshal(server)
 		}
@@ -82,12 +82,25 @@ func dropLabels(t *testing.T, m mock) string {
 	})
 }
 
-// wrongServer answers a POST with the server of somebody else, once.
-func wrongServer(t *testing.T, m mock) string {
+// forbidDeleted answers GETs of what was deleted with 403, and once a POST with the server of
+// somebody else.
+func forbidDeleted(t *testing.T, m mock) string {
 	t.Helper()
 	makesServer(t, m, "database-of-somebody", map[string]string{})
 	m.inject(t, `{"preset":"wrong-server","count":1}`)
-	return m.url
+	var mu sync.Mutex
+	deleted := map[string]bool{}
+	return spoil(t, m, func(r *http.Request, status int, body []byte) (int, []byte) {
+		mu.Lock()
+		defer mu.Unlock()
+		if r.Method == http.MethodDelete && status < http.StatusBadRequest {
+			deleted[r.URL.Path] = true
+		}
+		if r.Method == http.MethodGet && deleted[r.URL.Path] && status == http.StatusNotFound {
+			return http.StatusForbidden, []byte(`{"code":403,"msg":"Forbidden"}`)
+		}
+		return status, body
+	})
 }
 
 // makes makes a thing, as somebody does, and returns its ID.

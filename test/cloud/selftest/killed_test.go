@@ -44,9 +44,7 @@ func TestKilled(t *testing.T) {
 			m := startMock(t, "--boot=3s", "--delete=2s", "--list-lag=1s")
 			before := m.ids(t)
 			s := newSuite(t, m, m.url)
-			if err := s.Start(); err != nil {
-				t.Fatal(err)
-			}
+			s.begin(t)
 			var network string
 			await(t, "a network", func() bool {
 				network = newNetwork(t, m, before)
@@ -82,9 +80,7 @@ func sweep(t *testing.T, m mock, run string, code int, wanted ...string) {
 	t.Helper()
 	s := newSuite(t, m, m.url, "sweep")
 	s.Env = append(s.Env, "RUN="+run)
-	if seen := s.run(t); seen != code {
-		t.Fatalf("exit code %d, want %d:\n%s", seen, code, s.output)
-	}
+	s.run(t, code)
 	expectSaid(t, s, wanted...)
 }
 
@@ -151,9 +147,7 @@ func TestClosedTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Stdout, s.Stderr = writer, writer
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.begin(t)
 	_ = writer.Close()
 	go func() { _, _ = io.Copy(io.Discard, reader) }()
 	await(t, "a server", func() bool { return len(m.state(t).Servers) > 0 })
@@ -161,10 +155,7 @@ func TestClosedTerminal(t *testing.T) {
 	if err := s.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	_ = s.Wait() // the exit code says it
-	if s.ProcessState.ExitCode() != 1 {
-		t.Error(s.ProcessState)
-	}
+	s.expectEnd(t, 1)
 	expectOnly(t, m, before)
 }
 
@@ -176,9 +167,7 @@ func TestInterruptedSweep(t *testing.T) {
 	m := startMock(t, "--boot=1m", "--delete=1s")
 	before := m.ids(t)
 	s := newSuite(t, m, m.url)
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.begin(t)
 	await(t, "a server", func() bool { return len(m.state(t).Servers) > 0 })
 	network := newNetwork(t, m, before)
 	m.inject(t, `{"preset":"unavailable"}`)
@@ -191,9 +180,9 @@ func TestInterruptedSweep(t *testing.T) {
 	await(t, "a sweep that fails", func() bool { return strings.Contains(s.output.String(), "not all could be read") })
 	began := time.Now()
 	interrupt()
-	_ = s.Wait() // the exit code says it
-	if took := time.Since(began); took > 10*time.Second || s.ProcessState.ExitCode() != 1 {
-		t.Errorf("%s after %s", s.ProcessState, took)
+	s.expectEnd(t, 1)
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it ended after %s", took)
 	}
 	server := m.state(t).Servers[0]
 	run, _ := mark.RunOf(server.Name)
@@ -210,9 +199,7 @@ func TestGuard(t *testing.T) {
 	skipShort(t)
 	m := startMock(t, "--boot=1s", "--delete=1s")
 	s := newSuite(t, m, m.url)
-	if err := s.Start(); err != nil {
-		t.Fatal(err)
-	}
+	s.begin(t)
 	await(t, "a server of the driver", func() bool {
 		ofTheDriver := func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-roll-") }
 		return slices.ContainsFunc(m.state(t).Servers, ofTheDriver)
@@ -220,10 +207,7 @@ func TestGuard(t *testing.T) {
 	run := printedRun.FindStringSubmatch(s.output.String())[1]
 	const name = "database-of-somebody"
 	id := makesServerIn(t, m, iaasmock.DefaultNetworkID, name, mark.Labels(run, name, mark.Name(run, "class")))
-	_ = s.Wait() // the exit code says it
-	if s.ProcessState.ExitCode() != 1 {
-		t.Error(s.ProcessState)
-	}
+	s.expectEnd(t, 1)
 	expectSaid(t, s, "guard: DELETE /servers/"+id+" was asked for, which this run has not made")
 	servers := m.state(t).Servers
 	if len(servers) != 1 || servers[0].ID != id || servers[0].Status == iaasmock.StatusDeleting {

@@ -235,15 +235,28 @@ func environment(m mock, api string) []string {
 	}
 }
 
-// run runs the suite and returns its exit code.
-func (s suite) run(t *testing.T) int {
+// run runs the suite, which is to end with this exit code.
+func (s suite) run(t *testing.T, code int) {
+	t.Helper()
+	s.begin(t)
+	s.expectEnd(t, code)
+}
+
+func (s suite) begin(t *testing.T) {
 	t.Helper()
 	if err := s.Start(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Process.Signal(syscall.SIGKILL) })
+}
+
+// expectEnd waits for the end of a run.
+func (s suite) expectEnd(t *testing.T, code int) {
+	t.Helper()
 	_ = s.Wait() // the exit code says it
-	return s.ProcessState.ExitCode()
+	if s.ProcessState.ExitCode() != code {
+		t.Fatalf("%s, want the exit code %d:\n%s", s.ProcessState, code, s.output)
+	}
 }
 
 // lockedBuffer is read while a process writes.

@@ -119,8 +119,8 @@ type Fault struct {
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
 	Stale time.Duration
-	// ForbiddenAfterDelete makes GetServer answer 403 for a server that is DELETING, and
-	// GetServer or GetNetwork in place of 404: the rights are gone before the thing is.
+	// ForbiddenAfterDelete makes GetServer answer 403 for a server that is DELETING, and in
+	// place of 404: the rights to it are gone before the server is.
 	ForbiddenAfterDelete bool
 	// IgnoreSelector makes a list show all resources, whatever label_selector says.
 	IgnoreSelector bool

@@ -264,7 +264,7 @@ test-cloud-mock: localenv ## That suite's own test, against the mock: BOOT=20s K
 
 # Not among the unit tests: ko takes a minute to build the first time.
 .PHONY: test-image
-test-image: $(BIN)/ko ## Tests of the image: built, pushed to a registry, pulled, run.
+test-image: $(BIN)/ko $(BIN)/crane ## Tests of the image: built, pushed to a registry, pulled, run.
 	$(GO) -C hack/image test -count=1 -timeout 30m $(TESTFLAGS) ./...
 
 .PHONY: race-note

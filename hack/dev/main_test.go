@@ -5,35 +5,11 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
-	"fmt"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 )
-
-func TestCauseOf(t *testing.T) {
-	ended, end := context.WithCancelCause(t.Context())
-	end(errInterrupted)
-	failed := errors.New("failed")
-	for name, test := range map[string]struct {
-		ctx       context.Context
-		err, want error
-	}{
-		"success before the end":     {ended, nil, nil},
-		"client-go's answer to it":   {ended, fmt.Errorf("Get: %w", context.Canceled), errInterrupted},
-		"an answer that wraps less":  {ended, errors.New("unable to retrieve the complete list: context canceled"), errInterrupted},
-		"a failure while it goes on": {t.Context(), failed, failed},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if err := causeOf(test.ctx, test.err); !errors.Is(err, test.want) {
-				t.Errorf("got %v, want %v", err, test.want)
-			}
-		})
-	}
-}
 
 // asDemo makes the test binary take the tour.
 const asDemo = "HACK_DEV_TEST_DEMO"

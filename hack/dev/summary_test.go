@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,43 +31,6 @@ func TestInventorySince(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"volume d"}, now.lostSince(earlier)); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestSummaryTexts(t *testing.T) {
-	const wantTimes = `    4.2 s  start
-   61.0 s  up (limit 60 s)
-   65.2 s  in all
-`
-	times := []stepTime{{title: "start", took: 4200 * time.Millisecond}, {title: "up", took: 61 * time.Second, limit: time.Minute}}
-	if diff := cmp.Diff(wantTimes, timesTable(times)); diff != "" {
-		t.Error(diff)
-	}
-	const wantTotals = `Machines: 10
-Servers:  11 created, 10 deleted
-Left:     servers: 1, NICs: 2, volumes: 0
-`
-	got := totals(10, iaasmock.Totals{ServersCreated: 11, ServersDeleted: 10}, []string{"NIC x (10.0.0.1)", "NIC y ()", "server z (w, ACTIVE)"})
-	if diff := cmp.Diff(wantTotals, got); diff != "" {
-		t.Error(diff)
-	}
-	const wantCalls = `API calls: 8
-       4 GetServer
-       2 CreateServer
-       2 DeleteServer
-`
-	if diff := cmp.Diff(wantCalls, apiCalls(map[string]int{"DeleteServer": 2, "CreateServer": 2, "GetServer": 4})); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestWithMachineType(t *testing.T) {
-	got, err := withMachineType([]byte(`{"machineType":"c2i.2","imageId":"x"}`), "g2i.4")
-	if err != nil || string(got) != `{"imageId":"x","machineType":"g2i.4"}` {
-		t.Errorf("got %s, %v", got, err)
-	}
-	if _, err := withMachineType([]byte(`[]`), "g2i.4"); err == nil {
-		t.Error("a providerSpec that is no object is accepted")
 	}
 }
 

@@ -20,68 +20,6 @@ func running(name string) row {
 	return row{machine: name, class: "small", phase: "Running", server: "ACTIVE", node: ready, age: 75 * time.Second}
 }
 
-func TestTable(t *testing.T) {
-	rows := []row{running("worker-a"), booting("worker-b"), booting("worker-c")}
-	rows[1].message = "Quota exceeded for cores"
-	for name, test := range map[string]struct {
-		rows          []row
-		width, height int
-		want          []string
-	}{
-		"nothing": {want: []string{"MACHINE  CLASS  PHASE  SERVER  NODE  AGE"}},
-		"all of it": {rows: rows, want: []string{
-			"MACHINE   CLASS  PHASE    SERVER    NODE   AGE",
-			"worker-a  small  Running  ACTIVE    Ready  1m15s",
-			"worker-b  small  Pending  CREATING  -      2s     Quota exceeded for cores",
-			"worker-c  small  Pending  CREATING  -      2s",
-		}},
-		"a narrow terminal": {rows: rows[:2], width: 56, want: []string{
-			"MACHINE   CLASS  PHASE    SERVER    NODE   AGE",
-			"worker-a  small  Running  ACTIVE    Ready  1m15s",
-			"worker-b  small  Pending  CREATING  -      2s     Quota…",
-		}},
-		"a low terminal": {rows: rows, height: 3, want: []string{
-			"MACHINE   CLASS  PHASE    SERVER    NODE   AGE",
-			"worker-a  small  Running  ACTIVE    Ready  1m15s",
-			"… and 2 more",
-		}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, table(test.rows, test.width, test.height)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestChanges(t *testing.T) {
-	older := booting("worker-a")
-	older.age = time.Hour
-	commented := booting("worker-a")
-	commented.message = "Creating machine on cloud provider"
-	failed := commented
-	failed.message, failed.failed = "Quota exceeded", true
-	for name, test := range map[string]struct {
-		before, now []row
-		want        []string
-	}{
-		"nothing":           {},
-		"a new machine":     {now: []row{booting("worker-a")}, want: []string{"worker-a                     Pending       server CREATING  node -"}},
-		"no change":         {before: []row{booting("worker-a")}, now: []row{booting("worker-a")}},
-		"age alone":         {before: []row{booting("worker-a")}, now: []row{older}},
-		"a comment":         {before: []row{booting("worker-a")}, now: []row{commented}},
-		"a failure":         {before: []row{commented}, now: []row{failed}, want: []string{"worker-a                     Pending       server CREATING  node -  Quota exceeded"}},
-		"one of two, ready": {before: []row{booting("worker-a"), booting("worker-b")}, now: []row{booting("worker-a"), running("worker-b")}, want: []string{"worker-b                     Running       server ACTIVE    node Ready"}},
-		"a machine less":    {before: []row{running("worker-a"), running("worker-b")}, now: []row{running("worker-b")}, want: []string{"worker-a                     gone"}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, changes(test.before, test.now)); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 func testView(width, height int, terminal bool) (*view, *bytes.Buffer) {
 	var out bytes.Buffer
 	return &view{out: &out, start: time.Now(), size: func() (int, int, bool) { return width, height, terminal }}, &out

@@ -67,57 +67,47 @@ func newRegistry(t *testing.T) (host string) {
 	return host
 }
 
-// build runs `make image` in a folder and returns what the registry has then.
-func build(t *testing.T, folder, host string) v1.ImageIndex {
+// clone makes a clone of the repository, with what is not committed yet, and a tag: what is built there has
+// to be the same whatever the folder and the tags.
+func clone(t *testing.T, tag string) (folder string) {
+	t.Helper()
+	folder = filepath.Join(t.TempDir(), "clone")
+	run(t, root, "git", "clone", "--quiet", ".", folder)
+	run(t, folder, "git", "tag", "--force", tag)
+	if changes := run(t, root, "git", "diff", "--binary", "HEAD"); changes != "" {
+		patch := filepath.Join(t.TempDir(), "changes")
+		must(t, os.WriteFile(patch, []byte(changes), 0o600))
+		run(t, folder, "git", "apply", patch)
+	}
+	return folder
+}
+
+// build runs `make image` in a folder.
+func build(t *testing.T, folder, host string, arguments ...string) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("needs ko, which takes a minute to build: make test-image")
 	}
 	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
 	must(t, err)
-	run(t, folder, "make", "image", "KO="+ko, "VERSION="+version, "BASE_IMAGE="+host+"/base:nonroot", "IMAGE="+host+"/Provider",
-		"SOURCE_URL=https://example.com/provider")
-	index, err := remote.Index(reference(t, host+"/provider:"+version))
+	run(t, folder, "make", append([]string{"image", "KO=" + ko, "VERSION=" + version, "BASE_IMAGE=" + host + "/base:nonroot",
+		"SOURCE_URL=https://example.com/provider"}, arguments...)...)
+}
+
+func pull(t *testing.T, image string) v1.ImageIndex {
+	t.Helper()
+	index, err := remote.Index(reference(t, image+":"+version))
 	must(t, err)
 	return index
 }
 
-// A release builds with no right to push, and pushes what was built: the same bytes, with an
-// SBOM for each platform to attest.
-func TestABuiltImageIsPushedAsItIs(t *testing.T) {
-	host := newRegistry(t)
-	pushed := digest(t, build(t, root, host))
-	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
-	must(t, err)
-	run(t, root, "make", "image", "KO="+ko, "VERSION="+version, "BASE_IMAGE="+host+"/base:nonroot", "SOURCE_URL=https://example.com/provider")
-	output := filepath.Join(t.TempDir(), "output")
-	run(t, root, "make", "push-image", "IMAGE="+host+"/Other", "VERSION="+version, "GITHUB_OUTPUT="+output)
-	index, err := remote.Index(reference(t, host+"/other:"+version))
-	must(t, err)
-	if got := digest(t, index); got != pushed {
-		t.Errorf("%s is pushed, must be %s", got, pushed)
-	}
-	want := "digest=" + pushed.String() + "\n"
-	for _, platform := range platforms {
-		hash, err := imageFor(t, index, platform).Digest()
-		must(t, err)
-		want += "digest-" + platform.Architecture + "=" + hash.String() + "\n"
-		if _, err := os.Stat(filepath.Join(root, "bin", "image", "sbom", "machine-controller-linux-"+platform.Architecture+".spdx.json")); err != nil {
-			t.Error(err)
-		}
-	}
-	told, err := os.ReadFile(output)
-	must(t, err)
-	if string(told) != want {
-		t.Errorf("a workflow's next step is told %q, want %q", told, want)
-	}
-}
-
 func TestTheImage(t *testing.T) {
-	host := newRegistry(t)
-	pulled := build(t, root, host)
+	t.Setenv("GOFLAGS", "-buildvcs=true") // as where nothing is set, and git is there
+	host, folder := newRegistry(t), clone(t, "one")
+	build(t, folder, host, "IMAGE="+host+"/Provider")
+	pulled := pull(t, host+"/provider")
 	must(t, validate.Index(pulled))
-	inLayout, err := layout.ImageIndexFromPath(filepath.Join(root, "bin", "image"))
+	inLayout, err := layout.ImageIndexFromPath(filepath.Join(folder, "bin", "image"))
 	must(t, err)
 	manifest, err := inLayout.IndexManifest()
 	must(t, err)
@@ -147,21 +137,35 @@ func TestTheImage(t *testing.T) {
 			}
 		})
 	}
+	expectSamePushed(t, host, digest(t, pulled))
 }
 
-// The same commit makes the same image, in whatever folder, with whatever tags.
-func TestTheImageIsReproducible(t *testing.T) {
-	host := newRegistry(t)
-	t.Setenv("GOFLAGS", "-buildvcs=true") // as where nothing is set, and git is there
-	var digests []v1.Hash
-	for _, tag := range []string{"one", "v0.9.0"} {
-		clone := filepath.Join(t.TempDir(), "clone")
-		run(t, root, "git", "clone", "--quiet", ".", clone)
-		run(t, clone, "git", "tag", "--force", tag)
-		digests = append(digests, digest(t, build(t, clone, host)))
+// expectSamePushed does as a release does: it builds with no right to push, and pushes what was built: the
+// same bytes from another clone, with an SBOM for each platform to attest.
+func expectSamePushed(t *testing.T, host string, pushed v1.Hash) {
+	t.Helper()
+	folder, output := clone(t, "v0.9.0"), filepath.Join(t.TempDir(), "output")
+	build(t, folder, host)
+	crane, err := filepath.Abs(filepath.Join(root, "bin", "crane"))
+	must(t, err)
+	run(t, folder, "make", "push-image", "CRANE="+crane, "IMAGE="+host+"/Other", "VERSION="+version, "GITHUB_OUTPUT="+output)
+	index := pull(t, host+"/other")
+	if got := digest(t, index); got != pushed {
+		t.Errorf("another clone pushes %s, must push %s", got, pushed)
 	}
-	if digests[0] != digests[1] {
-		t.Errorf("two clones make %s and %s", digests[0], digests[1])
+	want := "digest=" + pushed.String() + "\n"
+	for _, platform := range platforms {
+		hash, err := imageFor(t, index, platform).Digest()
+		must(t, err)
+		want += "digest-" + platform.Architecture + "=" + hash.String() + "\n"
+		if _, err := os.Stat(filepath.Join(folder, "bin", "image", "sbom", "machine-controller-linux-"+platform.Architecture+".spdx.json")); err != nil {
+			t.Error(err)
+		}
+	}
+	told, err := os.ReadFile(output)
+	must(t, err)
+	if string(told) != want {
+		t.Errorf("a workflow's next step is told %q, want %q", told, want)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
@@ -27,8 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -178,47 +175,6 @@ func TestStartThatIsCancelled(t *testing.T) {
 			check()
 		})
 	}
-}
-
-func TestMachineBecomesServerAndNode(t *testing.T) {
-	g := NewWithT(t)
-	g.SetDefaultEventuallyTimeout(60 * time.Second)
-	check := leftovers(t)
-	ctx := t.Context()
-	root, err := localenv.Root()
-	g.Expect(err).NotTo(HaveOccurred())
-	env, err := localenv.Start(ctx,
-		localenv.WithJoinDuration(100*time.Millisecond),
-		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(t, cloud) }),
-		localenv.WithCloudOptions(iaasmock.WithBootDuration(time.Second)))
-	g.Expect(err).NotTo(HaveOccurred())
-	defer env.Stop()
-	for _, sample := range []string{"secret.yaml", "machine-class.yaml", "machine.yaml"} {
-		g.Expect(env.ApplyFile(ctx, filepath.Join(root, "samples", sample))).To(Succeed())
-	}
-
-	// Killed in the middle of its work, it goes on when it is back.
-	g.Eventually(env.Cloud().Servers).ShouldNot(BeEmpty())
-	before := env.SidecarMetricsURL()
-	env.KillSidecar()
-	_, err = http.Get(before)
-	g.Expect(err).To(MatchError(syscall.ECONNREFUSED))
-	g.Expect(env.StartSidecar(ctx)).To(Succeed())
-
-	key := client.ObjectKey{Namespace: env.Namespace(), Name: "single-worker"}
-	g.Eventually(func() (machinev1alpha1.MachinePhase, error) {
-		var machine machinev1alpha1.Machine
-		err := env.Client().Get(ctx, key, &machine)
-		return machine.Status.CurrentStatus.Phase, err
-	}).Should(Equal(machinev1alpha1.MachineRunning))
-	servers := env.Cloud().Servers()
-	g.Expect(servers).To(HaveLen(1))
-	var node corev1.Node
-	g.Expect(env.Client().Get(ctx, client.ObjectKey{Name: "single-worker"}, &node)).To(Succeed())
-	g.Expect(node.Spec.ProviderID).To(Equal("stackit://" + servers[0].ID))
-	g.Expect(env.Err()).NotTo(HaveOccurred())
-	env.Stop()
-	check()
 }
 
 func hostOf(t *testing.T, raw string) string {

@@ -4,8 +4,6 @@
 package localenv
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -181,16 +179,6 @@ func TestNodeOfAServerThatIsGoneIsNotReadyAndStays(t *testing.T) {
 	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionFalse))
 }
 
-func TestServerThatIsDeletedBeforeItJoinsGetsNoNode(t *testing.T) {
-	s := newSimulation(t)
-	id := s.addServer("worker-1")
-	s.pass(boot)
-	s.request(http.MethodDelete, "/servers/"+id, "")
-	s.pass(join)
-	s.pass(boot)
-	s.Expect(s.nodeNames()).To(BeEmpty())
-}
-
 func TestSecondServerOfANameDoesNotTakeTheNode(t *testing.T) {
 	s := newSimulation(t)
 	first := s.addServer("worker-1")
@@ -203,47 +191,4 @@ func TestSecondServerOfANameDoesNotTakeTheNode(t *testing.T) {
 	s.pass(time.Second)
 	s.Expect(s.node("worker-1").Spec.ProviderID).To(Equal("stackit://" + first))
 	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionTrue))
-}
-
-func TestNodeIsRegisteredOnceTheAPIServerAnswers(t *testing.T) {
-	s := newSimulation(t)
-	s.addServer("worker-1")
-	working := s.nodes.client
-	s.nodes.client = refusing{working}
-	s.pass(boot)
-	s.pass(join)
-	s.Expect(s.nodes.kubelets).To(HaveLen(1))
-	s.nodes.client = working
-	s.pass(0)
-	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionTrue))
-}
-
-// refusing is a client whose creates fail, as during a restart of the API server.
-type refusing struct{ client.Client }
-
-func (refusing) Create(context.Context, client.Object, ...client.CreateOption) error {
-	return errors.New("connection refused")
-}
-
-func TestNodeWhoseCreationWasNotAnsweredIsTheServers(t *testing.T) {
-	s := newSimulation(t)
-	s.addServer("worker-1")
-	working := s.nodes.client
-	s.nodes.client = losing{working}
-	s.pass(boot)
-	s.pass(join)
-	s.Expect(s.nodeNames()).To(ConsistOf("worker-1"))
-	s.nodes.client = working
-	s.pass(0)
-	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionTrue))
-}
-
-// losing is a client that never sees the answers to its creates.
-type losing struct{ client.Client }
-
-func (l losing) Create(ctx context.Context, object client.Object, opts ...client.CreateOption) error {
-	if err := l.Client.Create(ctx, object, opts...); err != nil {
-		return err
-	}
-	return errors.New("connection reset by peer")
 }

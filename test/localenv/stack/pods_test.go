@@ -113,24 +113,6 @@ func TestAMountedCAIsReadInsteadOfTheSystems(t *testing.T) {
 	g.Expect(files.environment(mounted("/var/run/target"))).To(BeEmpty())
 }
 
-func TestVolumesThatAreNoSecretsAreRefused(t *testing.T) {
-	for name, row := range map[string]struct {
-		volume corev1.VolumeSource
-		err    string
-	}{
-		"a ConfigMap":           {corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}, "only Secrets can be mounted"},
-		"a projected ConfigMap": {corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{{}}}}, "only Secrets and tokens of service accounts can be projected"},
-		"a missing Secret":      {corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "missing"}}, "not found"},
-		"a missing key": {corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
-			SecretName: "there", Items: []corev1.KeyToPath{{Key: "missing"}}}}, "secret there has no key missing"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := podEnv(t, secret("there", nil)).mount(t.Context(), aPod(row.volume, corev1.EnvVar{}), "")
-			NewWithT(t).Expect(err).To(MatchError(And(HavePrefix("volume files: "), ContainSubstring(row.err))))
-		})
-	}
-}
-
 func TestVariablesOfAContainer(t *testing.T) {
 	g := NewWithT(t)
 	field := func(path string) corev1.EnvVar {

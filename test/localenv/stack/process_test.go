@@ -174,36 +174,6 @@ func TestAnswerOfAnotherProcessIsNotOurs(t *testing.T) {
 	}
 }
 
-func TestPartIsStartedOnceAtATime(t *testing.T) {
-	g := NewWithT(t)
-	e := newTestEnv(t)
-	launch := func(ready func()) error {
-		_, err := e.launch(t.Context(), service{
-			part:    PartSidecar,
-			command: func([]int) command { return shell("exec sleep 60") },
-			ready:   func(context.Context, []int) error { ready(); return nil },
-		})
-		return err
-	}
-	var second error
-	g.Expect(launch(func() { second = launch(func() {}) })).To(Succeed())
-	g.Expect(second).To(MatchError(ContainSubstring("already running")))
-	e.KillSidecar()
-	g.Expect(launch(func() {})).To(Succeed())
-}
-
-func TestLaunchAfterStopLeavesNothingRunning(t *testing.T) {
-	g := NewWithT(t)
-	e := newTestEnv(t)
-	e.Stop()
-	_, err := e.launch(t.Context(), service{
-		part:    PartEtcd,
-		command: func([]int) command { return shell("exec sleep 60") },
-		ready:   func(context.Context, []int) error { return nil },
-	})
-	g.Expect(err).To(MatchError(ErrStopped))
-}
-
 func TestNothingOfOursLeaksIntoTheSidecar(t *testing.T) {
 	g := NewWithT(t)
 	t.Setenv("STACKIT_NO_AUTH", "true")

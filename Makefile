@@ -192,11 +192,10 @@ sign: ## Sign, with cosign, the image that was pushed and the checksums of the r
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits: the others run one after the other beside the
-# end-to-end tests.
+# What needs a control plane mostly waits: three run at a time, the longest first.
 .PHONY: test
 test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -monitoring, -image, -cloud-mock.
-	@$(MAKE) -j2 test-e2e test-programs test-localenv test-integration test-monitoring test-image test-cloud-mock
+	@$(MAKE) -j3 test-e2e test-cloud-mock test-integration test-localenv test-programs test-image test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full
@@ -219,7 +218,7 @@ test-programs: ## Tests that run built programs: the operator's command, and wha
 # Specs mostly wait for the manager's fixed steps: six processes keep two cores two thirds busy.
 PROCS ?= 6
 .PHONY: test-e2e
-test-e2e: localenv $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=rolls.
+test-e2e: localenv $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 

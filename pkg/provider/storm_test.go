@@ -134,11 +134,15 @@ func TestWritesAndTokensDoNotStorm(t *testing.T) {
 
 // When the API is back all servers are asked for soon.
 func TestAfterAStormAllPOSTsAreSentSoon(t *testing.T) {
+	parts := 10 // of a pause
+	if testing.Short() {
+		parts = 2
+	}
 	for status, within := range map[int]time.Duration{
 		http.StatusTooManyRequests: 40 * time.Second, http.StatusServiceUnavailable: 45 * time.Second,
 	} {
 		var slowest time.Duration
-		for part := range 10 { // of a pause
+		for part := range parts {
 			outage := outage + time.Duration(part)*3*time.Second
 			bubble(t, fmt.Sprintf("%d for %s", status, outage), func(t *testing.T) {
 				c := newFleetInStorm(t)

@@ -6,14 +6,22 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"net/http"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
@@ -26,7 +34,7 @@ const (
 	// make of them depends on their timing, and is not repeated.
 	chaosSeedVariable = "E2E_CHAOS_SEED"
 
-	defaultChaos = 2 * time.Minute
+	defaultChaos = time.Minute
 	// healTimeout is the longest that the manager waits before it tries again (10
 	// minutes, where a deletion was answered with an error that does not pass by
 	// itself), and what it then takes.
@@ -153,6 +161,287 @@ func (u *chaosUser) atRest(ctx context.Context) error {
 	if len(machines) != all || len(servers) != all || nodes != all || extra != 2*all {
 		return fmt.Errorf("%d machines are wanted, there are %d, with %d servers, %d nodes and %d NICs and volumes",
 			all, len(machines), len(servers), nodes, extra)
+	}
+	return nil
+}
+
+// chaosFaults are what the cloud may do wrong. Left out is what no program can heal
+// (a server that never boots or goes) and what waits for somebody (credentials that
+// are refused).
+var chaosFaults = []iaasmock.Fault{
+	{Operation: "CreateServer", Status: http.StatusInternalServerError},
+	{Operation: "CreateServer", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"2"}}},
+	{Operation: "CreateServer", Status: http.StatusBadGateway, Body: "<html>bad gateway</html>", ContentType: "text/html"},
+	{Operation: "CreateServer", Status: http.StatusGatewayTimeout, Executed: true},
+	{Operation: "CreateServer", DropBefore: true},
+	{Operation: "CreateServer", DropAfter: true},
+	{Operation: "CreateServer", Delay: 5 * time.Second},
+	{Operation: "CreateServer", AnswerDelay: 5 * time.Second},
+	{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found"},
+	{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "the hypervisor failed"},
+	{Operation: "GetServer", Status: http.StatusInternalServerError},
+	{Operation: "GetServer", Status: http.StatusNotFound, Body: "<html>no such page</html>", ContentType: "text/html"},
+	{Operation: "GetServer", DropBefore: true},
+	{Operation: "ListServers", Status: http.StatusServiceUnavailable},
+	{Operation: "ListServers", Status: http.StatusOK, Body: "{}"},
+	{Operation: "ListServers", DropAfter: true},
+	{Operation: "DeleteServer", Status: http.StatusInternalServerError},
+	{Operation: "DeleteServer", Status: http.StatusConflict},
+	{Operation: "DeleteServer", DropBefore: true},
+	{Operation: "DeleteServer", DropAfter: true},
+	{Operation: "DeleteServer", FinalStatus: iaasmock.StatusError, ErrorMessage: "the volume is busy"},
+	{Operation: "ListServerNICs", Status: http.StatusInternalServerError},
+	{Operation: "ListServerNICs", Status: http.StatusNotFound},
+	{Operation: "UpdateNic", Status: http.StatusConflict},
+	{Operation: "UpdateNic", DropAfter: true},
+	{Operation: "Token", Status: http.StatusServiceUnavailable},
+	{Operation: "Token", DropBefore: true},
+	{Operation: "", Delay: 2 * time.Second},
+}
+
+// chaosFaultsAtATime are in place, so that the calls in between succeed.
+const chaosFaultsAtATime = 4
+
+// chaosCloud makes the cloud misbehave.
+type chaosCloud struct {
+	cloud  *iaasmock.Cloud
+	random *rand.Rand
+	// remove takes away the faults that are in place, the oldest first.
+	remove []func()
+	counts struct{ injected, crashed int }
+}
+
+// act injects a fault for a few calls; one time in ten it ends a server instead.
+func (c *chaosCloud) act(context.Context) time.Duration {
+	if servers := c.cloud.Servers(); len(servers) > 0 && c.random.IntN(10) == 0 {
+		c.crash(servers[c.random.IntN(len(servers))])
+	} else {
+		c.inject(chaosFaults[c.random.IntN(len(chaosFaults))])
+	}
+	return between(c.random, 500*time.Millisecond, 3*time.Second)
+}
+
+func (c *chaosCloud) inject(fault iaasmock.Fault) {
+	if len(c.remove) == chaosFaultsAtATime {
+		c.remove[0]()
+		c.remove = c.remove[1:]
+	}
+	fault.Count = 1 + c.random.IntN(3)
+	c.remove = append(c.remove, c.cloud.Inject(fault))
+	c.counts.injected++
+	_, _ = fmt.Fprintf(GinkgoWriter, "cloud: %d times %s answers %d %s %s (dropped before %t, after %t, late by %s, %s)\n",
+		fault.Count, fault.Operation, fault.Status, fault.FinalStatus, fault.ErrorMessage,
+		fault.DropBefore, fault.DropAfter, fault.Delay, fault.AnswerDelay)
+}
+
+// crash takes a server away, or puts it out of order. Its Machine is then replaced.
+func (c *chaosCloud) crash(server iaasmock.Server) {
+	what := "is gone"
+	// The server may have gone by itself meanwhile: that is as good.
+	if c.random.IntN(2) == 0 {
+		_ = c.cloud.RemoveServer(server.ID)
+	} else {
+		what = "is out of order"
+		_ = c.cloud.SetServerStatus(server.ID, iaasmock.StatusError, "the host has burnt down")
+	}
+	c.counts.crashed++
+	_, _ = fmt.Fprintf(GinkgoWriter, "cloud: server %s (%s) %s\n", server.ID, server.Name, what)
+}
+
+func (c *chaosCloud) endFaults() {
+	for _, remove := range c.remove {
+		remove()
+	}
+}
+
+// chaosProcesses ends processes with SIGKILL, and pauses the leader for longer than
+// its lease lasts.
+type chaosProcesses struct {
+	env    *localenv.Env
+	random *rand.Rand
+	counts struct{ leader, standby, paused, manager, apiServer int }
+}
+
+func (p *chaosProcesses) act(ctx context.Context) time.Duration {
+	choice := p.random.IntN(8)
+	if p.counts.paused == 0 {
+		choice = 3 // for sure in every run
+	}
+	switch choice {
+	case 0:
+		p.counts.standby++
+		p.env.KillReplica(3 - p.leader(ctx))
+	case 1, 2:
+		p.counts.leader++
+		p.env.KillReplica(p.leader(ctx))
+	case 3:
+		p.pause(ctx, p.leader(ctx))
+	case 4, 5:
+		p.counts.manager++
+		p.env.KillManager()
+		Expect(p.env.StartManager(ctx)).To(Succeed())
+	default:
+		p.counts.apiServer++
+		p.env.KillAPIServer()
+		Expect(p.env.StartAPIServer(ctx)).To(Succeed())
+	}
+	_, _ = fmt.Fprintf(GinkgoWriter, "processes: ended so far %+v\n", p.counts)
+	return between(p.random, 5*time.Second, 15*time.Second)
+}
+
+// pause is shorter than settle (30 s): what the paused replica was about to send shows
+// before the next leader asks for a server.
+func (p *chaosProcesses) pause(ctx context.Context, replica int) {
+	resume, ok := p.env.PauseReplica(replica)
+	if !ok {
+		return
+	}
+	defer resume()
+	p.counts.paused++
+	select {
+	case <-ctx.Done():
+	case <-time.After(between(p.random, 7*time.Second, 15*time.Second)):
+	}
+}
+
+func (p *chaosProcesses) leader(ctx context.Context) int {
+	GinkgoHelper()
+	leader, err := p.env.Leader(ctx)
+	Expect(err).NotTo(HaveOccurred())
+	return max(1, leader)
+}
+
+const (
+	// chaosPools are at a time, chaosMaxReplicas each.
+	chaosPools       = 3
+	chaosMaxReplicas = 5
+)
+
+// chaosClasses are the MachineClasses and their machine types.
+var chaosClasses = map[string]string{"blue": iaasmock.DefaultMachineType, "green": "g2i.4"}
+
+// wantedPool is what the user wants of a deployment.
+type wantedPool struct {
+	replicas int
+	class    string
+}
+
+// chaosUser makes, scales, rolls and deletes MachineDeployments.
+type chaosUser struct {
+	*cluster
+	random *rand.Rand
+	wanted map[string]wantedPool
+	// changes and strayNodes are counted for the report.
+	changes, strayNodes int
+}
+
+// act changes one deployment, and insists: the API server may be away.
+func (u *chaosUser) act(ctx context.Context) time.Duration {
+	names := slices.Sorted(maps.Keys(u.wanted))
+	choice := u.random.IntN(10)
+	var change func() error
+	var name string
+	next := wantedPool{replicas: u.random.IntN(chaosMaxReplicas + 1), class: u.pickClass()}
+	if len(names) == 0 || len(names) < chaosPools && choice < 4 {
+		name = fmt.Sprintf("pool-%d", u.changes) // never used before
+		change = func() error { return u.createPool(ctx, name, next) }
+	} else {
+		name = names[u.random.IntN(len(names))]
+		change = func() error { return u.changePool(ctx, name, next) }
+		switch pool := u.wanted[name]; {
+		case choice < 7: // another number of the same
+			next.class = pool.class
+		case choice < 9: // as many of another class
+			next = wantedPool{replicas: pool.replicas, class: otherClass(pool.class)}
+		default:
+			change = func() error { return u.deletePool(ctx, name) }
+			next = wantedPool{}
+		}
+	}
+	insist(ctx, change)
+	if u.wanted[name] = next; next.class == "" {
+		delete(u.wanted, name)
+	}
+	u.changes++
+	_, _ = fmt.Fprintf(GinkgoWriter, "user: %s is to be %+v\n", name, next)
+	return between(u.random, 2*time.Second, 8*time.Second)
+}
+
+// actLast wants a few more Machines, so that there is something to see at rest.
+func (u *chaosUser) actLast(ctx context.Context) {
+	last := wantedPool{replicas: 3, class: u.pickClass()}
+	insist(ctx, func() error { return u.createPool(ctx, "last", last) })
+	u.wanted["last"] = last
+}
+
+func insist(ctx context.Context, change func() error) {
+	for err := change(); err != nil && ctx.Err() == nil; err = change() {
+		select {
+		case <-ctx.Done():
+		case <-time.After(poll):
+		}
+	}
+}
+
+func (u *chaosUser) pickClass() string {
+	return []string{"blue", "green"}[u.random.IntN(len(chaosClasses))]
+}
+
+func otherClass(class string) string {
+	if class == "blue" {
+		return "green"
+	}
+	return "blue"
+}
+
+// createPool takes it well if the deployment is there: an answer was lost.
+func (u *chaosUser) createPool(ctx context.Context, name string, pool wantedPool) error {
+	err := u.Create(ctx, u.newDeployment(name, pool.class, int32(pool.replicas)))
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+func (u *chaosUser) changePool(ctx context.Context, name string, pool wantedPool) error {
+	var deployment v1alpha1.MachineDeployment
+	if err := u.Get(ctx, u.key(name), &deployment); err != nil {
+		return err
+	}
+	before := deployment.DeepCopy()
+	deployment.Spec.Replicas = int32(pool.replicas)
+	deployment.Spec.Template.Spec.Class = classReference(pool.class)
+	return u.Patch(ctx, &deployment, client.MergeFrom(before))
+}
+
+func (u *chaosUser) deletePool(ctx context.Context, name string) error {
+	deployment := &v1alpha1.MachineDeployment{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: u.env.Namespace()}}
+	return client.IgnoreNotFound(u.Delete(ctx, deployment))
+}
+
+func (u *chaosUser) key(name string) client.ObjectKey {
+	return client.ObjectKey{Namespace: u.env.Namespace(), Name: name}
+}
+
+// machineAtRest answers nil when the Machine is Running, of the class its deployment
+// is to have, with its one server.
+func (u *chaosUser) machineAtRest(machine *v1alpha1.Machine) error {
+	if phase := machine.Status.CurrentStatus.Phase; phase != v1alpha1.MachineRunning || machine.DeletionTimestamp != nil {
+		return fmt.Errorf("machine %s is %q: %s", machine.Name, phase, machine.Status.LastOperation.Description)
+	}
+	pool := u.wanted[machine.Labels[deploymentLabel]]
+	if machine.Spec.Class.Name != pool.class {
+		return fmt.Errorf("machine %s is of class %s, %q is wanted", machine.Name, machine.Spec.Class.Name, pool.class)
+	}
+	var own []iaasmock.Server
+	for _, server := range u.env.Cloud().Servers() {
+		if server.Name == machine.Name {
+			own = append(own, server)
+		}
+	}
+	if len(own) != 1 || own[0].Status != iaasmock.StatusActive || own[0].MachineType != chaosClasses[pool.class] ||
+		!strings.HasSuffix(machine.Spec.ProviderID, "/"+own[0].ID) {
+		return fmt.Errorf("machine %s with ProviderID %q has the servers %+v", machine.Name, machine.Spec.ProviderID, own)
 	}
 	return nil
 }

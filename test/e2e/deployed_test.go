@@ -4,17 +4,21 @@
 package e2e_test
 
 import (
+	"context"
+	"encoding/json"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,25 +30,37 @@ import (
 const account = "machine-controller-manager"
 
 var _ = Describe("The Deployment under kubernetes/", long, func() {
-	It("makes and removes machines in one cluster, in a namespace of its own, and uses its rights", func(ctx SpecContext) {
+	It("makes and removes machines in one cluster, in a namespace of its own, with and without a key, and uses its rights", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(), localenv.WithoutSidecar()))
-		objects := renderIn("machines")
+		user := serviceAccount{c.env.Namespace(), account}
+		email, err := c.env.Cloud().NewFederatedServiceAccount(iaasmock.DefaultProjectID, c.identityProvider(ctx, user))
+		Expect(err).NotTo(HaveOccurred())
+		objects := renderIn("machines", "workload-identity")
 		Expect(c.applyAll(ctx, objects)).To(Succeed())
-		controlUser := serviceAccount{c.env.Namespace(), account}
-		controlUser.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
-		controlUser.awaitRights(ctx, c.target, targetRights)
+		user.awaitRights(ctx, c.Client, controlRights(c.env.Namespace()))
+		user.awaitRights(ctx, c.target, targetRights)
 		pod := c.startPod(ctx, c.deploymentIn(ctx, objects), "only")
 
-		c.createSecret(ctx, nil)
+		secret := c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		machines := c.createDeployment(ctx, "workers", "small", 2)
-		Eventually(ctx, c.running).WithTimeout(afterCrash).WithPolling(poll).Should(HaveLen(2))
-		servers := c.env.Cloud().Servers()
+		identity := secretIn(c.env.Namespace(), "identity", corev1.SecretTypeOpaque)
+		identity.Data = maps.Clone(secret.Data)
+		delete(identity.Data, "serviceAccountKey")
+		identity.Data["serviceAccountEmail"] = []byte(email)
+		identity.Data["workloadIdentityTokenFile"] = []byte(c.env.PodPath(pod, "/var/run/secrets/stackit.cloud/serviceaccount/token"))
+		Expect(c.Create(ctx, identity)).To(Succeed())
+		class := c.createClass(ctx, "keyless", specWith(nil))
+		change(ctx, c, class, func() { class.SecretRef.Name = identity.Name })
+		keyless := c.createMachine(ctx, "keyless", "keyless")
+		Eventually(ctx, c.running).WithTimeout(afterCrash).WithPolling(poll).Should(HaveLen(3))
+		servers := slices.DeleteFunc(c.env.Cloud().Servers(), func(s iaasmock.Server) bool { return s.Name == keyless.Name })
 		evicted, killed := c.createPodOn(ctx, servers[0].Name), c.createPodOn(ctx, servers[1].Name)
 		attachment := c.attachVolumeTo(ctx, servers[1].Name)
 		c.forceDeletionOf(ctx, servers[1].Name)
 
 		Expect(c.Delete(ctx, machines)).To(Succeed())
+		Expect(c.Delete(ctx, keyless)).To(Succeed())
 		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
 		c.expectNothingLeft(ctx)
 		for _, object := range []client.Object{evicted, killed, attachment} {
@@ -53,24 +69,6 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		c.expectLed(pod)
 		c.expectAllowed()
 		c.expectRightsUsed(objects)
-	})
-
-	It("is the last to go for want of room, may be drained, and takes nothing from other Services", func() {
-		objects := render("kubernetes/control")
-		deployment := only[appsv1.Deployment](objects, "Deployment")
-		template := deployment.Spec.Template
-		Expect(template.Spec.PriorityClassName).To(Equal("system-cluster-critical"))
-		Expect(template.Spec.EnableServiceLinks).To(HaveValue(BeFalse()))
-		budget := only[policyv1.PodDisruptionBudget](objects, "PodDisruptionBudget")
-		Expect(budget.Namespace).To(Equal(deployment.Namespace))
-		Expect(selects(budget.Spec.Selector, template.Labels)).To(BeTrue(), "the budget is about other pods")
-		allowed := func(replicas int) int {
-			unavailable, err := intstr.GetScaledValueFromIntOrPercent(budget.Spec.MaxUnavailable, replicas, true)
-			Expect(err).NotTo(HaveOccurred())
-			return unavailable
-		}
-		Expect(allowed(1)).To(Equal(1), "a node with a single replica must drain")
-		Expect(allowed(2)).To(Equal(1), "of two replicas one stays")
 	})
 
 	It("with two replicas serves two clusters, and the second takes over when the leader ends in the middle of creations", func(ctx SpecContext) {
@@ -129,3 +127,37 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		c.expectAllowed()
 	})
 })
+
+// identityProvider trusts the tokens that the control cluster's API server issues for a
+// service account.
+func (c *cluster) identityProvider(ctx context.Context, user serviceAccount) iaasmock.FederatedIdentityProvider {
+	GinkgoHelper()
+	var discovery struct{ Issuer string }
+	Expect(json.Unmarshal(c.readRaw(ctx, "/.well-known/openid-configuration"), &discovery)).To(Succeed())
+	return iaasmock.FederatedIdentityProvider{
+		Issuer: discovery.Issuer,
+		Assertions: map[string]string{
+			"aud": "sts.accounts.stackit.cloud",
+			"sub": "system:serviceaccount:" + user.namespace + ":" + user.name,
+		},
+		JWKS: c.readRaw(ctx, "/openid/v1/jwks"),
+	}
+}
+
+// readRaw returns what the control cluster's API server answers for a path.
+func (c *cluster) readRaw(ctx context.Context, path string) []byte {
+	GinkgoHelper()
+	config := c.env.RESTConfig()
+	client, err := rest.HTTPClientFor(config)
+	Expect(err).NotTo(HaveOccurred())
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+path, http.NoBody)
+	Expect(err).NotTo(HaveOccurred())
+	response, err := client.Do(request)
+	Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = response.Body.Close() }()
+	Expect(response).To(HaveHTTPStatus(http.StatusOK))
+	body, err := io.ReadAll(response.Body)
+	Expect(err).NotTo(HaveOccurred())
+	return body
+}

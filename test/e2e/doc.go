@@ -7,7 +7,7 @@
 // what the cloud still holds.
 //
 // One spec is chaos: Machines are created and deleted at random while the cloud
-// misbehaves and processes are killed. E2E_CHAOS_DURATION (2m) is for how long, and
+// misbehaves and processes are killed. E2E_CHAOS_DURATION (1m) is for how long, and
 // E2E_CHAOS_SEED, which each run prints, repeats the choices of a run:
 //
 //	E2E_CHAOS_DURATION=15m make test-e2e FOCUS=Chaos

@@ -4,11 +4,15 @@
 package e2e_test
 
 import (
+	"time"
+
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	. "github.com/onsi/gomega/gstruct"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -20,45 +24,11 @@ func havePhase(phase v1alpha1.MachinePhase) OmegaMatcher {
 	return HaveField("Status.CurrentStatus.Phase", phase)
 }
 
-var _ = Describe("A Machine", func() {
-	It("becomes a server and a Node, and is gone without a trace", func(ctx SpecContext) {
+var _ = Describe("A Machine", long, func() {
+	It("becomes a server and a Node, with every field of the providerSpec, and is gone without a trace", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
-		c.createClass(ctx, "small", specWith(nil))
-		machine := c.createMachine(ctx, "single", "small")
-		Eventually(ctx, c.machine("single")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
-
-		server := c.onlyServer()
-		Expect(server).To(And(HaveField("Name", "single"), HaveField("Status", iaasmock.StatusActive)))
-		Expect(c.Get(ctx, client.ObjectKeyFromObject(machine), machine)).To(Succeed())
-		Expect(machine.Spec.ProviderID).To(Equal("stackit://" + iaasmock.DefaultProjectID + "/" + server.ID))
-		Expect(machine.Labels).To(HaveKeyWithValue(v1alpha1.NodeLabelKey, "single"))
-		node := &corev1.Node{}
-		Expect(c.Get(ctx, client.ObjectKey{Name: "single"}, node)).To(Succeed())
-		Expect(node.Spec.ProviderID).To(Equal("stackit://" + server.ID))
-
-		Expect(c.Delete(ctx, machine)).To(Succeed())
-		Eventually(ctx, c.machines).WithTimeout(downTimeout).WithPolling(poll).Should(BeEmpty())
-		c.expectNothingLeft(ctx)
-	})
-
-	It("is deleted while its server is still being created", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
-		c.createSecret(ctx, nil)
-		c.createClass(ctx, "small", specWith(nil))
-		machine := c.createMachine(ctx, "short-lived", "small")
-		Eventually(c.env.Cloud().Servers).WithPolling(poll / 10).WithTimeout(upTimeout).
-			Should(ConsistOf(HaveField("Status", iaasmock.StatusCreating)))
-		Expect(c.Delete(ctx, machine)).To(Succeed())
-		// The manager comes back to a deletion that met a running creation after 3
-		// minutes, unless something else wakes it.
-		Eventually(ctx, c.machines).WithTimeout(2 * downTimeout).WithPolling(poll).Should(BeEmpty())
-		c.expectNothingLeft(ctx)
-	})
-
-	It("gets its server with every field of the providerSpec", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
-		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
 		c.createClass(ctx, "full", providerSpec{
 			"region":              iaasmock.DefaultRegion,
 			"machineType":         iaasmock.DefaultMachineType,
@@ -76,10 +46,35 @@ var _ = Describe("A Machine", func() {
 			"agent":               map[string]any{"provisioned": true},
 			"metadata":            map[string]any{"tier": "batch"},
 		})
-		c.createMachine(ctx, "every-field", "full")
-		Eventually(ctx, c.machine("every-field")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
 
-		Expect(c.onlyServer()).To(And(
+		By("deleting one while its server is still being created")
+		shortLived := c.createMachine(ctx, "short-lived", "small")
+		Eventually(c.env.Cloud().Servers).WithPolling(poll / 10).WithTimeout(upTimeout).
+			Should(ConsistOf(HaveField("Status", iaasmock.StatusCreating)))
+		Expect(c.Delete(ctx, shortLived)).To(Succeed())
+
+		By("making two that stay")
+		single, full := c.createMachine(ctx, "with-user-data", "small"), c.createMachine(ctx, "every-field", "full")
+		for _, machine := range []*v1alpha1.Machine{single, full} {
+			Eventually(ctx, c.machine(machine.Name)).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
+		}
+		server := c.serverNamed(single.Name)
+		Expect(server.Status).To(Equal(iaasmock.StatusActive))
+		Expect(c.Get(ctx, client.ObjectKeyFromObject(single), single)).To(Succeed())
+		Expect(single.Spec.ProviderID).To(Equal("stackit://" + iaasmock.DefaultProjectID + "/" + server.ID))
+		Expect(single.Labels).To(HaveKeyWithValue(v1alpha1.NodeLabelKey, single.Name))
+		node := &corev1.Node{}
+		Expect(c.Get(ctx, client.ObjectKey{Name: single.Name}, node)).To(Succeed())
+		Expect(node.Spec.ProviderID).To(Equal("stackit://" + server.ID))
+
+		By("looking at what the Secret has: userData, its placeholders replaced, and the network")
+		Expect(string(server.UserData)).To(MatchRegexp(`^#cloud-config\n# ` + userDataCanary + `\nhostname: with-user-data\ntoken: [a-z0-9]{6}\.[a-z0-9]{16}\n$`))
+		Expect(server.NetworkID).To(Equal(iaasmock.DefaultNetworkID))
+		Expect(c.nics(server.ID)).To(ConsistOf(HaveField("AllowedAddresses", ConsistOf("100.96.0.0/11"))))
+
+		By("looking at what the class has")
+		server = c.serverNamed(full.Name)
+		Expect(server).To(And(
 			HaveField("Region", iaasmock.DefaultRegion),
 			HaveField("MachineType", iaasmock.DefaultMachineType),
 			HaveField("Labels", Equal(map[string]string{clusterLabel: clusterName, "team": "platform",
@@ -98,20 +93,15 @@ var _ = Describe("A Machine", func() {
 			HaveField("AgentProvisioned", PointTo(BeTrue())),
 			HaveField("Metadata", HaveKeyWithValue("tier", "batch")),
 		))
-		Expect(c.nics(c.onlyServer().ID)).To(ConsistOf(HaveField("AllowedAddresses", ConsistOf("100.96.0.0/11", "fd00:10::1/128"))))
-	})
+		Expect(c.nics(server.ID)).To(ConsistOf(HaveField("AllowedAddresses", ConsistOf("100.96.0.0/11", "fd00:10::1/128"))))
 
-	It("boots with the Secret's userData, its placeholders replaced, in the Secret's network", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
-		c.createSecret(ctx, nil)
-		c.createClass(ctx, "addresses", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
-		c.createMachine(ctx, "with-user-data", "addresses")
-		Eventually(ctx, c.machine("with-user-data")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
-
-		server := c.onlyServer()
-		Expect(string(server.UserData)).To(MatchRegexp(`^#cloud-config\n# ` + userDataCanary + `\nhostname: with-user-data\ntoken: [a-z0-9]{6}\.[a-z0-9]{16}\n$`))
-		Expect(server.NetworkID).To(Equal(iaasmock.DefaultNetworkID))
-		Expect(c.nics(server.ID)).To(ConsistOf(HaveField("AllowedAddresses", ConsistOf("100.96.0.0/11"))))
+		By("deleting them")
+		Expect(c.Delete(ctx, single)).To(Succeed())
+		Expect(c.Delete(ctx, full)).To(Succeed())
+		// The manager comes back to a deletion that met a running creation after 3
+		// minutes, unless something else wakes it.
+		Eventually(ctx, c.machines).WithTimeout(2 * downTimeout).WithPolling(poll).Should(BeEmpty())
+		c.expectNothingLeft(ctx)
 	})
 
 	It("without a target cluster becomes Available with the server's addresses", func(ctx SpecContext) {
@@ -121,10 +111,93 @@ var _ = Describe("A Machine", func() {
 		c.createMachine(ctx, "no-node", "small")
 		Eventually(ctx, c.machine("no-node")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineAvailable))
 
-		nics := c.nics(c.onlyServer().ID)
+		nics := c.nics(c.serverNamed("no-node").ID)
 		Expect(nics).To(HaveLen(1))
 		machine, err := c.machine("no-node")(ctx)
 		Expect(err).NotTo(HaveOccurred())
 		Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: nics[0].IPv4}))
+	})
+
+	It("with wrong input in its class and its Secret is told field by field, and runs at once when both are fixed", func(ctx SpecContext) {
+		c := sharedCluster(ctx)
+		secret := c.createSecret(ctx, func(data map[string][]byte) {
+			data["projectId"] = []byte("my-project")
+			data["networkId"] = []byte("my-network")
+		})
+		class := c.createClass(ctx, "wrong", providerSpec{
+			"imageId":          "ubuntu",
+			"bootVolume":       map[string]any{"size": "20"},
+			"allowedAddresses": []any{"10.0.0.0/33"},
+			"volumes":          []any{"data"},
+		})
+		c.createMachine(ctx, "misconfigured", "wrong")
+		Eventually(ctx, c.machine("misconfigured")).WithTimeout(upTimeout).WithPolling(poll).Should(And(
+			havePhase(v1alpha1.MachineCrashLoopBackOff),
+			HaveField("Status.LastOperation.ErrorCode", "InvalidArgument"),
+			HaveField("Status.LastOperation.Description", And(
+				ContainSubstring("secret.projectId"), ContainSubstring("secret.networkId"),
+				ContainSubstring("providerSpec.machineType"), ContainSubstring("providerSpec.imageId"), ContainSubstring("providerSpec.bootVolume"),
+				ContainSubstring("providerSpec.allowedAddresses"), ContainSubstring("providerSpec.volumes")))))
+		Expect(c.env.Cloud().Servers()).To(BeEmpty())
+
+		// A change of the class wakes the manager, one of the Secret does not.
+		change(ctx, c, secret, func() {
+			secret.Data["projectId"] = []byte(iaasmock.DefaultProjectID)
+			secret.Data["networkId"] = []byte(iaasmock.DefaultNetworkID)
+		})
+		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
+		Eventually(ctx, c.machine("misconfigured")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
+	})
+
+	It("is made and deleted while the service-account key is rotated", func(ctx SpecContext) {
+		const count = 3
+		c := sharedCluster(ctx)
+		cloud := c.env.Cloud()
+		verify := watchDoubles(ctx, cloud)
+		created := cloud.History().ServersCreated
+		first, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+		Expect(err).NotTo(HaveOccurred())
+		secret := c.createSecret(ctx, func(data map[string][]byte) { data["serviceAccountKey"] = first })
+		c.createClass(ctx, "small", specWith(nil))
+		c.createMachines(ctx, count, "small")
+		Eventually(cloud.Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(HaveLen(count))
+
+		second, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+		Expect(err).NotTo(HaveOccurred())
+		change(ctx, c, secret, func() { secret.Data["serviceAccountKey"] = second })
+		c.createMachine(ctx, "with-the-new-key", "small")
+		Expect(cloud.RevokeServiceAccountKey(first)).To(Succeed())
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(count + 1))
+		Expect(cloud.History().ServersCreated-created).To(Equal(count+1), "servers ever created")
+		verify()
+	})
+
+	// What preservation is: docs/usage/machine-preservation.md of machine-controller-manager.
+	It("that failed and is preserved keeps its server until the preservation ends", func(ctx SpecContext) {
+		c := sharedCluster(ctx)
+		c.createSecret(ctx, nil)
+		c.createClass(ctx, "small", specWith(nil))
+		deployment := c.newDeployment("preserved", "small", 1)
+		deployment.Spec.AutoPreserveFailedMachineMax = 1
+		deployment.Spec.Template.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
+			MachineHealthTimeout: &metav1.Duration{Duration: 5 * time.Second}}
+		Expect(c.Create(ctx, deployment)).To(Succeed())
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(1))
+		server := c.env.Cloud().Servers()[0]
+		c.env.Cloud().ResetCalls()
+		Expect(c.env.Cloud().SetServerStatus(server.ID, iaasmock.StatusInactive, "")).To(Succeed())
+		isPreserved := And(havePhase(v1alpha1.MachineFailed), HaveField("Status.CurrentStatus.PreserveExpiryTime", Not(BeNil())))
+		Eventually(ctx, c.machine(server.Name)).WithTimeout(upTimeout).WithPolling(poll).Should(isPreserved)
+		c.awaitOrphanRun(ctx)
+		Expect(c.machine(server.Name)(ctx)).To(isPreserved)
+		Expect(c.serverIDs()).To(ConsistOf(server.ID))
+
+		machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: server.Name}}
+		change(ctx, c, machine, func() {
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, machineutils.PreserveMachineAnnotationKey, machineutils.PreserveMachineAnnotationValueFalse)
+		})
+		Eventually(ctx, c.running).WithTimeout(upTimeout + downTimeout).WithPolling(poll).Should(ConsistOf(HaveField("Name", Not(Equal(server.Name)))))
+		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(ConsistOf(HaveField("ID", Not(Equal(server.ID)))))
+		Expect(c.env.Cloud().CallCounts()).To(HaveKeyWithValue("CreateServer", 1))
 	})
 })

@@ -25,28 +25,23 @@ import (
 )
 
 var _ = Describe("The manifests", func() {
-	It("under samples/ are valid, are taken by the API server, and make machines", func(ctx SpecContext) {
+	It("under samples/ and on the README's front page are valid, are taken by the API server, and make machines", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
+		for _, object := range frontPage(c.env.ServiceAccountKey()) {
+			Expect(c.env.Apply(ctx, object)).To(Succeed())
+		}
+		c.createMachine(ctx, "front-page", "worker")
 
 		var classes v1alpha1.MachineClassList
 		Expect(c.List(ctx, &classes)).To(Succeed())
-		Expect(classes.Items).To(HaveLen(2))
+		Expect(classes.Items).To(HaveLen(3))
 		for _, class := range classes.Items {
 			expectValid(ctx, c, &class)
 		}
 		deployment := &v1alpha1.MachineDeployment{}
 		Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: "worker"}, deployment)).To(Succeed())
-		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 1))
-	})
-
-	It("on the README's front page make a machine", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
-		for _, object := range frontPage(c.env.ServiceAccountKey()) {
-			Expect(c.env.Apply(ctx, object)).To(Succeed())
-		}
-		c.createMachine(ctx, "front-page", "worker")
-		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(1))
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 2))
 	})
 })
 

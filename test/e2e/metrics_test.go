@@ -47,7 +47,9 @@ func (m measured) sum(name string, values ...string) (sum float64) {
 
 var _ = Describe("The sidecar's metrics", long, func() {
 	It("count what the cloud counts", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithSidecarArgs("--machine-safety-orphan-vms-period=5s")))
+		c := newCluster(startEnvironment(ctx, localenv.WithSidecarArgs("--machine-safety-orphan-vms-period=5s",
+			// Lists of this mock do not lag.
+			"--stackit-settle=2s")))
 		cloud := c.env.Cloud()
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []string{"100.64.0.0/12"}}))

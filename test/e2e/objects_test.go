@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -195,11 +196,11 @@ func (c *cluster) machine(name string) func(context.Context) (*v1alpha1.Machine,
 	}
 }
 
-// onlyServer returns the one server of the cloud.
-func (c *cluster) onlyServer() iaasmock.Server {
+// serverNamed returns the one server with the name.
+func (c *cluster) serverNamed(name string) iaasmock.Server {
 	GinkgoHelper()
-	servers := c.env.Cloud().Servers()
-	Expect(servers).To(HaveLen(1))
+	servers := slices.DeleteFunc(c.env.Cloud().Servers(), func(server iaasmock.Server) bool { return server.Name != name })
+	Expect(servers).To(HaveLen(1), "servers with the name %s", name)
 	return servers[0]
 }
 

@@ -224,7 +224,7 @@ func (s *scrapes) expectAlerts(ctx context.Context, alerts ...string) {
 	GinkgoHelper()
 	tool := newPromtool()
 	Eventually(ctx, func() error { return s.expectFired(ctx, tool, alerts...) }).
-		WithTimeout(max(alertTimeout, time.Duration(s.most)*scrapeInterval)).WithPolling(3 * time.Second).Should(Succeed())
+		WithTimeout(max(alertTimeout, time.Duration(s.most)*scrapeInterval)).WithPolling(5 * time.Second).Should(Succeed())
 	_, _ = fmt.Fprintf(GinkgoWriter, "%v have fired, after at most %d scrapes\n", alerts, s.counted())
 }
 

@@ -92,7 +92,7 @@ const inReach = `
 		.filter((node) => !node.disabled && !node.closest('[inert]') && node.checkVisibility({ visibilityProperty: true }));
 `
 
-var _ = Describe("The mock's console", func() {
+var _ = Describe("The mock's console", short, func() {
 	It("shows servers come and go, in groups one asks for, and breaks and mends the API at a click", func(ctx SpecContext) {
 		m := newConsoleMock(2 * time.Second)
 		page := m.open(ctx, 0)

@@ -117,7 +117,7 @@ var _ = Describe("When the sidecar is killed", long, func() {
 	}, SpecTimeout(6*time.Minute))
 })
 
-var _ = Describe("When lists lag behind for longer than servers boot", longest, func() {
+var _ = Describe("When lists lag behind for longer than servers boot", long, func() {
 	It("50 machines get one server each", func(ctx SpecContext) {
 		const count = 50
 		c := newCluster(startEnvironment(ctx,

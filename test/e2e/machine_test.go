@@ -24,7 +24,8 @@ func havePhase(phase v1alpha1.MachinePhase) OmegaMatcher {
 	return HaveField("Status.CurrentStatus.Phase", phase)
 }
 
-var _ = Describe("A Machine", long, func() {
+// In one process, so that they share an environment.
+var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 	It("becomes a server and a Node, with every field of the providerSpec, and is gone without a trace", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)

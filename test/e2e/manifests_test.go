@@ -24,7 +24,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = Describe("The manifests", func() {
+var _ = Describe("The manifests", short, func() {
 	It("under samples/ and on the README's front page are valid, are taken by the API server, and make machines", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())

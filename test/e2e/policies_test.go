@@ -28,7 +28,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = Describe("The NetworkPolicy under kubernetes/", func() {
+var _ = Describe("The NetworkPolicy under kubernetes/", short, func() {
 	It("lets in who scrapes, on the ports of the Deployment, and nobody else", func() {
 		objects := render("kubernetes/control")
 		policy := only[networkingv1.NetworkPolicy](objects, "NetworkPolicy")
@@ -64,7 +64,7 @@ var _ = Describe("The NetworkPolicy under kubernetes/", func() {
 	})
 })
 
-var _ = Describe("The service accounts under kubernetes/", func() {
+var _ = Describe("The service accounts under kubernetes/", short, func() {
 	It("give no token to a pod that does not ask for it, and the Deployment asks", func() {
 		for _, folder := range []string{"kubernetes/control", "kubernetes/target"} {
 			Expect(only[corev1.ServiceAccount](render(folder), "ServiceAccount").AutomountServiceAccountToken).To(HaveValue(BeFalse()), folder)
@@ -74,7 +74,7 @@ var _ = Describe("The service accounts under kubernetes/", func() {
 	})
 })
 
-var _ = Describe("The admission policies under kubernetes/", func() {
+var _ = Describe("The admission policies under kubernetes/", short, func() {
 	It("leave Secrets of kube-system and credentials alone in two clusters, whoever has the service accounts' tokens", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar()))
 		for _, object := range render("kubernetes/target") {

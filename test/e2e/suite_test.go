@@ -37,10 +37,12 @@ const (
 	poll        = 250 * time.Millisecond
 )
 
-// Specs that take minutes begin first, so that no process is left with one at the end.
+// Specs that take minutes begin first and those that take seconds last, so that no process is left with
+// a long one at the end.
 const (
 	longest = SpecPriority(2)
 	long    = SpecPriority(1)
+	short   = SpecPriority(-1)
 )
 
 func TestE2E(t *testing.T) {

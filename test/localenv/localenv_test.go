@@ -103,8 +103,7 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g.Expect(filepath.Base(commandOf(env.PID(localenv.PartSidecar)))).To(Equal("instant"))
 
 	addresses := []string{
-		hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()),
-		hostOf(t, env.ManagerMetricsURL()), hostOf(t, env.SidecarMetricsURL()),
+		hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.SidecarMetricsURL()),
 	}
 	env.Stop()
 	env.Stop()

@@ -278,10 +278,6 @@ func (e *Env) Namespace() string { return e.settings.namespace }
 // changes with every StartSidecar.
 func (e *Env) SidecarMetricsURL() string { return e.url(PartSidecar) + "/metrics" }
 
-// ManagerMetricsURL returns the URL of machine-controller-manager's metrics. It
-// changes with every StartManager.
-func (e *Env) ManagerMetricsURL() string { return e.url(PartManager) + "/metrics" }
-
 // CloudEnvironment returns the variables ("NAME=value") with which the driver
 // reaches the cloud. The sidecar that the environment starts has them already.
 func (e *Env) CloudEnvironment() []string { return slices.Clone(e.api.Environment) }

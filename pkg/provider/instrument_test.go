@@ -12,7 +12,9 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/metrics"
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -33,23 +35,41 @@ type panickingSPI struct{}
 
 func (panickingSPI) Session(spi.Credentials) (*spi.Session, error) { panic("s3cr3t") }
 
+// TestAPanicIsAnErrorWithoutDetails also sees that each method counts its failures by its own name, which
+// alerts read.
 func TestAPanicIsAnErrorWithoutDetails(t *testing.T) {
 	for name, call := range map[string]func(*rig) error{
 		"CreateMachine":     func(r *rig) error { _, err := r.create(machine("m1")); return err },
 		"InitializeMachine": func(r *rig) error { _, err := r.initialize(machine("m1")); return err },
 		"GetMachineStatus":  func(r *rig) error { _, err := r.status(machine("m1")); return err },
 		"DeleteMachine":     func(r *rig) error { return r.delete(machine("m1")) },
+		"ListMachines": func(r *rig) error {
+			_, err := r.driver.ListMachines(r.t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
+			return err
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.driver = provider.NewProvider(panickingSPI{})
+			before := internalErrors(r, name)
 			err := call(r)
 			wantCode(t, err, codes.Internal)
+			if internalErrors(r, name) <= before {
+				t.Error("the failure is not counted")
+			}
 			if strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("%q shows what the panic said", err)
 			}
 		})
 	}
+}
+
+// internalErrors is how many of a method's failures the manager's metric has.
+func internalErrors(r *rig, method string) float64 {
+	r.t.Helper()
+	m := &metered{rig: r, registry: prometheus.NewRegistry()}
+	m.registry.MustRegister(metrics.DriverFailedAPIRequests)
+	return m.read("mcm_cloud_api_driver_requests_failed_total")["Internal "+method+" stackit"]
 }
 
 // Requests point into the manager's caches.

@@ -215,8 +215,8 @@ test-full:
 test-programs: ## Tests that run built programs: the operator's command, and what krew installs.
 	$(GO) test -shuffle=on -timeout 10m $(TESTFLAGS) $(PROGRAM_PKGS)
 
-# Specs mostly wait for the manager's fixed steps: six processes keep two cores two thirds busy.
-PROCS ?= 6
+# Specs mostly wait for the manager's fixed steps: eight processes keep two cores half busy.
+PROCS ?= 8
 .PHONY: test-e2e
 test-e2e: localenv $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit race-note ## End-to-end tests on local environments: make test-e2e FOCUS=Chaos.
 	@$(BIN)/ginkgo run --procs=$(PROCS) $(if $(RACE),--race) --randomize-all --fail-on-empty --timeout=60m \

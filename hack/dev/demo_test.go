@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -27,11 +28,15 @@ func (e *fakeEnvironment) Cloud() *iaasmock.Cloud { return e.cloud }
 func (e *fakeEnvironment) Done() <-chan struct{}  { return e.done }
 func (e *fakeEnvironment) Err() error             { return e.err }
 
+// testView is a view without a terminal.
+func testView() *view {
+	return &view{out: io.Discard, start: time.Now(), size: func() (int, int, bool) { return 0, 0, false }}
+}
+
 // testTour is a tour that sees s.
 func testTour(s state) (*tour, *fakeEnvironment) {
 	env := &fakeEnvironment{cloud: iaasmock.New(), done: make(chan struct{})}
-	v, _ := testView(0, 0, false)
-	return newTour(env, func(context.Context) (state, error) { return s, nil }, v), env
+	return newTour(env, func(context.Context) (state, error) { return s, nil }, testView()), env
 }
 
 func oneStep(limit time.Duration, reached error) []step {

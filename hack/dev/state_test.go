@@ -8,7 +8,6 @@ import (
 	"time"
 
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -41,34 +40,6 @@ func stateOf(machines []machinev1alpha1.Machine, servers []iaasmock.Server, node
 		s.nodes[n.Name] = n
 	}
 	return s
-}
-
-func TestRows(t *testing.T) {
-	failed := machine("worker-c", "", machinev1alpha1.MachineCrashLoopBackOff, time.Second)
-	failed.Status.LastOperation = machinev1alpha1.LastOperation{State: machinev1alpha1.MachineStateFailed, Description: "Quota\n exceeded"}
-	s := stateOf(
-		[]machinev1alpha1.Machine{
-			failed,
-			machine("worker-b", "", "", 2*time.Second),
-			machine("worker-a", "stackit://p/1", machinev1alpha1.MachineRunning, time.Minute),
-		},
-		[]iaasmock.Server{
-			server("1", "worker-a", iaasmock.StatusActive),
-			server("2", "worker-b", iaasmock.StatusCreating),
-			server("3", "stray", iaasmock.StatusDeleting),
-			server("4", "worker-a", iaasmock.StatusCreating), // a second one of the name
-		},
-		node("worker-a", corev1.ConditionTrue), node("stray", corev1.ConditionFalse))
-	want := []row{
-		{machine: "worker-a", class: "small", phase: "Running", server: "ACTIVE", node: "Ready", age: time.Minute},
-		{machine: "worker-b", class: "small", phase: "-", server: "CREATING", node: "-", age: 2 * time.Second},
-		{machine: "worker-c", class: "small", phase: "CrashLoopBackOff", server: "-", node: "-", age: time.Second, message: "Quota exceeded", failed: true},
-		{machine: "(none) stray", class: "-", phase: "-", server: "DELETING", node: "NotReady", age: time.Second},
-		{machine: "(none) worker-a", class: "-", phase: "-", server: "CREATING", node: "Ready", age: time.Second},
-	}
-	if diff := cmp.Diff(want, s.rows(), cmp.AllowUnexported(row{})); diff != "" {
-		t.Error(diff)
-	}
 }
 
 func TestRunning(t *testing.T) {

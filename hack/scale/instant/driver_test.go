@@ -55,17 +55,3 @@ func TestMachineIsThereAtOnceAndForgottenWhenDeleted(t *testing.T) {
 	g.Expect(cloud.Servers()).To(ConsistOf(HaveField("Status", iaasmock.StatusDeleting)))
 	g.Expect(cloud.CallCounts()).To(Equal(map[string]int{"CreateServer": 1, "DeleteServer": 1}))
 }
-
-func TestRefusalIsUnavailable(t *testing.T) {
-	g := NewWithT(t)
-	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
-	cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: 503})
-	api := httptest.NewServer(cloud)
-	defer api.Close()
-	m := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "machine-1"}}
-	d, err := newInstantDriver(api.URL)
-	g.Expect(err).NotTo(HaveOccurred())
-	_, err = d.CreateMachine(t.Context(), &driver.CreateMachineRequest{Machine: m, MachineClass: &v1alpha1.MachineClass{}})
-	answered, _ := status.FromError(err)
-	g.Expect(answered.Code()).To(Equal(codes.Unavailable))
-}

@@ -90,8 +90,8 @@ func build(t *testing.T, folder, host string, arguments ...string) {
 	}
 	ko, err := filepath.Abs(filepath.Join(root, "bin", "ko"))
 	must(t, err)
-	run(t, folder, "make", append([]string{"image", "KO=" + ko, "VERSION=" + version, "BASE_IMAGE=" + host + "/base:nonroot",
-		"SOURCE_URL=https://example.com/provider"}, arguments...)...)
+	run(t, folder, "make", append([]string{"image", "KO=" + ko, "VERSION=" + version,
+		"BASE_IMAGE=" + host + "/base:nonroot", "SOURCE_URL=https://example.com/provider"}, arguments...)...)
 }
 
 func pull(t *testing.T, image string) v1.ImageIndex {
@@ -148,7 +148,8 @@ func expectSamePushed(t *testing.T, host string, pushed v1.Hash) {
 	build(t, folder, host)
 	crane, err := filepath.Abs(filepath.Join(root, "bin", "crane"))
 	must(t, err)
-	run(t, folder, "make", "push-image", "CRANE="+crane, "IMAGE="+host+"/Other", "VERSION="+version, "GITHUB_OUTPUT="+output)
+	run(t, folder, "make", "push-image",
+		"CRANE="+crane, "IMAGE="+host+"/Other", "VERSION="+version, "GITHUB_OUTPUT="+output)
 	index := pull(t, host+"/other")
 	if got := digest(t, index); got != pushed {
 		t.Errorf("another clone pushes %s, must push %s", got, pushed)
@@ -158,7 +159,8 @@ func expectSamePushed(t *testing.T, host string, pushed v1.Hash) {
 		hash, err := imageFor(t, index, platform).Digest()
 		must(t, err)
 		want += "digest-" + platform.Architecture + "=" + hash.String() + "\n"
-		if _, err := os.Stat(filepath.Join(folder, "bin", "image", "sbom", "machine-controller-linux-"+platform.Architecture+".spdx.json")); err != nil {
+		sbom := "machine-controller-linux-" + platform.Architecture + ".spdx.json"
+		if _, err := os.Stat(filepath.Join(folder, "bin", "image", "sbom", sbom)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -103,7 +103,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 			c.createServer(ctx, "two-servers", "small")
 		}
 		c.createMachine(ctx, "two-servers", "small")
-		Eventually(ctx, c.machine("two-servers")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
+		c.awaitPhase(ctx, "two-servers", v1alpha1.MachineRunning)
 
 		By("making a server of nobody's, one whose label is not its name, and one with maintenance tomorrow")
 		begins := time.Now().Add(20 * time.Hour).UTC()
@@ -123,14 +123,15 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 			c.restartSidecar(ctx)
 			s.await(ctx, 3) // each process is scraped
 		}
-		s.expectAlerts(ctx, "StackitDuplicateServers", "StackitOrphanServers", "StackitOrphanRefused", "StackitMaintenanceSoon",
-			"StackitKeyExpires", "StackitSidecarRestarting")
+		s.expectAlerts(ctx, "StackitDuplicateServers", "StackitOrphanServers", "StackitOrphanRefused",
+			"StackitMaintenanceSoon", "StackitKeyExpires", "StackitSidecarRestarting")
 
 		By("mending it")
 		Expect(c.env.Cloud().SetMaintenanceWindow(maintained, nil)).To(Succeed())
 		Expect(c.env.Cloud().RemoveServer(edited)).To(Succeed())
 		for _, name := range []string{"edited", "nobodys"} {
-			Expect(client.IgnoreNotFound(c.target.Delete(ctx, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}))).To(Succeed())
+			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+			Expect(client.IgnoreNotFound(c.target.Delete(ctx, node))).To(Succeed())
 		}
 		c.setKeyExpiry(ctx, time.Time{})
 		c.restartSidecar(ctx)
@@ -312,7 +313,8 @@ type scrapes struct {
 // startScrapes scrapes the sidecar until the spec ends.
 func startScrapes(url func() string, most int) *scrapes {
 	GinkgoHelper()
-	s := &scrapes{url: url, most: most, began: time.Now().Add(-quietScrapes * promInterval), series: map[string]map[int]string{}}
+	s := &scrapes{url: url, most: most,
+		began: time.Now().Add(-quietScrapes * promInterval), series: map[string]map[int]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	// A process' first scrape may show phases without mcm_machine_info, which MCM sets

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -36,7 +37,8 @@ type consoleMock struct {
 }
 
 func newConsoleMock(takes time.Duration) *consoleMock {
-	cloud := iaasmock.New(iaasmock.WithoutAuthentication(), iaasmock.WithBootDuration(takes), iaasmock.WithDeleteDuration(takes))
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication(),
+		iaasmock.WithBootDuration(takes), iaasmock.WithDeleteDuration(takes))
 	api := httptest.NewServer(cloud)
 	// Close alone would wait for the stream of a page.
 	DeferCleanup(func() { api.CloseClientConnections(); api.Close() })
@@ -63,7 +65,8 @@ func (m *consoleMock) add(ctx context.Context, name, class string) string {
 // call calls the API for servers.
 func (m *consoleMock) call(ctx context.Context, method, path string, body []byte) *http.Response {
 	GinkgoHelper()
-	url := fmt.Sprintf("%s/v2/projects/%s/regions/%s/servers%s", m.url, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, path)
+	url := fmt.Sprintf("%s/v2/projects/%s/regions/%s/servers%s",
+		m.url, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, path)
 	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	Expect(err).NotTo(HaveOccurred())
 	request.Header.Set("Content-Type", "application/json")
@@ -87,13 +90,14 @@ func rowOf(id string) string { return fmt.Sprintf(`.row[data-id=%q]`, id) }
 // inReach is what the keyboard has to reach, in the order of the document, each
 // told by what a person would call it.
 const inReach = `
-	const callIt = (node) => [node.tagName, node.id, node.dataset.preset, node.dataset.id, node.textContent.trim().slice(0, 20)].filter(Boolean).join(' ');
+	const callIt = (node) => [node.tagName, node.id, node.dataset.preset, node.dataset.id,
+		node.textContent.trim().slice(0, 20)].filter(Boolean).join(' ');
 	const all = () => [...document.querySelectorAll('a, button, input, select, summary, [tabindex="0"]')]
 		.filter((node) => !node.disabled && !node.closest('[inert]') && node.checkVisibility({ visibilityProperty: true }));
 `
 
 var _ = Describe("The mock's console", short, func() {
-	It("shows servers come and go, in groups one asks for, and breaks and mends the API at a click", func(ctx SpecContext) {
+	It("shows servers come and go, in groups, and breaks and mends the API at a click", func(ctx SpecContext) {
 		m := newConsoleMock(2 * time.Second)
 		page := m.open(ctx, 0)
 		id := m.add(ctx, "server-0", "small")
@@ -147,13 +151,15 @@ var _ = Describe("The mock's console", short, func() {
 			Expect(read[string](page, `(() => {`+inReach+`return callIt(document.activeElement); })()`)).To(Equal(next))
 			Expect(read[bool](page, `(() => {
 				const style = getComputedStyle(document.activeElement), box = document.activeElement.getBoundingClientRect();
-				return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 && box.bottom > 0 && box.top < innerHeight;
+				return style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2 &&
+					box.bottom > 0 && box.top < innerHeight;
 			})()`)).To(BeTrue(), "the focus shows on %s", next)
 		}
 
 		focusOn := func(expression string) {
 			GinkgoHelper()
-			Eventually(ctx, func() bool { return read[bool](page, expression) }).WithTimeout(actionTimeout).Should(BeTrue(), expression)
+			holds := func() bool { return read[bool](page, expression) }
+			Eventually(ctx, holds).WithTimeout(actionTimeout).Should(BeTrue(), expression)
 		}
 		page.do(chromedp.Focus(chromedp.CSS(".row")))
 		page.press(kb.ArrowDown)
@@ -170,10 +176,10 @@ var _ = Describe("The mock's console", short, func() {
 		tree := ask(page, func(ctx context.Context, tab *chromedp.Target) (accessibility.GetFullAXTreeResult, error) {
 			return cdp.Call(ctx, tab, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{})
 		})
-		operable := map[string]bool{`"button"`: true, `"textbox"`: true, `"searchbox"`: true, `"spinbutton"`: true, `"combobox"`: true, `"link"`: true, `"region"`: true}
+		operable := []string{`"button"`, `"textbox"`, `"searchbox"`, `"spinbutton"`, `"combobox"`, `"link"`, `"region"`}
 		seen := 0
 		for _, node := range tree.Nodes {
-			if node.Ignored || node.Role == nil || !operable[string(node.Role.Value)] {
+			if node.Ignored || node.Role == nil || !slices.Contains(operable, string(node.Role.Value)) {
 				continue
 			}
 			seen++
@@ -196,7 +202,8 @@ var _ = Describe("The mock's console", short, func() {
 		Expect(m.cloud.Servers()).To(ContainElement(And(
 			HaveField("ID", id), HaveField("Status", iaasmock.StatusError), HaveField("ErrorMessage", evil))))
 		Expect(page.text("#groups h4")).To(ContainSubstring("<b id=injected>"))
-		Expect(read[bool](page, `document.title === 'owned' || document.querySelector('img, #injected, main script') !== null`)).To(BeFalse())
+		const injected = `document.title === 'owned' || document.querySelector('img, #injected, main script') !== null`
+		Expect(read[bool](page, injected)).To(BeFalse())
 
 		page.click("#remove-server")
 		page.expectRows(ctx, actionTimeout, HaveLen(1))

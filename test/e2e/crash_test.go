@@ -91,13 +91,18 @@ var _ = Describe("When the sidecar is killed", long, func() {
 	It("in the middle of creations each Machine ends with one server, and of deletions with none", func(ctx SpecContext) {
 		const count = 3
 		c := newCluster(startEnvironment(ctx, localenv.WithCloudOptions(
-			iaasmock.WithBootDuration(8*time.Second), iaasmock.WithDeleteDuration(5*time.Second), iaasmock.WithListLag(3*time.Second))))
+			iaasmock.WithBootDuration(8*time.Second), iaasmock.WithDeleteDuration(5*time.Second),
+			iaasmock.WithListLag(3*time.Second))))
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		verify := watchDoubles(context.WithoutCancel(ctx), c.env.Cloud())
 		By("killing it where one answer never comes, one request is under way for long, and one server boots")
-		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-000-x", Count: 1, AnswerDelay: time.Hour})
-		c.env.Cloud().Inject(iaasmock.Fault{Operation: "CreateServer", Server: "machine-001-x", Count: 1, Delay: 20 * time.Second})
+		for _, fault := range []iaasmock.Fault{
+			{Server: "machine-000-x", AnswerDelay: time.Hour}, {Server: "machine-001-x", Delay: 20 * time.Second},
+		} {
+			fault.Operation, fault.Count = "CreateServer", 1
+			c.env.Cloud().Inject(fault)
+		}
 		c.createMachines(ctx, count, "small")
 		Eventually(c.env.Cloud().Servers).WithTimeout(upTimeout).WithPolling(poll / 10).
 			Should(ConsistOf(HaveField("Name", "machine-000-x"), HaveField("Name", "machine-002-x")))

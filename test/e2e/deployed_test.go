@@ -30,7 +30,7 @@ import (
 const account = "machine-controller-manager"
 
 var _ = Describe("The Deployment under kubernetes/", long, func() {
-	It("makes and removes machines in one cluster, in a namespace of its own, with and without a key, and uses its rights", func(ctx SpecContext) {
+	It("makes and removes machines in one cluster, with and without a key, and uses its rights", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithNamespace("machines"), localenv.WithoutManager(), localenv.WithoutSidecar()))
 		user := serviceAccount{c.env.Namespace(), account}
 		email, err := c.env.Cloud().NewFederatedServiceAccount(iaasmock.DefaultProjectID, c.identityProvider(ctx, user))
@@ -48,7 +48,8 @@ var _ = Describe("The Deployment under kubernetes/", long, func() {
 		identity.Data = maps.Clone(secret.Data)
 		delete(identity.Data, "serviceAccountKey")
 		identity.Data["serviceAccountEmail"] = []byte(email)
-		identity.Data["workloadIdentityTokenFile"] = []byte(c.env.PodPath(pod, "/var/run/secrets/stackit.cloud/serviceaccount/token"))
+		const tokenFile = "/var/run/secrets/stackit.cloud/serviceaccount/token"
+		identity.Data["workloadIdentityTokenFile"] = []byte(c.env.PodPath(pod, tokenFile))
 		Expect(c.Create(ctx, identity)).To(Succeed())
 		class := c.createClass(ctx, "keyless", specWith(nil))
 		change(ctx, c, class, func() { class.SecretRef.Name = identity.Name })

@@ -4,6 +4,7 @@
 package e2e_test
 
 import (
+	"context"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -24,9 +25,14 @@ func havePhase(phase v1alpha1.MachinePhase) OmegaMatcher {
 	return HaveField("Status.CurrentStatus.Phase", phase)
 }
 
+func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1.MachinePhase) {
+	GinkgoHelper()
+	Eventually(ctx, c.machine(machine)).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(phase))
+}
+
 // In one process, so that they share an environment.
 var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
-	It("becomes a server and a Node, with every field of the providerSpec, and is gone without a trace", func(ctx SpecContext) {
+	It("becomes a server and a Node, with every field, and is gone without a trace", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
@@ -57,7 +63,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		By("making two that stay")
 		single, full := c.createMachine(ctx, "with-user-data", "small"), c.createMachine(ctx, "every-field", "full")
 		for _, machine := range []*v1alpha1.Machine{single, full} {
-			Eventually(ctx, c.machine(machine.Name)).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
+			c.awaitPhase(ctx, machine.Name, v1alpha1.MachineRunning)
 		}
 		server := c.serverNamed(single.Name)
 		Expect(server.Status).To(Equal(iaasmock.StatusActive))
@@ -69,7 +75,8 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		Expect(node.Spec.ProviderID).To(Equal("stackit://" + server.ID))
 
 		By("looking at what the Secret has: userData, its placeholders replaced, and the network")
-		Expect(string(server.UserData)).To(MatchRegexp(`^#cloud-config\n# ` + userDataCanary + `\nhostname: with-user-data\ntoken: [a-z0-9]{6}\.[a-z0-9]{16}\n$`))
+		Expect(string(server.UserData)).To(MatchRegexp(`^#cloud-config\n# ` + userDataCanary +
+			`\nhostname: with-user-data\ntoken: [a-z0-9]{6}\.[a-z0-9]{16}\n$`))
 		Expect(server.NetworkID).To(Equal(iaasmock.DefaultNetworkID))
 		Expect(c.nics(server.ID)).To(ConsistOf(HaveField("AllowedAddresses", ConsistOf("100.96.0.0/11"))))
 
@@ -110,7 +117,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(nil))
 		c.createMachine(ctx, "no-node", "small")
-		Eventually(ctx, c.machine("no-node")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineAvailable))
+		c.awaitPhase(ctx, "no-node", v1alpha1.MachineAvailable)
 
 		nics := c.nics(c.serverNamed("no-node").ID)
 		Expect(nics).To(HaveLen(1))
@@ -119,7 +126,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: nics[0].IPv4}))
 	})
 
-	It("with wrong input in its class and its Secret is told field by field, and runs at once when both are fixed", func(ctx SpecContext) {
+	It("with wrong input in class and Secret is told field by field, and runs once both are fixed", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		secret := c.createSecret(ctx, func(data map[string][]byte) {
 			data["projectId"] = []byte("my-project")
@@ -137,8 +144,9 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 			HaveField("Status.LastOperation.ErrorCode", "InvalidArgument"),
 			HaveField("Status.LastOperation.Description", And(
 				ContainSubstring("secret.projectId"), ContainSubstring("secret.networkId"),
-				ContainSubstring("providerSpec.machineType"), ContainSubstring("providerSpec.imageId"), ContainSubstring("providerSpec.bootVolume"),
-				ContainSubstring("providerSpec.allowedAddresses"), ContainSubstring("providerSpec.volumes")))))
+				ContainSubstring("providerSpec.machineType"), ContainSubstring("providerSpec.imageId"),
+				ContainSubstring("providerSpec.bootVolume"), ContainSubstring("providerSpec.allowedAddresses"),
+				ContainSubstring("providerSpec.volumes")))))
 		Expect(c.env.Cloud().Servers()).To(BeEmpty())
 
 		// A change of the class wakes the manager, one of the Secret does not.
@@ -147,7 +155,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 			secret.Data["networkId"] = []byte(iaasmock.DefaultNetworkID)
 		})
 		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
-		Eventually(ctx, c.machine("misconfigured")).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(v1alpha1.MachineRunning))
+		c.awaitPhase(ctx, "misconfigured", v1alpha1.MachineRunning)
 	})
 
 	It("is made and deleted while the service-account key is rotated", func(ctx SpecContext) {
@@ -187,7 +195,8 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		server := c.env.Cloud().Servers()[0]
 		c.env.Cloud().ResetCalls()
 		Expect(c.env.Cloud().SetServerStatus(server.ID, iaasmock.StatusInactive, "")).To(Succeed())
-		isPreserved := And(havePhase(v1alpha1.MachineFailed), HaveField("Status.CurrentStatus.PreserveExpiryTime", Not(BeNil())))
+		isPreserved := And(havePhase(v1alpha1.MachineFailed),
+			HaveField("Status.CurrentStatus.PreserveExpiryTime", Not(BeNil())))
 		Eventually(ctx, c.machine(server.Name)).WithTimeout(upTimeout).WithPolling(poll).Should(isPreserved)
 		c.awaitOrphanRun(ctx)
 		Expect(c.machine(server.Name)(ctx)).To(isPreserved)
@@ -195,10 +204,13 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 
 		machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: server.Name}}
 		change(ctx, c, machine, func() {
-			metav1.SetMetaDataAnnotation(&machine.ObjectMeta, machineutils.PreserveMachineAnnotationKey, machineutils.PreserveMachineAnnotationValueFalse)
+			metav1.SetMetaDataAnnotation(&machine.ObjectMeta,
+				machineutils.PreserveMachineAnnotationKey, machineutils.PreserveMachineAnnotationValueFalse)
 		})
-		Eventually(ctx, c.running).WithTimeout(upTimeout + downTimeout).WithPolling(poll).Should(ConsistOf(HaveField("Name", Not(Equal(server.Name)))))
-		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).Should(ConsistOf(HaveField("ID", Not(Equal(server.ID)))))
+		Eventually(ctx, c.running).WithTimeout(upTimeout + downTimeout).WithPolling(poll).
+			Should(ConsistOf(HaveField("Name", Not(Equal(server.Name)))))
+		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).
+			Should(ConsistOf(HaveField("ID", Not(Equal(server.ID)))))
 		Expect(c.env.Cloud().CallCounts()).To(HaveKeyWithValue("CreateServer", 1))
 	})
 })

@@ -25,7 +25,7 @@ import (
 )
 
 var _ = Describe("The manifests", short, func() {
-	It("under samples/ and on the README's front page are valid, are taken by the API server, and make machines", func(ctx SpecContext) {
+	It("of samples/ and the front page are valid, are taken by the API server, make machines", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
 		for _, object := range frontPage(c.env.ServiceAccountKey()) {

@@ -153,7 +153,8 @@ var _ = Describe("Machines of an earlier provider", long, func() {
 		c.changeMachine(ctx, "public-1", setProviderID(ourID+public))
 		// Names alone say nothing: these stay.
 		labelled := c.createNIC(ctx, iaasmock.DefaultDualStackNetworkID, "os-real-1", map[string]any{clusterLabel: clusterName})
-		other := c.attach(ctx, "os-other", c.createNIC(ctx, iaasmock.DefaultNetworkID, "os-real-1", nil), c.createVolume(ctx, "os-other"))
+		nic, volume := c.createNIC(ctx, iaasmock.DefaultNetworkID, "os-real-1", nil), c.createVolume(ctx, "os-other")
+		other := c.attach(ctx, "os-other", nic, volume)
 		DeferCleanup(func(ctx SpecContext) {
 			c.deleteByHand(ctx, other)
 			c.discardRest(ctx, []string{labelled}, nil)

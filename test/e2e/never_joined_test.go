@@ -21,7 +21,7 @@ import (
 const joinTimeout = 20 * time.Second
 
 var _ = Describe("A server that never joins", long, func() {
-	It("has its cause in the sidecar's log and metrics, and no secret, and makes StackitServersNeverJoin fire", func(ctx SpecContext) {
+	It("has its cause in log and metrics, without a secret, and makes an alert fire", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithJoinDuration(time.Hour),
 			localenv.WithSidecarArgs("--stackit-settle=2s")))
 		c.createSecret(ctx, nil)

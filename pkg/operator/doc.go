@@ -20,7 +20,7 @@
 //   - a check of doctor: a row of accountChecks or clusterChecks (doctor.go); a read that the driver
 //     makes: a row of driverReads (cloud.go)
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
-//     a reason of the driver: a row in remedies.go and in kubernetes/runbooks.md
+//     a reason of the driver: a row in kubernetes/runbooks.md, of which list shows the text
 //   - a column: a field of list's Server or Machine, filled in result.go, and a cell in
 //     cmd/mcm-stackit/list_print.go
 package operator

@@ -28,7 +28,7 @@
 //   - a rule about Machines that came from OpenStack: openstack.go
 //   - a reason, its code, or the reason and text for a failed API call: errors.go; the text of
 //     the driver's own decisions stands where they are made; cause and remedy of a reason:
-//     pkg/operator/list/remedies.go and kubernetes/runbooks.md
+//     kubernetes/runbooks.md
 //   - when what cannot be read one way is read the other way: internal/coalesce for callers who
 //     share reads, reads.go for one server
 //   - deadlines: request.go; the settle time: provider.go

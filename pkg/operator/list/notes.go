@@ -26,8 +26,6 @@ const (
 	// silence is how long a Machine may be without a word of the manager: a call of the driver
 	// ends within 10 minutes (provider.DefaultCreationWait), and its end is noted.
 	silence = 10 * time.Minute
-	// silent is what stands for the reason of a Machine without a word.
-	silent = "nothing at all"
 	// joining is how old a server is until its Node should be there: it boots and joins within
 	// some minutes.
 	joining = 5 * time.Minute
@@ -169,7 +167,7 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 		if len(machine.servers) > 0 || machine.DeletionTimestamp != nil || s.now.Sub(machine.CreationTimestamp.Time) < silence {
 			return nil
 		}
-		return []Note{stuckNote(silent, "the manager has said nothing since the Machine was made", remedyForSilence())}
+		return []Note{stuckNote("nothing at all", "the manager has said nothing since the Machine was made", silent)}
 	}
 	if last.State != v1alpha1.MachineStateFailed || phase == v1alpha1.MachineRunning || phase == v1alpha1.MachineAvailable {
 		return nil
@@ -177,18 +175,18 @@ func (s *observation) stuckNotes(machine *machineView) []Note {
 	// Code and text stand between brackets (v0.62.1 machinecodes/status/status.go).
 	failure, decoded := status.FromError(errors.New(last.Description))
 	if !decoded {
-		return []Note{stuckNote(cmp.Or(last.ErrorCode, codes.Unknown.String()), last.Description, nil)}
+		return []Note{stuckNote(cmp.Or(last.ErrorCode, codes.Unknown.String()), last.Description, "")}
 	}
 	text := failure.Message()
-	return []Note{stuckNote(cmp.Or(string(provider.ReasonIn(text)), failure.Code().String()), text, remedyFor(text))}
+	reason := string(provider.ReasonIn(text))
+	return []Note{stuckNote(cmp.Or(reason, failure.Code().String()), text, reason)}
 }
 
-func stuckNote(about, text string, remedy *Remedy) Note {
-	note := Note{Kind: NoteStuck, About: about, Reason: report.OneLine(text)}
-	if remedy != nil {
-		note.Cause, note.Remedy = remedy.Cause, remedy.Remedy
-	}
-	return note
+// stuckNote has cause and remedy of the runbooks' row; there is none about texts of the manager
+// itself, and of versions of the driver before there were reasons.
+func stuckNote(about, text, row string) Note {
+	found := remedies()[row]
+	return Note{Kind: NoteStuck, About: about, Reason: report.OneLine(text), Cause: found.cause, Remedy: found.remedy}
 }
 
 // neverJoinedNotes says whether the Machine's server runs for so long that its Node should be

@@ -189,6 +189,17 @@ func TestQueries(t *testing.T) {
 	}
 }
 
+// A misspelt cluster is not one without servers.
+func TestAClusterOfNobody(t *testing.T) {
+	r := stock(t)
+	r.MakeClusters()
+	found := Read(t.Context(), r.Access, Query{Cluster: map[string]string{testrig.ClusterKey: "typo"}})
+	want := []string{"cluster kubernetes.io/cluster=typo unknown: no MachineClass here and no server has this label"}
+	if len(found.Clusters) > 0 || !slices.Equal(found.Unknown, want) {
+		t.Errorf("got %+v, %q", found.Clusters, found.Unknown)
+	}
+}
+
 func TestDescribeHasNICs(t *testing.T) {
 	r := stock(t)
 	r.MakeClusters()

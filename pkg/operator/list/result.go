@@ -58,9 +58,23 @@ func (s *observation) result(ctx context.Context) *Result {
 		return cmp.Or(cmp.Compare(a.Cluster, b.Cluster), cmp.Compare(a.Machine, b.Machine),
 			a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-	found.Clusters = s.count(found)
+	if s.isClusterOfNobody() {
+		s.miss("cluster "+account.ClusterText(s.query.Cluster), "no MachineClass here and no server has this label")
+	} else {
+		found.Clusters = s.count(found)
+	}
 	found.Unknown = s.unknown()
 	return found
+}
+
+// isClusterOfNobody says whether the cluster that the user names is in nothing that was read: it may
+// be misspelt.
+func (s *observation) isClusterOfNobody() bool {
+	if s.query.Cluster == nil || len(s.unread) > 0 {
+		return false
+	}
+	return !slices.ContainsFunc(s.classes, func(class *account.Class) bool { return account.Carries(class.Inputs.ClusterLabels, s.query.Cluster) }) &&
+		!slices.ContainsFunc(s.serverViews, func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
 }
 
 // serversOf are the Machine's servers, and then those that it names and that are not its own.

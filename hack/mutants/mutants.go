@@ -202,7 +202,7 @@ var mutants = []mutant{
 	{"never by name: a volume of data", []edit{{openstack, "volume.MayBoot() && ", ""}}},
 	{"never by name: a volume that may be one of data", []edit{{openstack, "volume.Bootable == nil && !one.isChanging", "volume.Bootable == nil && one.isChanging"}}},
 	{"never by name: what was attached elsewhere a moment ago", []edit{{openstack, "case l.leftAlone[one.what]:", "case l.leftAlone[one.what] && one.serverID != \"\":"}}},
-	{"never by name: a NIC of another network", []edit{{openstack, "for _, nic := range list.nics[l.machine] {", "all, _ := ListProjectNICs(context.Background(), l.session, l.key.Region)\n\tfor _, nic := range all {"}, {openstack, "networkID, id := l.networkID(), nic.ID", "networkID, id := nic.NetworkID, nic.ID"}}},
+	{"never by name: a NIC of another network", []edit{{openstack, "for _, nic := range list.nics[l.machine] {", "list, err := l.session.API.ListProjectNICs(context.Background(), l.session.ProjectID, l.key.Region).Execute()\n\tall, _ := nicsFromSDK(callNetworkNICs, list, nil, err)\n\tfor _, nic := range all {"}, {openstack, "networkID, id := l.networkID(), nic.ID", "networkID, id := nic.NetworkID, nic.ID"}}},
 	{"never by name: what is left of a Machine that we made", []edit{{deletion, "err != nil || !c.fromOpenStack {", "err != nil {"}}},
 	{"what a server from OpenStack left is waited for", []edit{{openstack, "if err != nil || !stays {\n\t\t\tpending = true", "if err != nil || !stays && one.what == \"\" {\n\t\t\tpending = true"}}},
 	{"of several servers of a name from OpenStack none is touched", []edit{{deletion, "if err := c.checkSeveral(found.servers); err != nil {", "if err := c.checkSeveral(nil); err != nil {"}}},

@@ -97,14 +97,6 @@ func (c *sdkClient) ListNetworkNICs(ctx context.Context, networkID string) ([]NI
 	return nicsFromSDK(callNetworkNICs, *response, err, list)
 }
 
-// ListProjectNICs reads all NICs of the session's project in a region, sorted by ID. Its
-// errors are as those of StackitClient.
-func ListProjectNICs(ctx context.Context, session *spi.Session, region string) ([]NIC, error) {
-	ctx, response := captured(ctx)
-	list, err := session.API.ListProjectNICs(ctx, session.ProjectID, region).Execute()
-	return nicsFromSDK(callProjectNICs, *response, err, list)
-}
-
 func nicsFromSDK(call apiCall, response *http.Response, err error, list *iaas.NICListResponse) ([]NIC, error) {
 	list = cmp.Or(list, &iaas.NICListResponse{})
 	nics, err := all(call, response, err, nicFromSDK, list.Items, list.AdditionalProperties)

@@ -173,7 +173,6 @@ const (
 	callConsoleLog   apiCall = "reading a server's console log"
 	callListNICs     apiCall = "reading a server's NICs"
 	callNetworkNICs  apiCall = "reading a network's NICs"
-	callProjectNICs  apiCall = "reading the project's NICs"
 	callUpdateNIC    apiCall = "updating a NIC"
 	callGetNIC       apiCall = "reading a NIC"
 	callDeleteNIC    apiCall = "deleting a NIC"

@@ -8,9 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -74,7 +77,16 @@ not found, or what became of it is unknown; 64 wrong usage.`,
 			if err := d.readArguments(args); err != nil {
 				return err
 			}
-			return d.run(command.Context())
+			// The first signal ends what is being done, and tells what became of it; the second the process.
+			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop)
+			err := d.run(ctx)
+			if ctx.Err() != nil {
+				d.say("interrupted")
+				return exitWith(report.ExitUnknown)
+			}
+			return err
 		},
 	}
 	flags := command.Flags()

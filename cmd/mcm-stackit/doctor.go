@@ -55,16 +55,11 @@ func (d *doctorOptions) run(ctx context.Context) error {
 	if !d.cloudOnly {
 		access.ControlError = d.connect(ctx, access)
 	}
-	progress := d.progress()
-	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError, Progress: progress.show}
+	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError}
 	if d.output.value == "" {
-		doctor.Report = func(found report.Finding) {
-			progress.show("")
-			d.print(found)
-		}
+		doctor.Report = d.print
 	}
 	result := doctor.Examine(ctx)
-	progress.show("")
 	done, err := d.printAs(d.output, result)
 	if err != nil {
 		return err
@@ -79,13 +74,9 @@ func (d *doctorOptions) run(ctx context.Context) error {
 	return exitWith(result.Findings.ExitCode())
 }
 
-// verdictWidth is the length of the longest verdict.
-const verdictWidth = len(report.Unknown)
-
 func (d *doctorOptions) print(found report.Finding) {
-	padding := strings.Repeat(" ", verdictWidth-len(found.Verdict))
-	_, _ = fmt.Fprintf(d.streams.Out, "%s%s  %s: %s\n", d.verdict(found.Verdict), padding, found.Subject, found.Found)
+	_, _ = fmt.Fprintf(d.streams.Out, "%-7s  %s: %s\n", strings.ToUpper(string(found.Verdict)), found.Subject, found.Found)
 	if found.Remedy != "" {
-		_, _ = fmt.Fprintf(d.streams.Out, "%s  %s\n", strings.Repeat(" ", verdictWidth), found.Remedy)
+		_, _ = fmt.Fprintf(d.streams.Out, "%-7s  %s\n", "", found.Remedy)
 	}
 }

@@ -20,12 +20,8 @@ func main() {
 }
 
 func run() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	// The first signal ends what is being done, the second the process.
-	context.AfterFunc(ctx, stop)
-	defer stop()
 	// A closed pipe is an error of the write, and not the silent end of the process.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
-	return o.execute(ctx, os.Args)
+	return o.execute(context.Background(), os.Args)
 }

@@ -18,10 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/printers"
 	"sigs.k8s.io/yaml"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
 // format is the value of -o: how data is printed.
@@ -91,10 +88,8 @@ type object interface {
 func printObjects[T object](o *options, f format, objects []T) error {
 	if f.value == formatName {
 		for _, each := range objects {
-			// A name without a group: server/ID.
-			kind := metav1.TypeMeta{APIVersion: "v1", Kind: each.GetObjectKind().GroupVersionKind().Kind}
-			named := &metav1.PartialObjectMetadata{TypeMeta: kind, ObjectMeta: metav1.ObjectMeta{Name: each.GetName()}}
-			if err := (&printers.NamePrinter{}).PrintObj(named, o.streams.Out); err != nil {
+			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
+			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, each.GetName()); err != nil {
 				return err
 			}
 		}
@@ -116,41 +111,7 @@ func (o *options) printObject(f format, object runtime.Object) error {
 	return printer.PrintObj(object, o.streams.Out)
 }
 
-// colours of the verdicts, as in the terminals' standard (ECMA-48).
-var colours = map[report.Verdict]string{report.Fine: "\x1b[32m", report.Wrong: "\x1b[31m", report.Unknown: "\x1b[33m", report.Hint: "\x1b[36m"}
-
-const colourOff = "\x1b[0m"
-
-// verdict is the word for a verdict, coloured on a terminal unless NO_COLOR is set or
-// TERM=dumb.
-func (o *options) verdict(v report.Verdict) string {
-	word := strings.ToUpper(string(v))
-	noColour, _ := o.lookup("NO_COLOR")
-	if terminal, _ := o.lookup("TERM"); noColour != "" || terminal == "dumb" || !isTerminal(o.streams.Out) {
-		return word
-	}
-	return colours[v] + word + colourOff
-}
-
-func isTerminal(stream any) bool {
-	if out, ok := stream.(*output); ok {
-		stream = out.Writer
-	}
+func isTerminal(stream io.Reader) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
-}
-
-// progress is a line on a terminal that says what is being done. Elsewhere it says nothing.
-type progress struct{ terminal io.Writer }
-
-func (o *options) progress() *progress {
-	if !isTerminal(o.streams.ErrOut) {
-		return &progress{io.Discard}
-	}
-	return &progress{o.streams.ErrOut}
-}
-
-// show replaces the line; "" clears it.
-func (p *progress) show(text string) {
-	_, _ = fmt.Fprintf(p.terminal, "\r\x1b[K%s", text)
 }

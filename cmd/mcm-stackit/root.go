@@ -60,12 +60,6 @@ func (o *options) execute(ctx context.Context, args []string) int {
 		o.say("%v", err)
 		o.say("'%s --help' shows what is right.", command.CommandPath())
 		return report.ExitUsage
-	case ctx.Err() != nil && said:
-		o.say("interrupted")
-		return report.ExitUnknown
-	case ctx.Err() != nil:
-		o.say("interrupted: %v", err)
-		return report.ExitUnknown
 	case said:
 		return int(code)
 	default:
@@ -101,9 +95,6 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 6
 			if !klog.V(2).Enabled() {
 				// The libraries log from 1 on, the driver a line for each of its calls.
 				klog.SetLogger(logr.Discard())
-			}
-			if err := checkArguments(command.Flags()); err != nil {
-				return err
 			}
 			if err := o.complete(); err != nil {
 				return err

@@ -120,10 +120,7 @@ func (v *validateOptions) run(ctx context.Context) error {
 	if !v.hasFiles() && access.ControlError != nil {
 		return access.ControlError
 	}
-	progress := v.progress()
-	v.Progress = progress.show
 	result, err := validate.Run(ctx, access, v.Options)
-	progress.show("")
 	if err != nil {
 		return err
 	}

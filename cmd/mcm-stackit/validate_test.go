@@ -101,7 +101,6 @@ func TestValidateWrongUsage(t *testing.T) {
 		"allowed without files":   {[]string{"--allow-missing-secret"}, "--allow-missing-secret is for files: it needs -f or -k"},
 		"-k with -f":              {[]string{"-k", "a", "-f", "b"}, "-k goes without -f and -R"},
 		"-R without -f":           {[]string{"-R"}, "-R is for the folders of -f"},
-		"empty file name":         {[]string{"-f", ""}, "--filename is empty"},
 		"format":                  {[]string{"-o", "wide"}, "must be one of: json, yaml"},
 		"file without -f":         {[]string{"samples"}, `unknown command "samples"`},
 		"a flag that is gone":     {[]string{"--show-effective"}, "unknown flag: --show-effective"},

@@ -58,8 +58,8 @@ type Access struct {
 // Direct are a project, a region and a key that flags and variables name, without a Secret.
 type Direct struct {
 	ProjectID, Region string
-	// Key returns the service-account key, when it is used; nil if no key is needed.
-	Key func() (string, error)
+	// KeyPath is the file with the service-account key; "" if none is needed.
+	KeyPath string
 	// Origin says which flags and variables they are.
 	Origin string
 }

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -137,12 +138,12 @@ func (o *Access) DirectSecret() (secret *corev1.Secret, origin string, err error
 	secret = &corev1.Secret{Data: map[string][]byte{
 		apis.SecretProjectID: []byte(o.Direct.ProjectID), apis.SecretRegion: []byte(o.Direct.Region),
 	}}
-	if o.Direct.Key != nil {
-		key, err := o.Direct.Key()
+	if o.Direct.KeyPath != "" {
+		key, err := os.ReadFile(o.Direct.KeyPath)
 		if err != nil {
-			return nil, "", err
+			return nil, "", fmt.Errorf("reading the service-account key: %w", err)
 		}
-		secret.Data[apis.SecretServiceAccountKey] = []byte(key)
+		secret.Data[apis.SecretServiceAccountKey] = key
 	}
 	return secret, o.Direct.Origin, nil
 }

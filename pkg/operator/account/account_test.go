@@ -4,7 +4,6 @@
 package account_test
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,8 +17,8 @@ import (
 )
 
 func TestWhichAccount(t *testing.T) {
-	direct := func(project, region string, key func() (string, error)) *account.Direct {
-		return &account.Direct{ProjectID: project, Region: region, Key: key, Origin: "no Secret, but flags"}
+	direct := func(project, region, path string) *account.Direct {
+		return &account.Direct{ProjectID: project, Region: region, KeyPath: path, Origin: "no Secret, but flags"}
 	}
 	const ofClass = iaasmock.DefaultProjectID + " %s Secret shoot--demo/credentials of MachineClass worker"
 	for name, row := range map[string]struct {
@@ -31,13 +30,12 @@ func TestWhichAccount(t *testing.T) {
 		"the classes'":                 {want: fmt.Sprintf(ofClass, "eu01")},
 		"the classes', another region": {region: "eu02", want: fmt.Sprintf(ofClass, "eu02")},
 		"a Secret":                     {secret: "other", want: testrig.OtherProject + " eu01 Secret shoot--demo/other (--secret)"},
-		"a Secret beats flags":         {secret: "shoot--demo/other", direct: direct("x", "", nil), want: testrig.OtherProject + " eu01 Secret"},
+		"a Secret beats flags":         {secret: "shoot--demo/other", direct: direct("x", "", ""), want: testrig.OtherProject + " eu01 Secret"},
 		"a Secret that is not there":   {secret: "nope", want: "Secret shoot--demo/nope is not there"},
-		"flags":                        {direct: direct(testrig.OtherProject, "eu02", nil), want: testrig.OtherProject + " eu02 no Secret, but flags"},
-		"flags, another region":        {direct: direct(testrig.OtherProject, "eu02", nil), region: "eu01", want: testrig.OtherProject + " eu01 "},
-		"flags, the key is no file": {direct: direct(testrig.OtherProject, "eu02", func() (string, error) { return "", errors.New("no such key") }),
-			want: "no such key"},
-		"a region that is none": {region: "/", want: "MachineClass worker: Secret shoot--demo/credentials of MachineClass worker: region: Invalid"},
+		"flags":                        {direct: direct(testrig.OtherProject, "eu02", ""), want: testrig.OtherProject + " eu02 no Secret, but flags"},
+		"flags, another region":        {direct: direct(testrig.OtherProject, "eu02", ""), region: "eu01", want: testrig.OtherProject + " eu01 "},
+		"flags, the key is no file":    {direct: direct(testrig.OtherProject, "eu02", "/nowhere"), want: "reading the service-account key: open /nowhere: no such file"},
+		"a region that is none":        {region: "/", want: "MachineClass worker: Secret shoot--demo/credentials of MachineClass worker: region: Invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := testrig.New(t)

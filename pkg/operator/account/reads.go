@@ -5,8 +5,11 @@ package account
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 
+	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -26,6 +29,25 @@ func Read[T any](ctx context.Context, account *Account, call func(context.Contex
 		defer cancel()
 	}
 	return call(ctx)
+}
+
+// Ask makes a read that the driver's client does not have, or whose answer is looked at; response is
+// nil if there was none. what names it in errors, which are as those of the driver's client.
+func Ask[T any](ctx context.Context, account *Account, what string, call func(context.Context) (T, error)) (value T, response *http.Response, err error) {
+	value, err = Read(runtime.WithCaptureHTTPResponse(ctx, &response), account, call)
+	if err != nil {
+		err = provider.NewAPIError("reading "+what, response, err)
+	}
+	return value, response, err
+}
+
+// Status is that of the API's answer to a call that failed; 0 without one.
+func Status(err error) int {
+	var api *provider.APIError
+	if !errors.As(err, &api) {
+		return 0
+	}
+	return api.StatusCode
 }
 
 // Servers lists the account's servers that carry all the labels; nil means all servers.

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -61,30 +60,20 @@ type answer struct {
 
 // ask makes a read.
 func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
-	p.progress(read.what)
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	var response *http.Response
 	got := &answer{}
-	_, err := account.Read(runtime.WithCaptureHTTPResponse(ctx, &response), p.Account, func(ctx context.Context) (struct{}, error) {
+	_, response, err := account.Ask(ctx, p.Account, read.what, func(ctx context.Context) (struct{}, error) {
 		got.start = p.Now()
 		return struct{}{}, read.call(p, ctx)
 	})
-	got.end = p.Now()
+	got.err, got.status, got.end = err, account.Status(err), p.Now()
 	if response != nil {
 		got.date = spi.Date(response.Header)
-	}
-	if err == nil {
-		return got
 	}
 	var token *spi.TokenError
 	if errors.As(err, &token) {
 		got.date = token.Date
-	}
-	got.err = provider.NewAPIError("reading "+read.what, response, err)
-	var api *provider.APIError
-	if errors.As(got.err, &api) {
-		got.status = api.StatusCode
 	}
 	return got
 }

@@ -47,7 +47,6 @@ const (
 
 // checkClasses looks at the MachineClasses and their Secrets as the manager and the driver do.
 func (d *Doctor) checkClasses(ctx context.Context) {
-	d.progress("MachineClasses")
 	subject := "MachineClasses of namespace " + d.Namespace
 	classes, err := d.Classes(ctx, d.Namespace)
 	if err != nil {
@@ -151,7 +150,6 @@ func (w *workload) flag(name string) string {
 
 // checkDeployments looks at the manager and the sidecar, their versions and their flags.
 func (d *Doctor) checkDeployments(ctx context.Context) {
-	d.progress("manager and sidecar")
 	var list appsv1.DeploymentList
 	if err := d.Control.List(ctx, &list, client.InNamespace(d.Namespace)); err != nil {
 		d.unread("manager and sidecar", err)

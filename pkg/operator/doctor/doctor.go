@@ -27,10 +27,8 @@ type Doctor struct {
 	Config spi.Config
 	// ConfigError says why Config cannot be used, and that the API is not asked.
 	ConfigError error
-	// Report is told each Finding as it comes; Progress what is looked at next. Nil if nobody
-	// wants to know.
-	Report   func(report.Finding)
-	Progress func(text string)
+	// Report is told each Finding as it comes; nil if nobody wants to know.
+	Report func(report.Finding)
 
 	result Result
 	// of is the account that findings are about now; nil if they are about none. accounts
@@ -73,14 +71,11 @@ func (d *Doctor) Examine(ctx context.Context) *Result {
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
 	for _, check := range clusterChecks {
-		if d.Control != nil && ctx.Err() == nil {
+		if d.Control != nil {
 			check(d, ctx)
 		}
 	}
 	d.notTried("POST, PATCH and DELETE: creating, changing and deleting needs iaas.server.create, iaas.server.delete and iaas.nic.update")
-	if ctx.Err() != nil {
-		d.unknown("the rest", "not looked at: interrupted", "")
-	}
 	return &d.result
 }
 
@@ -89,7 +84,6 @@ func (d *Doctor) Examine(ctx context.Context) *Result {
 func (d *Doctor) reachCluster(ctx context.Context) {
 	var machines []v1alpha1.Machine
 	if d.Control != nil {
-		d.progress("the cluster with the Machines")
 		var err error
 		var status apierrors.APIStatus
 		if machines, err = d.Machines(ctx, d.Namespace); err != nil && errors.As(err, &status) {
@@ -113,7 +107,6 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 		d.wrong("environment", "the API is not asked: "+d.ConfigError.Error(), "correct the variable")
 		return
 	}
-	d.progress("credentials")
 	accounts, problems := d.Accounts(ctx)
 	d.accounts = len(accounts)
 	for _, problem := range problems {
@@ -123,9 +116,7 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 		d.of = in
 		p := &accountCheck{Doctor: d, Account: in}
 		for _, check := range accountChecks {
-			if ctx.Err() == nil {
-				check(p, ctx)
-			}
+			check(p, ctx)
 		}
 	}
 	d.of = nil
@@ -169,10 +160,4 @@ func (d *Doctor) unread(subject string, err error) {
 		remedy = "log in as somebody who may do that, or ask for the right"
 	}
 	d.unknown(subject, "cannot be read: "+err.Error(), remedy)
-}
-
-func (d *Doctor) progress(text string) {
-	if d.Progress != nil {
-		d.Progress("looking at " + text)
-	}
 }

@@ -41,7 +41,6 @@ func (d *Doctor) checkTarget(ctx context.Context) {
 		d.notTried("the sidecar's " + subjectTarget + ": no Deployment of it was found")
 		return
 	}
-	d.progress(subjectTarget)
 	file := d.sidecar.flag("target-kubeconfig")
 	if file == noCluster {
 		d.fine(subjectTarget, "the sidecar has no target cluster")

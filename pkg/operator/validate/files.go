@@ -163,26 +163,6 @@ func kustomized(folder string) ([]byte, error) {
 	return resources.AsYaml()
 }
 
-// readUntil reads a source, or ends with ctx: a pipe may have no writer. Reading goes on then in
-// the background, until the process ends.
-func (s *source) readUntil(ctx context.Context) ([]byte, error) {
-	type result struct {
-		content []byte
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() {
-		content, err := s.read(ctx)
-		done <- result{content, err}
-	}()
-	select {
-	case got := <-done:
-		return got.content, got.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
 // unread reports a source that cannot be read.
 func (v *validator) unread(name string, err error) {
 	var path *os.PathError

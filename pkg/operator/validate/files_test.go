@@ -4,7 +4,6 @@
 package validate
 
 import (
-	"context"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -194,19 +193,5 @@ func TestURLsOfOnePath(t *testing.T) {
 	expect(t, result, report.ExitWrong, "MachineClass default/one: provider: is", "MachineClass default/two: provider: is")
 	if result.Checked[kindClass] != 2 {
 		t.Errorf("checked %v, want two classes", result.Checked)
-	}
-}
-
-// Whoever ends the command does not wait for a pipe that nobody writes to.
-func TestInterruptedWhileReading(t *testing.T) {
-	reader, writer, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = writer.Close() })
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if result, err := Run(ctx, offline(), Options{Stdin: reader, Files: resource.FilenameOptions{Filenames: []string{"-"}}}); err == nil {
-		t.Errorf("got %v, want that it was interrupted", result)
 	}
 }

@@ -9,44 +9,28 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
-
-// onlineRun asks the API for what the classes name.
-type onlineRun struct {
-	*validator
-	catalogues []*catalogue
-	// outage is why the API gave no answer; after it nothing more is asked.
-	outage error
-	// untold names the classes that an outage or refused credentials kept from being checked.
-	untold []string
-}
 
 // catalogue is what the API has in an account. Each thing is read once, however many classes
 // name it.
 type catalogue struct {
-	run     *onlineRun
+	*validator
 	account *account.Account
 	checks  []*onlineCheck
 	answers map[string]answer
-	// refused is why the credentials are; after it nothing more is asked of the account.
-	refused error
-	// failed are the reads that failed otherwise, failure why the first one did. notChecked is
-	// what the account may not read, or the API does not tell.
-	failed     []string
+	// failure is why a read failed; after it nothing more is asked, and the classes untold are not
+	// checked to the end. notChecked is what the account may not read, or the API does not tell.
 	failure    error
+	untold     []string
 	notChecked []string
 }
 
@@ -62,7 +46,7 @@ var errUntold = errors.New("could not be told")
 // checkOnline asks the API for what the classes name. Classes of one account share what is
 // read.
 func (v *validator) checkOnline(ctx context.Context) {
-	run := &onlineRun{validator: v}
+	var catalogues []*catalogue
 	for _, class := range v.classes {
 		in, err := v.accountOf(class)
 		switch {
@@ -73,20 +57,42 @@ func (v *validator) checkOnline(ctx context.Context) {
 			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
 			continue
 		}
-		catalogue := run.catalogueOf(in)
-		check := &onlineCheck{validator: v, classCheck: class, catalogue: catalogue, spec: class.inputs.Spec}
-		catalogue.checks = append(catalogue.checks, check)
-		if check.run(ctx); run.outage != nil || catalogue.refused != nil {
-			run.untold = append(run.untold, class.subject())
+		at := slices.IndexFunc(catalogues, func(known *catalogue) bool {
+			return known.account.Session == in.Session && known.account.Region == in.Region
+		})
+		if at < 0 {
+			at, catalogues = len(catalogues), append(catalogues, &catalogue{validator: v, account: in, answers: map[string]answer{}})
 		}
+		catalogues[at].check(ctx, class)
 	}
 	if len(v.classes) == 0 {
 		v.add(report.Finding{Verdict: report.Unknown, Subject: "online", Found: "the API was not asked: there is no MachineClass"})
 	}
-	for _, catalogue := range run.catalogues {
-		catalogue.checkQuota(ctx)
+	for _, c := range catalogues {
+		c.checkQuota(ctx)
+		if c.failure != nil {
+			_, text := provider.Classify(c.failure)
+			c.add(report.Unknown, fmt.Sprintf("%s; not checked to the end: %s", text, report.Some(c.untold)), "try again later")
+		}
+		if len(c.notChecked) > 0 {
+			c.add(report.Hint, "not checked: "+strings.Join(c.notChecked, ", "), "")
+		}
 	}
-	run.summarize()
+}
+
+// check asks for all that a class names and that is not wrong already.
+func (c *catalogue) check(ctx context.Context, class *classCheck) {
+	k := &onlineCheck{classCheck: class, catalogue: c, spec: class.inputs.Spec}
+	c.checks = append(c.checks, k)
+	if k.checkRegion(ctx) {
+		k.checkMachineType(ctx)
+		k.checkBoot(ctx)
+		k.checkNetwork(ctx)
+		k.checkRest(ctx)
+	}
+	if c.failure != nil {
+		c.untold = append(c.untold, class.subject())
+	}
 }
 
 var errNoSecretForOnline = errors.New("its Secret is not given; add its file with -f, name one with --secret, or set all of " + account.AllThree)
@@ -112,48 +118,11 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 	return v.Open(secret, class.inputs.Spec.Region, origin)
 }
 
-func (r *onlineRun) catalogueOf(in *account.Account) *catalogue {
-	for _, known := range r.catalogues {
-		if known.account.Session == in.Session && known.account.Region == in.Region {
-			return known
-		}
-	}
-	made := &catalogue{run: r, account: in, answers: map[string]answer{}}
-	r.catalogues = append(r.catalogues, made)
-	return made
-}
-
-// summarize says once what could not be told, and why.
-func (r *onlineRun) summarize() {
-	classes := report.Some(r.untold)
-	if r.outage != nil {
-		_, text := provider.Classify(r.outage)
-		r.add(report.Finding{
-			Verdict: report.Unknown, Subject: "API " + r.catalogues[0].account.Session.Endpoint,
-			Found: fmt.Sprintf("%s; not checked to the end: %s", report.OneLine(text), classes), Remedy: "try again later",
-		})
-		return
-	}
-	for _, c := range r.catalogues {
-		if c.refused != nil {
-			_, text := provider.Classify(c.refused)
-			c.add(report.Unknown, "", fmt.Sprintf("%s; not checked online: %s", text, classes), "")
-		}
-		if c.failure != nil {
-			_, text := provider.Classify(c.failure)
-			c.add(report.Unknown, "", fmt.Sprintf("%s could not be told: %s", strings.Join(c.failed, ", "), text), "")
-		}
-		if len(c.notChecked) > 0 {
-			c.add(report.Hint, "", "not checked: "+strings.Join(c.notChecked, ", "), "")
-		}
-	}
-}
-
 // add reports something of the account.
-func (c *catalogue) add(verdict report.Verdict, field, found, remedy string) {
-	c.run.add(report.Finding{
+func (c *catalogue) add(verdict report.Verdict, found, remedy string) {
+	c.validator.add(report.Finding{
 		Verdict: verdict, Subject: fmt.Sprintf("project %s in %s", c.account.Session.ProjectID, c.account.Region),
-		Field: field, Found: report.OneLine(found), Remedy: remedy,
+		Found: report.OneLine(found), Remedy: remedy,
 	})
 }
 
@@ -214,79 +183,37 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 		value, _ := known.value.(*T)
 		return value, known.err
 	}
-	if c.run.outage != nil || c.refused != nil || ctx.Err() != nil {
+	if c.failure != nil {
 		return nil, errUntold
 	}
-	c.run.progress("asking for " + what)
-	var response *http.Response
-	value, err := account.Read(runtime.WithCaptureHTTPResponse(ctx, &response), c.account, func(ctx context.Context) (*T, error) {
+	value, _, err := account.Ask(ctx, c.account, what, func(ctx context.Context) (*T, error) {
 		return of.call(ctx, c.account.Session.API, c.account.Session.ProjectID, c.account.Region, id)
 	})
 	if err == nil && value == nil {
-		err = errors.New("the answer is empty")
+		err = provider.NewAPIError("reading "+what, nil, errors.New("the answer is empty"))
 	}
-	if err != nil {
-		err = c.sort(what, of.permission, provider.NewAPIError("reading "+what, response, err))
+	switch {
+	case err == nil, provider.IsNotFound(err):
+	case account.Status(err) == http.StatusForbidden:
+		c.skip(what + " (" + cmp.Or(of.permission, "the service account may not read it") + ")")
+		err = errUntold
+	default:
+		c.failure, err = err, errUntold
 	}
 	c.answers[what] = answer{value, err}
 	return value, err
 }
 
-// sort notes why a read failed, unless the thing is not there.
-func (c *catalogue) sort(what, permission string, err error) error {
-	if provider.IsNotFound(err) {
-		return err
-	}
-	var api *provider.APIError
-	status := 0
-	if errors.As(err, &api) {
-		status = api.StatusCode
-	}
-	switch code, _ := provider.Classify(err); {
-	case code == codes.Unauthenticated:
-		c.refused = err
-	case status == http.StatusForbidden:
-		c.skip(what + " (" + cmp.Or(permission, "the service account may not read it") + ")")
-	case isOutage(code, status, err):
-		c.run.outage = err
-	default:
-		c.failed = append(c.failed, what)
-		c.failure = cmp.Or(c.failure, err)
-	}
-	return errUntold
-}
-
-// isOutage says whether the next read would fail, too: no answer came, or one of a gateway. One
-// that cannot be read is about its read alone, and so is a 500.
-func isOutage(code codes.Code, status int, err error) bool {
-	var request *url.Error
-	var token *spi.TokenError
-	return errors.As(err, &request) || errors.As(err, &token) || code == codes.Aborted || code == codes.DeadlineExceeded ||
-		status == http.StatusTooManyRequests || status > http.StatusInternalServerError
-}
-
 // onlineCheck asks the API for what one class names.
 type onlineCheck struct {
-	*validator
 	*classCheck
-	catalogue *catalogue
-	spec      *apis.ProviderSpec
+	*catalogue
+	spec *apis.ProviderSpec
 	// machineType is nil if it is not known.
 	machineType *iaas.MachineType
 	// newVolume is the size of the boot volume that is made for a machine, in GB; 0 if
 	// none is made or it is not known.
 	newVolume int64
-}
-
-// run asks for all that the class names and that is not wrong already.
-func (k *onlineCheck) run(ctx context.Context) {
-	if !k.checkRegion(ctx) {
-		return
-	}
-	k.checkMachineType(ctx)
-	k.checkBoot(ctx)
-	k.checkNetwork(ctx)
-	k.checkRest(ctx)
 }
 
 // named asks for a thing that the class names by its ID, and reports whether it is there.
@@ -301,12 +228,12 @@ func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T],
 // missing reports a thing that the class names and the API does not have.
 func (k *onlineCheck) missing(path, thing string) {
 	k.wrong(k.object, "providerSpec."+path, thing+" is not there",
-		fmt.Sprintf("must be one that project %s can use in region %s", k.catalogue.account.Session.ProjectID, k.catalogue.account.Region))
+		fmt.Sprintf("must be one that project %s can use in region %s", k.account.Session.ProjectID, k.account.Region))
 }
 
 // checkRegion says whether the region is there, or at least not known to be missing.
 func (k *onlineCheck) checkRegion(ctx context.Context) bool {
-	region := k.catalogue.account.Region
+	region := k.account.Region
 	list, err := ask(ctx, k.catalogue, zones, "")
 	if provider.IsNotFound(err) {
 		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"

@@ -192,7 +192,7 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 		}
 	}
 	for _, mail := range k.spec.ServiceAccountMails {
-		k.catalogue.skip("service account " + mail + " (the IaaS API does not tell of service accounts)")
+		k.skip("service account " + mail + " (the IaaS API does not tell of service accounts)")
 	}
 }
 
@@ -222,6 +222,9 @@ type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
 // checkQuota asks whether Replicas more machines of each class of an account fit into what
 // is left of its quota.
 func (c *catalogue) checkQuota(ctx context.Context) {
+	if c.failure != nil {
+		return
+	}
 	var need demand
 	for _, check := range c.checks {
 		one, known := check.demandOfOne()
@@ -229,7 +232,7 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 			c.skip("quota for " + check.subject() + " (its machine type or the size of its disk is not known)")
 			continue
 		}
-		replicas := max(c.run.options.Replicas, 1)
+		replicas := max(c.options.Replicas, 1)
 		need.vcpus += one.vcpus * replicas
 		need.ram += one.ram * replicas
 		need.volumes += one.volumes * replicas
@@ -258,7 +261,7 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 		left := row.quota.Limit - row.quota.Usage
 		// OpenStack, which is below the API, writes "no limit" as -1.
 		if row.quota.Limit >= 0 && row.need > 0 && row.need > left {
-			c.add(report.Wrong, "quota "+row.name, fmt.Sprintf("%d%s needed, %d of %d left", row.need, row.unit, left, row.quota.Limit),
+			c.add(report.Wrong, fmt.Sprintf("quota %s: %d%s needed, %d of %d left", row.name, row.need, row.unit, left, row.quota.Limit),
 				"raise the quota, or ask for fewer or smaller machines")
 		}
 	}

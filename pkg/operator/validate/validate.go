@@ -8,7 +8,6 @@ package validate
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -41,8 +40,6 @@ type Options struct {
 	// AllowMissingSecret makes a hint of what cannot be told because a Secret is in no file or
 	// has a placeholder.
 	AllowMissingSecret bool
-	// Progress is told what is being done; nil if nobody wants to know.
-	Progress func(text string)
 }
 
 // Result is what Run found.
@@ -53,8 +50,6 @@ type Result struct {
 	Checked    map[string]int `json:"checked"`
 	NotChecked map[string]int `json:"notChecked,omitempty"`
 }
-
-var errInterrupted = errors.New("not everything was checked")
 
 // validator is one Run.
 type validator struct {
@@ -78,7 +73,7 @@ type validator struct {
 }
 
 // Run checks the objects that the options and the Access name. The error says why it could
-// not begin, or that it was interrupted.
+// not begin.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{}, inCluster: map[client.ObjectKey]*object{},
@@ -102,9 +97,6 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	if options.Online {
 		v.checkOnline(ctx)
 	}
-	if ctx.Err() != nil {
-		return nil, errInterrupted
-	}
 	v.sortFindings()
 	return v.result, nil
 }
@@ -116,10 +108,7 @@ func (v *validator) gather(ctx context.Context) error {
 	for i := range sources {
 		source := &sources[i]
 		v.files[source.name] = i
-		text, err := source.readUntil(ctx)
-		if ctx.Err() != nil {
-			return fmt.Errorf("reading %s: interrupted", source.name)
-		}
+		text, err := source.read(ctx)
 		if err != nil {
 			v.unread(source.name, err)
 			continue
@@ -271,12 +260,6 @@ func (v *validator) withoutSecret(on *object, path, found, remedy string) {
 		verdict = report.Hint
 	}
 	v.report(on, verdict, problem{path, found, remedy})
-}
-
-func (v *validator) progress(text string) {
-	if v.options.Progress != nil {
-		v.options.Progress(text)
-	}
 }
 
 // describe says in two parts what is wrong and what is right.

@@ -278,7 +278,7 @@ func TestCompletion(t *testing.T) {
 	}
 	for want, args := range map[string][]string{
 		"seed-1": {"list", "--context", ""}, "shoot--demo": {"list", "-n", ""}, "worker-1": {"describe", "machine", ""},
-		"machine": {"describe", ""}, "wide": {"list", "-o", ""},
+		"machine": {"describe", ""}, "wide": {"list", "-o", ""}, ":4": {"list", "servers", ""},
 	} {
 		got := invocation{args: append([]string{"__complete", "--kubeconfig", config}, args...)}.run(t)
 		if got.code != 0 || !strings.HasPrefix(got.stdout, want+"\n") || !strings.Contains(got.stdout, ":4\n") {

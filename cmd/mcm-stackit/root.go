@@ -34,7 +34,7 @@ func (o *options) execute(ctx context.Context, args []string) int {
 		o.program = pluginName
 	}
 	root := o.newRootCommand()
-	namePrinted(root, o.program)
+	adapt(root, o.program)
 	root.SetArgs(args[1:])
 	root.SetIn(o.streams.In)
 	root.SetOut(o.streams.Out)
@@ -68,11 +68,15 @@ func (o *options) execute(ctx context.Context, args []string) int {
 	}
 }
 
-// namePrinted makes the examples of all commands begin with what the command was called by.
-func namePrinted(command *cobra.Command, program string) {
+// adapt makes the examples of all commands begin with what the command was called by. No command's
+// words are files, which shells would complete.
+func adapt(command *cobra.Command, program string) {
 	command.Example = strings.ReplaceAll(command.Example, programName+" ", program+" ")
+	if command.ValidArgsFunction == nil {
+		command.ValidArgsFunction = cobra.NoFileCompletions
+	}
 	for _, below := range command.Commands() {
-		namePrinted(below, program)
+		adapt(below, program)
 	}
 }
 

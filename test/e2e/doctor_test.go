@@ -65,7 +65,6 @@ var _ = Describe("mcm-stackit doctor", Ordered, func() {
 			"FINE     manager: container machine-controller-manager of Deployment default/machine-controller-manager",
 			"FINE     manager's version: v0.62.1",
 			"FINE     sidecar: container machine-controller of Deployment default/machine-controller-manager",
-			"HINT     sidecar's environment: differs from this command's: ",
 			"FINE     lease machine-controller-manager: pod-1 holds it",
 			"FINE     lease machine-controller: pod-1 holds it",
 			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: it uses the token of the Pod itself",

@@ -4,7 +4,6 @@
 package doctor
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // managerVersion is the version of machine-controller-manager that the sidecar is built with.
@@ -159,9 +157,7 @@ func (d *Doctor) checkDeployments(ctx context.Context) {
 		d.checkManagerVersion(manager)
 	}
 	d.sidecar = findContainer(list.Items, isSidecar)
-	if d.checkWorkload("sidecar", d.sidecar) {
-		d.checkEnvironment(d.sidecar)
-	}
+	d.checkWorkload("sidecar", d.sidecar)
 }
 
 func findContainer(deployments []appsv1.Deployment, is func(*corev1.Container) bool) *workload {
@@ -235,30 +231,6 @@ func (d *Doctor) checkManagerVersion(manager *workload) {
 		d.unknown(subject, "the image has no tag that would tell it", "use the image of "+managerVersion)
 	default:
 		d.wrong(subject, fmt.Sprintf("%s, but the sidecar's library is %s", tag, managerVersion), "use versions that go together (kubernetes/upgrade.md)")
-	}
-}
-
-// checkEnvironment reads the sidecar's environment variables as it does at its start. With
-// another endpoint than here, what this command says of the API is not what the sidecar sees.
-func (d *Doctor) checkEnvironment(sidecar *workload) {
-	const subject = "sidecar's environment"
-	isSet := map[string]string{}
-	for _, variable := range sidecar.container.Env {
-		isSet[variable.Name] = variable.Value
-		if variable.ValueFrom != nil && strings.HasPrefix(variable.Name, "STACKIT_") {
-			d.notTried("the sidecar's " + variable.Name + ": its Deployment takes it from elsewhere")
-		}
-	}
-	config, err := spi.ConfigFromEnvironment(func(name string) (string, bool) { value, ok := isSet[name]; return value, ok })
-	there, here := cmp.Or(config.Endpoint, spi.DefaultEndpoint), cmp.Or(d.Config.Endpoint, spi.DefaultEndpoint)
-	switch {
-	case err != nil:
-		d.wrong(subject, "the sidecar ends at its start: "+err.Error(), "correct env in the Deployment")
-	case d.ConfigError == nil && (there != here || config.TokenURL != d.Config.TokenURL || config.NoAuth != d.Config.NoAuth):
-		d.hint(subject, fmt.Sprintf("differs from this command's: the sidecar asks %s, this command %s", there, here),
-			"set the same variables for this command, or what it says of the API is not what the sidecar sees")
-	default:
-		d.fine(subject, "asks "+there)
 	}
 }
 

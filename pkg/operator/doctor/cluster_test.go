@@ -51,8 +51,7 @@ func newClinic(t *testing.T) *clinic {
 	c.deployment = &appsv1.Deployment{ObjectMeta: meta("mcm"), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{
 			{Name: managerName, Image: "registry/machine-controller-manager:" + managerVersion, VolumeMounts: mounts},
-			{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts, Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace},
-				Env: []corev1.EnvVar{{Name: spi.EnvAPIEndpoint, Value: c.URL}, {Name: spi.EnvNoAuth, Value: "true"}}},
+			{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts, Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace}},
 		},
 		Volumes: []corev1.Volume{{Name: "target", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "target"}}}}}}}},
@@ -110,7 +109,7 @@ func TestCluster(t *testing.T) {
 	}{
 		"nothing": {nil, 0, []string{"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, in Secret shoot--demo/credentials",
 			"FINE manager: container machine-controller-manager of Deployment shoot--demo/mcm, image registry/machine-controller-manager:v", "FINE manager's version: v",
-			"FINE sidecar: container sidecar of Deployment shoot--demo/mcm", "FINE sidecar's environment: asks http://", "FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
+			"FINE sidecar: container sidecar of Deployment shoot--demo/mcm", "FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
 			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: it uses the token of the Pod itself\nnot tried: POST, PATCH and DELETE: "}},
 		"a class without userData":          {func(c *clinic) { delete(c.secret().Data, "userData") }, 1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
 		"a class whose Secret is not there": {func(c *clinic) { c.remove(c.secret()) }, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials is not there"}},
@@ -133,8 +132,6 @@ func TestCluster(t *testing.T) {
 		"another manager":             {func(c *clinic) { c.manager.Image = "a/machine-controller-manager:v0.50.0" }, 1, []string{"WRONG manager's version: v0.50.0, but the sidecar's library is v"}},
 		"a manager without a tag":     {func(c *clinic) { c.manager.Image = "a/machine-controller-manager@sha256:0" }, 2, []string{"UNKNOWN manager's version: "}},
 		"another provider's sidecar":  {func(c *clinic) { c.sidecar.Image = "a/machine-controller-manager-provider-aws:v1" }, 1, []string{"WRONG sidecar: no Deployment"}},
-		"a wrong environment":         {func(c *clinic) { c.sidecar.Env = c.sidecar.Env[1:] }, 1, []string{"WRONG sidecar's environment: the sidecar ends at its start: STACKIT_NO_AUTH=true is for a local mock"}},
-		"another environment":         {func(c *clinic) { c.sidecar.Env = nil }, 0, []string{"HINT sidecar's environment: differs from this command's: the sidecar asks https://iaas.api.stackit.cloud, this command http://"}},
 
 		"a lease that is not there": {func(c *clinic) { c.remove(c.leases[sidecarName]) }, 1, []string{"WRONG lease machine-controller: is not there: nobody has ever led"}},
 		"a lease nobody renews":     {func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) }, 1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},

@@ -7,7 +7,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -179,8 +178,6 @@ type document struct {
 	text []byte
 	// lines is the number of lines before it.
 	lines int
-	// isJSON says that it is a JSON value.
-	isJSON bool
 }
 
 // separator is a line that begins a YAML document (---), or ends one (...).
@@ -188,9 +185,6 @@ var separator = regexp.MustCompile(`(?m)^(?:---|\.\.\.)(?:\s|$)`)
 
 // split returns the documents of a text.
 func split(text []byte) []document {
-	if json.Valid(text) {
-		return []document{{text: text, isJSON: true}}
-	}
 	var documents []document
 	begin, lines := 0, 0
 	cut := func(end int) {

@@ -78,8 +78,6 @@ const (
 	// suffix is what a MachineSet's name adds to its MachineDeployment's, and a Machine's to
 	// its MachineSet's: "-" and five characters (v0.62.1 deployment_sync.go:301).
 	suffix = "-xxxxx"
-	// maxObjectName is the longest name that the API server takes for these kinds.
-	maxObjectName = 253
 	// maxGenerated is the length to which the API server cuts a name before it adds five
 	// characters (k8s.io/apiserver/pkg/storage/names).
 	maxGenerated = 58
@@ -87,18 +85,12 @@ const (
 
 // checkGeneratedNames checks the names that the manager makes of a MachineDeployment's:
 // <deployment>-<5 characters> for a MachineSet, and that with -<5 characters> for a Machine.
-// The API server cuts a Machine's name rather than to refuse it; it refuses a MachineSet's.
+// The API server cuts a Machine's name rather than to refuse it.
 func (v *validator) checkGeneratedNames(on *object) {
 	if on.name == "" {
 		return
 	}
-	set := on.name + suffix
-	if len(set) > maxObjectName {
-		v.wrong(on, "metadata.name", fmt.Sprintf("has %d characters", len(on.name)),
-			fmt.Sprintf("must have at most %d: its MachineSets are called like it, with 6 characters more", maxObjectName-len(suffix)))
-		return
-	}
-	base := set + "-"
+	base := on.name + suffix + "-"
 	if len(base) > maxGenerated {
 		base = base[:maxGenerated]
 	}

@@ -104,15 +104,11 @@ func (r *documentReader) wrong(verdict report.Verdict, line, column int, found s
 }
 
 func (r *documentReader) read() {
-	readable := r.text
-	if r.isJSON {
-		readable = withoutEscapes(r.text)
-	}
 	var document yaml.Node
-	if err := yaml.NewDecoder(bytes.NewReader(readable)).Decode(&document); errors.Is(err, io.EOF) {
+	if err := yaml.NewDecoder(bytes.NewReader(r.text)).Decode(&document); errors.Is(err, io.EOF) {
 		return
 	} else if err != nil {
-		line, found := notYAML(r.text, err)
+		line, found := notYAML(err)
 		r.wrong(report.Wrong, line, 1, found)
 		return
 	}
@@ -121,13 +117,10 @@ func (r *documentReader) read() {
 		r.wrong(report.Wrong, twice.Line, twice.Column, "this key is there twice; leave one out")
 		return
 	}
-	object := json.RawMessage(r.text)
-	if !r.isJSON {
-		var err error
-		if object, err = sigsyaml.YAMLToJSON(r.text); err != nil { // the error may repeat a value
-			r.wrong(report.Wrong, root.Line, root.Column, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan"+templateIn(r.text))
-			return
-		}
+	object, err := sigsyaml.YAMLToJSON(r.text)
+	if err != nil { // the error may repeat a value
+		r.wrong(report.Wrong, root.Line, root.Column, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first")
+		return
 	}
 	r.take(root, object)
 }
@@ -305,17 +298,11 @@ func unknownFields(prefix string, errs []error) []problem {
 	return problems
 }
 
-var (
-	// yamlError matches the reader's errors; those about the first line do not name it.
-	yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
-	// tabIndent matches a line that is indented with a tab.
-	tabIndent = regexp.MustCompile(`^ *(?:- *)*\t`)
-	// action matches a template's action that is a value, a key or a line.
-	action = regexp.MustCompile(`(?m)^\s*(?:- +)*(?:[^\s#"'{][^#"'{\n]*:[ \t]+)?\{\{`)
-)
+// yamlError matches the reader's errors; those about the first line do not name it.
+var yamlError = regexp.MustCompile(`^yaml: (?:line (\d+): )?(.*)`)
 
 // notYAML says where and why a text is no YAML.
-func notYAML(text []byte, err error) (line int, found string) {
+func notYAML(err error) (line int, found string) {
 	line, found = 1, err.Error()
 	if parts := yamlError.FindStringSubmatch(found); parts != nil {
 		found = parts[2]
@@ -326,22 +313,7 @@ func notYAML(text []byte, err error) (line int, found string) {
 	if strings.HasPrefix(found, "unknown anchor") { // it repeats what may be a secret
 		found = "a text that begins with * is an alias, and has no anchor; put it in quotes"
 	}
-	// The reader often names the line before.
-	lines := bytes.Split(text, []byte("\n"))
-	for at := line; at <= line+1 && at <= len(lines); at++ {
-		if tabIndent.Match(lines[at-1]) {
-			return at, "is not YAML: has a tab where YAML wants spaces"
-		}
-	}
-	return line, "is not YAML: " + found + templateIn(text)
-}
-
-// templateIn says that a text which cannot be read looks like a template.
-func templateIn(text []byte) string {
-	if !action.Match(text) {
-		return ""
-	}
-	return "; if it is a template ({{ }}), render it first, and check what comes of it"
+	return line, "is not YAML: " + found + "; a template must be rendered first"
 }
 
 // duplicate returns the second of two equal keys. The strict decoder of sigs.k8s.io/yaml takes
@@ -360,19 +332,6 @@ func duplicate(node *yaml.Node) *yaml.Node {
 		}
 	}
 	return nil
-}
-
-// escape matches an escape in a JSON string, a surrogate pair as one.
-var escape = regexp.MustCompile(`\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|.)`)
-
-// withoutEscapes replaces the escapes of JSON that YAML does not know, for positions only.
-func withoutEscapes(text []byte) []byte {
-	return escape.ReplaceAllFunc(text, func(found []byte) []byte {
-		if len(found) > 2 || string(found) == `\/` {
-			return bytes.Repeat([]byte("_"), len(found))
-		}
-		return found
-	})
 }
 
 // pathNames splits a path into names and indexes: a.b[c.d][0] into a, b, c.d, 0.

@@ -16,7 +16,6 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -185,7 +184,6 @@ func (v *validator) check(ctx context.Context, on *object) {
 	if on.partial {
 		return
 	}
-	v.checkName(on)
 	switch value := on.value.(type) {
 	case *v1alpha1.MachineClass:
 		v.checkClass(ctx, on, value)
@@ -195,18 +193,6 @@ func (v *validator) check(ctx context.Context, on *object) {
 		v.checkDeployment(on, value)
 	case *corev1.Secret:
 		v.checkLoneSecret(on, value)
-	}
-}
-
-// checkName checks the name by the rule of the API server for these kinds.
-func (v *validator) checkName(on *object) {
-	switch {
-	case on.name == "" && on.value.GetGenerateName() != "":
-	case on.name == "":
-		v.wrong(on, "metadata.name", "is missing", "give the object a name")
-	case len(validation.IsDNS1123Subdomain(on.name)) > 0:
-		v.wrong(on, "metadata.name", "is "+report.Quoted(on.name),
-			"must be at most 253 lower-case letters, digits, '-' and '.', with a letter or digit at the beginning, at the end, and beside each '.'")
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
@@ -22,16 +21,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// operator returns what the commands work with that call the API. withCluster says whether
-// the control cluster must be reached.
-func (o *options) operator(ctx context.Context, withCluster bool) (*account.Access, error) {
+// operator returns what the commands work with that ask API and control cluster. That the cluster
+// cannot be reached is its ControlError.
+func (o *options) operator(ctx context.Context) (*account.Access, error) {
 	if o.configError != nil {
 		return nil, o.configError
 	}
 	result := o.access()
-	if withCluster {
-		return result, o.connect(ctx, result)
-	}
+	o.connect(ctx, result)
 	return result, nil
 }
 
@@ -65,17 +62,19 @@ func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInter
 	return &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: transport}
 }
 
-// connect sets the client of the control cluster.
-func (o *options) connect(ctx context.Context, to *account.Access) error {
+// connect sets the client of the control cluster, or why there is none.
+func (o *options) connect(ctx context.Context, to *account.Access) {
 	config, err := o.control.ToRESTConfig()
 	if err != nil {
-		return fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
+		to.ControlError = fmt.Errorf("reading the kubeconfig of the cluster with the Machines: %w", err)
+		return
 	}
 	control, err := o.newClient(ctx, config)
-	if err == nil {
-		to.Control = control
+	if err != nil {
+		to.ControlError = err
+		return
 	}
-	return err
+	to.Control = control
 }
 
 // newClient logs in to a cluster, if that takes a plugin.
@@ -100,8 +99,7 @@ func mapper() meta.RESTMapper {
 	for kind := range scheme.AllKnownTypes() {
 		scope := meta.RESTScope(meta.RESTScopeNamespace)
 		switch kind.GroupKind() {
-		case corev1.SchemeGroupVersion.WithKind("Node").GroupKind(), corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind(),
-			apiextensionsv1.SchemeGroupVersion.WithKind("CustomResourceDefinition").GroupKind():
+		case corev1.SchemeGroupVersion.WithKind("Node").GroupKind(), corev1.SchemeGroupVersion.WithKind("Namespace").GroupKind():
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(kind, scope)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -65,12 +64,12 @@ func (o *options) complete3s(parent context.Context, names func(context.Context,
 	ctx, cancel := context.WithTimeout(parent, completionTimeout)
 	defer cancel()
 	access := o.access()
-	if err := o.connect(ctx, access); err != nil {
+	if o.connect(ctx, access); access.Control == nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	found, err := names(ctx, access)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	return slices.DeleteFunc(found, func(name string) bool { return strings.TrimSpace(name) == "" }), cobra.ShellCompDirectiveNoFileComp
+	return found, cobra.ShellCompDirectiveNoFileComp
 }

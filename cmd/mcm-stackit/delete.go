@@ -168,9 +168,12 @@ func (d *deleting) run(ctx context.Context) error {
 
 // connectBoth reaches the control cluster, and the target cluster unless Nodes are not to be looked at.
 func (d *deleting) connectBoth(ctx context.Context) (*account.Access, error) {
-	access, err := d.operator(ctx, true)
+	access, err := d.operator(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if access.ControlError != nil {
+		return nil, access.ControlError
 	}
 	control, err := d.control.ToRESTConfig()
 	if err != nil {

@@ -64,7 +64,7 @@ func machineName(words []string) (string, error) {
 }
 
 func (d *describing) run(ctx context.Context, name string) error {
-	access, err := d.reading(ctx)
+	access, err := d.operator(ctx)
 	if err != nil {
 		return err
 	}

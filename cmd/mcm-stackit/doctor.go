@@ -53,7 +53,7 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wron
 func (d *doctorOptions) run(ctx context.Context) error {
 	access := d.access()
 	if !d.cloudOnly {
-		access.ControlError = d.connect(ctx, access)
+		d.connect(ctx, access)
 	}
 	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError}
 	if d.output.value == "" {

@@ -4,11 +4,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -92,7 +99,7 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 }
 
 func (l *listing) run(ctx context.Context) error {
-	access, err := l.reading(ctx)
+	access, err := l.operator(ctx)
 	if err != nil {
 		return err
 	}
@@ -110,15 +117,6 @@ func (l *listing) run(ctx context.Context) error {
 		return err
 	}
 	return exitWith(unknownExitCode(found))
-}
-
-// reading returns what list and describe read with. A cluster that cannot be reached is unknown.
-func (o *options) reading(ctx context.Context) (*account.Access, error) {
-	access, err := o.operator(ctx, false)
-	if err == nil {
-		access.ControlError = o.connect(ctx, access)
-	}
-	return access, err
 }
 
 // unknownExitCode says whether all could be told.
@@ -148,4 +146,176 @@ func (l *listing) print(found *list.Result) error {
 	}
 	_, err := io.WriteString(l.streams.Out, belowTable(found, l.servers, l.query.AllNamespaces))
 	return err
+}
+
+// none is the cell without a value.
+const none = "-"
+
+// columns are of these names; one that begins with + is shown by -o wide alone.
+func columns(names ...string) []metav1.TableColumnDefinition {
+	var all []metav1.TableColumnDefinition
+	for _, name := range names {
+		name, wide := strings.CutPrefix(name, "+")
+		column := metav1.TableColumnDefinition{Name: name, Type: "string"}
+		if wide {
+			column.Priority = 1
+		}
+		all = append(all, column)
+	}
+	return all
+}
+
+// row has a cell for each text; an empty one is none.
+func row(texts ...string) metav1.TableRow {
+	var row metav1.TableRow
+	for _, text := range texts {
+		row.Cells = append(row.Cells, cmp.Or(report.OneLine(text), none))
+	}
+	return row
+}
+
+func machinesTable(found *list.Result, allNamespaces bool) *metav1.Table {
+	namespace := "+Namespace"
+	if allNamespaces {
+		namespace = "Namespace"
+	}
+	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Phase", "Server", "State", "Ready", "Age", "Note", "+Class", "+Cluster", "+Node")}
+	for _, machine := range found.Machines {
+		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Phase, machine.Server, machine.State, string(machine.Ready),
+			age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Class, machine.Cluster, machine.Node))
+	}
+	return t
+}
+
+func serversTable(found *list.Result) *metav1.Table {
+	t := &metav1.Table{ColumnDefinitions: columns("Server", "Machine", "State", "Age", "Type", "Zone", "Note", "+Name", "+Namespace", "+Class",
+		"+Cluster", "+Project", "+Region")}
+	for _, server := range found.Servers {
+		t.Rows = append(t.Rows, row(server.Name, server.Machine, server.State, age(found.Time, server.CreationTimestamp.Time), server.MachineType,
+			server.Zone, noteCell(server.Notes), server.ServerName, server.MachineNamespace, server.Class, server.Cluster, server.ProjectID, server.Region))
+	}
+	return t
+}
+
+func age(now, created time.Time) string {
+	if created.IsZero() {
+		return none
+	}
+	return duration.HumanDuration(now.Sub(created))
+}
+
+func noteCell(notes []list.Note) string {
+	var words []string
+	for i := range notes {
+		if word := notes[i].String(); !slices.Contains(words, word) {
+			words = append(words, word)
+		}
+	}
+	return strings.Join(words, ", ")
+}
+
+// belowTable explains notes, says what is not known, and counts. The last lines are those of the
+// clusters.
+func belowTable(found *list.Result, servers, allNamespaces bool) string {
+	var text strings.Builder
+	line := func(format string, args ...any) { _, _ = fmt.Fprintf(&text, format+"\n", args...) }
+	for _, detail := range details(found, servers, allNamespaces) {
+		line("\n%v", detail)
+	}
+	if text.Len() > 0 || len(found.Machines)+len(found.Servers) > 0 {
+		line("")
+	}
+	for _, stale := range found.Stale {
+		line("%s", stale)
+	}
+	for _, label := range slices.Sorted(maps.Keys(found.NotJudged)) {
+		line("%s: %s, no MachineClass here: not judged", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotJudged[label], "server"))
+	}
+	for _, place := range slices.Sorted(maps.Keys(found.Read)) {
+		line("%s read in %s", report.Count(found.Read[place], "server"), place)
+	}
+	for _, unknown := range found.Unknown {
+		line("%s", unknown)
+	}
+	for _, cluster := range found.Clusters {
+		line("%s", clusterLine(cluster))
+	}
+	return text.String()
+}
+
+// clusterLine counts what belongs to a cluster label.
+func clusterLine(cluster *list.Cluster) string {
+	count := func(n *int, what, plural string) string {
+		switch {
+		case n == nil:
+			return plural + " unknown"
+		case *n == 1:
+			return "1 " + what
+		default:
+			return fmt.Sprintf("%d %s", *n, plural)
+		}
+	}
+	ready := "ready"
+	if cluster.Stale && cluster.Ready != nil {
+		ready = "were ready"
+	}
+	parts := []string{count(cluster.Machines, "Machine", "Machines"), count(cluster.Ready, ready, ready), count(cluster.Servers, "server", "servers")}
+	if cluster.Label == "" {
+		return "no cluster label: " + strings.Join(parts, ", ")
+	}
+	return report.OneLine(cluster.Label) + ": " + strings.Join(append(parts, count(cluster.Orphans, "orphan", "orphans")), ", ")
+}
+
+// detail is a note that some Machines or servers share.
+type detail struct {
+	note list.Note
+	// whose has the names of the Machines, or the IDs of the servers.
+	whose []string
+}
+
+// String has the names in a line of their own.
+func (d *detail) String() string {
+	lines := []string{d.note.String()}
+	for _, line := range [][2]string{
+		{"of", report.Some(d.whose)}, {"reason", d.note.Reason}, {"cause", d.note.Cause}, {"remedy", d.note.Remedy},
+	} {
+		if line[1] != "" {
+			lines = append(lines, fmt.Sprintf("  %-7s %s", line[0]+":", line[1]))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// details explain the notes of the Machines or servers, those with one cause and remedy together:
+// a full quota stops many Machines at once. The reason is that of the first of them.
+func details(found *list.Result, servers, allNamespaces bool) []*detail {
+	var all []*detail
+	add := func(whose string, notes []list.Note) {
+		for _, note := range notes {
+			if note.Reason == "" || note.Kind == list.NoteUnknown {
+				continue
+			}
+			same := slices.IndexFunc(all, func(other *detail) bool {
+				return other.note.Kind == note.Kind && other.note.About == note.About && other.note.Cause == note.Cause && other.note.Remedy == note.Remedy
+			})
+			if same < 0 {
+				same, all = len(all), append(all, &detail{note: note})
+			}
+			all[same].whose = append(all[same].whose, whose)
+		}
+	}
+	if servers {
+		for _, server := range found.Servers {
+			add(server.Name, server.Notes)
+		}
+		return all
+	}
+	for _, machine := range found.Machines {
+		name := machine.Name
+		if allNamespaces {
+			name = machine.Namespace + "/" + name
+		}
+		add(name, machine.Notes)
+	}
+	return all
 }

@@ -11,7 +11,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -76,33 +75,6 @@ const noControl = "--server=http://127.0.0.1:1"
 
 func workerLabels(machine string) map[string]any {
 	return map[string]any{"kubernetes.io/machine": machine, "kubernetes.io/machineclass": "worker", "kubernetes.io/cluster": "shoot--demo--laptop"}
-}
-
-func TestListUsage(t *testing.T) {
-	for name, row := range map[string]struct {
-		args []string
-		says string
-	}{
-		"unknown word":            {[]string{"list", "clusters"}, `unknown command "clusters"`},
-		"too many words":          {[]string{"list", "servers", "x"}, `unknown command "x"`},
-		"cluster without a value": {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster"}, "must be key=value"},
-		"another label":           {[]string{"list", "machines", "--cluster", "kubernetes.io/machine=a"}, "ends in /cluster"},
-		"no label value":          {[]string{"list", "servers", "--cluster", "kubernetes.io/cluster=a,b=c"}, "no label that a server can have"},
-		"unknown format":          {[]string{"list", "servers", "-o", "jsonpath={.items}"}, "must be one of: wide, json, yaml, name"},
-		"orphans among Machines":  {[]string{"list", "machines", "--orphans"}, "unknown flag: --orphans"},
-		"describe nothing":        {[]string{"describe"}, "describe needs one Machine"},
-		"describe another kind":   {[]string{"describe", "server", "x"}, "describe needs one Machine"},
-		"describe two":            {[]string{"describe", "machine", "x", "y"}, "describe needs one Machine"},
-		"describe no name":        {[]string{"describe", "machine/"}, "describe needs one Machine"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := invocation{args: row.args}.run(t)
-			if got.code != report.ExitUsage || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
-				t.Errorf("got %+v, want exit code 64, nothing on stdout, and %q", got, row.says)
-			}
-		})
-	}
 }
 
 // Without a cluster, servers are shown, nobody is called an orphan, and the cause is told once.
@@ -201,31 +173,6 @@ func TestRequestTimeout(t *testing.T) {
 				t.Errorf("took %s", took)
 			}
 		})
-	}
-}
-
-// exampleLine is a command of an Example section.
-var exampleLine = regexp.MustCompile(`(?m)^  (mcm-stackit .*)$`)
-
-func TestExamplesAreCommands(t *testing.T) {
-	_, env := startProject(t)
-	addServer(t, env, "worker-1", workerLabels("worker-1"))
-	for _, words := range [][]string{{"list"}, {"list", "servers"}, {"list", "machines"}, {"describe"}} {
-		help := invocation{args: append(slices.Clone(words), "--help")}.run(t)
-		examples := exampleLine.FindAllStringSubmatch(help.stdout, -1)
-		if len(examples) < 2 {
-			t.Errorf("%v has no example:\n%s", words, help.stdout)
-		}
-		for _, example := range examples {
-			args := strings.Fields(example[1])[1:]
-			if slices.Contains(args, "[flags]") || slices.Contains(args, "[command]") {
-				continue
-			}
-			// Without a cluster, none can be told.
-			if got := (invocation{args: append(args, noControl), env: env}).run(t); got.code != report.ExitUnknown {
-				t.Errorf("%v: got %+v", args, got)
-			}
-		}
 	}
 }
 

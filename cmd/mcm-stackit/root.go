@@ -162,3 +162,25 @@ func addLogFlags(flags *pflag.FlagSet) {
 	verbosity.Usage = "how much to say on stderr: 1 which credentials are used, 4 each API call"
 	flags.AddFlag(verbosity)
 }
+
+// result ends the command with an exit code; what is to be said was said.
+type result int
+
+func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
+
+// exitWith returns the error that ends the command with an exit code; nil for ExitFine.
+func exitWith(code int) error {
+	if code == report.ExitFine {
+		return nil
+	}
+	return result(code)
+}
+
+// usageError is a command line that is wrong.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func wrongUsage(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}

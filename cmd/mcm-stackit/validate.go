@@ -115,7 +115,7 @@ func (v *validateOptions) run(ctx context.Context) error {
 	}
 	access := v.access()
 	if !v.hasFiles() || v.secret != "" { // which may be in a file
-		access.ControlError = v.connect(ctx, access)
+		v.connect(ctx, access)
 	}
 	if !v.hasFiles() && access.ControlError != nil {
 		return access.ControlError

@@ -6,11 +6,8 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -59,29 +56,5 @@ func (got outcome) expect(t *testing.T, code int, says ...string) {
 	}
 	if t.Failed() {
 		t.Logf("stdout:\n%s\nstderr:\n%s", got.stdout, got.stderr)
-	}
-}
-
-// copySamples copies the samples, with a key of the cloud's in the Secret.
-func copySamples(t *testing.T, cloud *iaasmock.Cloud, to string) {
-	t.Helper()
-	if err := os.CopyFS(to, os.DirFS("../../samples")); err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(to, "secret.yaml")
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var secret map[string]any
-	if err := yaml.Unmarshal(text, &secret); err != nil {
-		t.Fatal(err)
-	}
-	secret["stringData"].(map[string]any)["serviceAccountKey"] = string(keyOf(t, cloud))
-	if text, err = yaml.Marshal(secret); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }

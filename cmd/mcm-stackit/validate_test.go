@@ -6,12 +6,9 @@ package main
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"k8s.io/cli-runtime/pkg/genericiooptions"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -87,64 +84,5 @@ func TestValidateWithoutFiles(t *testing.T) {
 	got = invocation{args: []string{"validate", "-f", "-", "--secret", "elsewhere"}, stdin: "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"}.run(t)
 	if got.code != 2 || !strings.Contains(got.stderr, "reading Secret default/elsewhere: ") {
 		t.Errorf("got %+v, want that the Secret cannot be read", got)
-	}
-}
-
-func TestValidateWrongUsage(t *testing.T) {
-	for name, row := range map[string]struct {
-		args []string
-		says string
-	}{
-		"replicas without online": {[]string{"--replicas", "3"}, "--replicas must be 1 to 10000, and needs --online"},
-		"no replicas":             {[]string{"--online", "--replicas", "0"}, "--replicas must be 1 to 10000"},
-		"too many replicas":       {[]string{"--online", "--replicas", "10001"}, "--replicas must be 1 to 10000"},
-		"allowed without files":   {[]string{"--allow-missing-secret"}, "--allow-missing-secret is for files: it needs -f or -k"},
-		"-k with -f":              {[]string{"-k", "a", "-f", "b"}, "-k goes without -f and -R"},
-		"-R without -f":           {[]string{"-R"}, "-R is for the folders of -f"},
-		"format":                  {[]string{"-o", "wide"}, "must be one of: json, yaml"},
-		"file without -f":         {[]string{"samples"}, `unknown command "samples"`},
-		"a flag that is gone":     {[]string{"--show-effective"}, "unknown flag: --show-effective"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			got := invocation{args: append([]string{"validate"}, row.args...)}.run(t)
-			if got.code != 64 || got.stdout != "" || !strings.Contains(got.stderr, row.says) {
-				t.Errorf("got %+v, want exit code 64 and %q", got, row.says)
-			}
-		})
-	}
-}
-
-// The examples of --help end with 0, with samples that have a key. Those that ask a cluster are
-// run in test/e2e.
-func TestValidateExamples(t *testing.T) {
-	cloud, env := startMock(t)
-	folder := t.TempDir()
-	copySamples(t, cloud, filepath.Join(folder, "samples"))
-	copySamples(t, cloud, filepath.Join(folder, "overlays/production"))
-	if err := os.WriteFile(filepath.Join(folder, "overlays/production/kustomization.yaml"), []byte("resources: [secret.yaml, machine-class.yaml]\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(self, filepath.Join(folder, "mcm-stackit")); err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(newOptions(genericiooptions.NewTestIOStreamsDiscard(), os.LookupEnv).newValidateCommand().Example) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' || strings.Contains(line, " -n ") {
-			continue
-		}
-		t.Run(line, func(t *testing.T) {
-			t.Parallel()
-			command := exec.CommandContext(t.Context(), "sh", "-c", line)
-			command.Dir = folder
-			command.Env = append([]string{asCommand + "=1", "HOME=" + folder, "KUBECONFIG=" + filepath.Join(folder, "none"), "PATH=" + folder + ":" + os.Getenv("PATH")}, env...)
-			if output, err := command.CombinedOutput(); err != nil {
-				t.Errorf("%v:\n%s", err, output)
-			}
-		})
 	}
 }

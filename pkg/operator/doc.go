@@ -16,11 +16,11 @@
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
 //     machines.go, secret.go), called in check or checkClass; one that asks the API: called in
-//     onlineCheck.run (online.go), by named or ask, with a read that has its permission
+//     catalogue.check (online.go), by named or ask, with a read that has its permission
 //   - a check of doctor: a row of accountChecks or clusterChecks (doctor.go); a read that the driver
 //     makes: a row of driverReads (cloud.go)
 //   - a note of a server or Machine: a NoteKind of list, made in notes.go; a remedy for
 //     a reason of the driver: a row in kubernetes/runbooks.md, of which list shows the text
 //   - a column: a field of list's Server or Machine, filled in result.go, and a cell in
-//     cmd/mcm-stackit/list_print.go
+//     cmd/mcm-stackit/list.go
 package operator

@@ -77,6 +77,9 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, func() {
 		Expect(command.run(ctx, "describe", "machine", "nobody")).To(And(HaveField("Code", 2),
 			HaveField("Stderr", "there is no Machine "+c.env.Namespace()+"/nobody: is the namespace right (-n)?\n")))
 
+		Expect(command.run(ctx, "list", "servers", "--cluster", clusterLabel+"=typo")).
+			To(says(2, HaveSuffix("cluster "+clusterLabel+"=typo unknown: no MachineClass here and no server has this label\n")))
+
 		silent := &canaries{env: c.env}
 		for _, args := range [][]string{{"list", "-o", "json"}, {"list", "servers", "-o", "wide"}, {"describe", "machine", names[0], "-o", "yaml"}} {
 			got = command.run(ctx, append([]string{"-v=9"}, args...)...)

@@ -1,6 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package account has what the tasks of mcm-stackit share: which clusters, Secrets and
+// project the user named, how they are read, and which server is an orphan.
 package account
 
 import (
@@ -8,6 +10,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -15,13 +19,82 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
+
+// Access is what the commands share: where objects, credentials and servers are read.
+type Access struct {
+	// Sessions makes the sessions with the IaaS API, and Transport carries their requests.
+	Sessions  spi.SessionProviderInterface
+	Transport http.RoundTripper
+	// NewSessions makes sessions like Sessions, but over another transport. Only
+	// deletions need it, and Transport.
+	NewSessions func(http.RoundTripper) spi.SessionProviderInterface
+	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
+	// asked.
+	Control   client.Client
+	Namespace string
+	// Target is the cluster that the machines join; nil if none may be asked.
+	Target client.Client
+	// ControlError says why Control is nil; nil if nobody wants to ask it.
+	ControlError error
+	// SecretName names the Secret with the credentials, as "name" or "namespace/name"; ""
+	// means those of the classes.
+	SecretName string
+	// Direct are credentials that are in no Secret; nil if none are given.
+	Direct *Direct
+	// Region beats what Secrets, classes and Direct say; "" if it is not given.
+	Region string
+	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
+	// as the command lets it.
+	ReadTimeout time.Duration
+	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
+	// with it.
+	Program string
+	// Note is told which credentials are used; nil if nobody wants to know.
+	Note func(text string)
+	// Clock is for tests; nil means the real one.
+	Clock clock.Clock
+}
+
+// Direct are a project, a region and a key that flags and variables name, without a Secret.
+type Direct struct {
+	ProjectID, Region string
+	// KeyPath is the file with the service-account key; "" if none is needed.
+	KeyPath string
+	// Origin says which flags and variables they are.
+	Origin string
+}
+
+// Scheme has the types that Control and Target are asked for.
+func Scheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
+	utilruntime.Must(v1alpha1.AddToScheme(scheme))
+	return scheme
+}
+
+// Now is the time.
+func (o *Access) Now() time.Time { return o.ClockOrReal().Now() }
+
+// ClockOrReal is Clock, or the real one.
+func (o *Access) ClockOrReal() clock.Clock {
+	if o.Clock != nil {
+		return o.Clock
+	}
+	return clock.RealClock{}
+}
 
 // Account is a project and region, with a session to work there.
 type Account struct {
@@ -168,4 +241,62 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 		o.Note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
 	}
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, timeout: o.ReadTimeout}, nil
+}
+
+// ErrNoSecret says that a Secret is not in the control cluster, or that none was asked.
+var ErrNoSecret = errors.New("is not there")
+
+// Secret reads a Secret of the control cluster.
+func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {
+	if o.Control == nil {
+		return nil, fmt.Errorf("Secret %s %w: no cluster was asked", key, ErrNoSecret)
+	}
+	secret := &corev1.Secret{}
+	err := o.Control.Get(ctx, key, secret)
+	if apierrors.IsNotFound(err) {
+		return nil, fmt.Errorf("Secret %s %w", key, ErrNoSecret)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading Secret %s: %w", key, err)
+	}
+	return secret, nil
+}
+
+// SecretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
+// names beats what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
+// reference has an empty one. The manager leaves out a Secret that is missing; here it is an
+// error, since nobody knows what it should hold.
+func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {
+	merged := &corev1.Secret{Data: map[string][]byte{}}
+	for _, ref := range SecretRefs(class) {
+		secret, err := o.Secret(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name})
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(merged.Data, secret.Data)
+	}
+	return merged, nil
+}
+
+// NamedKey reads "name" or "namespace/name".
+func (o *Access) NamedKey(name string) client.ObjectKey {
+	if namespace, rest, ok := strings.Cut(name, "/"); ok {
+		return client.ObjectKey{Namespace: namespace, Name: rest}
+	}
+	return client.ObjectKey{Namespace: o.Namespace, Name: name}
+}
+
+// SecretRefs are the references of a class to its Secrets; the last one's keys win.
+func SecretRefs(class *v1alpha1.MachineClass) []*corev1.SecretReference {
+	return slices.DeleteFunc([]*corev1.SecretReference{class.SecretRef, class.CredentialsSecretRef},
+		func(ref *corev1.SecretReference) bool { return ref == nil })
+}
+
+// SecretNames are the Secrets of a class, as texts name them.
+func SecretNames(class *v1alpha1.MachineClass) []string {
+	var names []string
+	for _, ref := range SecretRefs(class) {
+		names = append(names, fmt.Sprintf("Secret %s/%s", ref.Namespace, ref.Name))
+	}
+	return names
 }

@@ -77,6 +77,8 @@ not found, or what became of it is unknown; 64 wrong usage.`,
 			if err := d.readArguments(args); err != nil {
 				return err
 			}
+			// A closed pipe must not end the process, which waits for servers, too.
+			signal.Ignore(syscall.SIGPIPE)
 			// The first signal ends what is being done, and tells what became of it; the second the process.
 			ctx, stop := signal.NotifyContext(command.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()

@@ -9,8 +9,6 @@ package main
 import (
 	"context"
 	"os"
-	"os/signal"
-	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
@@ -20,8 +18,6 @@ func main() {
 }
 
 func run() int {
-	// A closed pipe is an error of the write, and not the silent end of the process.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
 	return o.execute(context.Background(), os.Args)
 }

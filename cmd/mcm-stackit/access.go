@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
@@ -50,15 +51,12 @@ func (o *options) access() *account.Access {
 		ReadTimeout: o.requestTimeout,
 		Program:     o.program,
 		Note:        func(text string) { o.sayAbout(1, text) },
-		Clock:       o.clock,
+		Clock:       clock.RealClock{},
 	}
 }
 
 // sessions returns what makes the command's sessions with the IaaS API.
 func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInterface {
-	if o.configError != nil { // the default would be STACKIT's own API
-		transport = roundTripper(func(*http.Request) (*http.Response, error) { return nil, o.configError })
-	}
 	return &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: transport}
 }
 

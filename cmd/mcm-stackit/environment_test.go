@@ -8,12 +8,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
-	"k8s.io/cli-runtime/pkg/genericiooptions"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // environmentRow is a command line in an environment that is partly broken.
@@ -106,18 +107,97 @@ func TestMalformedEndpoint(t *testing.T) {
 	}
 }
 
-// Whatever asks nevertheless does not reach STACKIT's own API, which is the default.
-func TestMalformedEndpointReachesNothing(t *testing.T) {
-	o := newOptions(genericiooptions.IOStreams{}, func(name string) (string, bool) { return "nowhere", name == spi.EnvAPIEndpoint })
-	if err := o.complete(); err != nil {
+// The variables may be set for other tools.
+func TestCredentialsWithoutASecret(t *testing.T) {
+	cloud, env := startProject(t)
+	path := env[len(env)-1][len(envKeyPath)+1:]
+	text := manifests(t, cloud)
+	missing := append(slices.Clone(env), envKeyPath+"=/nowhere/key.json")
+	for name, row := range map[string]struct {
+		args, env []string
+		code      int
+		says      string
+	}{
+		"by variables":                   {[]string{"list"}, env, 2, "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01"},
+		"by flags":                       {[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--region", "eu01", "--service-account-key-path", path}, env[:2], 2, "0 servers read"},
+		"region by flag":                 {[]string{"list", "--region", "eu02"}, env, 2, "in eu02"},
+		"some variables":                 {[]string{"list", noControl}, env[:3], 2, "MachineClasses, Machines, age of readiness, servers unknown: the cluster"},
+		"a flag alone":                   {[]string{"list", "--project-id", iaasmock.DefaultProjectID}, env[:2], 64, "credentials without a Secret need all of "},
+		"a flag beside a Secret":         {[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, env, 64, "--secret goes without "},
+		"a key that is missing":          {[]string{"list"}, missing, 2, "reading the service-account key: open /nowhere/key.json: no such file"},
+		"a missing key that is not used": {[]string{"validate", "-f", "-", "--online"}, missing, 0, "nothing is wrong"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := invocation{args: row.args, env: row.env, stdin: text}.run(t)
+			if got.code != row.code || !strings.Contains(got.stdout+got.stderr, row.says) {
+				t.Errorf("got %+v, want exit code %d and %q", got, row.code, row.says)
+			}
+		})
+	}
+}
+
+func TestStandardOutputThatCannotBeWritten(t *testing.T) {
+	cloud, env := startProject(t)
+	text := manifests(t, cloud)
+	for name, args := range map[string][]string{
+		"version": {"version"}, "--version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
+		"validate": {"validate", "-f", "-"}, "validate as JSON": {"validate", "-f", "-", "-o", "json"},
+		"doctor": {"doctor", "--cloud-only"}, "doctor as YAML": {"doctor", "--cloud-only", "-o", "yaml"},
+		"servers": {"list", "servers"}, "servers as JSON": {"list", "servers", "-o", "json"}, "options": {"options"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			command, _, stderr := invocation{args: args, env: env, stdin: text}.command(t)
+			command.Stdout = fullDisk(t)
+			_ = command.Run()
+			const says = "standard output cannot be written: "
+			if code := command.ProcessState.ExitCode(); code != report.ExitUnknown || strings.Count(stderr.String(), says) != 1 {
+				t.Errorf("exit code %d and %q, want %d and %q once", code, stderr, report.ExitUnknown, says)
+			}
+		})
+	}
+}
+
+func fullDisk(t *testing.T) *os.File {
+	t.Helper()
+	file, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skip("this system has no disk that is always full: ", err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// Whoever interrupts a deletion is told so.
+func TestSignalEndsDeleteServer(t *testing.T) {
+	asked := make(chan struct{}, 100)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		<-r.Context().Done()
+	}))
+	t.Cleanup(server.Close)
+	target := filepath.Join(t.TempDir(), "target")
+	if err := os.WriteFile(target, []byte(`{"clusters": [{"name": "a", "cluster": {"server": "`+server.URL+`"}}],
+		"contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sessions, ok := o.sessions(spi.NewTransport()).(*spi.PluginSPIImpl)
-	if !ok {
-		t.Fatal("sessions of another type")
+	args := deleteServer(aServer, "--target-kubeconfig", target, "--yes", "--server", server.URL, "--project-id", iaasmock.DefaultProjectID, "--region", "eu01")
+	command, _, stderr := invocation{args: args, env: []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_NO_AUTH=true"}}.command(t)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
 	}
-	response, err := sessions.Transport.RoundTrip(httptest.NewRequest(http.MethodGet, spi.DefaultEndpoint, http.NoBody))
-	if err == nil || !strings.Contains(err.Error(), spi.EnvAPIEndpoint) {
-		t.Errorf("got %v, %v, want the variable", response, err)
+	select {
+	case <-asked:
+	case <-time.After(20 * time.Second):
+		t.Error("nothing was asked")
+	}
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(20*time.Second, func() { _ = command.Process.Kill() }).Stop()
+	_ = command.Wait()
+	if code := command.ProcessState.ExitCode(); code != report.ExitUnknown || !strings.Contains(stderr.String(), "interrupted") {
+		t.Errorf("exit code %d and %q, want %d and that it was interrupted", code, stderr, report.ExitUnknown)
 	}
 }

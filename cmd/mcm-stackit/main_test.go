@@ -81,24 +81,28 @@ type invocation struct {
 	stdin string
 }
 
-// run runs the command in a process of its own, with no environment but its own, and no
+// command is the command in a process of its own, with no environment but its own, and no
 // kubeconfig.
-func (i invocation) run(t *testing.T) outcome {
+func (i invocation) command(t *testing.T) (command *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
+	t.Cleanup(cancel)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.CommandContext(ctx, self, i.args...)
+	command, stdout, stderr = exec.CommandContext(ctx, self, i.args...), &bytes.Buffer{}, &bytes.Buffer{}
 	command.Env = append([]string{asCommand + "=1", "HOME=" + t.TempDir(), "KUBECONFIG=" + filepath.Join(t.TempDir(), "none")}, i.env...)
-	command.Stdin = strings.NewReader(i.stdin)
-	var stdout, stderr bytes.Buffer
-	command.Stdout, command.Stderr = &stdout, &stderr
-	err = command.Run()
+	command.Stdin, command.Stdout, command.Stderr = strings.NewReader(i.stdin), stdout, stderr
+	return command, stdout, stderr
+}
+
+// run runs the command to its end.
+func (i invocation) run(t *testing.T) outcome {
+	t.Helper()
+	command, stdout, stderr := i.command(t)
 	var exit *exec.ExitError
-	if err != nil && !errors.As(err, &exit) {
+	if err := command.Run(); err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
 	return outcome{command.ProcessState.ExitCode(), stdout.String(), stderr.String()}

@@ -16,7 +16,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -42,7 +41,6 @@ type options struct {
 	// out is streams.Out.
 	out    *output
 	lookup func(string) (string, bool)
-	clock  clock.Clock
 
 	// program is what the command was called by: printed commands begin with it.
 	program string
@@ -71,7 +69,7 @@ func newOptions(streams genericiooptions.IOStreams, lookup func(string) (string,
 	*control.Timeout = defaultRequestTimeout
 	out := &output{Writer: streams.Out}
 	streams.Out = out
-	return &options{streams: streams, out: out, lookup: lookup, clock: clock.RealClock{}, program: programName, control: control,
+	return &options{streams: streams, out: out, lookup: lookup, program: programName, control: control,
 		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
 }
 

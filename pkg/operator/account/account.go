@@ -64,7 +64,7 @@ type Access struct {
 	Program string
 	// Note is told which credentials are used; nil if nobody wants to know.
 	Note func(text string)
-	// Clock is for tests; nil means the real one.
+	// Clock is the real one, but in tests.
 	Clock clock.Clock
 }
 
@@ -83,17 +83,6 @@ func Scheme() *runtime.Scheme {
 	utilruntime.Must(clientgoscheme.AddToScheme(scheme))
 	utilruntime.Must(v1alpha1.AddToScheme(scheme))
 	return scheme
-}
-
-// Now is the time.
-func (o *Access) Now() time.Time { return o.ClockOrReal().Now() }
-
-// ClockOrReal is Clock, or the real one.
-func (o *Access) ClockOrReal() clock.Clock {
-	if o.Clock != nil {
-		return o.Clock
-	}
-	return clock.RealClock{}
 }
 
 // Account is a project and region, with a session to work there.

@@ -213,8 +213,7 @@ func (p *Plan) find(ctx context.Context, server *Server) time.Time {
 
 // facts returns Machines and Nodes that are at most factsTTL older than the call.
 func (p *Plan) facts(ctx context.Context) (*facts, error) {
-	clock := p.access.ClockOrReal()
-	asked := clock.Now()
+	asked := p.access.Clock.Now()
 	select {
 	case p.reading <- struct{}{}:
 		defer func() { <-p.reading }()
@@ -224,7 +223,7 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	if p.last != nil && asked.Sub(p.last.began) <= factsTTL {
 		return p.last, nil
 	}
-	known := &facts{began: clock.Now()}
+	known := &facts{began: p.access.Clock.Now()}
 	var err error
 	if known.machines, err = p.access.Machines(ctx); err != nil {
 		return nil, fmt.Errorf("only who can read the Machines of all namespaces knows which server is an orphan: %w", err)

@@ -64,10 +64,10 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 	defer cancel()
 	got := &answer{}
 	_, response, err := account.Ask(ctx, p.Account, read.what, func(ctx context.Context) (struct{}, error) {
-		got.start = p.Now()
+		got.start = p.Clock.Now()
 		return struct{}{}, read.call(p, ctx)
 	})
-	got.err, got.status, got.end = err, account.Status(err), p.Now()
+	got.err, got.status, got.end = err, account.Status(err), p.Clock.Now()
 	if response != nil {
 		got.date = spi.Date(response.Header)
 	}
@@ -148,7 +148,7 @@ func (p *accountCheck) checkIdentity(secret *apis.Secret) {
 		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", secret.WorkloadIdentityTokenFile, of))
 		return
 	}
-	identity, err := p.Config.InspectIdentity(secret.Token, p.Now())
+	identity, err := p.Config.InspectIdentity(secret.Token, p.Clock.Now())
 	if err != nil {
 		p.reportCredentials(err)
 		return
@@ -165,7 +165,7 @@ func (p *accountCheck) checkKey(secret *apis.Secret) {
 	}
 	found := fmt.Sprintf("key %s of %s", key.ID, key.Issuer)
 	const renew = "make a new key of the service account, put its JSON into the Secret, then delete this one"
-	left := key.ValidUntil.Sub(p.Now())
+	left := key.ValidUntil.Sub(p.Clock.Now())
 	switch expires := key.ValidUntil.UTC().Format(time.DateTime); {
 	case key.Inactive:
 		p.wrong(subjectKey, found+", not active", renew)

@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
@@ -89,6 +90,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	rig.MakeClusters()
 	d := &Doctor{Config: s.config, Access: &account.Access{
 		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control, Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second,
+		Clock: clock.RealClock{},
 	}}
 	d.result, d.reported = Result{}, map[string]bool{}
 	d.examineAccounts(t.Context())

@@ -257,7 +257,7 @@ func (d *Doctor) checkLease(ctx context.Context, name string) {
 		return
 	}
 	duration := time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0)) * time.Second
-	age := d.Now().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
+	age := d.Clock.Now().Sub(lease.Spec.RenewTime.Time).Round(time.Second)
 	found := fmt.Sprintf("%s holds it, renewed %s ago, for %s", holder, max(age, 0), duration)
 	if age > duration {
 		d.wrong(subject, found+": nobody leads now", "see that a Pod of it runs, and that this computer's clock is right")

@@ -170,7 +170,7 @@ func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 	found := login.Host + ", which does not say when it ends"
 	if end := expiry(login); !end.IsZero() {
 		found = fmt.Sprintf("%s, valid until %s UTC", login.Host, end.UTC().Format(time.DateTime))
-		if !end.After(d.Now()) {
+		if !end.After(d.Clock.Now()) {
 			d.wrong(subjectTarget, fmt.Sprintf("%s, expired at %s UTC", login.Host, end.UTC().Format(time.DateTime)), "renew what the sidecar's Secret has")
 			return
 		}

@@ -105,7 +105,7 @@ func Read(parent context.Context, o *account.Access, query Query) *Result {
 		ctx, cancel = context.WithTimeout(parent, o.ReadTimeout)
 	}
 	defer cancel()
-	s := &observation{Access: o, query: query, now: o.Now()}
+	s := &observation{Access: o, query: query, now: o.Clock.Now()}
 	if !query.AllNamespaces {
 		s.scope = []string{o.Namespace}
 	}
@@ -249,7 +249,7 @@ func (s *observation) listServers(ctx context.Context, of *account.Account) ([]p
 	if err != nil || len(servers) > 0 {
 		return servers, err
 	}
-	if spi.Sleep(ctx, s.ClockOrReal(), emptyPause) != nil {
+	if spi.Sleep(ctx, s.Clock, emptyPause) != nil {
 		return nil, errEmptyOnce
 	}
 	return of.Servers(ctx, nil)

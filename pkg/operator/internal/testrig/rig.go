@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -80,6 +81,7 @@ func NewOver(t testing.TB, cloud *iaasmock.Cloud, url string, transport http.Rou
 	}
 	r := &Rig{T: t, URL: url, Cloud: cloud, API: api, Access: &account.Access{
 		Sessions: sessions, Transport: transport, NewSessions: sessionsOver, Namespace: Namespace, Program: "mcm-stackit",
+		Clock: clock.RealClock{},
 	}}
 	r.Add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "credentials"},

@@ -94,7 +94,7 @@ type Account struct {
 	// Origin says where the credentials came from: "Secret default/stackit-credentials".
 	Origin string
 	// Classes are those of the cluster that name this account; none if it was named itself.
-	Classes []*v1alpha1.MachineClass
+	Classes []*Class
 
 	// timeout is the Access's ReadTimeout.
 	timeout time.Duration
@@ -107,38 +107,30 @@ var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, 
 const AllThree = "--project-id ($STACKIT_PROJECT_ID), --region ($STACKIT_REGION) and --service-account-key-path ($STACKIT_SERVICE_ACCOUNT_KEY_PATH)"
 
 // Accounts returns the accounts to work in: the one that SecretName or Direct name, else those of
-// all MachineClasses in Namespace. Equal ones are returned once. A class whose credentials cannot
-// be used is among the problems: the other accounts are returned beside it.
-func (o *Access) Accounts(ctx context.Context) (accounts []*Account, problems []error) {
-	if named, err := o.NamedAccount(ctx); err != nil {
+// all MachineClasses of the namespace that are STACKIT's; "" means all namespaces. Equal ones are
+// returned once. A class whose credentials cannot be used is among the problems: the other accounts
+// are returned beside it.
+func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Account, problems []error) {
+	if named, err := o.namedAccount(ctx); err != nil {
 		return nil, []error{err}
 	} else if named != nil {
 		return []*Account{named}, nil
 	}
 	if o.Control == nil {
-		return nil, []error{ErrNoCredentials}
+		return nil, []error{cmp.Or(o.ControlError, ErrNoCredentials)}
 	}
-	classes, err := o.Classes(ctx, o.Namespace)
+	classes, err := o.Classes(ctx, namespace)
 	if err != nil {
 		return nil, []error{err}
 	}
+	classes = slices.DeleteFunc(classes, (*Class).IsForeign)
 	if len(classes) == 0 {
-		return nil, []error{fmt.Errorf("namespace %s has no MachineClass: name another with -n; %w", o.Namespace, ErrNoCredentials)}
+		where := "in any namespace"
+		if namespace != "" {
+			where = "in namespace " + namespace
+		}
+		return nil, []error{fmt.Errorf("there is no MachineClass of STACKIT %s: name another with -n; %w", where, ErrNoCredentials)}
 	}
-	return o.AccountsOf(ctx, classes)
-}
-
-// NamedAccount returns the account that SecretName or Direct name; nil if they name none.
-func (o *Access) NamedAccount(ctx context.Context) (*Account, error) {
-	secret, origin, err := o.NamedSecret(ctx)
-	if secret == nil || err != nil {
-		return nil, err
-	}
-	return o.Open(secret, "", origin)
-}
-
-// AccountsOf returns the accounts of the classes, each once.
-func (o *Access) AccountsOf(ctx context.Context, classes []*v1alpha1.MachineClass) (accounts []*Account, problems []error) {
 	for _, class := range classes {
 		account, err := o.accountOf(ctx, class)
 		if err != nil {
@@ -157,9 +149,18 @@ func (o *Access) AccountsOf(ctx context.Context, classes []*v1alpha1.MachineClas
 	return accounts, problems
 }
 
+// namedAccount returns the account that SecretName or Direct name; nil if they name none.
+func (o *Access) namedAccount(ctx context.Context) (*Account, error) {
+	secret, origin, err := o.namedSecret(ctx)
+	if secret == nil || err != nil {
+		return nil, err
+	}
+	return o.Open(secret, "", origin)
+}
+
 // ClassError says that a class's credentials cannot be used.
 type ClassError struct {
-	Class *v1alpha1.MachineClass
+	Class *Class
 	Err   error
 }
 
@@ -168,22 +169,22 @@ func (e *ClassError) Error() string { return fmt.Sprintf("MachineClass %s: %v", 
 func (e *ClassError) Unwrap() error { return e.Err }
 
 // accountOf returns the account in which the driver works for a class.
-func (o *Access) accountOf(ctx context.Context, class *v1alpha1.MachineClass) (*Account, error) {
-	secret, err := o.SecretOf(ctx, class)
+func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) {
+	secret, err := o.SecretOf(ctx, class.MachineClass)
 	if err != nil {
 		return nil, err
 	}
-	origin := strings.Join(append(SecretNames(class), "of MachineClass "+class.Name), " ")
-	account, err := o.Open(secret, provider.Inspect(class, secret).Spec.Region, origin)
+	origin := strings.Join(append(SecretNames(class.MachineClass), "of MachineClass "+class.Name), " ")
+	account, err := o.Open(secret, provider.Inspect(class.MachineClass, secret).Spec.Region, origin)
 	if err != nil {
 		return nil, err
 	}
-	account.Classes = []*v1alpha1.MachineClass{class}
+	account.Classes = []*Class{class}
 	return account, nil
 }
 
-// NamedSecret returns the credentials that SecretName or Direct name; nil if they name none.
-func (o *Access) NamedSecret(ctx context.Context) (secret *corev1.Secret, origin string, err error) {
+// namedSecret returns the credentials that SecretName or Direct name; nil if they name none.
+func (o *Access) namedSecret(ctx context.Context) (secret *corev1.Secret, origin string, err error) {
 	if o.SecretName == "" {
 		return o.DirectSecret()
 	}

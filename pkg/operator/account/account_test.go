@@ -47,7 +47,7 @@ func TestWhichAccount(t *testing.T) {
 			}})
 			r.MakeClusters()
 			r.Access.SecretName, r.Access.Region, r.Access.Direct = row.secret, row.region, row.direct
-			accounts, problems := r.Access.Accounts(t.Context())
+			accounts, problems := r.Access.Accounts(t.Context(), testrig.Namespace)
 			got := ""
 			for _, each := range accounts {
 				got += each.Session.ProjectID + " " + each.Region + " " + each.Origin
@@ -120,7 +120,7 @@ func TestClusters(t *testing.T) {
 	class := func(provider string, labels map[string]any) *account.Class {
 		made := testrig.Class("worker", map[string]any{"labels": labels})
 		made.Provider = provider
-		return account.Inspected(made)
+		return account.NewClass(made)
 	}
 	got := account.Clusters([]*account.Class{
 		class("", map[string]any{testrig.ClusterKey: "x", "a": "b"}), class("stackit", map[string]any{testrig.ClusterKey: "x"}),

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/stackitcloud/stackit-sdk-go/core/runtime"
@@ -20,78 +21,60 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// Class is a MachineClass with what it says, and its Secrets if they were read.
+// Class is a MachineClass with what it says without its Secrets.
 type Class struct {
 	*v1alpha1.MachineClass
 	Inputs *provider.Inputs
 }
 
-// Subject names a class in findings.
-func Subject(class *v1alpha1.MachineClass) string {
-	return fmt.Sprintf("MachineClass %s/%s", class.Namespace, class.Name)
-}
-
-// IsForeign says that a class is for another provider's sidecar.
-func IsForeign(class *v1alpha1.MachineClass) bool {
-	return class.Provider != "" && class.Provider != provider.StackitProviderName
-}
-
-// Classes lists the MachineClasses of the namespaces; of all namespaces if none is named. So do
-// the lists of Machines and MachineDeployments.
-func (o *Access) Classes(ctx context.Context, namespaces ...string) ([]*v1alpha1.MachineClass, error) {
-	classes, err := listAll(ctx, o, "MachineClasses", namespaces, func(list *v1alpha1.MachineClassList) []v1alpha1.MachineClass { return list.Items })
-	all := make([]*v1alpha1.MachineClass, len(classes))
-	for i := range classes {
-		all[i] = &classes[i]
-	}
-	return all, err
-}
-
-// InspectedClasses are the MachineClasses of the namespaces, inspected without their Secrets.
-func (o *Access) InspectedClasses(ctx context.Context, namespaces ...string) ([]*Class, error) {
-	classes, err := o.Classes(ctx, namespaces...)
-	inspected := make([]*Class, 0, len(classes))
-	for _, class := range classes {
-		inspected = append(inspected, Inspected(class))
-	}
-	return inspected, err
-}
-
-// Inspected is a class, inspected without its Secrets.
-func Inspected(class *v1alpha1.MachineClass) *Class {
+// NewClass inspects a MachineClass without its Secrets.
+func NewClass(class *v1alpha1.MachineClass) *Class {
 	return &Class{class, provider.Inspect(class, nil)}
 }
 
-// Machines lists those of the namespaces.
-func (o *Access) Machines(ctx context.Context, namespaces ...string) ([]v1alpha1.Machine, error) {
-	return listAll(ctx, o, "Machines", namespaces, func(list *v1alpha1.MachineList) []v1alpha1.Machine { return list.Items })
+// Subject names the class in findings.
+func (c *Class) Subject() string { return fmt.Sprintf("MachineClass %s/%s", c.Namespace, c.Name) }
+
+// IsForeign says that the class is for another provider's sidecar.
+func (c *Class) IsForeign() bool {
+	return c.Provider != "" && c.Provider != provider.StackitProviderName
 }
 
-// MachineDeployments lists those of the namespaces.
-func (o *Access) MachineDeployments(ctx context.Context, namespaces ...string) ([]v1alpha1.MachineDeployment, error) {
-	return listAll(ctx, o, "MachineDeployments", namespaces, func(list *v1alpha1.MachineDeploymentList) []v1alpha1.MachineDeployment { return list.Items })
+// Classes lists the MachineClasses of the namespace; "" means all. So do the lists of Machines and
+// MachineDeployments.
+func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error) {
+	var list v1alpha1.MachineClassList
+	err := o.list(ctx, "MachineClasses", namespace, &list)
+	var classes []*Class
+	for i := range list.Items {
+		classes = append(classes, NewClass(&list.Items[i]))
+	}
+	return classes, err
 }
 
-// listAll lists the objects of each namespace; of all namespaces if none is named. What was
-// listed before an error is returned beside it.
-func listAll[T, L any, P interface {
-	*L
-	client.ObjectList
-}](ctx context.Context, o *Access, what string, namespaces []string, items func(P) []T) (all []T, err error) {
-	if len(namespaces) == 0 {
-		namespaces = []string{metav1.NamespaceAll}
+// Machines lists those of the namespace.
+func (o *Access) Machines(ctx context.Context, namespace string) ([]v1alpha1.Machine, error) {
+	var list v1alpha1.MachineList
+	err := o.list(ctx, "Machines", namespace, &list)
+	return list.Items, err
+}
+
+// MachineDeployments lists those of the namespace.
+func (o *Access) MachineDeployments(ctx context.Context, namespace string) ([]v1alpha1.MachineDeployment, error) {
+	var list v1alpha1.MachineDeploymentList
+	err := o.list(ctx, "MachineDeployments", namespace, &list)
+	return list.Items, err
+}
+
+func (o *Access) list(ctx context.Context, what, namespace string, into client.ObjectList) error {
+	err := o.Control.List(ctx, into, client.InNamespace(namespace))
+	if err == nil {
+		return nil
 	}
-	for _, namespace := range namespaces {
-		var list L
-		if err := o.Control.List(ctx, P(&list), client.InNamespace(namespace)); err != nil {
-			if namespace != metav1.NamespaceAll {
-				what += " in namespace " + namespace
-			}
-			return all, fmt.Errorf("listing %s: %w", what, err)
-		}
-		all = append(all, items(&list)...)
+	if namespace != metav1.NamespaceAll {
+		what += " in namespace " + namespace
 	}
-	return all, nil
+	return fmt.Errorf("listing %s: %w", what, err)
 }
 
 // Nodes lists those of the target cluster.
@@ -118,14 +101,20 @@ func Read[T any](ctx context.Context, account *Account, call func(context.Contex
 	return call(ctx)
 }
 
-// Ask makes a read that the driver's client does not have, or whose answer is looked at; response is
-// nil if there was none. what names it in errors, which are as those of the driver's client.
-func Ask[T any](ctx context.Context, account *Account, what string, call func(context.Context) (T, error)) (value T, response *http.Response, err error) {
+// Ask makes a read that the driver's client does not have, or whose Date is looked at; the zero time is
+// that of no answer. what names it in errors, which are as those of the driver's client.
+func Ask[T any](
+	ctx context.Context, account *Account, what string, call func(context.Context) (T, error),
+) (value T, date time.Time, err error) {
+	var response *http.Response
 	value, err = Read(runtime.WithCaptureHTTPResponse(ctx, &response), account, call)
+	if response != nil {
+		date = spi.Date(response.Header)
+	}
 	if err != nil {
 		err = provider.NewAPIError("reading "+what, response, err)
 	}
-	return value, response, err
+	return value, date, err
 }
 
 // Status is that of the API's answer to a call that failed; 0 without one.

@@ -17,6 +17,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -165,12 +166,12 @@ func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error
 
 // readPlaces reads which clusters and accounts are looked at.
 func (p *Plan) readPlaces(ctx context.Context) error {
-	classes, err := p.access.InspectedClasses(ctx, p.access.Namespace)
+	classes, err := p.access.Classes(ctx, p.access.Namespace)
 	if err != nil {
 		return err
 	}
 	p.clusters = append(account.Clusters(classes), p.options.Clusters...)
-	accounts, problems := p.access.Accounts(ctx)
+	accounts, problems := p.access.Accounts(ctx, p.access.Namespace)
 	if len(accounts) == 0 {
 		return errors.Join(problems...)
 	}
@@ -225,7 +226,7 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	}
 	known := &facts{began: p.access.Clock.Now()}
 	var err error
-	if known.machines, err = p.access.Machines(ctx); err != nil {
+	if known.machines, err = p.access.Machines(ctx, metav1.NamespaceAll); err != nil {
 		return nil, fmt.Errorf("only who can read the Machines of all namespaces knows which server is an orphan: %w", err)
 	}
 	known.owners = account.NewOwners(known.machines)

@@ -63,14 +63,11 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	got := &answer{}
-	_, response, err := account.Ask(ctx, p.Account, read.what, func(ctx context.Context) (struct{}, error) {
+	_, date, err := account.Ask(ctx, p.Account, read.what, func(ctx context.Context) (struct{}, error) {
 		got.start = p.Clock.Now()
 		return struct{}{}, read.call(p, ctx)
 	})
-	got.err, got.status, got.end = err, account.Status(err), p.Clock.Now()
-	if response != nil {
-		got.date = spi.Date(response.Header)
-	}
+	got.err, got.status, got.date, got.end = err, account.Status(err), date, p.Clock.Now()
 	var token *spi.TokenError
 	if errors.As(err, &token) {
 		got.date = token.Date
@@ -78,19 +75,15 @@ func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
 	return got
 }
 
-// reportCredentials says why there is no account. A class of another provider's is for
-// another sidecar.
+// reportCredentials says why there is no account.
 func (d *Doctor) reportCredentials(problem error) {
 	subject, remedy := "credentials", "correct the Secret or the flag"
 	var class *account.ClassError
 	var unusable *spi.CredentialsError
 	var status apierrors.APIStatus
 	if errors.As(problem, &class) {
-		if account.IsForeign(class.Class) {
-			return
-		}
 		d.reported[class.Class.Name] = true
-		subject, problem = account.Subject(class.Class), class.Err
+		subject, problem = class.Class.Subject(), class.Err
 	}
 	if errors.As(problem, &unusable) {
 		remedy = credentialsRemedy(unusable)
@@ -309,7 +302,7 @@ func (p *accountCheck) anyNetwork() string {
 		return p.network
 	}
 	for _, class := range p.Classes {
-		if spec := provider.Inspect(class, p.Secret).Spec; spec.Networking != nil && spec.Networking.NetworkID != "" {
+		if spec := provider.Inspect(class.MachineClass, p.Secret).Spec; spec.Networking != nil && spec.Networking.NetworkID != "" {
 			return spec.Networking.NetworkID
 		}
 	}

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -56,8 +56,8 @@ func (d *Doctor) checkClasses(ctx context.Context) {
 	}
 	clusters := map[string]string{}
 	for _, class := range classes {
-		if account.IsForeign(class) {
-			d.hint(account.Subject(class), fmt.Sprintf("is of provider %q: for another sidecar, not looked at", class.Provider),
+		if class.IsForeign() {
+			d.hint(class.Subject(), fmt.Sprintf("is of provider %q: for another sidecar, not looked at", class.Provider),
 				"if STACKIT is meant, set provider to "+provider.StackitProviderName)
 			continue
 		}
@@ -67,13 +67,13 @@ func (d *Doctor) checkClasses(ctx context.Context) {
 }
 
 // checkClass reports one fine Finding, or all that is wrong, and returns the cluster labels.
-func (d *Doctor) checkClass(ctx context.Context, class *v1alpha1.MachineClass) map[string]string {
-	subject, names := account.Subject(class), account.SecretNames(class)
+func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[string]string {
+	subject, names := class.Subject(), account.SecretNames(class.MachineClass)
 	if len(names) == 0 {
 		d.wrong(subject, "names no Secret: machine-controller-manager does not call the driver", "set secretRef")
 		return nil
 	}
-	secret, err := d.SecretOf(ctx, class)
+	secret, err := d.SecretOf(ctx, class.MachineClass)
 	switch {
 	case err != nil && d.reported[class.Name]:
 		return nil
@@ -90,7 +90,7 @@ func (d *Doctor) checkClass(ctx context.Context, class *v1alpha1.MachineClass) m
 		d.wrong(subject, fmt.Sprintf("the key %s is missing in %s: machine-controller-manager does not call the driver, and new Machines stay without a status",
 			apis.SecretUserData, strings.Join(names, " and ")), "add the key "+apis.SecretUserData+" with the cloud-init; it may be empty")
 	}
-	inputs := provider.Inspect(class, secret)
+	inputs := provider.Inspect(class.MachineClass, secret)
 	if len(inputs.Errors) > 0 && !d.reported[class.Name] {
 		d.wrong(subject, fmt.Sprintf("%s: %v", report.Count(len(inputs.Errors), "error"), inputs.Errors[0]), `the subcommand validate shows all of them`)
 	}
@@ -111,18 +111,18 @@ func (d *Doctor) checkClusterLabels(ctx context.Context, clusters map[string]str
 	if len(clusters) == 0 {
 		return
 	}
-	everywhere, err := d.Classes(ctx)
+	everywhere, err := d.Classes(ctx, metav1.NamespaceAll)
 	if err != nil {
 		d.notTried("whether MachineClasses of other namespaces have this cluster label: they cannot be read")
 		return
 	}
 	for _, class := range everywhere {
-		if class.Namespace == d.Namespace || account.IsForeign(class) {
+		if class.Namespace == d.Namespace || class.IsForeign() {
 			continue
 		}
-		for key, value := range provider.Inspect(class, nil).ClusterLabels {
+		for key, value := range class.Inputs.ClusterLabels {
 			if clusters[key] == value {
-				d.hint("cluster label "+key+"="+value, "also that of "+account.Subject(class)+": in one project, the two delete each other's servers",
+				d.hint("cluster label "+key+"="+value, "also that of "+class.Subject()+": in one project, the two delete each other's servers",
 					"unless their projects differ, give each cluster a value of its own, in new classes, and roll to them")
 			}
 		}

@@ -114,10 +114,10 @@ func TestCluster(t *testing.T) {
 		"a class without userData":          {func(c *clinic) { delete(c.secret().Data, "userData") }, 1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
 		"a class whose Secret is not there": {func(c *clinic) { c.remove(c.secret()) }, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials is not there"}},
 		"a class that names no Secret":      {func(c *clinic) { c.class().SecretRef = nil }, 1, []string{"WRONG MachineClass shoot--demo/worker: names no Secret"}},
-		"a class of another provider":       {func(c *clinic) { c.class().Provider = "aws" }, 0, []string{`HINT MachineClass shoot--demo/worker: is of provider "aws"`}},
+		"a class of another provider":       {func(c *clinic) { c.class().Provider = "aws" }, 2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT", `HINT MachineClass shoot--demo/worker: is of provider "aws"`}},
 		"a class with a wrong providerSpec": {func(c *clinic) { c.class().ProviderSpec.Raw = []byte(`{"imageId":"x"}`) }, 1, []string{"WRONG MachineClass shoot--demo/worker: ", "error", "the subcommand validate shows all of them"}},
 		"a class without a cluster label":   {func(c *clinic) { c.class().ProviderSpec = testrig.Class("worker", nil).ProviderSpec }, 0, []string{"HINT MachineClass shoot--demo/worker: has no cluster label"}},
-		"a namespace without classes":       {func(c *clinic) { c.remove(c.class()) }, 2, []string{"UNKNOWN credentials: namespace shoot--demo has no MachineClass", "HINT MachineClasses of namespace shoot--demo: there is none"}},
+		"a namespace without classes":       {func(c *clinic) { c.remove(c.class()) }, 2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT in namespace shoot--demo", "HINT MachineClasses of namespace shoot--demo: there is none"}},
 		"another namespace's cluster label": {func(c *clinic) { other(c) }, 0, []string{"HINT cluster label kubernetes.io/cluster=shoot--demo--laptop: also that of MachineClass other/theirs: in one project, the two delete each other's servers"}},
 		"another cluster's label":           {func(c *clinic) { other(c).ProviderSpec = testrig.Class("x", nil).ProviderSpec }, 0, nil},
 

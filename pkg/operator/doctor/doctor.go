@@ -107,7 +107,7 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 		d.wrong("environment", "the API is not asked: "+d.ConfigError.Error(), "correct the variable")
 		return
 	}
-	accounts, problems := d.Accounts(ctx)
+	accounts, problems := d.Accounts(ctx, d.Namespace)
 	d.accounts = len(accounts)
 	for _, problem := range problems {
 		d.reportCredentials(problem)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -131,7 +132,7 @@ func (s *observation) classOf(machine *v1alpha1.Machine) *account.Class {
 
 // inScope says whether the query is about a namespace.
 func (s *observation) inScope(namespace string) bool {
-	return len(s.scope) == 0 || slices.Contains(s.scope, namespace)
+	return s.scope == metav1.NamespaceAll || s.scope == namespace
 }
 
 // isAsked says whether a Machine is shown: it is one of the query's cluster by its class or by
@@ -173,7 +174,7 @@ func isAccountOf(a *account.Account, machine *machineView) bool {
 		return false
 	}
 	if len(a.Classes) > 0 {
-		return slices.Contains(a.Classes, machine.class.MachineClass)
+		return slices.ContainsFunc(a.Classes, func(class *account.Class) bool { return class.Subject() == machine.class.Subject() })
 	}
 	region := machine.class.Inputs.Spec.Region
 	return strings.HasPrefix(machine.Spec.ProviderID, providerid.Format(a.Session.ProjectID, "")) && (region == "" || region == a.Region)

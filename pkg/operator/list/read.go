@@ -15,6 +15,7 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -56,8 +57,8 @@ type observation struct {
 
 	query Query
 	now   time.Time
-	// scope is the namespace of the Machines; none is all.
-	scope []string
+	// scope is the namespace of the Machines; "" is all.
+	scope string
 
 	classes     []*account.Class
 	machines    []v1alpha1.Machine
@@ -107,7 +108,7 @@ func Read(parent context.Context, o *account.Access, query Query) *Result {
 	defer cancel()
 	s := &observation{Access: o, query: query, now: o.Clock.Now()}
 	if !query.AllNamespaces {
-		s.scope = []string{o.Namespace}
+		s.scope = o.Namespace
 	}
 	s.read(ctx)
 	s.join()
@@ -121,23 +122,21 @@ func Read(parent context.Context, o *account.Access, query Query) *Result {
 // only Machines that are listed after the servers tell who is an orphan.
 func (s *observation) read(ctx context.Context) {
 	var reads sync.WaitGroup
-	classes := make(chan error, 1)
-	reads.Go(func() { s.readServers(ctx, classes) })
+	reads.Go(func() { s.readServers(ctx) })
 	if s.Control != nil {
-		reads.Go(func() { classes <- s.readClasses(ctx) })
+		reads.Go(func() { s.readClasses(ctx) })
 		reads.Go(func() { s.readMachines(ctx) })
 		reads.Go(func() { s.readLeases(ctx) })
 	} else {
 		s.missInCluster("MachineClasses", s.ControlError)
 		s.missInCluster("Machines", s.ControlError)
-		classes <- s.ControlError
 	}
 	reads.Wait()
 	readAny := slices.ContainsFunc(s.places, func(at *place) bool { return at.used != nil })
 	if !s.machinesRead || !readAny || ctx.Err() != nil {
 		return
 	}
-	all, err := s.Machines(ctx)
+	all, err := s.Machines(ctx, metav1.NamespaceAll)
 	if err != nil {
 		s.missInCluster("orphans", err)
 		return
@@ -145,16 +144,16 @@ func (s *observation) read(ctx context.Context) {
 	s.machines, s.allMachinesRead = all, true
 }
 
-func (s *observation) readClasses(ctx context.Context) (err error) {
-	if s.classes, err = s.InspectedClasses(ctx, s.scope...); err != nil {
+func (s *observation) readClasses(ctx context.Context) {
+	classes, err := s.Classes(ctx, s.scope)
+	if err != nil {
 		s.missInCluster("MachineClasses", err)
 	}
-	s.classesRead = err == nil
-	return err
+	s.classes, s.classesRead = classes, err == nil
 }
 
 func (s *observation) readMachines(ctx context.Context) {
-	machines, err := s.Machines(ctx, s.scope...)
+	machines, err := s.Machines(ctx, s.scope)
 	if err != nil {
 		s.missInCluster("Machines", err)
 		return
@@ -165,7 +164,7 @@ func (s *observation) readMachines(ctx context.Context) {
 // readLeases reads who says that Nodes are ready. Without leader election there is no Lease.
 func (s *observation) readLeases(ctx context.Context) {
 	var leases coordinationv1.LeaseList
-	err := s.Control.List(ctx, &leases, client.InNamespace(strings.Join(s.scope, "")), client.MatchingFields{"metadata.name": leaseName})
+	err := s.Control.List(ctx, &leases, client.InNamespace(s.scope), client.MatchingFields{"metadata.name": leaseName})
 	if err != nil {
 		s.missInCluster("age of readiness", fmt.Errorf("listing Leases: %w", err))
 	}
@@ -174,8 +173,12 @@ func (s *observation) readLeases(ctx context.Context) {
 
 // readServers reads the servers of the account that the user names, or of the projects of the
 // classes.
-func (s *observation) readServers(ctx context.Context, classes <-chan error) {
-	for _, account := range s.accounts(ctx, classes) {
+func (s *observation) readServers(ctx context.Context) {
+	accounts, problems := s.Accounts(ctx, s.scope)
+	for _, problem := range problems {
+		s.missInCluster("servers", problem)
+	}
+	for _, account := range accounts {
 		s.addAccount(account)
 	}
 	var reads sync.WaitGroup
@@ -183,40 +186,6 @@ func (s *observation) readServers(ctx context.Context, classes <-chan error) {
 		reads.Go(func() { s.readPlace(ctx, at) })
 	}
 	reads.Wait()
-}
-
-// accounts are the one that the user names, or those of the classes, when they were read.
-func (s *observation) accounts(ctx context.Context, read <-chan error) []*account.Account {
-	named, err := s.NamedAccount(ctx)
-	if named != nil {
-		return []*account.Account{named}
-	}
-	if err == nil {
-		err = <-read
-	}
-	if err != nil || s.Control == nil {
-		s.missInCluster("servers", err)
-		return nil
-	}
-	var classes []*v1alpha1.MachineClass
-	for _, class := range s.classes {
-		if !account.IsForeign(class.MachineClass) {
-			classes = append(classes, class.MachineClass)
-		}
-	}
-	if len(classes) == 0 {
-		where := "no namespace"
-		if len(s.scope) > 0 {
-			where = "namespace " + s.Namespace
-		}
-		s.miss("servers", fmt.Sprintf("%s has no MachineClass of STACKIT: name another with -n; %v", where, account.ErrNoCredentials))
-		return nil
-	}
-	accounts, problems := s.AccountsOf(ctx, classes)
-	for _, problem := range problems {
-		s.missInCluster("servers", problem)
-	}
-	return accounts
 }
 
 func (s *observation) addAccount(found *account.Account) {

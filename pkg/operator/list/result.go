@@ -73,8 +73,9 @@ func (s *observation) isClusterOfNobody() bool {
 	if s.query.Cluster == nil || len(s.unread) > 0 {
 		return false
 	}
-	return !slices.ContainsFunc(s.classes, func(class *account.Class) bool { return account.Carries(class.Inputs.ClusterLabels, s.query.Cluster) }) &&
-		!slices.ContainsFunc(s.serverViews, func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) })
+	ofClass := func(class *account.Class) bool { return account.Carries(class.Inputs.ClusterLabels, s.query.Cluster) }
+	ofServer := func(server *serverView) bool { return account.Carries(server.Labels, s.query.Cluster) }
+	return !slices.ContainsFunc(s.classes, ofClass) && !slices.ContainsFunc(s.serverViews, ofServer)
 }
 
 // serversOf are the Machine's servers, and then those that it names and that are not its own.

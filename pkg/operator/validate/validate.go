@@ -155,7 +155,7 @@ func (v *validator) gatherCluster(ctx context.Context) error {
 		v.objects = append(v.objects, &object{kind: kind, namespace: value.GetNamespace(), name: value.GetName(), value: value})
 	}
 	for _, class := range classes {
-		add(kindClass, class)
+		add(kindClass, class.MachineClass)
 	}
 	for i := range deployments {
 		add(kindDeployment, &deployments[i])

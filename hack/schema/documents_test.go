@@ -37,6 +37,7 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 		{class: `{"provider":""}`}:                                                             {},
 		{class: `{"credentialsSecretRef":{"name":"s","namespace":"n"}}`}:                       {},
 		{secret: `{"type":"Opaque","immutable":true,"stringData":{"other":"x","token":null}}`}: {},
+		{class: `{"metadata":{"name":"Worker"}}`}:                                              {}, // the API server refuses it
 		{secret: `{"data":{"other":"eA==\n"}}`}:                                                {},
 		{secret: `{"stringData":{"project-id":"` + id + `"}}`}:                                 {},
 
@@ -57,7 +58,6 @@ func TestSchemasAndValidateAgree(t *testing.T) {
 
 		{class: `{"nodeTemplate":{"capasity":{"cpu":"1"}}}`}:  {false, true},
 		{class: `{"nodeTemplate":{"capacity":{"cpu":"1"}}}`}:  {false, true},
-		{class: `{"metadata":{"name":"Worker"}}`}:             {false, true},
 		{class: `{"providerSpec":{"labels":null}}`}:           {false, true},
 		{secret: `{"stringData":{"projectId":null}}`}:         {false, true},
 		{secret: `{"stringData":{"userData":null}}`}:          {},

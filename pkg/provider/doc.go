@@ -21,26 +21,33 @@
 //   - a poll interval: the numbers of reads.go
 //   - how many reads a second: pkg/spi/spi.go; the backoff of HTTP retries: pkg/spi/retry.go;
 //     how many writes are sent while the API fails: pkg/spi/pace.go
+//   - a wait that takes too long. For a whole call: request.go. Until the next read of a server:
+//     reads.go, pkg/spi/spi.go. Until a server counts as gone, or as none: gone.go. Before a POST that
+//     may be a second one: DefaultSettle in provider.go. Before a DELETE: delete.go, console.go. For a
+//     failed server before the next one: create.go. For NICs and volumes from OpenStack: openstack.go.
+//     For a 403 to pass: wait.go. Until a request is sent: pkg/spi/doc.go shows the chain
 //   - what counts as gone, or as none; when a deletion has failed or is stuck, and is asked for
 //     again: gone.go
 //   - whether a failed call ends a wait: wait.go
 //   - a label, or which server is ours: ownership.go
 //   - a rule about Machines that came from OpenStack: openstack.go
-//   - a reason, its code, or the reason and text for a failed API call: errors.go; the text of
-//     the driver's own decisions stands where they are made; cause and remedy of a reason:
+//   - a reason, its code, or the reason and text for a failed API call: errors.go; the text of a
+//     decision of the driver's own: where it is made; cause and remedy of a reason:
 //     kubernetes/runbooks.md
-//   - when what cannot be read one way is read the other way: internal/coalesce for callers who
-//     share reads, reads.go for one server
-//   - deadlines: request.go; the settle time: provider.go
+//   - when a list takes the place of a GET that fails, or the reverse: internal/coalesce for
+//     callers who share reads, reads.go for one server
 //   - why a server never joined, and what is looked for in console logs: console.go
 //   - for how long the machines of a class get no server, because it is exhausted or one showed no
 //     labels: errors.go
-//   - a field of the providerSpec: apis/provider_spec.go, its rule in apis/validation, its place
-//     in the request in helpers.go, and samples/machine-class.yaml; fields_test.go is red until all
-//     are done, and `make generated` writes the table of apis/README.md and the schemas
-//   - a metric of the driver: metrics.go, fed by the readers (reads.go), by the decorator of API calls
-//     or by the method that knows; one of a session: pkg/spi/metrics.go; `make generated` writes the table of
-//     kubernetes/monitoring/README.md
+//   - a field of the providerSpec: apis/provider_spec.go; in apis/validation its rule
+//     (validation.go) and its limit for the schema (patterns.go); its place in the request:
+//     helpers.go; samples/machine-class.yaml. fields_test.go is red until all are done, and
+//     `make generated` writes the table of apis/README.md and the schemas. Not noticed by a test:
+//     values on both sides of the rule (specValues in core_test.go), and whether the cloud has what
+//     the field names (pkg/operator/validate/online_class.go)
+//   - a metric of the driver: metrics.go (meters, newMeters, parts or Collect), fed by the readers
+//     (reads.go), the decorator of API calls or the method that knows; one of a session: pkg/spi/metrics.go; `make generated` writes the table of
+//     kubernetes/monitoring/README.md, which also says how to add an alert
 //   - what may be shown of the API's messages: request.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go

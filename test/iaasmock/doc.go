@@ -36,6 +36,15 @@
 // only read. resources.go says which resource a request means; cloud.go is the store with its
 // lock.
 //
+// Where to change
+//
+//   - a field of a Fault: fault/fault.go, and the operations it works with in fault/validate.go
+//     (bound). It takes effect where the call is answered, as r.fault: in http.go if it changes the
+//     answer of any operation, else in the operation's handler; faults.go only injects. A row in
+//     fault_fields_test.go (red without), and README.md's list of fields
+//   - a preset: fault/presets.go, and README.md's list (red without)
+//   - an operation: handlers in operations.go, fault.Operations, and README.md's table
+//
 // DefaultCatalogue has the resources of a new Cloud; calls can change them. Calls that the
 // mock does not implement are answered with 404 or 405 and counted as "Unknown". No client
 // is treated specially.

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command machine-controller is the sidecar that lets machine-controller-manager
-// (MCM) make machines on STACKIT: MCM's machine controller around this project's
+// Command machine-controller is the sidecar with which machine-controller-manager
+// (MCM) makes machines on STACKIT: MCM's machine controller with this project's
 // driver. It takes MCM's flags and those of options.go.
 package main
 

@@ -13,10 +13,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// concurrentSyncs is the default of --concurrent-syncs, MCM's flag: how many
-// machines are worked on at a time. MCM's own is 50, and a machine takes a worker
-// for as long as its server boots; here a wait costs a goroutine and next to no
-// API calls, so that 200 machines need not come in four waves.
+// concurrentSyncs is the default of MCM's flag --concurrent-syncs: how many machines are worked on
+// at a time. MCM's own default is 50, so that 200 machines come in four waves, because a machine keeps
+// its worker until its server has booted. Here a wait costs a goroutine and almost no API calls.
 const concurrentSyncs = 500
 
 // driverOptions are this project's flags, beside MCM's.
@@ -38,17 +37,20 @@ func newDriverOptions() *driverOptions {
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {
 	flags.DurationVar(&o.settle, "stackit-settle", o.settle,
-		"How long STACKIT's API may take until a request for a server that was sent shows in its lists. No second request is sent before.")
+		"How long it may take until a server that was requested shows in lists of STACKIT's API. "+
+			"Until then no second request is sent.")
 	flags.DurationVar(&o.creationWait, "stackit-creation-wait", o.creationWait,
-		"The longest that one call may wait for a new server. It waits for less where the Machine's creation timeout ends earlier, but for 1 minute at least. A deletion of the Machine waits for the call's end.")
+		"How long one call may wait for a new server, at most. It ends earlier with the Machine's creation timeout, "+
+			"but not before 1 minute. Until it ends, the Machine is not deleted.")
 	flags.Float64Var(&o.apiQPS, "stackit-api-qps", o.apiQPS,
-		"API calls a second that all machines together may make to STACKIT's IaaS API.")
+		"API calls a second to STACKIT's IaaS API, for all machines together.")
 	flags.IntVar(&o.apiBurst, "stackit-api-burst", o.apiBurst,
-		"API calls to STACKIT's IaaS API that may be made at once after a pause.")
+		"API calls to STACKIT's IaaS API that may be sent at once after a quiet period.")
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,
-		"The hosts that a service-account key may name in credentials.tokenEndpoint, with commas between them. A * stands for one label of a name.")
+		"Comma-separated hosts that a service-account key may name in credentials.tokenEndpoint. "+
+			"A * stands for one label of a host name.")
 	flags.StringVar(&o.identityDirs, spi.FlagIdentityDirs, o.identityDirs,
-		"The folders in which a Secret may name the file of a workload identity's token, with commas between them.")
+		"Comma-separated folders in which a Secret may name the file of a workload identity's token.")
 	flags.BoolVar(&o.strictSpec, "strict-provider-spec", o.strictSpec,
 		"Refuse a MachineClass whose providerSpec has unknown fields, instead of logging them.")
 	flags.BoolVar(&o.printVersion, "version", o.printVersion, "Print the version and exit.")

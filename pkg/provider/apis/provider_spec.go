@@ -29,7 +29,7 @@ type ProviderSpec struct {
 	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
 	// SecurityGroups are names or UUIDs, at most 256. Default: the project's default group.
 	SecurityGroups []string `json:"securityGroups,omitempty"`
-	// UserData is cloud-init in plain text. Default: the Secret's. The manager replaces its
+	// UserData is cloud-init in plain text. Default: the Secret's. The manager replaces
 	// placeholders only in the Secret's.
 	UserData string `json:"userData,omitempty"`
 	// BootVolume is the disk to boot from.
@@ -39,9 +39,9 @@ type ProviderSpec struct {
 	// KeypairName is the name of an SSH key pair to put on the server. Key pairs belong to the
 	// credentials, not to a project.
 	KeypairName string `json:"keypairName,omitempty"`
-	// AvailabilityZone is a zone of the region, such as eu01-1. Default: the Secret's, if its
-	// region is written with one and is the region used; else that of an existing boot volume;
-	// else the cloud chooses.
+	// AvailabilityZone is a zone of the region, such as eu01-1. Default: the zone in the Secret's
+	// region, if that is the region used; else that of an existing boot volume; else the cloud
+	// chooses.
 	AvailabilityZone string `json:"availabilityZone,omitempty"`
 	// AffinityGroup is the UUID of the affinity group that the server joins.
 	AffinityGroup string `json:"affinityGroup,omitempty"`
@@ -51,7 +51,7 @@ type ProviderSpec struct {
 	// Agent configures the STACKIT server agent. Default: the image's choice.
 	Agent *Agent `json:"agent,omitempty"`
 	// ConfigDrive attaches a drive with the server's metadata and userData, for images that do
-	// not ask the network for them. Default: the API's, false.
+	// not get them over the network. Default: the API's, false.
 	ConfigDrive *bool `json:"configDrive,omitempty"`
 	// Metadata is free-form metadata of the server, at most 256 entries: strings; numbers and
 	// booleans are sent as text.
@@ -79,7 +79,7 @@ type BootVolume struct {
 	// Default: the API's.
 	PerformanceClass string `json:"performanceClass,omitempty"`
 	// DeleteOnTermination deletes the disk with its server. Default: true where the disk is made
-	// from an image or snapshot (the API's own default, false, leaks a disk for every server). It
+	// from an image or snapshot (with the API's own default, false, every server leaks a disk). It
 	// is not sent for a source of type volume, where true is refused: it would destroy a disk
 	// that somebody made.
 	DeleteOnTermination *bool `json:"deleteOnTermination,omitempty"`

@@ -43,14 +43,14 @@ type Secret struct {
 	// ProjectID is the UUID of the project. Required. Gardener writes project-id.
 	ProjectID string `key:"projectId"`
 	// ServiceAccountKey is the JSON of a service-account key, with its private key: RSA of 2,048
-	// to 4,096 bits; at most 16 KiB. Required, or a workload identity. Gardener writes
+	// to 4,096 bits; at most 16 KiB. Required, unless there is a workload identity. Gardener writes
 	// serviceaccount.json. It must never be logged.
 	ServiceAccountKey string `key:"serviceAccountKey"`
 	// ServiceAccountEmail is the mail address of the service account that trusts a workload
 	// identity. Required with one.
 	ServiceAccountEmail string `key:"serviceAccountEmail"`
-	// Token is the workload identity's token, a JWT of at most 16 KiB. Required with an identity,
-	// or the next one. It must never be logged.
+	// Token is the workload identity's token, a JWT of at most 16 KiB. A workload identity needs
+	// it or workloadIdentityTokenFile. It must never be logged.
 	Token string `key:"token"`
 	// WorkloadIdentityTokenFile is the path of a file with the token in the sidecar's container.
 	// It is not read if there is a token.
@@ -60,9 +60,9 @@ type Secret struct {
 	Region string `key:"region"`
 	// AvailabilityZone is the default zone within Region, or "".
 	AvailabilityZone string `key:"-"`
-	// UserData is cloud-init in plain text; may be empty, but the key must exist. It is sent in
-	// base64; the API document names no limit, OpenStack below it takes 65535 bytes of base64,
-	// which is 49149 of text. It may hold bootstrap tokens and must never be logged.
+	// UserData is cloud-init in plain text. It may be empty, but the key must exist. It is sent in
+	// base64. The API document names no limit; OpenStack below it takes 65535 bytes of base64, which
+	// is 49149 of text. It may hold bootstrap tokens and must never be logged.
 	UserData string `key:"userData"`
 	// NetworkID is the UUID of the default network. Optional.
 	NetworkID string `key:"networkId"`

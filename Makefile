@@ -57,19 +57,19 @@ help: ## Show this help.
 ##@ Try it
 
 .PHONY: dev
-dev: localenv ## Local environment with the samples applied and a live table; SIDECAR=none without ours.
+dev: localenv ## Local environment with the samples and a live table; SIDECAR=none starts no sidecar.
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
 
 .PHONY: demo
-demo: localenv ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left or late.
+demo: localenv ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left over or late.
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
 	@exec $(BIN)/dev demo $(ARGS)
 
 .PHONY: mock
-mock: ## The mock of the IaaS API alone: make mock ARGS="--boot 2s".
+mock: ## Only the mock of the IaaS API: make mock ARGS="--boot 2s".
 	@echo "Building $(BIN)/iaasmock"
 	@$(GO_BUILD) -o $(BIN)/iaasmock ./test/iaasmock/cmd/iaasmock
 	@exec $(BIN)/iaasmock $(ARGS)
@@ -84,7 +84,7 @@ JOIN         := $(BIN)/dev.sh
 SIDECAR_PATH  = $(if $(DLV),$(BIN)/dlv exec $(DLVFLAGS) $(BIN)/machine-controller-debug --,$(BIN)/machine-controller)
 
 .PHONY: start
-start: $(if $(CLUSTERS),start-inputs,start-join) $(if $(DLV),build-debug,build) ## The sidecar, for make dev SIDECAR=none or the clusters named; DLV=1 debugs it.
+start: $(if $(CLUSTERS),start-inputs,start-join) $(if $(DLV),build-debug,build) ## The sidecar, for make dev SIDECAR=none or other clusters (hack/dev/README.md); DLV=1 debugs it.
 	@$(if $(CLUSTERS),set -- --control-kubeconfig="$(CONTROL_KUBECONFIG)" \
 		--target-kubeconfig="$(TARGET_KUBECONFIG)" --namespace="$(CONTROL_NAMESPACE)" \
 		--leader-elect=$(LEADER_ELECT) --v=3,. $(JOIN)); \
@@ -115,7 +115,7 @@ stackit: $(BIN)/stackit ## The stackit CLI, pinned, as bin/stackit; test/iaasmoc
 # Plain flags, so that tests find the same packages compiled. The manager is that of go.mod.
 MCM := github.com/gardener/machine-controller-manager
 .PHONY: localenv
-localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) ## What local environments run: etcd, kube-apiserver, manager, sidecar.
+localenv: $(if $(KUBEBUILDER_ASSETS),,$(BIN)/controlplane/.$(ENVTEST_VERSION)) ## Build or download what local environments run: etcd, kube-apiserver, manager, sidecar.
 	@echo "Building machine-controller-manager and machine-controller into $(BIN)/localenv"
 	@$(GO_BUILD) -ldflags "-s -w" -o $(BIN)/localenv/ ./cmd/machine-controller ./hack/scale/instant $(MCM)/cmd/machine-controller-manager
 	@mkdir -p $(BIN)/localenv/crds
@@ -156,7 +156,7 @@ image: $(KO) ## Build the sidecar's image: bin/image, an OCI layout; IMAGE=<regi
 # the image for each platform.
 CRANE ?= $(BIN)/crane
 .PHONY: push-image
-push-image: $(CRANE) ## Push bin/image, which 'make image' has made: make push-image IMAGE=<registry>/<image> VERSION=<tag>.
+push-image: $(CRANE) ## Push the image that 'make image' built: make push-image IMAGE=<registry>/<image> VERSION=<tag>.
 	$(CRANE) push --image-refs $(BIN)/image/refs $(BIN)/image "$$(echo '$(IMAGE)' | tr '[:upper:]' '[:lower:]'):$(VERSION)"
 	@$(if $(GITHUB_OUTPUT),index=$$(sed -n '1s/.*@//p' $(BIN)/image/refs) && { echo "digest=$$index" && \
 		jq -r '.manifests[] | "digest-" + .platform.architecture + "=" + .digest' "$(BIN)/image/blobs/sha256/$${index#sha256:}"; } >>"$(GITHUB_OUTPUT)",:)
@@ -174,7 +174,7 @@ release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VE
 # candidates alone.
 CANDIDATE = $(findstring -,$(VERSION))
 .PHONY: release-notes
-release-notes: ## Notes of a release, as bin/release-notes.md: what changed since the version before.
+release-notes: ## Release notes, as bin/release-notes.md: what changed since the previous version.
 	@mkdir -p $(BIN); before=$$(git describe --tags --abbrev=0 --match 'v[0-9]*' $(if $(CANDIDATE),,--exclude '*-*') HEAD^ 2>/dev/null || :); \
 	git log --no-merges --abbrev=12 --format='- %s (%h)' $${before:+$$before..}HEAD | \
 		sed -nE '/^- (feat|fix)(\([^)]*\))?!?: /p' >$(BIN)/release-notes.md
@@ -183,7 +183,7 @@ release-notes: ## Notes of a release, as bin/release-notes.md: what changed sinc
 # one: make sign COSIGNFLAGS="--key <file>".
 COSIGN ?= cosign
 .PHONY: sign
-sign: ## Sign, with cosign, the image that was pushed and the checksums of the release.
+sign: ## Sign the pushed image and the checksums of the release with cosign.
 	$(COSIGN) sign --yes --recursive $(COSIGNFLAGS) "$$(sed -n 1p $(BIN)/image/refs)"
 	$(COSIGN) sign-blob --yes $(COSIGNFLAGS) --bundle $(BIN)/release/SHA256SUMS.sigstore.json $(BIN)/release/SHA256SUMS
 
@@ -202,7 +202,7 @@ test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -mo
 # without it. So does what is in hack, which tests no concurrency.
 LARGE_PKGS := ./test/load ./test/simulation/... ./pkg/provider ./pkg/spi ./test/iaasmock/...
 .PHONY: test-unit test-short test-full
-test-unit: race-note ## Tests that need no control plane: short with the race detector, and in full.
+test-unit: race-note ## Tests without a control plane: short with the race detector, and in full.
 	@$(MAKE) -j2 test-short test-full
 test-short:
 	@$(unit_pkgs); $(GO) test $(RACE) -short -p 3 -shuffle=on -timeout 10m $(TESTFLAGS) $$(echo "$$pkgs" | grep -v /hack/)
@@ -223,7 +223,7 @@ test-e2e: localenv $(BIN)/ginkgo $(BIN)/promtool $(BIN)/kubectl $(BIN)/stackit r
 		$(if $(FOCUS),--focus='$(FOCUS)') $(GINKGOFLAGS) $(E2E_PKG)
 
 .PHONY: test-localenv
-test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local environment itself.
+test-localenv: localenv $(BIN)/setup-envtest race-note ## Tests of the local environment.
 	$(GO) test $(RACE) -shuffle=on -count=1 -timeout 30m $(TESTFLAGS) $(LOCALENV_PKG)
 
 # Not among the unit tests: promtool takes minutes to build the first time.
@@ -246,7 +246,7 @@ test-cloud: localenv build-test-cloud ## The suite for a real project, which cos
 	@exec $(CLOUD_TEST) $(ARGS)
 
 .PHONY: test-cloud-sweep
-test-cloud-sweep: build-test-cloud ## Delete what runs of it left over an hour ago, and of RUN=<run> at once.
+test-cloud-sweep: build-test-cloud ## Delete what its runs left more than an hour ago, and what RUN=<run> left.
 	@exec $(CLOUD_TEST) sweep $(ARGS)
 
 .PHONY: build-test-cloud
@@ -258,7 +258,7 @@ build-test-cloud:
 BOOT  ?= 3s
 KILLS ?= 1
 .PHONY: test-cloud-mock
-test-cloud-mock: localenv ## That suite's own test, against the mock: BOOT=20s KILLS=10 for more.
+test-cloud-mock: localenv ## The test of that suite, against the mock: BOOT=20s KILLS=10 for more.
 	$(GO) test -count=1 -timeout 30m $(TESTFLAGS) $(CLOUD_PKG) -parallel 6 -boot $(BOOT) -kills $(KILLS)
 
 # Not among the unit tests: ko takes a minute to build the first time.
@@ -283,7 +283,7 @@ soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (0: until stopped)
 	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants
-mutants: ## Break the driver's rules one by one: each time a test must fail. 30 minutes.
+mutants: ## Break the driver's rules one by one; a test must fail each time. 30 minutes.
 	@$(GO) run ./hack/mutants $(ARGS)
 
 # Compared with hack/bench/baseline.txt, whose head names the machine it was taken
@@ -297,13 +297,13 @@ bench: $(BIN)/benchstat ## Run the benchmarks and compare them: make bench BENCH
 	@$(BIN)/benchstat hack/bench/baseline.txt $(BIN)/bench.txt
 
 .PHONY: bench-baseline
-bench-baseline: ## Run the benchmarks and make the result the baseline.
+bench-baseline: ## Run the benchmarks and save the result as the baseline.
 	@mkdir -p $(BIN) hack/bench
 	@$(bench_run) >$(BIN)/bench.txt || { cat $(BIN)/bench.txt; exit 1; }
 	@grep -E '^(goos|goarch|pkg|cpu|Benchmark)' $(BIN)/bench.txt >hack/bench/baseline.txt
 
 .PHONY: bench-short
-bench-short: ## Run every benchmark once: those that count API calls fail if there are too many.
+bench-short: ## Run each benchmark once; those that count API calls fail if there are too many.
 	@$(unit_pkgs); $(GO) test -run '^$$' -bench . -benchtime 1x $(TESTFLAGS) $$pkgs
 
 # DRIVER=instant measures the floor: a driver that answers at once. FAULTS is the
@@ -312,7 +312,7 @@ N      ?= 500
 DRIVER ?= stackit
 FAULTS ?= 0.01
 .PHONY: scale
-scale: localenv ## Measure N (500) machines up, rolled, down; the floor with DRIVER=instant; FAULTS=0.
+scale: localenv ## Time N (500) machines up, rolled, down; DRIVER=instant is the floor; FAULTS=0 without 503s.
 	@echo "Building $(BIN)/scale/measure"
 	@$(GO_BUILD) -o $(BIN)/scale/measure ./hack/scale
 	@exec $(BIN)/scale/measure --machines $(N) --driver $(DRIVER) --faults $(FAULTS) $(ARGS)
@@ -329,7 +329,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (10s).
 ##@ Check
 
 .PHONY: check
-check: ## What to run while you edit: lint, tidy, and all tests that are quick. A minute.
+check: ## For while you edit: lint, tidy and all quick tests. A minute.
 	@$(MAKE) -j2 check-code check-tests
 .PHONY: check-code check-tests
 # The linter also does what gofmt and vet do, for which 'make lint' has their own tools.
@@ -345,11 +345,11 @@ check-tests:
 # The workflow .github/workflows/ci.yaml calls this. On Debian and Ubuntu it installs what is
 # missing.
 .PHONY: ci
-ci: ## What has to hold for every commit, from a fresh clone: .ci/run, 20 minutes.
+ci: ## What must pass for every commit, in a fresh clone: .ci/run, 20 minutes.
 	bash .ci/run
 
 .PHONY: verify
-verify: lint vet-darwin build-windows tidy generated test simulate fuzz bench-short ## Everything that has to hold before a merge.
+verify: lint vet-darwin build-windows tidy generated test simulate fuzz bench-short ## Everything that must pass before a merge.
 
 .PHONY: lint
 lint: gofmt vet golangci-lint actionlint ## gofmt, go vet, golangci-lint and actionlint.
@@ -394,7 +394,7 @@ tidy: ## Check that go.mod and go.sum of each module are tidy.
 # uncommitted changes.
 tree_state = { git status --porcelain; git diff; } | git hash-object --stdin
 .PHONY: generated
-generated: ## Check that generated code is current.
+generated: ## Update generated code, tables and schemas; fails if they were not current.
 	@mkdir -p $(BIN); before=$$($(tree_state)); \
 	{ $(GO) generate ./... && $(GO) -C hack/schema test -run Current . -update && \
 	$(GO) test -run AreCurrent ./cmd/machine-controller ./cmd/mcm-stackit -update; } >$(BIN)/generated.log || { cat $(BIN)/generated.log; exit 1; }; \
@@ -403,7 +403,7 @@ generated: ## Check that generated code is current.
 # What the proxy cannot be asked about is named, too.
 behind = {{with .Update}}{{$$.Path}} {{$$.Version}} -> {{.Version}}{{end}}{{with .Error}}not asked: {{$$.Path}} {{$$.Version}}{{end}}
 .PHONY: outdated
-outdated: ## List dependencies and tools that are behind, and those that could not be asked about.
+outdated: ## List outdated dependencies and tools, and those that could not be checked.
 	@for module in $(filter-out hack/tools/%,$(MODULES)); do (cd $$module && \
 		$(GO) list -m -u -e -f '{{if not (or .Main .Indirect)}}$(behind){{end}}' all | grep .) || :; done
 	@for module in $(filter hack/tools/%,$(MODULES)); do (cd $$module && \
@@ -412,7 +412,7 @@ outdated: ## List dependencies and tools that are behind, and those that could n
 # Not part of verify: its answer depends on the day and on the network, not on the
 # commit alone.
 .PHONY: vulncheck
-vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities; needs its database.
+vulncheck: $(BIN)/govulncheck ## Look for known vulnerabilities; needs the vulnerability database.
 	@$(BIN)/govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...; code=$$?; \
 	case $$code in \
 	0|3) ;; \

@@ -24,10 +24,10 @@ import (
 const usage = `Usage:
   go run ./hack/dev dev  [--boot 5s] [--delete 3s] [--sidecar own]
                                                      start, apply samples/, stay until Ctrl-C
-  go run ./hack/dev demo [--boot 2s] [--delete 1s]   3 machines up, 5, another class, down to 0
+  go run ./hack/dev demo [--boot 2s] [--delete 1s]   up to 3 machines, to 5, to another class, down to 0
 
---boot is how long a server takes to become ACTIVE, --delete how long to be gone.
---sidecar none leaves the sidecar to you: make start.
+--boot is the time until a server is ACTIVE, --delete the time until it is gone.
+--sidecar none does not start the sidecar: run make start.
 `
 
 func main() {

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command mutants breaks the driver's rules one by one and names the test that
-// notices. It fails if one goes unnoticed. Nothing in the tree is changed: the
-// broken files are laid over it for the time of a test.
+// notices. It fails if no test does. The working tree does not change: the broken
+// file is an overlay while a test runs.
 package main
 
 import (

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command release builds what a release has beside the image: an archive of mcm-stackit for
-// each platform, the manifest by which krew installs it, and the checksums of them all. The
-// same commit, version, Go and page of the repository make the same bytes.
+// Command release builds what a release has besides the image: an archive of mcm-stackit for
+// each platform, the manifest with which krew installs it, and the checksums of all. The same
+// commit, version, Go and URL of the repository give the same bytes.
 package main
 
 import (

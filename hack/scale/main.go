@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command scale measures how long a MachineDeployment takes to scale up, to roll and to
-// scale down on a local environment with the limits that Gardener sets, and what it asks of
-// the IaaS API for that.
+// scale down on a local environment with the limits that Gardener sets, and which calls of
+// the IaaS API that takes.
 package main
 
 import (

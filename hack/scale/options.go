@@ -40,17 +40,17 @@ func parse(args []string) (options, error) {
 	var o options
 	flags := pflag.NewFlagSet("scale", pflag.ContinueOnError)
 	flags.IntVar(&o.Machines, "machines", 500, "how many machines")
-	flags.IntVar(&o.Keep, "keep", 0, "how many machines stay when the others go")
+	flags.IntVar(&o.Keep, "keep", 0, "how many machines stay when the others are deleted")
 	flags.StringVar(&o.Driver, "driver", driverStackit,
-		"stackit, or instant: a driver that answers at once, without latency, faults and allowedAddresses, as the floor")
+		"stackit; or instant, the floor: a driver that answers at once, without latency, faults and allowedAddresses")
 	flags.DurationVar(&o.Boot.Duration, "boot", 20*time.Second, "time from CREATING to ACTIVE")
-	flags.DurationVar(&o.Join.Duration, "join", time.Second, "time from ACTIVE to the server's Node; a real one needs longer")
+	flags.DurationVar(&o.Join.Duration, "join", time.Second, "time from ACTIVE until the server's Node joins; real ones need longer")
 	flags.DurationVar(&o.Delete.Duration, "delete", 5*time.Second, "time from DELETING to gone")
 	flags.Float64Var(&o.Faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
-	flags.BoolVar(&o.roll, "roll", true, "roll to another class, too, which takes longest")
+	flags.BoolVar(&o.roll, "roll", true, "also roll to another class, which takes longest")
 	flags.StringSliceVar(&o.AllowedAddresses, "allowed-addresses", []string{"100.96.0.0/11"},
 		"allowedAddresses of the class; empty for none")
-	flags.StringArrayVar(&o.SidecarArgs, "sidecar-arg", nil, "one more flag of the machine-controller; may be repeated")
+	flags.StringArrayVar(&o.SidecarArgs, "sidecar-arg", nil, "an additional flag of machine-controller; may be repeated")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

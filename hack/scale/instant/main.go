@@ -3,8 +3,8 @@
 
 // Command instant is a machine-controller whose driver answers at once: the time
 // that machine-controller-manager (MCM) and a control plane take with it is the
-// floor for every driver. It makes servers in a mock of the cloud that needs no
-// authentication, so that Machines get their Nodes, and waits for none of them.
+// floor for every driver. It creates servers in a mock without authentication, so
+// that Machines get their Nodes, and does not wait for them.
 package main
 
 import (

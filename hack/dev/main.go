@@ -1,11 +1,11 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command dev runs the whole chain, from MachineDeployment to Node, on this
-// computer against a mock of the cloud.
+// Command dev runs everything from MachineDeployment to Node on this computer, against a mock
+// of the cloud.
 //
 //	go run ./hack/dev dev     starts it, applies samples/ and stays until Ctrl-C
-//	go run ./hack/dev demo    takes the tour and exits: up, scale, roll, down
+//	go run ./hack/dev demo    runs the tour and exits: up, scale, roll, down
 package main
 
 import (

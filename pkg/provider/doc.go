@@ -5,9 +5,9 @@
 // finds and deletes one server for each Machine.
 //
 // Three promises shape it: never two servers for a machine, never a leaked one, never a
-// change to one that is not ours. What this process cannot know (a lost answer, a lagging
-// list, a predecessor's work, a project that looks empty for a moment) it waits out; it never
-// guesses.
+// change to one that is not ours. If this process cannot know something (an answer was lost, a
+// list lags, a predecessor worked on the machine, the project looks empty for a moment), it
+// waits; it never guesses.
 //
 // core.go has one function for each driver method; instrument.go adds deadline, log line and
 // metrics, request.go decodes the request; create.go, delete.go, status.go and nics.go have

@@ -17,15 +17,15 @@
 //	metrics   counts, times and logs every attempt
 //	transport sends it, and reads the whole answer
 //
-// The order matters: every attempt passes the pace, takes a token from the bucket and has a
-// deadline of its own, and a renewed access token is used by the very next one. The
-// fence comes after all that may take long, and before the deadline's time begins.
-// Requests for access tokens pass the last three links only.
+// The order matters: every attempt passes the pace, takes a token from the bucket and has its
+// own deadline, and the next attempt uses a renewed access token. The fence comes after the
+// links that may wait long, and before the deadline starts. Requests for access tokens pass only
+// the last three links.
 //
-// Wherever a request waits, its error is a NotSentError if it ends there.
+// A request that ends while it waits in a link has a NotSentError.
 //
 // PluginSPIImpl.newChain builds the chain; spi.go has the sessions, config.go the
 // environment variables and which token endpoints a key may name, key.go the rules for
 // service-account keys and for who signs when, identity.go those for workload
-// identities. README.md says which threats all this is for.
+// identities. README.md lists the threats that this is about.
 package spi

@@ -1,10 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e tests what users see: Machines applied to a real API server, handled
-// by the real machine-controller-manager and our sidecar, become servers of the
-// mock cloud and Nodes, and leave nothing behind. Each spec ends with a look at
-// what the cloud still holds.
+// Package e2e tests what users see: Machines that are applied to a real API server
+// become servers of the mock cloud and Nodes, by the real machine-controller-manager and
+// our sidecar, and leave nothing behind. Each spec ends with a check of what the cloud
+// still has.
 //
 // One spec is chaos: Machines are created and deleted at random while the cloud
 // misbehaves and processes are killed. E2E_CHAOS_DURATION (1m) is for how long, and

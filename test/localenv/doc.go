@@ -3,9 +3,9 @@
 
 // Package localenv runs everything a Machine needs to become a server and a
 // Node, on one computer and without containers: etcd, kube-apiserver,
-// machine-controller-manager, this project's machine-controller as a process of
-// its own, the mock of the STACKIT IaaS API, and a simulator that registers a
-// Node for each running server. It serves tests and hack/dev alike.
+// machine-controller-manager, this project's machine-controller as a separate
+// process, the mock of the STACKIT IaaS API, and a simulator that registers a
+// Node for each running server. Tests and hack/dev use it.
 //
 //	env, err := localenv.Start(ctx)
 //	if err != nil {

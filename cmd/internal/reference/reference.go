@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package reference writes tables that are made of the code into pages, for tests.
+// Package reference writes tables that are generated from the code into pages; tests call it.
 package reference
 
 import (

@@ -5,12 +5,12 @@
 // lifetime.
 //
 // The driver keeps values that it could make again: the session of a Secret, the readers of
-// a cluster, the warnings it gave. Secrets are rotated and clusters deleted without
-// a word to the driver: a plain map would grow for ever, and hold old keys.
+// a cluster, the warnings it gave. Nobody tells the driver that a Secret was rotated or a
+// cluster deleted, so a plain map would grow for ever, and hold old keys.
 //
-// There is no goroutine: each call sweeps the map, which is made for hundreds of
-// entries, and never has more than a thousand: whoever may write a Secret could make a new
-// key every second. (k8s.io/apimachinery's cache.Expiring ends an entry even if it is in use.)
+// There is no goroutine: each call sweeps the map. It is made for hundreds of entries, and
+// never has more than a thousand, because whoever can write a Secret could make a new key every
+// second. (k8s.io/apimachinery's cache.Expiring ends an entry even if it is in use.)
 package recent
 
 import (

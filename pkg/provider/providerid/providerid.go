@@ -3,15 +3,14 @@
 
 // Package providerid reads and writes the ProviderIDs of STACKIT servers.
 //
-// Two formats must never change. What Format writes stands in every Machine, and the
-// manager compares ProviderIDs as strings: a server that is listed by another string
-// counts as an orphan and is deleted. And cluster-autoscaler matches Machines to Nodes
-// by what follows the last slash: that must stay the server's ID.
+// Two formats must never change. Every Machine has what Format writes, and the manager compares
+// ProviderIDs as strings: a server that is listed by another string counts as an orphan and is
+// deleted. And cluster-autoscaler matches Machines to Nodes by what follows the last slash: that
+// must stay the server's ID.
 //
-// Parse reads more, because Machines have more: stackit://<server> is what STACKIT's
-// cloud controller manager writes to Nodes; openstack://…/<server>, with anything or
-// nothing before the last slash, is of Machines that were made on OpenStack and taken over:
-// Gardener's provider writes openstack:///<region>/<server>, cloud controllers
+// Parse reads more formats. STACKIT's cloud controller manager writes stackit://<server> to Nodes.
+// Machines that came from OpenStack have openstack://…/<server>, with anything or nothing before
+// the last slash: Gardener's provider writes openstack:///<region>/<server>, cloud controllers
 // openstack:///<server> or openstack://<region>/<server>.
 package providerid
 

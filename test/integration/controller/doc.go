@@ -2,13 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package controller runs the integration suite that machine-controller-manager
-// (MCM) has for all its providers, as it is, on a local environment: MCM and the
-// sidecar bring Machines and MachineDeployments up, scale, roll and delete them, and
-// must leave nothing in the cloud.
+// (MCM) has for all its providers, unchanged, on a local environment: MCM and the
+// sidecar create, scale, roll and delete Machines and MachineDeployments, and must
+// leave nothing in the cloud.
 //
-// The suite expects much of its surroundings: a checkout of MCM in dev/mcm, folders
-// beside it, variables that it reads before any test runs, "make start" in both
-// checkouts, and to be alone on the computer. Therefore the test runs itself a second
-// time, with those variables, in a temporary folder that looks as the suite wants it
-// (testdata/workspace). Nothing is written to the work tree but the sidecar in bin/.
+// The suite expects a checkout of MCM in dev/mcm, folders beside it, variables that it
+// reads before any test runs, "make start" in both checkouts, and to be alone on the
+// computer. So the test runs itself a second time, with those variables, in a temporary
+// folder that looks as the suite expects (testdata/workspace). It writes nothing to the
+// working tree but the sidecar in bin/.
 package controller

@@ -11,26 +11,25 @@
 // neither reports the death of a process nor takes its processes down when the test binary
 // is killed.
 //
-// The controllers act as members of system:masters, with flags that suit tests. Where a
-// Deployment is what is tested, StartPod runs its Pods instead: their containers'
-// arguments, environment, Secrets and service account.
+// The controllers act as members of system:masters, with flags that suit tests. For tests of a
+// Deployment, StartPod runs its Pods instead, with their containers' arguments, environment,
+// Secrets and service account.
 //
 // # Where kube-apiserver and etcd come from
 //
 // "make localenv" builds the controllers into bin/localenv, and puts kube-apiserver and etcd
-// into bin/controlplane: targets of make that need them do so first. This package only starts what
-// is there. KUBEBUILDER_ASSETS names another folder with kube-apiserver and etcd. Without it, make
-// takes the first of these that there is:
+// into bin/controlplane; targets of make that need them run it first. This package only starts
+// what is there. KUBEBUILDER_ASSETS names another folder with kube-apiserver and etcd. Without it,
+// make takes the first of these that exists:
 //
 //   - What an earlier make has put into bin/controlplane.
-//   - An archive that controller-tools has published, if its server answers within 5 s.
-//     ENVTEST_INDEX=<url> has setup-envtest find it by the index of a mirror.
-//   - The build from source of the pinned module hack/tools/controlplane, about 5
-//     minutes on 2 cores. CONTROLPLANE=source keeps from downloading.
+//   - The archive that controller-tools publishes, if its server answers within 5 s.
+//     ENVTEST_INDEX=<url> is the index of a mirror for setup-envtest.
+//   - A build from source of the pinned module hack/tools/controlplane, about 5 minutes on 2
+//     cores. CONTROLPLANE=source does not try to download.
 //
-// Only Go and make are needed. Linux and macOS are supported, with one difference: where
-// the process that uses this package is killed (SIGKILL, a panic, the timeout of
-// "go test"), Linux kills all parts with it; on macOS they go on running and must
-// be ended by hand. Its temporary folder is removed when the next environment
-// starts.
+// Only Go and make are needed. Linux and macOS are supported, with one difference: if the process
+// that uses this package is killed (SIGKILL, a panic, the timeout of "go test"), Linux kills all
+// parts with it; on macOS they go on running, and you must end them by hand. The next environment
+// removes the temporary folder.
 package stack

@@ -1,6 +1,6 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package alertmanager tests with Alertmanager's own library which alerts are held back while
-// others fire. It is a module of its own.
+// Package alertmanager tests with Alertmanager's own library which alerts are inhibited while
+// others fire. It is a separate module.
 package alertmanager

@@ -7,17 +7,16 @@
 // the value to read, and the earliest time to read it. The Group decides how to read it, by
 // the rules of its Policy:
 //
-//   - Nobody gets the result of a read that began before the request came.
-//   - A few due requests are read one by one, the longest waiting first. More of them
-//     are served by one list, which serves every other request that it can, too. A due
-//     request that a list cannot serve is read by itself.
+//   - No request gets the result of a read that began before the request came.
+//   - A few due requests are read one by one, the longest waiting first. If more are due, one
+//     list serves them, and every other request that it can. A due request that a list cannot
+//     serve is read by itself.
 //   - No read begins while a list is in flight, and few single reads are in flight at a
-//     time. After Policy.Patience a slow read counts as failed and delays others no more;
+//     time. After Policy.Patience a slow read counts as failed and no longer delays others;
 //     its result is still used.
-//   - What fails one way is read the other way. While lists fail, due requests are read one by
-//     one, and the next list comes after a backoff. While single reads fail, even one due
-//     request makes a list. While both fail, one read is tried after each backoff, and its
-//     error is the answer to all due requests.
+//   - While lists fail, due requests are read one by one, and the next list comes after a
+//     backoff. While single reads fail, even one due request makes a list. While both fail, one
+//     read is tried after each backoff, and its error is the answer to all due requests.
 //
 // The package knows nothing of STACKIT.
 package coalesce

@@ -4,7 +4,7 @@
 // Package ledger remembers what this process did for each machine.
 //
 // The manager's next call for a machine may come microseconds after the last one, from
-// a cache that has not seen that one's answer; and the answer to a POST may be lost.
+// a cache that has not seen the last answer; and the answer to a POST may be lost.
 // The ledger keeps both from making a second server. Its rule: never POST without a
 // look-up that could have seen the result of every earlier POST.
 //
@@ -14,23 +14,24 @@
 //	      ├─▶ Refused         it surely made none, or was not sent
 //	      └─▶ OutcomeUnknown  nobody knows
 //
-// It is open until it is refused, until the server that its answer named, and that a read has
-// shown, is proved gone (ServerGone), or until look-ups that could have seen its result prove that there is no
-// server (ProvedNone). Adopt does not close it: the adopted server may come from an earlier
-// POST. While a POST is open, a look-up that does not show its server proves
-// nothing until settle has passed since its end: see Entry.NoPostBefore.
+// A POST is open until one of these: it is refused; the server that its answer named was shown by
+// a read and is proved gone (ServerGone); look-ups that could have seen its result prove that there
+// is no server (ProvedNone). Adopt does not close it: the adopted server may come from an earlier
+// POST. While a POST is open, a look-up that does not show its server proves nothing until settle
+// has passed since the POST's end: see Entry.NoPostBefore.
 //
-// The answer to a POST names an ID and nothing else: until the first read has decided
-// whose server that is (Adopt, or NotOurs), the entry says so (Entry.Unread).
+// The answer to a POST names only an ID. Until the first read has decided whose server that is
+// (Adopt, or NotOurs), the entry is marked (Entry.Unread).
 //
-// An entry is the machine's, wherever its server is: in which project and region stands in it. A
-// request for another place changes nothing in it while it has a server or an open POST there
-// (Entry.Elsewhere): nobody would ever look there again. Else it takes over the request's place.
+// There is one entry for a machine, which has the project and region of its server. While the entry
+// has a server or an open POST there, a request for another project or region does not change it
+// (Entry.Elsewhere): nobody would ever look there again. Otherwise the entry takes over the
+// request's project and region.
 //
 // An entry ends with the deletion of its machine (Forget), or an hour (Lifetime) after its last
-// use. A restart of the process loses all of them; for machines that are
-// older the driver then waits settle before it trusts an empty look-up. Which servers were
-// proved gone is kept apart from the entries, for settle: lists may still show them.
+// use. A restart of the process loses all of them; for older machines the driver then waits settle
+// before it trusts an empty look-up. Servers that were proved gone are kept apart from the
+// entries, for settle: lists may still show them.
 package ledger
 
 import (

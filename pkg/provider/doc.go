@@ -39,15 +39,16 @@
 //   - why a server never joined, and what is looked for in console logs: console.go
 //   - for how long the machines of a class get no server, because it is exhausted or one showed no
 //     labels: errors.go
-//   - a field of the providerSpec: apis/provider_spec.go; in apis/validation its rule
-//     (validation.go) and its limit for the schema (patterns.go); its place in the request:
-//     helpers.go; samples/machine-class.yaml. fields_test.go is red until all are done, and
-//     `make generated` writes the table of apis/README.md and the schemas. Not noticed by a test:
-//     values on both sides of the rule (specValues in core_test.go), and whether the cloud has what
-//     the field names (pkg/operator/validate/online_class.go)
+//   - a field of the providerSpec: apis/provider_spec.go; its limit for the schema:
+//     apis/validation/patterns.go; its place in the request: helpers.go; samples/machine-class.yaml.
+//     fields_test.go is red until these are done, and `make generated` writes the table of
+//     apis/README.md and the schemas. Its rule: apis/validation/validation.go, with values on both
+//     sides in specValues of core_test.go, without which no test misses the rule. Whether the cloud
+//     has what the field names: pkg/operator/validate/online_class.go
 //   - a metric of the driver: metrics.go (meters, newMeters, parts or Collect), fed by the readers
-//     (reads.go), the decorator of API calls or the method that knows; one of a session: pkg/spi/metrics.go; `make generated` writes the table of
-//     kubernetes/monitoring/README.md, which also says how to add an alert
+//     (reads.go), by the decorator of API calls or by the method that knows; one of a session:
+//     pkg/spi/metrics.go. `make generated` writes the table of kubernetes/monitoring/README.md, which
+//     also says how to add an alert
 //   - what may be shown of the API's messages: request.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go

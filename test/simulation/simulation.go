@@ -107,7 +107,8 @@ func (s *simulation) rest() Result {
 	// What was asked for last has to show.
 	s.sleep(s.plan.Late + s.plan.ListLag + settle)
 	s.late.Wait()
-	if s.plan.promised() {
+	// A Machine that was edited away leaves its server to orphan runs, and one of them may fail.
+	if s.plan.promised() && s.plan.Edit == "" {
 		s.checkRest("at rest")
 	}
 	s.collectAll()

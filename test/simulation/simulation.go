@@ -107,8 +107,7 @@ func (s *simulation) rest() Result {
 	// What was asked for last has to show.
 	s.sleep(s.plan.Late + s.plan.ListLag + settle)
 	s.late.Wait()
-	// A Machine that was edited away leaves its server to orphan runs, and one of them may fail.
-	if s.plan.promised() && s.plan.Edit == "" {
+	if s.plan.promised() {
 		s.checkRest("at rest")
 	}
 	s.collectAll()

@@ -247,6 +247,7 @@ func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
 
 func (c *cluster) makeAgain(m *v1alpha1.Machine) {
 	c.world.log("%s %s loses its finalizer by hand", c.name, m.Name)
+	c.world.drop(owner{c.name, m.Name})
 	c.api.Drop("machines", m.Name)
 	c.want(m.Name, m.Spec.Class.Name)
 }

@@ -57,6 +57,9 @@ type world struct {
 	// abandoned are the servers whose Machine is gone by a user's doing. They stay until an
 	// orphan run.
 	abandoned map[string]bool
+	// dropped are the Machines that lost their finalizer by hand: while one of the name was created,
+	// the next has none either, and its server is left to an orphan run.
+	dropped map[owner]bool
 	// posts are the numbers of the latest CreateServer calls elsewhere, see elsewhere.go.
 	posts map[owner]int
 	// lives is how many Machines there ever were.
@@ -68,7 +71,7 @@ func newWorld(plan *Plan, keys [][]byte) *world {
 	w := &world{
 		plan: plan, injector: newInjector(plan), clock: clock.RealClock{}, trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
-		abandoned: map[string]bool{}, posts: map[owner]int{},
+		abandoned: map[string]bool{}, dropped: map[owner]bool{}, posts: map[owner]int{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{

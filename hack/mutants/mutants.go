@@ -267,7 +267,7 @@ var mutants = []mutant{
 	// When there is no server.
 	{"a machine that may lack labels takes two lists of the project", []edit{{gone, "return []breadth{bySelector, ofProject, ofProject}", "return []breadth{bySelector, ofProject}"}}},
 	{"the look-ups of a row lie 15 s apart", []edit{{gone, "return 0 // the two of the project lie apart\n\tdefault:\n\t\treturn unexpectedApart", "return 0 // the two of the project lie apart\n\tdefault:\n\t\treturn 0"}}},
-	{"the last look-up of a row begins once it is certain", []edit{{gone, "n.apart() && (isCertain || !isLast):", "n.apart():"}}},
+	{"the last look-up of a row begins once it is certain", []edit{{gone, "isLast := n.seen == len(row)-1\n", "isLast := false\n"}}},
 	{"a look-up that fails ends the row", []edit{{reads, "s.none.seen = 0 // what", "_ = s.none.seen // what"}}},
 	{"look-ups do without lists of the project that fail", []edit{{reads, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Hour"}}},
 	{"look-ups do not do without lists of the project soon", []edit{{reads, "projectFailsFor = 10 * time.Minute", "projectFailsFor = 10 * time.Second"}}},

@@ -290,7 +290,7 @@ func (w *world) wasAbandoned(ids ...string) bool {
 	return slices.ContainsFunc(ids, func(id string) bool { return w.abandoned[id] })
 }
 
-// drop notes that a Machine of the name loses its finalizer by hand.
+// drop notes that a Machine loses its finalizer by hand.
 func (w *world) drop(who owner) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

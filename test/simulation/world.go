@@ -57,8 +57,8 @@ type world struct {
 	// abandoned are the servers whose Machine is gone by a user's doing. They stay until an
 	// orphan run.
 	abandoned map[string]bool
-	// dropped are the Machines that lost their finalizer by hand: while one of the name was created,
-	// the next has none either, and its server is left to an orphan run.
+	// dropped are the Machines that lost their finalizer by hand. A server that was being created
+	// for one is nobody's, and its ID is not known then: it stays until an orphan run.
 	dropped map[owner]bool
 	// posts are the numbers of the latest CreateServer calls elsewhere, see elsewhere.go.
 	posts map[owner]int

@@ -564,3 +564,26 @@ func TestAMachineTypeThatDoesNotExist(t *testing.T) {
 		r.mustCreate(machine("m1"))
 	})
 }
+
+// A Machine loses its finalizer by hand while its server is in ERROR, and another one gets its name.
+func TestAMachineMadeAgainUnderItsNameBelievesNoEmptyMoment(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		failed := r.makeServer("m1", nil)
+		if err := r.cloud.SetServerStatus(failed, iaasmock.StatusError, "broken"); err != nil {
+			t.Fatal(err)
+		}
+		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusInternalServerError})
+		m := machine("m1")
+		m.UID = "first"
+		_, err := r.create(m)
+		wantCode(t, err, codes.Internal)
+		m.UID = "second"
+		r.emptyFor(4 * time.Second)
+		_, err = r.create(m)
+		wantCode(t, err, codes.Internal)
+		if r.cloud.CallCounts()["CreateServer"] != 1 {
+			t.Errorf("a server was asked for beside %s", failed)
+		}
+	})
+}

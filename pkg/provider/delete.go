@@ -32,14 +32,11 @@ func (c *call) deleteAll(ctx context.Context) error {
 	named := c.serverID // read once, whatever was proved before this call
 	search := c.search()
 	found, err := c.firstLookUp(ctx, search)
-	if err == nil {
-		err = c.checkSeveralTwice(ctx, search, found)
-	}
 	for ; ; named = "" {
 		if err != nil {
 			return err
 		}
-		if err := c.checkSeveral(found.servers); err != nil {
+		if err := c.checkSeveralTwice(ctx, search, found); err != nil {
 			return err
 		}
 		if err := c.deleteFound(ctx, found.servers, named); err != nil {

@@ -202,6 +202,25 @@ func TestDeleteMachineWithALaggingListAsksOnce(t *testing.T) {
 	})
 }
 
+// The manager's cache still has the Machine, and a list is from before its server went.
+func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.mustCreate(machine("m1"))
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Stale: 25 * time.Second})
+		for range 2 {
+			if err := r.delete(r.deleted(machine("m1"))); err != nil {
+				t.Fatal(err)
+			}
+			r.wantNothingLeft()
+			<-time.After(20 * time.Second)
+		}
+		if calls := r.cloud.CallCounts()["DeleteServer"]; calls != 1 {
+			t.Errorf("%d deletions, want 1", calls)
+		}
+	})
+}
+
 func TestDeleteMachineAsksAgainWhereADeletionIsStuck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

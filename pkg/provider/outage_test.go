@@ -430,3 +430,18 @@ func TestAnUnexpectedAbsenceIsOneLogLine(t *testing.T) {
 		}
 	})
 }
+
+// The project looks empty where an outage begins, and again where it ends.
+func TestTwoEmptyMomentsAroundAnOutageProveNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		m := machine("m1")
+		r.makeServer("m1", nil)
+		r.restartNow() // a predecessor's
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, EmptyList: true})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 5 * time.Second, Duration: 55 * time.Second, Status: http.StatusInternalServerError})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: time.Minute, Duration: 10 * time.Second, EmptyList: true})
+		r.mustCreate(m)
+		r.onlyServer()
+	})
+}

@@ -399,10 +399,9 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 		}
 		now := s.clock.Now()
 		s.retryAt = now.Add(pollInterval(now.Sub(s.start)))
-		if breadth != ofProject {
-			s.none.seen = 0 // what was seen before may have been another bad moment
-		} else if s.readers.project.failLong() && !s.none.withoutProject {
-			s.none.seen, s.none.withoutProject = 0, true
+		s.none.seen = 0 // what was seen before may have been another bad moment
+		if s.readers.project.failLong() && !s.none.withoutProject {
+			s.none.withoutProject = true
 			klog.InfoS("Lists of the whole project fail, those by label do not: "+
 				"servers without a machine label are not looked for", "machine", s.machine, "err", err)
 		}

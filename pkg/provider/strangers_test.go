@@ -4,12 +4,15 @@
 package provider_test
 
 import (
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/google/uuid"
 
@@ -187,20 +190,36 @@ func TestWhatAServerWithoutItsLabelsHoldsUp(t *testing.T) {
 
 // They may take settle to show.
 func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
-		done := r.startCreate(machine("m1"))
-		<-time.After(20 * time.Second)
-		made := r.onlyServer().ID
-		r.relabel(made, map[string]any{provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		if left := r.onlyServer(); left.ID != made {
-			t.Errorf("%s is left, want %s", left.ID, made)
-		}
-	})
+	for name, row := range map[string]struct {
+		call func(r *rig, m *v1alpha1.Machine) error
+		left int
+	}{
+		"creation": {func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err }, 1},
+		"deletion after a creation that read nothing": {func(r *rig, m *v1alpha1.Machine) error {
+			ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+			defer cancel()
+			_, err := r.driver.CreateMachine(ctx, &driver.CreateMachineRequest{Machine: m, MachineClass: r.class, Secret: r.secret})
+			wantCode(t, err, codes.DeadlineExceeded)
+			return r.delete(r.deleted(m))
+		}, 0},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
+			m := machine("m1")
+			done := start(func() error { return row.call(r, m) })
+			<-time.After(20 * time.Second)
+			made := r.onlyServer().ID
+			r.relabel(made, map[string]any{provider.StackitMachineLabel: "m1", provider.StackitMachineClassLabel: "class-a", clusterLabel: "shoot-a"})
+			if err := <-done; err != nil {
+				t.Fatal(err)
+			}
+			servers := r.cloud.Servers()
+			if len(servers) != row.left || row.left == 1 && servers[0].ID != made {
+				t.Errorf("%+v are left, want %d, made %s", servers, row.left, made)
+			}
+		})
+	}
 }
 
 // The Secret or the class is edited while the Machine is created.

@@ -50,7 +50,7 @@ type cluster struct {
 	place place
 	// edits counts what users have edited by hand, collections the orphan runs asked for.
 	edits, collections int
-	// restored are the servers whose labels users have set again, or are about to.
+	// restored are the servers, with their labels, that users have set again, or are about to.
 	restored map[string]bool
 	// used are the names of all Machines that there were.
 	used map[string]bool

@@ -165,28 +165,38 @@ func (c *cluster) runningTwo(rng *rand.Rand) (one, other *v1alpha1.Machine) {
 	return running[0], running[1]
 }
 
-// missingLabels are a server and the labels that a text of LabelsMissing asks for.
-var missingLabels = regexp.MustCompile(`server (\S+) .*, set (\S+) on it`)
+var (
+	// missingLabels are a server and the labels that a text of LabelsMissing asks for, missingLabel
+	// those of NotOurs.
+	missingLabels = regexp.MustCompile(`server (\S+) .*, set (\S+) on it`)
+	missingLabel  = regexp.MustCompile(`server (\S+) .* its label (\S+) is missing, must be "(\S+)"`)
+)
 
 // restoreLabels does what an error asks for, after a while: a server without labels is always the
-// Machine's that it names.
+// Machine's that LabelsMissing names. NotOurs is also told of servers that are not.
 func (c *cluster) restoreLabels(err error) {
-	if err == nil || provider.ReasonIn(err.Error()) != provider.ReasonLabelsMissing {
+	if err == nil {
 		return
 	}
-	found := missingLabels.FindStringSubmatch(err.Error())
-	if found == nil {
-		c.world.violated("no server and no labels are named: %v", err)
+	var id, wanted string
+	if found := missingLabels.FindStringSubmatch(err.Error()); found != nil {
+		id, wanted = found[1], found[2]
+	} else if found := missingLabel.FindStringSubmatch(err.Error()); found != nil && c.made(found[1]) {
+		id, wanted = found[1], found[2]+"="+found[3]
+	} else {
+		if provider.ReasonIn(err.Error()) == provider.ReasonLabelsMissing {
+			c.world.violated("no server and no labels are named: %v", err)
+		}
 		return
 	}
-	id, labels := found[1], map[string]any{}
-	for _, label := range strings.Split(found[2], ",") {
+	labels := map[string]any{}
+	for _, label := range strings.Split(wanted, ",") {
 		key, value, _ := strings.Cut(label, "=")
 		labels[key] = value
 	}
 	c.mu.Lock()
-	known := c.restored[id]
-	c.restored[id] = true
+	known := c.restored[id+wanted]
+	c.restored[id+wanted] = true
 	c.mu.Unlock()
 	if known {
 		return
@@ -197,6 +207,12 @@ func (c *cluster) restoreLabels(err error) {
 			c.label(id, labels)
 		}
 	})
+}
+
+// made says that a server was made for a Machine of the cluster, and not by OpenStack's provider.
+func (c *cluster) made(id string) bool {
+	server, exists := c.world.cloud.Server(id)
+	return exists && ownerOf(&server).cluster == c.name && server.Metadata[openStackTag+c.name] == ""
 }
 
 func machineLabel(machine string) map[string]any {
@@ -212,7 +228,7 @@ func (c *cluster) label(id string, labels map[string]any) {
 		_, err := w.foreign.api.UpdateServer(ctx, ownPlace.project, ownPlace.region, id).UpdateServerPayload(change).Execute()
 		cancel()
 		if err == nil {
-			w.log("%s labels %s as %s's by hand", c.name, id, labels[provider.StackitMachineLabel])
+			w.log("%s labels %s by hand: %v", c.name, id, labels)
 			return
 		}
 		if _, exists := w.cloud.Server(id); !exists || !w.sleep(5*time.Second) {

@@ -142,8 +142,12 @@ func (c *fleet) setLater(after time.Duration, name, status, message string) {
 	})
 }
 
-// peakReads is the greatest number of lists and GETs that began within a second, but for
-// the last millisecond of it: rate limits round.
+// afterTurn is for how long a read that has had its turn may wait: for itself and one write, each a
+// fiftieth of a second by the process's rate limit.
+const afterTurn = 2 * time.Second / 50
+
+// peakReads is the greatest number of lists and GETs that the cloud saw begin within a second that
+// is shorter by afterTurn.
 func (c *fleet) peakReads() int { return c.peakReadsFrom(time.Time{}) }
 
 // peakReadsFrom is that of the reads that began then or later.
@@ -157,7 +161,7 @@ func (c *fleet) peakReadsFrom(start time.Time) int {
 	slices.SortFunc(began, time.Time.Compare)
 	peak, first := 0, 0
 	for last := range began {
-		for began[last].Sub(began[first]) >= time.Second-time.Millisecond {
+		for began[last].Sub(began[first]) >= time.Second-afterTurn {
 			first++
 		}
 		peak = max(peak, last-first+1)

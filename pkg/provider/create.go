@@ -107,11 +107,12 @@ func (c *creation) checkDeleting() error {
 		c.deleting[0].ID, c.deleting[1].ID, c.machine))
 }
 
-// knowsOfNoServer says that this process knows of no server of the machine, and that no POST
-// for one is open, a predecessor's neither.
+// knowsOfNoServer says that this process knows of no server of the machine, and that no POST for
+// one is open, a predecessor's neither: then an exhausted class answers without a look-up. To let
+// one look-up stand for two, nobodyElse asks for more.
 func (c *creation) knowsOfNoServer() bool {
 	entry := c.ledger.Get(c.key)
-	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.noPredecessorBefore)
+	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.predecessorsShowFrom)
 }
 
 // makeOne sends the POST and reads the server that its answer names. errOutcomeUnknown says that
@@ -155,7 +156,7 @@ func (c *creation) confirm(ctx context.Context, p *poll) error {
 		switch {
 		case !errors.Is(err, errUnlabelled):
 			return err
-		case byGet && !c.clock.Now().Before(c.noPostBefore()):
+		case byGet && !c.clock.Now().Before(c.postsShowFrom()):
 			return c.labelsMissing(p.last)
 		}
 		p.absence.onlyGet = true
@@ -210,8 +211,9 @@ func (c *creation) isExpired() bool {
 }
 
 // keepOne adopts the best of the machine's servers that can be used; errUnusable if there is
-// none. One in ERROR is the last choice: the call ends with its fault. The others are deleted: the manager's orphan collector leaves
-// them alone while the machine is in creation. A list may lag: the one to keep is read first.
+// none. One in ERROR is the last choice: the call ends with its fault. The others are deleted:
+// the manager's orphan collector leaves them alone while the machine is in creation. A list may
+// lag: the one to keep is read first.
 func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error) {
 	slices.SortFunc(servers, func(a, b Server) int { return CompareServers(&a, &b) })
 	for i := range servers {

@@ -35,7 +35,8 @@ var _ driver.Driver = (*Provider)(nil)
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal.
 func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	request = cmp.Or(request, &driver.CreateMachineRequest{})
-	return observed(ctx, p, operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}, request, p.createMachine)
+	operation := operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
+	return observed(ctx, p, operation, request, p.createMachine)
 }
 
 // InitializeMachine lets the providerSpec's allowedAddresses pass the server's
@@ -45,7 +46,8 @@ func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMach
 // Unavailable, Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
 	request = cmp.Or(request, &driver.InitializeMachineRequest{})
-	return observed(ctx, p, operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}, request, p.initializeMachine)
+	operation := operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
+	return observed(ctx, p, operation, request, p.initializeMachine)
 }
 
 // GetMachineStatus reads the Machine's server. NotFound means that it is gone or going (without a
@@ -55,7 +57,8 @@ func (p *Provider) InitializeMachine(ctx context.Context, request *driver.Initia
 // FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
 	request = cmp.Or(request, &driver.GetMachineStatusRequest{})
-	return observed(ctx, p, operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}, request, p.getMachineStatus)
+	operation := operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}
+	return observed(ctx, p, operation, request, p.getMachineStatus)
 }
 
 // DeleteMachine deletes the Machine's server and waits until it is gone; a server
@@ -66,7 +69,8 @@ func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMach
 // NotFound.
 func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
 	request = cmp.Or(request, &driver.DeleteMachineRequest{})
-	return observed(ctx, p, operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}, request, p.deleteMachine)
+	operation := operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}
+	return observed(ctx, p, operation, request, p.deleteMachine)
 }
 
 // ListMachines returns the ProviderIDs and Machine names of the class's servers
@@ -75,14 +79,16 @@ func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMach
 // InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
-	return observed(ctx, p, operation{"ListMachines", callTimeout, nil, request.MachineClass}, request, p.listMachines)
+	operation := operation{"ListMachines", callTimeout, nil, request.MachineClass}
+	return observed(ctx, p, operation, request, p.listMachines)
 }
 
 // GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes;
 // all others are skipped.
 func (p *Provider) GetVolumeIDs(ctx context.Context, request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
 	request = cmp.Or(request, &driver.GetVolumeIDsRequest{})
-	return observed(ctx, p, operation{"GetVolumeIDs", callTimeout, nil, nil}, request, p.getVolumeIDs)
+	operation := operation{"GetVolumeIDs", callTimeout, nil, nil}
+	return observed(ctx, p, operation, request, p.getVolumeIDs)
 }
 
 // GenerateMachineClassForMigration answers Unimplemented: there is no older
@@ -96,7 +102,8 @@ func (p *Provider) GenerateMachineClassForMigration(context.Context, *driver.Gen
 // without one, Internal or ResourceExhausted if the server ends in ERROR, NotFound
 // if it is gone, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	_, err := observed(ctx, p, operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	operation := operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}
+	_, err := observed(ctx, p, operation, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerRunning(ctx, projectID, region, serverID)
 	})
 	return err
@@ -106,7 +113,8 @@ func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region
 // session that this process opened for the project. Codes: FailedPrecondition
 // without one, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	_, err := observed(ctx, p, operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	operation := operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}
+	_, err := observed(ctx, p, operation, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerDeleted(ctx, projectID, region, serverID)
 	})
 	return err

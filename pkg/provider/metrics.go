@@ -91,31 +91,42 @@ func newMeters(clock clock.PassiveClock) *meters {
 			Help: "Requests of the manager to delete a server without a Machine that were refused: by its " +
 				"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed until somebody fixes its label or deletes it."}),
 		neverJoined: counter("stackit_never_joined_total",
-			"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, cloud-init, node-agent, unit-failed, no-cloud-init (in the image), unknown (none of these is in the log), not-running (the server), not-read (the log).", "cause"),
+			"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, "+
+				"from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
+				"cloud-init, node-agent, unit-failed, no-cloud-init (in the image), unknown (none of these is in the "+
+				"log), not-running (the server), not-read (the log).", "cause"),
 		volumesLeft: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_openstack_volumes_left_total",
-			Help: "Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the API does not say whether they are bootable. Each is billed until somebody deletes it."}),
+			Help: "Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the " +
+				"API does not say whether they are bootable. Each is billed until somebody deletes it."}),
 		reads: counter("stackit_reads_total",
-			"Reads that answered callers, by resource (servers, nics, and leftovers: NICs and volumes of Machines from OpenStack, one list of both) and kind (single, list).", "resource", "kind"),
+			"Reads that answered callers, by resource (servers, nics, and leftovers: NICs and volumes of Machines "+
+				"from OpenStack, one list of both) and kind (single, list).", "resource", "kind"),
 		callers: counter("stackit_read_callers_total",
 			"Callers that such reads answered: the more callers per read, the fewer API calls.", "resource", "kind"),
 		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "stackit_read_callers_waiting",
 			Help: "Callers that wait for a read, or for the time of their next one."}, []string{"resource"}),
 		creation: histogram("stackit_machine_creation_duration_seconds",
-			"Time from the accepted request for a server until it runs and has its addresses and allowedAddresses; of servers that this process asked for.",
+			"Time from the accepted request for a server until it runs and has its addresses and "+
+				"allowedAddresses; of servers that this process asked for.",
 			15, 30, 45, 60, 90, 120, 180, 300, 600, 1200),
 		deletion: histogram("stackit_machine_deletion_duration_seconds",
-			"Time from the first accepted request to delete a server until it is proved gone; without orphans, which nobody waits for.",
+			"Time from the first accepted request to delete a server until it is proved gone; without orphans, "+
+				"which nobody waits for.",
 			5, 10, 20, 30, 60, 120, 300, 600, 1200, 3600),
 		servers: prometheus.NewDesc("stackit_servers",
 			"Servers of the last list by class, machine type and state; it costs no call. "+
 				"More than 32 combinations per class are reported as other.",
 			[]string{"machine_class", "machine_type", "state"}, nil),
 		maintained: prometheus.NewDesc("stackit_servers_with_maintenance",
-			"Servers of the last list for which STACKIT has announced maintenance of their host, by class and status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.", []string{"machine_class", "status"}, nil),
+			"Servers of the last list for which STACKIT has announced maintenance of their host, by class and "+
+				"status of the maintenance window: PLANNED, ONGOING, other. No call is made for it.",
+			[]string{"machine_class", "status"}, nil),
 		maintenance: prometheus.NewDesc("stackit_next_maintenance_timestamp_seconds",
-			"When the first planned maintenance window of a class's servers begins, in Unix seconds; none without one.", []string{"machine_class"}, nil),
+			"When the first planned maintenance window of a class's servers begins, in Unix seconds; none without "+
+				"one.", []string{"machine_class"}, nil),
 		keyExpiry: prometheus.NewDesc("stackit_key_expiry_timestamp_seconds",
-			"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a key that does not, and for workload identities.", []string{"machine_class"}, nil),
+			"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a "+
+				"key that does not, and for workload identities.", []string{"machine_class"}, nil),
 	}
 	// What exists from the start begins with 0: Prometheus does not see the first event of
 	// a counter that begins with 1.
@@ -200,7 +211,10 @@ func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, me
 }
 
 func (m *meters) parts() []prometheus.Collector {
-	return []prometheus.Collector{m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft, m.reads, m.callers, m.waiting, m.creation, m.deletion}
+	return []prometheus.Collector{
+		m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft,
+		m.reads, m.callers, m.waiting, m.creation, m.deletion,
+	}
 }
 
 func newServerCounts() *serverCounts {

@@ -183,7 +183,7 @@ func (p *Provider) readersOf(session *spi.Session, region string) *readers {
 // was created then; the zero time if no predecessor can have worked on it. Of a Machine that
 // is young, too, the ledger has all that this process did. The orphan collector's Machines
 // have no creation time: they name their server.
-func (p *Provider) predecessors(created time.Time) (noneBefore time.Time, young bool) {
+func (p *Provider) predecessors(created time.Time) (showFrom time.Time, young bool) {
 	since := p.firstCall
 	if p.actingSince != nil {
 		if known := p.actingSince(); !known.IsZero() {

@@ -126,7 +126,7 @@ func TestPresets(t *testing.T) {
 			t.Errorf("%+v is shown as %v, read as %+v", preset, shown[i], sent)
 		}
 		m.want(201, "POST", "/admin/faults", object{
-			"preset": preset.Name, "count": 1, "probability": 0.5, "server": "a", "labelSelector": "b", "after": "1h",
+			"preset": preset.Name, "count": 1, "probability": 0.5, "server": "a", "after": "1h",
 		})
 		m.cloud.ClearFaults()
 	}

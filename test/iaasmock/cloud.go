@@ -282,10 +282,10 @@ func (d randomSource) lockedStream(purpose string) *lockedStream {
 	return &lockedStream{rng: d.stream(purpose)}
 }
 
-func (s *lockedStream) spread(span time.Duration, distribution string) time.Duration {
+func (s *lockedStream) spread(span time.Duration) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return fault.Spread(s.rng, span, distribution)
+	return fault.Spread(s.rng, span)
 }
 
 // number returns a random number from 0 to below-1.

@@ -84,32 +84,30 @@ func TestEveryFieldOfAFault(t *testing.T) {
 	slow := fault{Delay: time.Second, DelayMax: time.Hour}
 	rated := and(broken, func(f *fault) { f.Rate = 1 })
 	rows := map[string]faultRow{
-		"Name":          {and(broken, func(f *fault) { f.Name = "a" }), broken, func(m *mock, _ string) string { return m.cloud.Faults()[0].Name }},
-		"Operation":     {broken, fault{Status: 503}, read},
-		"Match":         {and(broken, func(f *fault) { f.Match = func(*http.Request) bool { return false } }), broken, list},
-		"Server":        {fault{Status: 503, Server: "other"}, fault{Status: 503}, read},
-		"LabelSelector": {fault{Status: 503, LabelSelector: "a=c"}, fault{Status: 503}, read},
-		"Probability":   {and(broken, func(f *fault) { f.Probability = 0.01 }), broken, list},
-		"Rate":          {rated, broken, list},
-		"Burst":         {and(rated, func(f *fault) { f.Burst = 2 }), rated, twice},
-		"Count":         {and(broken, func(f *fault) { f.Count = 1 }), broken, twice},
-		"After":         {and(broken, func(f *fault) { f.After = time.Minute }), broken, list},
+		"Name":        {and(broken, func(f *fault) { f.Name = "a" }), broken, func(m *mock, _ string) string { return m.cloud.Faults()[0].Name }},
+		"Operation":   {broken, fault{Status: 503}, read},
+		"Match":       {and(broken, func(f *fault) { f.Match = func(*http.Request) bool { return false } }), broken, list},
+		"Server":      {fault{Status: 503, Server: "other"}, fault{Status: 503}, read},
+		"Probability": {and(broken, func(f *fault) { f.Probability = 0.01 }), broken, list},
+		"Rate":        {rated, broken, list},
+		"Burst":       {and(rated, func(f *fault) { f.Burst = 2 }), rated, twice},
+		"Count":       {and(broken, func(f *fault) { f.Count = 1 }), broken, twice},
+		"After":       {and(broken, func(f *fault) { f.After = time.Minute }), broken, list},
 		"Duration": {and(broken, func(f *fault) { f.Duration = time.Minute }), broken, func(m *mock, old string) string {
 			m.clock.Step(time.Hour)
 			return list(m, old)
 		}},
-		"Delay":             {fault{Delay: time.Second}, fault{}, list},
-		"DelayMax":          {slow, fault{Delay: time.Second}, list},
-		"DelayDistribution": {and(slow, func(f *fault) { f.DelayDistribution = iaasmock.DelayLongTail }), slow, list},
-		"AnswerDelay":       {fault{AnswerDelay: time.Second}, fault{}, list},
-		"Status":            {broken, fault{}, list},
-		"Body":              {and(broken, func(f *fault) { f.Body = "{}" }), broken, list},
-		"ContentType":       {and(broken, func(f *fault) { f.ContentType = "text/html" }), broken, list},
-		"Header":            {fault{Header: http.Header{"Retry-After": {"7"}}}, fault{}, list},
-		"Executed":          {fault{Operation: "CreateServer", Status: 504, Executed: true}, fault{Operation: "CreateServer", Status: 504}, shown},
-		"DropBefore":        {fault{DropBefore: true}, fault{}, shown},
-		"DropAfter":         {fault{DropAfter: true}, fault{}, list},
-		"HalfAnswer":        {fault{HalfAnswer: true}, fault{}, list},
+		"Delay":       {fault{Delay: time.Second}, fault{}, list},
+		"DelayMax":    {slow, fault{Delay: time.Second}, list},
+		"AnswerDelay": {fault{AnswerDelay: time.Second}, fault{}, list},
+		"Status":      {broken, fault{}, list},
+		"Body":        {and(broken, func(f *fault) { f.Body = "{}" }), broken, list},
+		"ContentType": {and(broken, func(f *fault) { f.ContentType = "text/html" }), broken, list},
+		"Header":      {fault{Header: http.Header{"Retry-After": {"7"}}}, fault{}, list},
+		"Executed":    {fault{Operation: "CreateServer", Status: 504, Executed: true}, fault{Operation: "CreateServer", Status: 504}, shown},
+		"DropBefore":  {fault{DropBefore: true}, fault{}, shown},
+		"DropAfter":   {fault{DropAfter: true}, fault{}, list},
+		"HalfAnswer":  {fault{HalfAnswer: true}, fault{}, list},
 		"NeverAnswers": {fault{NeverAnswers: true}, fault{}, func(m *mock, _ string) string {
 			client := http.Client{Timeout: time.Second}
 			response, err := client.Get(m.url + inRegion + "/servers")

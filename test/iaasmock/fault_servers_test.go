@@ -18,10 +18,10 @@ func TestServersOfPresets(t *testing.T) {
 	m := openMock(t)
 	m.inject("no-capacity", object{"count": 1})
 	m.inject("boot-error", object{"server": "broken"})
-	m.inject("stuck-creating", object{"labelSelector": "stuck=yes"})
+	m.inject("stuck-creating", object{"server": "stuck"})
 	m.inject("delete-error", object{"server": "bad"})
 	full, broken := m.create(nil), m.create(object{"name": "broken"})
-	stuck, good := m.create(object{"labels": object{"stuck": "yes"}}), m.create(object{"name": "bad"})
+	stuck, good := m.create(object{"name": "stuck"}), m.create(object{"name": "bad"})
 	m.clock.Step(time.Hour)
 	for id, want := range map[string]string{full: "No valid host was found. There are", broken: "Build of instance aborted"} {
 		if message, _ := m.wantStatus(id, "ERROR")["errorMessage"].(string); !strings.HasPrefix(message, want) {

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
@@ -27,9 +25,6 @@ type (
 // Names of package fault.
 const (
 	OperationIaaS = fault.OperationIaaS
-	DelayUniform  = fault.DelayUniform
-	DelayNormal   = fault.DelayNormal
-	DelayLongTail = fault.DelayLongTail
 	AnyServer     = fault.AnyServer
 )
 
@@ -130,19 +125,12 @@ func (c *Cloud) faultCall(operation string, vars map[string]string, r *http.Requ
 // yet: if it cannot be read, there is none.
 func orderedSubject(body []byte) (fault.Subject, bool) {
 	var order struct {
-		Name   string         `json:"name"`
-		Labels map[string]any `json:"labels"`
+		Name string `json:"name"`
 	}
 	if err := json.Unmarshal(body, &order); err != nil {
 		return fault.Subject{}, false
 	}
-	s := fault.Subject{Name: order.Name, Labels: labels.Set{}}
-	for key, value := range order.Labels {
-		if text, ok := value.(string); ok {
-			s.Labels[key] = text
-		}
-	}
-	return s, true
+	return fault.Subject{Name: order.Name}, true
 }
 
 func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok bool) {
@@ -153,12 +141,12 @@ func (c *Cloud) existingSubject(vars map[string]string) (found fault.Subject, ok
 		}
 		var s *server
 		if s, ok = c.servers.get(id); ok {
-			found = fault.Subject{ID: s.ID, Name: s.Name, Labels: s.Labels}
+			found = fault.Subject{ID: s.ID, Name: s.Name}
 		}
 	})
 	return found, ok
 }
 
-// createServerOperation is the one operation whose faults read the body, for the name and
-// labels of the new server.
+// createServerOperation is the one operation whose faults read the body, for the new server's
+// name.
 const createServerOperation = "CreateServer"

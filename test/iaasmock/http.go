@@ -168,7 +168,7 @@ func (c *Cloud) admit(called operation, req *request) *apiError {
 }
 
 func (c *Cloud) latency() time.Duration {
-	return c.latencyMin + c.latencies.spread(c.latencyMax-c.latencyMin, DelayUniform)
+	return c.latencyMin + c.latencies.spread(c.latencyMax-c.latencyMin)
 }
 
 func (c *Cloud) newRequestID() string {

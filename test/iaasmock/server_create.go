@@ -93,7 +93,7 @@ func (o *serverCreation) repeat() {
 // create makes the server with its NIC and volumes.
 func (o *serverCreation) create() *server {
 	c, fault := o.cloud, o.request.fault
-	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread, DelayUniform)), status: StatusActive}
+	boot := transition{at: o.now.Add(c.bootDuration + c.boots.spread(c.bootSpread)), status: StatusActive}
 	if fault.FinalStatus != "" {
 		boot.status, boot.message = fault.FinalStatus, fault.ErrorMessage
 	}

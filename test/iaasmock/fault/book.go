@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
-	"k8s.io/apimachinery/pkg/labels"
 )
 
 // Book is the list of injected faults, also those yet to begin. Call Take once for each
@@ -25,13 +24,12 @@ type Book struct {
 
 // Add adds a valid fault. stream gives it its own random numbers.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
-	selector, _ := labels.Parse(f.LabelSelector) // validated
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.added++
 	added := &entry{
 		fault: f, id: fmt.Sprintf("f%d", b.added), startsAt: now.Add(f.After),
-		onlyDelays: !f.hasEffect(), labelSelector: selector, rng: stream(fmt.Sprintf("fault %d", b.added)),
+		onlyDelays: !f.hasEffect(), rng: stream(fmt.Sprintf("fault %d", b.added)),
 	}
 	if f.Rate > 0 {
 		added.through = rate.NewLimiter(rate.Limit(f.Rate), max(f.Burst, 1))
@@ -122,13 +120,12 @@ type Active struct {
 
 // entry is an added fault with its own state.
 type entry struct {
-	fault         Fault
-	id            string
-	startsAt      time.Time
-	endsAt        time.Time // zero: no end
-	hits          int
-	onlyDelays    bool
-	labelSelector labels.Selector
+	fault      Fault
+	id         string
+	startsAt   time.Time
+	endsAt     time.Time // zero: no end
+	hits       int
+	onlyDelays bool
 	// through is the limit of the calls that Rate lets through; nil without one.
 	through *rate.Limiter
 	// rng is the entry's own, so that the choice of calls does not depend on other faults
@@ -157,11 +154,11 @@ func (e *entry) fits(call *Call) bool {
 	if !f.has(call.Operation) || f.Match != nil && !f.Match(call.Request) {
 		return false
 	}
-	if f.Server == "" && f.LabelSelector == "" {
+	if f.Server == "" {
 		return true
 	}
 	s, ok := call.Subject()
-	return ok && (f.Server == "" || f.Server == s.Name || f.Server == s.ID) && e.labelSelector.Matches(s.Labels)
+	return ok && (f.Server == s.Name || f.Server == s.ID)
 }
 
 func (e *entry) over(now time.Time) bool {
@@ -171,7 +168,7 @@ func (e *entry) over(now time.Time) bool {
 
 func (e *entry) delay() time.Duration {
 	f := &e.fault
-	return f.Delay + Spread(e.rng, f.DelayMax-f.Delay, f.DelayDistribution)
+	return f.Delay + Spread(e.rng, f.DelayMax-f.Delay)
 }
 
 func (e *entry) view() Active {
@@ -203,5 +200,4 @@ type Call struct {
 type Subject struct {
 	// ID is empty for a server that the call is to create.
 	ID, Name string
-	Labels   labels.Set
 }

@@ -37,14 +37,10 @@ type Fault struct {
 	Operation string
 	// Match selects requests; nil selects all. It must not read the body.
 	Match func(*http.Request) bool
-	// Server and LabelSelector select calls about a server: the one that the call
-	// creates, the one in the path, or that of the NIC in the path. They never select a
-	// call about no server, such as a list.
-	//
-	// Server is a server's name or ID.
+	// Server, a server's name or ID, selects calls about it: the one that the call creates,
+	// the one in the path, or that of the NIC in the path. It never selects a call about no
+	// server, such as a list.
 	Server string
-	// LabelSelector is a selector of Kubernetes: "app=a,tier in (b,c),!d".
-	LabelSelector string
 	// Probability that a selected call is hit, up to 1; 0 means 1. A call that is not hit
 	// is not counted.
 	Probability float64
@@ -64,9 +60,6 @@ type Fault struct {
 	Delay time.Duration
 	// DelayMax, if larger than Delay, makes the delay random, from Delay to DelayMax.
 	DelayMax time.Duration
-	// DelayDistribution is DelayUniform (also if empty), DelayNormal or
-	// DelayLongTail.
-	DelayDistribution string
 	// AnswerDelay is the time between the execution of the call and the answer. A client
 	// that disconnects meanwhile gets no answer.
 	AnswerDelay time.Duration
@@ -159,9 +152,9 @@ func (f *Fault) has(operation string) bool {
 
 // effect is the fault without the fields that select calls or delay them.
 func (f Fault) effect() Fault {
-	f.Name, f.Operation, f.Match, f.Server, f.LabelSelector = "", "", nil, "", ""
+	f.Name, f.Operation, f.Match, f.Server = "", "", nil, ""
 	f.Probability, f.Rate, f.Burst, f.Count, f.After, f.Duration = 0, 0, 0, 0, 0, 0
-	f.Delay, f.DelayMax, f.DelayDistribution, f.AnswerDelay = 0, 0, "", 0
+	f.Delay, f.DelayMax, f.AnswerDelay = 0, 0, 0
 	return f
 }
 
@@ -218,30 +211,10 @@ var emptiedOperations = []string{
 	"ListNics", "GetNic", "DeleteNic", "ListVolumes", "GetVolume", "DeleteVolume",
 }
 
-// Distributions of the random delay from Fault.Delay to Fault.DelayMax.
-const (
-	// DelayUniform makes every delay between them equally likely. It is the default.
-	DelayUniform = "uniform"
-	// DelayNormal makes delays in the middle more likely.
-	DelayNormal = "normal"
-	// DelayLongTail keeps most delays near Delay and makes a few very long: the mean is a
-	// tenth of the way to DelayMax.
-	DelayLongTail = "longtail"
-)
-
-// Spread returns a random duration from 0 to span with this distribution.
-func Spread(rng *rand.Rand, span time.Duration, distribution string) time.Duration {
+// Spread returns a random duration from 0 to span.
+func Spread(rng *rand.Rand, span time.Duration) time.Duration {
 	if span <= 0 {
 		return 0
 	}
-	var part float64
-	switch distribution {
-	case DelayNormal:
-		part = 0.5 + rng.NormFloat64()/6
-	case DelayLongTail:
-		part = rng.ExpFloat64() / 10
-	default:
-		part = rng.Float64()
-	}
-	return time.Duration(min(max(part, 0), 1) * float64(span))
+	return time.Duration(rng.Float64() * float64(span))
 }

@@ -21,7 +21,7 @@ type Preset struct {
 }
 
 // Presets returns ready-made faults. Each stays until it is removed or its Duration is
-// over; narrow it with Count, Probability, Duration, Server or LabelSelector.
+// over; narrow it with Count, Probability, Duration or Server.
 func Presets() []Preset {
 	all := slices.Concat(serverPresets(), answerPresets(), connectionPresets(), tokenPresets(), delayPresets())
 	for i := range all {
@@ -129,8 +129,8 @@ func tokenPresets() []Preset {
 
 func delayPresets() []Preset {
 	return []Preset{
-		{"brown-out", "For one minute every call takes 2 to 20 seconds.", Fault{
-			Delay: 2 * time.Second, DelayMax: 20 * time.Second, DelayDistribution: DelayLongTail, Duration: time.Minute}},
+		{"brown-out", "For one minute every call takes 2 to 8 seconds.", Fault{
+			Delay: 2 * time.Second, DelayMax: 8 * time.Second, Duration: time.Minute}},
 		{"slow", "Calls take 0.5 to 3 seconds.", Fault{
 			Operation: OperationIaaS, Delay: 500 * time.Millisecond, DelayMax: 3 * time.Second}},
 	}

@@ -32,7 +32,7 @@ import (
 // by the Date of its answers.
 const apiAhead = 2 * time.Hour
 
-var _ = Describe("mcm-stackit delete server", Ordered, ContinueOnFailure, func() {
+var _ = Describe("mcm-stackit delete server", Ordered, ContinueOnFailure, longest, func() {
 	var (
 		// other has a control cluster and a target of its own, and env's cloud.
 		env, other *localenv.Env

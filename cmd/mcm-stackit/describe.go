@@ -33,7 +33,7 @@ func (o *options) newDescribeCommand() *cobra.Command {
 What could not be read is "unknown"; the last lines say why. READY is what the manager last said of
 the Machine's Node: no target cluster is asked.
 
-Exit codes: 0 all could be told, 2 something could not, or the Machine is not there, 64 wrong
+Exit codes: 0 everything is known, 2 something is unknown, or the Machine does not exist, 64 wrong
 usage.`,
 		Example: `  mcm-stackit describe machine worker-1 -n default
 

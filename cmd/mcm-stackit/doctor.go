@@ -33,10 +33,10 @@ sidecar's own login to the target cluster. Nothing is changed; the last lines sa
 not tried.
 
 Credentials are those of the MachineClasses of the namespace, unless --secret, or flags and
-environment name others. Each line begins with FINE, WRONG, UNKNOWN (it could not be told) or
+environment name others. Each line begins with FINE, WRONG, UNKNOWN (it could not be checked) or
 HINT (worth knowing); the line below says what to do.
 
-Exit codes: 0 fine, 1 something is wrong, 2 something could not be told, 64 wrong usage.`,
+Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 wrong usage.`,
 		Example: `  # The MachineClasses of a namespace, their credentials, and the cluster
   mcm-stackit doctor -n default
 

@@ -47,7 +47,7 @@ variables name one. Clusters and API are read side by side, for at most --reques
 could not be read is "unknown"; below the table stands why. READY is what the manager last said of
 the Machine's Node: no target cluster is asked.
 
-Exit codes: 0 all could be told, 2 something could not, 64 wrong usage.`
+Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
 
 func (o *options) newListCommand() *cobra.Command {
 	command := o.newListKindCommand("list", "Show Machines with their servers", `  # The Machines of a namespace; below them, why some are stuck, and the remedy
@@ -119,7 +119,7 @@ func (l *listing) run(ctx context.Context) error {
 	return exitWith(unknownExitCode(found))
 }
 
-// unknownExitCode says whether all could be told.
+// unknownExitCode says whether everything is known.
 func unknownExitCode(found *list.Result) int {
 	if len(found.Unknown) > 0 {
 		return report.ExitUnknown

@@ -88,7 +88,7 @@ func (o *options) newRootCommand() *cobra.Command {
 		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
 Machines of a cluster, and deletes servers that belong to nobody.
 
-Exit codes: 0 fine, 1 something is wrong or was found, 2 it could not be told, 64 wrong usage.`,
+Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong usage.`,
 		Version:       buildinfo.Version(),
 		SilenceErrors: true,
 		SilenceUsage:  true,

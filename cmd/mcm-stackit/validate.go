@@ -55,7 +55,7 @@ does not tell, is named as not checked. Nothing is changed.
 For CI, where Secrets are in no file: --allow-missing-secret. It also takes a value with the text
 replace-me, which the samples have, for one that is not known.
 
-Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be told (for
+Exit codes: 0 nothing is wrong, 1 something is wrong, 2 something could not be checked (for
 instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 		Example: `  # Files, folders with their folders, standard input, what kustomize makes of a folder
   mcm-stackit validate -f samples -R
@@ -84,7 +84,7 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	flags.BoolVar(&v.Online, "online", false, "ask the API, too; nothing is changed there")
 	flags.Int64Var(&v.Replicas, "replicas", 1, "with --online: how many more machines of each class the quota must have room for")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
-		"with -f or -k: exit with 0 if nothing is wrong, but something could not be told because a Secret is in no file or has a placeholder")
+		"with -f or -k: exit with 0 if nothing is wrong, but something could not be checked because a Secret is in no file or has a placeholder")
 	v.output.addTo(flags, command, formatJSON, formatYAML)
 	return command
 }
@@ -148,9 +148,9 @@ func (v *validateOptions) print(to io.Writer, result *validate.Result) {
 	}
 	switch wrong, unknown := count[report.Wrong], count[report.Unknown]; {
 	case wrong > 0:
-		v.say("%s: %d wrong, %d could not be told.", summary, wrong, unknown)
+		v.say("%s: %d wrong, %d could not be checked.", summary, wrong, unknown)
 	case unknown > 0:
-		v.say("%s: nothing is wrong, %d could not be told.", summary, unknown)
+		v.say("%s: nothing is wrong, %d could not be checked.", summary, unknown)
 	default:
 		_, _ = fmt.Fprintf(to, "%s: nothing is wrong.\n", summary)
 	}

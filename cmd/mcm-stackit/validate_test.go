@@ -19,7 +19,7 @@ func TestValidateSamples(t *testing.T) {
 	got.expect(t, 1)
 	expectGolden(t, "validate-samples.txt", got.stdout+got.stderr)
 	samples := []string{"validate", "-f", "../../samples/machine-class.yaml,../../samples/machine-class-minimal.yaml", "-f", "../../samples/machine.yaml"}
-	invocation{args: samples}.run(t).expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: what it should hold cannot be told; add")
+	invocation{args: samples}.run(t).expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: its contents cannot be checked; add")
 	invocation{args: append(samples, "--allow-missing-secret")}.run(t).expect(t, 0, "Checked 1 Machine, 2 MachineClasses, with 2 hints: nothing is wrong.\n")
 	invocation{args: []string{"validate", "-f", "../../samples", "--allow-missing-secret"}}.run(t).expect(t, 0, "is a placeholder (replace-me)", ": nothing is wrong.\n")
 }
@@ -49,7 +49,7 @@ func TestValidateJourney(t *testing.T) {
 	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: has no apiVersion and kind: passed over\n", checked+", with 2 hints: nothing is wrong.\n")
 	broken := run("-f", folder, "-R")
 	broken.expect(t, 1, "/below/broken.yaml:4:1: manifest: this key is there twice; leave one out\n")
-	if !strings.Contains(broken.stderr, checked+", with 2 hints: 1 wrong, 0 could not be told.\n") {
+	if !strings.Contains(broken.stderr, checked+", with 2 hints: 1 wrong, 0 could not be checked.\n") {
 		t.Errorf("stderr has no summary: %s", broken.stderr)
 	}
 
@@ -106,7 +106,7 @@ func manifests(t *testing.T, cloud *iaasmock.Cloud, changes ...string) string {
 	for i, changes := 0, append([]string{"KEY", string(inOneLine)}, changes...); i < len(changes); i += 2 {
 		changed := strings.Replace(text, changes[i], changes[i+1], 1)
 		if changed == text {
-			t.Fatalf("%q is not there", changes[i])
+			t.Fatalf("%q does not exist", changes[i])
 		}
 		text = changed
 	}

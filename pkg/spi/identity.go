@@ -141,8 +141,8 @@ const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity,/
 // server with.
 const defaultPodTokenFile = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
-// ErrNoIdentityFile says that the file of a workload identity's token is not there, or not yet.
-var ErrNoIdentityFile = errors.New("is not there")
+// ErrNoIdentityFile says that the file of a workload identity's token does not exist, or not yet.
+var ErrNoIdentityFile = errors.New("does not exist")
 
 // CheckIdentityDirs returns an error unless the folders can be Config.IdentityDirs.
 func CheckIdentityDirs(dirs string) error {

@@ -260,13 +260,13 @@ func TestIdentityFiles(t *testing.T) {
 	}
 }
 
-// A file that is not there may be renewed right now: the manager comes back in seconds.
+// A file that does not exist may be renewed right now: the manager comes back in seconds.
 func TestAnIdentityFileThatIsNotThereIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		i, dir := newIdentity(newVirtualRig(t)), t.TempDir()
 		i.sessions.Config.IdentityDirs = dir
 		err := i.list(Credentials{TokenFile: dir + "/token"})
-		if err == nil || IsRefused(err) || !strings.Contains(err.Error(), "is not there") {
+		if err == nil || IsRefused(err) || !strings.Contains(err.Error(), "does not exist") {
 			t.Errorf("got %v, want a failure that is no refusal", err)
 		}
 	})

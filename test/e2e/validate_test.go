@@ -66,7 +66,7 @@ var _ = Describe("mcm-stackit validate", Ordered, func() {
 		Expect(strings.Split(strings.TrimSpace(got.Stdout), "\n")).To(ConsistOf(
 			HavePrefix(`MachineClass `+c.env.Namespace()+`/broken: providerSpec.imageId: is "nowhere"; must be a UUID`),
 			HavePrefix(`MachineClass `+c.env.Namespace()+`/broken: providerSpec.machineTyp: is not a known field`),
-			HavePrefix(`Machine `+c.env.Namespace()+`/orphan: spec.class.name: MachineClass `+c.env.Namespace()+`/deleted-class is not there`)))
+			HavePrefix(`Machine `+c.env.Namespace()+`/orphan: spec.class.name: MachineClass `+c.env.Namespace()+`/deleted-class does not exist`)))
 	})
 
 	It("says that a Secret is missing, or may not be read", func(ctx SpecContext) {
@@ -74,7 +74,7 @@ var _ = Describe("mcm-stackit validate", Ordered, func() {
 		change(ctx, c, class, func() { class.SecretRef.Name = "deleted" })
 		got := validate(ctx)
 		Expect(got.Code).To(Equal(1))
-		Expect(got.Stdout).To(ContainSubstring("no-secret: secretRef: Secret " + c.env.Namespace() + "/deleted is not there"))
+		Expect(got.Stdout).To(ContainSubstring("no-secret: secretRef: Secret " + c.env.Namespace() + "/deleted does not exist"))
 		Expect(c.Delete(ctx, class)).To(Succeed())
 
 		c.allowToSeeMachines(ctx, "viewer")
@@ -102,7 +102,7 @@ providerSpec:
 		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
 		got = validate(ctx, "-f", file, "--secret", "nowhere")
 		Expect(got.Code).To(Equal(2))
-		Expect(got.Stderr).To(ContainSubstring("Secret " + c.env.Namespace() + "/nowhere is not there"))
+		Expect(got.Stderr).To(ContainSubstring("Secret " + c.env.Namespace() + "/nowhere does not exist"))
 	})
 
 	It("is right about names that the API server cuts", func(ctx SpecContext) {

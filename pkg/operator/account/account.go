@@ -234,7 +234,7 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 }
 
 // ErrNoSecret says that a Secret is not in the control cluster, or that none was asked.
-var ErrNoSecret = errors.New("is not there")
+var ErrNoSecret = errors.New("does not exist")
 
 // Secret reads a Secret of the control cluster.
 func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secret, error) {

@@ -34,7 +34,7 @@ func TestWhichAccount(t *testing.T) {
 		"the classes', another region": {region: "eu02", want: fmt.Sprintf(ofClass, "eu02")},
 		"a Secret":                     {secret: "other", want: testrig.OtherProject + " eu01 Secret shoot--demo/other (--secret)"},
 		"a Secret beats flags":         {secret: "shoot--demo/other", direct: direct("x", "", ""), want: testrig.OtherProject + " eu01 Secret"},
-		"a Secret that is not there":   {secret: "nope", want: "Secret shoot--demo/nope is not there"},
+		"a Secret that does not exist": {secret: "nope", want: "Secret shoot--demo/nope does not exist"},
 		"flags":                        {direct: direct(testrig.OtherProject, "eu02", ""), want: testrig.OtherProject + " eu02 no Secret, but flags"},
 		"flags, another region":        {direct: direct(testrig.OtherProject, "eu02", ""), region: "eu01", want: testrig.OtherProject + " eu01 "},
 		"flags, the key is no file":    {direct: direct(testrig.OtherProject, "eu02", "/nowhere"), want: "reading the service-account key: open /nowhere: no such file"},

@@ -29,9 +29,9 @@ func (p *Plan) judge(server *provider.Server, now time.Time, known *facts) strin
 		return fmt.Sprintf("it has OpenStack's tag %s, and its Machine may still have OpenStack's ID "+
 			"(kubernetes/migration.md); look whose it is and delete it by hand", tag)
 	case now.IsZero():
-		return "its age cannot be told: the API's answer has no Date; ask STACKIT"
+		return "its age is unknown: the API's answer has no Date; ask STACKIT"
 	case server.CreatedAt.IsZero():
-		return "its age cannot be told: the API shows no creation time; ask STACKIT"
+		return "its age is unknown: the API shows no creation time; ask STACKIT"
 	case age < p.options.OlderThan:
 		return fmt.Sprintf("it is %s old, and somebody may be making it: run this again when it is older than %s",
 			age.Round(time.Second), p.options.OlderThan)

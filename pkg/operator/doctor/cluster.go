@@ -244,7 +244,7 @@ func (d *Doctor) checkLease(ctx context.Context, name string) {
 	subject, lease := "lease "+name, &coordinationv1.Lease{}
 	err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.Namespace, Name: name}, lease)
 	if apierrors.IsNotFound(err) {
-		d.wrong(subject, "is not there: nobody has ever led", "start it; with "+leaderElectOff+" there is none, and only one replica may run")
+		d.wrong(subject, "does not exist: nobody has ever led", "start it; with "+leaderElectOff+" there is none, and only one replica may run")
 		return
 	}
 	if err != nil {

@@ -102,7 +102,7 @@ func (s *Server) DeepCopyObject() runtime.Object {
 	return &same
 }
 
-// Result is what is there, and what could not be told.
+// Result is what there is, and what is unknown.
 type Result struct {
 	// Time is when it was read.
 	Time time.Time
@@ -167,7 +167,7 @@ const (
 	NoteContradiction NoteKind = "contradicting label"
 	// NoteClassDeleted is a Machine whose class does not exist.
 	NoteClassDeleted NoteKind = "class deleted"
-	// NoteNoServer is a Machine whose server is not there.
+	// NoteNoServer is a Machine whose server does not exist.
 	NoteNoServer NoteKind = "no server"
 	// NoteNeverJoined is a Machine whose server runs, and has not joined the target cluster in
 	// time.
@@ -176,8 +176,8 @@ const (
 	NoteFault NoteKind = "fault"
 	// NoteBeingCreated is a Machine that does not have a server yet.
 	NoteBeingCreated NoteKind = "being created"
-	// NoteUnknown is a server of which cannot be told whether it is an orphan, or a Machine of
-	// which cannot be told whether it has a server.
+	// NoteUnknown is a server that may be an orphan, or a Machine of
+	// which nobody knows whether it has a server.
 	NoteUnknown NoteKind = Unknown
 )
 

@@ -353,7 +353,7 @@ func TestOutages(t *testing.T) {
 			r.Clusterless, r.Access.ControlError = true, errors.New("no such context")
 		}, []string{"MachineClasses, Machines, servers unknown: no such context"}, "gone", "", "-1 -1 -1 -1", 0},
 		"the Secret is missing": {func(_ *testing.T, r *testrig.Rig) { r.Objects = r.Objects[1:] },
-			[]string{"servers unknown: MachineClass worker: Secret shoot--demo/credentials is not there"}, "unknown", "yes", "1 1 -1 -1", 0},
+			[]string{"servers unknown: MachineClass worker: Secret shoot--demo/credentials does not exist"}, "unknown", "yes", "1 1 -1 -1", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,7 +19,7 @@ const (
 	ExitFine = 0
 	// ExitWrong means that something is wrong, or was found that was looked for.
 	ExitWrong = 1
-	// ExitUnknown means that it could not be told, with the reason.
+	// ExitUnknown means that it could not be checked, with the reason.
 	ExitUnknown = 2
 	// ExitUsage means that the command line is wrong.
 	ExitUsage = 64
@@ -34,7 +34,7 @@ const (
 	Fine Verdict = "fine"
 	// Wrong means that it is not right.
 	Wrong Verdict = "wrong"
-	// Unknown means that it could not be told.
+	// Unknown means that it could not be checked.
 	Unknown Verdict = "unknown"
 	// Hint means that nothing is wrong, but something is worth knowing. It does not change
 	// the exit code.

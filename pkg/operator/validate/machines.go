@@ -125,10 +125,10 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 	}
 	name := report.OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
 	if v.fromCluster {
-		v.wrong(on, path+".name", name+" is not there", "create it, or name another class")
+		v.wrong(on, path+".name", name+" does not exist", "create it, or name another class")
 		return
 	}
-	v.unknown(on, path+".name", name+" is not given: whether it is there cannot be told", "add its file with -f")
+	v.unknown(on, path+".name", name+" is not given: whether it exists cannot be checked", "add its file with -f")
 }
 
 // checkSingleMachine finds several machines of a class whose NICs or volumes exist already:

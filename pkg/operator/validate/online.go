@@ -43,8 +43,8 @@ type answer struct {
 	err   error
 }
 
-// errUntold says that a thing could not be looked for; why is reported once for all.
-var errUntold = errors.New("could not be told")
+// errUnchecked says that a thing could not be looked for; why is reported once for all.
+var errUnchecked = errors.New("could not be checked")
 
 // checkOnline asks the API for what the classes name. Classes of one account share what is
 // read.
@@ -179,7 +179,7 @@ var (
 )
 
 // ask makes a read, unless it was made before. The error is one by which provider.IsNotFound
-// tells that the thing is not there, or errUntold.
+// tells that the thing does not exist, or errUnchecked.
 func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, error) {
 	what := strings.TrimSpace(of.what + " " + id)
 	if known, ok := c.answers[what]; ok {
@@ -187,7 +187,7 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 		return value, known.err
 	}
 	if c.failure != nil {
-		return nil, errUntold
+		return nil, errUnchecked
 	}
 	value, _, err := account.Ask(ctx, c.account, what, func(ctx context.Context) (*T, error) {
 		return of.call(ctx, c.account.Session.API, c.account.Session.ProjectID, c.account.Region, id)
@@ -199,9 +199,9 @@ func ask[T any](ctx context.Context, c *catalogue, of read[*T], id string) (*T, 
 	case err == nil, provider.IsNotFound(err):
 	case account.Status(err) == http.StatusForbidden:
 		c.skip(what + " (" + cmp.Or(of.permission, "the service account may not read it") + ")")
-		err = errUntold
+		err = errUnchecked
 	default:
-		c.failure, err = err, errUntold
+		c.failure, err = err, errUnchecked
 	}
 	c.answers[what] = answer{value, err}
 	return value, err
@@ -230,7 +230,7 @@ func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T],
 
 // missing reports a thing that the class names and the API does not have.
 func (k *onlineCheck) missing(path, thing string) {
-	k.wrong(k.object, "providerSpec."+path, thing+" is not there",
+	k.wrong(k.object, "providerSpec."+path, thing+" does not exist",
 		fmt.Sprintf("must be one that project %s can use in region %s", k.account.Session.ProjectID, k.account.Region))
 }
 
@@ -239,7 +239,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.account.Region
 	list, err := ask(ctx, k.catalogue, zones, "")
 	if provider.IsNotFound(err) {
-		found, remedy := "region "+region+" is not there", "must be a region of the API, such as eu01"
+		found, remedy := "region "+region+" does not exist", "must be a region of the API, such as eu01"
 		if k.regionOfSecret() && k.Region == "" {
 			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
 		} else {
@@ -256,7 +256,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		zone, path = k.class.NodeTemplate.Zone, "nodeTemplate.zone"
 	}
 	if zone != "" && !slices.Contains(list.GetItems(), zone) {
-		k.wrong(k.object, path, fmt.Sprintf("zone %s is not there", report.Quoted(zone)), has)
+		k.wrong(k.object, path, fmt.Sprintf("zone %s does not exist", report.Quoted(zone)), has)
 	}
 	return true
 }
@@ -431,7 +431,7 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		if _, err := ask(ctx, k.catalogue, keyPair, name); provider.IsNotFound(err) {
-			k.wrong(k.object, "providerSpec.keypairName", "key pair "+name+" is not there",
+			k.wrong(k.object, "providerSpec.keypairName", "key pair "+name+" does not exist",
 				"make it with these credentials, or name one of theirs: key pairs belong to credentials, not to projects")
 		}
 	}
@@ -456,7 +456,7 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 		k.missing(path, "security group "+name)
 	case 1:
 	default:
-		k.unknown(k.object, "providerSpec."+path, fmt.Sprintf("%d security groups are called %s: which one is used cannot be told", count, name), "name it by its UUID")
+		k.unknown(k.object, "providerSpec."+path, fmt.Sprintf("%d security groups are called %s: which one is used is unknown", count, name), "name it by its UUID")
 	}
 }
 

@@ -58,12 +58,12 @@ func TestOnline(t *testing.T) {
 	const arm, x86 = "imageId: 30000000-0000-4000-8000-00000000000a", "imageId: 30000000-0000-4000-8000-00000000000b"
 	for name, row := range map[string]row{
 		"all is there":              {nil, 0, nil},
-		"no such machine type":      {[]string{"c2i.2", "c2i.3"}, 1, []string{"-:17:16: MachineClass default/worker: providerSpec.machineType: machine type c2i.3 is not there; must be one that project 10000000-0000-4000-8000-000000000001 can use in region eu01"}},
-		"no such region":            {[]string{"region: eu01", "region: eu09"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: region eu09 is not there"}},
-		"no such region of class":   {with("region: eu09"), 1, []string{"-:20:11: MachineClass default/worker: providerSpec.region: region eu09 is not there"}},
-		"zone of another region":    {with("availabilityZone: eu02-1"), 1, []string{`providerSpec.availabilityZone: zone "eu02-1" is not there; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
-		"zone of the Secret":        {[]string{"region: eu01", "region: eu01-9"}, 1, []string{`zone "eu01-9" is not there`}},
-		"no such image":             {[]string{image, "imageId: " + missing}, 1, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: image " + missing + " is not there"}},
+		"no such machine type":      {[]string{"c2i.2", "c2i.3"}, 1, []string{"-:17:16: MachineClass default/worker: providerSpec.machineType: machine type c2i.3 does not exist; must be one that project 10000000-0000-4000-8000-000000000001 can use in region eu01"}},
+		"no such region":            {[]string{"region: eu01", "region: eu09"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: region eu09 does not exist"}},
+		"no such region of class":   {with("region: eu09"), 1, []string{"-:20:11: MachineClass default/worker: providerSpec.region: region eu09 does not exist"}},
+		"zone of another region":    {with("availabilityZone: eu02-1"), 1, []string{`providerSpec.availabilityZone: zone "eu02-1" does not exist; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
+		"zone of the Secret":        {[]string{"region: eu01", "region: eu01-9"}, 1, []string{`zone "eu01-9" does not exist`}},
+		"no such image":             {[]string{image, "imageId: " + missing}, 1, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: image " + missing + " does not exist"}},
 		"image is not ready":        {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000c"}, 1, []string{`is in state "CREATING"; must be AVAILABLE`}},
 		"disk too small":            {[]string{"{size: 20}", "{size: 9}"}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: is 9; must be at least 10, which the image asks for"}},
 		"disk without a size":       {[]string{"{size: 20}", "{}"}, 1, []string{"providerSpec.bootVolume.size: is missing; a disk that is made from an image needs a size, for this image at least 10"}},
@@ -73,26 +73,26 @@ func TestOnline(t *testing.T) {
 		"more CPUs":                 {template("cpu: 2", "cpu: 2001m"), 1, []string{"-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: is 2001m; must be at most 2: machine type c2i.2 has 2 vCPUs"}},
 		"more memory":               {template("4Gi", "4097Mi"), 1, []string{"nodeTemplate.capacity.memory: is 4097Mi; must be at most 4Gi: machine type c2i.2 has 4096 MB of memory"}},
 		"another region":            {template("region: eu01", "region: eu02"), 1, []string{`nodeTemplate.region: is "eu02"; must be "eu01", the region of the servers`}},
-		"no zone of the region":     {template("eu01-1", "eu02-1"), 1, []string{`nodeTemplate.zone: zone "eu02-1" is not there; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
+		"no zone of the region":     {template("eu01-1", "eu02-1"), 1, []string{`nodeTemplate.zone: zone "eu02-1" does not exist; region eu01 has eu01-1, eu01-2, eu01-3, eu01-m`}},
 		"another zone":              {append(template(), with("availabilityZone: eu01-2")...), 1, []string{`nodeTemplate.zone: is "eu01-1"; must be "eu01-2", the availabilityZone of the servers`}},
 		"architecture differs":      {append(template(), image, arm), 1, []string{`nodeTemplate.architecture: is "amd64"; must be "arm64", that of the image`}},
 		"architecture is missing":   {append(template(", architecture: amd64", ""), image, arm), 1, []string{`nodeTemplate.architecture: is missing; must be "arm64", that of the image: cluster-autoscaler takes amd64`}},
 		"architecture is the usual": {append(template(", architecture: amd64", ""), image, x86), 0, nil},
 		"image does not tell of it": {template("amd64", "arm64"), 0, nil},
-		"no such snapshot":          {source("snapshot", missing, ", size: 20"), 1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " is not there"}},
+		"no such snapshot":          {source("snapshot", missing, ", size: 20"), 1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " does not exist"}},
 		"snapshot without a size":   {source("snapshot", iaasmock.DefaultSnapshotID, ""), 0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
-		"no such boot volume":       {source("volume", missing, ""), 1, []string{"providerSpec.bootVolume.source.id: volume " + missing + " is not there"}},
-		"no such performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf3}"}, 1, []string{"providerSpec.bootVolume.performanceClass: performance class storage_premium_perf3 is not there"}},
+		"no such boot volume":       {source("volume", missing, ""), 1, []string{"providerSpec.bootVolume.source.id: volume " + missing + " does not exist"}},
+		"no such performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf3}"}, 1, []string{"providerSpec.bootVolume.performanceClass: performance class storage_premium_perf3 does not exist"}},
 		"performance class":         {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf2}"}, 0, nil},
-		"no such network":           {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + missing}, 1, []string{"providerSpec.networking.networkId: network " + missing + " is not there"}},
-		"network of another region": {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + iaasmock.SecondRegionNetworkID}, 1, []string{"is not there"}},
-		"no such NIC":               {append(with("networking: {nicIds: ["+iaasmock.DefaultNICID+", "+missing+"]}"), one...), 1, []string{"providerSpec.networking.nicIds[1]: NIC " + missing + " is not there"}},
-		"no such security group":    {with("securityGroups: [worker, " + missing + "]"), 1, []string{"securityGroups[0]: security group worker is not there", "securityGroups[1]: security group " + missing + " is not there"}},
+		"no such network":           {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + missing}, 1, []string{"providerSpec.networking.networkId: network " + missing + " does not exist"}},
+		"network of another region": {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + iaasmock.SecondRegionNetworkID}, 1, []string{"does not exist"}},
+		"no such NIC":               {append(with("networking: {nicIds: ["+iaasmock.DefaultNICID+", "+missing+"]}"), one...), 1, []string{"providerSpec.networking.nicIds[1]: NIC " + missing + " does not exist"}},
+		"no such security group":    {with("securityGroups: [worker, " + missing + "]"), 1, []string{"securityGroups[0]: security group worker does not exist", "securityGroups[1]: security group " + missing + " does not exist"}},
 		"security groups":           {with("securityGroups: [workers, 40000000-0000-4000-8000-000000000002]"), 0, nil},
 		"security groups of a name": {with("securityGroups: [twins]"), 2, []string{"securityGroups[0]: 2 security groups are called twins"}},
-		"no such affinity group":    {with("affinityGroup: " + missing), 1, []string{"providerSpec.affinityGroup: affinity group " + missing + " is not there"}},
-		"no such volume":            {append(with("volumes: ["+missing+"]"), one...), 1, []string{"providerSpec.volumes[0]: volume " + missing + " is not there"}},
-		"no such key pair":          {with("keypairName: nobody"), 1, []string{"providerSpec.keypairName: key pair nobody is not there; make it with these credentials"}},
+		"no such affinity group":    {with("affinityGroup: " + missing), 1, []string{"providerSpec.affinityGroup: affinity group " + missing + " does not exist"}},
+		"no such volume":            {append(with("volumes: ["+missing+"]"), one...), 1, []string{"providerSpec.volumes[0]: volume " + missing + " does not exist"}},
+		"no such key pair":          {with("keypairName: nobody"), 1, []string{"providerSpec.keypairName: key pair nobody does not exist; make it with these credentials"}},
 		"service account":           {with("serviceAccountMails: [a@sa.stackit.cloud]"), 0, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: not checked: service account a@sa.stackit.cloud (the IaaS API does not tell of service accounts)"}},
 		"wrong already":             {[]string{image, "imageId: nowhere", "c2i.2", "'-'"}, 1, []string{`imageId: is "nowhere"`, `machineType: is "-"`}},
 		"Secret is not given":       {[]string{"metadata: {name: credentials}", "metadata: {name: other}"}, 2, []string{"MachineClass default/worker: could not be checked online: its Secret is not given"}},
@@ -144,17 +144,17 @@ func TestQuota(t *testing.T) {
 		change func(*iaasmock.Quota)
 		row
 	}{
-		"just enough":       {func(*iaasmock.Quota) {}, row{nil, 0, nil}},
-		"no limit":          {func(q *iaasmock.Quota) { q.VCPUs = -1 }, row{nil, 0, nil}},
-		"vcpu":              {func(q *iaasmock.Quota) { q.VCPUs-- }, row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: quota vcpu: 6 needed, 5 of 5 left; raise the quota"}}},
-		"ram":               {func(q *iaasmock.Quota) { q.RAM-- }, row{nil, 1, []string{"quota ram: 12288 MB needed, 12287 of 12287 left"}}},
-		"volumes":           {func(q *iaasmock.Quota) { q.Volumes-- }, row{nil, 1, []string{"quota volumes: 3 needed, 2 of 4 left"}}},
-		"gigabytes":         {func(q *iaasmock.Quota) { q.Gigabytes-- }, row{nil, 1, []string{"quota gigabytes: 60 GB needed, 59 of 119 left"}}},
-		"nics":              {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 3 needed, 2 of 3 left"}}},
-		"existing NICs":     {func(q *iaasmock.Quota) { q.NICs = 0 }, row{[]string{"  labels: {", "  networking: {nicIds: [" + iaasmock.DefaultNICID + "]}\n  labels: {", "replicas: 2", "replicas: 1"}, 0, nil}},
-		"existing disk":     {func(q *iaasmock.Quota) { q.Volumes, q.Gigabytes = 0, 0 }, row{[]string{"  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}", "  bootVolume: {source: {type: volume, id: " + iaasmock.DefaultBootVolumeID + "}}", "replicas: 2", "replicas: 1"}, 0, nil}},
-		"two classes":       {func(*iaasmock.Quota) {}, row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 12 needed, 6 of 6 left"}}},
-		"type is not there": {func(*iaasmock.Quota) {}, row{[]string{"c2i.2", "c2i.9"}, 1, []string{"not checked: quota for MachineClass default/worker"}}},
+		"just enough":         {func(*iaasmock.Quota) {}, row{nil, 0, nil}},
+		"no limit":            {func(q *iaasmock.Quota) { q.VCPUs = -1 }, row{nil, 0, nil}},
+		"vcpu":                {func(q *iaasmock.Quota) { q.VCPUs-- }, row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: quota vcpu: 6 needed, 5 of 5 left; raise the quota"}}},
+		"ram":                 {func(q *iaasmock.Quota) { q.RAM-- }, row{nil, 1, []string{"quota ram: 12288 MB needed, 12287 of 12287 left"}}},
+		"volumes":             {func(q *iaasmock.Quota) { q.Volumes-- }, row{nil, 1, []string{"quota volumes: 3 needed, 2 of 4 left"}}},
+		"gigabytes":           {func(q *iaasmock.Quota) { q.Gigabytes-- }, row{nil, 1, []string{"quota gigabytes: 60 GB needed, 59 of 119 left"}}},
+		"nics":                {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 3 needed, 2 of 3 left"}}},
+		"existing NICs":       {func(q *iaasmock.Quota) { q.NICs = 0 }, row{[]string{"  labels: {", "  networking: {nicIds: [" + iaasmock.DefaultNICID + "]}\n  labels: {", "replicas: 2", "replicas: 1"}, 0, nil}},
+		"existing disk":       {func(q *iaasmock.Quota) { q.Volumes, q.Gigabytes = 0, 0 }, row{[]string{"  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}", "  bootVolume: {source: {type: volume, id: " + iaasmock.DefaultBootVolumeID + "}}", "replicas: 2", "replicas: 1"}, 0, nil}},
+		"two classes":         {func(*iaasmock.Quota) {}, row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 12 needed, 6 of 6 left"}}},
+		"type does not exist": {func(*iaasmock.Quota) {}, row{[]string{"c2i.2", "c2i.9"}, 1, []string{"not checked: quota for MachineClass default/worker"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -245,5 +245,5 @@ func TestAccountOfTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01", KeyPath: path}
-	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1, "Secret default/credentials is not given", "machine type c2i.3 is not there")
+	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1, "Secret default/credentials is not given", "machine type c2i.3 does not exist")
 }

@@ -83,13 +83,13 @@ func (v *validator) secretOfReference(ctx context.Context, on *object, path stri
 		return secret
 	}
 	if !v.fromCluster {
-		v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: what it should hold cannot be told", key), "add its file with -f, or name one with --secret")
+		v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked", key), "add its file with -f, or name one with --secret")
 		return nil
 	}
 	secret, err := v.Secret(ctx, key)
 	switch {
 	case errors.Is(err, account.ErrNoSecret):
-		v.wrong(on, path, fmt.Sprintf("Secret %s is not there: what it should hold is missing", key), "create it, or remove the reference")
+		v.wrong(on, path, fmt.Sprintf("Secret %s does not exist", key), "create it, or remove the reference")
 		return nil
 	case err != nil:
 		v.unknown(on, path, err.Error(), "")
@@ -145,7 +145,7 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
 	if secret, name := check.holderOf(key); secret != nil {
 		if v.options.AllowMissingSecret && bytes.Contains(secret.secretData()[name], []byte(placeholder)) {
-			v.withoutSecret(secret, secret.keyPath(name), "is a placeholder ("+placeholder+"): whether the value is right cannot be told", "")
+			v.withoutSecret(secret, secret.keyPath(name), "is a placeholder ("+placeholder+"): whether the value is right cannot be checked", "")
 			return
 		}
 		v.wrong(secret, secret.keyPath(name), found, remedy)
@@ -173,7 +173,7 @@ func (v *validator) checkUserData(check *classCheck) {
 }
 
 // checkCredentials asks what the session says of the service-account key, or of the workload
-// identity. What is in a file of the sidecar's pod cannot be told here.
+// identity. What is in a file of the sidecar's pod cannot be checked here.
 func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	_, err := v.Sessions.Session(provider.Credentials(secret))
 	unusable := provider.CredentialsProblem(secret, err, check.rejected)

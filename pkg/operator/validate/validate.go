@@ -36,7 +36,7 @@ type Options struct {
 	Online bool
 	// Replicas is the number of machines, of each class, for which the quota must have room.
 	Replicas int64
-	// AllowMissingSecret makes a hint of what cannot be told because a Secret is in no file or
+	// AllowMissingSecret makes a hint of what cannot be checked because a Secret is in no file or
 	// has a placeholder.
 	AllowMissingSecret bool
 }
@@ -239,7 +239,7 @@ func (v *validator) unknown(on *object, path, found, remedy string) {
 	v.report(on, report.Unknown, problem{path, found, remedy})
 }
 
-// withoutSecret reports what cannot be told for want of a Secret.
+// withoutSecret reports what cannot be checked for want of a Secret.
 func (v *validator) withoutSecret(on *object, path, found, remedy string) {
 	verdict := report.Unknown
 	if v.options.AllowMissingSecret {

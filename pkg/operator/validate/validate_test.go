@@ -61,7 +61,7 @@ func changed(t *testing.T, text string, changes ...string) string {
 	for i := 0; i < len(changes); i += 2 {
 		after := strings.Replace(text, changes[i], changes[i+1], 1)
 		if after == text {
-			t.Fatalf("%q is not there", changes[i])
+			t.Fatalf("%q does not exist", changes[i])
 		}
 		text = after
 	}
@@ -307,7 +307,7 @@ func TestObjectsOfACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect(t, result, report.ExitWrong,
-		"MachineClass shoot--demo/missing: secretRef: Secret shoot--demo/nowhere is not there", "Machine shoot--demo/worker-1: spec.class.name: MachineClass shoot--demo/deleted is not there")
+		"MachineClass shoot--demo/missing: secretRef: Secret shoot--demo/nowhere does not exist", "Machine shoot--demo/worker-1: spec.class.name: MachineClass shoot--demo/deleted does not exist")
 	if want := map[string]int{"MachineClass": 2, "Machine": 1, "Secret": 1}; !cmp.Equal(want, result.Checked) {
 		t.Errorf("checked %v, want %v", result.Checked, want)
 	}

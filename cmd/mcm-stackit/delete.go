@@ -55,7 +55,7 @@ func (o *options) newDeleteCommand() *cobra.Command {
 		Short: "Delete servers that no Machine and no working Node names",
 		Long: `Deletes the servers whose IDs are given, as "list servers --orphans -o name" prints them, and waits until
 they are gone. It is for migrations and restores, when the manager does not run: a manager that runs
-deletes orphans itself. Each server is judged by itself. Refused is one
+deletes orphans itself. Each server is checked by itself. Refused is one
 
   that is no orphan: a Machine of any namespace names it by ProviderID, label or name; it lacks a label
     of the manager's; or it is of a cluster that neither a MachineClass here nor --cluster names;

@@ -111,7 +111,7 @@ func (l *listing) run(ctx context.Context) error {
 				orphans = append(orphans, server)
 			}
 		}
-		found.Servers, found.NotJudged = orphans, nil
+		found.Servers, found.NotChecked = orphans, nil
 	}
 	if err := l.print(found); err != nil {
 		return err
@@ -228,8 +228,8 @@ func belowTable(found *list.Result, servers, allNamespaces bool) string {
 	for _, stale := range found.Stale {
 		line("%s", stale)
 	}
-	for _, label := range slices.Sorted(maps.Keys(found.NotJudged)) {
-		line("%s: %s, no MachineClass here: not judged", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotJudged[label], "server"))
+	for _, label := range slices.Sorted(maps.Keys(found.NotChecked)) {
+		line("%s: %s, no MachineClass here: not checked", cmp.Or(report.OneLine(label), "no cluster label"), report.Count(found.NotChecked[label], "server"))
 	}
 	for _, place := range slices.Sorted(maps.Keys(found.Read)) {
 		line("%s read in %s", report.Count(found.Read[place], "server"), place)

@@ -81,7 +81,7 @@ func (o *options) addFlags(root *cobra.Command) {
 		"how long a cluster or the API may take to answer, with retries; 0: as long as the command lets it"
 	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
 	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key ($"+envProjectID+")")
-	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; beats those of Secret and class (in place of a Secret: $"+envRegion+")")
+	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides those of Secret and class (in place of a Secret: $"+envRegion+")")
 	flags.StringVar(&o.keyPath, "service-account-key-path", "", "file with a service-account key, in place of a Secret ($"+envKeyPath+")")
 	// By the sidecar's names and defaults: what it refuses is refused here.
 	flags.StringVar(&o.tokenHosts, spi.FlagTokenHosts, o.tokenHosts,

@@ -8,7 +8,7 @@
 //	account                                     what the user named, and reading it; what an orphan is
 //	report                                      what was found, how sure, where, the exit code
 //
-// They decode, judge and call the API as the driver does, with the driver's own packages:
+// They decode, check and call the API as the driver does, with the driver's own packages:
 // where validate says that a class is wrong, the driver refuses it, and a server is deleted
 // by the driver's DeleteMachine. Nothing is written to disk, and no text has a secret in it.
 //

@@ -15,7 +15,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
-// What is here lets package operator judge as the driver does.
+// What is here lets package operator decide as the driver does.
 
 // Inputs are what a MachineClass and its Secret say, decoded and checked as every call of
 // the driver does.

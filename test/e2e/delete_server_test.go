@@ -224,7 +224,7 @@ var _ = Describe("mcm-stackit delete server", Ordered, ContinueOnFailure, longes
 		}
 	}, SpecTimeout(3*time.Minute))
 
-	It("judges nobody where the Machines of all namespaces cannot be read", func(ctx SpecContext) {
+	It("refuses all where the Machines of all namespaces cannot be read", func(ctx SpecContext) {
 		id := server(ctx, "lost-1")
 		c.allowNamespace(ctx, "narrow")
 		Eventually(ctx, func(ctx context.Context) ran { // the API server learns of roles in a moment

@@ -54,7 +54,7 @@ type Access struct {
 	SecretName string
 	// Direct are credentials that are in no Secret; nil if none are given.
 	Direct *Direct
-	// Region beats what Secrets, classes and Direct say; "" if it is not given.
+	// Region overrides what Secrets, classes and Direct say; "" if it is not given.
 	Region string
 	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
 	// as the command lets it.
@@ -253,7 +253,7 @@ func (o *Access) Secret(ctx context.Context, key client.ObjectKey) (*corev1.Secr
 }
 
 // SecretOf merges the Secrets of a class as the manager does: what credentialsSecretRef
-// names beats what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
+// names overrides what secretRef does (v0.62.1 machine_util.go:97, 225). A class without a
 // reference has an empty one. The manager leaves out a Secret that is missing; here it is an
 // error, since nobody knows what it should hold.
 func (o *Access) SecretOf(ctx context.Context, class *v1alpha1.MachineClass) (*corev1.Secret, error) {

@@ -55,7 +55,7 @@ func WhoseIs(server *provider.Server, clusters []map[string]string, owners *Owne
 	}
 }
 
-// Clusters are the cluster labels of the classes: servers of these clusters are judged. Classes
+// Clusters are the cluster labels of the classes: servers of these clusters are checked. Classes
 // of another provider and those with labels that no server can carry name none.
 func Clusters(classes []*Class) []map[string]string {
 	var clusters []map[string]string

@@ -261,7 +261,7 @@ func (d *deletion) look(request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if reason := d.plan.judge(server, date, known); reason != "" {
+	if reason := d.plan.refusal(server, date, known); reason != "" {
 		return nil, errors.New(reason)
 	}
 	return nil, nil

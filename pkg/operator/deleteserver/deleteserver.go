@@ -3,7 +3,7 @@
 
 // Package deleteserver deletes the servers whose IDs the user names, if nobody needs them. It never
 // chooses: it is used when the manager does not run, as in migrations and restores, when nothing
-// proves anything about a whole cluster. judge.go says which server is refused.
+// proves anything about a whole cluster. refusal.go says which server is refused.
 package deleteserver
 
 import (
@@ -26,7 +26,7 @@ import (
 const (
 	// atOnce is how many servers are read, and deleted, side by side: a deletion mostly waits.
 	atOnce = 10
-	// factsTTL is how old Machines and Nodes may be when a server is judged: in a large cluster
+	// factsTTL is how old Machines and Nodes may be when a server is checked: in a large cluster
 	// their lists take their time, and one serves all deletions.
 	factsTTL = 5 * time.Second
 )
@@ -157,7 +157,7 @@ func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error
 			continue
 		}
 		server.Age = dates[i].Sub(server.shown.CreatedAt)
-		if reason := p.judge(server.shown, dates[i], known); reason != "" {
+		if reason := p.refusal(server.shown, dates[i], known); reason != "" {
 			server.end(Refused, "%s", reason)
 		}
 	}

@@ -432,7 +432,7 @@ func TestAListThatLags(t *testing.T) {
 }
 
 // Nobody is an orphan where not all can be read.
-func TestNothingIsJudgedWhereNotAllIsRead(t *testing.T) {
+func TestNothingIsDeletedWhereNotAllIsRead(t *testing.T) {
 	broken := errors.New("no such resource")
 	lists := func(what client.ObjectList) func(*rig) {
 		return func(r *rig) {

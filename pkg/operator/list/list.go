@@ -57,7 +57,7 @@ type Operation struct {
 	Time        metav1.Time `json:"time,omitzero"`
 }
 
-// Server is a server of a cluster that is judged, or of a Machine. Its metadata are its ID as
+// Server is a server of a cluster that is checked, or of a Machine. Its metadata are its ID as
 // the name, and its creation time.
 type Server struct {
 	metav1.TypeMeta   `json:",inline"`
@@ -66,7 +66,7 @@ type Server struct {
 	ServerName string `json:"name"`
 	ProjectID  string `json:"projectId"`
 	Region     string `json:"region"`
-	// Cluster is the cluster label by which it is judged as key=value; "" if it has none of
+	// Cluster is the cluster label by which it is checked, as key=value; "" if it has none of
 	// those.
 	Cluster string `json:"cluster,omitempty"`
 	Class   string `json:"class,omitempty"`
@@ -114,8 +114,8 @@ type Result struct {
 	Clusters []*Cluster
 	// Read says how many servers were read, by place: "project x in eu01".
 	Read map[string]int
-	// NotJudged counts the managed servers of clusters that nothing here names, by their label.
-	NotJudged map[string]int
+	// NotChecked counts the managed servers of clusters that nothing here names, by their label.
+	NotChecked map[string]int
 	// Stale says which readiness is old, and since when.
 	Stale []string
 	// Unknown says what could not be read, and why, each cause once.

@@ -148,8 +148,8 @@ func TestNotes(t *testing.T) {
 	}
 	strangers := testrig.ClusterKey + "=strangers"
 	twoClusters := "a.io/cluster=x," + ownCluster
-	if diff := cmp.Diff(map[string]int{strangers: 1, twoClusters: 1}, found.NotJudged); diff != "" {
-		t.Errorf("not judged (-want +got):\n%s", diff)
+	if diff := cmp.Diff(map[string]int{strangers: 1, twoClusters: 1}, found.NotChecked); diff != "" {
+		t.Errorf("not checked (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int{"project " + iaasmock.DefaultProjectID + " in eu01": 14}, found.Read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)

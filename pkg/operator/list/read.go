@@ -72,7 +72,7 @@ type observation struct {
 	mu     sync.Mutex
 	unread []unread
 
-	// clusters are the cluster labels by which servers are judged.
+	// clusters are the cluster labels by which servers are checked.
 	clusters     []map[string]string
 	serverViews  []*serverView
 	machineViews []*machineView

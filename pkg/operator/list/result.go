@@ -25,7 +25,7 @@ import (
 
 // result is what the query is about.
 func (s *observation) result(ctx context.Context) *Result {
-	found := &Result{Time: s.now, Read: map[string]int{}, NotJudged: map[string]int{}, Stale: s.staleTexts()}
+	found := &Result{Time: s.now, Read: map[string]int{}, NotChecked: map[string]int{}, Stale: s.staleTexts()}
 	servers := map[*serverView]*Server{}
 	for _, view := range s.serverViews {
 		switch {
@@ -33,7 +33,7 @@ func (s *observation) result(ctx context.Context) *Result {
 			servers[view] = s.server(ctx, view)
 			found.Servers = append(found.Servers, servers[view])
 		case account.IsManaged(view.Server) && s.query.Cluster == nil && s.query.Machine == "":
-			found.NotJudged[account.ClusterText(account.ClusterLabels(view.Labels))]++
+			found.NotChecked[account.ClusterText(account.ClusterLabels(view.Labels))]++
 		}
 	}
 	for _, view := range s.machineViews {

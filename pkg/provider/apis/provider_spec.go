@@ -7,7 +7,7 @@
 package apis
 
 // ProviderSpec is the JSON of MachineClass.providerSpec: it describes the servers of the
-// class. A field that is set here beats the class's Secret.
+// class. A field that is set here overrides the class's Secret.
 type ProviderSpec struct {
 	// Region is the STACKIT region, such as eu01. Required here or in the Secret. It must not
 	// change while machines of the class exist.
@@ -24,7 +24,7 @@ type ProviderSpec struct {
 	// networkId in the Secret.
 	Networking *Networking `json:"networking,omitempty"`
 	// AllowedAddresses are IP addresses and CIDRs that may pass the server's NICs besides the
-	// NICs' own, such as the pod network; at most 256. They are added to what is there when the
+	// NICs' own, such as the pod network; at most 256. They are added to the NICs' existing ones once the
 	// server runs.
 	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
 	// SecurityGroups are names or UUIDs, at most 256. Default: the project's default group.

@@ -10,7 +10,7 @@ import (
 )
 
 // ValidateSecret checks the fields of a Secret that every driver call needs. The
-// service-account key itself, or the workload identity's token, is judged where it is used: by
+// service-account key itself, or the workload identity's token, is checked where it is used: by
 // package spi, which also knows when none is needed.
 func ValidateSecret(secret *apis.Secret, path *field.Path) field.ErrorList {
 	var errs field.ErrorList

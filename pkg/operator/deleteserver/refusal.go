@@ -14,11 +14,11 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
-// judge says why a server must not be deleted, and what to do; "" if it may be. now is the API's
+// refusal says why a server must not be deleted, and what to do; "" if it may be. now is the API's
 // time when it showed the server: nobody else's clock counts.
-func (p *Plan) judge(server *provider.Server, now time.Time, known *facts) string {
+func (p *Plan) refusal(server *provider.Server, now time.Time, known *facts) string {
 	label, age := server.Labels[provider.StackitMachineLabel], now.Sub(server.CreatedAt)
-	if reason := p.judgeOwner(server, known.owners); reason != "" {
+	if reason := p.ownerRefusal(server, known.owners); reason != "" {
 		return reason
 	}
 	switch tag := provider.OpenStackTag(server); {
@@ -41,15 +41,15 @@ func (p *Plan) judge(server *provider.Server, now time.Time, known *facts) strin
 		if !account.IsNodeOf(node, server) {
 			continue
 		}
-		if reason := p.judgeNode(node, server, now); reason != "" {
+		if reason := p.nodeRefusal(node, server, now); reason != "" {
 			return reason
 		}
 	}
 	return ""
 }
 
-// judgeOwner refuses all but orphans.
-func (p *Plan) judgeOwner(server *provider.Server, owners *account.Owners) string {
+// ownerRefusal says why a server is no orphan.
+func (p *Plan) ownerRefusal(server *provider.Server, owners *account.Owners) string {
 	switch account.WhoseIs(server, p.clusters, owners) {
 	case account.Orphan:
 		return ""
@@ -77,8 +77,8 @@ func (p *Plan) judgeOwner(server *provider.Server, owners *account.Owners) strin
 		"use the cluster with its Machines or, if that is gone, --cluster", text)
 }
 
-// judgeNode says why a server's Node keeps it: it works, or worked a moment ago.
-func (p *Plan) judgeNode(node *corev1.Node, server *provider.Server, now time.Time) string {
+// nodeRefusal says why a server's Node keeps it: it works, or worked a moment ago.
+func (p *Plan) nodeRefusal(node *corev1.Node, server *provider.Server, now time.Time) string {
 	since := node.CreationTimestamp.Time
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady {

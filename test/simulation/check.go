@@ -117,11 +117,26 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	}
 }
 
+// exhaustedRetry is the manager's --resource-exhausted-retry.
+const exhaustedRetry = 10 * time.Minute
+
+// toldExhausted notes that a Machine was told ResourceExhausted, by a cause or, the next time, because
+// the server that ended in ERROR is still there.
+func (w *world) toldExhausted(who owner) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	first, before := w.exhausted[who]
+	if !before {
+		w.exhausted[who] = w.clock.Now()
+	}
+	w.outlived[who] = before && w.clock.Since(first) >= exhaustedRetry
+}
+
 // checkFailure: a Machine that has to be replaced needs a cause that can only end
 // so.
 func (w *world) checkFailure(who owner) {
 	w.mu.Lock()
-	spoiled := false
+	spoiled := w.outlived[who]
 	for _, cause := range w.causes {
 		spoiled = spoiled || cause.spoils
 	}

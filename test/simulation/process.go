@@ -355,6 +355,9 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 		return nil, status.Error(codes.Unavailable, errCrashed.Error())
 	}
 	code := p.decode(method, m.Name, err)
+	if code == codes.ResourceExhausted {
+		w.toldExhausted(owner{p.cluster.name, m.Name})
+	}
 	p.cluster.restoreLabels(err)
 	if isCreationTimedOut(err) && !p.cluster.tooLate(m) {
 		w.violated("%s of %s: the creation timeout is not over: %v", method, m.Name, err)

@@ -60,6 +60,11 @@ type world struct {
 	// dropped are the Machines that lost their finalizer by hand. A server that was being created
 	// for one is nobody's, and its ID is not known then: it stays until an orphan run.
 	dropped map[owner]bool
+	// exhausted is when each Machine was first told ResourceExhausted. After that the manager rests
+	// for ten minutes: one that is told so again then is too old when it is asked for the third time
+	// (outlived).
+	exhausted map[owner]time.Time
+	outlived  map[owner]bool
 	// posts are the numbers of the latest CreateServer calls elsewhere, see elsewhere.go.
 	posts map[owner]int
 	// lives is how many Machines there ever were.
@@ -71,7 +76,7 @@ func newWorld(plan *Plan, keys [][]byte) *world {
 	w := &world{
 		plan: plan, injector: newInjector(plan), clock: clock.RealClock{}, trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
-		abandoned: map[string]bool{}, dropped: map[owner]bool{}, posts: map[owner]int{},
+		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[owner]time.Time{}, outlived: map[owner]bool{}, posts: map[owner]int{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{

@@ -125,6 +125,7 @@ var mutants = []mutant{
 	{"a class of another provider makes no server", []edit{{request, `if class.Provider != "" && class.Provider != StackitProviderName {`, `if class.Provider == "never" {`}}},
 	{"one POST a call", []edit{{create, "if c.lost != nil {", "if c.lost != nil && c.machine == \"\" {"}}},
 	{"a POST is closed once its server is gone", []edit{{ledger, "\t\tdelete(e.open, serverID)\n\t\tif e.ServerID", "\t\tif e.ServerID"}}},
+	{"a list shows a server once", []edit{{reads, "; isAgain || server.Status", "; isAgain && false || server.Status"}}},
 	{"servers that are gone are ignored in lists", []edit{{ownership, " && !c.ledger.Gone(c.key, server.ID)", ""}}},
 	{"a deletion that fails keeps no other", []edit{{deletion, "errs = append(errs, ends)\n\t\t\t\tcontinue", "return ends"}}},
 	{"refused credentials end a wait with Unavailable", []edit{{waitGo, "\tcase isRefused(err):\n\t\treturn interruptedError(err)\n", "\tcase isRefused(err):\n\t\treturn err\n"}}},

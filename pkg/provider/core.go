@@ -26,7 +26,7 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	create := &creation{call: c}
 	server, err := create.findOrMake(ctx)
 	if err == nil {
-		create.deleteUnawaited(ctx, server.id)
+		create.deleteUnawaited(ctx)
 		addresses, err = server.awaitReady(ctx)
 	}
 	if err != nil {

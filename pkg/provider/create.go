@@ -122,7 +122,7 @@ func (c *creation) makeOne(ctx context.Context, seen ledger.Entry) (*poll, error
 		return nil, err
 	}
 	if err := c.checkDeleting(); err != nil {
-		c.deleteUnawaited(ctx, "") // nobody else asks again for a deletion that is stuck
+		c.deleteUnawaited(ctx) // nobody else asks again for a deletion that is stuck
 		return nil, err
 	}
 	if !c.ledger.Claim(c.key, seen) {
@@ -233,15 +233,12 @@ func (c *creation) keepOne(ctx context.Context, servers []Server) (*poll, error)
 
 // deleteUnawaited asks once for the deletion of the servers that the machine does not use, and
 // waits for the answers, but not for long: neither a second server nor one whose deletion is stuck
-// may keep a machine from coming up. A list may show the one that it uses twice.
-func (c *creation) deleteUnawaited(ctx context.Context, use string) {
+// may keep a machine from coming up.
+func (c *creation) deleteUnawaited(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, unawaitedTimeout)
 	defer cancel()
 	var answers sync.WaitGroup
 	for _, server := range slices.Concat(c.second, c.deleting) {
-		if server.ID == use {
-			continue
-		}
 		answers.Go(func() {
 			err := c.askToDelete(ctx, server.ID)
 			if !server.IsDeleting() {

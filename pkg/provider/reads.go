@@ -653,8 +653,8 @@ func (r *readers) nicsOf(networkID string) *nicReader {
 	})
 }
 
-// serverList is a list of servers, made ready for many requests, without those in DELETED,
-// which do not exist.
+// serverList is a list of servers, made ready for many requests: each server once, without those
+// in DELETED, which do not exist.
 type serverList struct {
 	all       []Server
 	byID      map[string]int
@@ -662,12 +662,15 @@ type serverList struct {
 }
 
 func newServerList(servers []Server) serverList {
-	servers = slices.DeleteFunc(slices.Clone(servers), func(s Server) bool { return s.Status == statusDeleted })
-	list := serverList{all: servers, byID: make(map[string]int, len(servers)), byMachine: make(map[string][]Server, len(servers))}
-	for i := range servers {
-		list.byID[servers[i].ID] = i
-		if machine, ok := servers[i].Labels[StackitMachineLabel]; ok {
-			list.byMachine[machine] = append(list.byMachine[machine], servers[i])
+	list := serverList{byID: make(map[string]int, len(servers)), byMachine: make(map[string][]Server, len(servers))}
+	for _, server := range servers {
+		if _, isAgain := list.byID[server.ID]; isAgain || server.Status == statusDeleted {
+			continue
+		}
+		list.byID[server.ID] = len(list.all)
+		list.all = append(list.all, server)
+		if machine, ok := server.Labels[StackitMachineLabel]; ok {
+			list.byMachine[machine] = append(list.byMachine[machine], server)
 		}
 	}
 	return list

@@ -7,22 +7,26 @@
 // machine-controller-manager's own machine controller, with its clientsets and caches, which
 // asks an API server in memory (package manager).
 //
-// A seed makes a Plan, drawn by pgregory.net/rapid, which makes smaller what fails; from it follows
-// what users want (Machines and classes whose names come back), what befalls each request (faults,
-// lost answers, answers that name another's server, labels that the cloud drops, late execution,
-// crashes of the process before and after), each write of the manager to a Machine (conflicts,
-// errors, lost answers, crashes) and each event of a watch, which may show late, and when keys are
-// rotated. A plan may have hiccups, moments of up to 12 s in which the project looks empty, a minute
-// apart; a storm, in which a kind of write fails for minutes or the API takes two calls a second; a
-// creation timeout of 45 minutes with boots of 12; and users who edit by hand: the project or region
-// in the Secret, a server's machine label, a Machine's finalizer, to use its name again. Where the
-// cloud dropped a server's labels, users set those that the driver's error asks for, some minutes
-// later; until then, and in the hour for which its class gets no other servers, Machines may fail
-// for good. Some Machines may have come from OpenStack: their server, NIC and volume are there from
-// the beginning, as Gardener's OpenStack provider makes them, none or two of each for some; they are
-// marked from the beginning or later, have a ProviderID or none, and others' NICs, volumes and
-// servers have their name. Run looks at every change in the cloud and, once nothing goes wrong any
-// more, at what there is:
+// A seed makes a Plan, drawn by pgregory.net/rapid, which also shrinks a plan that fails. A plan says:
+//
+//   - what users want: Machines and classes, whose names may be used again;
+//   - what happens to each request: faults, lost answers, answers that name another's server, labels that
+//     the cloud drops, late execution, crashes of the process before and after it;
+//   - what happens to each write of the manager to a Machine (conflicts, errors, lost answers, crashes)
+//     and to each event of a watch, which may show late;
+//   - when keys are rotated;
+//   - hiccups: moments of up to 12 s, a minute apart, in which the project looks empty;
+//   - a storm: a kind of write fails for minutes, or the API takes two calls a second;
+//   - a creation timeout of 45 minutes, with boots of 12;
+//   - what users edit by hand: the project or region in the Secret, a server's machine label, a Machine's
+//     finalizer, to use its name again. Where the cloud dropped a server's labels, users set those that the
+//     driver's error asks for, some minutes later; until then, and in the hour for which its class gets no
+//     other servers, Machines may fail for good;
+//   - which Machines came from OpenStack: their server, NIC and volume exist from the beginning, as
+//     Gardener's OpenStack provider makes them, and some have none or two of each. They are marked from the
+//     beginning or later, have a ProviderID or none, and NICs, volumes and servers of others have their name.
+//
+// Run watches every change in the cloud and, once the faults are over, checks what there is:
 //
 //   - never two servers that could join for a Machine, nor a POST in another project or
 //     region while there may be one, as long as lists lag and requests are carried out
@@ -39,7 +43,7 @@
 //     had there is deleted before it is, and nothing is left when it is gone;
 //   - every error decodes, and has a reason, and a code that what happened explains; no Machine
 //     is given up (CreationTimedOut) before its creation timeout, or fails for good without a
-//     fault that takes as long;
+//     fault that takes as long, or lack of room that lasts for two of the manager's retries;
 //   - nothing that is logged or answered holds a secret.
 //
 // Whose a server is, is noted at its creation, in its name and metadata, which nobody
@@ -54,7 +58,7 @@
 // Now and then the process that leads stands still, as with SIGSTOP, at any moment or
 // once a request was carried out: for less than its lease; for longer, and nobody
 // takes the lease; or until after another process has taken it, with a driver of its
-// own and the same Machines. Meanwhile nothing of it happens: the driver's timers do not fire,
+// own and the same Machines. Meanwhile it does nothing: the driver's timers do not fire,
 // its requests do not leave, answers do not reach it. The manager's timers cannot be stopped;
 // what they bring about, driver calls and requests to the API server, waits until the process
 // goes on with what it was doing. For some seconds its cache shows what was true before, in

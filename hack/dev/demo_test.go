@@ -4,14 +4,19 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -81,5 +86,93 @@ func TestTour(t *testing.T) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestInventorySince(t *testing.T) {
+	cloud := iaasmock.New()
+	before := takeInventory(cloud)
+	if len(before) == 0 {
+		t.Fatal("the catalogue's NICs and volumes are missing")
+	}
+	if left := takeInventory(cloud).since(before); left != nil {
+		t.Errorf("nothing has changed, but there is %v", left)
+	}
+	now := inventory{"a": "server a", "b": "NIC b", "c": "volume c", "e": "NIC e (, attached to a)"}
+	earlier := inventory{"c": "volume c", "d": "volume d", "e": "NIC e ()"}
+	if diff := cmp.Diff([]string{"NIC b", "NIC e (, attached to a)", "server a"}, now.since(earlier)); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"volume d"}, now.lostSince(earlier)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestCalledWrongly(t *testing.T) {
+	for name, args := range map[string][]string{
+		"without a command":  nil,
+		"an unknown command": {"up"},
+		"an unknown flag":    {"dev", "--fast"},
+		"no duration":        {"demo", "--boot", "soon"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var stderr bytes.Buffer
+			if code := run(args, nil, &stderr); code != 2 {
+				t.Errorf("exit code %d", code)
+			}
+			if !strings.Contains(stderr.String(), "Usage:") {
+				t.Errorf("no usage shown, but %q", stderr.String())
+			}
+		})
+	}
+}
+
+func TestFailedStartIsReported(t *testing.T) {
+	assets := t.TempDir()
+	t.Setenv("KUBEBUILDER_ASSETS", assets)
+	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = out.Close() }()
+	var stderr bytes.Buffer
+	if code := run([]string{"demo"}, out, &stderr); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if want := "Failed: programs: stat " + assets; !strings.Contains(stderr.String(), want) {
+		t.Errorf("got %q, want it to say %q", stderr.String(), want)
+	}
+}
+
+// asDemo makes the test binary take the tour.
+const asDemo = "HACK_DEV_TEST_DEMO"
+
+// TestReaderThatHasGone is make demo | head.
+func TestReaderThatHasGone(t *testing.T) {
+	if os.Getenv(asDemo) != "" {
+		os.Exit(run([]string{"demo"}, os.Stdout, os.Stderr))
+	}
+	read, write, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = write.Close() }()
+	if err := read.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tmp := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$")
+	cmd.Env = append(os.Environ(), asDemo+"=true", "TMPDIR="+tmp)
+	var stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = write, &stderr
+	if err := cmd.Run(); cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v, want exit status 1", err)
+	}
+	if !strings.Contains(stderr.String(), "broken pipe") {
+		t.Errorf("it says %q", &stderr)
+	}
+	left, err := os.ReadDir(tmp)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }

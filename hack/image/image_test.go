@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -32,6 +33,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -300,5 +302,34 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// Whoever builds with docker gets the same program on the same base.
+func TestTheDockerfileBuildsTheSame(t *testing.T) {
+	var ko struct {
+		DefaultBaseImage string `json:"defaultBaseImage"`
+		Builds           []struct {
+			Main                string
+			Env, Flags, LDFlags []string
+		} `json:"builds"`
+	}
+	must(t, yaml.Unmarshal([]byte(read(t, ".ko.yaml")), &ko))
+	if len(ko.Builds) != 1 {
+		t.Fatalf("%d builds in .ko.yaml, want 1", len(ko.Builds))
+	}
+	dockerfile, built := read(t, "Dockerfile"), ko.Builds[0]
+	froms := regexp.MustCompile(`(?m)^FROM (\S+)$`).FindStringSubmatch(dockerfile)
+	if froms == nil || froms[1] != ko.DefaultBaseImage {
+		t.Errorf("the Dockerfile's base is %v, ko's %s", froms, ko.DefaultBaseImage)
+	}
+	flags := strings.ReplaceAll(strings.Join(built.LDFlags, " "), "{{.Env.VERSION}}", "$VERSION")
+	for _, wanted := range []string{strings.Join(built.Flags, " ") + ` -ldflags "` + flags + `"`, strings.Join(built.Env, " "), built.Main} {
+		if wanted == "" || !strings.Contains(dockerfile, wanted) {
+			t.Errorf("the Dockerfile lacks %q, which .ko.yaml has", wanted)
+		}
+	}
+	if regexp.MustCompile(`(?m)^(USER|CMD) `).MatchString(dockerfile) {
+		t.Error("the Dockerfile sets a user or arguments; ko leaves both to the base image")
 	}
 }

@@ -6,14 +6,21 @@ package main
 import (
 	"context"
 	"errors"
+	"net/http"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/client/clientset/versioned"
 	"github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions"
+	"github.com/prometheus/procfs"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // counts are how many Machines there are, and how many of one class are Running and not
@@ -104,4 +111,96 @@ func (m *machines) observation(name string) observation {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.all[name]
+}
+
+// callSummary has the IaaS API calls of a phase. Answers that were 503 are calls, too, and
+// so are retries after them.
+type callSummary struct {
+	Total int `json:"total"`
+	// PerServer and ByOperation are calls for each server that the phase was about.
+	PerServer   float64            `json:"perServer"`
+	ByOperation map[string]float64 `json:"byOperation"`
+	// ReadsPeak is how many reads the busiest second has, wherever it begins: GETs, of lists
+	// and of single things.
+	ReadsPeak int `json:"readsPeakPerSecond"`
+}
+
+// summarize sums up the calls of a phase that was about so many servers.
+func summarize(calls []iaasmock.Call, servers int) callSummary {
+	s := callSummary{ByOperation: map[string]float64{}}
+	var reads []time.Time
+	share := 1 / float64(max(servers, 1))
+	for _, call := range calls {
+		if call.Operation == fault.OperationToken {
+			continue
+		}
+		s.Total++
+		if call.Method == http.MethodGet {
+			reads = append(reads, call.StartedAt)
+		}
+		s.ByOperation[call.Operation] += share
+	}
+	s.PerServer, s.ReadsPeak = float64(s.Total)*share, peak(reads)
+	return s
+}
+
+// peak returns the most of the times that fall into any second. A second includes its begin
+// and not its end.
+func peak(times []time.Time) int {
+	sorted := slices.SortedFunc(slices.Values(times), time.Time.Compare)
+	most, first := 0, 0
+	for last, t := range sorted {
+		for t.Sub(sorted[first]) >= time.Second {
+			first++
+		}
+		most = max(most, last-first+1)
+	}
+	return most
+}
+
+// usage is what a controller used in a phase.
+type usage struct {
+	// Cores is its CPU time by the phase's length.
+	Cores float64 `json:"cores"`
+	// PeakMiB is the most memory it had since its start, in mebibytes.
+	PeakMiB float64 `json:"peakMiB"`
+}
+
+// consumed is what a process has used since its start.
+type consumed struct {
+	cpu  time.Duration
+	peak uint64
+}
+
+// consumption returns what both controllers have used; nothing on systems without /proc.
+func consumption(env *localenv.Env) map[localenv.Part]consumed {
+	all := map[localenv.Part]consumed{}
+	for _, part := range env.Controllers() {
+		process, err := procfs.NewProc(env.PID(part))
+		if err != nil {
+			return nil
+		}
+		stat, err := process.Stat()
+		if err != nil {
+			return nil
+		}
+		status, err := process.NewStatus()
+		if err != nil {
+			return nil
+		}
+		all[part] = consumed{cpu: time.Duration(stat.CPUTime() * float64(time.Second)), peak: status.VmHWM}
+	}
+	return all
+}
+
+// usageBetween returns what each controller used in a phase.
+func usageBetween(before, after map[localenv.Part]consumed, took time.Duration) map[localenv.Part]usage {
+	used := map[localenv.Part]usage{}
+	for part, end := range after {
+		used[part] = usage{
+			Cores:   (end.cpu - before[part].cpu).Seconds() / took.Seconds(),
+			PeakMiB: float64(end.peak) / (1 << 20),
+		}
+	}
+	return used
 }

@@ -74,3 +74,74 @@ func TestWaits(t *testing.T) {
 	g.Expect(before).To(Equal(spread{1, 2, 2}))
 	g.Expect(over).To(Equal(spread{1, 2, 2}))
 }
+
+func TestCallsAreSummedUp(t *testing.T) {
+	calls := []iaasmock.Call{
+		{Operation: "Token", Method: "POST", Status: 200},
+		{Operation: "CreateServer", Method: "POST", Status: 503},
+		{Operation: "CreateServer", Method: "POST", Status: 201},
+		{Operation: "CreateServer", Method: "POST", Status: 201},
+		{Operation: "ListServers", Method: "GET", Status: 200},
+		{Operation: "GetServer", Method: "GET", Status: 200},
+	}
+	for i, at := range after(0, 100, 200, 300, 1250, 5000) {
+		calls[i].StartedAt = at
+	}
+	NewWithT(t).Expect(summarize(calls, 2)).To(Equal(callSummary{
+		Total: 5, PerServer: 2.5,
+		ByOperation: map[string]float64{"CreateServer": 1.5, "ListServers": 0.5, "GetServer": 0.5},
+		ReadsPeak:   1,
+	}))
+}
+
+func TestCallsOfAPhaseWithoutServers(t *testing.T) {
+	s := summarize([]iaasmock.Call{{Operation: "ListServers", Method: "GET", StartedAt: begin}}, 0)
+	NewWithT(t).Expect(s.Total).To(Equal(1))
+}
+
+var begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// after returns times that many milliseconds after begin.
+func after(milliseconds ...int) []time.Time {
+	var times []time.Time
+	for _, ms := range milliseconds {
+		times = append(times, begin.Add(time.Duration(ms)*time.Millisecond))
+	}
+	return times
+}
+
+func TestPeak(t *testing.T) {
+	for name, row := range map[string]struct {
+		times []time.Time
+		want  int
+	}{
+		"nothing":                            {nil, 0},
+		"one":                                {after(500), 1},
+		"all at once":                        {after(5, 5, 5), 3},
+		"across the border of a second":      {after(0, 900, 950, 1100, 1899, 3000), 4},
+		"a second apart is another window":   {after(0, 1000, 2000), 1},
+		"in the order of their answers":      {after(1100, 0, 950, 900), 3},
+		"the busiest window is not the last": {after(0, 1, 2, 5000, 6000), 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			NewWithT(t).Expect(peak(row.times)).To(Equal(row.want))
+		})
+	}
+}
+
+func TestPhasesEndWhenNothingIsTooMuch(t *testing.T) {
+	g := NewWithT(t)
+	all := phases(10, 2, true)
+	up, down := all[0], all[2]
+	for i, p := range phases(10, 2, false) {
+		g.Expect(p.name).To(Equal([]string{"up", "down"}[i]))
+	}
+	g.Expect(up.done(counts{10, 9})).To(BeFalse())
+	g.Expect(up.done(counts{12, 10})).To(BeTrue())
+	g.Expect(up.settled(counts{12, 10}, 10)).To(BeFalse())
+	g.Expect(up.settled(counts{10, 10}, 11)).To(BeFalse())
+	g.Expect(up.settled(counts{10, 10}, 10)).To(BeTrue())
+	g.Expect(down.done(counts{3, 3})).To(BeFalse())
+	g.Expect(down.settled(counts{2, 2}, 3)).To(BeFalse())
+	g.Expect(down.settled(counts{2, 2}, 2)).To(BeTrue())
+}

@@ -88,8 +88,8 @@ var mutants = []mutant{
 	{"nobody gets what a read shows that began before", []edit{{coalesce, "if w.asked.After(began) {", "if w.asked.After(began.Add(time.Hour)) {"}}},
 
 	// What was a defect once, in the order in which it was found.
-	{"a young server is not believed gone: status", []edit{{status, "case server == nil && c.clock.Now().Before(p.absence.postsShowFrom):", "case server == nil:\n\t\t\treturn errGone\n\t\tcase false:"}}},
-	{"a young server is not believed gone: proof", []edit{{gone, "return a.deletingListed || !began.Before(a.postsShowFrom)", "return true"}, {gone, "seen.listed && !seen.began.Before(a.postsShowFrom))", "seen.listed)"}}},
+	{"a young server is not believed gone: status", []edit{{status, "case server == nil && c.clock.Now().Before(p.absence.noPostBefore):", "case server == nil:\n\t\t\treturn errGone\n\t\tcase false:"}}},
+	{"a young server is not believed gone: proof", []edit{{gone, "return a.deletingListed || !began.Before(a.noPostBefore)", "return true"}, {gone, "seen.listed && !seen.began.Before(a.noPostBefore))", "seen.listed)"}}},
 	{"gone needs more than one read", []edit{{gone, "return a.proves(&before, seen)", "_ = before\n\treturn true"}}},
 	{"empty lists alone are no proof", []edit{{gone, "a.row.byOthers = seen.listed && seen.others", "a.row.byOthers = seen.listed"}, {gone, "case seen.others && a.listsAlone(seen.began) &&", "case a.listsAlone(seen.began) &&"}}},
 	{"one failing list stops nobody", []edit{{coalesce, "if g.failures == 0 { // what", "if g.failures >= 0 { // what"}}},
@@ -145,8 +145,8 @@ var mutants = []mutant{
 	{"a read decides whose server the POST's answer named", []edit{{ledger, "e.setServer(serverID)\n\t\te.Unread = true", "e.setServer(serverID)"}, {ownership, "return err\n\tcase err == nil:", "return nil\n\tcase err == nil:"}}},
 	{"a POST whose answer named another's server is open", []edit{{ledger, "e.open[\"\"] = ended\n", "_ = ended\n"}}},
 	{"a POST whose answer named a server that no read showed is open", []edit{{ledger, "e.ServerID == serverID && e.Unread", "e.ServerID == \"never\""}}},
-	{"labels may take settle to show", []edit{{create, "case byGet && !c.clock.Now().Before(c.postsShowFrom()):", "case byGet:"}}},
-	{"labels may take settle to show: deletion", []edit{{deletion, "errUnlabelled) && c.clock.Now().Before(c.postsShowFrom()):", "errUnlabelled) && c.clock == nil:"}}},
+	{"labels may take settle to show", []edit{{create, "case byGet && !c.clock.Now().Before(c.noPostBefore()):", "case byGet:"}}},
+	{"labels may take settle to show: deletion", []edit{{deletion, "errUnlabelled) && c.clock.Now().Before(c.noPostBefore()):", "errUnlabelled) && c.clock == nil:"}}},
 	{"a POST elsewhere is asked about before a POST", []edit{{create, "c.checkExhausted(), c.checkElsewhere()); err", "c.checkExhausted()); err"}, {ledger, "case e.holds(key):\n\t\t\treturn\n", ""}}},
 	{"a POST elsewhere is asked about before a deletion ends", []edit{{deletion, "if err := c.checkElsewhere(); err", "if err := ctx.Err(); err"}}},
 	{"a Machine of the same name is another one", []edit{{ledger, "return e.uid != \"\" && key.UID != \"\" && e.uid != key.UID", "return false"}}},

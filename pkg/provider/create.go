@@ -112,7 +112,7 @@ func (c *creation) checkDeleting() error {
 // one look-up stand for two, nobodyElse asks for more.
 func (c *creation) knowsOfNoServer() bool {
 	entry := c.ledger.Get(c.key)
-	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.predecessorsShowFrom)
+	return entry.ServerID == "" && !entry.HasOpenPost() && !c.clock.Now().Before(c.noPredecessorBefore)
 }
 
 // makeOne sends the POST and reads the server that its answer names. errOutcomeUnknown says that
@@ -156,7 +156,7 @@ func (c *creation) confirm(ctx context.Context, p *poll) error {
 		switch {
 		case !errors.Is(err, errUnlabelled):
 			return err
-		case byGet && !c.clock.Now().Before(c.postsShowFrom()):
+		case byGet && !c.clock.Now().Before(c.noPostBefore()):
 			return c.labelsMissing(p.last)
 		}
 		p.absence.onlyGet = true

@@ -142,7 +142,7 @@ func (c *call) deletionByID(ctx context.Context, id string) (*poll, error) {
 	p.absence.isDeletion = true
 	_, err := p.next(ctx)
 	switch {
-	case errors.Is(err, errUnlabelled) && c.clock.Now().Before(c.postsShowFrom()):
+	case errors.Is(err, errUnlabelled) && c.clock.Now().Before(c.noPostBefore()):
 		return nil, nil // the next look-up comes after that
 	case errors.Is(err, errUnlabelled):
 		return nil, c.labelsMissing(p.last)

@@ -567,7 +567,7 @@ func (c *call) checkExhausted() error {
 func (c *call) labelsMissing(server *Server) error {
 	labels := labelSelector(c.serverLabels(c.cluster))
 	// The hour begins when look-ups should find what the POST made, not with each call of its machine.
-	until := c.postsShowFrom().Add(unlabelledFor)
+	until := c.noPostBefore().Add(unlabelledFor)
 	if known, ok := c.unlabelled.Lookup(c.classKey()); !ok || known.until.Before(until) {
 		c.unlabelled.Set(c.classKey(), classError{
 			err: newError(ReasonLabelsMissing,

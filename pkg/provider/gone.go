@@ -96,18 +96,18 @@ const (
 // for empty moments, and lists lag, so no sign is enough. From the end of its first read to
 // the beginning of its last the row takes expectedApart or unexpectedApart, and it has
 //
-//   - a GET and a list, if it ends after postsShowFrom;
+//   - a GET and a list, if it ends after noPostBefore;
 //   - two GETs that answer 404 after our accepted DELETE, if it ends before, or if no list can
 //     show the server: one without a machine label, where lists of the project fail;
 //   - two lists that show others, within listsAloneFor of our DELETE, if a list showed the
 //     server DELETING since: this saves most deletions their GET;
-//   - or, in a deletion while GETs fail, two lists unexpectedApart after postsShowFrom: by the
+//   - or, in a deletion while GETs fail, two lists unexpectedApart after noPostBefore: by the
 //     machine's own selector after our accepted DELETE, since longer ones may be cut off; else both
 //     show others, since an account that lost its role may get empty ones.
 type absence struct {
-	// postsShowFrom is when a list must begin to see the result of every POST.
-	postsShowFrom time.Time
-	progress      progress
+	// noPostBefore is when a list must begin to see the result of every POST.
+	noPostBefore time.Time
+	progress     progress
 	// owed says that the last DELETE was not accepted: it is sent again with the next read.
 	owed bool
 	// retried says that the last accepted DELETE was sent because one before had failed.
@@ -174,8 +174,8 @@ func (a *absence) noteSign(seen *observation) {
 	}
 	first(&a.row.any, true)
 	first(&a.row.get, !seen.listed)
-	first(&a.row.list, seen.listed && !seen.began.Before(a.postsShowFrom))
-	first(&a.row.selected, seen.selected && !seen.began.Before(a.postsShowFrom))
+	first(&a.row.list, seen.listed && !seen.began.Before(a.noPostBefore))
+	first(&a.row.selected, seen.selected && !seen.began.Before(a.noPostBefore))
 	first(&a.row.deletedGet, !seen.listed && !seen.forbidden && a.afterDelete(seen))
 	a.row.byOthers = seen.listed && seen.others
 	first(&a.row.othersListed, a.row.byOthers)
@@ -184,7 +184,7 @@ func (a *absence) noteSign(seen *observation) {
 // countsList says whether a list that began then, and does not show the server, is a sign. A
 // young server is in none yet, unless one has shown it.
 func (a *absence) countsList(began time.Time) bool {
-	return a.deletingListed || !began.Before(a.postsShowFrom)
+	return a.deletingListed || !began.Before(a.noPostBefore)
 }
 
 // proves says whether the sign ends the row before it with a proof.
@@ -193,11 +193,11 @@ func (a *absence) proves(before *signs, seen *observation) bool {
 	case !seen.comesAfter(before.any, a.apart()):
 		return false
 	case !a.row.get.IsZero() && !a.row.list.IsZero():
-		return true // the list began after postsShowFrom
+		return true // the list began after noPostBefore
 	case seen.listed:
 		return a.listsProve(before, seen)
 	default:
-		return (a.unlistable || seen.began.Before(a.postsShowFrom)) && seen.comesAfter(before.deletedGet, expectedApart)
+		return (a.unlistable || seen.began.Before(a.noPostBefore)) && seen.comesAfter(before.deletedGet, expectedApart)
 	}
 }
 
@@ -257,7 +257,7 @@ func (a *absence) nextRead(at time.Time) readKind {
 		return byAny
 	case a.progress == notAsked && at.Before(a.row.any.Add(signTimes[1])):
 		return byGet // one random 404 is cheap
-	case !a.row.get.IsZero() && a.row.list.IsZero() && !a.unlistable && !at.Before(a.postsShowFrom):
+	case !a.row.get.IsZero() && a.row.list.IsZero() && !a.unlistable && !at.Before(a.noPostBefore):
 		return byList
 	default:
 		return byGet
@@ -278,7 +278,7 @@ func (a *absence) nextSign(last time.Time) (due time.Time, ok bool) {
 			return due, true
 		}
 	}
-	return a.postsShowFrom, a.postsShowFrom.After(last) // else on the poll interval
+	return a.noPostBefore, a.noPostBefore.After(last) // else on the poll interval
 }
 
 // step is what a deletion needs after a read.
@@ -347,7 +347,7 @@ func (a *absence) deleteSent(isAccepted, notFound bool, status string, now time.
 // the machine's selector and, unexpectedApart later, one of the whole project, since a selector
 // could be what is broken. A machine may have a server from before there were labels, which only
 // the project's lists show: then two of those lie so far apart. The last look-up must begin after
-// postsShowFrom.
+// noPostBefore.
 //
 // Where lists of the project fail for long while those by label work (the project may be too large
 // for one), two by the machine label alone take their place, over settle: else no machine would be
@@ -386,9 +386,9 @@ func (n *none) apart() time.Duration {
 
 // add notes a look-up, and returns true once it proves that there is no server beside those
 // that it shows. In a deletion they are gone when the next one begins.
-func (n *none) add(found *lookUp, postsShowFrom time.Time, oneIsEnough bool) bool {
+func (n *none) add(found *lookUp, noPostBefore time.Time, oneIsEnough bool) bool {
 	row := n.row()
-	isCertain := !found.began.Before(postsShowFrom)
+	isCertain := !found.began.Before(noPostBefore)
 	isLast := n.seen == len(row)-1
 	switch {
 	case n.seen == 0, len(found.servers) > 0:
@@ -400,9 +400,9 @@ func (n *none) add(found *lookUp, postsShowFrom time.Time, oneIsEnough bool) boo
 }
 
 // next returns when the next look-up is due, and where it looks. On the poll interval it looks
-// until postsShowFrom only: nothing new is expected to show after that.
+// until noPostBefore only: nothing new is expected to show after that.
 func (n *none) next(
-	postsShowFrom, now time.Time, interval time.Duration, oneIsEnough bool,
+	noPostBefore, now time.Time, interval time.Duration, oneIsEnough bool,
 ) (due time.Time, breadth breadth) {
 	due = now.Add(interval)
 	row := n.row()
@@ -410,13 +410,13 @@ func (n *none) next(
 	case n.seen == 0: // none has worked yet
 		return due, bySelector
 	case oneIsEnough:
-		return earlier(due, later(postsShowFrom, now)), bySelector
+		return earlier(due, later(noPostBefore, now)), bySelector
 	}
 	next := n.last.Add(n.apart())
 	if n.seen == len(row)-1 {
-		next = later(next, postsShowFrom)
+		next = later(next, noPostBefore)
 	}
-	if due.Before(next) && now.Before(postsShowFrom) {
+	if due.Before(next) && now.Before(noPostBefore) {
 		return due, bySelector
 	}
 	return later(now, next), row[n.seen]

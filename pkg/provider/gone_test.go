@@ -153,7 +153,7 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		"once lists count":                                     {30, []event{gone(3), gone(30), listed(31, others)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := absence{postsShowFrom: at(row.certain), isDeletion: true, selectable: true}
+			a := absence{noPostBefore: at(row.certain), isDeletion: true, selectable: true}
 			if got, _ := happens(t, &a, row.events); got != row.want {
 				t.Errorf("proved: %t, want %t", got, row.want)
 			}
@@ -186,7 +186,7 @@ func TestHowAServerIsReadThatMayBeGone(t *testing.T) {
 		"a list may be old after a 404":          {0, []event{ourDelete, gone(3), shown(4, statusActive, true)}, byGet, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := absence{postsShowFrom: at(row.certain)}
+			a := absence{noPostBefore: at(row.certain)}
 			happens(t, &a, row.events)
 			last := 0.0
 			if len(row.events) > 0 {

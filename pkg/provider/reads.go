@@ -61,7 +61,7 @@ func (c *call) poll(serverID string) *poll {
 		call: c, id: serverID, byID: serverID == c.serverID, since: c.clock.Now(),
 		reads: c.newWait(), steps: c.newWait(),
 		// A list may show a server that was proved gone.
-		absence: absence{postsShowFrom: c.postsShowFrom(), onlyGet: c.ledger.Gone(c.key, serverID)},
+		absence: absence{noPostBefore: c.noPostBefore(), onlyGet: c.ledger.Gone(c.key, serverID)},
 	}
 }
 
@@ -415,7 +415,7 @@ func (s *search) schedule() (due time.Time, breadth breadth) {
 	}
 	s.begin()
 	now := s.clock.Now()
-	return s.none.next(s.postsShowFrom(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
+	return s.none.next(s.noPostBefore(), now, pollInterval(now.Sub(s.start)), s.nobodyElse())
 }
 
 // conclusive says that look-ups have proved that there are no servers beside those that the
@@ -424,7 +424,7 @@ func (s *search) conclusive(found lookUp) bool {
 	if !s.findable() {
 		return true
 	}
-	if !s.none.add(&found, s.postsShowFrom(), s.nobodyElse()) {
+	if !s.none.add(&found, s.noPostBefore(), s.nobodyElse()) {
 		return false
 	}
 	s.ledger.ProvedNone(s.key, found.began)

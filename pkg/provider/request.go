@@ -69,9 +69,9 @@ type call struct {
 	// young says that the ledger has all that can have been done for the machine: it is
 	// younger than this process's leadership, and than the time for which entries are kept.
 	young bool
-	// predecessorsShowFrom is when a look-up must begin so that it sees every POST of a
+	// noPredecessorBefore is when a look-up must begin so that it sees every POST of a
 	// predecessor; the zero time if none has worked on the machine.
-	predecessorsShowFrom time.Time
+	noPredecessorBefore time.Time
 	// expires is when the Machine is older than its creation timeout; the zero time if it never is.
 	expires time.Time
 	// neverJoined says that the Machine is deleted because it never had a Node.
@@ -130,7 +130,7 @@ func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineCla
 	p.meters.nameClass(c.class, session.KeyExpiry)
 	if machine != nil {
 		c.key.Namespace, c.key.UID = machine.Namespace, string(machine.UID)
-		c.predecessorsShowFrom, c.young = p.predecessors(machine.CreationTimestamp.Time)
+		c.noPredecessorBefore, c.young = p.predecessors(machine.CreationTimestamp.Time)
 		if !p.withoutTarget {
 			c.expires, c.neverJoined = p.creation.expires(machine), p.creation.neverJoined(machine)
 		}
@@ -167,15 +167,15 @@ func (p *Provider) warn(in *inputs) {
 	}
 }
 
-// postsShowFrom returns when a look-up must begin so that it sees the result of every
+// noPostBefore returns when a look-up must begin so that it sees the result of every
 // POST for the machine. One that begins earlier proves nothing if it finds no server. It is
 // the zero time if nothing is in doubt.
-func (c *call) postsShowFrom() time.Time {
+func (c *call) noPostBefore() time.Time {
 	entry := c.ledger.Get(c.key)
-	if own := entry.PostsShowFrom(); own.After(c.predecessorsShowFrom) {
+	if own := entry.NoPostBefore(); own.After(c.noPredecessorBefore) {
 		return own
 	}
-	return c.predecessorsShowFrom
+	return c.noPredecessorBefore
 }
 
 // nobodyElse says that nobody can have made a server for the machine that this process does

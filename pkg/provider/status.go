@@ -44,7 +44,7 @@ func (c *call) namedByRequest(ctx context.Context, isDeleted bool) error {
 			return err
 		case server == nil && isDeleted:
 			return errGone
-		case server == nil && c.clock.Now().Before(p.absence.postsShowFrom):
+		case server == nil && c.clock.Now().Before(p.absence.noPostBefore):
 			return newError(ReasonNotReady,
 				"server %s was not found, but it is too young to be sure that it is gone", c.serverID)
 		case server == nil:

@@ -18,7 +18,7 @@
 // a read and is proved gone (ServerGone); look-ups that could have seen its result prove that there
 // is no server (ProvedNone). Adopt does not close it: the adopted server may come from an earlier
 // POST. While a POST is open, a look-up that does not show its server proves nothing until settle
-// has passed since the POST's end: see Entry.PostsShowFrom.
+// has passed since the POST's end: see Entry.NoPostBefore.
 //
 // The answer to a POST names only an ID. Until the first read has decided whose server that is
 // (Adopt, or NotOurs), the entry is marked (Entry.Unread).
@@ -110,10 +110,10 @@ type Entry struct {
 	used time.Time
 }
 
-// PostsShowFrom returns when a look-up must begin so that it sees the result of every
+// NoPostBefore returns when a look-up must begin so that it sees the result of every
 // open POST. One that begins earlier proves nothing if it finds no server. It is the zero
 // time if none is open.
-func (e *Entry) PostsShowFrom() time.Time {
+func (e *Entry) NoPostBefore() time.Time {
 	var certain time.Time
 	for _, ended := range e.open {
 		if settled := ended.Add(e.settle); settled.After(certain) {

@@ -31,7 +31,7 @@ func post(t *testing.T, l *ledger.Ledger, end func(ledger.Key)) {
 }
 
 // What an open POST leaves in doubt, until settle after its end.
-func TestPostsShowFrom(t *testing.T) {
+func TestNoPostBefore(t *testing.T) {
 	accepted := func(l *ledger.Ledger, server string) func(ledger.Key) {
 		return func(key ledger.Key) { l.Accepted(key, server) }
 	}
@@ -115,13 +115,13 @@ func TestPostsShowFrom(t *testing.T) {
 				}
 				row.happens(t, l)
 				entry := l.Get(key)
-				if got := entry.PostsShowFrom(); !got.Equal(want) {
+				if got := entry.NoPostBefore(); !got.Equal(want) {
 					t.Errorf("certain at %s, want %s", got, want)
 				}
 				// A look-up that began before may end after.
 				<-time.After(time.Minute)
-				if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.PostsShowFrom().Equal(want) {
-					t.Errorf("a minute later it was certain at %s, want %s", entry.PostsShowFrom(), want)
+				if entry = l.Get(key); row.after > 0 && row.after < time.Minute && !entry.NoPostBefore().Equal(want) {
+					t.Errorf("a minute later it was certain at %s, want %s", entry.NoPostBefore(), want)
 				}
 			})
 		})

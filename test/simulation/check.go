@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
 
@@ -122,27 +123,27 @@ const exhaustedRetry = 10 * time.Minute
 
 // toldExhausted notes that a Machine was told ResourceExhausted, by a cause or, the next time, because
 // the server that ended in ERROR is still there.
-func (w *world) toldExhausted(who owner) {
+func (w *world) toldExhausted(m *v1alpha1.Machine) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	first, before := w.exhausted[who]
+	first, before := w.exhausted[m.UID]
 	if !before {
-		w.exhausted[who] = w.clock.Now()
+		w.exhausted[m.UID] = w.clock.Now()
 	}
-	w.outlived[who] = before && w.clock.Since(first) >= exhaustedRetry
+	w.outlived[m.UID] = before && w.clock.Since(first) >= exhaustedRetry
 }
 
 // checkFailure: a Machine that has to be replaced needs a cause that can only end
 // so.
-func (w *world) checkFailure(who owner) {
+func (w *world) checkFailure(cluster string, m *v1alpha1.Machine) {
 	w.mu.Lock()
-	spoiled := w.outlived[who]
+	spoiled := w.outlived[m.UID]
 	for _, cause := range w.causes {
 		spoiled = spoiled || cause.spoils
 	}
 	w.mu.Unlock()
 	if !spoiled {
-		w.violated("%s of %s has failed for good", who.machine, who.cluster)
+		w.violated("%s of %s has failed for good", m.Name, cluster)
 	}
 }
 

@@ -266,7 +266,7 @@ func (c *cluster) machineSet() {
 	for replaced := 0; c.world.sleep(10 * time.Second); {
 		for _, m := range c.machines() {
 			if m.Status.CurrentStatus.Phase == v1alpha1.MachineFailed && m.DeletionTimestamp == nil {
-				c.world.checkFailure(owner{c.name, m.Name})
+				c.world.checkFailure(c.name, m)
 				c.unwant(m)
 				c.want(fmt.Sprintf("%s-%05d", m.Name, replaced), m.Spec.Class.Name)
 				replaced++

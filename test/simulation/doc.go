@@ -71,8 +71,8 @@
 // # What repeats itself
 //
 // A seed fixes all random choices, each by what it is drawn for and not by what else goes on, and
-// each step of the manager takes a time of its own, and no two timers of a process come due at one
-// moment. Other events at the same virtual time run in the order of Go's scheduler, so a seed can run
+// each step of the manager takes a time of its own, and hardly two timers of a process come due at
+// one moment. Other events at the same virtual time run in the order of Go's scheduler, so a seed can run
 // differently. Seeds with one cluster, one Machine, no crash, no pause and no fault of a single request
 // repeat themselves, as a test checks for 20 of them. Of all seeds 131 of the first 160 do, with
 // GOMAXPROCS=1. What meets at one moment in the rest:

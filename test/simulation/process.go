@@ -349,7 +349,7 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	}
 	code := p.decode(method, m.Name, err)
 	if code == codes.ResourceExhausted {
-		w.toldExhausted(owner{p.cluster.name, m.Name})
+		w.toldExhausted(m)
 	}
 	p.cluster.restoreLabels(err)
 	if isCreationTimedOut(err) && !p.cluster.tooLate(m) {

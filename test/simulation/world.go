@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -63,8 +64,8 @@ type world struct {
 	// exhausted is when each Machine was first told ResourceExhausted. After that the manager rests
 	// for ten minutes: one that is told so again then is too old when it is asked for the third time
 	// (outlived).
-	exhausted map[owner]time.Time
-	outlived  map[owner]bool
+	exhausted map[types.UID]time.Time
+	outlived  map[types.UID]bool
 	// posts are the numbers of the latest CreateServer calls elsewhere, see elsewhere.go.
 	posts map[owner]int
 	// lives is how many Machines there ever were.
@@ -76,7 +77,7 @@ func newWorld(plan *Plan, keys [][]byte) *world {
 	w := &world{
 		plan: plan, injector: newInjector(plan), clock: clock.RealClock{}, trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
-		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[owner]time.Time{}, outlived: map[owner]bool{}, posts: map[owner]int{},
+		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{}, posts: map[owner]int{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{

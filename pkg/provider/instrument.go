@@ -35,8 +35,8 @@ var _ driver.Driver = (*Provider)(nil)
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal.
 func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
 	request = cmp.Or(request, &driver.CreateMachineRequest{})
-	operation := operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
-	return observed(ctx, p, operation, request, p.createMachine)
+	op := operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
+	return observed(ctx, p, op, request, p.createMachine)
 }
 
 // InitializeMachine lets the providerSpec's allowedAddresses pass the server's
@@ -46,8 +46,8 @@ func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMach
 // Unavailable, Aborted, DeadlineExceeded, Internal; never NotFound.
 func (p *Provider) InitializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
 	request = cmp.Or(request, &driver.InitializeMachineRequest{})
-	operation := operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
-	return observed(ctx, p, operation, request, p.initializeMachine)
+	op := operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
+	return observed(ctx, p, op, request, p.initializeMachine)
 }
 
 // GetMachineStatus reads the Machine's server. NotFound means that it is gone or going (without a
@@ -57,8 +57,8 @@ func (p *Provider) InitializeMachine(ctx context.Context, request *driver.Initia
 // FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
 	request = cmp.Or(request, &driver.GetMachineStatusRequest{})
-	operation := operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}
-	return observed(ctx, p, operation, request, p.getMachineStatus)
+	op := operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}
+	return observed(ctx, p, op, request, p.getMachineStatus)
 }
 
 // DeleteMachine deletes the Machine's server and waits until it is gone; a server
@@ -69,8 +69,8 @@ func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMach
 // NotFound.
 func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
 	request = cmp.Or(request, &driver.DeleteMachineRequest{})
-	operation := operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}
-	return observed(ctx, p, operation, request, p.deleteMachine)
+	op := operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}
+	return observed(ctx, p, op, request, p.deleteMachine)
 }
 
 // ListMachines returns the ProviderIDs and Machine names of the class's servers
@@ -79,16 +79,16 @@ func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMach
 // InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
 func (p *Provider) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
-	operation := operation{"ListMachines", callTimeout, nil, request.MachineClass}
-	return observed(ctx, p, operation, request, p.listMachines)
+	op := operation{"ListMachines", callTimeout, nil, request.MachineClass}
+	return observed(ctx, p, op, request, p.listMachines)
 }
 
 // GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes;
 // all others are skipped.
 func (p *Provider) GetVolumeIDs(ctx context.Context, request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
 	request = cmp.Or(request, &driver.GetVolumeIDsRequest{})
-	operation := operation{"GetVolumeIDs", callTimeout, nil, nil}
-	return observed(ctx, p, operation, request, p.getVolumeIDs)
+	op := operation{"GetVolumeIDs", callTimeout, nil, nil}
+	return observed(ctx, p, op, request, p.getVolumeIDs)
 }
 
 // GenerateMachineClassForMigration answers Unimplemented: there is no older
@@ -102,8 +102,8 @@ func (p *Provider) GenerateMachineClassForMigration(context.Context, *driver.Gen
 // without one, Internal or ResourceExhausted if the server ends in ERROR, NotFound
 // if it is gone, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region, serverID string) error {
-	operation := operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}
-	_, err := observed(ctx, p, operation, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	op := operation{name: "WaitUntilServerRunning", timeout: p.creationDeadline(nil)}
+	_, err := observed(ctx, p, op, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerRunning(ctx, projectID, region, serverID)
 	})
 	return err
@@ -113,8 +113,8 @@ func (p *Provider) WaitUntilServerRunning(ctx context.Context, projectID, region
 // session that this process opened for the project. Codes: FailedPrecondition
 // without one, Unavailable if the credentials are refused, DeadlineExceeded.
 func (p *Provider) WaitUntilServerDeleted(ctx context.Context, projectID, region, serverID string) error {
-	operation := operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}
-	_, err := observed(ctx, p, operation, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
+	op := operation{name: "WaitUntilServerDeleted", timeout: deleteTimeout}
+	_, err := observed(ctx, p, op, struct{}{}, func(ctx context.Context, _ struct{}) (*struct{}, error) {
 		return nil, p.waitUntilServerDeleted(ctx, projectID, region, serverID)
 	})
 	return err

@@ -27,7 +27,7 @@ const (
 	// is longer: hanging requests stop counting after it.
 	inFlightTTL = 5 * time.Second
 	// firstPause follows an attempt that fails at limit 1; it doubles up to maxPause. Each is
-	// multiplied with a random factor between 0.5 and 1, a Retry-After with one between 1 and 1.5.
+	// multiplied by a random factor between 0.5 and 1, a Retry-After by one between 1 and 1.5.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
 	// maxPaceWait is how long a request waits here, all its attempts together. Then the

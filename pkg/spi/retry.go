@@ -17,7 +17,7 @@ const (
 	// maxAttempts of a request, the first included. The manager calls again after
 	// 5 s, so a handful is enough to bridge a hiccup.
 	maxAttempts = 4
-	// firstBackoff doubles with every retry; each is multiplied with a random factor
+	// firstBackoff doubles with every retry; each is multiplied by a random factor
 	// between 0.5 and 1.5.
 	firstBackoff = 250 * time.Millisecond
 )

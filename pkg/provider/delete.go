@@ -36,7 +36,7 @@ func (c *call) deleteAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := c.checkSeveralTwice(ctx, search, found); err != nil {
+		if found, err = c.confirmSingle(ctx, search, found); err != nil {
 			return err
 		}
 		if err := c.deleteFound(ctx, found.servers, named); err != nil {

@@ -112,20 +112,21 @@ func (c *call) checkSeveral(shown []Server) error {
 		"or delete the wrong one, of %s", c.machine, strings.Join(ids, ", "))
 }
 
-// checkSeveralTwice is checkSeveral by a second look-up, unexpectedApart from the first: one list may
-// hide a server, and the one that it shows would be deleted.
-func (c *call) checkSeveralTwice(ctx context.Context, search *search, found lookUp) error {
-	err := c.checkSeveral(found.servers)
-	if err != nil || !c.byName || len(found.servers) == 0 {
-		return err
-	}
-	c.begin()
-	for due := found.began.Add(unexpectedApart); ; due = c.clock.Now().Add(leastPoll) {
-		again, err := c.findNamed(ctx, due, bySelector)
+// confirmSingle returns what a look-up has shown of a machine that came from OpenStack once another one,
+// unexpectedApart later, shows no server beside it: one list may hide a server, and the one that it shows
+// would be deleted. Its error is that of checkSeveral, or of a read that ends the call.
+func (c *call) confirmSingle(ctx context.Context, search *search, found lookUp) (lookUp, error) {
+	for {
+		if err := c.checkSeveral(found.servers); err != nil || !c.byName || len(found.servers) == 0 {
+			return found, err
+		}
+		c.begin()
+		again, err := c.findNamed(ctx, later(found.ended.Add(unexpectedApart), search.retryAt), bySelector)
 		if ends := search.reads.afterRead(ctx, err, search.state); ends != nil {
-			return ends
+			return found, ends
 		}
 		if err != nil {
+			search.retryAt = c.clock.Now().Add(leastPoll)
 			continue
 		}
 		for _, server := range found.servers {
@@ -133,7 +134,10 @@ func (c *call) checkSeveralTwice(ctx context.Context, search *search, found look
 				again.servers = append(again.servers, server)
 			}
 		}
-		return c.checkSeveral(again.servers)
+		isNew := len(again.servers) > len(found.servers)
+		if found = again; !isNew {
+			return found, c.checkSeveral(found.servers)
+		}
 	}
 }
 

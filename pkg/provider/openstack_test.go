@@ -436,6 +436,35 @@ func TestListsThatHideASecondServerCostNeither(t *testing.T) {
 	}
 }
 
+// The first list shows only a server that is being deleted, and hides the Machine's own; the second may
+// hide another one yet.
+func TestAListThatShowsOnlyWhatGoesHidesNothing(t *testing.T) {
+	for name, row := range map[string]struct {
+		others bool // that the second list hides
+		want   codes.Code
+		// servers are left, and the parts of so many.
+		servers, parts int
+	}{"one is hidden": {false, codes.OK, 0, 0}, "another is, too": {true, codes.FailedPrecondition, 2, 3}} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			goes, own := r.fromOpenStack("m1"), r.fromOpenStack("m1")
+			if row.others {
+				r.fromOpenStack("m1")
+			}
+			r.deleteByHand(goes)
+			item := func(id, status string) string {
+				return `{"id":"` + id + `","name":"m1","status":"` + status + `","machineType":"c2i.2"}`
+			}
+			first := item(goes, iaasmock.StatusDeleting)
+			for _, items := range []string{first, first + "," + item(own, iaasmock.StatusActive)} {
+				r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusOK, Body: `{"items":[` + items + `]}`})
+			}
+			wantCode(t, r.delete(r.deleted(migrated(machine("m1")))), row.want)
+			r.wantNamed("m1", row.servers, row.parts, row.parts)
+		})
+	}
+}
+
 // A list that hides the server which was taken over shows another one of its name.
 func TestAServerThatWasTakenOverIsOneOfSeveral(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -445,3 +445,24 @@ func TestTwoEmptyMomentsAroundAnOutageProveNothing(t *testing.T) {
 		r.onlyServer()
 	})
 }
+
+// Lists of the project failed for long, and nobody has asked for one since.
+func TestListsOfTheProjectThatFailedOnceAreAskedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		other, m := machine("m0"), withID(machine("m1"), r.makeRunning("m1"))
+		r.deleteByHand(r.onlyServer().ID)
+		<-time.After(time.Minute)
+		r.makeServer("m1", func(labels map[string]any) { delete(labels, provider.StackitMachineLabel) })
+		r.restartNow()
+		works := r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: http.StatusRequestEntityTooLarge})
+		for r.delete(r.deleted(other)) != nil {
+			<-time.After(5 * time.Second)
+		}
+		works()
+		<-time.After(40 * time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, Status: http.StatusInternalServerError})
+		wantReason(t, r.delete(r.deleted(m)), provider.ReasonNotOurs)
+		r.onlyServer()
+	})
+}

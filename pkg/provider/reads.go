@@ -399,9 +399,10 @@ func (s *search) next(ctx context.Context) (lookUp, error) {
 		}
 		now := s.clock.Now()
 		s.retryAt = now.Add(pollInterval(now.Sub(s.start)))
-		s.none.seen = 0 // what was seen before may have been another bad moment
-		if s.readers.project.failLong() && !s.none.withoutProject {
-			s.none.withoutProject = true
+		if breadth != ofProject {
+			s.none.seen = 0 // what was seen before may have been another bad moment
+		} else if s.readers.project.failLong() && !s.none.withoutProject {
+			s.none.seen, s.none.withoutProject = 0, true
 			klog.InfoS("Lists of the whole project fail, those by label do not: "+
 				"servers without a machine label are not looked for", "machine", s.machine, "err", err)
 		}
@@ -664,7 +665,7 @@ type serverList struct {
 func newServerList(servers []Server) serverList {
 	list := serverList{byID: make(map[string]int, len(servers)), byMachine: make(map[string][]Server, len(servers))}
 	for _, server := range servers {
-		if _, isAgain := list.byID[server.ID]; isAgain || server.Status == statusDeleted {
+		if _, isAgain := list.byID[server.ID]; isAgain && server.ID != "" || server.Status == statusDeleted {
 			continue
 		}
 		list.byID[server.ID] = len(list.all)

@@ -128,8 +128,13 @@ func newMeters(clock clock.PassiveClock) *meters {
 			"When the service-account key of a class's Secret expires (its validUntil), in Unix seconds; none for a "+
 				"key that does not, and for workload identities.", []string{"machine_class"}, nil),
 	}
-	// What exists from the start begins with 0: Prometheus does not see the first event of
-	// a counter that begins with 1.
+	m.beginWithZero()
+	return m
+}
+
+// beginWithZero shows what exists from the start: Prometheus does not see the first event of a
+// counter that begins with 1.
+func (m *meters) beginWithZero() {
 	for _, outcome := range []string{postAccepted, postRefused, postUnknown} {
 		m.posts.WithLabelValues(outcome)
 	}
@@ -149,7 +154,6 @@ func newMeters(clock clock.PassiveClock) *meters {
 			m.callers.WithLabelValues(resource, kind)
 		}
 	}
-	return m
 }
 
 // Values of labels.

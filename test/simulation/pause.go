@@ -128,10 +128,6 @@ type processClock struct {
 	stoppedAt time.Time
 	// due are the timers that came due meanwhile.
 	due []func()
-	// started counts the starts of timers. Each is as many nanoseconds late: in a bubble those of one
-	// instant fire in a random order (Go 1.26, runtime/time.go, timerWhen.less), and a seed would not
-	// repeat.
-	started int
 }
 
 var _ clock.WithTicker = (*processClock)(nil)
@@ -220,10 +216,6 @@ func (t *processTimer) start(d time.Duration) {
 	t.turn++
 	t.active = true
 	turn := t.turn
-	t.clock.started++
-	if d < time.Hour { // else it may be a wait without an end
-		d += time.Duration(t.clock.started)
-	}
 	t.timer = t.clock.real.AfterFunc(d, func() { t.clock.atWork(func() { t.fire(turn) }) })
 }
 

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -37,7 +38,9 @@ type process struct {
 	driver driver.Driver
 	ctx    context.Context
 	cancel context.CancelFunc
-	clock  *processClock
+	clock  clock.WithTicker
+	// stops is the clock again if it can stop; else nil.
+	stops *processClock
 
 	mu      sync.Mutex
 	manager *manager.Controller
@@ -50,7 +53,11 @@ type process struct {
 
 func (c *cluster) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: &processClock{}}
+	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}}
+	if c.world.plan.standsStill() {
+		p.stops = &processClock{}
+		p.clock = p.stops
+	}
 	started := p.clock.Now()
 	sessions := &spi.PluginSPIImpl{
 		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
@@ -124,11 +131,11 @@ func (p *process) end(how string) bool {
 func (p *process) halt() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.world.plan.standsStill() || p.crashed || p.stale != nil {
+	if p.stops == nil || p.crashed || p.stale != nil {
 		return false
 	}
 	p.still, p.stale = make(chan struct{}), make(chan struct{})
-	p.clock.stop()
+	p.stops.stop()
 	return true
 }
 
@@ -142,7 +149,7 @@ func (p *process) wake() {
 	if !p.crashed {
 		p.world.log("%s goes on", p.name)
 	}
-	p.clock.resume()
+	p.stops.resume()
 	close(p.still)
 	p.still = nil
 }

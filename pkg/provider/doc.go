@@ -25,7 +25,8 @@
 //     reads.go, pkg/spi/spi.go. Until a server counts as gone, or as none: gone.go. Before a POST that
 //     may be a second one: DefaultSettle in provider.go. Before a DELETE: delete.go, console.go. For a
 //     failed server before the next one: create.go. For NICs and volumes from OpenStack: openstack.go.
-//     For a 403 to pass: wait.go. Until a request is sent: pkg/spi/doc.go shows the chain
+//     For a 403 to pass, or for lists of the project to fail: wait.go. Until a request is sent:
+//     pkg/spi/doc.go shows the chain
 //   - what counts as gone, or as none; when a deletion has failed or is stuck, and is asked for
 //     again: gone.go
 //   - whether a failed call ends a wait: wait.go

@@ -5,11 +5,9 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -567,42 +565,6 @@ type readers struct {
 	leftovers     *reader[struct{}, leftover]
 	// project is how lists of servers of the whole project fare.
 	project *projectLists
-}
-
-// projectLists notes whether lists of the whole project fail, 413 or 504 of a large one.
-type projectLists struct {
-	clock clock.PassiveClock
-	mu    sync.Mutex
-	// failingSince is zero while they work; failed is when the last one failed.
-	failingSince, failed time.Time
-}
-
-// projectFailsFor is for how long they must fail until look-ups do without.
-const projectFailsFor = 10 * time.Minute
-
-// note notes how a look-up in the whole project ended. A caller that left says nothing.
-func (l *projectLists) note(ctx context.Context, err error) {
-	var api *APIError
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now := l.clock.Now()
-	switch {
-	case ctx.Err() != nil, isSessionWide(err):
-		return
-	case !errors.As(err, &api): // it worked, whatever it showed
-		l.failingSince = time.Time{}
-		return
-	case l.failingSince.IsZero(), now.Sub(l.failed) >= projectFailsFor: // nobody has looked in between
-		l.failingSince = now
-	}
-	l.failed = now
-}
-
-// failLong says that they have failed for projectFailsFor.
-func (l *projectLists) failLong() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return !l.failingSince.IsZero() && l.failed.Sub(l.failingSince) >= projectFailsFor
 }
 
 func newReaders(session *spi.Session, region string, clock clock.Clock, meters *meters) *readers {

@@ -7,10 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 // forbiddenFor is for how long 403 may be all that a wait sees. An API answers it by mistake for
@@ -99,4 +101,40 @@ func (c *call) ended(err error) error {
 		return interruptedError(err)
 	}
 	return err
+}
+
+// projectLists notes whether lists of the whole project fail, 413 or 504 of a large one.
+type projectLists struct {
+	clock clock.PassiveClock
+	mu    sync.Mutex
+	// failingSince is zero while they work; failed is when the last one failed.
+	failingSince, failed time.Time
+}
+
+// projectFailsFor is for how long they must fail until look-ups do without.
+const projectFailsFor = 10 * time.Minute
+
+// note notes how a look-up in the whole project ended. A caller that left says nothing.
+func (l *projectLists) note(ctx context.Context, err error) {
+	var api *APIError
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := l.clock.Now()
+	switch {
+	case ctx.Err() != nil, isSessionWide(err):
+		return
+	case !errors.As(err, &api): // it worked, whatever it showed
+		l.failingSince = time.Time{}
+		return
+	case l.failingSince.IsZero(), now.Sub(l.failed) >= projectFailsFor: // nobody has looked in between
+		l.failingSince = now
+	}
+	l.failed = now
+}
+
+// failLong says that they have failed for projectFailsFor.
+func (l *projectLists) failLong() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.failingSince.IsZero() && l.failed.Sub(l.failingSince) >= projectFailsFor
 }

@@ -228,6 +228,10 @@ var mutants = []mutant{
 	{"an error while nothing works is the answer to all who are due", []edit{{coalesce, "(w.Single == nil || g.isStuck(w))", "w.Single == nil"}}},
 	{"what a GET does not tell, a call that just began asks a list", []edit{{reads, "if p.begun.Load() || p.absence.onlyGet ||", "if !p.begun.Load() || p.absence.onlyGet ||"}}},
 	{"after a failed GET the next read is a list", []edit{{gone, "func (a *absence) getFailed() { a.getsFail, a.avoidGet = true, true }", "func (a *absence) getFailed() { a.getsFail = true }"}}},
+	{"a late sign begins its row again", []edit{{gone, "a.restarts < mostRestarts &&", "false &&"}}},
+	{"a late look-up begins its row again", []edit{{gone, "n.seen > 0 && n.restarts < mostRestarts &&", "false &&"}}},
+	{"an API that is always slow lets a row end", []edit{{gone, "mostRestarts = 2", "mostRestarts = 1 << 60"}}},
+	{"after a look-up that shows some none is late", []edit{{gone, "n.restarts < mostRestarts && !n.empty.IsZero() &&", "n.restarts < mostRestarts &&"}, {gone, "n.empty = time.Time{}", "_ = n.empty"}}},
 	{"without GETs a list is believed about a stuck deletion", []edit{{gone, "case seen.listed && !a.getsFail:", "case seen.listed:"}}},
 
 	// What an error means for a wait.

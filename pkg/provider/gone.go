@@ -14,6 +14,12 @@ const (
 	// that prove that a machine has no server: a confused backend shows an empty project for
 	// some seconds.
 	unexpectedApart = 15 * time.Second
+	// lateAfter is how much later than it could be the next sign or look-up of a row may end: what
+	// lies further apart may be of two such moments. One attempt at a read takes 30 s at most.
+	lateAfter = 30 * time.Second
+	// mostRestarts is how often a row begins again since a sign or look-up of it is late: with an
+	// API that is always slow it must end, too.
+	mostRestarts = 2
 	// listsAloneFor is for how long after our DELETE two lists without a GET are a proof: a
 	// server that hangs for longer may have slid out of a list that is cut off.
 	listsAloneFor = time.Minute
@@ -89,7 +95,9 @@ const (
 // absence decides when one server counts as gone, and when its deletion must be asked for
 // again on the way there.
 //
-// Gone is proved by a row of signs with no read between that shows the server. A sign is a
+// Gone is proved by a row of signs with no read between that shows the server. A late sign
+// begins the row again (lateAfter): there may be one bad moment before an outage, and another
+// after it. A sign is a
 // GET that answers 404 in the API's form (isServerNotFound in errors.go), after our accepted
 // DELETE also 403, since some APIs answer so (the SDK's own waiter takes it for gone), or a list
 // that does not show the server although its labels match. The API is known for random 404s and
@@ -132,6 +140,8 @@ type absence struct {
 	// read: the next one is a list.
 	getsFail, avoidGet bool
 	row                signs
+	// restarts is how often the row has begun again since a sign was late.
+	restarts int
 }
 
 // signs are a row of signs: when the first of each kind ended, the zero time without one.
@@ -143,6 +153,8 @@ type signs struct {
 	deletedGet, othersListed time.Time
 	// byOthers says that the last sign is a list that shows others.
 	byOthers bool
+	// last is when the last sign began.
+	last time.Time
 }
 
 // add notes what a read shows, and returns true once the server is proved gone.
@@ -159,6 +171,10 @@ func (a *absence) add(seen *observation) (gone bool) {
 	a.unlistable = a.unlistable || seen.blind
 	if seen.blind || seen.listed && !a.countsList(seen.began) {
 		return false
+	}
+	if a.restarts < mostRestarts && !a.row.any.IsZero() && seen.ended.Sub(a.row.last) > unexpectedApart+lateAfter {
+		a.row = signs{}
+		a.restarts++
 	}
 	before := a.row
 	a.noteSign(seen)
@@ -179,6 +195,7 @@ func (a *absence) noteSign(seen *observation) {
 	first(&a.row.deletedGet, !seen.listed && !seen.forbidden && a.afterDelete(seen))
 	a.row.byOthers = seen.listed && seen.others
 	first(&a.row.othersListed, a.row.byOthers)
+	a.row.last = seen.began
 }
 
 // countsList says whether a list that began then, and does not show the server, is a sign. A
@@ -237,7 +254,7 @@ func (a *absence) afterDelete(seen *observation) bool {
 }
 
 func (a *absence) shown(server *Server, seen *observation) {
-	a.row = signs{}
+	a.row, a.restarts = signs{}, 0
 	a.onlyGet = a.onlyGet && seen.listed
 	if server.IsDeleting() {
 		a.progress = underWay
@@ -347,7 +364,8 @@ func (a *absence) deleteSent(isAccepted, notFound bool, status string, now time.
 // the machine's selector and, unexpectedApart later, one of the whole project, since a selector
 // could be what is broken. A machine may have a server from before there were labels, which only
 // the project's lists show: then two of those lie so far apart. The last look-up must begin after
-// noPostBefore.
+// noPostBefore. The row begins again after a look-up by label that fails (search.next in reads.go),
+// and with one that is late (lateAfter), unless the one before showed some.
 //
 // Where lists of the project fail for long while those by label work (the project may be too large
 // for one), two by the machine label alone take their place, over settle: else no machine would be
@@ -358,6 +376,10 @@ type none struct {
 	// seen is how many look-ups the row has, last when the last of them ended.
 	seen int
 	last time.Time
+	// empty is when the last of them began, zero if it showed some.
+	empty time.Time
+	// restarts is how often the row has begun again since a look-up was late.
+	restarts int
 }
 
 // row is where the look-ups of a row look at least.
@@ -390,11 +412,19 @@ func (n *none) add(found *lookUp, noPostBefore time.Time, oneIsEnough bool) bool
 	row := n.row()
 	isCertain := !found.began.Before(noPostBefore)
 	isLast := n.seen == len(row)-1
+	isLate := n.seen > 0 && n.restarts < mostRestarts && !n.empty.IsZero() &&
+		found.ended.Sub(n.empty) > max(n.apart(), unexpectedApart)+lateAfter
+	if isLate {
+		n.restarts++
+	}
 	switch {
-	case n.seen == 0, len(found.servers) > 0:
-		n.seen, n.last = 1, found.ended
+	case n.seen == 0, isLate, len(found.servers) > 0:
+		n.seen, n.last, n.empty = 1, found.ended, found.began
 	case found.breadth >= row[n.seen] && found.began.Sub(n.last) >= n.apart() && (isCertain || !isLast):
-		n.seen, n.last = n.seen+1, found.ended
+		n.seen, n.last, n.empty = n.seen+1, found.ended, found.began
+	}
+	if len(found.servers) > 0 {
+		n.empty = time.Time{}
 	}
 	return isCertain && (oneIsEnough || len(found.servers) > 0) || n.seen == len(row)
 }

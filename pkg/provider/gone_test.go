@@ -49,6 +49,10 @@ func selected(at float64) event {
 	return event{at: at, read: observation{listed: true, selected: true}}
 }
 
+func slow(at, takes float64) event {
+	return event{at: at, takes: takes, read: observation{listed: true}}
+}
+
 func blind(at float64) event {
 	return event{at: at, read: observation{listed: true, others: true, blind: true}}
 }
@@ -150,6 +154,12 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		"lists of a young server after our DELETE":             {30, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
 		"two GETs, the second where lists count":               {30, []event{ourDelete, gone(29.5), gone(30.5)}, false},
 		"a GET of a young server, and a list that counts":      {30, []event{ourDelete, gone(29.5), listed(30.5, others)}, true},
+		"the second ends 45 s after the first began":           {0, []event{ourDelete, gone(3), slow(4, 44)}, true},
+		"the second ends later":                                {0, []event{ourDelete, gone(3), slow(4, 44.1)}, false},
+		"the second ends later, and two come":                  {0, []event{ourDelete, gone(3), slow(4, 44.1), gone(50), listed(51, empty)}, true},
+		"the first takes long, too":                            {0, []event{ourDelete, {at: 3, takes: 20}, slow(24, 24.1)}, false},
+		"the second and the third end late":                    {0, []event{ourDelete, gone(3), slow(4, 60), {at: 65, takes: 60}}, false},
+		"all end late":                                         {0, []event{ourDelete, gone(3), slow(4, 60), {at: 65, takes: 60}, slow(126, 60)}, true},
 		"once lists count":                                     {30, []event{gone(3), gone(30), listed(31, others)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -264,6 +274,12 @@ func TestWhenNoneCounts(t *testing.T) {
 		"two within a moment":              {labelled, 0, two, []lookUp{narrow(1, 0), wide(15.9)}, false},
 		"two by the selector":              {labelled, 0, two, []lookUp{narrow(1, 0), narrow(16, 0)}, false},
 		"the first before it is certain":   {labelled, 30, two, []lookUp{narrow(1, 0), wide(30)}, true},
+		"two, the second ends 45 s later":  {labelled, 0, two, []lookUp{narrow(1, 0), wide(46)}, true},
+		"two, the second ends too late":    {labelled, 0, two, []lookUp{narrow(1, 0), wide(46.1)}, false},
+		"a third after one that was late":  {labelled, 0, two, []lookUp{narrow(1, 0), wide(46.1), wide(62)}, true},
+		"two are late":                     {labelled, 0, two, []lookUp{narrow(1, 0), wide(61), wide(121)}, false},
+		"all are late":                     {labelled, 0, two, []lookUp{narrow(1, 0), wide(61), wide(121), wide(181)}, true},
+		"late, after one that showed some": {labelled, 30, two, []lookUp{narrow(1, 1), wide(100)}, true},
 		"both before":                      {labelled, 30, two, []lookUp{narrow(1, 0), wide(29)}, false},
 		"some are shown":                   {labelled, 0, two, []lookUp{narrow(1, 1)}, true},
 		"some are shown, but young":        {labelled, 30, two, []lookUp{narrow(1, 1)}, false},

@@ -433,17 +433,40 @@ func TestAnUnexpectedAbsenceIsOneLogLine(t *testing.T) {
 
 // The project looks empty where an outage begins, and again where it ends.
 func TestTwoEmptyMomentsAroundAnOutageProveNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		r.makeServer("m1", nil)
-		r.restartNow() // a predecessor's
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 5 * time.Second, EmptyList: true})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 5 * time.Second, Duration: 55 * time.Second, Status: http.StatusInternalServerError})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: time.Minute, Duration: 10 * time.Second, EmptyList: true})
-		r.mustCreate(m)
-		r.onlyServer()
-	})
+	create := func(r *rig, m *v1alpha1.Machine) { r.mustCreate(m); r.onlyServer() }
+	deleted := func(r *rig, m *v1alpha1.Machine) {
+		if err := r.delete(withID(r.deleted(m), providerIDOf(r.onlyServer().ID))); err != nil {
+			r.t.Error(err)
+		}
+		r.wantNothingLeft()
+	}
+	fails := iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: http.StatusInternalServerError}
+	hangs := iaasmock.Fault{Operation: iaasmock.OperationIaaS, NeverAnswers: true, Status: http.StatusGatewayTimeout}
+	for name, row := range map[string]struct {
+		call   func(r *rig, m *v1alpha1.Machine)
+		led    time.Duration
+		outage iaasmock.Fault
+		lasts  time.Duration
+	}{
+		"a creation, the API fails":        {create, time.Minute, fails, 55 * time.Second},
+		"a creation, the API hangs":        {create, time.Minute, hangs, 55 * time.Second},
+		"a creation soon after a failover": {create, 0, fails, 20 * time.Second},
+		"a deletion, the API fails":        {deleted, time.Minute, fails, 55 * time.Second},
+		"a deletion, the API hangs":        {deleted, time.Minute, hangs, 55 * time.Second},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			r.makeServer("m1", nil)
+			r.restartNow() // a predecessor's
+			<-time.After(row.led)
+			row.outage.After, row.outage.Duration = 1500*time.Millisecond, row.lasts
+			r.emptyFor(row.outage.After)
+			r.cloud.Inject(row.outage)
+			time.AfterFunc(row.outage.After+row.lasts, func() { r.emptyFor(12 * time.Second) })
+			row.call(r, m)
+		})
+	}
 }
 
 // Lists of the project failed for long, and nobody has asked for one since.

@@ -21,7 +21,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 )
 
-// bootVolumeSize is that of the servers, GB.
+// bootVolumeSize is the size of each server's boot volume in GB.
 const bootVolumeSize = 20
 
 // Rows of the report that the specs fill.
@@ -43,7 +43,7 @@ const (
 	rowCodes     = "What is wrong with a class or a key is told by a code"
 )
 
-// unknowns are the rows of every report, in their order: what was not met says so.
+// unknowns are the rows of every report, in order. A row without an observation says "not met".
 func unknowns() []report.Row {
 	row := func(assumption string, where ...string) report.Row {
 		return report.Row{Assumption: assumption, Where: where}
@@ -60,7 +60,7 @@ func unknowns() []report.Row {
 	}
 }
 
-// probe is the server by which the API is measured.
+// probe is the server on which the API is measured.
 type probe struct {
 	id, name string
 	labels   map[string]string
@@ -79,7 +79,7 @@ func apiSpecs() []spec {
 	}
 }
 
-// makeNetwork makes that of the run. A POST without an answer may have made one.
+// makeNetwork creates the run's network. A POST without an answer may have created it.
 func (s *suite) makeNetwork(ctx context.Context) error {
 	name := mark.Network(s.name)
 	body := map[string]any{
@@ -124,7 +124,7 @@ func (s *suite) makeNetwork(ctx context.Context) error {
 	})
 }
 
-// body returns what makes a server with the labels of a Machine, with these fields over it.
+// body returns the body of a POST for a server with a Machine's labels; fields override its own.
 func (s *suite) body(name string, labels map[string]string, fields map[string]any) map[string]any {
 	body := map[string]any{
 		"name": name, "machineType": s.Settings.MachineType, "labels": labels,
@@ -141,8 +141,8 @@ func (s *suite) body(name string, labels map[string]string, fields map[string]an
 	return body
 }
 
-// makeServer makes a server as the driver does, but with nothing of its code. After an answer
-// from which nobody knows whether there is one, it looks for the server before it asks again.
+// makeServer creates a server as the driver does, without its code. If the answer does not tell
+// whether the server exists, it looks for the server before the next POST.
 func (s *suite) makeServer(
 	ctx context.Context, name string, labels map[string]string, fields map[string]any,
 ) (id string, err error) {
@@ -151,7 +151,7 @@ func (s *suite) makeServer(
 		var made api.Server
 		switch {
 		case err == nil && answer.Status == http.StatusCreated:
-			// An answer with somebody else's server is none.
+			// An answer with another server does not count.
 			if json.Unmarshal(answer.Body, &made) == nil && made.Name == name {
 				id = made.ID
 				return "", true, nil
@@ -169,7 +169,7 @@ func (s *suite) makeServer(
 	return id, err
 }
 
-// find returns the ID of a server of this name that nobody is deleting, empty for none.
+// find returns the ID of a server of this name that is not being deleted; "" if there is none.
 func (s *suite) find(ctx context.Context, name string) (string, error) {
 	servers, err := s.api.Servers(ctx, mark.Selector(s.name))
 	for _, server := range servers {
@@ -180,7 +180,7 @@ func (s *suite) find(ctx context.Context, name string) (string, error) {
 	return "", err
 }
 
-// server reads one that is there.
+// server reads a server that exists.
 func (s *suite) server(ctx context.Context, id string) (server api.Server, err error) {
 	err = s.await(ctx, "GET of server "+id, func(ctx context.Context) (string, bool, error) {
 		read, err := s.api.Server(ctx, id)
@@ -231,8 +231,8 @@ func (p *probe) make(ctx context.Context, s *suite) (err error) {
 	return err
 }
 
-// selects sends selectors of which each must exclude the probe: what an API ignores looks like
-// support otherwise.
+// selects sends selectors that must each exclude the probe. Otherwise an API that ignores selectors
+// would seem to support them.
 func (p *probe) selects(ctx context.Context, s *suite) error {
 	key, value := mark.ClusterLabel, mark.Network(s.name)
 	for _, selector := range []string{
@@ -256,7 +256,7 @@ func (p *probe) selects(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// label measures how labels are taken.
+// label measures how the API treats labels.
 func (p *probe) label(ctx context.Context, s *suite) error {
 	const key = "mcm-cloud-test-probe"
 	path := api.PathServers + "/" + p.id
@@ -268,7 +268,7 @@ func (p *probe) label(ctx context.Context, s *suite) error {
 	for name := range many {
 		none[name] = nil
 	}
-	// In this order: null says nothing about a label that is not there.
+	// The order matters: null means nothing for a label that does not exist.
 	for _, patch := range []struct {
 		row, what string
 		labels    map[string]any
@@ -350,8 +350,8 @@ func (s *suite) noteVolume(ctx context.Context, id string) error {
 	return nil
 }
 
-// refuse sends what names nothing that is there, or has no right. The driver rests on a 404 for
-// what is not there; the forms of all refusals are rows of the witness.
+// refuse sends requests for resources that do not exist, and requests without authorization. The
+// driver relies on a 404 for the former; the witness has a row for the form of each refusal.
 func (p *probe) refuse(ctx context.Context, s *suite) error {
 	withComma := api.PathServers + "?label_selector=" + url.QueryEscape(mark.Selector(s.name)+",")
 	for _, call := range []struct {
@@ -387,7 +387,7 @@ func (p *probe) refuse(ctx context.Context, s *suite) error {
 	return p.readConsole(ctx, s)
 }
 
-// readConsole looks for a console log. An image may write none.
+// readConsole reads the console log. Some images do not write one.
 func (p *probe) readConsole(ctx context.Context, s *suite) error {
 	began, path := time.Now(), api.PathServers+"/"+p.id+"/log?length=500"
 	for {
@@ -417,7 +417,8 @@ func (p *probe) readConsole(ctx context.Context, s *suite) error {
 	}
 }
 
-// makeOthers makes a server of the probe's name, and one with much userData. Both go at once.
+// makeOthers creates a second server of the probe's name and a server with long userData, and deletes
+// both at once.
 func (p *probe) makeOthers(ctx context.Context, s *suite) error {
 	body := s.body(p.name, mark.Labels(s.name, mark.Name(s.name, "twin"), mark.Name(s.name, "api")), nil)
 	if err := s.makeAndDelete(ctx, rowTwin, "a second server of a name", body); err != nil {
@@ -431,7 +432,7 @@ func (p *probe) makeOthers(ctx context.Context, s *suite) error {
 }
 
 func (s *suite) makeAndDelete(ctx context.Context, row, what string, body map[string]any) error {
-	// Once: after an answer that decides nothing the watch finds the server, and the next spec
+	// One attempt: if its outcome is unknown, the watch finds the server and the next spec
 	// deletes it.
 	answer, err := s.api.Do(ctx, http.MethodPost, api.PathServers, body)
 	var made api.Server
@@ -449,7 +450,7 @@ func (s *suite) makeAndDelete(ctx context.Context, row, what string, body map[st
 }
 
 func (p *probe) delete(ctx context.Context, s *suite) error {
-	// What it has is noted first: the API may keep it.
+	// Note its NICs and volumes first: the API may keep them.
 	err := s.await(ctx, "the NIC and the boot volume of server "+p.id, func(context.Context) (string, bool, error) {
 		return "GET does not show both", !slices.Contains(s.guard.Unnoted(), p.id), nil
 	})
@@ -472,9 +473,9 @@ func (p *probe) delete(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// deleteServers deletes those that nobody is deleting.
+// deleteServers deletes the servers that are not being deleted yet.
 func (s *suite) deleteServers(ctx context.Context) error {
-	// One whose POST was not answered may show until lists do not lag.
+	// A server whose POST was not answered may show until lists have caught up.
 	_ = s.awaitFor(ctx, s.Settle, "an answer to each POST", func(context.Context) (string, bool, error) {
 		return "", len(s.guard.Unanswered()) == 0, nil
 	})
@@ -493,5 +494,5 @@ func (s *suite) deleteServers(ctx context.Context) error {
 	return nil
 }
 
-// cut is the beginning of a body.
+// cut returns the beginning of a body.
 func cut(body []byte) string { return string(body[:min(len(body), 200)]) }

@@ -31,7 +31,8 @@ const (
 	userData = "#cloud-config\n"
 )
 
-// cluster is a local control plane whose sidecar works for the real project, through the door.
+// cluster is a local control plane. Its sidecar sends all requests to the real project through the
+// guard's proxy.
 type cluster struct {
 	client.Client
 
@@ -41,7 +42,7 @@ type cluster struct {
 
 // startCluster starts a control plane, which stops with the run.
 func (s *suite) startCluster(ctx context.Context) (*cluster, error) {
-	variables := []string{"STACKIT_IAAS_ENDPOINT=" + s.door.URL()}
+	variables := []string{"STACKIT_IAAS_ENDPOINT=" + s.proxy.URL()}
 	if s.Settings.TokenURL != "" {
 		variables = append(variables, "STACKIT_TOKEN_BASEURL="+s.Settings.TokenURL)
 	}
@@ -61,7 +62,7 @@ func (c *cluster) showLog() {
 	c.suite.say("The end of the sidecar's log:\n%s", log[max(0, len(log)-8000):])
 }
 
-// createSecret makes a Secret with the account's credentials; change may spoil them.
+// createSecret creates a Secret with the account's credentials, as changed by change.
 func (c *cluster) createSecret(ctx context.Context, name string, change func(map[string][]byte)) error {
 	data := c.secretData()
 	change(data)
@@ -80,7 +81,7 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace()}
 }
 
-// createClass makes a MachineClass with these fields over those of a small server.
+// createClass creates a MachineClass of a small server; fields override its own.
 func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) error {
 	settings := c.suite.Settings
 	spec := map[string]any{
@@ -111,7 +112,7 @@ func machineSpec(class string) v1alpha1.MachineSpec {
 	return v1alpha1.MachineSpec{Class: v1alpha1.ClassSpec{Kind: "MachineClass", Name: class}}
 }
 
-// newDeployment has one Machine, and rolls by one more at a time.
+// newDeployment returns a MachineDeployment with one Machine and a surge of one.
 func (c *cluster) newDeployment(name, class string) *v1alpha1.MachineDeployment {
 	labels := map[string]string{"deployment": name}
 	one, none := intstr.FromInt32(1), intstr.FromInt32(0)
@@ -136,7 +137,7 @@ func (c *cluster) machine(ctx context.Context, name string) (machine v1alpha1.Ma
 	return machine, err
 }
 
-// machines returns those that wanted takes.
+// machines returns the Machines for which wanted is true.
 func (c *cluster) machines(
 	ctx context.Context, wanted func(v1alpha1.Machine) bool,
 ) (machines []v1alpha1.Machine, err error) {
@@ -154,7 +155,7 @@ func isAvailable(machine v1alpha1.Machine) bool {
 	return machine.Status.CurrentStatus.Phase == v1alpha1.MachineAvailable && machine.DeletionTimestamp == nil
 }
 
-// awaitAvailable waits for as many Machines of a class. A server that ends in ERROR ends it.
+// awaitAvailable waits until so many Machines of a class are available. A server in ERROR ends the wait.
 func (c *cluster) awaitAvailable(
 	ctx context.Context, class string, count int,
 ) (machines []v1alpha1.Machine, err error) {
@@ -179,15 +180,14 @@ func (c *cluster) awaitAvailable(
 	return machines, err
 }
 
-// describe says in a line how a Machine is.
+// describe returns a Machine's state in one line.
 func describe(machine v1alpha1.Machine) string {
 	last := machine.Status.LastOperation
 	return fmt.Sprintf("Machine %s: %q, %s %q %s",
 		machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description)
 }
 
-// otherKey returns a service account key that nobody has registered: the given one with
-// another private key.
+// otherKey returns an unregistered service account key: the given one with another private key.
 func otherKey(key []byte) ([]byte, error) {
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {

@@ -20,14 +20,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 )
 
-// The names of what the specs of the driver share.
+// Names that the driver's specs share.
 const (
 	secret       = "credentials"
 	otherProject = "other-project"
 	wrongKey     = "wrong-key"
 )
 
-// driver is a driver's life: a MachineDeployment whose Machine is the first.
+// driver is the state of the driver's specs: a MachineDeployment and its first Machine.
 type driver struct {
 	*cluster
 
@@ -42,8 +42,8 @@ func driverSpecs() []spec {
 		{"the driver makes a server with labels, allowedAddresses and addresses for a Machine", d.make},
 		{"the driver adopts the server that it made before it was killed", d.adopt},
 		{"the driver finds an orphan and deletes it, and nothing else", d.findOrphan},
-		// What is deleted from here on goes while the next specs run: the manager takes half a
-		// minute for each, and servers cost money meanwhile. The last spec waits for all of it.
+		// Deletions from here on run beside the next specs: each takes the manager half a minute,
+		// and servers cost money meanwhile. The last spec waits for all of them.
 		{"the driver rolls a Machine to another class", d.roll},
 		{"the driver deletes a server that is being created", d.deleteEarly},
 		{"the driver says what is wrong with a class or a key, and makes no server that runs", d.refuse},
@@ -90,14 +90,14 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	return d.expectAllowedAddresses(ctx, server.ID)
 }
 
-// servers returns those of a Machine. An API may ignore the selector.
+// servers returns a Machine's servers. It filters again: an API may ignore the selector.
 func (c *cluster) servers(ctx context.Context, machine string) ([]api.Server, error) {
 	const key = provider.StackitMachineLabel
 	servers, err := c.suite.api.Servers(ctx, key+"="+machine)
 	return slices.DeleteFunc(servers, func(server api.Server) bool { return server.Labels[key] != machine }), err
 }
 
-// onlyServer returns the server of a Machine: there is one.
+// onlyServer returns a Machine's server. Having more or fewer than one is an error.
 func (c *cluster) onlyServer(ctx context.Context, machine string) (only api.Server, err error) {
 	err = c.suite.await(ctx, "one server of Machine "+machine, func(ctx context.Context) (string, bool, error) {
 		servers, err := c.servers(ctx, machine)
@@ -132,7 +132,7 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
 	return nil
 }
 
-// awaitServer waits until there is a server for a Machine, in whatever state.
+// awaitServer waits until a Machine has a server, in any state.
 func (c *cluster) awaitServer(ctx context.Context, machine string) error {
 	return c.suite.await(ctx, "a server of Machine "+machine, func(ctx context.Context) (string, bool, error) {
 		servers, err := c.servers(ctx, machine)
@@ -220,7 +220,7 @@ func (d *driver) roll(ctx context.Context, s *suite) error {
 	return d.startDeletions(ctx)
 }
 
-// startDeletions deletes all Machines, and does not wait.
+// startDeletions deletes all Machines without waiting.
 func (c *cluster) startDeletions(ctx context.Context) error {
 	return c.DeleteAllOf(ctx, &v1alpha1.Machine{}, client.InNamespace(c.env.Namespace()))
 }
@@ -236,7 +236,7 @@ func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
 	return d.startDeletions(ctx)
 }
 
-// refuse makes Machines that cannot have a server: each is told why.
+// refuse creates Machines that cannot get a server, and expects the reason on each.
 func (d *driver) refuse(ctx context.Context, s *suite) error {
 	const wanted = "no server that nobody is deleting: there is to be room for more"
 	err := s.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
@@ -284,7 +284,7 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 	return nil
 }
 
-// expectRefusal waits for the word of why a Machine has no server.
+// expectRefusal waits for the reason why a Machine has no server.
 func (d *driver) expectRefusal(ctx context.Context, name, what, secretName string) error {
 	var machine v1alpha1.Machine
 	wanted := "an error of the Machine with " + what
@@ -299,18 +299,18 @@ func (d *driver) expectRefusal(ctx context.Context, name, what, secretName strin
 	}
 	last := machine.Status.LastOperation
 	d.suite.note(rowCodes, fmt.Sprintf("%s: %s, %s", what, last.ErrorCode, last.Description))
-	// With wrong credentials a deletion is refused, too, and the manager rests for 10 minutes
-	// then: they are put right just before it.
+	// With wrong credentials the deletion would fail, too, and the manager would wait 10 minutes
+	// before it tries again: correct them just before it.
 	if secretName != secret {
 		if err := d.putRight(ctx, secretName); err != nil {
 			return err
 		}
 	}
-	// At once: the manager tries again, and each time a server may be made that ends in ERROR.
+	// At once: each attempt of the manager may create a server that ends in ERROR.
 	return d.Delete(ctx, &machine)
 }
 
-// putRight gives a Secret the right data.
+// putRight corrects a Secret's data.
 func (d *driver) putRight(ctx context.Context, name string) error {
 	wrong := &corev1.Secret{}
 	if err := d.Get(ctx, client.ObjectKey{Namespace: d.env.Namespace(), Name: name}, wrong); err != nil {
@@ -321,7 +321,7 @@ func (d *driver) putRight(ctx context.Context, name string) error {
 	if err := d.Patch(ctx, wrong, before); err != nil {
 		return err
 	}
-	// The sidecar reads Secrets from a cache of its own, which nothing shows.
+	// The sidecar reads Secrets from its cache, whose state cannot be observed.
 	return api.Pause(ctx, 2*time.Second)
 }
 

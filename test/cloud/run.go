@@ -24,33 +24,33 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
-// Options of a run. Those for times let the self-test be quick.
+// Options of a run. The durations are options so that the self-test can be quick.
 type Options struct {
 	Settings settings.Settings
-	// Limit is the most that a run may take in all; its last third is kept for deleting.
+	// Limit is the longest that a run may take; its last third is reserved for deleting.
 	Limit time.Duration
-	// Settle is how long lists may lag; the sidecar's --stackit-settle, too.
+	// Settle is how long lists may lag. It is also the sidecar's --stackit-settle.
 	Settle time.Duration
-	// Poll is how often the suite looks at the project.
+	// Poll is the interval of the suite's reads of the project.
 	Poll time.Duration
-	// Patience is the most that one boot or deletion may take.
+	// Patience is the longest that one boot or deletion may take.
 	Patience time.Duration
-	// In is the terminal; Out gets what the run says, and hides what is secret.
+	// In is the terminal; Out receives the run's output and hides secrets.
 	In  *os.File
 	Out io.Writer
 }
 
-// ErrNothingMade says that the run has asked the API for nothing but lists.
+// ErrNothingMade means that the run has sent nothing but lists.
 var ErrNothingMade = errors.New("nothing was made")
 
-// ErrSignal says that a signal has ended something.
+// ErrSignal means that a signal has ended the run or the sweep.
 var ErrSignal = errors.New("ended by a signal")
 
-// Signals end a run: after the first one it deletes what there is, after the second one it ends.
-// During a sweep the first one ends it.
+// Signals end a run: after the first it deletes what it has created, after the second it ends at once.
+// The first one ends a sweep.
 type Signals struct{ First, Second context.Context }
 
-// sweepContext is what ends a sweep that begins now.
+// sweepContext returns the context of a sweep that begins now.
 func (s Signals) sweepContext() context.Context {
 	if s.First.Err() != nil {
 		return s.Second
@@ -64,7 +64,7 @@ func (o Options) sweepOptions(client *api.Client) sweep.Options {
 	return sweep.Options{API: client, Out: o.Out, Settle: o.Settle, Poll: o.Poll}
 }
 
-// Sweep deletes what runs older than an hour have left, and the run that the settings name.
+// Sweep deletes what is left of runs older than an hour, and of the run that the settings name.
 func Sweep(signals Signals, o Options) error {
 	client, err := api.New(o.Settings, o.Settings.Endpoint)
 	if err != nil {
@@ -88,7 +88,7 @@ func withLimit(ctx context.Context, limit time.Duration) (context.Context, conte
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
 }
 
-// oldRuns returns what there is of runs that are over.
+// oldRuns returns what is left of runs that are over.
 func oldRuns(ctx context.Context, client *api.Client) (map[string][]mark.Thing, error) {
 	runs, err := sweep.Runs(ctx, client)
 	maps.DeleteFunc(runs, func(run string, _ []mark.Thing) bool { return !mark.IsOld(run, time.Now()) })
@@ -105,7 +105,7 @@ func (o Options) sweepOld(ctx context.Context, client *api.Client) error {
 	return errors.Join(problems...)
 }
 
-// Run asks, runs the specs, sweeps and reports. The error says why it is red.
+// Run asks for confirmation, runs the specs, sweeps and reports. The error says why the run failed.
 func Run(signals Signals, o Options) error {
 	ctx, run := signals.First, mark.NewRun(time.Now())
 	if err := stack.Check(); err != nil {
@@ -127,7 +127,7 @@ func Run(signals Signals, o Options) error {
 	if err != nil {
 		return errors.Join(ErrNothingMade, err)
 	}
-	// All that follows, the sweeps too, ends by one deadline.
+	// One deadline holds for all that follows, the sweeps included.
 	started := time.Now()
 	deadline, stop := withLimit(signals.Second, o.Limit)
 	defer stop()
@@ -140,13 +140,13 @@ func Run(signals Signals, o Options) error {
 	if err != nil {
 		return err
 	}
-	defer s.door.Close()
+	defer s.proxy.Close()
 	problem := s.run()
 	problem = errors.Join(problem, s.end(deadline, signals))
 	return errors.Join(problem, reports.write(s, started, problem))
 }
 
-// end deletes what is left. What a run that has gone well leaves makes it red.
+// end deletes what is left. A run whose specs passed fails if something is left.
 func (s *suite) end(deadline context.Context, signals Signals) error {
 	sweeping, stop := context.WithCancelCause(deadline)
 	defer stop(nil)
@@ -155,7 +155,7 @@ func (s *suite) end(deadline context.Context, signals Signals) error {
 	if signals.First.Err() != nil {
 		s.say("Deletes what there is. Ctrl-C again ends it at once.")
 	}
-	s.door.EndSpecs(sweeping) // No server is to come behind the sweep.
+	s.proxy.EndSpecs(sweeping) // No server is to come behind the sweep.
 	s.sweep.Note(s.guard.Things())
 	found, err := s.sweep.Delete(sweeping)
 	for _, name := range s.guard.Unanswered() {
@@ -169,7 +169,7 @@ func (s *suite) end(deadline context.Context, signals Signals) error {
 
 func again(run string) string { return "make test-cloud-sweep RUN=" + run }
 
-// where says where things are made and deleted.
+// where describes project, region and endpoint.
 func (o Options) where() string {
 	project := o.Settings.ProjectID
 	at := "at " + o.Settings.Endpoint
@@ -181,7 +181,7 @@ func (o Options) where() string {
 		project[max(0, len(project)-4):], o.Settings.Region, at)
 }
 
-// plan is what somebody says yes to.
+// plan is the text that the user confirms.
 func (o Options) plan(run string, old map[string][]mark.Thing) string {
 	minutes := guard.AtOnce * o.Limit.Minutes()
 	leftovers := "nothing is there of older runs"
@@ -206,7 +206,7 @@ func (o Options) plan(run string, old map[string][]mark.Thing) string {
 	}, "\n")
 }
 
-// reports are the files that a run leaves.
+// reports are the files that a run writes.
 type reports struct {
 	path      string
 	report    *os.File
@@ -234,7 +234,7 @@ func (r *reports) write(s *suite, started time.Time, problem error) error {
 	if problem != nil {
 		result = "RED: " + problem.Error()
 	}
-	s.door.Close()
+	s.proxy.Close()
 	cost := s.witness.Cost(time.Now(), bootVolumeSize)
 	text := report.Report{
 		Run: s.name, Version: version, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region,
@@ -248,5 +248,5 @@ func (r *reports) write(s *suite, started time.Time, problem error) error {
 	return err
 }
 
-// version is what `git describe` says: make sets it.
+// version is the output of `git describe`; make sets it.
 var version = "unknown"

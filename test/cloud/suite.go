@@ -20,20 +20,20 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/witness"
 )
 
-// suite is one run.
+// suite is the state of one run.
 type suite struct {
 	Options
 
 	name    string
 	guard   *guard.Guard
 	witness *witness.Witness
-	door    *guard.Door
-	// api goes through the door, and so does the sweep.
+	proxy   *guard.Proxy
+	// api and the sweep send their requests through the guard's proxy.
 	api   *api.Client
 	sweep *sweep.Sweep
 	// network is the ID of the run's.
 	network string
-	// cluster is there from the first spec of the driver on.
+	// cluster is nil before the driver's first spec.
 	cluster *cluster
 	// passed says that all specs did.
 	passed bool
@@ -49,24 +49,24 @@ func newSuite(ctx context.Context, o Options, name string, exchanges *report.Exc
 		s.guard.Stop(errors.New(text))
 	})
 	var err error
-	if s.door, err = guard.Open(s.guard, o.Settings.Endpoint, s.witness, exchanges); err != nil {
+	if s.proxy, err = guard.NewProxy(s.guard, o.Settings.Endpoint, s.witness, exchanges); err != nil {
 		return nil, err
 	}
-	if s.api, err = api.New(o.Settings, s.door.URL()); err != nil {
+	if s.api, err = api.New(o.Settings, s.proxy.URL()); err != nil {
 		return nil, err
 	}
 	s.sweep = sweep.New(o.sweepOptions(s.api), name)
 	return s, nil
 }
 
-// spec is one story. Its error says in a line what was wanted and what was seen.
+// spec is one scenario. Its error says in one line what was expected and what was seen.
 type spec struct {
 	name string
 	run  func(context.Context, *suite) error
 }
 
-// run runs the specs until one fails, and looks at the project beside them. The API alone comes
-// first: a run against one that is not what the driver needs ends there, after one server.
+// run runs the specs until one fails, and watches the project meanwhile. The API's specs come first: a
+// run against an API that does not meet the driver's needs ends there, after one server.
 func (s *suite) run() error {
 	watching, stop := context.WithCancel(s.guard.Context())
 	var watched sync.WaitGroup
@@ -98,8 +98,8 @@ func (s *suite) run() error {
 	return nil
 }
 
-// watch looks at the project until ctx ends: by the run's selector and without one, and at each
-// server that is new or goes, which lists may show late. The witness and the guard see it.
+// watch reads the project until ctx ends: lists with and without the run's selector, and each server
+// that is new or being deleted, since lists may lag. The witness and the guard see the answers.
 func (s *suite) watch(ctx context.Context) {
 	for api.Pause(ctx, s.Poll) == nil {
 		_, _ = s.api.Servers(ctx, mark.Selector(s.name))
@@ -110,13 +110,13 @@ func (s *suite) watch(ctx context.Context) {
 	}
 }
 
-// hopeless is an error after which there is nothing to wait for.
+// hopeless is an error that ends a wait.
 type hopeless struct{ error }
 
-// look says what there is in place of what is wanted, until it is done.
+// look returns what was seen instead of what is expected; done once it is seen.
 type look func(context.Context) (seen string, done bool, err error)
 
-// await looks until done, or until patience ends. What fails is looked at again: one answer says
+// await looks until it is done, or patience ends. It looks again after a failure: one answer proves
 // nothing.
 func (s *suite) await(ctx context.Context, wanted string, look look) error {
 	return s.awaitFor(ctx, s.Patience, wanted, look)
@@ -143,7 +143,7 @@ func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted str
 	}
 }
 
-// ask sends a request until the answer is about it: neither none nor 429 or 5xx.
+// ask sends a request until it gets an answer other than 429 or 5xx.
 func (s *suite) ask(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
 	err = s.await(ctx, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
 		answer, err = s.api.Do(ctx, method, path, body)
@@ -156,7 +156,7 @@ func decided(a api.Answer) bool {
 	return a.Status != http.StatusTooManyRequests && a.Status < http.StatusInternalServerError
 }
 
-// note adds to what was seen of an assumption, one of unknowns.
+// note adds an observation to an assumption, one of unknowns.
 func (s *suite) note(assumption, seen string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -179,8 +179,8 @@ func (s *suite) measured() []report.Row {
 	return s.rows
 }
 
-// expectNothingLeft waits until the servers made so far are gone, and what the API has made for
-// them: for that, no longer than lists may lag.
+// expectNothingLeft waits until the servers created so far are gone, and then, no longer than lists may
+// lag, until their NICs and volumes are.
 func (s *suite) expectNothingLeft(ctx context.Context) error {
 	lookFor := func(wanted func() []mark.Thing) look {
 		return func(ctx context.Context) (string, bool, error) {

@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api is a plain client of the IaaS API: what it sends and what it gets is what
-// goes over the wire, with the STACKIT SDK's authentication and nothing else of the driver's
-// or the SDK's. So it can contradict the driver.
+// Package api is a plain HTTP client of the IaaS API. It uses the STACKIT SDK's authentication and
+// nothing else of the SDK or the driver, so that its results can contradict the driver.
 package api
 
 import (
@@ -25,7 +24,7 @@ import (
 
 const (
 	callTimeout = time.Minute
-	// maxAnswer bounds what is read of an answer, bytes.
+	// maxAnswer is the most bytes of an answer that are read.
 	maxAnswer = 16 << 20
 )
 
@@ -33,7 +32,7 @@ const (
 type Client struct {
 	http *http.Client
 	base string
-	// path is that of the region in the project.
+	// path is the path of the project's region.
 	path string
 }
 
@@ -49,7 +48,7 @@ func New(s settings.Settings, base string) (*Client, error) {
 	}, nil
 }
 
-// authenticated adds an access token to each request. Its errors have no part of the key.
+// authenticated adds an access token to each request. Its errors never contain a part of the key.
 func authenticated(s settings.Settings) (http.RoundTripper, error) {
 	key, flow := &clients.ServiceAccountKeyResponse{}, &clients.KeyFlow{}
 	err := json.Unmarshal(s.Key, key)
@@ -72,23 +71,23 @@ type Answer struct {
 	Body   []byte
 }
 
-// Do sends one call. The path follows that of the region; body is sent as JSON, nil is none.
-// The error says that there was no answer.
+// Do sends one request. The path is relative to the region's; a body other than nil is sent as JSON.
+// An error means that there was no answer.
 func (c *Client) Do(ctx context.Context, method, path string, body any) (Answer, error) {
 	return c.send(ctx, c.http, method, c.base+c.path+path, body, nil)
 }
 
-// GetWithHeader is Do for a GET with this header.
+// GetWithHeader sends a GET with this header.
 func (c *Client) GetWithHeader(ctx context.Context, path, name, value string) (Answer, error) {
 	return c.send(ctx, c.http, http.MethodGet, c.base+c.path+path, nil, http.Header{name: {value}})
 }
 
-// GetWithoutToken is Do for a GET without authentication.
+// GetWithoutToken sends a GET without authentication.
 func (c *Client) GetWithoutToken(ctx context.Context, path string) (Answer, error) {
 	return c.send(ctx, &http.Client{Timeout: callTimeout}, http.MethodGet, c.base+c.path+path, nil, nil)
 }
 
-// GetElsewhere is Do for a GET in another project.
+// GetElsewhere sends a GET in another project.
 func (c *Client) GetElsewhere(ctx context.Context, project, region, path string) (Answer, error) {
 	target := c.base + "/v2/projects/" + project + "/regions/" + region + path
 	return c.send(ctx, c.http, http.MethodGet, target, nil, nil)
@@ -115,7 +114,7 @@ func (c *Client) send(
 	}
 	response, err := client.Do(request)
 	if err != nil {
-		// Without the URL, which has the project.
+		// Leave out the URL: it contains the project ID.
 		var failed *url.Error
 		if errors.As(err, &failed) {
 			err = failed.Err
@@ -136,7 +135,7 @@ const (
 	StatusDeleted  = "DELETED"
 )
 
-// Labels are shown by the API as an object without a schema: what is no text is empty here.
+// Labels are an object without a schema in the API. A value that is not a string is read as "".
 type Labels map[string]string
 
 // UnmarshalJSON takes any object.
@@ -152,7 +151,7 @@ func (l *Labels) UnmarshalJSON(content []byte) error {
 	return nil
 }
 
-// Server is what the suite reads of a server. NICs are shown by GET with details alone.
+// Server has the fields of a server that the suite reads. Only a GET with details shows NICs.
 type Server struct {
 	ID           string         `json:"id"`
 	Name         string         `json:"name"`
@@ -170,10 +169,10 @@ type Server struct {
 	MaintenanceWindow any `json:"maintenanceWindow"`
 }
 
-// Live says that the server exists and nobody is deleting it.
+// Live reports whether the server exists and is not being deleted.
 func (s Server) Live() bool { return s.Status != StatusDeleting && s.Status != StatusDeleted }
 
-// NIC is what the suite reads of a NIC. Device is empty for one without a server.
+// NIC has the fields of a NIC that the suite reads. Device is empty if the NIC has no server.
 type NIC struct {
 	ID               string   `json:"id"`
 	Name             string   `json:"name"`
@@ -182,7 +181,7 @@ type NIC struct {
 	AllowedAddresses []string `json:"allowedAddresses"`
 }
 
-// Volume is what the suite reads of a volume. ServerID is empty for one without a server.
+// Volume has the fields of a volume that the suite reads. ServerID is empty if it is not attached.
 type Volume struct {
 	ID       string `json:"id"`
 	Status   string `json:"status"`
@@ -190,14 +189,14 @@ type Volume struct {
 	Bootable any    `json:"bootable"`
 }
 
-// Network is what the suite reads of a network.
+// Network has the fields of a network that the suite reads.
 type Network struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Status string `json:"status"`
 }
 
-// Paths below that of the region.
+// Paths relative to the region's.
 const (
 	PathServers  = "/servers"
 	PathVolumes  = "/volumes"
@@ -207,7 +206,7 @@ const (
 // PathNICs is the path of the NICs of a network.
 func PathNICs(network string) string { return PathNetworks + "/" + network + "/nics" }
 
-// AnswerError is an answer from which nobody knows what there is.
+// AnswerError is an answer that does not tell which resources exist.
 type AnswerError struct {
 	Path   string
 	Status int
@@ -215,13 +214,13 @@ type AnswerError struct {
 
 func (e *AnswerError) Error() string { return fmt.Sprintf("GET %s answered %d", e.Path, e.Status) }
 
-// IsForbidden says that the account may not read what was asked for.
+// IsForbidden reports whether the account lacks the permission for the request.
 func IsForbidden(err error) bool {
 	var answered *AnswerError
 	return errors.As(err, &answered) && answered.Status == http.StatusForbidden
 }
 
-// Pause waits, or until ctx ends: then the error is its cause.
+// Pause waits for the duration. If ctx ends before, it returns the cause.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
@@ -231,7 +230,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// list takes null for an empty list, and an object without items for none.
+// list accepts null as an empty list. An object without items is an error.
 func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error) {
 	answer, err := c.Do(ctx, http.MethodGet, path, nil)
 	if err != nil {
@@ -246,7 +245,7 @@ func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error)
 	}
 	raw, ok := body["items"]
 	if !ok {
-		// Such as a gateway's notice. It says nothing about what there is.
+		// For instance a gateway's page: it does not tell which resources exist.
 		return nil, fmt.Errorf("GET %s answered 200 without items: that is no list", path)
 	}
 	var items []Item
@@ -256,7 +255,7 @@ func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error)
 	return items, nil
 }
 
-// get returns nil for what is not there.
+// get returns nil if the resource does not exist.
 func get[Item any](ctx context.Context, c *Client, path string) (*Item, error) {
 	answer, err := c.Do(ctx, http.MethodGet, path, nil)
 	if err != nil || answer.Status == http.StatusNotFound {
@@ -286,7 +285,7 @@ func (c *Client) Server(ctx context.Context, id string) (*Server, error) {
 	return get[Server](ctx, c, PathServers+"/"+id+"?details=true")
 }
 
-// NICs lists those of a network.
+// NICs lists the NICs of a network.
 func (c *Client) NICs(ctx context.Context, network string) ([]NIC, error) {
 	return list[NIC](ctx, c, PathNICs(network))
 }
@@ -301,7 +300,7 @@ func (c *Client) Volume(ctx context.Context, id string) (*Volume, error) {
 	return get[Volume](ctx, c, PathVolumes+"/"+id)
 }
 
-// Networks lists those of the project.
+// Networks lists the project's networks.
 func (c *Client) Networks(ctx context.Context) ([]Network, error) {
 	return list[Network](ctx, c, PathNetworks)
 }

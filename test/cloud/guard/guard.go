@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard keeps a run from costing more than was said, and from touching what it has not
-// made. All requests of the suite and of the sidecar pass one door, which sends
-// neither one that would make a server too many, nor a DELETE of something that the run has not
-// made; the run's context ends then with the reason. The guard's notes say what there is to
-// delete, by its ID.
+// Package guard keeps a run from costing more than announced, and from touching what it has not
+// created. All requests of the suite and the sidecar pass one proxy. It stops a POST that would
+// exceed the limits and a DELETE of a resource that the run has not created, and ends the run's
+// context with the reason. The guard's notes say what there is to delete, by ID.
 package guard
 
 import (
@@ -23,49 +22,49 @@ import (
 
 // Limits of a run.
 const (
-	// AtOnce is how many servers may exist that nobody is deleting.
+	// AtOnce is how many servers may exist at a time, not counting those being deleted.
 	AtOnce = 4
-	// InAll is how many may ever be made. The specs make 12; Machines that cannot have a server
-	// may be given another one before they are deleted.
+	// InAll is how many servers a run may create. The specs create 12; a Machine that cannot get a
+	// server may be given more before it is deleted.
 	InAll = 18
 )
 
-// Guard notes what the run has made. Its context ends at a limit.
+// Guard notes what the run has created. Its context ends when a limit is reached.
 type Guard struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	// creating has the requests for servers that are on their way.
+	// creating are the POSTs of servers in flight.
 	creating sync.WaitGroup
 
 	mu sync.Mutex
-	// ended says that the specs are over: no server is made any more, and what is left goes.
+	// ended says that the specs are over: no server is created any more, and the rest is deleted.
 	ended   bool
 	network string
 	servers map[string]*server
-	// requests for servers are counted by name as long as their outcome is not known.
+	// requests are the POSTs of servers by name whose outcome is unknown.
 	requests map[string]*request
-	// parts are NICs and boot volumes that the API has made for the servers.
+	// parts are the NICs and boot volumes that the API has created for the servers.
 	parts map[string]mark.Thing
 }
 
-// server is one that the run has made.
+// server is a server that the run has created.
 type server struct {
 	name string
-	// deleting says that somebody has asked for its deletion; parted, that its parts are noted.
+	// deleting says that its deletion was requested; parted, that its parts are noted.
 	deleting, parted bool
 }
 
 // request counts the POSTs of a name.
 type request struct {
 	inFlight int
-	// shown are the servers that were shown before the answer came.
+	// shown are the servers that reads have shown before the answer came.
 	shown int
 	// unknown says that the last POST had no answer, or 5xx, and nothing has shown its server.
 	unknown bool
 }
 
-// New returns a guard whose context ends with the parent, too.
+// New returns a guard. Its context is a child of parent.
 func New(parent context.Context) *Guard {
 	ctx, cancel := context.WithCancelCause(parent)
 	return &Guard{
@@ -74,13 +73,13 @@ func New(parent context.Context) *Guard {
 	}
 }
 
-// Context ends at a limit, with the reason as its cause.
+// Context ends when a limit is reached; its cause is the reason.
 func (g *Guard) Context() context.Context { return g.ctx }
 
 // Stop ends the run. The first reason counts.
 func (g *Guard) Stop(reason error) { g.cancel(reason) }
 
-// Err returns why the run has to end, nil as long as it has not.
+// Err returns why the run has to end, nil if it need not.
 func (g *Guard) Err() error { return context.Cause(g.ctx) }
 
 func (g *Guard) refuse(format string, args ...any) error {
@@ -88,7 +87,7 @@ func (g *Guard) refuse(format string, args ...any) error {
 	return g.Err()
 }
 
-// end says that the specs are over.
+// end notes that the specs are over.
 func (g *Guard) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -97,7 +96,7 @@ func (g *Guard) end() {
 
 var errEnded = errors.New("guard: the specs are over")
 
-// admit says whether a request may be sent, and counts those for servers.
+// admit decides whether a request may be sent, and counts POSTs of servers.
 func (g *Guard) admit(e Exchange) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -110,14 +109,14 @@ func (g *Guard) admit(e Exchange) error {
 	return nil
 }
 
-// notes says that the run has made what has this ID.
+// notes reports whether the run has created the resource with this ID.
 func (g *Guard) notes(id string) bool {
 	_, isPart := g.parts[id]
 	return isPart || g.servers[id] != nil || id == g.network || id == mark.Nobody
 }
 
-// admitServer counts a request. Who asks again for a server of a name has looked, and found that
-// the request before it made none.
+// admitServer counts a POST. A client that sends another POST for the same name has looked, and found
+// that the one before created no server.
 func (g *Guard) admitServer(name string) error {
 	if g.ended {
 		return errEnded
@@ -157,7 +156,7 @@ func (g *Guard) admitServer(name string) error {
 // Begun implements Observer.
 func (g *Guard) Begun(Exchange) {}
 
-// Observe notes what was made, shown and deleted.
+// Observe notes what was created, shown and deleted.
 func (g *Guard) Observe(e Exchange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -182,8 +181,8 @@ func (g *Guard) Observe(e Exchange) {
 	}
 }
 
-// answered notes what has become of a POST. An answer with somebody else's server says nothing
-// about the one that was asked for.
+// answered notes the outcome of a POST. An answer with another server says nothing about the one that
+// was requested.
 func (g *Guard) answered(e Exchange) {
 	name, made := e.SentName(), e.Server()
 	r := g.requests[name]
@@ -212,7 +211,7 @@ func (g *Guard) know(id, name string) {
 	}
 }
 
-// shown looks for a server whose request was not answered.
+// shown looks for servers whose POST was not answered.
 func (g *Guard) shown(seen api.Server) {
 	if r := g.requests[seen.Name]; r != nil && g.servers[seen.ID] == nil {
 		switch {
@@ -227,8 +226,8 @@ func (g *Guard) shown(seen api.Server) {
 	g.note(seen)
 }
 
-// note notes the parts that the first answer shows: the API has made them for the server. What
-// somebody attaches later is his.
+// note notes the parts that the first answer shows: the API has created them for the server. What is
+// attached later belongs to whoever attached it.
 func (g *Guard) note(seen api.Server) {
 	server := g.servers[seen.ID]
 	if server == nil || server.parted || len(seen.NICs) == 0 || seen.BootVolume.ID == "" {
@@ -244,7 +243,7 @@ func (g *Guard) note(seen api.Server) {
 	g.parts[volume] = mark.Thing{Kind: mark.KindVolume, ID: volume, Name: server.name}
 }
 
-// Unnoted returns the IDs of servers whose parts are not known yet: GET shows them.
+// Unnoted returns the IDs of servers whose parts are not known yet. A GET shows them.
 func (g *Guard) Unnoted() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -258,14 +257,14 @@ func (g *Guard) Unnoted() []string {
 	return ids
 }
 
-// Network returns the ID of the run's network, empty before there is one.
+// Network returns the ID of the run's network, "" before it exists.
 func (g *Guard) Network() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.network
 }
 
-// Things returns all that the run has made and the API has made for it, the network aside.
+// Things returns everything that the run, or the API for it, has created, except the network.
 func (g *Guard) Things() []mark.Thing {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -277,8 +276,7 @@ func (g *Guard) Things() []mark.Thing {
 	return things
 }
 
-// Unanswered returns the names of servers that were asked for, with nobody knowing whether the
-// API has made them.
+// Unanswered returns the names of servers whose POST has an unknown outcome.
 func (g *Guard) Unanswered() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -161,13 +161,13 @@ func TestDoorWaitsForAnswers(t *testing.T) {
 	}))
 	defer api.Close()
 	g := New(t.Context())
-	door, err := Open(g, api.URL)
+	proxy, err := NewProxy(g, api.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer door.Close()
+	defer proxy.Close()
 	post := func() error {
-		target := door.URL() + "/v2/projects/" + id(0) + "/regions/eu01/servers"
+		target := proxy.URL() + "/v2/projects/" + id(0) + "/regions/eu01/servers"
 		response, err := http.Post(target, "application/json", strings.NewReader(named(1)))
 		if err == nil {
 			_ = response.Body.Close()
@@ -179,12 +179,12 @@ func TestDoorWaitsForAnswers(t *testing.T) {
 	// Somebody who does not want to wait.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
-	door.EndSpecs(ctx)
+	proxy.EndSpecs(ctx)
 	if post() == nil || len(g.Things()) > 0 {
 		t.Error("a server was asked for after the specs")
 	}
 	close(answer)
-	door.EndSpecs(t.Context())
+	proxy.EndSpecs(t.Context())
 	if len(g.Things()) != 1 {
 		t.Errorf("%v", g.Things())
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mark names the runs of the suite and what they make.
+// Package mark names the suite's runs and the resources they create.
 package mark
 
 import (
@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// Prefix begins the names of all that the suite makes, and the values of ClusterLabel.
+	// Prefix begins the name of each resource of the suite and each value of ClusterLabel.
 	Prefix = "mcm-cloud-test-"
 	// ClusterLabel has the value Prefix + run.
 	ClusterLabel = "kubernetes.io/cluster"
-	// Nobody is the ID of nothing.
+	// Nobody is a valid ID that no resource has.
 	Nobody = "00000000-0000-4000-8000-00000000dead"
-	// OldAfter is the age from which a run is over, whatever became of it: none lasts that long.
+	// OldAfter is the age from which a run counts as over: no run lasts that long.
 	OldAfter = time.Hour
 )
 
-// layout is how the name of a run begins: with the second of its start, in UTC.
+// layout is the first part of a run's name: its start in UTC, to the second.
 const layout = "20060102-150405"
 
-// named is strict: somebody's cluster may be called mcm-cloud-test-prod.
+// named is strict, since a user's cluster may be called mcm-cloud-test-prod.
 var named = regexp.MustCompile(`^` + Prefix + `(\d{8}-\d{6}-[a-z2-7]{4})(-|$)`)
 
 // NewRun returns the name of a run that starts now.
@@ -35,7 +35,7 @@ func NewRun(now time.Time) string {
 	return now.UTC().Format(layout) + "-" + strings.ToLower(rand.Text()[:4])
 }
 
-// IsRun says that a text has the form of a run's name.
+// IsRun reports whether a text has the form of a run's name.
 func IsRun(run string) bool {
 	found, ok := RunOf(Network(run))
 	return ok && found == run
@@ -50,7 +50,7 @@ func RunOf(name string) (run string, ok bool) {
 	return found[1], true
 }
 
-// IsOld says that the run began longer ago than OldAfter.
+// IsOld reports whether the run began longer ago than OldAfter.
 func IsOld(run string, now time.Time) bool {
 	started, err := time.Parse(layout, run[:min(len(run), len(layout))])
 	return err == nil && now.Sub(started) > OldAfter
@@ -59,20 +59,20 @@ func IsOld(run string, now time.Time) bool {
 // Network returns the name of the run's network, which is also the value of ClusterLabel.
 func Network(run string) string { return Prefix + run }
 
-// Name returns the name of a thing of the run.
+// Name returns the name of a resource of the run.
 func Name(run, thing string) string { return Prefix + run + "-" + thing }
 
-// Selector selects the servers of the run.
+// Selector selects the run's servers.
 func Selector(run string) string { return ClusterLabel + "=" + Network(run) }
 
-// Labels returns the labels of a server of the run that belongs to a Machine.
+// Labels returns the labels of the run's server of a Machine.
 func Labels(run, machine, class string) map[string]string {
 	return map[string]string{
 		ClusterLabel: Network(run), provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class,
 	}
 }
 
-// Kinds of things that a run makes, or lets the API make.
+// Kinds of resources that a run creates, or the API for it.
 const (
 	KindNetwork = "network"
 	KindServer  = "server"
@@ -80,12 +80,12 @@ const (
 	KindVolume  = "volume"
 )
 
-// Thing is something in the cloud. Name is its own, or for a part of a server the server's.
+// Thing is a resource in the cloud. Name is its own or, for a part of a server, the server's.
 type Thing struct {
 	Kind, ID, Name string
-	// Status is the last one seen, empty for none.
+	// Status is the last one seen, "" if none was.
 	Status string
-	// Deleting says that a DELETE of it was accepted.
+	// Deleting says that a DELETE was accepted.
 	Deleting bool
 }
 

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report writes what a run has measured as a table to send back, and all exchanges beside
-// it. It takes out of texts what is nobody's business: IDs, mail addresses, tokens and keys.
+// Package report writes what a run has measured as a table, and all exchanges in a file beside it. It
+// redacts IDs, mail addresses, tokens and keys, so that both can be sent to others.
 package report
 
 import (
@@ -20,26 +20,26 @@ import (
 
 // Row is one assumption about the API.
 type Row struct {
-	// Assumption is what the driver takes for true, or what nobody knows.
+	// Assumption is what the driver assumes about the API, or what is not known of it.
 	Assumption string
-	// Seen is what the run has measured, empty for nothing.
+	// Seen is what the run has measured, "" if nothing.
 	Seen string
-	// Where are the files of the driver that rest on it, from the repository's root.
+	// Where are the driver's files that rely on it, relative to the repository's root.
 	Where []string
 }
 
-// Report is what a run sends back.
+// Report is a run's report.
 type Report struct {
-	// Endpoint is the base URL of the API; Version has the commit.
+	// Endpoint is the base URL of the API; Version contains the commit.
 	Run, Version, Endpoint, Region, MachineType string
-	// Result is how the run ended, in a sentence; Cost, what it has used.
+	// Result says in a sentence how the run ended; Cost, what it has used.
 	Result, Cost string
-	// Findings are what broke the driver's assumptions.
+	// Findings are observations that contradict the driver's assumptions.
 	Findings []string
 	Rows     []Row
 }
 
-// Write writes the report as Markdown. What comes from the API passes Redact.
+// Write writes the report as Markdown. Everything from the API is redacted.
 func (r Report) Write(out io.Writer) error {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s\n\n%s\n", r.Cost, oneLine(r.Result))
@@ -66,7 +66,7 @@ func (r Report) Write(out io.Writer) error {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-// cell keeps a text on one line of a table.
+// cell makes a text fit into a table's cell.
 func cell(text string) string { return strings.ReplaceAll(oneLine(text), "|", `\|`) }
 
 var ids = regexp.MustCompile(`(?i)[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}`)
@@ -84,8 +84,7 @@ var secrets = []struct {
 	{regexp.MustCompile(`(?i)\b([0-9a-f]{1,4}:){7}[0-9a-f]{1,4}\b|[0-9a-f:]*::[0-9a-f:]*`), "(address)"},
 }
 
-// Redact takes out what identifies somebody: all IDs, mail, IP and MAC addresses, tokens and
-// keys.
+// Redact replaces what identifies somebody: IDs, mail, IP and MAC addresses, tokens and keys.
 func Redact(text string) string {
 	for _, secret := range secrets {
 		text = secret.found.ReplaceAllString(text, secret.shown)
@@ -93,7 +92,7 @@ func Redact(text string) string {
 	return text
 }
 
-// Hiding is a writer for the terminal, where the IDs of servers help: it hides some words alone.
+// Hiding is a writer for the terminal. It hides only certain words, since server IDs help there.
 type Hiding struct {
 	out    io.Writer
 	hidden *strings.Replacer
@@ -110,19 +109,18 @@ func Hide(out io.Writer, words ...string) *Hiding {
 	return &Hiding{out: out, hidden: strings.NewReplacer(pairs...)}
 }
 
-// Write implements io.Writer. A word that is written in two parts is not found: what is
-// written here comes in lines. It never fails: whoever has closed the terminal, the run goes on
-// to delete what it has made.
+// Write implements io.Writer. It expects whole lines: a word that is split over two calls is not found.
+// It never fails, so that a run whose terminal was closed goes on to delete what it has created.
 func (h *Hiding) Write(content []byte) (int, error) {
 	_, _ = h.hidden.WriteString(h.out, string(content))
 	return len(content), nil
 }
 
-// Exchanges writes each exchange with the API as a line of JSON, redacted: they have what no row
-// foresaw. An ID has the same number wherever it stands. It is a guard.Observer.
+// Exchanges writes each exchange with the API as a redacted line of JSON: it has what no row foresaw.
+// An ID is replaced by the same number everywhere. Exchanges is a guard.Observer.
 type Exchanges struct {
 	out io.Writer
-	// prefix begins the names of the run; things with other names are somebody else's.
+	// prefix begins the names of the run's resources; others belong to somebody else.
 	prefix  string
 	started time.Time
 
@@ -131,7 +129,7 @@ type Exchanges struct {
 	err     error
 }
 
-// NewExchanges returns a writer of the exchanges of the run whose names begin with the prefix.
+// NewExchanges returns a writer for the run whose names begin with the prefix.
 func NewExchanges(out io.Writer, prefix string) *Exchanges {
 	return &Exchanges{out: out, prefix: prefix, started: time.Now(), numbers: map[string]int{}}
 }
@@ -176,7 +174,7 @@ func (x *Exchanges) Observe(e guard.Exchange) {
 	}
 }
 
-// redact keeps IDs apart by numbers.
+// redact replaces each ID by a number of its own.
 func (x *Exchanges) redact(text string) string {
 	return Redact(ids.ReplaceAllStringFunc(text, func(id string) string {
 		id = strings.ToLower(id)
@@ -187,7 +185,7 @@ func (x *Exchanges) redact(text string) string {
 	}))
 }
 
-// headers takes the values that may matter; of the others it takes the names.
+// headers returns the headers. Values that cannot matter are left out.
 func (x *Exchanges) headers(header http.Header) map[string]string {
 	shown := map[string]string{}
 	for name := range header {
@@ -199,7 +197,7 @@ func (x *Exchanges) headers(header http.Header) map[string]string {
 	return shown
 }
 
-// telling says that a header's value is about the call.
+// telling reports whether a header's value concerns the call.
 func telling(name string) bool {
 	name = strings.ToLower(name)
 	return name == "content-type" || name == "retry-after" || name == "date" ||
@@ -225,7 +223,7 @@ func (x *Exchanges) value(key string, value any) any {
 	case string:
 		switch key {
 		case "userData", "output":
-			// The second is a console log: cloud-init prints passwords there.
+			// The second is a console log, to which cloud-init prints passwords.
 			return fmt.Sprintf("(%d characters)", len(value))
 		}
 		return x.redact(value[:min(len(value), maxText)])
@@ -245,7 +243,7 @@ func (x *Exchanges) value(key string, value any) any {
 	return value
 }
 
-// ofTheRun leaves out of an answer about the project what is not the run's, and says so.
+// ofTheRun removes from an answer what is not the run's, and says so.
 func (x *Exchanges) ofTheRun(e guard.Exchange) []byte {
 	var answer struct {
 		Name  string

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package settings reads what a run against a real project needs from the environment, says
-// what the run will make, and asks.
+// Package settings reads a run's settings from the environment and asks for confirmation.
 package settings
 
 import (
@@ -37,27 +36,27 @@ const (
 	EnvYes         = "YES"
 )
 
-// Settings are what a run needs to know.
+// Settings are the settings of a run.
 type Settings struct {
 	ProjectID, Region, ImageID, MachineType string
-	// Zone is empty for the API's choice.
+	// Zone may be "": then the API chooses.
 	Zone string
-	// Endpoint is the base URL of the IaaS API; TokenURL is empty for the key's own.
+	// Endpoint is the base URL of the IaaS API; with an empty TokenURL the key's own is used.
 	Endpoint, TokenURL string
 	// Key is the service account key (JSON).
 	Key []byte
-	// Report is the file of the report.
+	// Report is the report's file name.
 	Report string
-	// SweepRun is the run that is swept at once, whatever its age; empty for none.
+	// SweepRun is a run to sweep at once, whatever its age; may be "".
 	SweepRun string
-	// Yes says that nobody is asked.
+	// Yes skips the confirmation.
 	Yes bool
 }
 
 var uuid = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// reader reads variables and gathers what is wrong with them. No text has a value: that of a
-// project or a key is not to be shown, and one variable is easily taken for another.
+// reader reads variables and collects their errors. No error contains a value: project and key must
+// not be shown, and one variable is easily mistaken for another.
 type reader struct {
 	lookup   func(string) (string, bool)
 	problems []error
@@ -88,9 +87,9 @@ func (r *reader) requiredUUID(name, meaning string) string {
 	return value
 }
 
-// Read reads the settings with lookup (os.LookupEnv). forServers says that servers are to be
-// made: a sweep needs neither image nor machine type. The error names every variable that is
-// missing or wrong, and shows no value.
+// Read reads the settings with lookup (os.LookupEnv). forServers says that servers will be created: a
+// sweep needs neither image nor machine type. The error names every variable that is missing or
+// wrong, and shows no value.
 func Read(lookup func(string) (string, bool), forServers bool) (Settings, error) {
 	r := &reader{lookup: lookup}
 	s := Settings{
@@ -123,7 +122,7 @@ func Read(lookup func(string) (string, bool), forServers bool) (Settings, error)
 	return s, errors.Join(r.problems...)
 }
 
-// readKey reads the key, from a file or as it is.
+// readKey reads the key from a file or from the variable itself.
 func (r *reader) readKey() []byte {
 	path, key := r.optional(EnvKeyPath), []byte(r.optional(EnvKey))
 	switch {

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package sweep deletes what a run of the suite has made: its network, what is in it and has a
-// name of the run, and what the run has noted by its ID, whatever its name. Anything else that is
-// in the network is told, and then the network stays.
+// Package sweep deletes what a run of the suite has created: its network, the servers in it that have a
+// name of the run, and what the run has noted by ID, whatever its name. It reports anything else in
+// the network, and then keeps the network.
 package sweep
 
 import (
@@ -23,51 +23,50 @@ import (
 // Options of a sweep.
 type Options struct {
 	API *api.Client
-	// Out is told what is found, before anything is deleted.
+	// Out receives what was found before anything is deleted.
 	Out io.Writer
-	// Settle is how long lists may lag: nothing must show for it before the network goes. Poll is
-	// how often the project is looked at.
+	// Settle is how long lists may lag: the network is deleted once nothing has shown for so long.
+	// Poll is the interval of the reads.
 	Settle, Poll time.Duration
 }
 
-// Sweep is that of one run.
+// Sweep is the sweep of one run.
 type Sweep struct {
 	Options
 
 	run string
-	// network is the ID of the run's; goes says what has become of its deletion.
+	// network is the ID of the run's network; goes is the state of its deletion.
 	network string
 	goes    thing
-	// noted are the things that are known by their IDs, in the order in which they came.
+	// noted are the resources known by ID, in the order they were noted.
 	noted []*thing
-	// strangers are the IDs of what is in the way, and is not the run's to delete.
+	// strangers are the IDs of resources in the network that are not the run's to delete.
 	strangers map[string]bool
-	// refused are the kinds of reads that the account may not make.
+	// refused are the kinds of resources that the account may not read.
 	refused map[string]bool
 	told    map[string]bool
 }
 
-// thing is something that the run has made.
+// thing is a resource that the run has created.
 type thing struct {
 	mark.Thing
 
-	// shown says that an answer has shown it.
+	// shown says that an answer has shown the resource.
 	shown bool
-	// held says that it is attached to a server, and goes with it.
+	// held says that it is attached to a server and is deleted with it.
 	held bool
-	// wait is how many rounds pass before it is asked to go again.
+	// wait is the number of rounds until the next DELETE.
 	wait int
-	// absent counts the answers in a row that did not show it.
+	// absent is the number of answers in a row that did not show it.
 	absent int
 }
 
-// signs is how many answers in a row must not show a thing: one says nothing.
+// signs is how many answers in a row must not show a resource that counts as gone.
 const signs = 2
 
 func (t *thing) gone() bool { return t.absent >= signs }
 
-// New returns a sweep of a run that knows what has the run's name. The network is looked for by
-// its name, too.
+// New returns the sweep of a run. It finds resources, the network among them, by the run's name.
 func New(o Options, run string) *Sweep {
 	return &Sweep{
 		Options: o, run: run,
@@ -75,10 +74,10 @@ func New(o Options, run string) *Sweep {
 	}
 }
 
-// SetNetwork says which network is the run's.
+// SetNetwork sets the ID of the run's network.
 func (s *Sweep) SetNetwork(id string) { s.network = id }
 
-// Note adds things that are known by their IDs.
+// Note adds resources that are known by ID.
 func (s *Sweep) Note(things []mark.Thing) {
 	for _, t := range things {
 		s.note(t)
@@ -93,7 +92,7 @@ func (s *Sweep) note(t mark.Thing) {
 	s.noted = append(s.noted, &thing{Thing: t})
 }
 
-// known returns the noted thing of this ID, nil for none.
+// known returns the noted resource with this ID, nil if there is none.
 func (s *Sweep) known(id string) *thing {
 	for _, t := range s.noted {
 		if t.ID == id {
@@ -110,7 +109,7 @@ func (s *Sweep) say(format string, args ...any) {
 	}
 }
 
-// Look reads what there is of the run. The error says that not all could be read.
+// Look reads what is left of the run. An error means that not all could be read.
 func (s *Sweep) Look(ctx context.Context) error {
 	clear(s.strangers)
 	problems := []error{s.lookForNetwork(ctx), s.lookForServers(ctx)}
@@ -138,7 +137,7 @@ func (s *Sweep) lookForNetwork(ctx context.Context) error {
 	return err
 }
 
-// lookForServers lists servers with a name of the run, and reads those noted that no list shows.
+// lookForServers lists the servers with a name of the run, and reads noted ones that no list shows.
 func (s *Sweep) lookForServers(ctx context.Context) error {
 	servers, problem := s.API.Servers(ctx, "")
 	problems := []error{problem}
@@ -161,7 +160,7 @@ func (s *Sweep) lookForServers(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// read reads a server that a list has not shown, if it was answered.
+// read reads a server that no list has shown; listed says that the lists were answered.
 func (s *Sweep) read(ctx context.Context, t *thing, listed bool) error {
 	server, err := s.API.Server(ctx, t.ID)
 	if t.Deleting && api.IsForbidden(err) && listed {
@@ -178,8 +177,8 @@ func (s *Sweep) read(ctx context.Context, t *thing, listed bool) error {
 	return nil
 }
 
-// claim notes a server with a name of the run that is in its network, and its parts. One that is
-// CREATING or in ERROR may have no NIC at all.
+// claim notes a server in the run's network that has a name of the run, and its parts. A server in
+// CREATING or ERROR may have no NIC.
 func (s *Sweep) claim(ctx context.Context, listed api.Server) error {
 	if s.known(listed.ID) != nil {
 		return nil
@@ -227,7 +226,7 @@ func (s *Sweep) lookIntoNetwork(ctx context.Context) error {
 		switch {
 		case s.known(nic.ID) != nil:
 		case s.holds(nic.Device):
-			// It goes with the run's server, or is told when that has gone.
+			// It is deleted with the run's server, or reported once that is gone.
 		case strings.HasPrefix(nic.Name, mark.Name(s.run, "")) && nic.Device == "":
 			s.note(mark.Thing{Kind: mark.KindNIC, ID: nic.ID, Name: nic.Name})
 		default:
@@ -249,13 +248,13 @@ func (s *Sweep) lookIntoNetwork(ctx context.Context) error {
 	return nil
 }
 
-// holds says that this is a server of the run that is not gone.
+// holds reports whether the ID is a server of the run that is not gone.
 func (s *Sweep) holds(server string) bool {
 	t := s.known(server)
 	return t != nil && !t.gone()
 }
 
-// lookAtVolume reads a boot volume by its ID: its name may be anything.
+// lookAtVolume reads a boot volume by ID, since it may have any name.
 func (s *Sweep) lookAtVolume(ctx context.Context, t *thing) error {
 	volume, err := s.API.Volume(ctx, t.ID)
 	switch {
@@ -276,7 +275,7 @@ func (s *Sweep) lookAtVolume(ctx context.Context, t *thing) error {
 	return nil
 }
 
-// checkHolder leaves what somebody has attached to a server of his own.
+// checkHolder excludes what somebody has attached to another server.
 func (s *Sweep) checkHolder(t *thing, server string) {
 	if server != "" && s.known(server) == nil {
 		s.strange(t.Thing, "it is attached to server "+server+", which is not the run's")
@@ -288,10 +287,10 @@ func (s *Sweep) strange(t mark.Thing, why string) {
 	s.say("leaves %s: %s", t, why)
 }
 
-// NotAllowed says that the account may not read things of this kind.
+// NotAllowed reports whether the account may not read this kind of resource.
 func (s *Sweep) NotAllowed(kind string) bool { return s.refused[kind] }
 
-// Left returns the things of the run that are not known to be gone, but the network.
+// Left returns the run's resources that are not known to be gone, except the network.
 func (s *Sweep) Left() []mark.Thing {
 	var left []mark.Thing
 	for _, t := range s.noted {
@@ -313,7 +312,7 @@ func (s *Sweep) Kept() []mark.Thing {
 	return kept
 }
 
-// LeftError says what a sweep has left.
+// LeftError lists what a sweep could not delete.
 type LeftError struct {
 	Run   string
 	Left  []string
@@ -326,7 +325,7 @@ func (e *LeftError) Error() string {
 
 func (e *LeftError) Unwrap() error { return e.Cause }
 
-// Left returns all LeftErrors of an error.
+// Left returns all LeftErrors in an error.
 func Left(err error) (all []*LeftError) {
 	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		for _, part := range joined.Unwrap() {
@@ -338,8 +337,8 @@ func Left(err error) (all []*LeftError) {
 	return all
 }
 
-// Delete deletes what there is of the run, and its network at last. Found is what was there. The
-// error is a *LeftError.
+// Delete deletes what is left of the run, its network last. It returns what it found; its error is a
+// *LeftError.
 func (s *Sweep) Delete(ctx context.Context) (found []mark.Thing, err error) {
 	clean := time.Time{}
 	var problem error
@@ -388,10 +387,10 @@ func (s *Sweep) leftError(cause error) error {
 	return &LeftError{Run: s.run, Left: left, Cause: cause}
 }
 
-// askAgain is how many rounds pass until a deletion is asked for again.
+// askAgain is the number of rounds from one DELETE to the next.
 const askAgain = 10
 
-// remove asks for deletions: what is attached goes with its server.
+// remove sends DELETEs. What is attached is deleted with its server.
 func (s *Sweep) remove(ctx context.Context, found []mark.Thing) []mark.Thing {
 	for _, t := range s.noted {
 		if t.gone() || !t.shown || s.strangers[t.ID] {
@@ -415,7 +414,7 @@ func (s *Sweep) remove(ctx context.Context, found []mark.Thing) []mark.Thing {
 	return found
 }
 
-// delete asks for one deletion. No other function does.
+// delete sends one DELETE. No other function does.
 func (s *Sweep) delete(ctx context.Context, t *thing, path string) {
 	answer, err := s.API.Do(ctx, http.MethodDelete, path+"/"+t.ID, nil)
 	switch {
@@ -428,7 +427,7 @@ func (s *Sweep) delete(ctx context.Context, t *thing, path string) {
 	}
 }
 
-// removeNetwork deletes the network, if nothing else is in it, and says whether it is gone.
+// removeNetwork deletes the network if nothing else is in it, and reports whether it is gone.
 func (s *Sweep) removeNetwork(ctx context.Context) (gone bool, err error) {
 	if len(s.strangers) > 0 {
 		return false, s.leftError(errors.New("sweep: the network stays, since not all in it is the run's: see above"))

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command test-cloud runs the suite for a real project, or with the argument sweep deletes
-// what runs of it have left.
+// Command test-cloud runs the suite for a real project. With the argument sweep it deletes what
+// earlier runs have left.
 package main
 
 import (
@@ -26,12 +26,12 @@ import (
 )
 
 func main() {
-	// A closed terminal, or the end of a program that reads the output, is no end without a sweep.
+	// A closed terminal or pipe must not end the run without a sweep.
 	signal.Ignore(syscall.SIGPIPE)
 	os.Exit(run(signals(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// signals returns contexts that end with the first and with the second signal.
+// signals returns two contexts: one ends with the first signal, the other with the second.
 func signals() cloud.Signals {
 	first, endFirst := context.WithCancelCause(context.Background())
 	second, endSecond := context.WithCancelCause(context.Background())
@@ -48,7 +48,7 @@ func signals() cloud.Signals {
 const (
 	exitGreen = iota
 	exitRed
-	// exitNothingMade says that nothing but lists was asked of the API.
+	// exitNothingMade means that the run sent nothing but lists.
 	exitNothingMade
 )
 
@@ -91,7 +91,7 @@ func run(
 	return tell(o.Out, err)
 }
 
-// tell says how it ended. The last lines are what is left, and what tries again.
+// tell prints the result. The last lines are the IDs of what is left and the command that deletes it.
 func tell(out io.Writer, err error) int {
 	switch {
 	case err == nil:

@@ -20,20 +20,19 @@ import (
 )
 
 const (
-	// answerTimeout is longer than any client here waits: what they no longer wait for is
-	// counted still.
+	// answerTimeout is longer than any client here waits, so that late answers count, too.
 	answerTimeout = 2 * time.Minute
 	maxBody       = 16 << 20
 )
 
-// Observer sees all exchanges. Begun comes before a request is sent.
+// Observer sees all exchanges. Begun is called before a request is sent.
 type Observer interface {
 	Begun(Exchange)
 	Observe(Exchange)
 }
 
-// Door hands requests on to the API, as they are.
-type Door struct {
+// Proxy is a reverse proxy that sends requests to the API unchanged.
+type Proxy struct {
 	guard     *Guard
 	target    string
 	observers []Observer
@@ -42,33 +41,33 @@ type Door struct {
 	url       string
 }
 
-// Open opens a door to the API with this base URL, on a free port of this computer. The guard is
-// the first to observe.
-func Open(g *Guard, target string, observers ...Observer) (*Door, error) {
+// NewProxy starts a Proxy for the API with this base URL on a free local port. The guard is its first
+// observer.
+func NewProxy(g *Guard, target string, observers ...Observer) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	d := &Door{
+	p := &Proxy{
 		guard: g, target: strings.TrimRight(target, "/"), observers: append([]Observer{g}, observers...),
 		transport: http.DefaultTransport, url: "http://" + listener.Addr().String(),
 	}
-	d.server = &http.Server{Handler: d, ReadHeaderTimeout: answerTimeout}
-	go func() { _ = d.server.Serve(listener) }()
-	return d, nil
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: answerTimeout}
+	go func() { _ = p.server.Serve(listener) }()
+	return p, nil
 }
 
-// URL is the base URL of the door.
-func (d *Door) URL() string { return d.url }
+// URL is the Proxy's base URL.
+func (p *Proxy) URL() string { return p.url }
 
-// EndSpecs sends no request for a server any more. It returns when none is on its way, which may
-// make one behind a sweep, or when ctx ends.
-func (d *Door) EndSpecs(ctx context.Context) {
-	d.guard.end()
+// EndSpecs stops sending POSTs of servers. It returns when none is in flight, since a late one could
+// create a server after a sweep, or when ctx ends.
+func (p *Proxy) EndSpecs(ctx context.Context) {
+	p.guard.end()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.guard.creating.Wait()
+		p.guard.creating.Wait()
 	}()
 	select {
 	case <-done:
@@ -76,30 +75,29 @@ func (d *Door) EndSpecs(ctx context.Context) {
 	}
 }
 
-// Close closes the door: nobody reaches the API through it any more.
-func (d *Door) Close() { _ = d.server.Close() }
+// Close stops the Proxy.
+func (p *Proxy) Close() { _ = p.server.Close() }
 
-// ServeHTTP hands on one request. Where the API does not answer, nor does the door: the
-// connection is closed.
-func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// ServeHTTP forwards one request. If the API does not answer, it closes the connection.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := inRegion.ReplaceAllString(r.URL.Path, "")
 	e := Exchange{Method: r.Method, Path: path, Query: r.URL.Query(), Begin: time.Now()}
 	var err error
 	if e.Sent, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if err := d.guard.admit(e); err != nil {
+	if err := p.guard.admit(e); err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	if e.Kind() == CreateServer {
-		defer d.guard.creating.Done()
+		defer p.guard.creating.Done()
 	}
-	for _, observer := range d.observers {
+	for _, observer := range p.observers {
 		observer.Begun(e)
 	}
-	d.exchange(r, &e)
+	p.exchange(r, &e)
 	e.End = time.Now()
-	for _, observer := range d.observers {
+	for _, observer := range p.observers {
 		observer.Observe(e)
 	}
 	if e.Status == 0 {
@@ -114,14 +112,15 @@ func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(e.Body)
 }
 
-// hopByHop are headers about a connection, not about what it carries.
+// hopByHop are the headers that concern one connection and are not forwarded.
 var hopByHop = []string{"Connection", "Content-Length", "Keep-Alive", "Transfer-Encoding", "Upgrade"}
 
-// exchange sends the request, also for a client that has gone: the answer is counted.
-func (d *Door) exchange(r *http.Request, e *Exchange) {
+// exchange sends the request and waits for its answer even if the client has disconnected: the answer
+// counts.
+func (p *Proxy) exchange(r *http.Request, e *Exchange) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, r.Method, d.target+r.URL.RequestURI(), bytes.NewReader(e.Sent))
+	request, err := http.NewRequestWithContext(ctx, r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(e.Sent))
 	if err != nil {
 		return
 	}
@@ -130,7 +129,7 @@ func (d *Door) exchange(r *http.Request, e *Exchange) {
 		request.Header.Del(name)
 	}
 	request.Header.Del("Accept-Encoding") // The transport asks for what it can read itself.
-	response, err := d.transport.RoundTrip(request)
+	response, err := p.transport.RoundTrip(request)
 	if err != nil {
 		return
 	}
@@ -145,7 +144,7 @@ func (d *Door) exchange(r *http.Request, e *Exchange) {
 // Exchange is one request to the API with its answer.
 type Exchange struct {
 	Method string
-	// Path follows that of the project's region.
+	// Path is relative to the project's region.
 	Path  string
 	Query url.Values
 	Sent  []byte
@@ -164,7 +163,7 @@ var (
 // Kind names the operation, such as "GET /servers/{id}".
 func (e Exchange) Kind() string { return e.Method + " " + uuid.ReplaceAllString(e.Path, "{id}") }
 
-// Operations that are looked at.
+// Operations that the guard knows.
 const (
 	CreateNetwork = "POST /networks"
 	CreateServer  = "POST /servers"
@@ -174,23 +173,23 @@ const (
 	DeleteServer  = "DELETE /servers/{id}"
 )
 
-// ID is the last one of the path, empty for others.
+// ID is the last element of the path if it is an ID; else "".
 func (e Exchange) ID() string { return uuid.FindString(e.Path[strings.LastIndex(e.Path, "/")+1:]) }
 
-// Succeeded says that the API has done what it was asked for.
+// Succeeded reports whether the API has executed the request.
 func (e Exchange) Succeeded() bool { return e.Status >= 200 && e.Status < 300 }
 
-// Unknown says that nobody knows whether the API has done what it was asked for.
+// Unknown reports whether the outcome of the request is unknown.
 func (e Exchange) Unknown() bool { return e.Status == 0 || e.Status >= 500 }
 
-// SentName is the name in the body of a request.
+// SentName is the name in the request's body.
 func (e Exchange) SentName() string {
 	var sent struct{ Name string }
 	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has no name
 	return sent.Name
 }
 
-// Server is the one that the answer shows, empty for none.
+// Server returns the server in the answer, the zero value if there is none.
 func (e Exchange) Server() (server api.Server) {
 	if e.Succeeded() {
 		_ = json.Unmarshal(e.Body, &server) // what is no JSON shows none
@@ -198,7 +197,7 @@ func (e Exchange) Server() (server api.Server) {
 	return server
 }
 
-// Servers are those that the answer shows, and false for an answer that is no list of servers.
+// Servers returns the servers in the answer; false if it is not a list of servers.
 func (e Exchange) Servers() ([]api.Server, bool) {
 	var body struct{ Items *[]api.Server }
 	if e.Kind() != ListServers || !e.Succeeded() || json.Unmarshal(e.Body, &body) != nil {

@@ -28,13 +28,13 @@ var (
 	kindPerformanceClass = kind{"volume performance class", "volumePerformanceClass"}
 )
 
-// shelved is a resource of the catalogue that no call changes.
-type shelved struct {
-	// id is the ID, or the name where there is none.
+// readOnlyResource is a resource of the catalogue that no call changes.
+type readOnlyResource struct {
+	// id is the ID, or the name of a resource without one.
 	id string
-	// With an empty project or region it is in all.
+	// An empty project or region means all.
 	project, region string
-	// of is the catalogue's, view what the API shows.
+	// of is the entry in the Catalogue, view what the API shows.
 	of   any
 	view object
 }
@@ -52,13 +52,13 @@ func filled(view object, optional ...string) object {
 	return view
 }
 
-func (s shelved) scope() (string, string) { return s.project, s.region }
-func (s shelved) labelSet() labels.Set    { return nil }
+func (s readOnlyResource) scope() (string, string) { return s.project, s.region }
+func (s readOnlyResource) labelSet() labels.Set    { return nil }
 
-// shelves returns all that no call changes, as it is shown.
-func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
-	all := map[kind][]shelved{}
-	add := func(to kind, s shelved) {
+// readOnly returns the resources that no call changes, as the API shows them.
+func (c Catalogue) readOnly(now time.Time) map[kind][]readOnlyResource {
+	all := map[kind][]readOnlyResource{}
+	add := func(to kind, s readOnlyResource) {
 		s.view["labels"], s.view["createdAt"], s.view["updatedAt"] = object{}, now.UTC(), now.UTC()
 		all[to] = append(all[to], s)
 	}
@@ -74,19 +74,19 @@ func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
 		if i.Config != nil {
 			view["config"] = i.Config
 		}
-		add(kindImage, shelved{i.ID, i.ProjectID, i.Region, i, view})
+		add(kindImage, readOnlyResource{i.ID, i.ProjectID, i.Region, i, view})
 	}
 	for _, g := range c.SecurityGroups {
 		view := object{"id": g.ID, "name": g.Name, "stateful": true}
-		add(kindSecurityGroup, shelved{g.ID, g.ProjectID, g.Region, g, view})
+		add(kindSecurityGroup, readOnlyResource{g.ID, g.ProjectID, g.Region, g, view})
 	}
 	for _, k := range c.Keypairs {
 		view := object{"name": k.Name, "publicKey": k.PublicKey, "fingerprint": k.Fingerprint}
-		add(kindKeypair, shelved{k.Name, "", "", k, view})
+		add(kindKeypair, readOnlyResource{k.Name, "", "", k, view})
 	}
 	for _, s := range c.Snapshots {
 		s.Status = cmp.Or(s.Status, SnapshotAvailable)
-		add(kindSnapshot, shelved{s.ID, s.ProjectID, s.Region, s, object{
+		add(kindSnapshot, readOnlyResource{s.ID, s.ProjectID, s.Region, s, object{
 			"id": s.ID, "name": s.Name, "status": s.Status, "size": s.Size, "volumeId": s.VolumeID,
 			"availabilityZone": s.AvailabilityZone,
 		}})
@@ -94,16 +94,16 @@ func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
 	// These have no labels and times in the document, but for labels of classes.
 	for _, g := range c.AffinityGroups {
 		view := object{"id": g.ID, "name": g.Name, "policy": g.Policy}
-		all[kindAffinityGroup] = append(all[kindAffinityGroup], shelved{g.ID, g.ProjectID, g.Region, g, view})
+		all[kindAffinityGroup] = append(all[kindAffinityGroup], readOnlyResource{g.ID, g.ProjectID, g.Region, g, view})
 	}
 	for _, t := range c.MachineTypes {
-		all[kindMachineType] = append(all[kindMachineType], shelved{id: t.Name, of: t, view: object{
+		all[kindMachineType] = append(all[kindMachineType], readOnlyResource{id: t.Name, of: t, view: object{
 			"name": t.Name, "description": t.Description, "vcpus": t.VCPUs, "ram": t.RAM, "disk": t.Disk,
 			"extraSpecs": orEmptyMap(t.ExtraSpecs),
 		}})
 	}
 	for _, p := range c.PerformanceClasses {
-		all[kindPerformanceClass] = append(all[kindPerformanceClass], shelved{id: p.Name, of: p, view: object{
+		all[kindPerformanceClass] = append(all[kindPerformanceClass], readOnlyResource{id: p.Name, of: p, view: object{
 			"name": p.Name, "description": p.Description, "iops": p.IOPS, "throughput": p.Throughput,
 			"labels": object{},
 		}})
@@ -111,9 +111,9 @@ func (c Catalogue) shelves(now time.Time) map[kind][]shelved {
 	return all
 }
 
-// shelved finds a resource of the catalogue in the request's project and region.
-func (c *Cloud) shelved(r *request, of kind, id string) (shelved, bool) {
-	return first(c.shelves[of], func(s shelved) bool { return s.id == id && r.sees(s) })
+// findReadOnly finds a resource of the catalogue in the request's project and region.
+func (c *Cloud) findReadOnly(r *request, of kind, id string) (readOnlyResource, bool) {
+	return first(c.readOnlyResources[of], func(s readOnlyResource) bool { return s.id == id && r.sees(s) })
 }
 
 // listOf returns the handler of a list, with label_selector where the document has it. It
@@ -126,9 +126,9 @@ func listOf(of kind) handler {
 			return nil, err
 		}
 		views := []object{}
-		for _, s := range c.shelves[of] {
+		for _, s := range c.readOnlyResources[of] {
 			if r.sees(s) && selector.Matches(s.labelSet()) {
-				views = append(views, c.showShelved(s))
+				views = append(views, c.showReadOnly(s))
 			}
 		}
 		return items(views), nil
@@ -138,16 +138,16 @@ func listOf(of kind) handler {
 // getOf returns the handler that shows one.
 func getOf(of kind) handler {
 	return func(c *Cloud, r *request) (any, *apiError) {
-		s, ok := c.shelved(r, of, r.vars[of.variable])
+		s, ok := c.findReadOnly(r, of, r.vars[of.variable])
 		if !ok {
 			return nil, notFound(of.what)
 		}
-		return c.showShelved(s), nil
+		return c.showReadOnly(s), nil
 	}
 }
 
-// showShelved adds to an affinity group its members, the one thing here that changes.
-func (c *Cloud) showShelved(s shelved) object {
+// showReadOnly adds to an affinity group its members, the one thing here that changes.
+func (c *Cloud) showReadOnly(s readOnlyResource) object {
 	group, is := s.of.(AffinityGroup)
 	if !is {
 		return s.view
@@ -168,9 +168,9 @@ func (c *Cloud) showShelved(s shelved) object {
 // findSecurityGroup finds a group by its ID or, as CreateServer does, by its name. Of
 // several groups with the name it returns the oldest.
 func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bool) {
-	group, ok := c.shelved(r, kindSecurityGroup, nameOrID)
+	group, ok := c.findReadOnly(r, kindSecurityGroup, nameOrID)
 	if !ok {
-		group, ok = first(c.shelves[kindSecurityGroup], func(s shelved) bool {
+		group, ok = first(c.readOnlyResources[kindSecurityGroup], func(s readOnlyResource) bool {
 			return s.view["name"] == nameOrID && r.sees(s)
 		})
 	}

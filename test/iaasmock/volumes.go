@@ -149,16 +149,16 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 	var exists, broken bool
 	switch kind {
 	case sourceImage:
-		var s shelved
-		s, exists = c.shelved(r, kindImage, id)
+		var s readOnlyResource
+		s, exists = c.findReadOnly(r, kindImage, id)
 		image, _ := s.of.(Image)
 		if exists && image.Status != ImageAvailable {
 			return 0, "Image " + id + " is not active."
 		}
 		size = image.MinDiskSize
 	case sourceSnapshot:
-		var s shelved
-		s, exists = c.shelved(r, kindSnapshot, id)
+		var s readOnlyResource
+		s, exists = c.findReadOnly(r, kindSnapshot, id)
 		snapshot, _ := s.of.(Snapshot)
 		size, broken = snapshot.Size, snapshot.Status == SnapshotError
 	case sourceVolume:

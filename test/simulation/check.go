@@ -71,8 +71,14 @@ func (w *world) mayAsk(c call, request *http.Request) {
 // promptCodes come back after seconds: any disturbance may bring them about.
 var promptCodes = []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
 
-// longestCall is the driver's longest.
-const longestCall = 10 * time.Minute
+// longestCall is the driver's longest, orphansCall its deadline for a GET and a DELETE of an orphan.
+const longestCall, orphansCall = 10 * time.Minute, 5 * time.Second
+
+// mayTakeTooLong says that the cloud is so slow that the call may not end in time.
+func (w *world) mayTakeTooLong(method string, m *v1alpha1.Machine) bool {
+	isOrphan := method == "DeleteMachine" && m.CreationTimestamp.IsZero()
+	return w.plan.Boot >= longestCall || isOrphan && 4*w.plan.Latency >= orphansCall // there and back, twice
+}
 
 // checkText checks a driver error's text: it has one line, a reason of its code, and no secret.
 func (w *world) checkText(method string, code codes.Code, err error) {
@@ -93,7 +99,7 @@ func isCreationTimedOut(err error) bool {
 
 // checkCode checks a driver error's code: one that makes the manager wait for
 // minutes, or give up, needs a cause that says so.
-func (w *world) checkCode(method string, code codes.Code, err error) {
+func (w *world) checkCode(method string, m *v1alpha1.Machine, code codes.Code, err error) {
 	w.checkText(method, code, err)
 	if method == "GetMachineStatus" && (code == codes.NotFound || code == codes.Uninitialized) {
 		return
@@ -101,7 +107,7 @@ func (w *world) checkCode(method string, code codes.Code, err error) {
 	if w.disturbed && slices.Contains(promptCodes, code) || isCreationTimedOut(err) { // the manager replaces it: checkFailure
 		return
 	}
-	if code == codes.DeadlineExceeded && w.plan.Boot >= longestCall {
+	if code == codes.DeadlineExceeded && w.mayTakeTooLong(method, m) {
 		return
 	}
 	if code == codes.Unauthenticated && w.plan.Rotations > 0 {

@@ -354,7 +354,7 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	if !p.awake() {
 		return nil, status.Error(codes.Unavailable, errCrashed.Error())
 	}
-	code := p.decode(method, m.Name, err)
+	code := p.decode(method, m, err)
 	if code == codes.ResourceExhausted {
 		w.toldExhausted(m)
 	}
@@ -370,19 +370,19 @@ func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 }
 
 // decode returns the code of an error as the manager does.
-func (p *process) decode(method, machine string, err error) codes.Code {
+func (p *process) decode(method string, m *v1alpha1.Machine, err error) codes.Code {
 	w := p.world
 	if err == nil {
-		w.log("%s %s %s ends", p.name, machine, method)
+		w.log("%s %s %s ends", p.name, m.Name, method)
 		return codes.OK
 	}
-	w.log("%s %s %s: %v", p.name, machine, method, err)
+	w.log("%s %s %s: %v", p.name, m.Name, method, err)
 	decoded, ok := status.FromError(err)
 	if !ok {
 		w.violated("the manager cannot decode the error of %s: %v", method, err)
 		return codes.Unknown
 	}
-	w.checkCode(method, decoded.Code(), err)
+	w.checkCode(method, m, decoded.Code(), err)
 	return decoded.Code()
 }
 

@@ -51,7 +51,10 @@ func (l *leadership) actingSince() time.Time {
 // show shows as a metric whether this process leads.
 func (l *leadership) show(registerer prometheus.Registerer) {
 	registerer.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "stackit_leader", Help: "1 if this process leads, or runs without leader election; else 0. In the place of client-go's leader_election_master_status: client-go tells one receiver who leads, and the sidecar takes that to know since when.",
+		Name: "stackit_leader",
+		Help: "1 if this process leads, or runs without leader election; else 0. " +
+			"In the place of client-go's leader_election_master_status: client-go tells one receiver who leads, " +
+			"and the sidecar takes that to know since when.",
 	}, func() float64 {
 		if l.leads.Load() {
 			return 1

@@ -60,7 +60,9 @@ func (o *options) completeMachine(command *cobra.Command, words []string, _ stri
 
 // complete3s asks the cluster for names. What cannot be had in time completes to nothing. The shell
 // keeps those that begin with what was typed.
-func (o *options) complete3s(parent context.Context, names func(context.Context, *account.Access) ([]string, error)) ([]string, cobra.ShellCompDirective) {
+func (o *options) complete3s(
+	parent context.Context, names func(context.Context, *account.Access) ([]string, error),
+) ([]string, cobra.ShellCompDirective) {
 	ctx, cancel := context.WithTimeout(parent, completionTimeout)
 	defer cancel()
 	access := o.access()

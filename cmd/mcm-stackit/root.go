@@ -111,7 +111,8 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong
 	o.addFlags(root)
 	addLogFlags(root.PersistentFlags())
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
-	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(), o.newDeleteCommand(), newOptionsCommand(), o.newVersionCommand())
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(),
+		o.newDeleteCommand(), newOptionsCommand(), o.newVersionCommand())
 	return root
 }
 

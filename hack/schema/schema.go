@@ -172,8 +172,11 @@ func machineClass(root string) (node, error) {
 			"provider":             node{"enum": []any{provider.StackitProviderName, "", nil}, "description": "The driver's name, stackit, or empty."},
 			"secretRef":            secretRef("The Secret with user data, credentials and defaults."),
 			"credentialsSecretRef": second,
-			"nodeTemplate":         node{"type": []any{"object", "null"}, "description": "What a Node of the class will offer, for the cluster autoscaler to scale up from zero."},
-			"providerSpec":         spec,
+			"nodeTemplate": node{
+				"type":        []any{"object", "null"},
+				"description": "What a Node of the class will offer, for the cluster autoscaler to scale up from zero.",
+			},
+			"providerSpec": spec,
 		},
 	}, nil
 }
@@ -220,7 +223,9 @@ func secret(root string) (node, error) {
 // Files returns the content of the schemas by their paths in the repository.
 func Files(root string) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for path, make := range map[string]func(string) (node, error){"kubernetes/schema/machineclass.json": machineClass, "kubernetes/schema/secret.json": secret} {
+	for path, make := range map[string]func(string) (node, error){
+		"kubernetes/schema/machineclass.json": machineClass, "kubernetes/schema/secret.json": secret,
+	} {
 		schema, err := make(root)
 		if err != nil {
 			return nil, err

@@ -54,7 +54,10 @@ var (
 	}, []string{"method", "operation", "status_code"})
 	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_wait_seconds_total",
-		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: rate_limit (--stackit-api-qps), read_limit (8 reads a second for each Secret), retry_after (the API asked for it), pace (writes, for answers to others of their kind, and longer while the API fails for these), pause (after a pause of the process).",
+		Help: "Seconds that API calls waited before they were sent, summed over the calls, by reason: " +
+			"rate_limit (--stackit-api-qps), read_limit (8 reads a second for each Secret), " +
+			"retry_after (the API asked for it), pace (writes, for answers to others of their kind, " +
+			"and longer while the API fails for these), pause (after a pause of the process).",
 	}, []string{"reason"})
 	tokenFetches = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_token_fetches_total",

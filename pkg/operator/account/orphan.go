@@ -135,7 +135,8 @@ const (
 	// RemedyOrphan is for a server that no Machine names, or a second one of a Machine.
 	RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"
 	// RemedyListedOtherwise is for what IsListedOtherwise finds.
-	RemedyListedOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
+	RemedyListedOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
+		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
 )
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)

@@ -211,11 +211,13 @@ func (p *accountCheck) checkToken(context.Context) {
 	case errors.As(err, &unusable):
 		p.wrong(subject, "not asked for: "+unusable.Error(), credentialsRemedy(unusable))
 	case errors.Is(err, spi.ErrNoIdentityFile):
-		p.unknown(subject, "not asked for: "+err.Error()+": it is a file of the sidecar's pod", "run doctor there, or with a key of the service account: --service-account-key-path")
+		p.unknown(subject, "not asked for: "+err.Error()+": it is a file of the sidecar's pod",
+			"run doctor there, or with a key of the service account: --service-account-key-path")
 	case errors.As(err, &failure) && failure.Refused:
 		p.wrong(subject, fmt.Sprintf("refused by %s: %v", endpoint, failure), refused)
 	case errors.As(err, &failure):
-		p.unknown(subject, fmt.Sprintf("none from %s: %v", endpoint, failure), "try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
+		p.unknown(subject, fmt.Sprintf("none from %s: %v", endpoint, failure),
+			"try again later; if it stays, check the endpoint, and the proxy and the CAs of this computer")
 	case p.first.status == http.StatusUnauthorized:
 		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
 			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
@@ -236,7 +238,8 @@ func isUnanswered(err error) bool {
 func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	if secret.HasIdentity() {
-		return p.Config.IdentityEndpoint(), "check that the service account has a federated identity provider with the token's issuer, subject and audience; or correct the clock"
+		return p.Config.IdentityEndpoint(), "check that the service account has a federated identity provider " +
+			"with the token's issuer, subject and audience; or correct the clock"
 	}
 	if key, err := p.Config.InspectKey(secret.ServiceAccountKey); err == nil {
 		url = key.TokenEndpoint

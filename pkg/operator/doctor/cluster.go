@@ -96,8 +96,8 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 	}
 	if len(inputs.ClusterLabels) == 0 {
 		d.hint(subject, "has no cluster label: servers are told apart by the names of Machine and class only",
-			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, with a value for this cluster alone, and roll to it; "+
-				"never add it to a class that has machines")
+			"where clusters share a project, make a class whose providerSpec.labels have a key that ends in /cluster, "+
+				"with a value for this cluster alone, and roll to it; never add it to a class that has machines")
 	}
 	if len(d.result.Findings) == before && !d.reported[class.Name] {
 		d.fine(subject, fmt.Sprintf("provider, credentials and %s are there, in %s", apis.SecretUserData, strings.Join(names, " and ")))

@@ -93,7 +93,8 @@ func (d *Doctor) reachCluster(ctx context.Context) {
 		}
 	}
 	if d.ControlError != nil && d.Control == nil {
-		d.unknown("cluster with the Machines", "not looked at: "+d.ControlError.Error(), "name a kubeconfig with --kubeconfig; --cloud-only looks at the API alone")
+		d.unknown("cluster with the Machines", "not looked at: "+d.ControlError.Error(),
+			"name a kubeconfig with --kubeconfig; --cloud-only looks at the API alone")
 	} else if d.Control == nil {
 		d.notTried("the cluster with the Machines")
 	}

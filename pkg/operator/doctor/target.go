@@ -138,7 +138,8 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 	login := &rest.Config{
 		Host: cluster.Server, BearerToken: cmp.Or(strings.TrimSpace(string(mounted(auth.TokenFile))), auth.Token), Timeout: targetTimeout,
 		TLSClientConfig: rest.TLSClientConfig{
-			Insecure: cluster.InsecureSkipTLSVerify, ServerName: cluster.TLSServerName, CAData: either(cluster.CertificateAuthorityData, cluster.CertificateAuthority),
+			Insecure: cluster.InsecureSkipTLSVerify, ServerName: cluster.TLSServerName,
+			CAData:   either(cluster.CertificateAuthorityData, cluster.CertificateAuthority),
 			CertData: either(auth.ClientCertificateData, auth.ClientCertificate), KeyData: either(auth.ClientKeyData, auth.ClientKey),
 		},
 	}

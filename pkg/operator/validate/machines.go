@@ -42,7 +42,9 @@ func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 			v.wrong(on, err.Field, found, remedy)
 		}
 		if len(on.name) < minMachineName {
-			v.wrong(on, path.String(), "is "+report.Quoted(on.name), fmt.Sprintf("must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one", minMachineName))
+			v.wrong(on, path.String(), "is "+report.Quoted(on.name), fmt.Sprintf(
+				"must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one",
+				minMachineName))
 		}
 	}
 	v.checkClassReference(on, "spec.class", &given.Spec.Class)
@@ -58,7 +60,8 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 		// The manager's validation panics without one (v0.62.1 machinedeployment.go:106).
 		given.Spec.Selector = &metav1.LabelSelector{}
 	case len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0:
-		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one", "set matchLabels to labels of spec.template.metadata")
+		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one",
+			"set matchLabels to labels of spec.template.metadata")
 	default:
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
 			v.wrong(on, "spec.selector", err.Error(), "")

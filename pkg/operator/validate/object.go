@@ -119,7 +119,8 @@ func (r *documentReader) read() {
 	}
 	object, err := sigsyaml.YAMLToJSON(r.text)
 	if err != nil { // the error may repeat a value
-		r.wrong(report.Wrong, root.Line, root.Column, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first")
+		r.wrong(report.Wrong, root.Line, root.Column,
+			"cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first")
 		return
 	}
 	r.take(root, object)
@@ -186,7 +187,8 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 		case kind.Group == group.Group && kind.Version != group.Version:
 			r.validator.wrong(given, "apiVersion", "is "+report.Quoted(kind.GroupVersion().String()), "must be "+group.String())
 		case kind.Group == group.Group && !slices.Contains(machineKinds, kind.Kind):
-			r.validator.wrong(given, "kind", fmt.Sprintf("is %s, which %s does not have", report.Quoted(kind.Kind), group), "must be one of: "+strings.Join(machineKinds, ", "))
+			r.validator.wrong(given, "kind", fmt.Sprintf("is %s, which %s does not have", report.Quoted(kind.Kind), group),
+				"must be one of: "+strings.Join(machineKinds, ", "))
 		default:
 			r.result.NotChecked[report.OneLine(fmt.Sprintf("%s (%s)", kind.Kind, kind.GroupVersion()))]++
 		}
@@ -200,7 +202,9 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 	}
 	given.value.SetNamespace(given.namespace)
 	if earlier := r.find(given.kind, given.key()); earlier != nil {
-		given.problems = append(given.problems, problem{"metadata.name", fmt.Sprintf("is given twice, first at %v", earlier.position("metadata.name")), "leave one out"})
+		given.problems = append(given.problems, problem{
+			"metadata.name", fmt.Sprintf("is given twice, first at %v", earlier.position("metadata.name")), "leave one out",
+		})
 	}
 	r.objects = append(r.objects, given)
 }

@@ -393,7 +393,8 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 			k.wrong(k.object, path, "is "+report.Quoted(*template.Architecture), "must be "+report.Quoted(want)+", that of the image")
 		}
 	} else if want != autoscalersArchitecture {
-		k.wrong(k.object, path, "is missing", fmt.Sprintf("must be %s, that of the image: cluster-autoscaler takes %s", report.Quoted(want), autoscalersArchitecture))
+		k.wrong(k.object, path, "is missing", fmt.Sprintf(
+			"must be %s, that of the image: cluster-autoscaler takes %s", report.Quoted(want), autoscalersArchitecture))
 	}
 }
 
@@ -456,7 +457,8 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 		k.missing(path, "security group "+name)
 	case 1:
 	default:
-		k.unknown(k.object, "providerSpec."+path, fmt.Sprintf("%d security groups are called %s: which one is used is unknown", count, name), "name it by its UUID")
+		k.unknown(k.object, "providerSpec."+path,
+			fmt.Sprintf("%d security groups are called %s: which one is used is unknown", count, name), "name it by its UUID")
 	}
 }
 

@@ -73,7 +73,8 @@ func (v *validator) secretOfReference(ctx context.Context, on *object, path stri
 		if ref.Namespace == "" {
 			found = "is missing"
 		}
-		v.wrong(on, path+".namespace", found, fmt.Sprintf("must be %s, the namespace of the class: machine-controller-manager sees no other Secrets", report.Quoted(on.namespace)))
+		v.wrong(on, path+".namespace", found, fmt.Sprintf(
+			"must be %s, the namespace of the class: machine-controller-manager sees no other Secrets", report.Quoted(on.namespace)))
 	}
 	if v.named != nil || ref.Namespace == "" {
 		return nil
@@ -168,7 +169,8 @@ func (o *object) keyPath(key string) string {
 // nothing (v0.62.1 userdata.go:48).
 func (v *validator) checkUserData(check *classCheck) {
 	if _, ok := check.secret.Data[apis.SecretUserData]; !ok {
-		v.reportKey(check, apis.SecretUserData, "is missing", "the key must exist, if need be with an empty value: without it machine-controller-manager makes no machines, and their status stays empty")
+		v.reportKey(check, apis.SecretUserData, "is missing", "the key must exist, if need be with an empty value: "+
+			"without it machine-controller-manager makes no machines, and their status stays empty")
 	}
 }
 

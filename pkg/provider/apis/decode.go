@@ -26,9 +26,9 @@ const maxSpec = 512 << 10
 
 // DecodeProviderSpec reads the JSON of MachineClass.providerSpec. wrong has an error about the first
 // part that has the wrong type, with its path, and one about JSON of more than 512 KiB; parts of a
-// wrong type are as if they were not set, and all others are decoded. unknown names the fields the driver does not know and those given twice, each as a
-// FieldError of sigs.k8s.io/json: the caller decides whether they matter. A null in a field means
-// that it is not set.
+// wrong type are as if they were not set, and all others are decoded. unknown names the fields the
+// driver does not know and those given twice, each as a FieldError of sigs.k8s.io/json: the caller
+// decides whether they matter. A null in a field means that it is not set.
 func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong field.ErrorList) {
 	twice, err := checkObject(raw)
 	if err != nil {

@@ -36,7 +36,8 @@ func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 			{apis.SecretWorkloadIdentityTokenFile, secret.WorkloadIdentityTokenFile},
 		} {
 			if each.value != "" {
-				errs = append(errs, field.Forbidden(path.Child(each.name), "there is a "+apis.SecretServiceAccountKey+", too: remove it, or what belongs to a workload identity"))
+				errs = append(errs, field.Forbidden(path.Child(each.name),
+					"there is a "+apis.SecretServiceAccountKey+", too: remove it, or what belongs to a workload identity"))
 			}
 		}
 		return errs

@@ -259,7 +259,8 @@ func (w *world) checkCalls() int {
 	if peak > atMostAtOnce {
 		w.violated("%d API calls of a cluster within ten seconds", peak)
 	}
-	atMost := (callsOfALife+int(w.plan.Boot/longestPoll))*w.lives + callsOfLeftovers*len(w.openStack)
+	waits := int(w.plan.Boot/longestPoll) + int(w.plan.AddressDelay/time.Second) // server and NICs, every two seconds
+	atMost := (callsOfALife+waits)*w.lives + callsOfLeftovers*len(w.openStack)
 	if !w.disturbed && w.calls > atMost {
 		w.violated("%d API calls for %d Machines to which nothing happened", w.calls, w.lives)
 	}

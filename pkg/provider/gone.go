@@ -95,14 +95,13 @@ const (
 // absence decides when one server counts as gone, and when its deletion must be asked for
 // again on the way there.
 //
-// Gone is proved by a row of signs with no read between that shows the server. A late sign
-// begins the row again (lateAfter): there may be one bad moment before an outage, and another
-// after it. A sign is a
-// GET that answers 404 in the API's form (isServerNotFound in errors.go), after our accepted
-// DELETE also 403, since some APIs answer so (the SDK's own waiter takes it for gone), or a list
-// that does not show the server although its labels match. The API is known for random 404s and
-// for empty moments, and lists lag, so no sign is enough. From the end of its first read to
-// the beginning of its last the row takes expectedApart or unexpectedApart, and it has
+// Gone is proved by a row of signs with no read between that shows the server. A sign is a GET that
+// answers 404 in the API's form (isServerNotFound in errors.go), after our accepted DELETE also 403,
+// since some APIs answer so (the SDK's own waiter takes it for gone), or a list that does not show the
+// server although its labels match. The API is known for random 404s and for empty moments, and lists
+// lag, so no sign is enough. A late sign begins the row again (lateAfter): there may be one empty
+// moment before an outage, and another after it. From the end of its first read to the beginning of
+// its last the row takes expectedApart or unexpectedApart, and it has
 //
 //   - a GET and a list, if it ends after noPostBefore;
 //   - two GETs that answer 404 after our accepted DELETE, if it ends before, or if no list can

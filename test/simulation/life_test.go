@@ -56,6 +56,19 @@ func TestACalmLifeIsCheap(t *testing.T) {
 	}
 }
 
+// TestAClockThatIsAheadDelaysNothing: what the API server writes shows in caches as soon as ever, whatever
+// its clock is, so that the manager's writes meet no more conflicts.
+func TestAClockThatIsAheadDelaysNothing(t *testing.T) {
+	plan := Plan{Seed: 1, Clusters: 1, Machines: 1, Boot: time.Second, Latency: time.Millisecond}
+	conflicts := func(skew time.Duration) int {
+		plan.Skew = skew
+		return strings.Count(simulate(t, plan).Trace, "a write fails with 409")
+	}
+	if right, ahead := conflicts(0), conflicts(25*time.Second); ahead != right {
+		t.Errorf("%d conflicts, want %d", ahead, right)
+	}
+}
+
 // TestListsFailWhileReadsWork: who waits for a server needs no list, and who looks
 // for one none but that of its Machine. In short mode with one status.
 func TestListsFailWhileReadsWork(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/utils/clock"
 )
 
 // Object is what an API server keeps.
@@ -61,7 +62,8 @@ type Event struct {
 	Resource, Name string
 	// Number counts the versions of all objects.
 	Number int64
-	At     time.Time
+	// At is when it was written, by the clock that the process lives by, not the server's.
+	At time.Time
 	// line is what a watch sends.
 	line []byte
 }
@@ -291,7 +293,7 @@ func (s *Server) write(change watch, resource string, object Object) error {
 	} else {
 		s.objects[resource][object.GetName()] = object
 	}
-	s.events = append(s.events, Event{resource, object.GetName(), number, s.now(), line})
+	s.events = append(s.events, Event{resource, object.GetName(), number, clock.RealClock{}.Now(), line})
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return nil

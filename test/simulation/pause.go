@@ -116,12 +116,54 @@ func (c *cluster) succeed(p *process) {
 	}
 }
 
+// spreadClock is the time that all live by, the bubble's. Timers that are due at the same instant fire in
+// a random order there, so it lets each fire a nanosecond after those that were started before it.
+type spreadClock struct {
+	clock.RealClock
+
+	mu sync.Mutex
+	// taken are the instants at which a timer fires, in nanoseconds.
+	taken map[int64]bool
+}
+
+func newSpreadClock() *spreadClock { return &spreadClock{taken: map[int64]bool{}} }
+
+// spread returns how long a timer takes that is started now.
+func (c *spreadClock) spread(d time.Duration) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.Now().UnixNano()
+	at := now + max(0, int64(d))
+	if at < now { // never
+		return d
+	}
+	for c.taken[at] {
+		at++
+	}
+	c.taken[at] = true
+	return time.Duration(at - now)
+}
+
+// NewTimer implements clock.Clock.
+func (c *spreadClock) NewTimer(d time.Duration) clock.Timer { return c.RealClock.NewTimer(c.spread(d)) }
+
+// AfterFunc implements clock.WithDelayedExecution.
+func (c *spreadClock) AfterFunc(d time.Duration, f func()) clock.Timer {
+	return c.RealClock.AfterFunc(c.spread(d), f)
+}
+
+// After implements clock.Clock.
+func (c *spreadClock) After(d time.Duration) <-chan time.Time { return c.RealClock.After(c.spread(d)) }
+
+// Sleep implements clock.Clock.
+func (c *spreadClock) Sleep(d time.Duration) { c.RealClock.Sleep(c.spread(d)) }
+
 // processClock is the clock of a process that may stand still. Meanwhile it shows no
 // new time, and timers that come due wait until the process wakes up; then it shows
 // what all others show.
 type processClock struct {
 	// real is what all others live by.
-	real clock.RealClock
+	real *spreadClock
 
 	mu sync.Mutex
 	// stoppedAt is zero unless the process stands still.

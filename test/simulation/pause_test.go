@@ -28,7 +28,7 @@ func fired(times <-chan time.Time) (count int) {
 
 func TestAProcessClockStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &processClock{}
+		c := &processClock{real: newSpreadClock()}
 		began := c.Now()
 		timer, stopped, ticker := c.NewTimer(3*time.Second), c.NewTimer(3*time.Second), c.NewTicker(2*time.Second)
 		defer ticker.Stop()

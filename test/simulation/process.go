@@ -53,9 +53,9 @@ type process struct {
 
 func (c *cluster) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: clock.RealClock{}}
+	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: c.world.clock}
 	if c.world.plan.standsStill() {
-		p.stops = &processClock{}
+		p.stops = &processClock{real: c.world.clock}
 		p.clock = p.stops
 	}
 	started := p.clock.Now()

@@ -16,7 +16,6 @@ import (
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -26,7 +25,7 @@ import (
 type world struct {
 	plan     *Plan
 	injector *injector
-	clock    clock.Clock
+	clock    *spreadClock
 	start    time.Time
 	cloud    *iaasmock.Cloud
 	trace    *trace
@@ -75,7 +74,7 @@ type world struct {
 // newWorld makes the cloud. Its time is the bubble's.
 func newWorld(plan *Plan, keys [][]byte) *world {
 	w := &world{
-		plan: plan, injector: newInjector(plan), clock: clock.RealClock{}, trace: newTrace(),
+		plan: plan, injector: newInjector(plan), clock: newSpreadClock(), trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
 		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{}, posts: map[owner]int{},
 	}

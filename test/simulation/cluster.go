@@ -6,6 +6,7 @@ package simulation
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -297,7 +298,7 @@ func (c *cluster) kubelets() {
 			}
 			delete(runs, node.GetName())
 		}
-		for name := range runs {
+		for _, name := range slices.Sorted(maps.Keys(runs)) {
 			node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 			c.setReady(node, true)
 			_ = c.api.Create("nodes", node) // there was none

@@ -82,7 +82,7 @@ var edited = map[string]trouble{
 	editName: {explains: []codes.Code{codes.FailedPrecondition}, spoils: true},
 }
 
-// edit edits something by hand, and takes it back before the fault period is over.
+// edit edits something by hand, and takes it back, before the fault period is over where nothing prevents that.
 func (c *cluster) edit(rng *rand.Rand, until time.Time) {
 	left := until.Sub(c.world.clock.Now()) - 40*time.Second
 	if left < time.Minute {
@@ -105,7 +105,7 @@ func (c *cluster) edit(rng *rand.Rand, until time.Time) {
 }
 
 // editSecret changes the place while a new Machine is being created, which may be deleted
-// meanwhile.
+// meanwhile. It changes it again for Machines of which it is not certain by then that they have no server there.
 func (c *cluster) editSecret(rng *rand.Rand, left time.Duration) {
 	w := c.world
 	name := "edited-" + strings.Repeat(fmt.Sprint(c.edits%10), 5)
@@ -126,6 +126,21 @@ func (c *cluster) editSecret(rng *rand.Rand, left time.Duration) {
 	w.sleep(stays / 2)
 	c.move(ownPlace)
 	w.log("%s has its Secret as it was", c.name)
+	for w.sleep(time.Minute) && c.mayHaveServersIn(elsewhere) {
+		w.log("%s edits its Secret again, as an error asks for", c.name)
+		c.move(elsewhere)
+		w.sleep(4 * time.Minute)
+		c.move(ownPlace)
+	}
+}
+
+// mayHaveServersIn says whether the driver has answered so.
+func (c *cluster) mayHaveServersIn(there place) bool {
+	return slices.ContainsFunc(c.machines(), func(m *v1alpha1.Machine) bool {
+		text := m.Status.LastOperation.Description
+		return provider.ReasonIn(text) == provider.ReasonOtherProject &&
+			strings.Contains(text, fmt.Sprintf("may have a server in project %s, region %s,", there.project, there.region))
+	})
 }
 
 func (c *cluster) move(to place) { c.change(func() { c.place = to }) }

@@ -134,10 +134,16 @@ func (w *world) mayDelete(c call, id string) {
 		return
 	}
 	for _, server := range m.servers {
-		if found, exists := w.cloud.Server(server); exists && found.Status != iaasmock.StatusDeleting {
+		if w.isKept(server) {
 			w.violated("%s of %s of %s, which still has %s", c.operation, id, m.machine, server)
 		}
 	}
+}
+
+// isKept says that nothing lets expect the server's end.
+func (w *world) isKept(id string) bool {
+	server, exists := w.cloud.Server(id)
+	return exists && server.Status != iaasmock.StatusDeleting && w.stays(&server)
 }
 
 // checkLeftovers is made when a Machine is gone: so is all that it had in OpenStack.

@@ -108,11 +108,11 @@ func (s *simulation) rest() Result {
 	s.sleep(s.plan.Late + s.plan.ListLag + settle)
 	s.late.Wait()
 	if s.plan.promised() {
-		s.checkRest("at rest")
+		s.checkRest("at rest", s.stays)
 	}
 	s.collectAll()
 	s.forgetAbandoned()
-	s.checkRest("after an orphan run")
+	s.checkRest("after an orphan run", anyServer)
 	return result
 }
 

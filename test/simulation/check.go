@@ -77,8 +77,12 @@ const longestCall, orphansCall = 10 * time.Minute, 5 * time.Second
 // mayTakeTooLong says that the cloud is so slow that the call may not end in time.
 func (w *world) mayTakeTooLong(method string, m *v1alpha1.Machine) bool {
 	isOrphan := method == "DeleteMachine" && m.CreationTimestamp.IsZero()
-	return w.plan.Boot >= longestCall || isOrphan && 4*w.plan.Latency >= orphansCall // there and back, twice
+	return w.plan.Boot >= longestCall || isOrphan && w.isTooSlowForOrphans()
 }
+
+// isTooSlowForOrphans says that the deletion of an orphan may not end in time: a GET and a DELETE, there
+// and back.
+func (w *world) isTooSlowForOrphans() bool { return 4*w.plan.Latency >= orphansCall }
 
 // checkText checks a driver error's text: it has one line, a reason of its code, and no secret.
 func (w *world) checkText(method string, code codes.Code, err error) {

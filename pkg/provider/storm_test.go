@@ -232,6 +232,9 @@ func TestOneDELETEThatAlwaysFailsDelaysOthersLittle(t *testing.T) {
 		bubble(t, map[bool]string{false: "none fails", true: "one fails"}[fails], func(t *testing.T) {
 			c := newFleetToDelete(t)
 			c.workers = len(c.machines) // as the manager has them
+			sessions := c.sessions()
+			sessions.Jitter = func() float64 { return 1 } // each pause at its longest
+			c.driver = provider.NewProvider(sessions, c.options...)
 			failing := machine("failing")
 			c.mustCreate(failing)
 			c.insistForAll(c.createIt)
@@ -241,7 +244,11 @@ func TestOneDELETEThatAlwaysFailsDelaysOthersLittle(t *testing.T) {
 				end = c.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: "failing", Status: http.StatusServiceUnavailable})
 				all.Go(func() { c.insist(func() error { return c.deleteIt(failing) }) })
 			}
-			<-time.After(3*time.Minute + 15*time.Second) // a pause has just begun
+			<-time.After(3 * time.Minute)
+			c.cloud.ResetCalls()
+			for fails && c.cloud.CallCounts()["DeleteServer"] == 0 { // then a pause has just begun
+				<-time.After(10 * time.Millisecond)
+			}
 			start := time.Now()
 			c.insistForAll(c.deleteIt)
 			took[i] = time.Since(start)

@@ -75,7 +75,7 @@
 // the same instant. With GOMAXPROCS=1, 197 of the first 200 plans run alike twice, more or less: what
 // goes on at the same instant all the same does so in the order of Go's scheduler. That is:
 //
-//   - calls that one crash ends;
+//   - calls that one crash ends, or that go on when a pause ends, and deadlines of contexts;
 //   - workers of the manager that find a Machine's key in the queue again while its write conflicts;
 //   - goroutines that the scheduler interrupts, as where other programs use the processor.
 //

@@ -111,7 +111,7 @@ func (w *world) mayPost(c call) {
 }
 
 // mayDelete: what came from OpenStack stays as long as its Machine, and its NICs and volumes
-// as long as its server. Nothing else may be deleted by its name.
+// as long as its server (isKept). Nothing else may be deleted by its name.
 func (w *world) mayDelete(c call, id string) {
 	m := w.openStackOf(id)
 	switch {
@@ -140,7 +140,7 @@ func (w *world) mayDelete(c call, id string) {
 	}
 }
 
-// isKept says that nothing lets expect the server's end.
+// isKept says that the server is there, and that nobody has reason to expect its end.
 func (w *world) isKept(id string) bool {
 	server, exists := w.cloud.Server(id)
 	return exists && server.Status != iaasmock.StatusDeleting && w.stays(&server)

@@ -117,8 +117,8 @@ func (s *simulation) rest() Result {
 }
 
 // collectAll lets each cluster make an orphan run, and waits for what it deletes: its DELETEs are
-// accepted, and that is all that it knows. Where the API is so slow that a deletion may come too late, it
-// takes some runs.
+// accepted, and that is all that it knows. Where the API is so slow that a DELETE may come too late, it
+// makes four.
 func (s *simulation) collectAll() {
 	runs := 1
 	if s.isTooSlowForOrphans() {

@@ -257,8 +257,11 @@ func (w *world) carryOut(request *http.Request, c call, u callFault, t *trouble)
 		return refusal, nil
 	}
 	response, err := serve(w.cloud, served)
-	if c.operation == opCreate {
+	switch c.operation {
+	case opCreate:
 		w.nameNew(before, c)
+	case opDelete:
+		w.noteDelete(serverIDIn(request))
 	}
 	w.log("%s %s", c, outcome(t, response, err))
 	if request.Method != http.MethodGet {
@@ -306,6 +309,15 @@ func (w *world) nameNew(before []iaasmock.Server, c call) {
 			w.checkElsewhere(who, c)
 			w.log("%s is made for %s of %s", server.ID, who.machine, who.cluster)
 		}
+	}
+}
+
+// noteDelete notes that a server is asked to go, if the API has accepted that, whatever it answered.
+func (w *world) noteDelete(id string) {
+	if server, exists := w.cloud.Server(id); exists && server.Status == iaasmock.StatusDeleting {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.askedToGo[id] = true
 	}
 }
 

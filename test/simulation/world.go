@@ -65,8 +65,10 @@ type world struct {
 	// (outlived).
 	exhausted map[types.UID]time.Time
 	outlived  map[types.UID]bool
-	// posts are the numbers of the latest CreateServer calls elsewhere, see elsewhere.go.
+	// posts are the numbers of the latest CreateServer calls elsewhere, see refuseElsewhere.
 	posts map[owner]int
+	// askedToGo are the servers of which a DELETE was carried out.
+	askedToGo map[string]bool
 	// lives is how many Machines there ever were.
 	lives int
 }
@@ -77,6 +79,7 @@ func newWorld(plan *Plan, keys [][]byte) *world {
 		plan: plan, injector: newInjector(plan), clock: newSpreadClock(), trace: newTrace(),
 		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
 		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{}, posts: map[owner]int{},
+		askedToGo: map[string]bool{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{
@@ -291,7 +294,12 @@ func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 // accepted and a moment in which the project looks empty are taken for the end of a
 // deletion, which may be under way or have failed: an orphan run finds the server.
 func (w *world) stays(server *iaasmock.Server) bool {
-	return w.plan.Hiccup == 0 || server.Status != iaasmock.StatusDeleting && server.Status != iaasmock.StatusError
+	if w.plan.Hiccup == 0 {
+		return true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return server.Status != iaasmock.StatusDeleting && (server.Status != iaasmock.StatusError || !w.askedToGo[server.ID])
 }
 
 // openStackOf returns the Machine from OpenStack that has the server, NIC or volume; nil if

@@ -184,10 +184,15 @@ type slowMachine struct {
 
 // Get implements MachineNamespaceLister.
 func (s slowMachine) Get(name string) (*v1alpha1.Machine, error) {
-	if caller, _, _, _ := runtime.Caller(1); !strings.HasSuffix(runtime.FuncForPC(caller).Name(), ").checkMachineClass") {
+	if caller, _, _, _ := runtime.Caller(1); !isCollector(caller) {
 		s.pause("machines", name)
 	}
 	return s.MachineNamespaceLister.Get(name)
+}
+
+// isCollector says whether the caller is the orphan collector.
+func isCollector(caller uintptr) bool {
+	return strings.HasSuffix(runtime.FuncForPC(caller).Name(), ".(*controller).checkMachineClass")
 }
 
 // Kill lets the controller begin nothing any more. Whatever it is waiting for has to fail.

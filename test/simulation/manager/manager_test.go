@@ -4,6 +4,7 @@
 package manager
 
 import (
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -21,6 +22,7 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kruntime "k8s.io/apimachinery/pkg/runtime"
@@ -128,12 +130,26 @@ func (l *life) iaas(request *http.Request) (*http.Response, error) {
 func (l *life) start() *Controller {
 	l.Helper()
 	now := time.Now()
-	c, err := Start(transport(l.kubernetes), provider.NewProvider(&spi.PluginSPIImpl{
+	c, err := Start(transport(l.kubernetes), listed{l, provider.NewProvider(&spi.PluginSPIImpl{
 		Config: spi.Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Transport: transport(l.iaas), Jitter: func() float64 { return 0.5 },
-	}, provider.WithActingSince(func() time.Time { return now })), func(string, string) {})
+	}, provider.WithActingSince(func() time.Time { return now }))}, func(string, string) {})
 	l.must(err)
 	clock.RealClock{}.Sleep(15 * time.Second)
 	return c
+}
+
+// listed is the driver; it checks that ListMachines is called by whom slowMachine takes for the collector.
+type listed struct {
+	*life
+	driver.Driver
+}
+
+// ListMachines implements driver.Driver.
+func (d listed) ListMachines(ctx context.Context, r *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+	if caller, file, line, _ := runtime.Caller(1); !isCollector(caller) {
+		d.Errorf("%s:%d calls ListMachines, and is not known to be the orphan collector", file, line)
+	}
+	return d.Driver.ListMachines(ctx, r)
 }
 
 func (l *life) want(name string) {

@@ -116,31 +116,31 @@ func (m *machines) observation(name string) observation {
 // callSummary has the IaaS API calls of a phase. Answers that were 503 are calls, too, and
 // so are retries after them.
 type callSummary struct {
-	Total int `json:"total"`
-	// PerServer and ByOperation are calls for each server that the phase was about.
-	PerServer   float64            `json:"perServer"`
-	ByOperation map[string]float64 `json:"byOperation"`
-	// ReadsPeak is how many reads the busiest second has, wherever it begins: GETs, of lists
+	// perServer and byOperation are calls for each server that the phase was about.
+	perServer   float64
+	byOperation map[string]float64
+	// readsPeak is how many reads the busiest second has, wherever it begins: GETs, of lists
 	// and of single things.
-	ReadsPeak int `json:"readsPeakPerSecond"`
+	readsPeak int
 }
 
-// summarize sums up the calls of a phase that was about so many servers.
-func summarize(calls []iaasmock.Call, servers int) callSummary {
-	s := callSummary{ByOperation: map[string]float64{}}
-	var reads []time.Time
-	share := 1 / float64(max(servers, 1))
-	for _, call := range calls {
-		if call.Operation == fault.OperationToken {
-			continue
+// summarize sums up the calls of a phase that was about so many servers. The counts are of all
+// calls; the mock remembers only the last 20,000 one by one.
+func summarize(counts map[string]int, calls []iaasmock.Call, servers int) callSummary {
+	s := callSummary{byOperation: map[string]float64{}}
+	for operation, count := range counts {
+		if operation != fault.OperationToken {
+			s.byOperation[operation] = float64(count) / float64(max(servers, 1))
+			s.perServer += s.byOperation[operation]
 		}
-		s.Total++
+	}
+	var reads []time.Time
+	for _, call := range calls {
 		if call.Method == http.MethodGet {
 			reads = append(reads, call.StartedAt)
 		}
-		s.ByOperation[call.Operation] += share
 	}
-	s.PerServer, s.ReadsPeak = float64(s.Total)*share, peak(reads)
+	s.readsPeak = peak(reads)
 	return s
 }
 
@@ -160,16 +160,15 @@ func peak(times []time.Time) int {
 
 // usage is what a controller used in a phase.
 type usage struct {
-	// Cores is its CPU time by the phase's length.
-	Cores float64 `json:"cores"`
-	// PeakMiB is the most memory it had since its start, in mebibytes.
-	PeakMiB float64 `json:"peakMiB"`
+	// cores is its CPU time by the phase's length, peakMiB the most memory it had since its
+	// start.
+	cores, peakMiB float64
 }
 
 // consumed is what a process has used since its start.
 type consumed struct {
-	cpu  time.Duration
-	peak uint64
+	cpu  float64 // seconds
+	peak uint64  // bytes
 }
 
 // consumption returns what both controllers have used; nothing on systems without /proc.
@@ -181,14 +180,11 @@ func consumption(env *localenv.Env) map[localenv.Part]consumed {
 			return nil
 		}
 		stat, err := process.Stat()
-		if err != nil {
+		status, problem := process.NewStatus()
+		if err != nil || problem != nil {
 			return nil
 		}
-		status, err := process.NewStatus()
-		if err != nil {
-			return nil
-		}
-		all[part] = consumed{cpu: time.Duration(stat.CPUTime() * float64(time.Second)), peak: status.VmHWM}
+		all[part] = consumed{cpu: stat.CPUTime(), peak: status.VmHWM}
 	}
 	return all
 }
@@ -198,8 +194,7 @@ func usageBetween(before, after map[localenv.Part]consumed, took time.Duration) 
 	used := map[localenv.Part]usage{}
 	for part, end := range after {
 		used[part] = usage{
-			Cores:   (end.cpu - before[part].cpu).Seconds() / took.Seconds(),
-			PeakMiB: float64(end.peak) / (1 << 20),
+			cores: (end.cpu - before[part].cpu) / took.Seconds(), peakMiB: float64(end.peak) / (1 << 20),
 		}
 	}
 	return used

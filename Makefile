@@ -60,13 +60,13 @@ help: ## Show this help.
 dev: localenv ## Local environment with the samples and a live table; SIDECAR=none starts no sidecar.
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
-	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR)) $(ARGS)
+	@exec $(BIN)/dev dev $(if $(SIDECAR),--sidecar=$(SIDECAR))
 
 .PHONY: demo
 demo: localenv ## The tour: 3 machines, 5, a rolling update, 0; fails if anything is left over or late.
 	@echo "Building $(BIN)/dev"
 	@$(GO_BUILD) -o $(BIN)/dev ./hack/dev
-	@exec $(BIN)/dev demo $(ARGS)
+	@exec $(BIN)/dev demo
 
 .PHONY: mock
 mock: ## Only the mock of the IaaS API: make mock ARGS="--boot 2s".

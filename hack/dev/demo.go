@@ -46,30 +46,24 @@ type tour struct {
 	view *view
 	// found is what the cloud held before.
 	found inventory
-	// seen are the names of all machines there ever were.
-	seen  map[string]bool
-	times []stepTime
 }
 
 // demo takes the tour. It fails if a step is late or anything is left at the end.
-func demo(ctx context.Context, v *view, chosen choice) error {
-	begin := time.Now()
-	env, err := start(ctx, v, chosen)
+func demo(ctx context.Context, v *view) error {
+	env, err := start(ctx, v, 2*time.Second, time.Second)
 	if err != nil {
-		return causeOf(ctx, err)
+		return err
 	}
 	defer stop(env, v)
 	tour := newTour(env, func(ctx context.Context) (state, error) { return look(ctx, env) }, v)
-	tour.times = append(tour.times, stepTime{title: "everything started", took: time.Since(begin)})
-	return causeOf(ctx, tour.run(ctx, steps(env)))
+	return tour.run(ctx, steps(env))
 }
 
 func newTour(env environment, look func(context.Context) (state, error), v *view) *tour {
-	return &tour{env: env, look: look, view: v, found: takeInventory(env.Cloud()), seen: map[string]bool{}}
+	return &tour{env: env, look: look, view: v, found: takeInventory(env.Cloud())}
 }
 
-// run takes the steps and sums them up. It fails if one is late or anything is
-// left at the end.
+// run takes the steps and tells what they took.
 func (t *tour) run(ctx context.Context, steps []step) error {
 	for i, step := range steps {
 		t.view.say("\n%d. %s", i+1, step.title)
@@ -78,7 +72,11 @@ func (t *tour) run(ctx context.Context, steps []step) error {
 		}
 	}
 	t.view.close()
-	t.view.say("%s", t.summary())
+	history, counts := t.env.Cloud().History(), t.env.Cloud().CallCounts()
+	t.view.say("\nServers: %d created, %d deleted\nAPI calls:", history.ServersCreated, history.ServersDeleted)
+	for _, operation := range slices.Sorted(maps.Keys(counts)) {
+		t.view.say("  %6d %s", counts[operation], operation)
+	}
 	return t.leftover(ctx)
 }
 
@@ -124,8 +122,7 @@ func (t *tour) take(ctx context.Context, step step) error {
 		missing := t.check(ctx, step)
 		if missing == nil {
 			took := time.Since(begin)
-			t.view.progress(fmt.Sprintf("done after %s", took.Round(100*time.Millisecond)))
-			t.times = append(t.times, stepTime{title: step.title, took: took, limit: step.limit})
+			t.view.progress(fmt.Sprintf("done after %s (limit %s)", took.Round(100*time.Millisecond), step.limit))
 			if took > step.limit {
 				return fmt.Errorf("too slow: took %s, limit %s", took, step.limit)
 			}
@@ -149,9 +146,6 @@ func (t *tour) check(ctx context.Context, step step) error {
 	if err != nil {
 		return err
 	}
-	for _, machine := range now.machines {
-		t.seen[machine.Name] = true
-	}
 	t.view.show(now.rows())
 	return step.reached(now)
 }
@@ -159,33 +153,24 @@ func (t *tour) check(ctx context.Context, step step) error {
 // leftover answers an error that names everything that is still there, and what
 // was there before the tour and is not any more.
 func (t *tour) leftover(ctx context.Context) error {
-	held := takeInventory(t.env.Cloud())
-	left := held.since(t.found)
 	now, err := t.look(ctx)
 	if err != nil {
 		return err
 	}
+	left, lost := takeInventory(t.env.Cloud()).since(t.found)
 	for i := range now.machines {
 		left = append(left, "machine "+now.machines[i].Name)
 	}
 	for _, name := range slices.Sorted(maps.Keys(now.nodes)) {
 		left = append(left, "node "+name)
 	}
-	if len(left) > 0 {
+	switch {
+	case len(left) > 0:
 		return fmt.Errorf("left over: %s", strings.Join(left, ", "))
-	}
-	if lost := held.lostSince(t.found); len(lost) > 0 {
+	case len(lost) > 0:
 		return fmt.Errorf("lost: %s", strings.Join(lost, ", "))
 	}
 	return nil
-}
-
-// summary tells what the tour took and did.
-func (t *tour) summary() string {
-	left := takeInventory(t.env.Cloud()).since(t.found)
-	return "\n" + timesTable(t.times) + "\n" +
-		totals(len(t.seen), t.env.Cloud().History(), left) +
-		apiCalls(t.env.Cloud().CallCounts())
 }
 
 // deployment is the MachineDeployment of the tour.
@@ -205,25 +190,21 @@ func (d deployment) roll(ctx context.Context, from, to, machineType string) erro
 	if err := d.env.Client().Get(ctx, client.ObjectKey{Namespace: d.env.Namespace(), Name: from}, &class); err != nil {
 		return err
 	}
-	spec, err := withMachineType(class.ProviderSpec.Raw, machineType)
-	if err != nil {
+	var spec map[string]any
+	if err := json.Unmarshal(class.ProviderSpec.Raw, &spec); err != nil {
 		return fmt.Errorf("providerSpec of %s: %w", from, err)
 	}
+	spec["machineType"] = machineType
+	raw, err := json.Marshal(spec)
+	if err != nil {
+		return err
+	}
 	class.ObjectMeta = metav1.ObjectMeta{Namespace: class.Namespace, Name: to}
-	class.ProviderSpec.Raw = spec
+	class.ProviderSpec.Raw = raw
 	if err := d.env.Apply(ctx, &class); err != nil {
 		return err
 	}
 	return d.change(ctx, func(md *machinev1alpha1.MachineDeployment) { md.Spec.Template.Spec.Class.Name = to })
-}
-
-func withMachineType(providerSpec []byte, machineType string) ([]byte, error) {
-	var fields map[string]any
-	if err := json.Unmarshal(providerSpec, &fields); err != nil {
-		return nil, err
-	}
-	fields["machineType"] = machineType
-	return json.Marshal(fields)
 }
 
 func (d deployment) change(ctx context.Context, change func(*machinev1alpha1.MachineDeployment)) error {
@@ -282,77 +263,17 @@ func attachment(serverID string) string {
 	return ", attached to " + serverID
 }
 
-// since returns what is held now and was not, or was otherwise, before; sorted.
-func (now inventory) since(before inventory) []string {
-	var added []string
-	for id, description := range now {
-		if before[id] != description {
-			added = append(added, description)
+// since returns what is held now and was not, or was otherwise, before, and what is lost.
+func (now inventory) since(before inventory) (left, lost []string) {
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		if before[id] != now[id] {
+			left = append(left, now[id])
 		}
 	}
-	slices.Sort(added)
-	return added
-}
-
-// lostSince returns what was held before and no longer is, sorted.
-func (now inventory) lostSince(before inventory) []string {
-	var lost []string
-	for id, description := range before {
+	for _, id := range slices.Sorted(maps.Keys(before)) {
 		if _, held := now[id]; !held {
-			lost = append(lost, description)
+			lost = append(lost, before[id])
 		}
 	}
-	slices.Sort(lost)
-	return lost
-}
-
-func timesTable(times []stepTime) string {
-	var text strings.Builder
-	var sum time.Duration
-	for _, step := range times {
-		limit := ""
-		if step.limit > 0 {
-			limit = fmt.Sprintf(" (limit %.0f s)", step.limit.Seconds())
-		}
-		sum += step.took
-		_, _ = fmt.Fprintf(&text, "%7.1f s  %s%s\n", step.took.Seconds(), step.title, limit)
-	}
-	_, _ = fmt.Fprintf(&text, "%7.1f s  in all\n", sum.Seconds())
-	return text.String()
-}
-
-func totals(machines int, history iaasmock.Totals, left []string) string {
-	kinds := map[string]int{}
-	for _, description := range left {
-		kind, _, _ := strings.Cut(description, " ")
-		kinds[kind]++
-	}
-	return fmt.Sprintf("Machines: %d\nServers:  %d created, %d deleted\nLeft:     servers: %d, NICs: %d, volumes: %d\n",
-		machines, history.ServersCreated, history.ServersDeleted, kinds["server"], kinds["NIC"], kinds["volume"])
-}
-
-// apiCalls lists calls by kind, the most frequent first.
-func apiCalls(counts map[string]int) string {
-	sum := 0
-	for _, count := range counts {
-		sum += count
-	}
-	names := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
-	})
-	var text strings.Builder
-	_, _ = fmt.Fprintf(&text, "API calls: %d\n", sum)
-	for _, name := range names {
-		_, _ = fmt.Fprintf(&text, "  %6d %s\n", counts[name], name)
-	}
-	return text.String()
-}
-
-// stepTime is how long a step took.
-type stepTime struct {
-	title       string
-	took, limit time.Duration
+	return left, lost
 }

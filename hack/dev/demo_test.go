@@ -7,16 +7,16 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -89,58 +89,12 @@ func TestTour(t *testing.T) {
 	}
 }
 
-func TestInventorySince(t *testing.T) {
-	cloud := iaasmock.New()
-	before := takeInventory(cloud)
-	if len(before) == 0 {
-		t.Fatal("the catalogue's NICs and volumes are missing")
-	}
-	if left := takeInventory(cloud).since(before); left != nil {
-		t.Errorf("nothing has changed, but there is %v", left)
-	}
-	now := inventory{"a": "server a", "b": "NIC b", "c": "volume c", "e": "NIC e (, attached to a)"}
-	earlier := inventory{"c": "volume c", "d": "volume d", "e": "NIC e ()"}
-	if diff := cmp.Diff([]string{"NIC b", "NIC e (, attached to a)", "server a"}, now.since(earlier)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{"volume d"}, now.lostSince(earlier)); diff != "" {
-		t.Error(diff)
-	}
-}
-
 func TestCalledWrongly(t *testing.T) {
-	for name, args := range map[string][]string{
-		"without a command":  nil,
-		"an unknown command": {"up"},
-		"an unknown flag":    {"dev", "--fast"},
-		"no duration":        {"demo", "--boot", "soon"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var stderr bytes.Buffer
-			if code := run(args, nil, &stderr); code != 2 {
-				t.Errorf("exit code %d", code)
-			}
-			if !strings.Contains(stderr.String(), "Usage:") {
-				t.Errorf("no usage shown, but %q", stderr.String())
-			}
-		})
-	}
-}
-
-func TestFailedStartIsReported(t *testing.T) {
-	assets := t.TempDir()
-	t.Setenv("KUBEBUILDER_ASSETS", assets)
-	out, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = out.Close() }()
-	var stderr bytes.Buffer
-	if code := run([]string{"demo"}, out, &stderr); code != 1 {
-		t.Errorf("exit code %d", code)
-	}
-	if want := "Failed: programs: stat " + assets; !strings.Contains(stderr.String(), want) {
-		t.Errorf("got %q, want it to say %q", stderr.String(), want)
+	for _, args := range [][]string{nil, {"up"}, {"demo", "--sidecar=none"}, {"dev", "--sidecar=other"}} {
+		var stderr bytes.Buffer
+		if code := run(args, nil, &stderr); code != 2 || !strings.Contains(stderr.String(), "Usage:") {
+			t.Errorf("%v: exit code %d, %q", args, code, &stderr)
+		}
 	}
 }
 
@@ -174,5 +128,62 @@ func TestReaderThatHasGone(t *testing.T) {
 	left, err := os.ReadDir(tmp)
 	if err != nil || len(left) > 0 {
 		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
+// asWaiting makes the test binary wait until it is interrupted, for a minute at most.
+const asWaiting = "HACK_DEV_TEST_WAITING"
+
+// TestMakeThatIsKilled: whatever ends make or its terminal ends the command.
+func TestMakeThatIsKilled(t *testing.T) {
+	if os.Getenv(asWaiting) != "" {
+		ctx, end := untilInterrupted()
+		defer end(nil)
+		fmt.Println(os.Getpid())
+		select {
+		case <-ctx.Done():
+			fmt.Println(context.Cause(ctx))
+		case <-time.After(time.Minute):
+		}
+		os.Exit(0)
+	}
+	for name, row := range map[string]struct {
+		signal syscall.Signal
+		parent bool
+	}{
+		"SIGTERM, which make passes on":     {signal: syscall.SIGTERM},
+		"Ctrl-C, for all of the terminal":   {signal: syscall.SIGINT},
+		"a terminal that goes away":         {signal: syscall.SIGHUP},
+		"SIGKILL, which make cannot notice": {signal: syscall.SIGKILL, parent: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// The shell stays, as make does.
+			parent := exec.CommandContext(t.Context(),
+				"/bin/sh", "-c", `"$0" "$@"; :`, os.Args[0], "-test.run=^TestMakeThatIsKilled$")
+			parent.Env = append(os.Environ(), asWaiting+"=true")
+			pipe, err := parent.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := parent.Start(); err != nil {
+				t.Fatal(err)
+			}
+			var child int
+			if _, err := fmt.Fscanln(pipe, &child); err != nil {
+				t.Fatal(err)
+			}
+			if row.parent {
+				child = parent.Process.Pid
+			}
+			if err := syscall.Kill(child, row.signal); err != nil {
+				t.Fatal(err)
+			}
+			said, err := io.ReadAll(pipe)
+			if err != nil || string(said) != errInterrupted.Error()+"\n" {
+				t.Errorf("it says %q, %v, must be interrupted", said, err)
+			}
+			_ = parent.Wait()
+		})
 	}
 }

@@ -6,7 +6,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,17 +27,13 @@ const lookEvery = 300 * time.Millisecond
 // Machines, which are as young as the sidecar.
 const settle = "--stackit-settle=5s"
 
-// start starts an environment that reports to the view. Its lines say what is
-// slow, which matters on the first run.
-func start(ctx context.Context, v *view, chosen choice) (*localenv.Env, error) {
-	options := []localenv.Option{
+// start starts an environment that reports to the view. Its servers boot and go in this time.
+func start(
+	ctx context.Context, v *view, boot, remove time.Duration, options ...localenv.Option,
+) (*localenv.Env, error) {
+	return localenv.Start(ctx, append(options,
 		localenv.WithProgress(v.progress), localenv.WithSidecarArgs(settle),
-		localenv.WithCloudOptions(iaasmock.WithBootDuration(chosen.boot), iaasmock.WithDeleteDuration(chosen.remove)),
-	}
-	if chosen.sidecar == noSidecar {
-		options = append(options, localenv.WithoutSidecar())
-	}
-	return localenv.Start(ctx, options...)
+		localenv.WithCloudOptions(iaasmock.WithBootDuration(boot), iaasmock.WithDeleteDuration(remove)))...)
 }
 
 func applySamples(ctx context.Context, env *localenv.Env) error {
@@ -54,20 +49,23 @@ func applySamples(ctx context.Context, env *localenv.Env) error {
 	return nil
 }
 
-// dev runs the samples until somebody asks it to end, which is success.
-func dev(ctx context.Context, v *view, chosen choice) error {
-	env, err := start(ctx, v, chosen)
-	if err == nil {
-		defer stop(env, v)
-		err = stay(ctx, env, v, chosen.sidecar)
-	}
-	if err = causeOf(ctx, err); errors.Is(err, errInterrupted) {
-		return nil
-	}
-	return err
-}
+// The environment of dev has a sidecar of its own, or none.
+const (
+	ownSidecar = "own"
+	noSidecar  = "none"
+)
 
-func stay(ctx context.Context, env *localenv.Env, v *view, sidecar string) error {
+// dev runs the samples until somebody asks it to end.
+func dev(ctx context.Context, v *view, sidecar string) error {
+	var options []localenv.Option
+	if sidecar == noSidecar {
+		options = append(options, localenv.WithoutSidecar())
+	}
+	env, err := start(ctx, v, 5*time.Second, 3*time.Second, options...)
+	if err != nil {
+		return err
+	}
+	defer stop(env, v)
 	v.progress("applying samples/")
 	if err := applySamples(ctx, env); err != nil {
 		return err
@@ -77,16 +75,14 @@ func stay(ctx context.Context, env *localenv.Env, v *view, sidecar string) error
 		return err
 	}
 	defer leave()
-	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)),
-		env.CloudURL(), env.CloudURL(), env.CloudURL())
+	v.say(welcome, env.KubeconfigPath(), env.CloudURL(), filepath.Dir(env.LogPath(localenv.PartSidecar)))
 	if sidecar == noSidecar {
 		v.say(withoutSidecar)
 	}
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
 	for {
-		now, err := look(ctx, env)
-		if err == nil {
+		if now, err := look(ctx, env); err == nil {
 			v.show(now.rows())
 		}
 		select {
@@ -102,10 +98,10 @@ func stay(ctx context.Context, env *localenv.Env, v *view, sidecar string) error
 const welcome = `
 Ready. In another terminal:
 
-  export KUBECONFIG=%s
-  the cloud (a mock):  %s
-  its console:         %s/ in a browser
-  logs of all parts:   %s
+  export KUBECONFIG=%[1]s
+  the cloud (a mock):  %[2]s
+  its console:         %[2]s/ in a browser
+  logs of all parts:   %[3]s
 
 Try:
   kubectl get machines,machinedeployments,nodes
@@ -113,10 +109,10 @@ Try:
   kubectl patch machinedeployment worker --type=merge \
     -p '{"spec":{"template":{"spec":{"class":{"name":"stackit-worker"}}}}}'
   kubectl delete machine --all
-  curl -s %s/admin/state
+  curl -s %[2]s/admin/state
 
 With the operator's command (make mcm-stackit):
-  export STACKIT_API_ENDPOINT=%s STACKIT_TOKEN_BASEURL=%s/token
+  export STACKIT_API_ENDPOINT=%[2]s STACKIT_TOKEN_BASEURL=%[2]s/token
   bin/mcm-stackit list machines
   bin/mcm-stackit validate --online
 
@@ -136,48 +132,16 @@ func stop(env *localenv.Env, v *view) {
 	v.progress("stopped")
 }
 
-// errInterrupted is why a command ends when somebody asked it to.
-var errInterrupted = errors.New("interrupted")
-
-// choice is what a command's flags choose: how long the mock takes to boot a server and to
-// remove it, and who starts the sidecar.
-type choice struct {
-	boot, remove time.Duration
-	sidecar      string
-}
-
-// The environment has a sidecar of its own, or none.
-const (
-	ownSidecar = "own"
-	noSidecar  = "none"
-)
-
-// causeOf returns why ctx has ended if that is what made err: client-go answers
-// that the context was cancelled, and not why.
-func causeOf(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); err != nil && cause != nil {
-		return cause
-	}
-	return err
-}
-
-// joinPath is the file, below the repository's root, by which `make start` finds the
-// environment of `make dev`: a shell script that it reads.
-var joinPath = filepath.Join("bin", "dev.sh")
-
-// leaveJoinFile writes that file, and returns what removes it again, unless another
-// environment has written its own meanwhile.
+// leaveJoinFile writes bin/dev.sh, by which make start finds the environment of make dev, and
+// returns what removes it again, unless another environment has written its own meanwhile.
 func leaveJoinFile(env *localenv.Env, sidecar string) (remove func(), err error) {
 	root, err := localenv.Root()
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(root, joinPath)
+	path := filepath.Join(root, "bin", "dev.sh")
 	args, variables := env.SidecarCommand()
 	script := joinScript(os.Getpid(), sidecar, args, variables)
-	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
-		return nil, err
-	}
 	return func() {
 		if now, err := os.ReadFile(path); err == nil && bytes.Equal(now, script) {
 			_ = os.Remove(path)

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -47,10 +48,7 @@ func look(ctx context.Context, env *localenv.Env) (state, error) {
 func (s state) rows() []row {
 	machines := slices.Clone(s.machines)
 	slices.SortFunc(machines, func(a, b machinev1alpha1.Machine) int {
-		if c := a.CreationTimestamp.Compare(b.CreationTimestamp.Time); c != 0 {
-			return c
-		}
-		return strings.Compare(a.Name, b.Name)
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), strings.Compare(a.Name, b.Name))
 	})
 	accounted := map[string]bool{}
 	var rows []row
@@ -72,7 +70,7 @@ func (s state) machineRow(machine *machinev1alpha1.Machine, accounted map[string
 	r := row{
 		machine: machine.Name,
 		class:   machine.Spec.Class.Name,
-		phase:   orNone(string(machine.Status.CurrentStatus.Phase)),
+		phase:   cmp.Or(string(machine.Status.CurrentStatus.Phase), none),
 		server:  none,
 		node:    s.nodeState(machine.Name),
 		age:     s.at.Sub(machine.CreationTimestamp.Time),
@@ -82,7 +80,7 @@ func (s state) machineRow(machine *machinev1alpha1.Machine, accounted map[string
 		r.server = server.Status
 	}
 	if machine.Status.CurrentStatus.Phase != machinev1alpha1.MachineRunning {
-		r.message = oneLine(machine.Status.LastOperation.Description)
+		r.message = strings.Join(strings.Fields(machine.Status.LastOperation.Description), " ")
 		r.failed = machine.Status.LastOperation.State == machinev1alpha1.MachineStateFailed
 	}
 	return r
@@ -112,12 +110,3 @@ func (s state) nodeState(name string) string {
 	}
 	return "NotReady"
 }
-
-func orNone(text string) string {
-	if text == "" {
-		return none
-	}
-	return text
-}
-
-func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

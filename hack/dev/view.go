@@ -138,8 +138,7 @@ func (r row) news() string {
 	return text
 }
 
-// table renders rows as lines of at most width characters, and of at most
-// height lines. Zero means any.
+// table renders rows as lines of at most width characters, and of at most height lines.
 func table(rows []row, width, height int) []string {
 	var text strings.Builder
 	w := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
@@ -150,22 +149,16 @@ func table(rows []row, width, height int) []string {
 	}
 	_ = w.Flush()
 	lines := strings.Split(strings.TrimRight(text.String(), "\n"), "\n")
-	if hidden := len(lines) - height; height > 1 && hidden > 0 {
+	if hidden := len(lines) - height; hidden > 0 {
 		lines = append(lines[:height-1], fmt.Sprintf("… and %d more", hidden+1))
 	}
 	for i, line := range lines {
-		lines[i] = strings.TrimRight(cut(line, width), " ")
+		if runes := []rune(line); len(runes) > width {
+			line = string(runes[:width-1]) + "…"
+		}
+		lines[i] = strings.TrimRight(line, " ")
 	}
 	return lines
-}
-
-// cut shortens a line to width characters; zero means any.
-func cut(line string, width int) string {
-	runes := []rune(line)
-	if width == 0 || len(runes) <= width {
-		return line
-	}
-	return string(runes[:width-1]) + "…"
 }
 
 // changes compares rows with those shown before and returns a line for each

@@ -53,10 +53,9 @@ type release struct {
 }
 
 func main() {
-	made := release{compile: compile}
+	made := release{folder: filepath.Join("bin", "release"), compile: compile}
 	flag.StringVar(&made.Version, "version", "", "version, such as v1.2.3")
 	flag.StringVar(&made.SourceURL, "source-url", "", "page of the repository that publishes the release")
-	flag.StringVar(&made.folder, "o", filepath.Join("bin", "release"), "folder for what is built")
 	flag.Parse()
 	if err := made.build(os.Getenv("SOURCE_DATE_EPOCH"), platforms); err != nil {
 		fmt.Fprintln(os.Stderr, err)

@@ -19,6 +19,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -241,7 +242,9 @@ func runProgram(t *testing.T, image v1.Image, arguments ...string) (said string)
 		break
 	}
 	command := exec.Command(program, arguments...)
-	asUser(command)
+	if os.Getuid() == 0 { // who may run it as the image's user
+		command.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: user, Gid: user}}
+	}
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)

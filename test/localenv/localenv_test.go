@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -27,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
 // leftovers is the temporary folder of one test: what an environment forgets to
@@ -53,7 +52,6 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	var steps []string
 	env, err := localenv.Start(ctx,
 		localenv.WithoutSidecar(),
-		localenv.WithSidecarProgram("instant"),
 		localenv.WithNamespace("machines"),
 		localenv.WithProgress(func(line string) {
 			mu.Lock()
@@ -97,10 +95,9 @@ func TestEnvironmentWithoutSidecar(t *testing.T) {
 	g.Expect(env.StartManager(ctx)).To(Succeed())
 	g.Expect(env.StartManager(ctx)).To(MatchError(ContainSubstring("already running")))
 
-	// So can one that was left out, here another than this project's.
+	// So can one that was left out.
 	g.Expect(env.PID(localenv.PartSidecar)).To(BeZero())
 	g.Expect(env.StartSidecar(ctx)).To(Succeed())
-	g.Expect(filepath.Base(commandOf(env.PID(localenv.PartSidecar)))).To(Equal("instant"))
 
 	addresses := []string{
 		hostOf(t, env.RESTConfig().Host), hostOf(t, env.CloudURL()), hostOf(t, env.SidecarMetricsURL()),
@@ -123,11 +120,11 @@ func TestPartThatDiesIsNoticed(t *testing.T) {
 	env, err := localenv.Start(t.Context(), localenv.WithoutSidecar(), localenv.WithoutManager())
 	g.Expect(err).NotTo(HaveOccurred())
 	defer env.Stop()
-	g.Expect(syscall.Kill(env.PID(localenv.PartEtcd), syscall.SIGKILL)).To(Succeed())
+	g.Expect(syscall.Kill(env.PID(stack.PartEtcd), syscall.SIGKILL)).To(Succeed())
 	g.Eventually(env.Done()).WithTimeout(10 * time.Second).Should(BeClosed())
 	var failure *localenv.PartError
 	g.Expect(errors.As(env.Err(), &failure)).To(BeTrue())
-	g.Expect(failure.Part).To(Equal(localenv.PartEtcd))
+	g.Expect(failure.Part).To(Equal(stack.PartEtcd))
 	g.Expect(failure.Error()).To(And(HavePrefix("etcd: exited: signal: killed"), ContainSubstring("the end of its log")))
 	env.Stop()
 	check()
@@ -195,7 +192,7 @@ func TestLeadershipMovesAndTheAPIServerComesBack(t *testing.T) {
 	defer func() {
 		if t.Failed() {
 			for number := range 2 {
-				log, _ := env.Logs(localenv.ReplicaPart(number + 1))
+				log, _ := env.Logs(stack.ReplicaPart(number + 1))
 				t.Log(log)
 			}
 		}
@@ -244,14 +241,4 @@ func children(t *testing.T) []int {
 		}
 	}
 	return found
-}
-
-// commandOf returns the path of the program a process runs.
-func commandOf(pid int) string {
-	out, err := exec.Command("ps", "-o", "command=", "-p", strconv.Itoa(pid)).Output()
-	if err != nil {
-		return ""
-	}
-	path, _, _ := strings.Cut(string(out), " ")
-	return path
 }

@@ -69,6 +69,15 @@ func (s *simulation) addServer(name string) string {
 	return servers[len(servers)-1].ID
 }
 
+// addJoined creates a server, lets time pass until it has joined, and returns its ID.
+func (s *simulation) addJoined(name string) string {
+	s.t.Helper()
+	id := s.addServer(name)
+	s.pass(boot)
+	s.pass(join)
+	return id
+}
+
 func (s *simulation) node(name string) *corev1.Node {
 	s.t.Helper()
 	node := &corev1.Node{}
@@ -123,9 +132,12 @@ func TestServerJoinsSomeTimeAfterItIsActive(t *testing.T) {
 
 func TestNodeIsReadyWhileItsServerIsActive(t *testing.T) {
 	s := newSimulation(t)
-	id := s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
+	id := s.addJoined("worker-1")
+	// What others write stays.
+	node := s.node("worker-1")
+	terminating := corev1.NodeCondition{Type: "Terminating", Status: corev1.ConditionTrue}
+	node.Status.Conditions = append(node.Status.Conditions, terminating)
+	s.Expect(s.nodes.client.Status().Update(t.Context(), node)).To(Succeed())
 	for _, row := range []struct {
 		status string
 		want   corev1.ConditionStatus
@@ -137,29 +149,13 @@ func TestNodeIsReadyWhileItsServerIsActive(t *testing.T) {
 		s.Expect(s.cloud.SetServerStatus(id, row.status, "")).To(Succeed())
 		s.pass(time.Second)
 		s.Expect(readiness(s.node("worker-1"))).To(Equal(row.want), row.status)
+		s.Expect(s.node("worker-1").Status.Conditions).To(ContainElement(terminating))
 	}
-}
-
-func TestOtherConditionsOfANodeStay(t *testing.T) {
-	s := newSimulation(t)
-	id := s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
-	node := s.node("worker-1")
-	node.Status.Conditions = append(node.Status.Conditions, corev1.NodeCondition{Type: "Terminating", Status: corev1.ConditionTrue})
-	s.Expect(s.nodes.client.Status().Update(t.Context(), node)).To(Succeed())
-
-	s.Expect(s.cloud.SetServerStatus(id, "INACTIVE", "")).To(Succeed())
-	s.pass(time.Second)
-	s.Expect(readiness(s.node("worker-1"))).To(Equal(corev1.ConditionFalse))
-	s.Expect(s.node("worker-1").Status.Conditions).To(ContainElement(HaveField("Type", corev1.NodeConditionType("Terminating"))))
 }
 
 func TestNodeThatWasDeletedStaysAway(t *testing.T) {
 	s := newSimulation(t)
-	id := s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
+	id := s.addJoined("worker-1")
 	s.Expect(s.nodes.client.Delete(t.Context(), s.node("worker-1"))).To(Succeed())
 	for _, status := range []string{iaasmock.StatusActive, "INACTIVE", iaasmock.StatusActive} {
 		s.Expect(s.cloud.SetServerStatus(id, status, "")).To(Succeed())
@@ -170,9 +166,7 @@ func TestNodeThatWasDeletedStaysAway(t *testing.T) {
 
 func TestNodeOfAServerThatIsGoneIsNotReadyAndStays(t *testing.T) {
 	s := newSimulation(t)
-	id := s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
+	id := s.addJoined("worker-1")
 	s.Expect(s.cloud.RemoveServer(id)).To(Succeed())
 	s.pass(time.Second)
 	s.pass(time.Hour)
@@ -181,12 +175,8 @@ func TestNodeOfAServerThatIsGoneIsNotReadyAndStays(t *testing.T) {
 
 func TestSecondServerOfANameDoesNotTakeTheNode(t *testing.T) {
 	s := newSimulation(t)
-	first := s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
-	second := s.addServer("worker-1")
-	s.pass(boot)
-	s.pass(join)
+	first := s.addJoined("worker-1")
+	second := s.addJoined("worker-1")
 	s.Expect(s.cloud.SetServerStatus(second, "INACTIVE", "")).To(Succeed())
 	s.pass(time.Second)
 	s.Expect(s.node("worker-1").Spec.ProviderID).To(Equal("stackit://" + first))

@@ -98,7 +98,7 @@ func startEnvironment(ctx context.Context, options ...localenv.Option) *localenv
 func startUntil(ctx context.Context, t conformance.TB, options ...localenv.Option) *localenv.Env {
 	GinkgoHelper()
 	started, err := localenv.Start(ctx, append([]localenv.Option{
-		localenv.WithProgressWriter(GinkgoWriter),
+		localenv.WithProgress(func(line string) { GinkgoWriter.Println(line) }),
 		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(t, cloud) }),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration)),
 	}, options...)...)

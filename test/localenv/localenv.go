@@ -5,10 +5,7 @@ package localenv
 
 import (
 	"context"
-	"errors"
-	"net"
-	"net/http"
-	"time"
+	"net/http/httptest"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +19,8 @@ import (
 type Env struct {
 	*stack.Env
 
-	mock      *mock
+	cloud     *iaasmock.Cloud
+	server    *httptest.Server
 	stopNodes func()
 }
 
@@ -33,9 +31,19 @@ type Env struct {
 // bounds the start alone: the environment runs until Stop.
 func Start(ctx context.Context, opts ...Option) (*Env, error) {
 	s := newSettings(opts)
-	e := &Env{mock: &mock{cloud: iaasmock.New(s.cloudOptions...), wrap: s.cloudHandler}, stopNodes: func() {}}
-	var err error
-	if e.Env, err = stack.Start(ctx, append(s.stack, stack.WithCloud(e.mock))...); err != nil {
+	e := &Env{cloud: iaasmock.New(s.cloudOptions...), stopNodes: func() {}}
+	key, err := e.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
+	if err != nil {
+		return nil, err
+	}
+	e.server = httptest.NewServer(s.cloudHandler(e.cloud))
+	api := stack.API{ServiceAccountKey: key, Environment: []string{
+		"STACKIT_IAAS_ENDPOINT=" + e.server.URL,
+		"STACKIT_TOKEN_BASEURL=" + e.server.URL + "/token",
+		"STACKIT_IDP_TOKEN_ENDPOINT=" + e.server.URL + "/oauth/v2/token",
+	}}
+	if e.Env, err = stack.Start(ctx, append(s.stack, stack.WithCloud(api))...); err != nil {
+		e.server.Close()
 		return nil, err
 	}
 	if !s.targetless {
@@ -49,57 +57,15 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 func (e *Env) Stop() {
 	e.stopNodes()
 	e.Env.Stop()
+	e.server.CloseClientConnections()
+	e.server.Close()
 }
 
 // Cloud returns the mock of the cloud, to look at and to change.
-func (e *Env) Cloud() *iaasmock.Cloud { return e.mock.cloud }
+func (e *Env) Cloud() *iaasmock.Cloud { return e.cloud }
 
 // CloudURL returns the URL at which the mock serves the IaaS API.
-func (e *Env) CloudURL() string { return e.mock.url }
-
-// mock is the stack.Cloud that serves an iaasmock.Cloud on a free port.
-type mock struct {
-	cloud *iaasmock.Cloud
-	wrap  func(http.Handler) http.Handler
-
-	server *http.Server
-	url    string
-	served chan struct{}
-}
-
-// Start implements stack.Cloud. The key is accepted for the mock's default project.
-func (m *mock) Start(ended func(error)) (stack.API, error) {
-	key, err := m.cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-	if err != nil {
-		return stack.API{}, err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return stack.API{}, err
-	}
-	m.server = &http.Server{Handler: m.wrap(m.cloud), ReadHeaderTimeout: 10 * time.Second}
-	m.url, m.served = "http://"+listener.Addr().String(), make(chan struct{})
-	go func() {
-		defer close(m.served)
-		if err := m.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			ended(err)
-		}
-	}()
-	return stack.API{
-		Environment: []string{
-			"STACKIT_IAAS_ENDPOINT=" + m.url,
-			"STACKIT_TOKEN_BASEURL=" + m.url + "/token",
-			"STACKIT_IDP_TOKEN_ENDPOINT=" + m.url + "/oauth/v2/token",
-		},
-		ServiceAccountKey: key,
-	}, nil
-}
-
-// Stop implements stack.Cloud.
-func (m *mock) Stop() {
-	_ = m.server.Close()
-	<-m.served
-}
+func (e *Env) CloudURL() string { return e.server.URL }
 
 // What users of this package need of package stack has its name here, too.
 type (
@@ -113,7 +79,6 @@ type (
 
 // The parts that users of this package name.
 const (
-	PartEtcd    = stack.PartEtcd
 	PartManager = stack.PartManager
 	PartSidecar = stack.PartSidecar
 )
@@ -128,9 +93,6 @@ func ParseManifests(content []byte) ([]*unstructured.Unstructured, error) {
 
 // PodPart is stack.PodPart.
 func PodPart(pod, container string) Part { return stack.PodPart(pod, container) }
-
-// ReplicaPart is stack.ReplicaPart.
-func ReplicaPart(number int) Part { return stack.ReplicaPart(number) }
 
 // ServiceAccountToken is stack.ServiceAccountToken.
 func ServiceAccountToken(ctx context.Context, c client.Client, namespace, name string) (string, error) {

@@ -4,7 +4,6 @@
 package localenv
 
 import (
-	"io"
 	"net/http"
 	"time"
 
@@ -88,6 +87,3 @@ func WithManagerArgs(args ...string) Option { return of(stack.WithManagerArgs(ar
 
 // WithProgress is stack.WithProgress.
 func WithProgress(report func(line string)) Option { return of(stack.WithProgress(report)) }
-
-// WithProgressWriter is stack.WithProgressWriter.
-func WithProgressWriter(w io.Writer) Option { return of(stack.WithProgressWriter(w)) }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
 	"os"
@@ -41,7 +42,8 @@ func (e *Env) StartManager(ctx context.Context) error {
 	// The rates Gardener sets.
 	args := append(e.controllerArgs(), "--kube-api-qps=150", "--kube-api-burst=200")
 	args = append(args, e.settings.managerArgs...)
-	return e.startController(ctx, PartManager, e.programs.manager, minimalEnvironment(), args)
+	_, err := e.startController(ctx, e.controllerService(PartManager, e.programs.manager, minimalEnvironment(), args))
+	return err
 }
 
 // StartSidecar starts this project's machine-controller and returns when it
@@ -49,7 +51,14 @@ func (e *Env) StartManager(ctx context.Context) error {
 // KillSidecar.
 func (e *Env) StartSidecar(ctx context.Context) error {
 	args := append(e.controllerArgs(), e.sidecarArgs()...)
-	return e.startController(ctx, PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), args)
+	s := e.controllerService(PartSidecar, e.programs.sidecar, e.sidecarEnvironment(), args)
+	port, err := e.startController(ctx, s)
+	if err == nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.sidecarURL = localURL(port)
+	}
+	return err
 }
 
 // SidecarCommand returns the flags and the variables ("NAME=value") with which another
@@ -71,17 +80,8 @@ func (e *Env) KillManager() { e.endPart(PartManager, 0) }
 // gone. It does not count as a failure of the environment.
 func (e *Env) KillSidecar() { e.endPart(PartSidecar, 0) }
 
-func (e *Env) startController(ctx context.Context, part Part, path string, env, args []string) error {
-	ports, err := e.launchController(ctx, e.controllerService(part, path, env, args))
-	if err != nil {
-		return err
-	}
-	e.setURL(part, controllerURL(ports[0]))
-	return nil
-}
-
-// launchController is launch for a part that Controllers names.
-func (e *Env) launchController(ctx context.Context, s service) ([]int, error) {
+// startController starts a part that Controllers names, and returns its port.
+func (e *Env) startController(ctx context.Context, s service) (port int, err error) {
 	e.mu.Lock()
 	if !slices.Contains(e.controllers, s.part) {
 		e.controllers = append(e.controllers, s.part)
@@ -90,18 +90,17 @@ func (e *Env) launchController(ctx context.Context, s service) ([]int, error) {
 	return e.launch(ctx, s)
 }
 
-func controllerURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
+func localURL(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
 
 // controllerService is a controller on a port of our choice.
 func (e *Env) controllerService(part Part, path string, env, args []string) service {
 	return service{
-		part:  part,
-		ports: 1,
-		command: func(ports []int) command {
-			return command{path: path, env: env, args: append(slices.Clone(args), "--port="+strconv.Itoa(ports[0]))}
+		part: part,
+		command: func(port int) command {
+			return command{path: path, env: env, args: append(slices.Clone(args), "--port="+strconv.Itoa(port))}
 		},
-		ready: func(ctx context.Context, ports []int) error {
-			return httpOK(ctx, e.probe, controllerURL(ports[0])+"/healthz", "")
+		ready: func(ctx context.Context, port int) error {
+			return httpOK(ctx, e.probe, localURL(port)+"/healthz", "")
 		},
 	}
 }
@@ -211,7 +210,7 @@ func (e *Env) startReplica(
 		e.endPart(part, 0)
 		ended <- struct{}{}
 	}
-	_, err := e.launchController(ctx, s)
+	_, err := e.startController(ctx, s)
 	return err
 }
 
@@ -288,24 +287,13 @@ func (e *Env) newLeaseIdentity(part Part, token string) (*leaseIdentity, error) 
 	if err != nil {
 		return nil, err
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
 	l := &leaseIdentity{host: host, kubeconfig: filepath.Join(e.dir, string(part)+".kubeconfig")}
 	l.become(string(part))
-	server := &http.Server{Handler: l.proxy(e.control, token), ReadHeaderTimeout: 10 * time.Second}
+	server := httptest.NewServer(l.proxy(e.control, token))
 	e.mu.Lock()
 	e.leaseServers = append(e.leaseServers, server)
 	e.mu.Unlock()
-	e.watchers.Add(1)
-	go func() {
-		defer e.watchers.Done()
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			e.fail(&PartError{Part: part, Err: err})
-		}
-	}()
-	return l, writeKubeconfig(l.kubeconfig, &rest.Config{Host: "http://" + listener.Addr().String()})
+	return l, writeKubeconfig(l.kubeconfig, &rest.Config{Host: server.URL})
 }
 
 // endLeaseServers ends all proxies.
@@ -314,7 +302,8 @@ func (e *Env) endLeaseServers() {
 	servers := e.leaseServers
 	e.mu.Unlock()
 	for _, server := range servers {
-		_ = server.Close()
+		server.CloseClientConnections()
+		server.Close()
 	}
 }
 

@@ -37,52 +37,45 @@ import (
 )
 
 func (e *Env) startControlPlane(ctx context.Context) error {
-	etcdURL, err := e.startEtcd(ctx, e.programs.etcd)
+	etcdURL, err := e.startEtcd(ctx)
 	if err != nil {
 		return err
 	}
-	if e.control, err = e.startCluster(ctx, PartAPIServer, etcdURL); err != nil {
+	if e.control, err = e.startCluster(ctx, partAPIServer, etcdURL); err != nil {
 		return err
 	}
 	e.target = e.control
 	if e.settings.targetCluster {
-		if e.target, err = e.startCluster(ctx, PartTargetAPIServer, etcdURL); err != nil {
+		if e.target, err = e.startCluster(ctx, partTargetAPIServer, etcdURL); err != nil {
 			return err
 		}
 	}
 	if err := e.ensureNamespace(ctx); err != nil {
-		return &PartError{Part: PartAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
+		return &PartError{Part: partAPIServer, Err: fmt.Errorf("making namespace %s: %w", e.settings.namespace, err)}
 	}
 	return nil
 }
 
-// startEtcd starts etcd and returns its URL.
-func (e *Env) startEtcd(ctx context.Context, path string) (string, error) {
-	url := func(port int) string { return fmt.Sprintf("http://127.0.0.1:%d", port) }
-	ports, err := e.launch(ctx, service{
-		part:  PartEtcd,
-		ports: 2,
-		command: func(ports []int) command {
-			client, peer := url(ports[0]), url(ports[1])
-			return command{path: path, env: minimalEnvironment(), args: []string{
+// startEtcd starts etcd and returns its URL. It is the only member: no other one has to find its
+// port for peers.
+func (e *Env) startEtcd(ctx context.Context) (string, error) {
+	port, err := e.launch(ctx, service{
+		part: PartEtcd,
+		command: func(port int) command {
+			return command{path: e.programs.etcd, env: minimalEnvironment(), args: []string{
 				"--data-dir=" + filepath.Join(e.dir, "etcd"),
-				"--listen-client-urls=" + client,
-				"--advertise-client-urls=" + client,
-				"--listen-peer-urls=" + peer,
-				"--initial-advertise-peer-urls=" + peer,
-				"--initial-cluster=default=" + peer,
+				"--listen-client-urls=" + localURL(port),
+				"--advertise-client-urls=" + localURL(port),
+				"--listen-peer-urls=http://127.0.0.1:0",
 				// What is stored here is thrown away at the end.
 				"--unsafe-no-fsync=true",
 			}}
 		},
-		ready: func(ctx context.Context, ports []int) error {
-			return httpOK(ctx, e.probe, url(ports[0])+"/health", "")
+		ready: func(ctx context.Context, port int) error {
+			return httpOK(ctx, e.probe, localURL(port)+"/health", "")
 		},
 	})
-	if err != nil {
-		return "", err
-	}
-	return url(ports[0]), nil
+	return localURL(port), err
 }
 
 // startCluster starts a kube-apiserver, whose objects have its name as their prefix in
@@ -117,26 +110,21 @@ func (e *Env) startCluster(ctx context.Context, part Part, etcdURL string) (*clu
 func (e *Env) launchAPIServer(ctx context.Context, c *cluster) (port int, err error) {
 	probe, closeIdle := c.credentials.httpClient()
 	defer closeIdle()
-	ports, err := e.launch(ctx, service{
+	return e.launch(ctx, service{
 		part:  c.part,
-		ports: 1,
 		fixed: c.port,
-		command: func(ports []int) command {
-			return command{path: e.programs.apiServer, env: minimalEnvironment(), args: c.args(ports[0])}
+		command: func(port int) command {
+			return command{path: e.programs.apiServer, env: minimalEnvironment(), args: c.args(port)}
 		},
-		ready: func(ctx context.Context, ports []int) error {
-			return httpOK(ctx, probe, apiServerURL(ports[0])+"/readyz", c.credentials.token)
+		ready: func(ctx context.Context, port int) error {
+			return httpOK(ctx, probe, apiServerURL(port)+"/readyz", c.credentials.token)
 		},
 	})
-	if err != nil {
-		return 0, err
-	}
-	return ports[0], nil
 }
 
 // KillAPIServer ends the control cluster's kube-apiserver with SIGKILL and returns when
 // it is gone. It does not count as a failure of the environment.
-func (e *Env) KillAPIServer() { e.endPart(PartAPIServer, 0) }
+func (e *Env) KillAPIServer() { e.endPart(partAPIServer, 0) }
 
 // StartAPIServer starts kube-apiserver and returns when it is ready. Start has done
 // so already; it is for use after KillAPIServer. Address, credentials and all objects
@@ -291,7 +279,7 @@ type Request struct {
 // those of the control cluster first. A watch counts twice when it has ended.
 func (e *Env) Requests() ([]Request, error) {
 	var requests []Request
-	for _, part := range []Part{PartAPIServer, PartTargetAPIServer} {
+	for _, part := range []Part{partAPIServer, partTargetAPIServer} {
 		file, err := os.Open(filepath.Join(e.dir, string(part), auditLog))
 		if errors.Is(err, os.ErrNotExist) {
 			continue
@@ -343,7 +331,7 @@ const establishLimit = 30 * time.Second
 
 // installCRDs applies the manager's CRDs and waits until they are served.
 func (e *Env) installCRDs(ctx context.Context) error {
-	crds, err := ReadManifests(e.programs.crds)
+	crds, err := readManifests(e.programs.crds)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@
 
 // Package stack runs, on one computer and without containers, what turns a Machine into
 // requests to an IaaS API: etcd, kube-apiserver, machine-controller-manager and this
-// project's machine-controller as processes of their own. The API is a parameter (Cloud):
+// project's machine-controller as processes of their own. The API is a parameter (WithCloud):
 // package localenv adds the mock and Nodes, test/cloud the real one.
 //
 // One API server is both control and target cluster, unless WithTargetCluster asks for

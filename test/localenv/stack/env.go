@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,8 +20,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// ErrStopped is the cause of errors of an environment that was stopped.
-var ErrStopped = errors.New("the environment was stopped")
+// errStopped is the cause of errors of an environment that was stopped.
+var errStopped = errors.New("the environment was stopped")
 
 // Env is a running environment. Its methods may be used from several
 // goroutines.
@@ -36,49 +37,48 @@ type Env struct {
 	// control is the cluster of the Machines, target that of the Nodes: the same one
 	// without WithTargetCluster.
 	control, target *cluster
-	// api is where the controllers find the cloud; cloudStarted says that it is to be stopped.
-	api          API
-	cloudStarted bool
 	// stopReplicas is that of WithSidecarReplicas.
 	stopReplicas func()
 
 	stopOnce sync.Once
 	watchers sync.WaitGroup
-	done     chan struct{}
+	// running ends, by end, with the first failure, or when everything was stopped.
+	running context.Context
+	end     context.CancelCauseFunc
 
 	mu        sync.Mutex
 	processes map[Part]*process
-	starting  map[Part]bool
-	urls      map[Part]string
+	// sidecarURL is that of the last StartSidecar.
+	sidecarURL string
 	// controllers are those that were started, in this order; pods are those that run.
 	controllers  []Part
 	pods         map[string]*corev1.Pod
-	leaseServers []*http.Server
+	leaseServers []*httptest.Server
 	stopped      bool
-	err          error
 }
 
 func newEnv(s settings) *Env {
+	running, end := context.WithCancelCause(context.Background())
 	return &Env{
 		settings:  s,
 		probe:     &http.Client{Transport: &http.Transport{}},
-		done:      make(chan struct{}),
+		running:   running,
+		end:       end,
 		processes: map[Part]*process{},
-		starting:  map[Part]bool{},
-		urls:      map[Part]string{},
 		pods:      map[string]*corev1.Pod{},
 	}
 }
 
 // Done is closed when a part has ended by itself (Err then tells which), and
 // when the environment has been stopped.
-func (e *Env) Done() <-chan struct{} { return e.done }
+func (e *Env) Done() <-chan struct{} { return e.running.Done() }
 
 // Err returns why the environment failed, nil as long as it has not.
 func (e *Env) Err() error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.err
+	if err := context.Cause(e.running); !errors.Is(err, errStopped) {
+		return err
+	}
+	return nil
 }
 
 // fail records the first failure of the running environment. What ends after
@@ -88,18 +88,7 @@ func (e *Env) fail(err error) {
 	stopped := e.stopped
 	e.mu.Unlock()
 	if !stopped {
-		e.finish(err)
-	}
-}
-
-func (e *Env) finish(err error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	select {
-	case <-e.done:
-	default:
-		e.err = err
-		close(e.done)
+		e.end(err)
 	}
 }
 
@@ -126,15 +115,7 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 func (e *Env) start(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	stopWatching := make(chan struct{})
-	defer close(stopWatching)
-	go func() {
-		select {
-		case <-e.done:
-			cancel(e.Err())
-		case <-stopWatching:
-		}
-	}()
+	defer context.AfterFunc(e.running, func() { cancel(e.Err()) })()
 	err := e.startParts(ctx)
 	if failed := e.Err(); failed != nil {
 		return failed
@@ -160,10 +141,7 @@ func (e *Env) startParts(ctx context.Context) error {
 	}
 	e.progress("installing the custom resource definitions of machine-controller-manager")
 	if err := e.installCRDs(ctx); err != nil {
-		return &PartError{Part: PartCRDs, Err: err}
-	}
-	if err := e.startCloud(); err != nil {
-		return err
+		return &PartError{Part: partCRDs, Err: err}
 	}
 	return e.startControllers(ctx)
 }
@@ -176,16 +154,6 @@ func (e *Env) makeFolders() (err error) {
 	e.dir = e.folder.path
 	e.logDir = filepath.Join(e.dir, "logs")
 	return os.MkdirAll(e.logDir, 0o750)
-}
-
-// startCloud makes the API reachable.
-func (e *Env) startCloud() error {
-	api, err := e.settings.cloud.Start(func(err error) { e.fail(&PartError{Part: PartCloud, Err: err}) })
-	if err != nil {
-		return &PartError{Part: PartCloud, Err: err}
-	}
-	e.api, e.cloudStarted = api, true
-	return nil
 }
 
 func (e *Env) startControllers(ctx context.Context) error {
@@ -232,12 +200,9 @@ func (e *Env) Stop() {
 		// The manager and the sidecar do not handle SIGTERM: they end at once.
 		e.endPart(PartSidecar, stopGrace)
 		e.endPart(PartManager, stopGrace)
-		if e.cloudStarted {
-			e.settings.cloud.Stop()
-		}
 		e.endLeaseServers()
-		e.endPart(PartTargetAPIServer, stopGrace)
-		e.endPart(PartAPIServer, stopGrace)
+		e.endPart(partTargetAPIServer, stopGrace)
+		e.endPart(partAPIServer, stopGrace)
 		e.endPart(PartEtcd, stopGrace)
 		e.watchers.Wait()
 		e.probe.CloseIdleConnections()
@@ -246,7 +211,7 @@ func (e *Env) Stop() {
 				e.progress("removing %s: %v", e.dir, err)
 			}
 		}
-		e.finish(nil)
+		e.end(errStopped)
 	})
 }
 
@@ -276,14 +241,18 @@ func (e *Env) Namespace() string { return e.settings.namespace }
 
 // SidecarMetricsURL returns the URL of the machine-controller's metrics. It
 // changes with every StartSidecar.
-func (e *Env) SidecarMetricsURL() string { return e.url(PartSidecar) + "/metrics" }
+func (e *Env) SidecarMetricsURL() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.sidecarURL + "/metrics"
+}
 
 // CloudEnvironment returns the variables ("NAME=value") with which the driver
 // reaches the cloud. The sidecar that the environment starts has them already.
-func (e *Env) CloudEnvironment() []string { return slices.Clone(e.api.Environment) }
+func (e *Env) CloudEnvironment() []string { return slices.Clone(e.settings.cloud.Environment) }
 
 // ServiceAccountKey returns API.ServiceAccountKey.
-func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.api.ServiceAccountKey) }
+func (e *Env) ServiceAccountKey() []byte { return slices.Clone(e.settings.cloud.ServiceAccountKey) }
 
 // ManagerPath returns the path of the built machine-controller-manager, for a test that
 // starts one of its own.
@@ -328,16 +297,4 @@ func (e *Env) process(part Part) *process {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.processes[part]
-}
-
-func (e *Env) url(part Part) string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.urls[part]
-}
-
-func (e *Env) setURL(part Part, url string) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.urls[part] = url
 }

@@ -27,10 +27,10 @@ const fieldOwner = client.FieldOwner("localenv")
 // keyField is the field of a Secret that holds the service-account key.
 const keyField = "serviceAccountKey"
 
-// ReadManifests reads the objects of a YAML file, or of all *.yaml files of a
+// readManifests reads the objects of a YAML file, or of all *.yaml files of a
 // folder in the order of their names. Files may hold several documents; empty
 // ones are left out.
-func ReadManifests(path string) ([]*unstructured.Unstructured, error) {
+func readManifests(path string) ([]*unstructured.Unstructured, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func (e *Env) Apply(ctx context.Context, objects ...client.Object) error {
 // ApplyFile applies the objects of a YAML file or folder. Secrets with a
 // serviceAccountKey get the key of the cloud.
 func (e *Env) ApplyFile(ctx context.Context, path string) error {
-	objects, err := ReadManifests(path)
+	objects, err := readManifests(path)
 	if err != nil {
 		return err
 	}
@@ -120,13 +120,14 @@ func (e *Env) ApplyFile(ctx context.Context, path string) error {
 // useServiceAccountKey puts the key of the cloud, if it has one, into object, if
 // object is a Secret with the field serviceAccountKey in its stringData.
 func (e *Env) useServiceAccountKey(object *unstructured.Unstructured) error {
-	if object.GetKind() != "Secret" || len(e.api.ServiceAccountKey) == 0 {
+	if object.GetKind() != "Secret" || len(e.settings.cloud.ServiceAccountKey) == 0 {
 		return nil
 	}
 	if _, found, err := unstructured.NestedString(object.Object, "stringData", keyField); err != nil || !found {
 		return err
 	}
-	return unstructured.SetNestedField(object.Object, string(e.api.ServiceAccountKey), "stringData", keyField)
+	key := string(e.settings.cloud.ServiceAccountKey)
+	return unstructured.SetNestedField(object.Object, key, "stringData", keyField)
 }
 
 func (e *Env) apply(ctx context.Context, object *unstructured.Unstructured) error {

@@ -51,16 +51,16 @@ func TestReadManifestsOfAFolder(t *testing.T) {
 	} {
 		g.Expect(os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600)).To(Succeed())
 	}
-	objects, err := ReadManifests(dir)
+	objects, err := readManifests(dir)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(objects).To(HaveLen(2))
 	g.Expect(objects[0].GetName()).To(Equal("first"))
 
-	_, err = ReadManifests(filepath.Join(dir, "missing.yaml"))
+	_, err = readManifests(filepath.Join(dir, "missing.yaml"))
 	g.Expect(err).To(MatchError(os.ErrNotExist))
 
 	g.Expect(os.WriteFile(filepath.Join(dir, "c.yaml"), []byte("a: b: c\n"), 0o600)).To(Succeed())
-	_, err = ReadManifests(dir)
+	_, err = readManifests(dir)
 	g.Expect(err).To(MatchError(ContainSubstring("c.yaml")), "the file is named")
 }
 

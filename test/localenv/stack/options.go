@@ -3,17 +3,12 @@
 
 package stack
 
-import (
-	"fmt"
-	"io"
-)
-
 // Option changes how an environment is made.
 type Option func(*settings)
 
 type settings struct {
 	namespace      string
-	cloud          Cloud
+	cloud          API
 	targetless     bool
 	targetCluster  bool
 	withoutManager bool
@@ -31,7 +26,6 @@ func newSettings(opts []Option) settings {
 		namespace:      "default",
 		sidecarProgram: "machine-controller",
 		progress:       func(string) {},
-		cloud:          API{},
 	}
 	for _, opt := range opts {
 		opt(&s)
@@ -45,7 +39,7 @@ func WithNamespace(name string) Option { return func(s *settings) { s.namespace 
 
 // WithCloud sets the IaaS API that the controllers work with. Without it the sidecar takes the
 // public one.
-func WithCloud(cloud Cloud) Option { return func(s *settings) { s.cloud = cloud } }
+func WithCloud(cloud API) Option { return func(s *settings) { s.cloud = cloud } }
 
 // WithTargetless runs without a target cluster: both controllers get
 // --target-kubeconfig=none.
@@ -94,22 +88,7 @@ func WithProgress(report func(line string)) Option {
 	return func(s *settings) { s.progress = report }
 }
 
-// WithProgressWriter writes a line to w whenever a step of Start begins.
-func WithProgressWriter(w io.Writer) Option {
-	return WithProgress(func(line string) { _, _ = fmt.Fprintln(w, line) })
-}
-
-// Cloud is the IaaS API that the controllers of an environment work with.
-type Cloud interface {
-	// Start makes the API reachable and says how. ended is to be called if it ends by itself
-	// before Stop: that fails the environment.
-	Start(ended func(error)) (API, error)
-	// Stop ends what Start has begun.
-	Stop()
-}
-
-// API says how the controllers reach an IaaS API. It is the Cloud of an API that is there
-// already, such as the real one.
+// API says how the controllers reach an IaaS API.
 type API struct {
 	// Environment holds the sidecar's variables ("NAME=value") for it.
 	Environment []string
@@ -117,9 +96,3 @@ type API struct {
 	// as they are.
 	ServiceAccountKey []byte
 }
-
-// Start implements Cloud: there is nothing to start.
-func (a API) Start(func(error)) (API, error) { return a, nil }
-
-// Stop implements Cloud: there is nothing to stop.
-func (API) Stop() {}

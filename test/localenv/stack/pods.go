@@ -84,7 +84,8 @@ func (e *Env) startContainer(
 	for _, name := range slices.Sorted(maps.Keys(variables)) {
 		env = append(env, name+"="+variables[name])
 	}
-	return e.startController(ctx, PodPart(pod.Name, container.Name), program, env, args)
+	_, err = e.startController(ctx, e.controllerService(PodPart(pod.Name, container.Name), program, env, args))
+	return err
 }
 
 // program returns the path of what an image holds.

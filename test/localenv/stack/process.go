@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -27,13 +28,12 @@ type Part string
 
 // The parts of the environment, in the order they start.
 const (
-	PartPrograms  Part = "programs"
+	partPrograms  Part = "programs"
 	PartEtcd      Part = "etcd"
-	PartAPIServer Part = "kube-apiserver"
-	// PartTargetAPIServer is that of WithTargetCluster.
-	PartTargetAPIServer Part = "target-kube-apiserver"
-	PartCRDs            Part = "custom resource definitions"
-	PartCloud           Part = "IaaS API"
+	partAPIServer Part = "kube-apiserver"
+	// partTargetAPIServer is that of WithTargetCluster.
+	partTargetAPIServer Part = "target-kube-apiserver"
+	partCRDs            Part = "custom resource definitions"
 	PartManager         Part = "machine-controller-manager"
 	PartSidecar         Part = "machine-controller"
 )
@@ -232,17 +232,15 @@ const (
 // portTaken is how Go programs, which all parts are, report a port in use.
 const portTaken = "address already in use"
 
-// service is a part that listens on ports of its own.
+// service is a part that listens on a port of its own.
 type service struct {
 	part Part
-	// ports is how many ports it needs.
-	ports int
-	// fixed is the one port it must have, because others know it already; 0: any.
+	// fixed is the port it must have, because others know it already; 0: any.
 	fixed int
-	// command says what to run when the ports are known.
-	command func(ports []int) command
+	// command says what to run when the port is known.
+	command func(port int) command
 	// ready answers nil when the part can be used.
-	ready func(ctx context.Context, ports []int) error
+	ready func(ctx context.Context, port int) error
 	// ended is called when the part ends by itself; nil: it fails the environment.
 	ended func(*process)
 }
@@ -250,85 +248,59 @@ type service struct {
 // errPortTaken says that another process listens on a port we chose.
 var errPortTaken = errors.New(portTaken)
 
-// launch runs s on free ports, waits until it is ready, and watches it from
-// then on. It returns the ports.
-func (e *Env) launch(ctx context.Context, s service) ([]int, error) {
-	if err := e.reserve(s.part); err != nil {
-		return nil, &PartError{Part: s.part, Err: err}
+// launch runs s on a free port, waits until it is ready, and watches it from
+// then on. It returns the port.
+func (e *Env) launch(ctx context.Context, s service) (port int, err error) {
+	if e.process(s.part) != nil {
+		return 0, &PartError{Part: s.part, Err: errors.New("already running")}
 	}
-	defer e.release(s.part)
 	for attempt := 1; ; attempt++ {
-		ports, err := s.choosePorts()
-		if err != nil {
-			return nil, &PartError{Part: s.part, Err: err}
+		if port = s.fixed; port == 0 {
+			if port, err = freePort(); err != nil {
+				return 0, &PartError{Part: s.part, Err: err}
+			}
 		}
-		p, err := e.attempt(ctx, s, ports)
+		p, err := e.attempt(ctx, s, port)
 		if err == nil {
-			return ports, e.adopt(p, s.ended)
+			return port, e.adopt(p, s.ended)
 		}
 		if !errors.Is(err, errPortTaken) || attempt == portAttempts || ctx.Err() != nil {
-			return nil, err
+			return 0, err
 		}
 		e.progress("%s: its port was taken meanwhile, trying another", s.part)
 	}
 }
 
-func (s service) choosePorts() ([]int, error) {
-	if s.fixed != 0 {
-		return []int{s.fixed}, nil
-	}
-	return freePorts(s.ports)
-}
-
-// attempt runs s on these ports and returns its process when it is ready. Where
-// another process answers on one of them, its answer must not pass for ours.
-func (e *Env) attempt(ctx context.Context, s service, ports []int) (*process, error) {
-	c := s.command(ports)
-	if anyAnswers(ctx, ports) {
+// attempt runs s on this port and returns its process when it is ready. Where
+// another process answers there, its answer must not pass for ours.
+func (e *Env) attempt(ctx context.Context, s service, port int) (*process, error) {
+	c := s.command(port)
+	if answers(ctx, port) {
 		return nil, &PartError{Part: s.part, Err: errPortTaken}
 	}
 	p, err := spawn(s.part, c, e.LogPath(s.part))
 	if err != nil {
 		return nil, &PartError{Part: s.part, Err: err}
 	}
-	err = p.awaitReady(ctx, readyLimit, func(ctx context.Context) error { return s.ready(ctx, ports) })
+	err = p.awaitReady(ctx, readyLimit, func(ctx context.Context) error { return s.ready(ctx, port) })
 	if err == nil {
 		return p, nil
 	}
 	p.end(0)
-	if strings.Contains(p.output(), portTaken) || anyAnswers(ctx, ports) {
+	if strings.Contains(p.output(), portTaken) || answers(ctx, port) {
 		return nil, fmt.Errorf("%w: %w", errPortTaken, err)
 	}
 	return nil, err
 }
 
-// anyAnswers tells whether somebody listens on one of the ports.
-func anyAnswers(ctx context.Context, ports []int) bool {
-	for _, port := range ports {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err == nil {
-			_ = conn.Close()
-			return true
-		}
+// answers tells whether somebody listens on the port.
+func answers(ctx context.Context, port int) bool {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return false
 	}
-	return false
-}
-
-// reserve makes sure that a part is started once at a time, and runs once.
-func (e *Env) reserve(part Part) error {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.starting[part] || e.processes[part] != nil {
-		return errors.New("already running")
-	}
-	e.starting[part] = true
-	return nil
-}
-
-func (e *Env) release(part Part) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	delete(e.starting, part)
+	_ = conn.Close()
+	return true
 }
 
 // adopt takes a running process into the environment: Stop ends it, and its
@@ -341,7 +313,7 @@ func (e *Env) adopt(p *process, ended func(*process)) error {
 	defer e.mu.Unlock()
 	if e.stopped {
 		p.end(0)
-		return &PartError{Part: p.part, Err: ErrStopped}
+		return &PartError{Part: p.part, Err: errStopped}
 	}
 	e.processes[p.part] = p
 	e.watchers.Add(1)
@@ -372,23 +344,14 @@ func (e *Env) LogPath(part Part) string {
 	return filepath.Join(e.logDir, string(part)+".log")
 }
 
-// freePorts returns n loopback ports that nobody listened on a moment ago.
-func freePorts(n int) ([]int, error) {
-	ports := make([]int, 0, n)
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, fmt.Errorf("looking for a free port: %w", err)
-		}
-		// All stay open until the last is chosen, so that all differ.
-		defer func() { _ = l.Close() }()
-		address, isTCP := l.Addr().(*net.TCPAddr)
-		if !isTCP {
-			return nil, fmt.Errorf("looking for a free port: %s is no TCP address", l.Addr())
-		}
-		ports = append(ports, address.Port)
+// freePort returns a loopback port that nobody listened on a moment ago.
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("looking for a free port: %w", err)
 	}
-	return ports, nil
+	address, err := netip.ParseAddrPort(l.Addr().String())
+	return int(address.Port()), errors.Join(err, l.Close())
 }
 
 // httpOK answers nil when a GET of url answers 200.

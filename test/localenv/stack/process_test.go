@@ -98,78 +98,51 @@ func newTestEnv(t *testing.T) *Env {
 	return e
 }
 
-func TestLaunchTakesOtherPortsWhenOneIsTaken(t *testing.T) {
-	g := NewWithT(t)
-	e := newTestEnv(t)
-	var offered [][]int
-	ports, err := e.launch(t.Context(), service{
-		part:  PartEtcd,
-		ports: 2,
-		command: func(ports []int) command {
-			offered = append(offered, ports)
-			if len(offered) == 1 {
-				return shell("echo 'bind: " + portTaken + "' >&2; exit 1")
-			}
-			return shell("echo listening; exec sleep 60")
-		},
-		ready: func(context.Context, []int) error {
-			if log, _ := e.Logs(PartEtcd); !strings.Contains(log, "listening") {
-				return errors.New("not yet")
-			}
-			return nil
-		},
-	})
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(offered).To(HaveLen(2))
-	g.Expect(ports).To(Equal(offered[1]))
-	g.Expect(ports[0]).NotTo(Equal(ports[1]))
-}
-
-func TestAnswerOfAnotherProcessIsNotOurs(t *testing.T) {
-	listenOn := func(t *testing.T, port int) {
-		listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		t.Cleanup(func() { _ = listener.Close() })
-	}
-	for name, row := range map[string]struct{ beforeSpawn, afterSpawn bool }{
-		"there before ours was spawned": {beforeSpawn: true},
-		"there when ours has exited":    {afterSpawn: true},
+func TestLaunchTakesAnotherPortWhenOneIsTaken(t *testing.T) {
+	for name, row := range map[string]struct {
+		script string
+		// Another process answers on the port, from before ours was spawned or after that.
+		before, after bool
+	}{
+		"ours says so":                           {script: "echo 'bind: " + portTaken + "' >&2; exit 1"},
+		"somebody answers before ours was there": {script: "exec sleep 60", before: true},
+		"somebody answers when ours has exited":  {script: "exit 1", after: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			e := newTestEnv(t)
-			var first, second []int
-			ports, err := e.launch(t.Context(), service{
-				part:  PartEtcd,
-				ports: 1,
-				command: func(ports []int) command {
-					if first != nil {
-						second = ports
+			listen := func(port int) {
+				listener, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+				g.Expect(err).NotTo(HaveOccurred())
+				t.Cleanup(func() { _ = listener.Close() })
+			}
+			var offered []int
+			port, err := e.launch(t.Context(), service{
+				part: PartEtcd,
+				command: func(port int) command {
+					offered = append(offered, port)
+					if len(offered) > 1 {
 						return shell("exec sleep 60")
 					}
-					first = ports
-					if row.beforeSpawn {
-						listenOn(t, ports[0])
-						return shell("exec sleep 60")
+					if row.before {
+						listen(port)
 					}
-					return shell("exit 1")
+					return shell(row.script)
 				},
-				ready: func(_ context.Context, ports []int) error {
-					if second != nil || row.beforeSpawn {
+				ready: func(_ context.Context, port int) error {
+					if len(offered) > 1 || row.before {
 						return nil
 					}
-					if row.afterSpawn {
-						row.afterSpawn = false
-						listenOn(t, ports[0])
+					if row.after {
+						row.after = false
+						listen(port)
 					}
 					return errors.New("not yet")
 				},
 			})
 			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(ports).To(And(Equal(second), Not(Equal(first))))
+			g.Expect(offered).To(HaveLen(2))
+			g.Expect(port).To(Equal(offered[1]))
 		})
 	}
 }
@@ -180,7 +153,7 @@ func TestNothingOfOursLeaksIntoTheSidecar(t *testing.T) {
 	t.Setenv("STACKIT_IAAS_ENDPOINT", "https://iaas.example.com")
 	t.Setenv("HTTPS_PROXY", "http://proxy.example.com")
 	e := newEnv(newSettings(nil))
-	e.api.Environment = []string{"STACKIT_IAAS_ENDPOINT=http://127.0.0.1:1"}
+	e.settings.cloud.Environment = []string{"STACKIT_IAAS_ENDPOINT=http://127.0.0.1:1"}
 	g.Expect(e.sidecarEnvironment()).To(ConsistOf(
 		HavePrefix("PATH="),
 		HavePrefix("HOME="),

@@ -27,7 +27,7 @@ type programs struct {
 func findPrograms(sidecar string) (programs, error) {
 	root, err := Root()
 	if err != nil {
-		return programs{}, &PartError{Part: PartPrograms, Err: err}
+		return programs{}, &PartError{Part: partPrograms, Err: err}
 	}
 	built, controlPlane := filepath.Join(root, "bin", "localenv"), filepath.Join(root, "bin", "controlplane")
 	remedy := "run 'make localenv'"
@@ -42,10 +42,10 @@ func findPrograms(sidecar string) (programs, error) {
 		crds:      filepath.Join(built, "crds"),
 	}
 	if err := present(p.etcd, p.apiServer); err != nil {
-		return programs{}, &PartError{Part: PartPrograms, Err: fmt.Errorf("%w: %s", err, remedy)}
+		return programs{}, &PartError{Part: partPrograms, Err: fmt.Errorf("%w: %s", err, remedy)}
 	}
 	if err := present(p.manager, p.sidecar, p.crds); err != nil {
-		return programs{}, &PartError{Part: PartPrograms, Err: fmt.Errorf("%w: run 'make localenv'", err)}
+		return programs{}, &PartError{Part: partPrograms, Err: fmt.Errorf("%w: run 'make localenv'", err)}
 	}
 	return p, nil
 }

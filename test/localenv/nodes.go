@@ -12,6 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,7 +35,7 @@ const nodePoll = 200 * time.Millisecond
 type nodeSimulator struct {
 	cloud  *iaasmock.Cloud
 	client client.Client
-	clock  clock.WithTicker
+	clock  clock.PassiveClock
 	// join is the time from a server's being ACTIVE to its Node.
 	join time.Duration
 	// kubelets are the servers that were ACTIVE once, by server ID.
@@ -59,7 +60,7 @@ func startNodes(cloud *iaasmock.Cloud, target client.Client, join time.Duration)
 	finished := make(chan struct{})
 	go func() {
 		defer close(finished)
-		simulator.run(ctx)
+		wait.UntilWithContext(ctx, simulator.step, nodePoll)
 	}()
 	return func() {
 		cancel()
@@ -67,21 +68,10 @@ func startNodes(cloud *iaasmock.Cloud, target client.Client, join time.Duration)
 	}
 }
 
-func newNodeSimulator(cloud *iaasmock.Cloud, c client.Client, clk clock.WithTicker, join time.Duration) *nodeSimulator {
+func newNodeSimulator(
+	cloud *iaasmock.Cloud, c client.Client, clk clock.PassiveClock, join time.Duration,
+) *nodeSimulator {
 	return &nodeSimulator{cloud: cloud, client: c, clock: clk, join: join, kubelets: map[string]*kubelet{}}
-}
-
-func (s *nodeSimulator) run(ctx context.Context) {
-	ticker := s.clock.NewTicker(nodePoll)
-	defer ticker.Stop()
-	for {
-		s.step(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C():
-		}
-	}
 }
 
 // step looks at the cloud once. What fails is tried again at the next step.

@@ -162,11 +162,7 @@ func (e *Env) startReplicas(ctx context.Context) error {
 		if err := e.startReplica(ctx, number, 1, lease, ended); err != nil {
 			return err
 		}
-		e.watchers.Add(1)
-		go func() {
-			defer e.watchers.Done()
-			e.keepReplica(running, number, lease, ended)
-		}()
+		e.watchers.Go(func() { e.keepReplica(running, number, lease, ended) })
 	}
 	return nil
 }

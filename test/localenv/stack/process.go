@@ -316,14 +316,12 @@ func (e *Env) adopt(p *process, ended func(*process)) error {
 		return &PartError{Part: p.part, Err: errStopped}
 	}
 	e.processes[p.part] = p
-	e.watchers.Add(1)
-	go func() {
-		defer e.watchers.Done()
+	e.watchers.Go(func() {
 		<-p.exited
 		if !p.ending.Load() {
 			ended(p)
 		}
-	}()
+	})
 	return nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/creack/pty"
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 
@@ -148,35 +149,45 @@ func TestMakeThatIsKilled(t *testing.T) {
 		os.Exit(0)
 	}
 	for name, row := range map[string]struct {
-		signal syscall.Signal
-		parent bool
+		onTerminal bool
+		end        func(terminal *os.File, parent, child int) error
 	}{
-		"SIGTERM, which make passes on":     {signal: syscall.SIGTERM},
-		"Ctrl-C, for all of the terminal":   {signal: syscall.SIGINT},
-		"a terminal that goes away":         {signal: syscall.SIGHUP},
-		"SIGKILL, which make cannot notice": {signal: syscall.SIGKILL, parent: true},
+		"SIGTERM, which make passes on": {
+			end: func(_ *os.File, _, child int) error { return syscall.Kill(child, syscall.SIGTERM) }},
+		"SIGKILL, which make cannot pass on": {
+			end: func(_ *os.File, parent, _ int) error { return syscall.Kill(parent, syscall.SIGKILL) }},
+		"Ctrl-C": {onTerminal: true, end: func(terminal *os.File, _, _ int) error {
+			_, err := terminal.WriteString("\x03")
+			return err
+		}},
+		"a terminal that goes away, of which make alone hears": {onTerminal: true,
+			end: func(terminal *os.File, _, _ int) error { return terminal.Close() }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// The shell stays, as make does.
-			parent := exec.CommandContext(t.Context(),
-				"/bin/sh", "-c", `"$0" "$@"; :`, os.Args[0], "-test.run=^TestMakeThatIsKilled$")
+			// The shell waits, as make does.
+			parent := exec.CommandContext(t.Context(), "/bin/sh", "-c", `trap : INT HUP; "$0" "$@"; :`,
+				os.Args[0], "-test.run=^TestMakeThatIsKilled$")
 			parent.Env = append(os.Environ(), asWaiting+"=true")
 			pipe, err := parent.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := parent.Start(); err != nil {
+			var terminal *os.File
+			if row.onTerminal {
+				terminal, err = pty.Start(parent)
+			} else {
+				err = parent.Start()
+			}
+			if err != nil {
 				t.Fatal(err)
 			}
+			defer func() { _ = terminal.Close() }()
 			var child int
 			if _, err := fmt.Fscanln(pipe, &child); err != nil {
 				t.Fatal(err)
 			}
-			if row.parent {
-				child = parent.Process.Pid
-			}
-			if err := syscall.Kill(child, row.signal); err != nil {
+			if err := row.end(terminal, parent.Process.Pid, child); err != nil {
 				t.Fatal(err)
 			}
 			said, err := io.ReadAll(pipe)

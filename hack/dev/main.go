@@ -66,10 +66,10 @@ func run(args []string, stdout *os.File, stderr io.Writer) int {
 var errInterrupted = errors.New("interrupted")
 
 // untilInterrupted returns a context that ends with errInterrupted on a signal, or when our parent
-// is gone: make passes SIGTERM on and cannot pass SIGKILL on, "go run" passes nothing on, and
-// nobody would be left to stop us.
+// or our terminal is gone. make passes SIGTERM on, and nothing else: it cannot pass on SIGKILL, and
+// where it is the terminal's first program it alone gets SIGHUP, and waits for us.
 func untilInterrupted() (context.Context, context.CancelCauseFunc) {
-	parent := os.Getppid()
+	parent, onTerminal := os.Getppid(), hasTerminal()
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	// Further signals change nothing: stopping takes seconds, not for ever.
@@ -77,7 +77,7 @@ func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 	go func() {
 		ticker := time.NewTicker(time.Second)
 		defer ticker.Stop()
-		for os.Getppid() == parent {
+		for os.Getppid() == parent && hasTerminal() == onTerminal {
 			select {
 			case <-signals:
 				cancel(errInterrupted)
@@ -90,4 +90,13 @@ func untilInterrupted() (context.Context, context.CancelCauseFunc) {
 		cancel(errInterrupted)
 	}()
 	return ctx, cancel
+}
+
+// hasTerminal says whether this process has a controlling terminal.
+func hasTerminal() bool {
+	terminal, err := os.Open("/dev/tty")
+	if err == nil {
+		_ = terminal.Close()
+	}
+	return err == nil
 }

@@ -217,7 +217,8 @@ func TestMostSeedsRepeatThemselves(t *testing.T) {
 	}
 }
 
-// differences runs the plans of the first seeds twice each.
+// differences runs the plans of the first seeds twice each. Two runs may part where another program has
+// interrupted one of them, so a plan counts that parts three times.
 func differences(t *testing.T, count int, change func(*Plan)) (found []string) {
 	t.Helper()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
@@ -225,8 +226,12 @@ func differences(t *testing.T, count int, change func(*Plan)) (found []string) {
 		plan := Plans.Example(i + 1)
 		change(&plan)
 		first, second := simulate(t, plan), simulate(t, plan)
-		if first.Trace != second.Trace {
-			found = append(found, fmt.Sprintf("seed %d: %s", i+1, firstDifference(first.Trace, second.Trace)))
+		for tries := 1; first.Trace != second.Trace; tries++ {
+			if tries == 3 {
+				found = append(found, fmt.Sprintf("seed %d: %s", i+1, firstDifference(first.Trace, second.Trace)))
+				break
+			}
+			first, second = simulate(t, plan), simulate(t, plan)
 		}
 		if first.Calls == 0 {
 			t.Errorf("seed %d: nothing happened", i+1)

@@ -102,7 +102,7 @@ func (c *Cloud) serveClearFaults(*http.Request) *apiError {
 }
 
 func (c *Cloud) serveRemoveFault(r *http.Request) *apiError {
-	if id := r.PathValue("id"); !c.RemoveFault(id) {
+	if id := r.PathValue("id"); !c.faults.Remove(id) {
 		return notFound("fault " + id)
 	}
 	return nil

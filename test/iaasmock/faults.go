@@ -31,28 +31,17 @@ const (
 // Presets returns the ready-made faults; see fault.Presets.
 func Presets() []Preset { return fault.Presets() }
 
-// ParseFault reads a fault in the form of a flag; see fault.Parse.
-func ParseFault(text string) (Fault, error) { return fault.Parse(text) }
-
-// ParseScenario reads a list of faults in JSON or YAML; see fault.ParseScenario.
-func ParseScenario(text []byte) ([]Fault, error) { return fault.ParseScenario(text) }
-
 // Inject adds a fault and returns a function that removes it. The removal undoes nothing
 // in calls that the fault has hit. Inject panics on a fault that Validate refuses.
 func (c *Cloud) Inject(f Fault) (remove func()) {
 	id := c.inject(f).ID
-	return func() { c.RemoveFault(id) }
+	return func() { c.faults.Remove(id) }
 }
 
 // Faults returns the faults that are active or have yet to begin, in the order they were
 // injected.
 func (c *Cloud) Faults() []ActiveFault {
 	return c.faults.Active(c.clock.Now())
-}
-
-// RemoveFault removes the fault with this ID and reports whether there was one.
-func (c *Cloud) RemoveFault(id string) bool {
-	return c.faults.Remove(id)
 }
 
 // ClearFaults removes all faults.

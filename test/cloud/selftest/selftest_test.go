@@ -33,8 +33,10 @@ func TestGreen(t *testing.T) {
 	}{
 		"faults": {
 			mock: []string{
-				"--list-lag=1s", "--server-labels", "--fault=unavailable,probability=0.01", "--fault=lost-answers,count=1",
-				"--fault=rate-limited-retry-after,probability=0.002", "--fault=random-404,probability=0.3,count=4", "--seed=7",
+				"--list-lag=1s", "--server-labels", `--fault={"preset":"unavailable","probability":0.01}`,
+				`--fault={"preset":"lost-answers","count":1}`,
+				`--fault={"preset":"rate-limited-retry-after","probability":0.002}`,
+				`--fault={"preset":"random-404","probability":0.3,"count":4}`, "--seed=7",
 			},
 			rows: []string{
 				`A 404 for a server that exists is the exception.* \| \d GETs`,
@@ -68,9 +70,9 @@ func TestGreen(t *testing.T) {
 		},
 		"rights and selectors": {
 			mock: []string{
-				"--fault=operation=GetVolume,status=403", "--fault=operation=UpdateVolume,status=403",
-				"--fault=operation=GetNic,status=403", "--fault=operation=GetServerLog,status=403",
-				"--fault=operation=ListServers,ignoreSelector=true",
+				`--fault={"operation":"GetVolume","status":403}`, `--fault={"operation":"UpdateVolume","status":403}`,
+				`--fault={"operation":"GetNic","status":403}`, `--fault={"operation":"GetServerLog","status":403}`,
+				`--fault={"operation":"ListServers","ignoreSelector":true}`,
 			},
 			api: forbidDeleted,
 			rows: []string{
@@ -180,11 +182,11 @@ func TestRed(t *testing.T) {
 		within time.Duration
 	}{
 		{
-			name: "never deletes", mock: []string{"--fault=stuck-deleting,count=2"}, args: []string{"--patience=10s"},
+			name: "never deletes", mock: []string{`--fault={"preset":"stuck-deleting","count":2}`}, args: []string{"--patience=10s"},
 			want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`,
 		},
 		{
-			name: "keeps volumes that it names", mock: []string{"--fault=operation=CreateServer,ownBootVolume=true"},
+			name: "keeps volumes that it names", mock: []string{`--fault={"operation":"CreateServer","ownBootVolume":true}`},
 			want: `wanted: no NIC or boot volume without its server; seen: \[volume \S+ \(of \S+\)`,
 		},
 		{

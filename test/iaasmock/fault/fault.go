@@ -3,8 +3,7 @@
 
 // Package fault describes faults of the mock of the IaaS API: a Fault selects calls and
 // makes them fail or slow down. Presets are ready-made faults; a fault can also be
-// written as a flag, as JSON or in a scenario file, which is a list of faults. A Book
-// holds the injected faults and chooses those that hit a call.
+// written as JSON. A Book holds the injected faults and chooses those that hit a call.
 package fault
 
 import (

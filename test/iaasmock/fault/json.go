@@ -4,7 +4,6 @@
 package fault
 
 import (
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"sigs.k8s.io/yaml"
 )
 
 // field is the field with this name in JSON: not valid for an unknown name.
@@ -146,69 +143,16 @@ func wanted(kind reflect.Kind) string {
 	case reflect.Bool:
 		return "true or false"
 	case reflect.Map:
-		return `{"Retry-After":["5"]} in JSON and header=Retry-After:5 in a flag`
+		return `{"Retry-After":["5"]}`
 	default:
 		return "a text"
 	}
 }
 
-// Parse reads a fault in the form of a flag: a preset, fields, or a preset and fields
-// that change it, as in
-//
-//	no-capacity,count=3,server=m1
-//	operation=ListServers,status=503,probability=0.1
-//
-// A part with a comma is put into double quotes, as in CSV. A text that begins with { is
-// JSON. Errors are as with JSON.
+// Parse reads a preset's name or, if the text begins with {, a fault in JSON.
 func Parse(text string) (f Fault, err error) {
-	if strings.HasPrefix(strings.TrimSpace(text), "{") {
+	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") {
 		return f, f.UnmarshalJSON([]byte(text))
 	}
-	parts, err := csv.NewReader(strings.NewReader(text)).Read()
-	if err != nil {
-		return Fault{}, fmt.Errorf("%q is not a fault such as no-capacity,count=3: %w", text, err)
-	}
-	fields, header := map[string]any{}, http.Header{}
-	for i, part := range parts {
-		name, value, isField := strings.Cut(strings.TrimSpace(part), "=")
-		switch {
-		case i == 0 && !isField:
-			fields["preset"] = name
-		case !isField:
-			return Fault{}, fmt.Errorf("%s: a field needs a value, as in count=3", name)
-		case name == "header":
-			key, content, ok := strings.Cut(value, ":")
-			if !ok {
-				return Fault{}, fmt.Errorf("header: invalid %s; want one such as header=Retry-After:5", value)
-			}
-			header.Add(strings.TrimSpace(key), strings.TrimSpace(content))
-			fields[name] = header
-		case json.Valid([]byte(value)) && (&Fault{}).set(name, json.RawMessage(value)) == nil:
-			fields[name] = json.RawMessage(value)
-		default:
-			fields[name] = value
-		}
-	}
-	raw, err := json.Marshal(fields)
-	if err != nil {
-		return Fault{}, err
-	}
-	return f, f.UnmarshalJSON(raw)
-}
-
-// ParseScenario reads a scenario: a list of faults in JSON or YAML, each as in an HTTP
-// request, usually with "after", the time from Inject until it begins. Errors give the
-// number of the invalid fault.
-func ParseScenario(text []byte) ([]Fault, error) {
-	var items []json.RawMessage
-	if err := yaml.UnmarshalStrict(text, &items); err != nil {
-		return nil, fmt.Errorf("a scenario is a list of faults in JSON or YAML: %w", err)
-	}
-	faults := make([]Fault, len(items))
-	for i, item := range items {
-		if err := faults[i].UnmarshalJSON(item); err != nil {
-			return nil, fmt.Errorf("fault %d: %w", i+1, err)
-		}
-	}
-	return faults, nil
+	return presetFault(text)
 }

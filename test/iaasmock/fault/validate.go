@@ -22,8 +22,7 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// validateWritten is Validate for flags, JSON and scenarios. It is stricter: a written
-// fault must do something.
+// validateWritten is Validate for JSON. It is stricter: a written fault must do something.
 func (f *Fault) validateWritten() error {
 	if err := f.Validate(); err != nil {
 		return err

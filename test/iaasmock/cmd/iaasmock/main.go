@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
 func main() {
@@ -151,9 +152,7 @@ func parse(args []string) (o options, err error) {
 	lags := flags.DurationSlice("list-replicas", nil,
 		"answer each list of servers from a random replica; give each replica's lag, such as 0s,10s")
 	faults := flags.StringArray("fault", nil,
-		"inject a fault, such as no-capacity,count=3,server=m1; may be given several times")
-	scenarios := flags.StringArray("scenario", nil,
-		"inject the faults of a file, a list in JSON or YAML; may be given several times")
+		`inject a fault: a preset's name, or JSON such as {"preset":"slow","after":"1m"}; may be given several times`)
 	seed := flags.Uint64("seed", 0, "random seed; the same seed repeats a run (default: random)")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -186,30 +185,14 @@ func parse(args []string) (o options, err error) {
 	}
 	o.cloud = append(o.cloud, iaasmock.WithLatency(*least, *most), iaasmock.WithListReplicas(*lags...))
 	o.noAuth, _ = flags.GetBool("no-auth")
-	return o, o.readFaults(*faults, *scenarios)
-}
-
-// readFaults reads the faults of the flags, then those of the scenarios, in their order.
-func (o *options) readFaults(faults, scenarios []string) error {
-	for _, text := range faults {
-		fault, err := iaasmock.ParseFault(text)
+	for _, text := range *faults {
+		f, err := fault.Parse(text)
 		if err != nil {
-			return fmt.Errorf("--fault %s: %w", text, err)
+			return o, fmt.Errorf("--fault %s: %w", text, err)
 		}
-		o.faults = append(o.faults, fault)
+		o.faults = append(o.faults, f)
 	}
-	for _, path := range scenarios {
-		text, err := os.ReadFile(path) //nolint:gosec // the file that the user names
-		if err != nil {
-			return fmt.Errorf("--scenario: %w", err)
-		}
-		scenario, err := iaasmock.ParseScenario(text)
-		if err != nil {
-			return fmt.Errorf("--scenario %s: %w", path, err)
-		}
-		o.faults = append(o.faults, scenario...)
-	}
-	return nil
+	return o, nil
 }
 
 var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on {{.URL}} (Ctrl-C stops it)

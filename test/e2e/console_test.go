@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chromedp/cdproto/accessibility"
@@ -32,17 +33,23 @@ import (
 type consoleMock struct {
 	cloud *iaasmock.Cloud
 	url   string
-	// hangUp drops all connections.
-	hangUp func()
+	// away makes the mock answer no one.
+	away atomic.Bool
 }
 
 func newConsoleMock(takes time.Duration) *consoleMock {
 	cloud := iaasmock.New(iaasmock.WithoutAuthentication(),
 		iaasmock.WithBootDuration(takes), iaasmock.WithDeleteDuration(takes))
-	api := httptest.NewServer(cloud)
-	// Close alone would wait for the stream of a page.
+	m := &consoleMock{cloud: cloud}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if m.away.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		cloud.ServeHTTP(w, r)
+	}))
 	DeferCleanup(func() { api.CloseClientConnections(); api.Close() })
-	return &consoleMock{cloud: cloud, url: api.URL, hangUp: api.CloseClientConnections}
+	m.url = api.URL
+	return m
 }
 
 // add makes a server of a machine class and returns its ID.
@@ -220,9 +227,10 @@ var _ = Describe("The mock's console", short, func() {
 		gone := m.add(ctx, "server-0", "small")
 		m.add(ctx, "server-1", "small")
 		page := m.open(ctx, 2)
-		m.hangUp()
+		m.away.Store(true)
 		page.expectText(ctx, "#connection", ContainSubstring("lost"))
 		Expect(m.cloud.RemoveServer(gone)).To(Succeed())
+		m.away.Store(false)
 		page.expectText(ctx, "#connection", Equal("live"))
 		page.expectRows(ctx, actionTimeout, HaveLen(1))
 		page.forgive() // the browser complains about the connection

@@ -4,52 +4,60 @@
 package iaasmock
 
 import (
-	"bytes"
-	"context"
+	"embed"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
-	"regexp"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 )
 
-// adminState is what GET /admin/state shows.
-type adminState struct {
-	Servers []Server       `json:"servers"`
-	NICs    []NIC          `json:"nics"`
-	Volumes []Volume       `json:"volumes"`
-	Calls   map[string]int `json:"calls"`
-	History Totals         `json:"history"`
-}
+const (
+	adminPrefix   = "/admin/"
+	consolePrefix = "/console/"
+)
 
-const adminPrefix = "/admin/"
+// consoleFiles are plain HTML, CSS and JavaScript, served unchanged.
+//
+//go:embed console
+var consoleFiles embed.FS
 
-// adminHandler serves /admin/. Faults do not apply to it.
+// consolePolicy lets the page load only its own files, and run no script that a server's name
+// or an error message might contain.
+const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// adminHandler serves /admin/, /healthz and the console. Faults do not apply to it.
 func (c *Cloud) adminHandler() http.Handler {
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /admin/state", c.serveState)
-	mux.HandleFunc("GET /admin/faults", c.serveFaults)
-	mux.HandleFunc("POST /admin/faults", c.serveInject)
-	mux.HandleFunc("DELETE /admin/faults", changing(c.serveClearFaults))
-	mux.HandleFunc("DELETE /admin/faults/{id}", changing(c.serveRemoveFault))
-	mux.HandleFunc("GET /admin/faults/presets", c.servePresets)
-	mux.HandleFunc("GET /admin/events", c.serveEvents)
-	mux.HandleFunc("GET /admin/calls", c.serveCalls)
-	mux.HandleFunc("GET /admin/servers/{id}", c.serveServer)
-	mux.HandleFunc("POST /admin/servers/{id}/status", changing(c.serveSetStatus))
-	mux.HandleFunc("POST /admin/servers/{id}/stop", changing(c.serveStop))
-	mux.HandleFunc("DELETE /admin/servers/{id}", changing(c.serveRemove))
+	admin := http.NewServeMux()
+	admin.HandleFunc("GET /admin/state", func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, c.state()) })
+	admin.HandleFunc("GET /admin/faults", func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, items(c.Faults())) })
+	admin.HandleFunc("GET /admin/faults/presets", func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, items(Presets())) })
+	admin.HandleFunc("POST /admin/faults", c.serveInject)
+	admin.HandleFunc("DELETE /admin/faults", changing(c.serveClearFaults))
+	admin.HandleFunc("DELETE /admin/faults/{id}", changing(c.serveRemoveFault))
+	admin.HandleFunc("POST /admin/servers/{id}/status", changing(c.serveSetStatus))
+	admin.HandleFunc("DELETE /admin/servers/{id}", changing(c.serveRemove))
+
+	files := http.NewServeMux()
+	files.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		http.ServeFileFS(w, r, consoleFiles, "console/index.html")
+	})
+	files.Handle("GET "+consolePrefix, http.FileServerFS(consoleFiles))
+	files.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, adminPrefix) {
+			w.Header().Set("Content-Security-Policy", consolePolicy)
+			w.Header().Set("X-Content-Type-Options", "nosniff")
+			files.ServeHTTP(w, r)
+			return
+		}
 		if crossSite(r) {
 			refuse(w, newError(http.StatusForbidden, "requests from pages of other sites are refused"))
 			return
 		}
-		mux.ServeHTTP(w, r)
+		admin.ServeHTTP(w, r)
 	})
 }
 
@@ -67,19 +75,76 @@ func crossSite(r *http.Request) bool {
 	return err != nil || !strings.EqualFold(from.Host, r.Host)
 }
 
-func (c *Cloud) serveState(w http.ResponseWriter, _ *http.Request) {
-	writeAdmin(w, http.StatusOK, adminState{
-		Servers: orEmpty(c.Servers()), NICs: orEmpty(c.NICs()), Volumes: orEmpty(c.Volumes()),
-		Calls: c.CallCounts(), History: c.History(),
+// adminState is what GET /admin/state shows.
+type adminState struct {
+	// Now is the time of the mock's clock.
+	Now     time.Time     `json:"now"`
+	Faults  []ActiveFault `json:"faults"`
+	History Totals        `json:"history"`
+	// Calls has the number of calls by operation, CallsTotal that of all calls, also those before
+	// ResetCalls.
+	Calls      map[string]int `json:"calls"`
+	CallsTotal int            `json:"callsTotal"`
+	// LastCalls are the last calls, the oldest first.
+	LastCalls []Call        `json:"lastCalls"`
+	Servers   []serverState `json:"servers"`
+	NICs      []NIC         `json:"nics"`
+	Volumes   []Volume      `json:"volumes"`
+}
+
+// serverState is a server without the content of its user data, which may hold credentials.
+type serverState struct {
+	Server
+	// UserDataSize is in bytes, decoded.
+	UserDataSize int         `json:"userDataSize"`
+	Timeline     []milestone `json:"timeline"`
+}
+
+// milestone is a state of a server and the time when it began, or will begin.
+type milestone struct {
+	At           time.Time `json:"at"`
+	Status       string    `json:"status"`
+	ErrorMessage string    `json:"errorMessage,omitempty"`
+	// Ahead is true for a scheduled state not yet reached.
+	Ahead bool `json:"ahead,omitempty"`
+}
+
+// shownCalls is how many calls GET /admin/state shows.
+const shownCalls = 200
+
+func (c *Cloud) state() adminState {
+	shown := adminState{Faults: c.Faults(), Calls: c.CallCounts(), Servers: []serverState{}, NICs: []NIC{}, Volumes: []Volume{}}
+	shown.LastCalls, shown.CallsTotal = c.calls.last(shownCalls)
+	c.locked(func(now time.Time) {
+		shown.Now, shown.History = now, c.totals
+		for s := range c.servers.each() {
+			view := serverState{Server: s.viewAt(now), UserDataSize: len(s.UserData), Timeline: s.timeline(now)}
+			view.UserData = nil
+			shown.Servers = append(shown.Servers, view)
+		}
+		for nic := range c.nics.each() {
+			shown.NICs = append(shown.NICs, nic.viewAt(now))
+		}
+		for volume := range c.volumes.each() {
+			shown.Volumes = append(shown.Volumes, *volume)
+		}
 	})
+	return shown
 }
 
-func (c *Cloud) serveFaults(w http.ResponseWriter, _ *http.Request) {
-	writeAdmin(w, http.StatusOK, items(c.Faults()))
-}
+// gone is the last entry of a deleted server's timeline. The API has no such state.
+const gone = "GONE"
 
-func (c *Cloud) servePresets(w http.ResponseWriter, _ *http.Request) {
-	writeAdmin(w, http.StatusOK, items(Presets()))
+// timeline returns the server's states in order, scheduled ones included.
+func (s *server) timeline(now time.Time) []milestone {
+	line := []milestone{{At: s.CreatedAt, Status: StatusCreating}}
+	for _, o := range s.transitions {
+		line = append(line, milestone{At: o.at, Status: o.status, ErrorMessage: o.message, Ahead: o.at.After(now)})
+	}
+	if !s.goneAt.IsZero() {
+		line = append(line, milestone{At: s.goneAt, Status: gone, Ahead: true})
+	}
+	return line
 }
 
 func (c *Cloud) serveInject(w http.ResponseWriter, r *http.Request) {
@@ -108,105 +173,16 @@ func (c *Cloud) serveRemoveFault(r *http.Request) *apiError {
 	return nil
 }
 
-const defaultCallLimit = 100
-
-// serveCalls answers with the last calls, the newest first.
-func (c *Cloud) serveCalls(w http.ResponseWriter, r *http.Request) {
-	limit := defaultCallLimit
-	if text := r.URL.Query().Get("limit"); text != "" {
-		var err error
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > keptCalls {
-			refuse(w, badRequest("limit: invalid %q; want a number from 1 to %d", text, keptCalls))
-			return
-		}
-	}
-	calls, _ := c.calls.since(0, limit)
-	slices.Reverse(calls)
-	writeAdmin(w, http.StatusOK, items(calls))
-}
-
-// statusForm is the form of states. The API document lists some; SetServerStatus accepts
-// any.
-var statusForm = regexp.MustCompile(`^[A-Z][A-Z_]{0,62}$`)
-
-// serverDetails is the answer of GET /admin/servers/{id}: everything but the content of
-// the user data, which may hold credentials.
-type serverDetails struct {
-	Server
-	// UserDataSize is in bytes, decoded.
-	UserDataSize int         `json:"userDataSize"`
-	NICs         []NIC       `json:"nics"`
-	Volumes      []Volume    `json:"volumes"`
-	Timeline     []milestone `json:"timeline"`
-}
-
-// milestone is a state of a server and the time when it began, or will begin.
-type milestone struct {
-	At           time.Time `json:"at"`
-	Status       string    `json:"status"`
-	ErrorMessage string    `json:"errorMessage,omitempty"`
-	// Ahead is true for a scheduled state not yet reached.
-	Ahead bool `json:"ahead,omitempty"`
-}
-
-// gone is the last entry of a deleted server's timeline. The API has no such state.
-const gone = "GONE"
-
-func (c *Cloud) serveServer(w http.ResponseWriter, r *http.Request) {
-	details, ok := c.serverDetails(r.PathValue("id"))
-	if !ok {
-		refuse(w, notFound(namedServer.what))
-		return
-	}
-	writeAdmin(w, http.StatusOK, details)
-}
-
-func (c *Cloud) serverDetails(id string) (details serverDetails, ok bool) {
-	c.locked(func(now time.Time) {
-		var s *server
-		if s, ok = c.servers.get(id); !ok {
-			return
-		}
-		details = serverDetails{
-			Server: s.viewAt(now).clone(), UserDataSize: len(s.UserData),
-			NICs: []NIC{}, Volumes: []Volume{}, Timeline: s.timeline(now),
-		}
-		details.UserData = nil
-		for _, nic := range c.serverNICs(s) {
-			details.NICs = append(details.NICs, nic.viewAt(now).clone())
-		}
-		for _, volumeID := range s.VolumeIDs {
-			if volume, attached := c.volumes.get(volumeID); attached {
-				details.Volumes = append(details.Volumes, volume.clone())
-			}
-		}
-	})
-	return details, ok
-}
-
-// timeline returns the server's states in order, scheduled ones included.
-func (s *server) timeline(now time.Time) []milestone {
-	line := []milestone{{At: s.CreatedAt, Status: StatusCreating}}
-	for _, o := range s.transitions {
-		line = append(line, milestone{At: o.at, Status: o.status, ErrorMessage: o.message, Ahead: o.at.After(now)})
-	}
-	if !s.goneAt.IsZero() {
-		line = append(line, milestone{At: s.goneAt, Status: gone, Ahead: true})
-	}
-	return line
-}
-
 // serveSetStatus is SetServerStatus.
 func (c *Cloud) serveSetStatus(r *http.Request) *apiError {
-	var wanted struct {
-		Status       string `json:"status"`
-		ErrorMessage string `json:"errorMessage"`
+	var wanted struct{ Status, ErrorMessage string }
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&wanted); err != nil {
+		return badRequest("body: %v", err)
 	}
-	if err := readAction(r, &wanted); err != nil {
-		return err
-	}
-	if !statusForm.MatchString(wanted.Status) {
-		return badRequest("status: invalid %q; want a state such as %s", wanted.Status, StatusError)
+	if wanted.Status == "" {
+		return badRequest("status is missing; want a state such as %s", StatusError)
 	}
 	if c.SetServerStatus(r.PathValue("id"), wanted.Status, wanted.ErrorMessage) != nil {
 		return notFound(namedServer.what)
@@ -220,17 +196,6 @@ func (c *Cloud) serveRemove(r *http.Request) *apiError {
 		return notFound(namedServer.what)
 	}
 	return nil
-}
-
-// serveStop does what StopServer does, without faults and without counting a call.
-func (c *Cloud) serveStop(r *http.Request) *apiError {
-	found, ok := c.Server(r.PathValue("id"))
-	if !ok {
-		return notFound(namedServer.what)
-	}
-	vars := map[string]string{"projectId": found.ProjectID, "region": found.Region, "serverId": found.ID}
-	_, err := c.stopServer(&request{Request: r, vars: vars})
-	return err
 }
 
 // changing answers 204 if the change is made.
@@ -254,94 +219,3 @@ func writeAdmin(w http.ResponseWriter, status int, body any) {
 
 // refuse answers with an error in the API's form.
 func refuse(w http.ResponseWriter, err *apiError) { writeAdmin(w, err.Code, err) }
-
-// readAction decodes the body of an action; unknown fields are refused.
-func readAction(r *http.Request, into any) *apiError {
-	body, err := readBody(r)
-	if err != nil {
-		return err
-	}
-	decoder := json.NewDecoder(bytes.NewReader(body))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(into); err != nil {
-		return badRequest("body: %v", err)
-	}
-	if decoder.More() {
-		return badRequest("body: more than one value")
-	}
-	return nil
-}
-
-// serveConsole answers with the page or one of its files.
-func serveConsole(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		refuse(w, newError(http.StatusMethodNotAllowed, "method not allowed"))
-		return
-	}
-	if !console.Serve(w, r) {
-		refuse(w, notFound("file"))
-	}
-}
-
-func (c *Cloud) serveEvents(w http.ResponseWriter, r *http.Request) {
-	console.Stream(w, r, consoleSource{c})
-}
-
-// consoleSource is the Cloud as the console reads it.
-type consoleSource struct{ *Cloud }
-
-var _ console.Source = consoleSource{}
-
-// Now implements console.Source.
-func (s consoleSource) Now() time.Time { return s.clock.Now() }
-
-// Wait implements console.Source.
-func (s consoleSource) Wait(ctx context.Context, d time.Duration) bool { return s.wait(ctx, d) }
-
-// CallsSince implements console.Source.
-func (s consoleSource) CallsSince(known, limit int) (json.RawMessage, int) {
-	calls, total := s.calls.since(known, limit)
-	if len(calls) == 0 {
-		return nil, total
-	}
-	encoded, _ := json.Marshal(calls) // texts, numbers and times
-	return encoded, total
-}
-
-// ActiveFaults implements console.Source.
-func (s consoleSource) ActiveFaults() json.RawMessage {
-	encoded, _ := json.Marshal(s.Faults()) // texts, numbers and times
-	return encoded
-}
-
-// Sample implements console.Source. The rows share their labels with the Cloud, which
-// replaces such maps instead of writing to them.
-func (s consoleSource) Sample() (rows []console.Row, counted console.Counters) {
-	c := s.Cloud
-	c.locked(func(now time.Time) {
-		for server := range c.servers.each() {
-			rows = append(rows, c.consoleRow(server, now))
-		}
-		counted = console.Counters{NICs: c.nics.count(), Volumes: c.volumes.count(), History: c.totals}
-	})
-	return rows, counted
-}
-
-func (c *Cloud) consoleRow(s *server, now time.Time) console.Row {
-	at := s.stateAt(now)
-	row := console.Row{Labels: s.Labels, Fields: console.Fields{
-		ID: s.ID, Number: s.number, ProjectID: s.ProjectID, Region: s.Region, Name: s.Name,
-		Status: at.status, PowerStatus: at.powerStatus, ErrorMessage: at.message,
-		MachineType: s.MachineType, AvailabilityZone: s.AvailabilityZone,
-		CreatedAt: s.CreatedAt.UnixMilli(), UpdatedAt: at.updatedAt.UnixMilli(),
-	}}
-	if len(s.NICIDs) > 0 {
-		if nic, ok := c.nics.get(s.NICIDs[0]); ok {
-			shown := nic.viewAt(now)
-			if row.Address = shown.IPv4; row.Address == "" {
-				row.Address = shown.IPv6
-			}
-		}
-	}
-	return row
-}

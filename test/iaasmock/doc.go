@@ -25,7 +25,7 @@
 // Quotas are enforced (WithQuota).
 //
 // Package fault describes faults; Presets are ready-made ones. WithSeed makes a run
-// repeatable. Package console is the web page at /, which shows the state and can change it.
+// repeatable. The folder console has the web page at /, which reads the state of admin.go.
 // Package openapi has the API document, by which the mock routes and checks requests; package
 // conformance checks answers by it, too. Keys and tokens are in internal/token; the resources
 // and their handlers are here, under one lock.

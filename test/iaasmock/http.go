@@ -19,7 +19,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/console"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
@@ -28,17 +27,12 @@ import (
 // at GET /admin/state, faults at /admin/faults, the console at GET / with its files and calls
 // below /console/ and /admin/, and GET /healthz.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.URL.Path == "/healthz":
-		w.Header().Set("Content-Type", "text/plain")
-		_, _ = io.WriteString(w, "ok\n")
-	case strings.HasPrefix(r.URL.Path, adminPrefix):
+	path := r.URL.Path
+	if path == "/" || path == "/healthz" || strings.HasPrefix(path, adminPrefix) || strings.HasPrefix(path, consolePrefix) {
 		c.admin.ServeHTTP(w, r)
-	case r.URL.Path == "/" || strings.HasPrefix(r.URL.Path, console.Prefix):
-		serveConsole(w, r)
-	default:
-		c.serveAPI(w, r)
+		return
 	}
+	c.serveAPI(w, r)
 }
 
 // serveAPI handles every call: choose faults, wait (latency and delays), execute, wait

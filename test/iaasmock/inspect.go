@@ -121,12 +121,8 @@ func (c *Cloud) Networks() []Network {
 
 // Calls returns the last 20000 calls, the oldest first.
 func (c *Cloud) Calls() []Call {
-	l := &c.calls
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	calls := make([]Call, 0, len(l.ring))
-	calls = append(calls, l.ring[l.next:]...)
-	return append(calls, l.ring[:l.next]...)
+	calls, _ := c.calls.last(keptCalls)
+	return calls
 }
 
 // CallCounts returns how many calls of each operation there were since New or
@@ -208,8 +204,7 @@ type callLog struct {
 	ring   []Call
 	next   int
 	counts map[string]int
-	// total counts all calls, also those before ResetCalls. since takes it to return only
-	// later calls.
+	// total counts all calls, also those before ResetCalls.
 	total int
 }
 
@@ -229,15 +224,10 @@ func (l *callLog) add(call Call) {
 	l.next = (l.next + 1) % keptCalls
 }
 
-// since skips the first seen calls and returns at most limit later ones (the newest), the
-// oldest first, and the number of all calls.
-func (l *callLog) since(seen, limit int) (calls []Call, total int) {
+// last returns at most limit of the last calls, the oldest first, and the number of all calls.
+func (l *callLog) last(limit int) (calls []Call, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	count := min(l.total-seen, len(l.ring), limit)
-	calls = make([]Call, 0, max(count, 0))
-	for i := len(l.ring) - count; i < len(l.ring); i++ {
-		calls = append(calls, l.ring[(l.next+i)%len(l.ring)])
-	}
-	return calls, l.total
+	calls = slices.Concat(l.ring[l.next:], l.ring[:l.next])
+	return orEmpty(calls[max(len(calls)-limit, 0):]), l.total
 }

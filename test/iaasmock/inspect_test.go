@@ -22,37 +22,6 @@ func TestInspectionGivesCopies(t *testing.T) {
 	}
 }
 
-func TestCallsAndState(t *testing.T) {
-	m := openMock(t)
-	id := m.create(nil)
-	m.clock.Step(time.Second)
-	m.want(404, "GET", inRegion+"/servers/"+iaasmock.DefaultNICID+"?details=true", nil)
-
-	calls := m.cloud.Calls()
-	if len(calls) != 2 || calls[0].Operation != "CreateServer" || calls[0].Status != 201 || calls[0].Method != "POST" {
-		t.Fatalf("calls %+v", calls)
-	}
-	if last := calls[1]; last.Operation != "GetServer" || last.Status != 404 || last.Query.Get("details") != "true" ||
-		last.Path != inRegion+"/servers/"+iaasmock.DefaultNICID || !last.StartedAt.Equal(m.clock.Now()) {
-		t.Errorf("call %+v", last)
-	}
-	state := m.want(200, "GET", "/admin/state", nil)
-	if servers := state["servers"].([]any); len(servers) != 1 || servers[0].(object)["id"] != id {
-		t.Errorf("state %v", state)
-	}
-	if counts := state["calls"].(object); counts["CreateServer"] != 1.0 || counts["GetServer"] != 1.0 || len(counts) != 2 {
-		t.Errorf("counts %v", counts)
-	}
-	m.cloud.ResetCalls()
-	if len(m.cloud.Calls()) > 0 || len(m.cloud.CallCounts()) > 0 {
-		t.Error("calls are left after ResetCalls")
-	}
-	response, body, err := m.try("GET", "/healthz", nil)
-	if err != nil || response.StatusCode != 200 || string(body) != "ok\n" {
-		t.Errorf("healthz: %s %v", body, err)
-	}
-}
-
 func TestNewRefusesABrokenCatalogue(t *testing.T) {
 	for name, change := range map[string]func(*iaasmock.Catalogue){
 		"NIC without its network": func(c *iaasmock.Catalogue) { c.Networks = nil },

@@ -12,11 +12,7 @@ export async function ask(method, path, body) {
   const text = await response.text();
   let answer;
   try { answer = text ? JSON.parse(text) : undefined; } catch { answer = undefined; }
-  if (!response.ok) {
-    const failure = new Error(answer?.msg ?? (text.trim() || response.statusText));
-    failure.status = response.status;
-    throw failure;
-  }
+  if (!response.ok) throw new Error(answer?.msg ?? (text.trim() || response.statusText));
   return answer;
 }
 

@@ -30,7 +30,7 @@ export function initCalls() {
   });
 }
 
-/** clearCalls removes all calls, before a snapshot: it may come from another mock. */
+/** clearCalls removes all calls: the next ones may come from another mock. */
 export function clearCalls() {
   held.length = 0;
   samples.length = 0;
@@ -90,16 +90,16 @@ function targetOf(call) {
 
 const samples = []; // numbers of calls with their time, of the last 5 s
 
-/** applyCounters shows the counters at the top of the page and the calls by operation. */
-export function applyCounters(counters, now) {
-  samples.push([now, counters.callsTotal]);
+/** applyCounters shows the state's counters at the top of the page and the calls by operation. */
+export function applyCounters(state, now) {
+  samples.push([now, state.callsTotal]);
   while (samples.length > 2 && samples[0][0] < now - 5000) samples.shift();
-  const { history } = counters;
+  const { history } = state;
   show(byId('counters'), [
     ['servers made', history.serversCreated], ['servers gone', history.serversDeleted],
-    ['NICs', counters.nics], ['volumes', counters.volumes], ['API calls', counters.callsTotal],
+    ['NICs', state.nics.length], ['volumes', state.volumes.length], ['API calls', state.callsTotal],
   ]);
-  show(byId('operations'), Object.entries(counters.calls).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)));
+  show(byId('operations'), Object.entries(state.calls).sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)));
 }
 
 /** showRate shows the calls per second in the last 5 s. */

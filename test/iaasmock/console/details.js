@@ -8,7 +8,6 @@ import { focusServer, markOpen, serverById } from './servers.js';
 
 let openId;
 let shown = ''; // the JSON that the body shows
-let latest = 0; // number of the last request
 let scheduled = []; // nodes of scheduled states, with their time
 
 const path = (id) => `admin/servers/${encodeURIComponent(id)}`;
@@ -24,7 +23,8 @@ export function initDetails() {
     const errorMessage = byId('fail-message').value;
     attempt('The server is in ERROR.', () => ask('POST', `${path(openId)}/status`, { status: 'ERROR', errorMessage }));
   });
-  byId('stop-server').addEventListener('click', () => attempt('The server is stopping.', () => ask('POST', `${path(openId)}/stop`)));
+  byId('stop-server').addEventListener('click', () => attempt('The server is INACTIVE.',
+    () => ask('POST', `${path(openId)}/status`, { status: 'INACTIVE' })));
   byId('remove-server').addEventListener('click', () => attempt('The server is gone.', () => ask('DELETE', path(openId))));
   wide.addEventListener('change', coverRest);
   setInterval(countDown, 1000);
@@ -47,9 +47,8 @@ export function openDetails(id) {
   byId('details').hidden = false;
   document.body.classList.add('with-details');
   coverRest();
-  showHead(serverById(id));
-  byId('details-title').focus();
   refreshDetails();
+  byId('details-title').focus();
 }
 
 function close() {
@@ -62,32 +61,22 @@ function close() {
   focusServer(id);
 }
 
-/** refreshDetails reads the open server again, after any change. */
-export async function refreshDetails() {
+/** refreshDetails shows the open server as it is now. */
+export function refreshDetails() {
   if (!openId) return;
-  const id = openId;
-  const request = ++latest;
-  if (!serverById(id)) {
+  const server = serverById(openId);
+  if (!server) {
     showGone();
     return;
   }
-  let details;
-  try {
-    details = await ask('GET', path(id));
-  } catch (failure) {
-    if (failure.status === 404 && id === openId && request === latest) showGone();
-    return;
-  }
-  if (id !== openId || request !== latest) return;
-  showHead(details);
-  const text = JSON.stringify(details);
+  showHead(server);
+  const text = JSON.stringify(server);
   if (text === shown) return;
   shown = text;
-  showBody(details);
+  showBody(server);
 }
 
 function showHead(server) {
-  if (!server) return;
   setText(byId('details-title'), server.name);
   showStatus(byId('details-status'), server.status);
   enable(true, server.status);

@@ -1,13 +1,17 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-import { notify } from './ask.js';
+import { ask, notify } from './ask.js';
 import { byId, setData, setText } from './dom.js';
 import { cloudNow, setClock } from './format.js';
 import { applyCalls, applyCounters, clearCalls, initCalls, showRate } from './calls.js';
-import { applyServers, initServers, othersThan } from './servers.js';
+import { applyServers, initServers } from './servers.js';
 import { initDetails, openDetails, refreshDetails } from './details.js';
 import { applyFaults, initFaults, loadPresets } from './faults.js';
+
+const pollInterval = 1000; // ms from an answer to the next request
+
+let knownCalls = 0; // of the mock's callsTotal
 
 function showConnection(state, text) {
   const connection = byId('connection');
@@ -15,33 +19,41 @@ function showConnection(state, text) {
   setText(connection, text);
 }
 
-function apply(event) {
-  setClock(event.now);
-  applyServers(event.servers ?? [], event.gone ?? []);
-  applyCalls(event.calls ?? []);
-  if (event.counters) applyCounters(event.counters, cloudNow());
-  if (event.faults) applyFaults(event.faults);
+function apply(state) {
+  setClock(state.now);
+  const nics = new Map(state.nics.map((nic) => [nic.id, nic]));
+  const volumes = new Map(state.volumes.map((volume) => [volume.id, volume]));
+  const found = (ids, all) => (ids ?? []).map((id) => all.get(id)).filter(Boolean);
+  applyServers(state.servers.map((server) => ({
+    ...server, nics: found(server.nicIds, nics), volumes: found(server.volumeIds, volumes),
+  })));
+  // A mock that was started again counts from 0.
+  if (knownCalls === 0 || state.callsTotal < knownCalls) clearCalls();
+  const fresh = state.callsTotal < knownCalls ? state.callsTotal : state.callsTotal - knownCalls;
+  applyCalls(state.lastCalls.slice(Math.max(state.lastCalls.length - fresh, 0)));
+  knownCalls = state.callsTotal;
+  applyCounters(state, cloudNow());
+  applyFaults(state.faults);
   refreshDetails();
 }
 
-function connect() {
-  const source = new EventSource('admin/events');
-  source.addEventListener('snapshot', (message) => {
-    const event = JSON.parse(message.data);
-    event.gone = othersThan(event.servers ?? []);
-    clearCalls();
-    apply(event);
+/** poll reads the state again and again. An error of the page's own script must not end it. */
+async function poll() {
+  try {
+    let state;
+    try {
+      state = await ask('GET', 'admin/state');
+    } catch {
+      knownCalls = 0;
+      showConnection('lost', 'connection lost, trying again');
+      return;
+    }
+    apply(state);
     showConnection('live', 'live');
     loadPresets().catch((failure) => notify(failure.message, true));
-  });
-  source.addEventListener('change', (message) => apply(JSON.parse(message.data)));
-  source.addEventListener('error', () => {
-    showConnection('lost', 'connection lost, trying again');
-    // The browser tries again by itself unless the mock refused.
-    if (source.readyState === EventSource.CLOSED) {
-      setTimeout(connect, 2000);
-    }
-  });
+  } finally {
+    setTimeout(poll, pollInterval);
+  }
 }
 
 initServers(openDetails);
@@ -49,4 +61,4 @@ initCalls();
 initDetails();
 initFaults();
 setInterval(() => showRate(cloudNow()), 1000);
-connect();
+poll();

@@ -51,20 +51,16 @@ function regroup(text) {
   groups.clear();
   projects.clear();
   byId('groups').replaceChildren();
-  applyServers(all, []);
+  applyServers(all);
 }
 
-/** othersThan returns the IDs of the shown servers that are not in the list. */
-export function othersThan(servers) {
+/** applyServers shows all servers, in order of creation, and removes those that are gone. */
+export function applyServers(servers) {
   const there = new Set(servers.map((server) => server.id));
-  return [...rows.keys()].filter((id) => !there.has(id));
-}
-
-/** applyServers shows new and changed servers and removes those that are gone. */
-export function applyServers(changed, gone) {
-  for (const id of gone) removeRow(id);
-  for (const server of changed) {
+  for (const id of [...rows.keys()]) if (!there.has(id)) removeRow(id);
+  for (const server of servers) {
     const row = rows.get(server.id);
+    if (row && row.json === JSON.stringify(server)) continue;
     const group = groupOf(server);
     if (row && row.group === group) updateRow(row, server);
     else {
@@ -154,7 +150,7 @@ function addRow(server, group) {
   group.stale = true;
   // Servers come in order of creation, nearly always.
   let before = null;
-  for (let last = group.list.lastElementChild; last && Number(last.dataset.number) > server.number; last = last.previousElementSibling) before = last;
+  for (let last = group.list.lastElementChild; last && Number(last.dataset.born) > Date.parse(server.createdAt); last = last.previousElementSibling) before = last;
   group.list.insertBefore(row.node, before);
   updateRow(row, server);
 }
@@ -171,24 +167,26 @@ function makeRow(server, group) {
   button.dataset.id = server.id;
   if (server.id === marked) button.setAttribute('aria-current', 'true');
   const node = el('li', {}, button);
-  node.dataset.number = server.number;
+  node.dataset.born = Date.parse(server.createdAt);
   return { id: server.id, node, button, cells, group, server };
 }
 
 function updateRow(row, server) {
   if (row.server.status !== server.status) row.group.stale = true;
   row.server = server;
+  row.json = JSON.stringify(server);
   const { cells } = row;
   showStatus(cells.status, server.status);
   setText(cells.name, server.name);
   setText(cells.message, server.errorMessage ?? '');
   setText(cells.type, server.machineType);
   setText(cells.zone, server.availabilityZone);
-  setText(cells.address, server.address ?? '–');
-  setText(cells.age, shortDuration(cloudNow() - server.createdAt));
+  const address = server.nics[0]?.ipv4 ?? server.nics[0]?.ipv6;
+  setText(cells.address, address ?? '–');
+  setText(cells.age, shortDuration(cloudNow() - Date.parse(server.createdAt)));
   setData(row.button, 'name', server.name);
   setData(row.button, 'status', server.status);
-  row.text = [server.name, server.id, server.address, server.machineType, server.availabilityZone,
+  row.text = [server.name, server.id, address, server.machineType, server.availabilityZone,
     ...Object.entries(server.labels ?? {}).map(([key, value]) => `${key}=${value}`)].join('\n').toLowerCase();
   filter(row);
 }
@@ -276,7 +274,7 @@ function showCount() {
 
 function showAges() {
   const now = cloudNow();
-  for (const row of rows.values()) setText(row.cells.age, shortDuration(now - row.server.createdAt));
+  for (const row of rows.values()) setText(row.cells.age, shortDuration(now - Date.parse(row.server.createdAt)));
 }
 
 function moveBetweenRows(event) {

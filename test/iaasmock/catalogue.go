@@ -4,7 +4,13 @@
 package iaasmock
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
 	"time"
+
+	"k8s.io/apimachinery/pkg/labels"
 )
 
 // IDs and names of resources in DefaultCatalogue.
@@ -81,24 +87,15 @@ const (
 	powerStopped = "STOPPED"
 )
 
-// Image states.
-const (
-	ImageAvailable = "AVAILABLE"
-	ImageCreating  = "CREATING"
-)
-
 // Volume states.
 const (
-	VolumeAvailable = "AVAILABLE"
+	VolumeAvailable = statusAvailable
 	VolumeAttached  = "ATTACHED"
 	VolumeError     = "ERROR"
 )
 
-// Snapshot states.
-const (
-	SnapshotAvailable = "AVAILABLE"
-	SnapshotError     = "ERROR"
-)
+// statusAvailable is the state in which images, snapshots and volumes can be used.
+const statusAvailable = "AVAILABLE"
 
 // Catalogue is what a Cloud has before the first call. A resource with a ProjectID and
 // Region is found only there.
@@ -106,21 +103,11 @@ type Catalogue struct {
 	Projects []Project
 	// Regions maps a region's name to its availability zones.
 	Regions map[string][]string
-	// MachineTypes exist in every project and region.
-	MachineTypes []MachineType
-	Images       []Image
-	Networks     []Network
-	// SecurityGroups are found by ID, and by name when a server is created.
-	SecurityGroups []SecurityGroup
-	// Keypairs belong to no project.
-	Keypairs       []Keypair
-	AffinityGroups []AffinityGroup
-	Snapshots      []Snapshot
-	Volumes        []Volume
-	NICs           []NIC
-	// PerformanceClasses exist in every project and region. If there are none, every name
-	// of a class is accepted.
-	PerformanceClasses []PerformanceClass
+	// Resources are those that no call changes.
+	Resources []Resource
+	Networks  []Network
+	Volumes   []Volume
+	NICs      []NIC
 }
 
 // Project is a STACKIT project.
@@ -130,33 +117,38 @@ type Project struct {
 	Name string
 }
 
-// MachineType is a size of servers.
-type MachineType struct {
-	Name        string
-	Description string
-	VCPUs       int64
-	// RAM is in MB.
-	RAM int64
-	// Disk is the ephemeral disk in GB.
-	Disk       int64
-	ExtraSpecs map[string]string
-}
+// Kind is a kind of Resource, by the API's name of it in messages.
+type Kind string
 
-// Image is a disk image. With an empty ProjectID it is public, with an empty
-// Region it is in every region.
-type Image struct {
-	ID         string
-	ProjectID  string
-	Region     string
-	Name       string
-	DiskFormat string
-	// MinDiskSize is in GB, MinRAM in MB.
-	MinDiskSize int64
-	MinRAM      int64
-	// Config is the API's object of this name.
-	Config map[string]any
-	// Status is ImageAvailable or ImageCreating; in the catalogue, empty means available.
-	Status string
+// Kinds of Resources.
+const (
+	// KindImage is a disk image. Volumes made from it have at least its minDiskSize.
+	KindImage Kind = "image"
+	// KindSecurityGroup is found by ID, and by name when a server is created. It has no rules:
+	// there is no traffic that they could filter.
+	KindSecurityGroup Kind = "security group"
+	// KindKeypair is an SSH key pair. It belongs to no project.
+	KindKeypair Kind = "keypair"
+	// KindAffinityGroup is a group of servers. The mock shows its policy but places no servers by it.
+	KindAffinityGroup Kind = "affinity group"
+	// KindSnapshot is the state of a volume at one time. Volumes can be made from it.
+	KindSnapshot Kind = "snapshot"
+	// KindMachineType is a size of servers.
+	KindMachineType Kind = "machine type"
+	// KindPerformanceClass is a speed class of volumes. A class need not exist to be used.
+	KindPerformanceClass Kind = "volume performance class"
+)
+
+// Resource is a resource that no call changes, such as an image.
+type Resource struct {
+	Kind Kind
+	// ID is the ID, or the name of a Kind without IDs: key pairs, machine types and classes.
+	ID string
+	// An empty ProjectID or Region means all.
+	ProjectID string
+	Region    string
+	// Fields are what the API shows, without the ID. Numbers have type int.
+	Fields map[string]any
 }
 
 // Network is a network that NICs get their addresses from.
@@ -179,148 +171,223 @@ type Network struct {
 	UpdatedAt    time.Time
 }
 
-// SecurityGroup is a named set of rules. The mock has no rules: there is no traffic that they
-// could filter.
-type SecurityGroup struct {
-	ID        string
-	ProjectID string
-	Region    string
-	Name      string
-}
-
-// Keypair is an SSH key pair.
-type Keypair struct {
-	Name string
-	// PublicKey is in the form of an authorized_keys line.
-	PublicKey string
-	// Fingerprint is the MD5 of the key in hexadecimal, with colons.
-	Fingerprint string
-}
-
-// AffinityGroup is a group of servers with one placement policy. The mock stores the
-// policy but places no servers by it.
-type AffinityGroup struct {
-	ID        string
-	ProjectID string
-	Region    string
-	Name      string
-	// Policy is one of the API's four policies, such as "hard-anti-affinity".
-	Policy string
-}
-
-// Snapshot is the state of a volume at one time. Volumes can be made from it.
-type Snapshot struct {
-	ID        string
-	ProjectID string
-	Region    string
-	// VolumeID is the ID of its volume, which may be deleted.
-	VolumeID string
-	// Status is SnapshotAvailable or SnapshotError; empty means available.
-	Status           string
-	Name             string
-	AvailabilityZone string
-	// Size is that of its volume, in GB.
-	Size int64
-}
-
 // DefaultCatalogue returns the catalogue of a Cloud without WithCatalogue: the resources
 // that this package's constants name, and a few more. The caller may change it.
 func DefaultCatalogue() Catalogue {
+	const project, region = DefaultProjectID, DefaultRegion
 	return Catalogue{
-		Projects: []Project{{ID: DefaultProjectID, Name: "default"}, {ID: SecondProjectID, Name: "second"}},
+		Projects: []Project{{ID: project, Name: "default"}, {ID: SecondProjectID, Name: "second"}},
 		Regions: map[string][]string{
 			DefaultRegion: {"eu01-1", "eu01-2", "eu01-3", "eu01-m"},
 			SecondRegion:  {"eu02-1", "eu02-2", "eu02-m"},
 		},
-		MachineTypes:       defaultMachineTypes(),
-		PerformanceClasses: defaultPerformanceClasses(),
-		Images: []Image{
-			{ID: DefaultImageID, Name: "Ubuntu 24.04", DiskFormat: "qcow2", MinDiskSize: 10, MinRAM: 1024},
-			{ID: SecondImageID, Name: "Flatcar Stable", DiskFormat: "qcow2", MinDiskSize: 20, MinRAM: 1024},
+		Resources: slices.Concat(defaultResources(), defaultSizes()),
+		Networks: []Network{
+			{ID: DefaultNetworkID, ProjectID: project, Region: region, Name: "default", IPv4Prefix: "10.0.0.0/16"},
+			{
+				ID: DefaultDualStackNetworkID, ProjectID: project, Region: region, Name: "dual-stack",
+				IPv4Prefix: "10.1.0.0/16", IPv6Prefix: "fd00:1::/64",
+			},
+			{ID: SecondProjectNetworkID, ProjectID: SecondProjectID, Region: region, Name: "default", IPv4Prefix: "10.2.0.0/16"},
+			{ID: SecondRegionNetworkID, ProjectID: project, Region: SecondRegion, Name: "default", IPv4Prefix: "10.3.0.0/16"},
 		},
-		Networks: defaultNetworks(),
-		SecurityGroups: []SecurityGroup{
-			{ID: DefaultSecurityGroupID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: DefaultSecurityGroupName},
-			{ID: "40000000-0000-4000-8000-000000000002", ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "default"},
-			{ID: "40000000-0000-4000-8000-000000000003", ProjectID: SecondProjectID, Region: DefaultRegion, Name: "default"},
-		},
-		Keypairs: []Keypair{{
-			Name:        DefaultKeypairName,
-			PublicKey:   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
-			Fingerprint: "56:7f:2d:43:bd:91:c3:7e:10:c4:62:d9:98:78:3a:48",
-		}},
-		AffinityGroups: []AffinityGroup{{
-			ID: DefaultAffinityGroupID, ProjectID: DefaultProjectID, Region: DefaultRegion,
-			Name: "spread", Policy: "soft-anti-affinity",
-		}},
-		Snapshots: []Snapshot{{
-			ID: DefaultSnapshotID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "golden", Size: 20,
-			VolumeID: DefaultBootVolumeID, AvailabilityZone: DefaultAvailabilityZone,
-		}},
 		Volumes: []Volume{
 			{
-				ID: DefaultVolumeID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "data",
+				ID: DefaultVolumeID, ProjectID: project, Region: region, Name: "data",
 				Size: 20, PerformanceClass: "storage_premium_perf1", AvailabilityZone: DefaultAvailabilityZone,
 			},
 			{
-				ID: DefaultBootVolumeID, ProjectID: DefaultProjectID, Region: DefaultRegion, Name: "boot", Bootable: true,
+				ID: DefaultBootVolumeID, ProjectID: project, Region: region, Name: "boot", Bootable: true,
 				Size: 20, PerformanceClass: "storage_premium_perf1", AvailabilityZone: DefaultAvailabilityZone,
 			},
 		},
-		NICs: []NIC{{
-			ID: DefaultNICID, ProjectID: DefaultProjectID, Region: DefaultRegion, NetworkID: DefaultNetworkID, Name: "spare",
-		}},
+		NICs: []NIC{{ID: DefaultNICID, ProjectID: project, Region: region, NetworkID: DefaultNetworkID, Name: "spare"}},
 	}
 }
 
-func defaultMachineTypes() []MachineType {
-	return []MachineType{
-		{Name: "t1.1", Description: "Tiny", VCPUs: 1, RAM: 1024},
-		{Name: DefaultMachineType, Description: "Compute optimized", VCPUs: 2, RAM: 4096},
-		{Name: "g2i.4", Description: "General purpose", VCPUs: 4, RAM: 16384},
-		{Name: "m2i.8", Description: "Memory optimized", VCPUs: 8, RAM: 65536},
-		{Name: "c1a.8d", Description: "Compute optimized, AMD", VCPUs: 8, RAM: 16384},
-		{Name: "n1.14d.g1", Description: "GPU", VCPUs: 14, RAM: 229376, ExtraSpecs: map[string]string{"gpu": "1"}},
+func defaultResources() []Resource {
+	const project, region = DefaultProjectID, DefaultRegion
+	made := time.Date(2026, time.January, 1, 0, 0, 0, 0, time.UTC)
+	dated := func(fields object) object {
+		fields["labels"], fields["createdAt"], fields["updatedAt"] = object{}, made, made
+		return fields
+	}
+	image := func(name string, minDiskSize int) object {
+		return dated(object{
+			"name": name, "diskFormat": "qcow2", "scope": "public", "status": statusAvailable, "minDiskSize": minDiskSize, "minRam": 1024,
+		})
+	}
+	group := func(name string) object { return dated(object{"name": name, "stateful": true}) }
+	return []Resource{
+		{KindImage, DefaultImageID, "", "", image("Ubuntu 24.04", 10)},
+		{KindImage, SecondImageID, "", "", image("Flatcar Stable", 20)},
+		{KindSecurityGroup, DefaultSecurityGroupID, project, region, group(DefaultSecurityGroupName)},
+		{KindSecurityGroup, "40000000-0000-4000-8000-000000000002", project, region, group("default")},
+		{KindSecurityGroup, "40000000-0000-4000-8000-000000000003", SecondProjectID, region, group("default")},
+		{KindKeypair, DefaultKeypairName, "", "", dated(object{
+			"publicKey":   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
+			"fingerprint": "56:7f:2d:43:bd:91:c3:7e:10:c4:62:d9:98:78:3a:48",
+		})},
+		{KindAffinityGroup, DefaultAffinityGroupID, project, region, object{"name": "spread", "policy": "soft-anti-affinity"}},
+		{KindSnapshot, DefaultSnapshotID, project, region, dated(object{
+			"name": "golden", "status": statusAvailable, "size": 20, "volumeId": DefaultBootVolumeID,
+			"availabilityZone": DefaultAvailabilityZone,
+		})},
 	}
 }
 
-func defaultNetworks() []Network {
-	return []Network{
-		{
-			ID: DefaultNetworkID, ProjectID: DefaultProjectID, Region: DefaultRegion,
-			Name: "default", IPv4Prefix: "10.0.0.0/16",
-		},
-		{
-			ID: DefaultDualStackNetworkID, ProjectID: DefaultProjectID, Region: DefaultRegion,
-			Name: "dual-stack", IPv4Prefix: "10.1.0.0/16", IPv6Prefix: "fd00:1::/64",
-		},
-		{
-			ID: SecondProjectNetworkID, ProjectID: SecondProjectID, Region: DefaultRegion,
-			Name: "default", IPv4Prefix: "10.2.0.0/16",
-		},
-		{
-			ID: SecondRegionNetworkID, ProjectID: DefaultProjectID, Region: SecondRegion,
-			Name: "default", IPv4Prefix: "10.3.0.0/16",
-		},
+// defaultSizes are some of STACKIT's machine types and volume performance classes.
+func defaultSizes() (sizes []Resource) {
+	for _, t := range []struct {
+		name, description string
+		vcpus, ram        int
+	}{
+		{"t1.1", "Tiny", 1, 1024}, {DefaultMachineType, "Compute optimized", 2, 4096}, {"g2i.4", "General purpose", 4, 16384},
+		{"m2i.8", "Memory optimized", 8, 65536}, {"c1a.8d", "Compute optimized, AMD", 8, 16384}, {"n1.14d.g1", "GPU", 14, 229376},
+	} {
+		fields := object{"description": t.description, "vcpus": t.vcpus, "ram": t.ram, "disk": 0, "extraSpecs": object{}}
+		if t.description == "GPU" {
+			fields["extraSpecs"] = object{"gpu": "1"}
+		}
+		sizes = append(sizes, Resource{Kind: KindMachineType, ID: t.name, Fields: fields})
+	}
+	for _, p := range []struct{ class, iops, throughput int }{{0, 120, 25}, {1, 500, 50}, {2, 1000, 75}, {4, 2500, 125}, {6, 5000, 200}} {
+		sizes = append(sizes, Resource{Kind: KindPerformanceClass, ID: fmt.Sprintf("storage_premium_perf%d", p.class), Fields: object{
+			"description": fmt.Sprintf("Performance Class %d", p.class), "iops": p.iops, "throughput": p.throughput, "labels": object{},
+		}})
+	}
+	return sizes
+}
+
+// object is a JSON object.
+type object = map[string]any
+
+// filled leaves out those of these texts that are empty, as the API does.
+func filled(view object, optional ...string) object {
+	for _, name := range optional {
+		if view[name] == "" {
+			delete(view, name)
+		}
+	}
+	return view
+}
+
+func (s Resource) scope() (string, string) { return s.ProjectID, s.Region }
+func (s Resource) labelSet() labels.Set    { return nil }
+
+// number is a field with a number; 0 without one.
+func (s Resource) number(field string) int64 {
+	n, _ := s.Fields[field].(int)
+	return int64(n)
+}
+
+// findResource finds a resource of the catalogue in the request's project and region.
+func (c *Cloud) findResource(r *request, of Kind, id string) (Resource, bool) {
+	return first(c.catalogue.Resources, func(s Resource) bool { return s.Kind == of && s.ID == id && r.sees(s) })
+}
+
+// listOf returns the handler of a list, with label_selector where the document has it. It
+// ignores the parameters all of ListImages, which is not documented further, and filter of
+// ListMachineTypes, whose language is not published.
+func listOf(of Kind) handler {
+	return func(c *Cloud, r *request) (any, *apiError) {
+		selector, err := r.selector()
+		if err != nil {
+			return nil, err
+		}
+		views := []object{}
+		for _, s := range c.catalogue.Resources {
+			if s.Kind == of && r.sees(s) && selector.Matches(s.labelSet()) {
+				views = append(views, c.showResource(s))
+			}
+		}
+		return items(views), nil
 	}
 }
 
-// PerformanceClass is a speed class of volumes. Every project and region has it.
-type PerformanceClass struct {
-	Name        string
-	Description string
-	// IOPS is per second, Throughput in MB per second.
-	IOPS       int64
-	Throughput int64
+// getOf returns the handler that shows one, which this variable of the path names.
+func getOf(of Kind, variable string) handler {
+	return func(c *Cloud, r *request) (any, *apiError) {
+		s, ok := c.findResource(r, of, r.vars[variable])
+		if !ok {
+			return nil, notFound(string(of))
+		}
+		return c.showResource(s), nil
+	}
 }
 
-// defaultPerformanceClasses are some of STACKIT's classes.
-func defaultPerformanceClasses() []PerformanceClass {
-	return []PerformanceClass{
-		{Name: "storage_premium_perf0", Description: "Performance Class 0", IOPS: 120, Throughput: 25},
-		{Name: "storage_premium_perf1", Description: "Performance Class 1", IOPS: 500, Throughput: 50},
-		{Name: "storage_premium_perf2", Description: "Performance Class 2", IOPS: 1000, Throughput: 75},
-		{Name: "storage_premium_perf4", Description: "Performance Class 4", IOPS: 2500, Throughput: 125},
-		{Name: "storage_premium_perf6", Description: "Performance Class 6", IOPS: 5000, Throughput: 200},
+// showResource adds the ID or name, and to an affinity group its members, the one thing here
+// that changes.
+func (c *Cloud) showResource(s Resource) object {
+	view := maps.Clone(s.Fields)
+	switch s.Kind {
+	case KindKeypair, KindMachineType, KindPerformanceClass:
+		view["name"] = s.ID
+	default:
+		view["id"] = s.ID
 	}
+	if s.Kind == KindAffinityGroup {
+		members := []string{}
+		c.locked(func(time.Time) {
+			for server := range c.servers.each() {
+				if server.AffinityGroup == s.ID {
+					members = append(members, server.ID)
+				}
+			}
+		})
+		view["members"] = members
+	}
+	return view
+}
+
+// findSecurityGroup finds a group by its ID or, as CreateServer does, by its name. Of
+// several groups with the name it returns the first.
+func (c *Cloud) findSecurityGroup(r *request, nameOrID string) (id string, ok bool) {
+	group, ok := c.findResource(r, KindSecurityGroup, nameOrID)
+	if !ok {
+		group, ok = first(c.catalogue.Resources, func(s Resource) bool {
+			return s.Kind == KindSecurityGroup && s.Fields["name"] == nameOrID && r.sees(s)
+		})
+	}
+	return group.ID, ok
+}
+
+func (c *Cloud) findMachineType(name string) (Resource, bool) {
+	return first(c.catalogue.Resources, func(s Resource) bool { return s.Kind == KindMachineType && s.ID == name })
+}
+
+func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
+	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
+}
+
+// name is never empty: clients print it.
+func (p Project) name() string { return cmp.Or(p.Name, "project-"+p.ID) }
+
+// getProjectDetails shows a project in the public network area, as most are.
+func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
+	return object{
+		"id": r.project(), "areaId": "PUBLIC", "internetAccess": true, "status": "CREATED",
+		"createdAt": c.startedAt.UTC(), "updatedAt": c.startedAt.UTC(),
+	}, nil
+}
+
+// getResourceManagerProject shows a project as the resource manager does, which clients ask for
+// a project's name.
+func (c *Cloud) getResourceManagerProject(r *request) (any, *apiError) {
+	project, _ := c.project(r.project())
+	const organization = "default-organization"
+	parent := object{
+		"id": "90000000-0000-4000-8000-000000000001", "containerId": organization, "type": "ORGANIZATION",
+	}
+	view := object{
+		"projectId": project.ID, "containerId": project.name(), "name": project.name(), "lifecycleState": "ACTIVE",
+		"labels": object{}, "parent": parent,
+		"creationTime": c.startedAt.UTC(), "updateTime": c.startedAt.UTC(),
+	}
+	if r.flag("includeParents") {
+		named := maps.Clone(parent)
+		named["name"] = organization
+		view["parents"] = []object{named}
+	}
+	return view, nil
 }

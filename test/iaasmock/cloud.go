@@ -30,8 +30,6 @@ type Cloud struct {
 	faults fault.Book
 	calls  callLog
 	admin  http.Handler
-	// readOnlyResources are the resources that no call changes.
-	readOnlyResources map[kind][]readOnlyResource
 	// latencies, boots, ids and replicas are the random streams that calls share.
 	latencies, boots, ids, replicas, others *lockedStream
 
@@ -226,7 +224,6 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
-	c.readOnlyResources = c.catalogue.readOnly(c.startedAt)
 	c.loadDisks(c.startedAt)
 	return c.loadNetworks(c.startedAt)
 }

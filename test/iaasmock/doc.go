@@ -32,8 +32,8 @@
 //
 // http.go serves a call over operations.go, which finds its handler and checks the request by
 // the document, and over faults.go. servers.go, server_create.go, nics.go, networks.go and
-// volumes.go are the stories of what calls change, catalogue_handlers.go that of all which is
-// only read. resources.go says which resource a request means; cloud.go is the store with its
+// volumes.go are the stories of what calls change, catalogue.go that of all which is only
+// read. resources.go says which resource a request means; cloud.go is the store with its
 // lock.
 //
 // Where to change

@@ -135,8 +135,8 @@ func (c *Cloud) usage(project, region string) Quota {
 	for s := range c.servers.each() {
 		if in(s.ProjectID, s.Region) {
 			machineType, _ := c.findMachineType(s.MachineType)
-			used.VCPUs += machineType.VCPUs
-			used.RAM += machineType.RAM
+			used.VCPUs += machineType.number("vcpus")
+			used.RAM += machineType.number("ram")
 		}
 	}
 	for v := range c.volumes.each() {
@@ -145,15 +145,17 @@ func (c *Cloud) usage(project, region string) Quota {
 			used.Gigabytes += v.Size
 		}
 	}
-	for _, s := range c.catalogue.Snapshots {
-		if in(s.ProjectID, s.Region) {
+	for _, s := range c.catalogue.Resources {
+		if s.Kind == KindSnapshot && in(s.ProjectID, s.Region) {
 			used.Snapshots++
-			used.Gigabytes += s.Size
+			used.Gigabytes += s.number("size")
 		}
 	}
 	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
 	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
-	used.SecurityGroups = count(slices.Values(c.catalogue.SecurityGroups), func(g SecurityGroup) bool { return in(g.ProjectID, g.Region) })
+	used.SecurityGroups = count(slices.Values(c.catalogue.Resources), func(g Resource) bool {
+		return g.Kind == KindSecurityGroup && in(g.ProjectID, g.Region)
+	})
 	return used
 }
 

@@ -311,8 +311,8 @@ const noHost = "No valid host was found. There are not enough hosts available."
 
 // resolveQuota counts what the server adds: an existing boot volume and the NICs of
 // nicIds are counted already.
-func (o *serverCreation) resolveQuota(machineType MachineType) *apiError {
-	need := quotaNeed{vcpus: machineType.VCPUs, ram: machineType.RAM}
+func (o *serverCreation) resolveQuota(machineType Resource) *apiError {
+	need := quotaNeed{vcpus: machineType.number("vcpus"), ram: machineType.number("ram")}
 	if o.network != nil {
 		need.nics = 1
 	}

@@ -111,7 +111,11 @@ func TestOrdersWithFlaws(t *testing.T) {
 func TestVolumesAndNICsWithFlaws(t *testing.T) {
 	const nics = "/networks/" + iaasmock.DefaultNetworkID + "/nics"
 	catalogue := iaasmock.DefaultCatalogue()
-	catalogue.Snapshots[0].Status = iaasmock.SnapshotError
+	for _, r := range catalogue.Resources {
+		if r.Kind == iaasmock.KindSnapshot {
+			r.Fields["status"] = "ERROR"
+		}
+	}
 	broken := iaasmock.WithCatalogue(catalogue)
 	volume := func(zone string, size int, source, id string) object {
 		body := object{"availabilityZone": zone, "size": size}

@@ -149,18 +149,16 @@ func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem str
 	var exists, broken bool
 	switch kind {
 	case sourceImage:
-		var s readOnlyResource
-		s, exists = c.findReadOnly(r, kindImage, id)
-		image, _ := s.of.(Image)
-		if exists && image.Status != ImageAvailable {
+		var image Resource
+		image, exists = c.findResource(r, KindImage, id)
+		if exists && image.Fields["status"] != statusAvailable {
 			return 0, "Image " + id + " is not active."
 		}
-		size = image.MinDiskSize
+		size = image.number("minDiskSize")
 	case sourceSnapshot:
-		var s readOnlyResource
-		s, exists = c.findReadOnly(r, kindSnapshot, id)
-		snapshot, _ := s.of.(Snapshot)
-		size, broken = snapshot.Size, snapshot.Status == SnapshotError
+		var snapshot Resource
+		snapshot, exists = c.findResource(r, KindSnapshot, id)
+		size, broken = snapshot.number("size"), exists && snapshot.Fields["status"] != statusAvailable
 	case sourceVolume:
 		var volume *Volume
 		if volume, exists = found(r, &c.volumes, id); exists {

@@ -24,14 +24,20 @@ const missing = "f0000000-0000-4000-8000-000000000009"
 // catalogueOf has things that cannot be used, beside the default ones.
 func catalogueOf() iaasmock.Catalogue {
 	all := iaasmock.DefaultCatalogue()
-	all.Images = append(all.Images,
-		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000a", Name: "arm", DiskFormat: "qcow2", Config: map[string]any{"architecture": "arm64"}},
-		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000b", Name: "x86", DiskFormat: "qcow2", Config: map[string]any{"architecture": "x86"}},
-		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000c", Name: "uploading", DiskFormat: "qcow2", Status: iaasmock.ImageCreating},
-		iaasmock.Image{ID: "30000000-0000-4000-8000-00000000000d", Name: "large", DiskFormat: "qcow2", MinDiskSize: 30, MinRAM: 8192})
+	image := func(last, name string, more map[string]any) {
+		fields := map[string]any{"name": name, "diskFormat": "qcow2", "status": "AVAILABLE"}
+		maps.Copy(fields, more)
+		all.Resources = append(all.Resources,
+			iaasmock.Resource{Kind: iaasmock.KindImage, ID: "30000000-0000-4000-8000-00000000000" + last, Fields: fields})
+	}
+	image("a", "arm", map[string]any{"config": map[string]any{"architecture": "arm64"}})
+	image("b", "x86", map[string]any{"config": map[string]any{"architecture": "x86"}})
+	image("c", "uploading", map[string]any{"status": "CREATING"})
+	image("d", "large", map[string]any{"minDiskSize": 30, "minRam": 8192})
 	for _, id := range []string{"40000000-0000-4000-8000-00000000000a", "40000000-0000-4000-8000-00000000000b"} {
-		all.SecurityGroups = append(all.SecurityGroups, iaasmock.SecurityGroup{
-			ID: id, ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Name: "twins",
+		all.Resources = append(all.Resources, iaasmock.Resource{
+			Kind: iaasmock.KindSecurityGroup, ID: id, ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion,
+			Fields: map[string]any{"name": "twins"},
 		})
 	}
 	return all

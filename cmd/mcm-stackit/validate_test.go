@@ -26,7 +26,7 @@ func TestValidateSamples(t *testing.T) {
 
 // From files to the API: what is printed where, and how it ends.
 func TestValidateJourney(t *testing.T) {
-	cloud, env := startMock(t, iaasmock.WithQuota(iaasmock.Quota{VCPUs: 100, RAM: 1 << 20, Volumes: 100, Gigabytes: 10_000, NICs: 100, Snapshots: 10}))
+	cloud, env := startMock(t, iaasmock.WithQuota(iaasmock.Quota{VCPUs: 100, RAM: 1 << 20, Volumes: 100, Gigabytes: 10_000, NICs: 100}))
 	text := manifests(t, cloud)
 	folder := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(folder, "below"), 0o750); err != nil {

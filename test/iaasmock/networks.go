@@ -236,9 +236,6 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	c.locked(func(now time.Time) {
-		if err = c.allowNetwork(r.project(), r.region()); err != nil {
-			return
-		}
 		c.networksMade++
 		made, problem := newNetwork(Network{
 			ID: c.newID(), ProjectID: r.project(), Region: r.region(), Name: payload.Name, Labels: networkLabels,
@@ -264,9 +261,11 @@ func nextPrefix(number, length int) string {
 
 func (c *Cloud) deleteNetwork(r *request) (any, *apiError) {
 	return nil, onNamed(c, r, &c.networks, namedNetwork, func(network *network, _ time.Time) *apiError {
-		if count(c.nics.each(), func(n *nic) bool { return n.NetworkID == network.ID }) > 0 {
-			// Source: the document: 409 of DeleteNetwork.
-			return conflict()
+		for n := range c.nics.each() {
+			if n.NetworkID == network.ID {
+				// Source: the document: 409 of DeleteNetwork.
+				return conflict()
+			}
 		}
 		c.networks.remove(network.ID)
 		return nil

@@ -80,9 +80,6 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		return nil, err
 	}
 	err = onNamed(c, r, &c.networks, namedNetwork, func(network *network, now time.Time) *apiError {
-		if err := c.allowNIC(r.project(), r.region()); err != nil {
-			return err
-		}
 		nic := &nic{NIC: NIC{
 			ID: c.newID(), ProjectID: r.project(), Region: r.region(), NetworkID: network.ID,
 			IPv4: payload.IPv4, IPv6: payload.IPv6,

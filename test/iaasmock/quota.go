@@ -5,40 +5,26 @@ package iaasmock
 
 import (
 	"fmt"
-	"iter"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 )
 
-// Quota is how much a project may have in each region. Requests that would exceed a limit
-// are refused; existing resources stay.
+// Quota is how much of what servers need a project may have in each region. A CreateServer
+// that would exceed a limit is refused; existing resources stay.
 type Quota struct {
 	VCPUs int64
 	// RAM is in MB.
-	RAM       int64
-	Volumes   int64
-	Snapshots int64
-	Backups   int64
-	// Gigabytes is the size of volumes and snapshots together, BackupGigabytes
-	// that of backups.
-	Gigabytes          int64
-	BackupGigabytes    int64
-	PublicIPs          int64
-	Networks           int64
-	NICs               int64
-	SecurityGroups     int64
-	SecurityGroupRules int64
+	RAM     int64
+	Volumes int64
+	// Gigabytes is the size of volumes and snapshots together.
+	Gigabytes int64
+	NICs      int64
 }
 
 // DefaultQuota returns the quota of every project without WithQuota: enough for tens of thousands of servers.
 func DefaultQuota() Quota {
-	return Quota{
-		VCPUs: 1_000_000, RAM: 4_000_000_000,
-		Volumes: 100_000, Snapshots: 100_000, Backups: 100_000, Gigabytes: 1_000_000_000, BackupGigabytes: 100_000_000,
-		PublicIPs: 1000, Networks: 1000, NICs: 100_000, SecurityGroups: 1000, SecurityGroupRules: 10_000,
-	}
+	return Quota{VCPUs: 1_000_000, RAM: 4_000_000_000, Volumes: 100_000, Gigabytes: 1_000_000_000, NICs: 100_000}
 }
 
 // demand is a requested amount of a limited resource. name is the resource in messages.
@@ -63,21 +49,17 @@ func exceededText(exceeded []demand) string {
 		list(names), list(wanted), list(used), list(most), list(names))
 }
 
-// quotaNeed is what a new server needs.
-type quotaNeed struct {
-	vcpus, ram, nics, volumes, gigabytes int64
-}
-
-// allowServer refuses a server that would exceed quotas. The message names all of them.
-func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
+// allowServer refuses a server that needs more than the quota has left. The message names all
+// that there is too little of.
+func (c *Cloud) allowServer(project, region string, need Quota) *apiError {
 	used, most := c.usage(project, region), c.quota
 	var exceeded []demand
 	for _, d := range []demand{
-		{"cores", need.vcpus, used.VCPUs, most.VCPUs},
-		{"ram", need.ram, used.RAM, most.RAM},
-		{"ports", need.nics, used.NICs, most.NICs},
-		{"volumes", need.volumes, used.Volumes, most.Volumes},
-		{"gigabytes", need.gigabytes, used.Gigabytes, most.Gigabytes},
+		{"cores", need.VCPUs, used.VCPUs, most.VCPUs},
+		{"ram", need.RAM, used.RAM, most.RAM},
+		{"ports", need.NICs, used.NICs, most.NICs},
+		{"volumes", need.Volumes, used.Volumes, most.Volumes},
+		{"gigabytes", need.Gigabytes, used.Gigabytes, most.Gigabytes},
 	} {
 		if d.exceeds() {
 			exceeded = append(exceeded, d)
@@ -90,42 +72,6 @@ func (c *Cloud) allowServer(project, region string, need quotaNeed) *apiError {
 	// a quota exceeded is an error of the create call. The code is not known; the text is
 	// OpenStack's.
 	return newError(http.StatusForbidden, "%s", exceededText(exceeded))
-}
-
-// allowVolume refuses a volume that would exceed a quota, with OpenStack's messages.
-func (c *Cloud) allowVolume(project, region string, gigabytes int64) *apiError {
-	used, most := c.usage(project, region), c.quota
-	switch {
-	case used.Volumes+1 > most.Volumes:
-		// Source: the document: a quota has a limit; 413 of CreateVolume.
-		return newError(http.StatusRequestEntityTooLarge,
-			"VolumeLimitExceeded: Maximum number of volumes allowed (%d) exceeded for quota 'volumes'.", most.Volumes)
-	case used.Gigabytes+gigabytes > most.Gigabytes:
-		// Source: the document: a quota has a limit; 413 of CreateVolume.
-		return newError(http.StatusRequestEntityTooLarge,
-			"VolumeSizeExceedsAvailableQuota: Requested volume or snapshot exceeds allowed gigabytes quota. "+
-				"Requested %dG, quota is %dG and %dG has been consumed.", gigabytes, most.Gigabytes, used.Gigabytes)
-	default:
-		return nil
-	}
-}
-
-// allowNIC refuses a NIC that would exceed the quota, with OpenStack's message.
-func (c *Cloud) allowNIC(project, region string) *apiError {
-	if c.usage(project, region).NICs+1 > c.quota.NICs {
-		// Source: the document: a quota has a limit; 429 of CreateNic.
-		return newError(http.StatusTooManyRequests, "Quota exceeded for resources: ['port'].")
-	}
-	return nil
-}
-
-// allowNetwork refuses a network that would exceed the quota, with OpenStack's message.
-func (c *Cloud) allowNetwork(project, region string) *apiError {
-	if c.usage(project, region).Networks+1 > c.quota.Networks {
-		// Source: the document: a quota has a limit; OpenStack answers 409, which CreateNetwork has.
-		return newError(http.StatusConflict, "Quota exceeded for resources: ['network'].")
-	}
-	return nil
 }
 
 // usage counts what the project has in the region.
@@ -147,51 +93,33 @@ func (c *Cloud) usage(project, region string) Quota {
 	}
 	for _, s := range c.catalogue.Resources {
 		if s.Kind == KindSnapshot && in(s.ProjectID, s.Region) {
-			used.Snapshots++
 			used.Gigabytes += s.number("size")
 		}
 	}
-	used.NICs = count(c.nics.each(), func(n *nic) bool { return in(n.ProjectID, n.Region) })
-	used.Networks = count(c.networks.each(), func(n *network) bool { return in(n.ProjectID, n.Region) })
-	used.SecurityGroups = count(slices.Values(c.catalogue.Resources), func(g Resource) bool {
-		return g.Kind == KindSecurityGroup && in(g.ProjectID, g.Region)
-	})
+	for n := range c.nics.each() {
+		if in(n.ProjectID, n.Region) {
+			used.NICs++
+		}
+	}
 	return used
 }
 
-func count[T any](items iter.Seq[T], fits func(T) bool) (n int64) {
-	for item := range items {
-		if fits(item) {
-			n++
-		}
-	}
-	return n
-}
-
+// listQuotas shows the quotas that are enforced. The others, which the document requires as
+// well, look unlimited and unused.
 func (c *Cloud) listQuotas(r *request) (any, *apiError) {
-	var used, most Quota
-	c.locked(func(time.Time) {
-		used, most = c.usage(r.project(), r.region()), c.quota
-	})
-	view := object{}
-	for _, q := range []struct {
-		name        string
-		limit, used int64
-	}{
-		{"vcpu", most.VCPUs, used.VCPUs},
-		{"ram", most.RAM, used.RAM},
-		{"volumes", most.Volumes, used.Volumes},
-		{"snapshots", most.Snapshots, used.Snapshots},
-		{"backups", most.Backups, used.Backups},
-		{"gigabytes", most.Gigabytes, used.Gigabytes},
-		{"backupGigabytes", most.BackupGigabytes, used.BackupGigabytes},
-		{"publicIps", most.PublicIPs, used.PublicIPs},
-		{"networks", most.Networks, used.Networks},
-		{"nics", most.NICs, used.NICs},
-		{"securityGroups", most.SecurityGroups, used.SecurityGroups},
-		{"securityGroupRules", most.SecurityGroupRules, used.SecurityGroupRules},
+	var used Quota
+	c.locked(func(time.Time) { used = c.usage(r.project(), r.region()) })
+	view, most := object{}, c.quota
+	for _, name := range []string{
+		"snapshots", "backups", "backupGigabytes", "publicIps", "networks", "securityGroups", "securityGroupRules",
 	} {
-		view[q.name] = object{"limit": q.limit, "usage": q.used}
+		view[name] = object{"limit": -1, "usage": 0}
+	}
+	for name, q := range map[string][2]int64{
+		"vcpu": {most.VCPUs, used.VCPUs}, "ram": {most.RAM, used.RAM}, "volumes": {most.Volumes, used.Volumes},
+		"gigabytes": {most.Gigabytes, used.Gigabytes}, "nics": {most.NICs, used.NICs},
+	} {
+		view[name] = object{"limit": q[0], "usage": q[1]}
 	}
 	return object{"quotas": view}, nil
 }

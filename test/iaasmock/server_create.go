@@ -312,12 +312,12 @@ const noHost = "No valid host was found. There are not enough hosts available."
 // resolveQuota counts what the server adds: an existing boot volume and the NICs of
 // nicIds are counted already.
 func (o *serverCreation) resolveQuota(machineType Resource) *apiError {
-	need := quotaNeed{vcpus: machineType.number("vcpus"), ram: machineType.number("ram")}
+	need := Quota{VCPUs: machineType.number("vcpus"), RAM: machineType.number("ram")}
 	if o.network != nil {
-		need.nics = 1
+		need.NICs = 1
 	}
 	if o.bootIsNew {
-		need.volumes, need.gigabytes = 1, o.boot.Size
+		need.Volumes, need.Gigabytes = 1, o.boot.Size
 	}
 	return o.cloud.allowServer(o.server.ProjectID, o.server.Region, need)
 }

@@ -63,9 +63,6 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 		if err = c.fillVolume(r, volume, payload.Source); err != nil {
 			return
 		}
-		if err = c.allowVolume(volume.ProjectID, volume.Region, volume.Size); err != nil {
-			return
-		}
 		c.volumes.put(volume.ID, volume)
 		c.totals.VolumesCreated++
 		view = showVolume(volume, now)

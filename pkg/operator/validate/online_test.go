@@ -144,7 +144,7 @@ func TestOnlineSamples(t *testing.T) {
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	// What three machines of c2i.2 with 20 GB take.
-	exact := iaasmock.Quota{VCPUs: 6, RAM: 12288, Volumes: 5, Gigabytes: 120, NICs: 4, Snapshots: 1}
+	exact := iaasmock.Quota{VCPUs: 6, RAM: 12288, Volumes: 5, Gigabytes: 120, NICs: 4}
 	second := func(text string) string { return text + strings.Replace(text, "name: worker", "name: second", 1) }
 	for name, row := range map[string]struct {
 		change func(*iaasmock.Quota)

@@ -148,13 +148,12 @@ func (s *server) timeline(now time.Time) []milestone {
 }
 
 func (c *Cloud) serveInject(w http.ResponseWriter, r *http.Request) {
-	body, refused := readBody(r)
-	if refused != nil {
-		refuse(w, refused)
-		return
-	}
 	var f Fault
-	if err := f.UnmarshalJSON(body); err != nil {
+	body, err := io.ReadAll(r.Body)
+	if err == nil {
+		err = f.UnmarshalJSON(body)
+	}
+	if err != nil {
 		refuse(w, badRequest("%v", err))
 		return
 	}

@@ -6,7 +6,6 @@ package iaasmock
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -40,10 +39,11 @@ func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Cloud) serveAPI(w http.ResponseWriter, r *http.Request) {
 	start := c.clock.Now()
 	r.Header.Set(requestIDHeader, c.newRequestID()) // as the gateway does, whatever the client sent
-	body, unread := readBody(r)
 	called, miss := find(r)
-	if miss == nil {
-		miss = unread
+	body, err := io.ReadAll(r.Body)
+	if miss == nil && err != nil {
+		// Source: none; the client has disconnected, there is nothing to accept.
+		miss = badRequest("request body has an error: %v", err)
 	}
 	incident := c.faults.Take(c.faultCall(called.name, called.vars(), r, body))
 
@@ -216,22 +216,6 @@ func (r *request) selector() (labels.Selector, *apiError) {
 func (r *request) flag(name string) bool {
 	value, _ := strconv.ParseBool(r.URL.Query().Get(name))
 	return value
-}
-
-// maxBody is the largest body in bytes. The API documents no limit.
-const maxBody = 4 << 20
-
-func readBody(r *http.Request) ([]byte, *apiError) {
-	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxBody))
-	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
-		// Source: none; the mock does not have the memory for it.
-		return nil, newError(http.StatusRequestEntityTooLarge, "Request Entity Too Large")
-	}
-	if err != nil {
-		// Source: none; the client has disconnected, there is nothing to accept.
-		return nil, badRequest("request body has an error: %v", err)
-	}
-	return body, nil
 }
 
 // answer is a response to write. With drop the connection is reset instead; with half it

@@ -126,11 +126,6 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-func TestBodyLimit(t *testing.T) {
-	m := openMock(t)
-	m.want(413, "POST", inRegion+"/servers", `{"name":"`+strings.Repeat("x", 5<<20)+`"}`)
-}
-
 func TestUnknownCalls(t *testing.T) {
 	m := openMock(t)
 	for _, row := range []struct {

@@ -71,20 +71,6 @@ func hidden(vars map[string]string) *apiError {
 	return nil
 }
 
-// isLeaving reports whether GetServer shows that a server is DELETING, or none.
-func isLeaving(result any, err *apiError) bool {
-	if err != nil {
-		return err.Code == http.StatusNotFound
-	}
-	switch shown := result.(type) {
-	case serverView:
-		return shown.Status == StatusDeleting
-	case detailedServerView:
-		return shown.Status == StatusDeleting
-	}
-	return false
-}
-
 // faultAnswer is the answer of a fault with a Status.
 func faultAnswer(f *Fault) answer {
 	if f.Body == "" && f.ContentType == "" {

@@ -79,10 +79,10 @@ func (c *Cloud) reply(called operation, miss *apiError, req *request) answer {
 		return answer{drop: true}
 	}
 	var reply answer
-	if !fault.ReplacesAnswer() || fault.Executed {
+	if fault.Status == 0 || fault.Executed {
 		reply = c.execute(called, miss, req)
 	}
-	if fault.ReplacesAnswer() {
+	if fault.Status != 0 {
 		reply = faultAnswer(fault)
 		reply.replaced = true
 	}
@@ -116,9 +116,6 @@ func (c *Cloud) execute(called operation, miss *apiError, req *request) answer {
 		return errorAnswer(missing)
 	}
 	result, err := called.handle(c, req)
-	if req.fault.ForbiddenAfterDelete && isLeaving(result, err) {
-		err = forbidden()
-	}
 	if err != nil {
 		return errorAnswer(err)
 	}

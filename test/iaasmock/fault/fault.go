@@ -111,9 +111,6 @@ type Fault struct {
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
 	Stale time.Duration
-	// ForbiddenAfterDelete makes GetServer answer 403 for a server that is DELETING, and in
-	// place of 404: the rights to it are gone before the server is.
-	ForbiddenAfterDelete bool
 	// IgnoreSelector makes a list show all resources, whatever label_selector says.
 	IgnoreSelector bool
 	// OwnBootVolume makes CreateServer name the boot volume itself and keep it after the
@@ -138,9 +135,6 @@ type Fault struct {
 	TokenSkew time.Duration
 }
 
-// ReplacesAnswer reports whether calls are answered with the fault's Status.
-func (f *Fault) ReplacesAnswer() bool { return f.Status != 0 }
-
 // has reports whether the fault selects the operation.
 func (f *Fault) has(operation string) bool {
 	if f.EmptyProject && !slices.Contains(emptiedOperations, operation) {
@@ -149,20 +143,12 @@ func (f *Fault) has(operation string) bool {
 	return f.Operation == "" || f.Operation == operation || f.Operation == OperationIaaS && operation != OperationToken
 }
 
-// effect is the fault without the fields that select calls or delay them.
-func (f Fault) effect() Fault {
+// hasEffect reports whether the fault does more than delay.
+func (f Fault) hasEffect() bool {
 	f.Name, f.Operation, f.Match, f.Server = "", "", nil, ""
 	f.Probability, f.Rate, f.Burst, f.Count, f.After, f.Duration = 0, 0, 0, 0, 0, 0
 	f.Delay, f.DelayMax, f.AnswerDelay = 0, 0, 0
-	return f
-}
-
-// hasEffect reports whether the fault does more than delay.
-func (f Fault) hasEffect() bool { return !reflect.ValueOf(f.effect()).IsZero() }
-
-// doesNothing reports whether the fault neither delays nor changes anything.
-func (f Fault) doesNothing() bool {
-	return !f.hasEffect() && f.Delay == 0 && f.DelayMax == 0 && f.AnswerDelay == 0
+	return !reflect.ValueOf(f).IsZero()
 }
 
 // Operations are the operations of the mock that a Fault may name: operationIds of the

@@ -94,8 +94,14 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	if given := fields["probability"]; read.Probability == 0 && given != nil && string(given) != "null" {
 		return errors.New("probability: 0 would hit nothing; want more than 0 up to 1")
 	}
+	if err := read.Validate(); err != nil {
+		return err
+	}
+	if !read.hasEffect() && read.Delay == 0 && read.DelayMax == 0 && read.AnswerDelay == 0 {
+		return errors.New(`the fault does nothing; set a field such as "status":503, or name a preset`)
+	}
 	*f = read
-	return f.validateWritten()
+	return nil
 }
 
 // set sets one field from JSON; null leaves it as it is.

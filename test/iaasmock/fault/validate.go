@@ -22,17 +22,6 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-// validateWritten is Validate for JSON. It is stricter: a written fault must do something.
-func (f *Fault) validateWritten() error {
-	if err := f.Validate(); err != nil {
-		return err
-	}
-	if f.doesNothing() {
-		return errors.New(`the fault does nothing; set a field such as "status":503, or name a preset`)
-	}
-	return nil
-}
-
 func (f *Fault) validateSelection() error {
 	if f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability) {
 		return fmt.Errorf("probability: invalid %v; want more than 0 up to 1", f.Probability)
@@ -123,7 +112,6 @@ func (f *Fault) bound() []boundField {
 		{"otherServer", f.OtherServer != "", creates},
 		{"ownBootVolume", f.OwnBootVolume, creates},
 		{"stale", f.Stale != 0, reads},
-		{"forbiddenAfterDelete", f.ForbiddenAfterDelete, []string{"GetServer"}},
 		{"emptyList", f.EmptyList, lists},
 		{"cutOffAt", f.CutOffAt != 0, lists},
 		{"ignoreSelector", f.IgnoreSelector, lists},

@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"iter"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -303,4 +304,45 @@ func (s *lockedStream) uuid() string {
 	}
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id.String()
+}
+
+// collection keeps items by ID in the order they were added.
+type collection[T any] struct {
+	byID    map[string]T
+	ordered []entry[T]
+}
+
+type entry[T any] struct {
+	id   string
+	item T
+}
+
+// put adds an item with a new ID.
+func (c *collection[T]) put(id string, item T) {
+	if c.byID == nil {
+		c.byID = map[string]T{}
+	}
+	c.byID[id] = item
+	c.ordered = append(c.ordered, entry[T]{id, item})
+}
+
+func (c *collection[T]) get(id string) (item T, ok bool) {
+	item, ok = c.byID[id]
+	return item, ok
+}
+
+func (c *collection[T]) remove(id string) {
+	delete(c.byID, id)
+	c.ordered = slices.DeleteFunc(c.ordered, func(e entry[T]) bool { return e.id == id })
+}
+
+// each iterates over the items in order. A loop must not remove items.
+func (c *collection[T]) each() iter.Seq[T] {
+	return func(yield func(T) bool) {
+		for _, e := range c.ordered {
+			if !yield(e.item) {
+				return
+			}
+		}
+	}
 }

@@ -18,7 +18,7 @@ import (
 func (c *Cloud) Servers() []Server {
 	var servers []Server
 	c.locked(func(now time.Time) {
-		for _, s := range c.servers.all() {
+		for s := range c.servers.each() {
 			servers = append(servers, s.viewAt(now).clone())
 		}
 	})
@@ -42,7 +42,7 @@ func (c *Cloud) Server(id string) (Server, bool) {
 func (c *Cloud) NICs() []NIC {
 	var nics []NIC
 	c.locked(func(now time.Time) {
-		for _, nic := range c.nics.all() {
+		for nic := range c.nics.each() {
 			nics = append(nics, nic.viewAt(now).clone())
 		}
 	})
@@ -53,7 +53,7 @@ func (c *Cloud) NICs() []NIC {
 func (c *Cloud) Volumes() []Volume {
 	var volumes []Volume
 	c.locked(func(time.Time) {
-		for _, volume := range c.volumes.all() {
+		for volume := range c.volumes.each() {
 			volumes = append(volumes, volume.clone())
 		}
 	})

@@ -22,20 +22,47 @@ type Book struct {
 	added   int
 }
 
+// Active is an injected fault that is not over.
+type Active struct {
+	// ID is what Book.Remove takes. It is unique in the Book.
+	ID string
+	Fault
+	// Hits is the number of calls that it has hit.
+	Hits int
+	// StartsAt is when it begins.
+	StartsAt time.Time
+	// EndsAt is when it is over; zero if Duration is 0.
+	EndsAt time.Time
+}
+
+// Remaining is the number of calls that it will still hit; 0 if Count is 0.
+func (a *Active) Remaining() int { return max(a.Count-a.Hits, 0) }
+
+// entry is an added fault with its own state.
+type entry struct {
+	Active
+	onlyDelays bool
+	// through is the limit of the calls that Rate lets through; nil without one.
+	through *rate.Limiter
+	// rng is the entry's own, so that the choice of calls does not depend on other faults
+	// and calls.
+	rng *rand.Rand
+}
+
 // Add adds a valid fault. stream gives it its own random numbers.
 func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Rand) Active {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.added++
 	added := &entry{
-		fault: f, id: fmt.Sprintf("f%d", b.added), startsAt: now.Add(f.After),
+		Active:     Active{ID: fmt.Sprintf("f%d", b.added), Fault: f, StartsAt: now.Add(f.After)},
 		onlyDelays: !f.hasEffect(), rng: stream(fmt.Sprintf("fault %d", b.added)),
 	}
 	if f.Rate > 0 {
 		added.through = rate.NewLimiter(rate.Limit(f.Rate), max(f.Burst, 1))
 	}
 	if f.Duration > 0 {
-		added.endsAt = added.startsAt.Add(f.Duration)
+		added.EndsAt = added.StartsAt.Add(f.Duration)
 	}
 	b.entries = append(b.entries, added)
 	return added.view()
@@ -43,7 +70,7 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 
 // Remove removes the fault with this ID and reports whether there was one.
 func (b *Book) Remove(id string) bool {
-	return b.remove(func(e *entry) bool { return e.id == id }) > 0
+	return b.remove(func(e *entry) bool { return e.ID == id }) > 0
 }
 
 // Clear removes all faults.
@@ -72,6 +99,13 @@ func (b *Book) Active(now time.Time) []Active {
 	return views
 }
 
+// view is a copy.
+func (e *entry) view() Active {
+	view := e.Active
+	view.Header = e.Header.Clone()
+	return view
+}
+
 // Incident is the combined effect of all faults that hit one call. Its Fault is zero if
 // they only delay, or if none hits; use TotalDelay, not Delay.
 type Incident struct {
@@ -92,95 +126,47 @@ func (b *Book) Take(call *Call) Incident {
 		if decided && !entry.onlyDelays || !entry.hit(call) {
 			continue
 		}
-		incident.Faults = append(incident.Faults, entry.id)
-		incident.TotalDelay += entry.delay()
-		incident.TotalAnswerDelay += entry.fault.AnswerDelay
+		incident.Faults = append(incident.Faults, entry.ID)
+		incident.TotalDelay += entry.Delay + Spread(entry.rng, entry.DelayMax-entry.Delay)
+		incident.TotalAnswerDelay += entry.AnswerDelay
 		if !entry.onlyDelays {
-			incident.Fault, decided = entry.fault, true
+			incident.Fault, decided = entry.Fault, true
 		}
 	}
 	b.entries = slices.DeleteFunc(b.entries, func(e *entry) bool { return e.over(call.Now) })
 	return incident
 }
 
-// Active is an injected fault that is not over.
-type Active struct {
-	// ID is what Book.Remove takes. It is unique in the Book.
-	ID string
-	Fault
-	// Hits is the number of calls that it has hit.
-	Hits int
-	// Remaining is the number of calls that it will still hit; 0 if Count is 0.
-	Remaining int
-	// StartsAt is when it begins; zero if After is 0.
-	StartsAt time.Time
-	// EndsAt is when it is over; zero if Duration is 0.
-	EndsAt time.Time
-}
-
-// entry is an added fault with its own state.
-type entry struct {
-	fault      Fault
-	id         string
-	startsAt   time.Time
-	endsAt     time.Time // zero: no end
-	hits       int
-	onlyDelays bool
-	// through is the limit of the calls that Rate lets through; nil without one.
-	through *rate.Limiter
-	// rng is the entry's own, so that the choice of calls does not depend on other faults
-	// and calls.
-	rng *rand.Rand
-}
-
 // hit decides whether the fault hits this call, and counts it if so.
 func (e *entry) hit(call *Call) bool {
-	if call.Now.Before(e.startsAt) || e.over(call.Now) || !e.fits(call) {
+	if call.Now.Before(e.StartsAt) || e.over(call.Now) || !e.fits(call) {
 		return false
 	}
 	if e.through != nil && e.through.AllowN(call.Now, 1) {
 		return false
 	}
-	if p := e.fault.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {
+	if p := e.Probability; p > 0 && p < 1 && e.rng.Float64() >= p {
 		return false
 	}
-	e.hits++
+	e.Hits++
 	return true
 }
 
 // fits reports whether the fault selects this call.
 func (e *entry) fits(call *Call) bool {
-	f := &e.fault
-	if !f.has(call.Operation) || f.Match != nil && !f.Match(call.Request) {
+	if !e.has(call.Operation) || e.Match != nil && !e.Match(call.Request) {
 		return false
 	}
-	if f.Server == "" {
+	if e.Server == "" {
 		return true
 	}
 	s, ok := call.Subject()
-	return ok && (f.Server == s.Name || f.Server == s.ID)
+	return ok && (e.Server == s.Name || e.Server == s.ID)
 }
 
 func (e *entry) over(now time.Time) bool {
-	usedUp := e.fault.Count > 0 && e.hits >= e.fault.Count
-	return usedUp || !e.endsAt.IsZero() && !now.Before(e.endsAt)
-}
-
-func (e *entry) delay() time.Duration {
-	f := &e.fault
-	return f.Delay + Spread(e.rng, f.DelayMax-f.Delay)
-}
-
-func (e *entry) view() Active {
-	view := Active{ID: e.id, Fault: e.fault, Hits: e.hits, EndsAt: e.endsAt}
-	view.Header = e.fault.Header.Clone()
-	if e.fault.Count > 0 {
-		view.Remaining = e.fault.Count - e.hits
-	}
-	if e.fault.After > 0 {
-		view.StartsAt = e.startsAt
-	}
-	return view
+	usedUp := e.Count > 0 && e.Hits >= e.Count
+	return usedUp || !e.EndsAt.IsZero() && !now.Before(e.EndsAt)
 }
 
 // Call is a call of the API as faults see it.

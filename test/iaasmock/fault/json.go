@@ -53,17 +53,18 @@ func (f Fault) written() map[string]any {
 func (f Fault) MarshalJSON() ([]byte, error) { return json.Marshal(f.written()) }
 
 // MarshalJSON writes the fault's fields, id and hits, and remaining, startsAt and endsAt
-// if they are set.
+// if there is a count, after or duration.
 func (a Active) MarshalJSON() ([]byte, error) {
 	set := a.written()
 	set["id"], set["hits"] = a.ID, a.Hits
 	if a.Count > 0 {
-		set["remaining"] = a.Remaining
+		set["remaining"] = a.Remaining()
 	}
-	for name, at := range map[string]time.Time{"startsAt": a.StartsAt, "endsAt": a.EndsAt} {
-		if !at.IsZero() {
-			set[name] = at.UTC()
-		}
+	if a.After > 0 {
+		set["startsAt"] = a.StartsAt.UTC()
+	}
+	if a.Duration > 0 {
+		set["endsAt"] = a.EndsAt.UTC()
 	}
 	return json.Marshal(set)
 }

@@ -5,6 +5,7 @@ package iaasmock
 
 import (
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -83,11 +84,11 @@ func (n *network) release(nic *NIC) {
 
 // addressPool is the addresses of one prefix. A nil pool has none; take returns "".
 type addressPool struct {
-	prefix      netip.Prefix
-	gateway     netip.Addr // not valid if there is none
-	first, last netip.Addr
-	next        netip.Addr
-	used        map[netip.Addr]bool
+	prefix        netip.Prefix
+	gateway, next netip.Addr
+	// used are the NICs' addresses, and those that no NIC gets: the network's own, the gateway's
+	// and, of IPv4, the last one.
+	used map[netip.Addr]bool
 }
 
 func newAddressPool(prefix string) (*addressPool, error) {
@@ -99,84 +100,57 @@ func newAddressPool(prefix string) (*addressPool, error) {
 		return nil, err
 	}
 	parsed = parsed.Masked()
-	// NICs do not get the network's own address and the gateway.
-	first := parsed.Addr().Next().Next()
-	if !parsed.Contains(first) {
+	own := parsed.Addr()
+	gateway := own.Next()
+	pool := &addressPool{parsed, gateway, gateway.Next(), map[netip.Addr]bool{own: true, gateway: true}}
+	if !parsed.Contains(pool.next) {
 		return nil, fmt.Errorf("prefix %s has no room for a NIC", prefix)
 	}
-	last := lastAddress(parsed)
-	if parsed.Addr().Is4() {
-		last = last.Prev() // broadcast
+	if own.Is4() {
+		last := own.As4()
+		binary.BigEndian.PutUint32(last[:], binary.BigEndian.Uint32(last[:])|(1<<(32-parsed.Bits())-1))
+		pool.used[netip.AddrFrom4(last)] = true
 	}
-	return &addressPool{prefix: parsed, gateway: parsed.Addr().Next(), first: first, last: last, next: first, used: map[netip.Addr]bool{}}, nil
-}
-
-// has reports whether NICs can get the address. It is true for "".
-func (p *addressPool) has(address string) bool {
-	if address == "" {
-		return true
-	}
-	addr, err := netip.ParseAddr(address)
-	return p != nil && err == nil && addr.Compare(p.first) >= 0 && addr.Compare(p.last) <= 0
+	return pool, nil
 }
 
 // take reserves the wanted address, or the next free one if none is wanted. An address
 // just released is not used again at once. An address of another prefix is returned, but
 // not reserved.
 func (p *addressPool) take(wanted string) (string, error) {
-	switch {
-	case p == nil || !p.has(wanted):
+	if p == nil {
 		return wanted, nil
-	case wanted != "":
-		return p.takeThis(wanted)
 	}
-	for start, addr := p.next, p.next; ; {
-		free := !p.isTaken(addr)
-		candidate := addr
-		if addr = addr.Next(); addr.Compare(p.last) > 0 {
-			addr = p.first
+	if wanted != "" {
+		addr, err := netip.ParseAddr(wanted)
+		if err != nil || !p.prefix.Contains(addr) {
+			return wanted, nil
 		}
-		if free {
-			p.used[candidate], p.next = true, addr
-			return candidate.String(), nil
+		if p.used[addr] {
+			return "", addressInUse(wanted)
 		}
-		if addr == start {
+		p.used[addr] = true
+		return addr.String(), nil
+	}
+	for addr := p.next; ; {
+		free := addr
+		if addr = addr.Next(); !p.prefix.Contains(addr) {
+			addr = p.prefix.Addr()
+		}
+		if !p.used[free] {
+			p.used[free], p.next = true, addr
+			return free.String(), nil
+		}
+		if addr == p.next {
 			return "", errNoAddress
 		}
 	}
 }
 
-func (p *addressPool) takeThis(wanted string) (string, error) {
-	addr, err := netip.ParseAddr(wanted)
-	if err != nil {
-		return "", err
-	}
-	if p.isTaken(addr) {
-		return "", addressInUse(wanted)
-	}
-	p.used[addr] = true
-	return addr.String(), nil
-}
-
-// isTaken reports whether the address is a NIC's or the gateway's.
-func (p *addressPool) isTaken(addr netip.Addr) bool { return p.used[addr] || addr == p.gateway }
-
 func (p *addressPool) release(address string) {
-	if p == nil || address == "" {
-		return
-	}
-	if addr, err := netip.ParseAddr(address); err == nil {
+	if addr, err := netip.ParseAddr(address); err == nil && p != nil {
 		delete(p.used, addr)
 	}
-}
-
-func lastAddress(prefix netip.Prefix) netip.Addr {
-	bytes := prefix.Addr().AsSlice()
-	for bit := prefix.Bits(); bit < len(bytes)*8; bit++ {
-		bytes[bit/8] |= 1 << (7 - bit%8)
-	}
-	last, _ := netip.AddrFromSlice(bytes)
-	return last
 }
 
 // macOf computes a MAC from a NIC's ID, with the prefix of OpenStack's ports.

@@ -8,7 +8,10 @@ package token
 
 import (
 	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"net/http"
@@ -167,4 +170,76 @@ func (i *Issuer) Authenticate(r *http.Request) (projectID string, ok bool) {
 	}
 	key, ok := i.key(claims.KeyID)
 	return key.projectID, ok
+}
+
+const keyAudience = "https://stackit-service-account-prod.apps.01.cf.eu01.stackit.cloud"
+
+// keyFile is the file that a user downloads from STACKIT.
+type keyFile struct {
+	ID           string         `json:"id"`
+	PublicKey    string         `json:"publicKey"`
+	CreatedAt    time.Time      `json:"createdAt"`
+	KeyType      string         `json:"keyType"`
+	KeyOrigin    string         `json:"keyOrigin"`
+	KeyAlgorithm string         `json:"keyAlgorithm"`
+	Active       bool           `json:"active"`
+	Credentials  keyCredentials `json:"credentials"`
+}
+
+type keyCredentials struct {
+	KID        string `json:"kid"`
+	Issuer     string `json:"iss"`
+	Subject    string `json:"sub"`
+	Audience   string `json:"aud"`
+	PrivateKey string `json:"privateKey"`
+}
+
+// registered is a key as the issuer knows it.
+type registered struct {
+	account
+	kid    string
+	public *rsa.PublicKey
+}
+
+// newKey makes a service account with a key, and its key file as JSON, private key included.
+func newKey(projectID string, now time.Time) (registered, []byte, error) {
+	private, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return registered{}, nil, fmt.Errorf("generate the key: %w", err)
+	}
+	encoded := func(kind string, der []byte, err error) string {
+		if err != nil {
+			panic("token: " + err.Error()) // never, for an RSA key
+		}
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
+	}
+	public, err := x509.MarshalPKIXPublicKey(&private.PublicKey)
+	publicPEM := encoded("PUBLIC KEY", public, err)
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	privatePEM := encoded("PRIVATE KEY", secret, err)
+	key := registered{account: newAccount(projectID), kid: uuid.NewString(), public: &private.PublicKey}
+	file, err := json.MarshalIndent(keyFile{
+		ID: key.kid, PublicKey: publicPEM, CreatedAt: now.UTC(),
+		KeyType: "USER_MANAGED", KeyOrigin: "GENERATED", KeyAlgorithm: "RSA_2048", Active: true,
+		Credentials: keyCredentials{
+			KID: key.kid, Issuer: key.email, Subject: key.subject, Audience: keyAudience, PrivateKey: privatePEM,
+		},
+	}, "", "  ")
+	return key, file, err
+}
+
+// readKey returns the key in a key file, of an account with access to the project.
+func readKey(projectID string, keyJSON []byte) (registered, error) {
+	var file keyFile
+	if err := json.Unmarshal(keyJSON, &file); err != nil {
+		return registered{}, fmt.Errorf("decode the key: %w", err)
+	}
+	public, err := jwt.ParseRSAPublicKeyFromPEM([]byte(file.PublicKey))
+	if err != nil {
+		return registered{}, fmt.Errorf("parse the public key: %w", err)
+	}
+	return registered{
+		account: account{email: file.Credentials.Issuer, subject: file.Credentials.Subject, projectID: projectID},
+		kid:     file.Credentials.KID, public: public,
+	}, nil
 }

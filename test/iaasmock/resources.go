@@ -289,60 +289,51 @@ func listedWhere[T resource, V any](c *Cloud, r *request, in *collection[T], sho
 	return items(views), nil
 }
 
-// The rules for labels that the API checks. It documents more: slashes in keys, for
-// example, work on servers.
-const (
-	maxLabelLength      = 63
-	maxMetadataLength   = 255
-	reservedLabelPrefix = "stackit-"
-)
-
-// mergeLabels returns a new map: current with change applied. A null value removes a
-// label.
-func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
-	for _, key := range slices.Sorted(maps.Keys(change)) {
-		if key == "" || utf8.RuneCountInString(key) > maxLabelLength {
-			// Source: the document: Labels' description.
-			return nil, badRequest("label key %q must have between 1 and %d characters", key, maxLabelLength)
-		}
-		if strings.HasPrefix(key, reservedLabelPrefix) {
-			// Source: the document: Labels' description.
-			return nil, badRequest("label key %q uses the reserved prefix %q", key, reservedLabelPrefix)
-		}
-	}
-	return mergeStrings(current, change, "label", maxLabelLength)
+// textRules are what the API checks of labels or metadata. It documents more: slashes in keys,
+// for example, work on servers.
+//
+// Source: the document: Labels' and Metadata's descriptions.
+type textRules struct {
+	what string
+	// longest is the largest number of characters of a key and of a value.
+	longest int
+	// reserved is a prefix that keys must not have; "" for none.
+	reserved string
 }
 
-// mergeMetadata is mergeLabels for metadata.
-func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+// merge returns a new map: current with change applied. A null value removes a key.
+func (t textRules) merge(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	merged := orEmptyMap(current)
 	for _, key := range slices.Sorted(maps.Keys(change)) {
-		if key == "" || utf8.RuneCountInString(key) > maxMetadataLength {
-			// Source: the document: Metadata's description.
-			return nil, badRequest("metadata key %q must have between 1 and %d characters", key, maxMetadataLength)
+		if key == "" || utf8.RuneCountInString(key) > t.longest {
+			// Source: that of textRules.
+			return nil, badRequest("%s key %q must have between 1 and %d characters", t.what, key, t.longest)
 		}
-	}
-	return mergeStrings(current, change, "metadata", maxMetadataLength)
-}
-
-func mergeStrings(current map[string]string, change map[string]any, what string, maxLength int) (map[string]string, *apiError) {
-	merged := maps.Clone(current)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	for _, key := range slices.Sorted(maps.Keys(change)) {
+		if t.reserved != "" && strings.HasPrefix(key, t.reserved) {
+			// Source: that of textRules.
+			return nil, badRequest("%s key %q uses the reserved prefix %q", t.what, key, t.reserved)
+		}
 		switch value := change[key].(type) {
 		case nil:
 			delete(merged, key)
 		case string:
-			if utf8.RuneCountInString(value) > maxLength {
-				// Source: the document: Labels' and Metadata's descriptions.
-				return nil, badRequest("%s %q: the value must not exceed %d characters", what, key, maxLength)
+			if utf8.RuneCountInString(value) > t.longest {
+				// Source: that of textRules.
+				return nil, badRequest("%s %q: the value must not exceed %d characters", t.what, key, t.longest)
 			}
 			merged[key] = value
 		default:
-			// Source: the document: Labels' and Metadata's descriptions have a pattern for values.
-			return nil, badRequest("%s %q: the value must be a string", what, key)
+			// Source: that of textRules, which have a pattern for values.
+			return nil, badRequest("%s %q: the value must be a string", t.what, key)
 		}
 	}
 	return merged, nil
+}
+
+func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	return textRules{what: "label", longest: 63, reserved: "stackit-"}.merge(current, change)
+}
+
+func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	return textRules{what: "metadata", longest: 255}.merge(current, change)
 }

@@ -67,7 +67,7 @@ func TestAnswersOfPresets(t *testing.T) {
 
 		"lost-answers": {call: create, err: syscall.ECONNRESET, made: 1},
 		"reset-before": {call: create, err: syscall.ECONNRESET},
-		"half-answers": {call: create, status: 201, err: io.ErrUnexpectedEOF, body: `{"id":"`, made: 1},
+		"half-answers": {call: create, status: 201, err: io.ErrUnexpectedEOF, body: `{"availabilityZone":"`, made: 1},
 	} {
 		t.Run(preset, func(t *testing.T) {
 			m := openMock(t)

@@ -16,48 +16,32 @@ import (
 // Servers returns the servers that exist now, DELETING ones included, in the
 // order they were created.
 func (c *Cloud) Servers() []Server {
-	var servers []Server
-	c.locked(func(now time.Time) {
-		for s := range c.servers.each() {
-			servers = append(servers, s.viewAt(now).clone())
-		}
-	})
-	return servers
-}
-
-// Server returns the server with this ID if it exists now.
-func (c *Cloud) Server(id string) (Server, bool) {
-	var found Server
-	var ok bool
-	c.locked(func(now time.Time) {
-		var s *server
-		if s, ok = c.servers.get(id); ok {
-			found = s.viewAt(now).clone()
-		}
-	})
-	return found, ok
+	return copies(c, &c.servers, func(s *server, now time.Time) Server { return s.viewAt(now).clone() })
 }
 
 // NICs returns the NICs that exist now, the catalogue's included.
 func (c *Cloud) NICs() []NIC {
-	var nics []NIC
-	c.locked(func(now time.Time) {
-		for nic := range c.nics.each() {
-			nics = append(nics, nic.viewAt(now).clone())
-		}
-	})
-	return nics
+	return copies(c, &c.nics, func(n *nic, now time.Time) NIC { return n.viewAt(now).clone() })
 }
 
 // Volumes returns the volumes that exist now, the catalogue's included.
 func (c *Cloud) Volumes() []Volume {
-	var volumes []Volume
-	c.locked(func(time.Time) {
-		for volume := range c.volumes.each() {
-			volumes = append(volumes, volume.clone())
+	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return v.clone() })
+}
+
+func copies[T, V any](c *Cloud, of *collection[T], view func(T, time.Time) V) (all []V) {
+	c.locked(func(now time.Time) {
+		for item := range of.each() {
+			all = append(all, view(item, now))
 		}
 	})
-	return volumes
+	return all
+}
+
+// Server returns the server with this ID if it exists now.
+func (c *Cloud) Server(id string) (found Server, ok bool) {
+	err := c.change(id, func(s *server, now time.Time) { found = s.viewAt(now).clone() })
+	return found, err == nil
 }
 
 // History returns how many servers, NICs and volumes were created and
@@ -102,21 +86,6 @@ func (c *Cloud) change(id string, change func(*server, time.Time)) error {
 // go or stay as with DeleteServer; lists that lag still show it.
 func (c *Cloud) RemoveServer(id string) error {
 	return c.change(id, c.remove)
-}
-
-// Networks returns the networks that exist now, those being deleted included.
-func (c *Cloud) Networks() []Network {
-	var networks []Network
-	c.locked(func(time.Time) {
-		for n := range c.networks.each() {
-			view := n.Network
-			view.Labels = maps.Clone(n.Labels)
-			view.IPv4Nameservers = slices.Clone(n.IPv4Nameservers)
-			view.IPv6Nameservers = slices.Clone(n.IPv6Nameservers)
-			networks = append(networks, view)
-		}
-	})
-	return networks
 }
 
 // Calls returns the last 20000 calls, the oldest first.

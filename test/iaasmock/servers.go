@@ -318,102 +318,51 @@ func (c *Cloud) act(r *request, a action) *apiError {
 	})
 }
 
-// serverView is a server as the API shows it. It has no networking and securityGroups,
-// which are for requests only.
-type serverView struct {
-	ID               string            `json:"id"`
-	Name             string            `json:"name"`
-	Status           string            `json:"status"`
-	PowerStatus      string            `json:"powerStatus"`
-	ErrorMessage     string            `json:"errorMessage,omitempty"`
-	MachineType      string            `json:"machineType"`
-	AvailabilityZone string            `json:"availabilityZone"`
-	AffinityGroup    string            `json:"affinityGroup,omitempty"`
-	KeypairName      string            `json:"keypairName,omitempty"`
-	ImageID          string            `json:"imageId,omitempty"`
-	BootVolume       *bootVolumeView   `json:"bootVolume,omitempty"`
-	Volumes          []string          `json:"volumes"`
-	Labels           map[string]string `json:"labels"`
-	Metadata         map[string]string `json:"metadata"`
-	Agent            *agentView        `json:"agent,omitempty"`
-	CreatedAt        time.Time         `json:"createdAt"`
-	UpdatedAt        time.Time         `json:"updatedAt"`
-	LaunchedAt       time.Time         `json:"launchedAt,omitzero"`
-
-	MaintenanceWindow *MaintenanceWindow `json:"maintenanceWindow,omitempty"`
-}
-
-// detailedServerView is the server with details=true. Its NICs have no allowedAddresses:
-// those are in the NIC resources.
-type detailedServerView struct {
-	serverView
-	NICs                []serverNICView `json:"nics"`
-	ServiceAccountMails []string        `json:"serviceAccountMails"`
-	UserData            []byte          `json:"userData"`
-}
-
-type bootVolumeView struct {
-	ID                  string `json:"id"`
-	DeleteOnTermination bool   `json:"deleteOnTermination"`
-}
-
-type agentView struct {
-	Provisioned bool `json:"provisioned"`
-}
-
-type serverNICView struct {
-	NICID          string   `json:"nicId"`
-	NetworkID      string   `json:"networkId"`
-	NetworkName    string   `json:"networkName"`
-	MAC            string   `json:"mac"`
-	IPv4           string   `json:"ipv4,omitempty"`
-	IPv6           string   `json:"ipv6,omitempty"`
-	NICSecurity    bool     `json:"nicSecurity"`
-	SecurityGroups []string `json:"securityGroups"`
-}
-
-// showServer returns the view of a server at t.
-func (c *Cloud) showServer(s *server, t time.Time, details bool) any {
+// showServer returns a server as the API shows it, as it was at t. It has no networking and
+// securityGroups, which are for requests only.
+func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 	at := s.viewAt(t)
-	view := serverView{
-		ID: at.ID, Name: at.Name, Status: at.Status, PowerStatus: at.PowerStatus, ErrorMessage: at.ErrorMessage,
-		MachineType: at.MachineType, AvailabilityZone: at.AvailabilityZone, AffinityGroup: at.AffinityGroup,
-		KeypairName: at.KeypairName, ImageID: at.ImageID, Volumes: orEmpty(at.VolumeIDs),
-		Labels: at.Labels, Metadata: at.Metadata,
-		CreatedAt: at.CreatedAt.UTC(), UpdatedAt: at.UpdatedAt.UTC(), LaunchedAt: at.LaunchedAt.UTC(),
-		MaintenanceWindow: at.MaintenanceWindow,
+	view := object{
+		"id": at.ID, "name": at.Name, "status": at.Status, "powerStatus": at.PowerStatus, "errorMessage": at.ErrorMessage,
+		"machineType": at.MachineType, "availabilityZone": at.AvailabilityZone, "affinityGroup": at.AffinityGroup,
+		"keypairName": at.KeypairName, "imageId": at.ImageID, "volumes": orEmpty(at.VolumeIDs),
+		"labels": at.Labels, "metadata": at.Metadata, "createdAt": at.CreatedAt.UTC(), "updatedAt": at.UpdatedAt.UTC(),
 	}
-	if at.BootVolume != nil {
-		view.BootVolume = &bootVolumeView{ID: at.BootVolume.ID, DeleteOnTermination: at.BootVolume.DeleteOnTermination}
+	if boot := at.BootVolume; boot != nil {
+		view["bootVolume"] = object{"id": boot.ID, "deleteOnTermination": boot.DeleteOnTermination}
 	}
 	if at.AgentProvisioned != nil {
-		view.Agent = &agentView{Provisioned: *at.AgentProvisioned}
+		view["agent"] = object{"provisioned": *at.AgentProvisioned}
 	}
-	if !details {
-		return view
+	if !at.LaunchedAt.IsZero() {
+		view["launchedAt"] = at.LaunchedAt.UTC()
 	}
-	return detailedServerView{
-		serverView: view, NICs: c.showServerNICs(s, t),
-		ServiceAccountMails: orEmpty(at.ServiceAccountMails), UserData: at.UserData,
+	if at.MaintenanceWindow != nil {
+		view["maintenanceWindow"] = at.MaintenanceWindow
 	}
+	if details {
+		view["nics"], view["serviceAccountMails"] = c.showServerNICs(s, t), orEmpty(at.ServiceAccountMails)
+		view["userData"] = at.UserData
+	}
+	return filled(view, "errorMessage", "affinityGroup", "keypairName", "imageId")
 }
 
-func (c *Cloud) showServerNICs(s *server, t time.Time) []serverNICView {
+// showServerNICs returns NICs without allowedAddresses: those are in the NIC resources.
+func (c *Cloud) showServerNICs(s *server, t time.Time) []object {
 	nics := s.lastNICs
 	if s.removedAt.IsZero() {
 		nics = c.serverNICs(s)
 	}
-	views := make([]serverNICView, 0, len(nics))
+	views := make([]object, 0, len(nics))
 	for _, n := range nics {
-		nic := n.viewAt(t)
-		view := serverNICView{
-			NICID: nic.ID, NetworkID: nic.NetworkID, MAC: nic.MAC, IPv4: nic.IPv4, IPv6: nic.IPv6,
-			NICSecurity: !nic.SecurityDisabled, SecurityGroups: orEmpty(nic.SecurityGroups),
-		}
+		nic, name := n.viewAt(t), ""
 		if network, ok := c.networks.get(nic.NetworkID); ok {
-			view.NetworkName = network.Name
+			name = network.Name
 		}
-		views = append(views, view)
+		views = append(views, filled(object{
+			"nicId": nic.ID, "networkId": nic.NetworkID, "networkName": name, "mac": nic.MAC, "ipv4": nic.IPv4, "ipv6": nic.IPv6,
+			"nicSecurity": !nic.SecurityDisabled, "securityGroups": orEmpty(nic.SecurityGroups),
+		}, "ipv4", "ipv6"))
 	}
 	return views
 }

@@ -4,6 +4,7 @@
 package iaasmock_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -142,6 +143,12 @@ func TestEveryFieldOfAFault(t *testing.T) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
+			if row.with.Match == nil { // each can be written as JSON
+				encoded, err := json.Marshal(row.with)
+				if err != nil || row.with.UnmarshalJSON(encoded) != nil {
+					t.Fatalf("%s: %v, %v", encoded, err, row.with.UnmarshalJSON(encoded))
+				}
+			}
 			see := func(f fault) string {
 				m := instantMock(t, iaasmock.WithSeed(1))
 				old := m.create(object{"name": "old", "labels": object{"a": "b"}})

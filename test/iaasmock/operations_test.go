@@ -4,12 +4,22 @@
 package iaasmock_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 )
 
@@ -153,4 +163,322 @@ func TestProject(t *testing.T) {
 	if counts := m.cloud.CallCounts(); counts["GetProjectDetails"] != 2 || counts["GetProject"] != 3 {
 		t.Errorf("counted %v", counts)
 	}
+}
+
+// testdata/refusals.json holds requests and the messages of kin-openapi v0.152.0, which
+// STACKIT uses, for them and the API document. Where STACKIT is known to give a schema
+// another name, the message has that name.
+func TestRefusalsHaveSTACKITsMessages(t *testing.T) {
+	encoded, err := os.ReadFile("testdata/refusals.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct{ Method, Path, ContentType, Body, Message string }
+	if err := json.Unmarshal(encoded, &rows); err != nil || len(rows) == 0 {
+		t.Fatalf("%d refusals, %v", len(rows), err)
+	}
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
+	for _, row := range rows {
+		request := httptest.NewRequestWithContext(t.Context(), row.Method, row.Path, strings.NewReader(row.Body))
+		request.Header.Set("Content-Type", row.ContentType)
+		response := httptest.NewRecorder()
+		conformance.Watch(t, cloud).ServeHTTP(response, request)
+		want := map[string]int{"method not allowed": 405, "no matching operation was found": 404}[row.Message]
+		if want == 0 {
+			want = 400
+		}
+		var answer struct {
+			Code int
+			Msg  string
+		}
+		err := json.Unmarshal(response.Body.Bytes(), &answer)
+		if err != nil || response.Code != want || answer.Code != want || answer.Msg != row.Message {
+			t.Errorf("%s %s %.90s\nsaid %d %s\nwant %d %s", row.Method, row.Path, row.Body, response.Code, response.Body, want, row.Message)
+		}
+	}
+	if got := len(cloud.Servers()) + len(cloud.NICs()) + len(cloud.Volumes()); got != 3 {
+		t.Errorf("%d resources, want the catalogue's 3", got)
+	}
+}
+
+func TestCreateServerRefusals(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		change  object
+		code    int
+		message string
+	}{
+		{"unknown machine type", object{"machineType": "c2i.3"}, 400, "machine type is not valid"},
+		{"unknown source type", bootOf(20, "tape", nothing), 400, `source type "tape" is not supported`},
+		{"boot volume without size", bootOf(0, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
+		{"boot volume too large", bootOf(16001, "image", iaasmock.DefaultImageID), 400, "boot device size is not valid or missing"},
+		{"label value too long", object{"labels": object{"a": strings.Repeat("x", 64)}}, 400, "63"},
+		{"label key too long", object{"labels": object{strings.Repeat("x", 64): "a"}}, 400, "63"},
+		{"label that is no string", object{"labels": object{"a": 5}}, 400, "must be a string"},
+		{"reserved label", object{"labels": object{"stackit-x": "a"}}, 400, "reserved"},
+		{"metadata too long", object{"metadata": object{"a": strings.Repeat("x", 256)}}, 400, "255"},
+		{"userData in wrong base64", object{"userData": "abcde"}, 400, "base64"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t)
+			before := m.cloud.NICs()
+			answer := m.want(row.code, "POST", inRegion+"/servers", serverBody(row.change))
+			if message := answer["msg"].(string); !strings.Contains(message, row.message) || answer["code"] != float64(row.code) {
+				t.Errorf("answered %v, want %q", answer, row.message)
+			}
+			if len(m.cloud.Servers()) > 0 || len(m.cloud.NICs()) != len(before) || m.cloud.History() != (iaasmock.Totals{}) {
+				t.Error("something was made all the same")
+			}
+		})
+	}
+}
+
+func TestInUse(t *testing.T) {
+	m := openMock(t)
+	id := m.create(object{"volumes": []string{iaasmock.DefaultVolumeID}})
+	m.want(409, "DELETE", inRegion+"/volumes/"+iaasmock.DefaultVolumeID, nil)
+	m.want(204, "DELETE", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics/"+m.server(id).NICIDs[0], nil)
+	if nics := m.server(id).NICIDs; len(nics) > 0 {
+		t.Errorf("the server still has %v", nics)
+	}
+}
+
+func TestUnknownCalls(t *testing.T) {
+	m := openMock(t)
+	for _, row := range []struct {
+		code         int
+		method, path string
+	}{
+		{404, "GET", "/v1"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/backups"}, {404, "GET", inRegion + "//servers"},
+		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/backup"},
+		{405, "DELETE", inRegion + "/servers"}, {405, "GET", "/token"},
+	} {
+		answer := m.want(row.code, row.method, row.path, nil)
+		if answer["code"] != float64(row.code) || answer["msg"] == "" {
+			t.Errorf("%s %s: %v", row.method, row.path, answer)
+		}
+	}
+	if counts := m.cloud.CallCounts(); counts["Unknown"] != 7 || len(counts) != 1 {
+		t.Errorf("counted %v", counts)
+	}
+}
+
+var imageConfig = object{
+	"architecture": "x86", "bootMenu": true, "cdromBus": "scsi", "diskBus": "scsi", "nicModel": "virtio", "operatingSystem": "linux",
+	"operatingSystemDistro": "a", "operatingSystemVersion": "b", "rescueBus": "usb", "rescueDevice": "disk", "secureBoot": true,
+	"uefi": true, "videoModel": "vga", "virtioScsi": true,
+}
+
+// bodies are requests with every property that may be sent.
+var bodies = []bodyOf{
+	{"POST", "/servers", object{
+		"name": "a", "machineType": iaasmock.DefaultMachineType, "networking": object{"networkId": iaasmock.DefaultNetworkID},
+		"bootVolume": object{
+			"size": 20, "performanceClass": "storage_premium_perf1", "deleteOnTermination": true,
+			"source": object{"type": "image", "id": iaasmock.DefaultImageID},
+		},
+		"availabilityZone": "eu01-1", "affinityGroup": iaasmock.DefaultAffinityGroupID, "keypairName": iaasmock.DefaultKeypairName,
+		"securityGroups": []any{"workers"}, "serviceAccountMails": []any{"a@sa.stackit.cloud"}, "userData": "YQ==",
+		"labels": object{"a": "b"}, "metadata": object{"a": "b"}, "agent": object{"provisioned": true}, "configDrive": true,
+		"volumes": []any{},
+	}},
+	{"POST", "/servers", object{
+		"name": "a", "machineType": iaasmock.DefaultMachineType, "networking": object{"nicIds": []any{iaasmock.DefaultNICID}},
+		"imageId": iaasmock.DefaultImageID, "volumes": []any{iaasmock.DefaultVolumeID},
+	}},
+	{"PATCH", "/networks/" + iaasmock.DefaultNetworkID + "/nics/" + iaasmock.DefaultNICID, object{
+		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.0/8"}, "labels": object{"a": "b"}, "nicSecurity": true,
+		"securityGroups": []any{iaasmock.DefaultSecurityGroupID},
+	}},
+	{"POST", "/networks/" + iaasmock.DefaultDualStackNetworkID + "/nics", object{
+		"name": "a", "description": "b", "allowedAddresses": []any{"10.0.0.1"}, "ipv4": "10.1.7.7", "ipv6": "fd00:1::77",
+		"labels": object{"a": "b"}, "nicSecurity": true, "securityGroups": []any{iaasmock.DefaultSecurityGroupID},
+	}},
+	{"POST", "/volumes", object{
+		"availabilityZone": "eu01-1", "bootable": true, "description": "a", "labels": object{"a": "b"}, "name": "c",
+		"performanceClass": "storage_premium_perf1", "size": 20, "source": object{"type": "image", "id": iaasmock.DefaultImageID},
+	}},
+	{"PATCH", "/volumes/" + iaasmock.DefaultVolumeID, object{
+		"name": "a", "description": "b", "bootable": true, "labels": object{"a": "b"}, "imageConfig": imageConfig,
+	}},
+}
+
+// bodyOf is a body and where it goes, within the region.
+type bodyOf struct {
+	method, path string
+	body         object
+}
+
+func (b bodyOf) url() string { return inRegion + b.path }
+
+// deviations are bodies as JSON in which one value differs.
+func deviations(body object) []string {
+	found := []string{"", "{", "[]", "null", "1", `"x"`}
+	changed := append(variants(body), body)
+	for _, body := range changed {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			panic(err)
+		}
+		found = append(found, string(encoded))
+	}
+	return found
+}
+
+// variants are the value's replacements, and itself with a replacement within.
+func variants(value any) []any {
+	replaced := []any{
+		nil, true, 0, -1, 1.5, 127, 70000, json.Number("1e3"), json.Number("1e400"), json.Number("1e30"), "", "x", "-", "1.2.3.4", "fd00::1",
+		strings.Repeat("a", 64), strings.Repeat("a", 128), strings.Repeat("a", 256), []any{}, []any{1, "x"},
+		[]any{"a@b.cd", "c@d.ef", "1.2.3.4", "x"}, object{}, object{"x": 1}, object{"networkId": "x"},
+	}
+	switch value := value.(type) {
+	case int: // just within and just beyond every limit that there is
+		for _, limit := range []int{8, 29, 56, 128, 255, 65535} {
+			replaced = append(replaced, limit-1, limit, limit+1)
+		}
+	case object:
+		for _, key := range slices.Sorted(maps.Keys(value)) {
+			without := maps.Clone(value)
+			delete(without, key)
+			replaced = append(replaced, without)
+			for _, variant := range variants(value[key]) {
+				with := maps.Clone(value)
+				with[key] = variant
+				replaced = append(replaced, with)
+			}
+		}
+	case []any:
+		for i := range value {
+			for _, variant := range variants(value[i]) {
+				with := slices.Clone(value)
+				with[i] = variant
+				replaced = append(replaced, with)
+			}
+		}
+	}
+	return replaced
+}
+
+// FuzzBody sends bodies, at first each with each of its values replaced: no answer is a 5xx, a
+// refusal has the API's form, and each answer is as the API document has it.
+func FuzzBody(f *testing.F) {
+	step := 1
+	if testing.Short() {
+		step = 4
+	}
+	for i, row := range bodies {
+		for some := range slices.Chunk(deviations(row.body), step) {
+			f.Add(uint8(i), some[0])
+		}
+	}
+	cloud := iaasmock.New(iaasmock.WithoutAuthentication())
+	f.Fuzz(func(t *testing.T, which uint8, body string) {
+		row := bodies[int(which)%len(bodies)]
+		request := httptest.NewRequestWithContext(t.Context(), row.method, row.url(), strings.NewReader(body))
+		request.Header.Set("Content-Type", "application/json")
+		response := httptest.NewRecorder()
+		conformance.Watch(t, cloud).ServeHTTP(response, request)
+		var refused struct {
+			Msg  string
+			Code int
+		}
+		if response.Code >= 400 && json.Unmarshal(response.Body.Bytes(), &refused) != nil {
+			t.Fatalf("%d %s", response.Code, response.Body)
+		}
+		if response.Code >= 500 || response.Code >= 400 && (refused.Code != response.Code || refused.Msg == "") {
+			t.Errorf("%d %s", response.Code, response.Body)
+		}
+	})
+}
+
+// TestManyClients has clients create, change, list and delete servers at once, some with
+// faults, while the test steps the clock and reads the state.
+func TestManyClients(t *testing.T) {
+	const clients, rounds = 8, 15
+	m := openMock(t, iaasmock.WithListLag(time.Second))
+	m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: clients, Status: 500, Header: http.Header{"A": {"b"}}})
+	var wg sync.WaitGroup
+	for client := range clients {
+		wg.Go(func() {
+			for round := range rounds {
+				name := fmt.Sprintf("c%d-r%d", client, round)
+				if err := m.serverCycle(name); err != nil {
+					t.Errorf("%s: %v", name, err)
+					return
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	for running := true; running; {
+		select {
+		case <-done:
+			running = false
+		default:
+			m.clock.Step(100 * time.Millisecond)
+			m.readState()
+		}
+	}
+	m.clock.Step(time.Minute)
+	if left := m.cloud.Servers(); len(left) > 0 {
+		t.Errorf("%d servers are left", len(left))
+	}
+	if nics, volumes := len(m.cloud.NICs()), len(m.cloud.Volumes()); nics != 1 || volumes != 2 {
+		t.Errorf("%d NICs and %d volumes are left, want the catalogue's", nics, volumes)
+	}
+	if totals := m.cloud.History(); totals.ServersCreated != clients*rounds || totals.ServersDeleted != clients*rounds {
+		t.Errorf("history %+v", totals)
+	}
+	if counts := m.cloud.CallCounts(); counts["CreateServer"] != clients*rounds || counts["ListServers"] != clients*rounds {
+		t.Errorf("counts %v", counts)
+	}
+}
+
+// serverCycle creates a server, a NIC and a volume, changes them and deletes them.
+func (m *mock) serverCycle(name string) error {
+	nics := "/networks/" + iaasmock.DefaultDualStackNetworkID + "/nics"
+	paths := map[string]string{}
+	for collection, body := range map[string]object{
+		"/servers": serverBody(object{"name": name, "labels": object{"name": name}}),
+		"/volumes": {"availabilityZone": "eu01-1", "size": 1}, nics: {},
+	} {
+		response, raw, err := m.try("POST", inRegion+collection, body)
+		var made struct{ ID string }
+		if err != nil || response.StatusCode != 201 || json.Unmarshal(raw, &made) != nil {
+			return fmt.Errorf("POST %s: %s %w", collection, raw, err)
+		}
+		paths[collection] = collection + "/" + made.ID
+	}
+	server := paths["/servers"]
+	for _, call := range []struct {
+		method, path string
+		body         any
+	}{
+		{"PATCH", paths[nics], object{"name": name}}, {"PATCH", server, object{"labels": object{"touched": "yes"}}},
+		{"GET", server + "?details=true", nil}, {"GET", server + "/nics", nil}, {"GET", "/quotas", nil},
+		{"GET", "/servers?details=true&label_selector=name%3D" + name, nil},
+		{"DELETE", server, nil}, {"DELETE", paths["/volumes"], nil}, {"DELETE", paths[nics], nil},
+	} {
+		if _, body, err := m.try(call.method, inRegion+call.path, call.body); err != nil {
+			return fmt.Errorf("%s %s: %s %w", call.method, call.path, body, err)
+		}
+	}
+	return nil
+}
+
+// readState calls the methods that return the state.
+func (m *mock) readState() {
+	for _, server := range m.cloud.Servers() {
+		server.Labels["seen"] = "yes" // a copy
+	}
+	_, _, _ = m.cloud.NICs(), m.cloud.Volumes(), m.cloud.Calls()
+	_, _ = m.cloud.CallCounts(), m.cloud.History()
+	removeFault := m.cloud.Inject(iaasmock.Fault{Delay: 1, Server: "nobody", Header: http.Header{"A": {"b"}}})
+	for _, fault := range m.cloud.Faults() {
+		fault.Header.Set("A", "c") // a copy
+	}
+	m.status("GET", "/admin/faults", nil)
+	removeFault()
 }

@@ -45,22 +45,6 @@ func TestLabelSelector(t *testing.T) {
 	}
 }
 
-func TestEmptyListsAreNotNull(t *testing.T) {
-	m := openMock(t, iaasmock.WithCatalogue(iaasmock.Catalogue{
-		Projects: []iaasmock.Project{{ID: iaasmock.DefaultProjectID}}, Regions: map[string][]string{iaasmock.DefaultRegion: nil},
-	}))
-	for _, path := range []string{
-		inRegion + "/servers", inRegion + "/nics", inRegion + "/volumes", inRegion + "/networks", inRegion + "/images",
-		inRegion + "/machine-types", inRegion + "/security-groups", inRegion + "/affinity-groups", "/v2/keypairs",
-		"/v2/regions/" + iaasmock.DefaultRegion + "/availability-zones",
-	} {
-		_, raw, err := m.try("GET", path, nil)
-		if err != nil || string(raw) != `{"items":[]}`+"\n" {
-			t.Errorf("%s: %s %v", path, raw, err)
-		}
-	}
-}
-
 func TestDetails(t *testing.T) {
 	m := openMock(t)
 	id := m.create(object{"userData": "YQ==", "networking": object{"nicIds": []string{iaasmock.DefaultNICID}}})
@@ -208,19 +192,6 @@ func TestNullLists(t *testing.T) {
 	}
 }
 
-func TestListsAreCutOff(t *testing.T) {
-	m := openMock(t)
-	m.create(nil)
-	m.create(nil)
-	for limit, want := range map[int]int{1: 1, 2: 2, 3: 2} {
-		remove := m.cloud.Inject(iaasmock.Fault{Operation: "ListServers", CutOffAt: limit})
-		if listed := m.list("/servers"); len(listed) != want {
-			t.Errorf("%d servers are listed with a limit of %d", len(listed), limit)
-		}
-		remove()
-	}
-}
-
 func TestVolumeChanges(t *testing.T) {
 	m := openMock(t)
 	path := inRegion + "/volumes/" + iaasmock.DefaultVolumeID
@@ -240,4 +211,271 @@ func TestVolumeChanges(t *testing.T) {
 	}
 	m.want(404, "PATCH", inRegion+"/volumes/"+nothing, object{})
 	m.want(400, "PATCH", path, object{"labels": object{"stackit-x": "a"}})
+}
+
+func TestInspectionGivesCopies(t *testing.T) {
+	m := openMock(t)
+	id := m.create(object{"labels": object{"a": "b"}, "userData": "YWJj"})
+	changed := m.server(id)
+	changed.Labels["a"], changed.UserData[0], changed.BootVolume.Size, changed.NICIDs[0] = "x", 'x', 1, "x"
+	fresh := m.server(id)
+	if fresh.Labels["a"] != "b" || string(fresh.UserData) != "abc" || fresh.BootVolume.Size != 20 || fresh.NICIDs[0] == "x" {
+		t.Errorf("changing a copy changed the cloud: %+v", fresh)
+	}
+}
+
+func TestNewRefusesABrokenCatalogue(t *testing.T) {
+	for name, change := range map[string]func(*iaasmock.Catalogue){
+		"NIC without its network": func(c *iaasmock.Catalogue) { c.Networks = nil },
+		"no prefix":               func(c *iaasmock.Catalogue) { c.Networks[0].IPv4Prefix = "10.0.0.0" },
+		"no room":                 func(c *iaasmock.Catalogue) { c.Networks[0].IPv4Prefix = "10.0.0.0/32" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			catalogue := iaasmock.DefaultCatalogue()
+			change(&catalogue)
+			defer func() {
+				if recover() == nil {
+					t.Error("New took it")
+				}
+			}()
+			iaasmock.New(iaasmock.WithCatalogue(catalogue))
+		})
+	}
+}
+
+func TestAConsoleLogShowsAfterItsDelay(t *testing.T) {
+	m := newMock(t)
+	m.login(iaasmock.DefaultProjectID)
+	path := m.made(201, inRegion+"/servers", bodies[0].body)
+	id := path[strings.LastIndex(path, "/")+1:]
+	if err := m.cloud.SetConsoleLog(id, "one\ntwo\nthree\n", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"", "two\nthree\n"} {
+		if got := m.want(200, "GET", path+"/log?length=2", nil)["output"]; got != want {
+			t.Errorf("the log is %q, want %q", got, want)
+		}
+		m.clock.Step(time.Minute)
+	}
+	if got := m.want(200, "GET", path+"/log?length=0", nil)["output"]; got != "one\ntwo\nthree\n" {
+		t.Errorf("the whole log is %q", got)
+	}
+	m.want(400, "GET", path+"/log?length=-1", nil)
+}
+
+// usage is what GET quotas says is used, zeros left out.
+func (m *mock) usage() map[string]int {
+	m.t.Helper()
+	used := map[string]int{}
+	for name, quota := range m.want(200, "GET", inRegion+"/quotas", nil)["quotas"].(object) {
+		if value := int(quota.(object)["usage"].(float64)); value != 0 {
+			used[name] = value
+		}
+	}
+	return used
+}
+
+// change is how usage differs from before.
+func (m *mock) change(before map[string]int) map[string]int {
+	m.t.Helper()
+	changed := map[string]int{}
+	now := m.usage()
+	for name := range m.want(200, "GET", inRegion+"/quotas", nil)["quotas"].(object) {
+		if difference := now[name] - before[name]; difference != 0 {
+			changed[name] = difference
+		}
+	}
+	return changed
+}
+
+func TestQuotasCount(t *testing.T) {
+	m := openMock(t)
+	if diff := cmp.Diff(map[string]int{"nics": 1, "volumes": 2, "gigabytes": 60}, m.usage()); diff != "" {
+		t.Errorf("at first (-want +got):\n%s", diff)
+	}
+	for _, row := range []struct {
+		name string
+		do   func()
+		want map[string]int
+	}{
+		{"a server with its own disk and NIC", func() { m.create(nil) }, map[string]int{"vcpu": 2, "ram": 4096, "nics": 1, "volumes": 1, "gigabytes": 20}},
+		{"a server with what is there", func() {
+			m.create(object{
+				"machineType": "g2i.4", "networking": object{"nicIds": []string{iaasmock.DefaultNICID}},
+				"bootVolume": object{"source": object{"type": "volume", "id": iaasmock.DefaultBootVolumeID}},
+			})
+		}, map[string]int{"vcpu": 4, "ram": 16384}},
+		{"servers that are being deleted", func() {
+			for _, server := range m.cloud.Servers() {
+				m.want(204, "DELETE", inRegion+"/servers/"+server.ID, nil)
+			}
+		}, map[string]int{}},
+		{"servers that are gone", func() { m.clock.Step(remove) },
+			map[string]int{"vcpu": -6, "ram": -20480, "nics": -1, "volumes": -1, "gigabytes": -20}},
+	} {
+		before := m.usage()
+		row.do()
+		if diff := cmp.Diff(row.want, m.change(before)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.name, diff)
+		}
+	}
+	other := m.want(200, "GET", "/v2/projects/"+iaasmock.SecondProjectID+"/regions/eu02/quotas", nil)["quotas"].(object)
+	if used := other["vcpu"].(object); used["usage"] != float64(0) || used["limit"] != float64(iaasmock.DefaultQuota().VCPUs) {
+		t.Errorf("another project's are %v", used)
+	}
+}
+
+func TestQuotasAreEnforced(t *testing.T) {
+	for _, row := range []struct {
+		limit   func(*iaasmock.Quota)
+		message string // empty if the server is made
+	}{
+		{func(q *iaasmock.Quota) { q.VCPUs, q.RAM, q.NICs, q.Volumes, q.Gigabytes = 2, 4096, 2, 3, 80 }, ""},
+		{func(q *iaasmock.Quota) { q.VCPUs = 1 }, "cores: Requested 2, but already used 0 of 1 cores"},
+		{func(q *iaasmock.Quota) { q.VCPUs, q.RAM = 1, 5 }, "cores, ram: Requested 2, 4096, but already used 0, 0 of 1, 5 cores, ram"},
+		{func(q *iaasmock.Quota) { q.NICs = 1 }, "ports: Requested 1, but already used 1 of 1 ports"},
+		{func(q *iaasmock.Quota) { q.Volumes = 2 }, "volumes: Requested 1, but already used 2 of 2 volumes"},
+		{func(q *iaasmock.Quota) { q.Gigabytes = 79 }, "gigabytes: Requested 20, but already used 60 of 79 gigabytes"},
+	} {
+		quota := iaasmock.DefaultQuota()
+		row.limit(&quota)
+		m := openMock(t, iaasmock.WithQuota(quota))
+		if row.message == "" {
+			m.create(nil)
+			m.want(403, "POST", inRegion+"/servers", serverBody(nil))
+			m.want(201, "POST", "/v2/projects/"+iaasmock.SecondProjectID+"/regions/eu02/servers", serverBody(nil))
+			continue
+		}
+		before := m.usage()
+		if got := m.want(403, "POST", inRegion+"/servers", serverBody(nil))["msg"]; got != "Quota exceeded for "+row.message {
+			t.Errorf("said %q\nwant %q", got, row.message)
+		}
+		if changed := m.change(before); len(changed) > 0 || m.cloud.History() != (iaasmock.Totals{}) {
+			t.Errorf("%s: all the same there is more: %v", row.message, changed)
+		}
+	}
+}
+
+func smallNetwork(prefix string) iaasmock.Option {
+	catalogue := iaasmock.DefaultCatalogue()
+	catalogue.NICs = nil
+	catalogue.Networks = []iaasmock.Network{{
+		ID: iaasmock.DefaultNetworkID, ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion,
+		Name: "small", IPv4Prefix: prefix,
+	}}
+	return iaasmock.WithCatalogue(catalogue)
+}
+
+func TestAddressesAreUniqueAndComeBack(t *testing.T) {
+	m := openMock(t, smallNetwork("10.9.0.0/29")) // .2 to .6
+	var ids []string
+	seen := map[string]bool{}
+	for range 5 {
+		id := m.create(nil)
+		ids = append(ids, id)
+		nic, _ := m.nic(m.server(id).NICIDs[0])
+		if seen[nic.IPv4] || !strings.HasPrefix(nic.IPv4, "10.9.0.") {
+			t.Errorf("address %s", nic.IPv4)
+		}
+		seen[nic.IPv4] = true
+	}
+
+	// As on STACKIT, the request succeeds, and the server shows later that the network is
+	// full.
+	late := m.create(nil)
+	m.clock.Step(boot)
+	if message := m.wantStatus(late, "ERROR")["errorMessage"].(string); !strings.Contains(message, "Failed to allocate the network(s)") {
+		t.Errorf("errorMessage is %q", message)
+	}
+	m.want(409, "POST", inRegion+"/networks/"+iaasmock.DefaultNetworkID+"/nics", object{})
+
+	m.want(204, "DELETE", inRegion+"/servers/"+ids[2], nil)
+	m.clock.Step(remove)
+	again := m.create(nil)
+	m.clock.Step(boot)
+	m.wantStatus(again, "ACTIVE")
+}
+
+func TestChosenAddresses(t *testing.T) {
+	m := openMock(t)
+	nics := inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics"
+	chosen := m.want(201, "POST", nics, object{"ipv4": "10.0.7.7"})
+	if chosen["ipv4"] != "10.0.7.7" {
+		t.Errorf("created as %v", chosen)
+	}
+	m.want(409, "POST", nics, object{"ipv4": "10.0.7.7"})
+	m.want(204, "DELETE", nics+"/"+chosen["id"].(string), nil)
+	m.want(201, "POST", nics, object{"ipv4": "10.0.7.7"})
+}
+
+// A client must not take a new server for the one that had its address before.
+func TestAnAddressIsNotUsedAgainAtOnce(t *testing.T) {
+	m := openMock(t, smallNetwork("10.9.0.0/29")) // .2 to .6
+	for _, want := range []string{"10.9.0.2", "10.9.0.3", "10.9.0.4", "10.9.0.5", "10.9.0.6", "10.9.0.2"} {
+		id := m.create(nil)
+		if nic, _ := m.nic(m.server(id).NICIDs[0]); nic.IPv4 != want {
+			t.Errorf("address %s, want %s", nic.IPv4, want)
+		}
+		if err := m.cloud.RemoveServer(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAddressDelay(t *testing.T) {
+	const lag = time.Second
+	m := openMock(t, iaasmock.WithAddressDelay(boot+time.Minute), iaasmock.WithListLag(lag))
+	id := m.create(object{"networking": object{"networkId": iaasmock.DefaultDualStackNetworkID}})
+	owner := inRegion + "/servers/" + id
+	nicID := m.server(id).NICIDs[0]
+	wantAddresses := func(ipv4, ipv6 any) {
+		t.Helper()
+		inServer := m.want(200, "GET", owner+"?details=true", nil)["nics"].([]any)[0].(object)
+		for where, nic := range map[string]object{
+			"details": inServer, "its NICs": m.list("/servers/" + id + "/nics")[0].(object),
+			"NIC": m.want(200, "GET", inRegion+"/nics/"+nicID, nil),
+		} {
+			if nic["ipv4"] != ipv4 || nic["ipv6"] != ipv6 || nic["mac"] == "" {
+				t.Errorf("%s show %v", where, nic)
+			}
+		}
+		seen, _ := m.nic(nicID)
+		if want, _ := ipv4.(string); seen.IPv4 != want {
+			t.Errorf("NICs shows %+v", seen)
+		}
+	}
+	m.clock.Step(boot + time.Minute - time.Nanosecond)
+	m.wantStatus(id, "ACTIVE")
+	wantAddresses(nil, nil)
+	m.clock.Step(time.Nanosecond)
+	wantAddresses("10.1.0.2", "fd00:1::2")
+	listed := func() any {
+		return m.list("/servers?details=true")[0].(object)["nics"].([]any)[0].(object)["ipv4"]
+	}
+	if got := listed(); got != nil {
+		t.Errorf("a list that lags shows %v at once", got)
+	}
+	m.clock.Step(lag)
+	if got := listed(); got != "10.1.0.2" {
+		t.Errorf("a list that lags shows %v in the end", got)
+	}
+}
+
+func TestAddressDelayIsForNewNICsOnly(t *testing.T) {
+	m := openMock(t, iaasmock.WithAddressDelay(time.Minute))
+	m.create(object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}})
+	if nic, _ := m.nic(iaasmock.DefaultNICID); nic.IPv4 != "10.0.0.2" {
+		t.Errorf("the NIC of nicIds is %+v", nic)
+	}
+
+	// Addresses that are still hidden are released, too.
+	full := openMock(t, smallNetwork("10.9.0.0/30"), iaasmock.WithAddressDelay(time.Minute)) // .2
+	if err := full.cloud.RemoveServer(full.create(nil)); err != nil {
+		t.Fatal(err)
+	}
+	id := full.create(nil)
+	full.clock.Step(time.Minute)
+	if nic, _ := full.nic(full.server(id).NICIDs[0]); nic.IPv4 != "10.9.0.2" {
+		t.Errorf("the next NIC is %+v", nic)
+	}
 }

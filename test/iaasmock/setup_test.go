@@ -225,14 +225,6 @@ func instantMock(t *testing.T, opts ...iaasmock.Option) *mock {
 	return m
 }
 
-// delayOf makes a call and returns how long it took.
-func (m *mock) delayOf(method, path string) time.Duration {
-	m.t.Helper()
-	m.status(method, path, nil)
-	calls := m.cloud.Calls()
-	return calls[len(calls)-1].Duration
-}
-
 // eventually waits for what another goroutine does.
 func eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()

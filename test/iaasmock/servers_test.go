@@ -1,0 +1,605 @@
+// SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
+// SPDX-License-Identifier: Apache-2.0
+
+package iaasmock_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+)
+
+func TestServerLifecycle(t *testing.T) {
+	m := openMock(t)
+	created := m.want(201, "POST", inRegion+"/servers", serverBody(nil))
+	id := created["id"].(string)
+	if created["status"] != "CREATING" || created["launchedAt"] != nil {
+		t.Errorf("created as %v", created)
+	}
+
+	m.clock.Step(boot - time.Nanosecond)
+	m.wantStatus(id, "CREATING")
+	m.clock.Step(time.Nanosecond)
+	active := m.wantStatus(id, "ACTIVE")
+	if active["powerStatus"] != "RUNNING" || active["launchedAt"] == nil {
+		t.Errorf("active as %v", active)
+	}
+
+	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+	m.wantStatus(id, "DELETING")
+	m.clock.Step(remove - time.Nanosecond)
+	m.wantStatus(id, "DELETING")
+	if got := len(m.cloud.Servers()); got != 1 {
+		t.Errorf("%d servers while deleting", got)
+	}
+	m.clock.Step(time.Nanosecond)
+	m.wantStatus(id, "")
+	m.want(404, "DELETE", inRegion+"/servers/"+id, nil)
+	if _, there := m.cloud.Server(id); there || len(m.cloud.Servers()) > 0 {
+		t.Error("the gone server is still shown")
+	}
+	want := iaasmock.Totals{
+		ServersCreated: 1, ServersDeleted: 1, NICsCreated: 1, NICsDeleted: 1, VolumesCreated: 1, VolumesDeleted: 1,
+	}
+	if diff := cmp.Diff(want, m.cloud.History()); diff != "" {
+		t.Errorf("history (-want +got):\n%s", diff)
+	}
+}
+
+func TestDeletionWhileCreating(t *testing.T) {
+	m := openMock(t)
+	id := m.create(nil)
+	m.clock.Step(boot - time.Second)
+	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+	m.clock.Step(2 * time.Second)
+	if server := m.wantStatus(id, "DELETING"); server["launchedAt"] != nil {
+		t.Errorf("it booted while it was deleted: %v", server)
+	}
+	m.clock.Step(remove)
+	m.wantStatus(id, "")
+}
+
+func TestSecondDeletionDoesNotStartAnew(t *testing.T) {
+	m := openMock(t)
+	id := m.create(nil)
+	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+	m.clock.Step(remove - time.Second)
+	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+	m.clock.Step(time.Second)
+	m.wantStatus(id, "")
+
+	failing := m.create(nil)
+	m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR"})
+	m.want(204, "DELETE", inRegion+"/servers/"+failing, nil)
+	m.clock.Step(remove - time.Second)
+	m.want(204, "DELETE", inRegion+"/servers/"+failing, nil)
+	m.clock.Step(time.Second)
+	m.wantStatus(failing, "ERROR")
+}
+
+func TestForcedStatusSticksUntilDeleted(t *testing.T) {
+	m := openMock(t)
+	id := m.create(nil)
+	if err := m.cloud.SetServerStatus(id, "ERROR", "No valid host was found."); err != nil {
+		t.Fatal(err)
+	}
+	m.clock.Step(2 * boot)
+	if got := m.wantStatus(id, "ERROR")["errorMessage"]; got != "No valid host was found." {
+		t.Errorf("errorMessage is %v", got)
+	}
+	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+	m.wantStatus(id, "DELETING")
+
+	// A deletion can fail half way, and be asked for again.
+	if err := m.cloud.SetServerStatus(id, "ERROR", "gave up"); err != nil {
+		t.Fatal(err)
+	}
+	m.clock.Step(2 * remove)
+	m.wantStatus(id, "ERROR")
+	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+	m.clock.Step(remove)
+	m.wantStatus(id, "")
+
+	if err := m.cloud.SetServerStatus(id, "ACTIVE", ""); err == nil {
+		t.Error("the status of a server that is gone could be set")
+	}
+}
+
+func TestRemovedByHand(t *testing.T) {
+	m := openMock(t)
+	id := m.create(nil)
+	if err := m.cloud.RemoveServer(id); err != nil {
+		t.Fatal(err)
+	}
+	m.wantStatus(id, "")
+	if nics := len(m.cloud.NICs()); nics != 1 {
+		t.Errorf("%d NICs are left, want the catalogue's", nics)
+	}
+	if err := m.cloud.RemoveServer(id); err == nil {
+		t.Error("it could be removed twice")
+	}
+}
+
+func TestWhatSurvivesDeletion(t *testing.T) {
+	bootOf := func(change object) object {
+		boot := object{"size": 20, "source": object{"type": "image", "id": iaasmock.DefaultImageID}}
+		for key, value := range change {
+			boot[key] = value
+		}
+		return object{"bootVolume": boot}
+	}
+	fromVolume := object{"source": object{"type": "volume", "id": iaasmock.DefaultBootVolumeID}}
+	fromVolumeDeleted := object{"source": fromVolume["source"], "deleteOnTermination": true}
+	for _, row := range []struct {
+		name          string
+		change        object
+		nics, volumes int // beside the catalogue's
+	}{
+		{name: "boot volume kept by default", change: bootOf(nil), volumes: 1},
+		{name: "boot volume deleted on termination", change: bootOf(object{"deleteOnTermination": true})},
+		{name: "existing boot volume kept", change: bootOf(fromVolume)},
+		{name: "existing boot volume kept whatever was asked", change: bootOf(fromVolumeDeleted)},
+		{name: "data volume kept", change: object{"volumes": []string{iaasmock.DefaultVolumeID}}},
+		{name: "NIC of nicIds kept", change: object{"networking": object{"nicIds": []string{iaasmock.DefaultNICID}}}},
+		{name: "ephemeral disk", change: object{"imageId": iaasmock.DefaultImageID, "bootVolume": nil}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t)
+			nics, volumes := m.cloud.NICs(), m.cloud.Volumes()
+			id := m.create(row.change)
+			m.clock.Step(boot)
+			m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+			m.clock.Step(remove)
+			m.wantStatus(id, "")
+			if got := len(m.cloud.NICs()) - len(nics); got != row.nics {
+				t.Errorf("%d NICs are left, want %d", got, row.nics)
+			}
+			if got := len(m.cloud.Volumes()) - len(volumes); got != row.volumes {
+				t.Errorf("%d volumes are left, want %d", got, row.volumes)
+			}
+			for _, nic := range m.cloud.NICs() {
+				if nic.ServerID != "" {
+					t.Errorf("NIC %s is still attached", nic.ID)
+				}
+			}
+			for _, volume := range m.cloud.Volumes() {
+				if volume.ServerID != "" || volume.Status != iaasmock.VolumeAvailable {
+					t.Errorf("volume %s is %s of %q", volume.ID, volume.Status, volume.ServerID)
+				}
+			}
+		})
+	}
+}
+
+func TestEverythingAskedForArrives(t *testing.T) {
+	m := openMock(t)
+	id := m.create(object{
+		"name": "worker-1", "availabilityZone": "eu01-2", "affinityGroup": iaasmock.DefaultAffinityGroupID,
+		"keypairName": iaasmock.DefaultKeypairName, "userData": "I2Nsb3VkLWNvbmZpZwo=",
+		"labels": object{"kubernetes.io/machine": "worker-1"}, "metadata": object{"a key": "v"},
+		"securityGroups":      []string{iaasmock.DefaultSecurityGroupName},
+		"serviceAccountMails": []string{"node@sa.stackit.cloud"},
+		"agent":               object{"provisioned": true}, "volumes": []string{iaasmock.DefaultVolumeID},
+		"networking": object{"networkId": iaasmock.DefaultDualStackNetworkID},
+		"bootVolume": object{
+			"size": 50, "performanceClass": "storage_premium_perf2", "deleteOnTermination": true,
+			"source": object{"type": "snapshot", "id": iaasmock.DefaultSnapshotID},
+		},
+	})
+	m.clock.Step(boot)
+	got := m.server(id)
+	yes := true
+	want := iaasmock.Server{
+		ID: id, ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Name: "worker-1",
+		Status: "ACTIVE", PowerStatus: "RUNNING", Labels: map[string]string{"kubernetes.io/machine": "worker-1"},
+		Metadata: map[string]string{"a key": "v"}, UserData: []byte("#cloud-config\n"),
+		MachineType: iaasmock.DefaultMachineType, AvailabilityZone: "eu01-2",
+		AffinityGroup: iaasmock.DefaultAffinityGroupID, KeypairName: iaasmock.DefaultKeypairName,
+		SecurityGroups: []string{iaasmock.DefaultSecurityGroupID}, ServiceAccountMails: []string{"node@sa.stackit.cloud"},
+		AgentProvisioned: &yes, NetworkID: iaasmock.DefaultDualStackNetworkID,
+		BootVolume: &iaasmock.BootVolume{
+			ID: got.BootVolume.ID, Size: 50, PerformanceClass: "storage_premium_perf2", DeleteOnTermination: true,
+			SourceType: "snapshot", SourceID: iaasmock.DefaultSnapshotID,
+		},
+		VolumeIDs: []string{got.BootVolume.ID, iaasmock.DefaultVolumeID}, NICIDs: got.NICIDs,
+		CreatedAt: got.CreatedAt, LaunchedAt: got.CreatedAt.Add(boot), UpdatedAt: got.CreatedAt.Add(boot),
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("server (-want +got):\n%s", diff)
+	}
+	nic, _ := m.nic(got.NICIDs[0])
+	if nic.ServerID != id || !nic.MadeByServer || nic.IPv4 != "10.1.0.2" || nic.IPv6 != "fd00:1::2" ||
+		!cmp.Equal(nic.SecurityGroups, want.SecurityGroups) {
+		t.Errorf("its NIC is %+v", nic)
+	}
+	if volume, _ := m.volume(iaasmock.DefaultVolumeID); volume.ServerID != id || volume.Status != iaasmock.VolumeAttached {
+		t.Errorf("its data volume is %+v", volume)
+	}
+	if members := m.want(200, "GET", inRegion+"/affinity-groups/"+iaasmock.DefaultAffinityGroupID, nil)["members"]; !cmp.Equal(members, []any{id}) {
+		t.Errorf("members of the affinity group: %v", members)
+	}
+}
+
+// nothing is the ID of nothing.
+const nothing = "99999999-0000-4000-8000-000000000001"
+
+// holdings lists the NICs and volumes with their servers and states.
+func (m *mock) holdings() []string {
+	var found []string
+	for _, nic := range m.cloud.NICs() {
+		found = append(found, nic.ID+" of "+nic.ServerID)
+	}
+	for _, volume := range m.cloud.Volumes() {
+		found = append(found, volume.ID+" of "+volume.ServerID+" "+volume.Status)
+	}
+	return found
+}
+
+// bootOf is a change of serverBody.
+func bootOf(size int, kind, id string) object {
+	return object{"bootVolume": object{"size": size, "source": object{"type": kind, "id": id}}}
+}
+
+// A CreateServer that names what the server cannot have is accepted. If the server can
+// run without it, it runs, otherwise it ends in ERROR; attachments to other servers stay.
+func TestOrdersWithFlaws(t *testing.T) {
+	const (
+		noHost    = "No valid host was found. There are not enough hosts available."
+		noNetwork = "aborted: Failed to allocate the network(s), not rescheduling."
+		disk      = iaasmock.DefaultVolumeID
+		bootDisk  = iaasmock.DefaultBootVolumeID
+	)
+	networkOf := func(id string) object { return object{"networking": object{"networkId": id}} }
+	nicsOf := func(ids ...string) object { return object{"networking": object{"nicIds": ids}} }
+	volumes := func(ids ...string) object { return object{"volumes": ids} }
+	groups := func(names ...string) object { return object{"securityGroups": names} }
+	elsewhere := bootOf(0, "volume", bootDisk)
+	elsewhere["availabilityZone"] = "eu01-2"
+	slow := bootOf(20, "image", iaasmock.DefaultImageID)
+	slow["bootVolume"].(object)["performanceClass"] = "storage_slow"
+	slow["bootVolume"].(object)["deleteOnTermination"] = true
+	for _, row := range []struct {
+		name    string
+		change  object
+		failure string // the end of errorMessage; "" for a server that runs
+	}{
+		{"unknown image", bootOf(20, "image", nothing), "image " + nothing + " not found."},
+		{"unknown snapshot", bootOf(20, "snapshot", nothing), "snapshot " + nothing + " not found."},
+		{"unknown boot volume", bootOf(20, "volume", nothing), "volume " + nothing + " not found."},
+		{"boot volume in use", bootOf(0, "volume", bootDisk), "volume " + bootDisk + " is not available."},
+		{"boot volume too small", bootOf(9, "image", iaasmock.DefaultImageID), "9 GB is too small for its source."},
+		{"data volume as boot volume", bootOf(0, "volume", disk), "is not bootable."},
+		{"nothing to boot from", object{"bootVolume": nil}, "boot device is missing."},
+		{"unknown ephemeral image", object{"imageId": nothing, "bootVolume": nil}, "image " + nothing + " not found."},
+		{"unknown network", networkOf(nothing), noNetwork},
+		{"another project's network", networkOf(iaasmock.SecondProjectNetworkID), noNetwork},
+		{"another region's network", networkOf(iaasmock.SecondRegionNetworkID), noNetwork},
+		{"unknown NIC", nicsOf(nothing), noNetwork},
+		{"NIC in use", nicsOf(iaasmock.DefaultNICID), noNetwork},
+		{"NIC twice", nicsOf(iaasmock.DefaultNICID, iaasmock.DefaultNICID), ""},
+		{"unknown volume", volumes(nothing), "volume " + nothing + " not found."},
+		{"volume in use", volumes(disk), "volume " + disk + " is not available."},
+		{"volume twice", volumes(disk, disk), ""},
+		{"unknown zone", object{"availabilityZone": "eu02-1"}, noHost},
+		{"not the boot volume's zone", elsewhere, noHost},
+		{"unknown key pair", object{"keypairName": "mine"}, ""},
+		{"unknown security group", groups("mine", "workers"), ""},
+		{"security group twice", groups("workers", "workers", iaasmock.DefaultSecurityGroupID), ""},
+		{"unknown affinity group", object{"affinityGroup": nothing}, ""},
+		{"unknown performance class", slow, ""},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t)
+			if strings.HasSuffix(row.name, "in use") {
+				other := bootOf(0, "volume", bootDisk)
+				other["networking"], other["volumes"] = object{"nicIds": []string{iaasmock.DefaultNICID}}, []string{disk}
+				m.create(other)
+			}
+			before := m.holdings()
+			id := m.create(row.change)
+			m.clock.Step(boot)
+			status := map[bool]string{true: iaasmock.StatusActive, false: iaasmock.StatusError}[row.failure == ""]
+			shown, _ := m.wantStatus(id, status)["errorMessage"].(string)
+			if !strings.HasSuffix(shown, row.failure) || row.failure == "" && shown != "" {
+				t.Errorf("it failed with %q, want %q", shown, row.failure)
+			}
+			if got := m.server(id).SecurityGroups; len(got) > 1 {
+				t.Errorf("its groups are %v", got)
+			}
+			m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
+			m.clock.Step(remove)
+			if diff := cmp.Diff(before, m.holdings()); diff != "" {
+				t.Errorf("after it has gone (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// Volumes and NICs that cannot be as they were asked for are made nevertheless.
+func TestVolumesAndNICsWithFlaws(t *testing.T) {
+	const nics = "/networks/" + iaasmock.DefaultNetworkID + "/nics"
+	catalogue := iaasmock.DefaultCatalogue()
+	for _, r := range catalogue.Resources {
+		if r.Kind == iaasmock.KindSnapshot {
+			r.Fields["status"] = "ERROR"
+		}
+	}
+	broken := iaasmock.WithCatalogue(catalogue)
+	volume := func(zone string, size int, source, id string) object {
+		body := object{"availabilityZone": zone, "size": size}
+		if source != "" {
+			body["source"] = object{"type": source, "id": id}
+		}
+		return body
+	}
+	for _, row := range []struct {
+		name, path  string
+		body        object
+		field, want string
+		option      []iaasmock.Option
+	}{
+		{"volume in an unknown zone", "/volumes", volume("eu02-1", 20, "", ""), "status", "ERROR", nil},
+		{"volume from an unknown image", "/volumes", volume("eu01-1", 20, "image", nothing), "status", "ERROR", nil},
+		{"volume from a backup", "/volumes", volume("eu01-1", 20, "backup", nothing), "status", "ERROR", nil},
+		{
+			"volume smaller than its source", "/volumes",
+			volume("eu01-1", 19, "snapshot", iaasmock.DefaultSnapshotID), "status", "ERROR", nil,
+		},
+		{
+			"volume from a broken snapshot", "/volumes",
+			volume("eu01-1", 20, "snapshot", iaasmock.DefaultSnapshotID), "status", "ERROR", []iaasmock.Option{broken},
+		},
+		{
+			"server from a broken snapshot", "/servers",
+			serverBody(bootOf(20, "snapshot", iaasmock.DefaultSnapshotID)), "status", "ERROR", []iaasmock.Option{broken},
+		},
+		{"NIC with an address of another network", nics, object{"ipv4": "10.1.0.5"}, "ipv4", "10.1.0.5", nil},
+		{"NIC with an address of no family of it", nics, object{"ipv6": "fd00:1::7"}, "ipv6", "fd00:1::7", nil},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t, row.option...)
+			id := m.want(201, "POST", inRegion+row.path, row.body)["id"].(string)
+			m.clock.Step(boot)
+			if got := m.want(200, "GET", inRegion+row.path+"/"+id, nil)[row.field]; got != row.want {
+				t.Errorf("%s is %v, want %s", row.field, got, row.want)
+			}
+		})
+	}
+}
+
+func TestZoneOfAServer(t *testing.T) {
+	m := openMock(t)
+	disk := func() object {
+		volume := object{"availabilityZone": "eu01-3", "bootable": true, "size": 20}
+		id := m.want(201, "POST", inRegion+"/volumes", volume)["id"].(string)
+		return object{"source": object{"type": "volume", "id": id}}
+	}
+	for _, row := range []struct {
+		name, want string
+		change     object
+	}{
+		{"none asked for", "eu01-m", nil},
+		{"asked for", "eu01-2", object{"availabilityZone": "eu01-2"}},
+		{"the existing boot volume's", "eu01-3", object{"bootVolume": disk()}},
+		{"the same as the existing boot volume's", "eu01-3", object{"bootVolume": disk(), "availabilityZone": "eu01-3"}},
+	} {
+		id := m.create(row.change)
+		m.clock.Step(boot)
+		if shown := m.wantStatus(id, "ACTIVE")["availabilityZone"]; shown != row.want {
+			t.Errorf("%s: it is in %v, want %s", row.name, shown, row.want)
+		}
+	}
+}
+
+func TestImageBesideBootVolume(t *testing.T) {
+	const image, second = iaasmock.DefaultImageID, iaasmock.SecondImageID
+	m := openMock(t)
+	ownSource := bootOf(20, "image", second)
+	ownSource["imageId"] = image
+	for _, row := range []struct {
+		name, source string
+		change       object
+	}{
+		{"the image is the source", image, object{"imageId": image, "bootVolume": object{"size": 20}}},
+		{"the volume's own source wins", second, ownSource},
+	} {
+		server := m.server(m.create(row.change))
+		if server.ImageID != "" || server.BootVolume == nil || server.BootVolume.SourceID != row.source {
+			t.Errorf("%s: it boots from %+v (image %q)", row.name, server.BootVolume, server.ImageID)
+		}
+	}
+}
+
+const action = 7 * time.Second
+
+func TestActions(t *testing.T) {
+	for _, row := range []struct {
+		path, from               string
+		during, powerDuring      string
+		end, powerAfter, refused string
+	}{
+		{"stop", "ACTIVE", "STOPPING", "RUNNING", "INACTIVE", "STOPPED", "start"},
+		{"start", "INACTIVE", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "start"},
+		{"start", "DEALLOCATED", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "stop"},
+	} {
+		t.Run(row.path+" from "+row.from, func(t *testing.T) {
+			m := openMock(t, iaasmock.WithActionDuration(action))
+			id := m.create(nil)
+			m.clock.Step(boot)
+			launched := m.server(id).LaunchedAt
+			m.set(id, row.from)
+			path := inRegion + "/servers/" + id + "/"
+			if answer := m.want(202, "POST", path+row.path, nil); answer != nil {
+				t.Errorf("answered with a body: %v", answer)
+			}
+			m.want(409, "POST", path+row.refused, nil)
+			m.clock.Step(action - time.Nanosecond)
+			if got := m.wantStatus(id, row.during)["powerStatus"]; got != row.powerDuring {
+				t.Errorf("on the way powerStatus is %v", got)
+			}
+			m.clock.Step(time.Nanosecond)
+			if got := m.wantStatus(id, row.end)["powerStatus"]; got != row.powerAfter {
+				t.Errorf("at the end powerStatus is %v", got)
+			}
+			if got := m.server(id).LaunchedAt; !got.Equal(launched) {
+				t.Errorf("launched at %s, then at %s", launched, got)
+			}
+		})
+	}
+}
+
+func TestActionsThatAreRefused(t *testing.T) {
+	every := []string{"start", "stop"}
+	for status, refused := range map[string][]string{
+		"CREATING": every, "DELETING": every, "ERROR": every, "ACTIVE": {"start"},
+		"INACTIVE": {"stop"}, "DEALLOCATED": {"stop"},
+	} {
+		m := openMock(t)
+		id := m.create(nil)
+		m.set(id, status)
+		for _, name := range refused {
+			m.want(409, "POST", inRegion+"/servers/"+id+"/"+name, nil)
+		}
+		m.wantStatus(id, status)
+	}
+	m := openMock(t)
+	m.want(404, "POST", inRegion+"/servers/"+iaasmock.DefaultNICID+"/stop", nil)
+}
+
+func TestActionsThatFailOrAreOvertaken(t *testing.T) {
+	m := openMock(t)
+	failing, overtaken := m.create(nil), m.create(nil)
+	m.clock.Step(boot)
+	m.cloud.Inject(iaasmock.Fault{Operation: "StopServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "no answer"})
+	m.want(202, "POST", inRegion+"/servers/"+failing+"/stop", nil)
+	m.want(202, "POST", inRegion+"/servers/"+overtaken+"/stop", nil)
+	m.want(204, "DELETE", inRegion+"/servers/"+overtaken, nil)
+	m.wantStatus(overtaken, "DELETING")
+	m.clock.Step(action)
+	if got := m.wantStatus(failing, "ERROR")["errorMessage"]; got != "no answer" {
+		t.Errorf("errorMessage is %v", got)
+	}
+	m.wantStatus(overtaken, "")
+}
+
+// listed is the status that a list shows of the only server.
+func (m *mock) listed() any {
+	m.t.Helper()
+	servers := m.list("/servers")
+	if len(servers) != 1 {
+		m.t.Fatalf("%d servers are listed", len(servers))
+	}
+	return servers[0].(object)["status"]
+}
+
+// A list that lags shows what was true then, whatever happened since.
+func TestLaggingListsShowThePast(t *testing.T) {
+	const lag = 3 * time.Second
+	for _, row := range []struct {
+		name           string
+		before, change func(m *mock, id string)
+		then, now      string
+	}{
+		{
+			name: "set by hand", change: func(m *mock, id string) { m.set(id, "ERROR") },
+			then: "ACTIVE", now: "ERROR",
+		},
+		{
+			name:   "set by hand twice",
+			before: func(m *mock, id string) { m.set(id, "INACTIVE") }, change: func(m *mock, id string) { m.set(id, "ERROR") },
+			then: "INACTIVE", now: "ERROR",
+		},
+		{
+			name:   "set by hand while deleting",
+			before: func(m *mock, id string) { m.want(204, "DELETE", inRegion+"/servers/"+id, nil) },
+			change: func(m *mock, id string) { m.set(id, "ERROR") },
+			then:   "DELETING", now: "ERROR",
+		},
+		{
+			name:   "deleted again after a failure",
+			before: func(m *mock, id string) { m.set(id, "ERROR") },
+			change: func(m *mock, id string) { m.want(204, "DELETE", inRegion+"/servers/"+id, nil) },
+			then:   "ERROR", now: "DELETING",
+		},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			m := openMock(t, iaasmock.WithListLag(lag))
+			id := m.create(nil)
+			m.clock.Step(boot)
+			if row.before != nil {
+				row.before(m, id)
+			}
+			m.clock.Step(lag)
+			row.change(m, id)
+			m.wantStatus(id, row.now)
+			if got := m.listed(); got != row.then {
+				t.Errorf("listed at once as %v, want %s", got, row.then)
+			}
+			m.clock.Step(lag - time.Nanosecond)
+			if got := m.listed(); got != row.then {
+				t.Errorf("listed just before the lag is over as %v, want %s", got, row.then)
+			}
+			m.clock.Step(time.Nanosecond)
+			if got := m.listed(); got != row.now {
+				t.Errorf("listed after the lag as %v, want %s", got, row.now)
+			}
+		})
+	}
+}
+
+func TestLaggingListsKeepTheOrder(t *testing.T) {
+	const lag = 3 * time.Second
+	m := openMock(t, iaasmock.WithListLag(lag))
+	gone := m.create(object{"name": "a"})
+	m.create(object{"name": "b"})
+	m.clock.Step(lag)
+	if err := m.cloud.RemoveServer(gone); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"a", "b"}, names(m.list("/servers"))); diff != "" {
+		t.Errorf("not in order of creation (-want +got):\n%s", diff)
+	}
+}
+
+// shown counts in how many of 40 lists the only server is.
+func (m *mock) shown() (times int) {
+	m.t.Helper()
+	for range 40 {
+		times += len(m.list("/servers"))
+	}
+	return times
+}
+
+func TestListsOfReplicasOfDifferentAge(t *testing.T) {
+	const young, old = 2 * time.Second, 20 * time.Second
+	m := openMock(t, iaasmock.WithListReplicas(young, old), iaasmock.WithSeed(3))
+	want := func(when string, least, most int) {
+		t.Helper()
+		if times := m.shown(); times < least || times > most {
+			t.Errorf("%s: %d of 40 lists show the server, want %d to %d", when, times, least, most)
+		}
+	}
+	m.clock.Step(time.Minute)
+	id := m.create(nil)
+	m.clock.Step(young - time.Nanosecond)
+	want("before the younger replica knows it", 0, 0)
+	m.clock.Step(time.Nanosecond)
+	want("once the younger one knows it", 5, 35)
+	m.clock.Step(old - young - time.Nanosecond)
+	want("before the older one knows it", 5, 35)
+	m.clock.Step(time.Nanosecond)
+	want("once both know it", 40, 40)
+
+	if err := m.cloud.RemoveServer(id); err != nil {
+		t.Fatal(err)
+	}
+	want("just gone", 40, 40)
+	m.clock.Step(young)
+	want("once the younger one knows that it is gone", 5, 35)
+	m.clock.Step(old - young)
+	want("once both know that it is gone", 0, 0)
+}

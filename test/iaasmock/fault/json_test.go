@@ -57,7 +57,7 @@ func TestParse(t *testing.T) {
 		`{"status":429,"burst":4}`:           "burst: invalid 4; want the calls to let through at once, with a rate",
 		`{"status":99}`:                      "status: invalid 99; want 200 to 599",
 		`{"body":"x"}`:                       "body and contentType need a status",
-		`{"delay":"2s","delayMax":"1s"}`:     "delayMax: 1s is less than the delay of 2s",
+		`{"delay":"2s","delayMax":"1s"}`:     "delayMax: invalid 1s; want the delay of 2s or more",
 		`{"duplicate":"maybe"}`:              `duplicate: invalid "maybe"; want true or false`,
 		`{"count":3}`:                        "the fault does nothing",
 		`{"status":503} {}`:                  "a fault is a JSON object such as",

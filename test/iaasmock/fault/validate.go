@@ -9,12 +9,11 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 )
 
 // Validate returns an error for the first invalid field, by its JSON name; nil if valid.
-func (f Fault) Validate() error {
-	for _, check := range []func() error{f.validateSelection, f.validateDelay, f.validateAnswer, f.validateOperation} {
+func (f *Fault) Validate() error {
+	for _, check := range []func() error{f.validateNumbers, f.validateAnswer, f.validateOperation} {
 		if err := check(); err != nil {
 			return err
 		}
@@ -22,51 +21,40 @@ func (f Fault) Validate() error {
 	return nil
 }
 
-func (f *Fault) validateSelection() error {
-	if f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability) {
-		return fmt.Errorf("probability: invalid %v; want more than 0 up to 1", f.Probability)
-	}
-	if f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0) {
-		return fmt.Errorf("rate: invalid %v; want the calls a second to let through, 0 for none", f.Rate)
-	}
-	if f.Burst < 0 || f.Burst > 0 && f.Rate == 0 {
-		return fmt.Errorf("burst: invalid %d; want the calls to let through at once, with a rate", f.Burst)
-	}
-	if f.CutOffAt < 0 {
-		return fmt.Errorf("cutOffAt: invalid %d; want the number of items to show, 0 for all", f.CutOffAt)
-	}
-	if f.Count < 0 {
-		return fmt.Errorf("count: invalid %d; want the number of calls to hit, 0 for all", f.Count)
-	}
-	return nil
-}
-
-func (f *Fault) validateDelay() error {
-	for name, d := range map[string]time.Duration{
-		"after": f.After, "duration": f.Duration, "delay": f.Delay, "delayMax": f.DelayMax,
-		"answerDelay": f.AnswerDelay, "stale": f.Stale,
+func (f *Fault) validateNumbers() error {
+	for _, field := range []struct {
+		name    string
+		invalid bool
+		value   any
+		want    string
+	}{
+		{"probability", f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability), f.Probability, "more than 0 up to 1"},
+		{"rate", f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0), f.Rate, "the calls a second to let through, 0 for none"},
+		{"burst", f.Burst < 0 || f.Burst > 0 && f.Rate == 0, f.Burst, "the calls to let through at once, with a rate"},
+		{"cutOffAt", f.CutOffAt < 0, f.CutOffAt, "the number of items to show, 0 for all"},
+		{"count", f.Count < 0, f.Count, "the number of calls to hit, 0 for all"},
+		{"after", f.After < 0, f.After, "0 or more"},
+		{"duration", f.Duration < 0, f.Duration, "0 or more"},
+		{"delay", f.Delay < 0, f.Delay, "0 or more"},
+		{"delayMax", f.DelayMax != 0 && f.DelayMax < f.Delay, f.DelayMax, "the delay of " + f.Delay.String() + " or more"},
+		{"answerDelay", f.AnswerDelay < 0, f.AnswerDelay, "0 or more"},
+		{"stale", f.Stale < 0, f.Stale, "0 or more"},
+		{"status", f.Status != 0 && (f.Status < 200 || f.Status > 599), f.Status, "200 to 599"},
 	} {
-		if d < 0 {
-			return fmt.Errorf("%s: invalid %s; want 0 or more", name, d)
+		if field.invalid {
+			return fmt.Errorf("%s: invalid %v; want %s", field.name, field.value, field.want)
 		}
-	}
-	if f.DelayMax > 0 && f.DelayMax < f.Delay {
-		return fmt.Errorf("delayMax: %s is less than the delay of %s", f.DelayMax, f.Delay)
 	}
 	return nil
 }
 
 func (f *Fault) validateAnswer() error {
-	if f.Status != 0 && (f.Status < 200 || f.Status > 599) {
-		return fmt.Errorf("status: invalid %d; want 200 to 599", f.Status)
-	}
-	if f.Status == 0 && (f.Body != "" || f.ContentType != "") {
+	switch {
+	case f.Status == 0 && (f.Body != "" || f.ContentType != ""):
 		return errors.New("body and contentType need a status")
-	}
-	if f.Status == 0 && f.OtherServer == "" && f.Executed {
+	case f.Status == 0 && f.OtherServer == "" && f.Executed:
 		return errors.New("executed needs a status or an otherServer")
-	}
-	if f.ErrorMessage != "" && f.FinalStatus == "" {
+	case f.ErrorMessage != "" && f.FinalStatus == "":
 		return errors.New("errorMessage needs a finalStatus, usually ERROR")
 	}
 	for name, values := range f.Header {
@@ -78,10 +66,9 @@ func (f *Fault) validateAnswer() error {
 }
 
 func (f *Fault) validateOperation() error {
-	known := append([]string{OperationIaaS, OperationToken, OperationUnknown}, Operations...)
-	slices.Sort(known)
+	known := slices.Sorted(slices.Values(append([]string{OperationIaaS, OperationToken, OperationUnknown}, Operations...)))
 	if f.Operation != "" && !slices.Contains(known, f.Operation) {
-		return fmt.Errorf("operation: unknown %q; known: %s", f.Operation, strings.Join(slices.Compact(known), ", "))
+		return fmt.Errorf("operation: unknown %q; known: %s", f.Operation, strings.Join(known, ", "))
 	}
 	for _, field := range f.bound() {
 		if field.set && !slices.Contains(field.only, f.Operation) {

@@ -102,28 +102,24 @@ func (r *recorder) Write(part []byte) (int, error) {
 
 // findings are the deviations of one test; the first ten are printed.
 type findings struct {
-	mu    sync.Mutex
-	first []error
-	all   int
+	mu  sync.Mutex
+	all []error
 }
 
 func (f *findings) add(deviation error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all++
-	if len(f.first) < 10 {
-		f.first = append(f.first, deviation)
-	}
+	f.all = append(f.all, deviation)
 }
 
 func (f *findings) text() string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.all == 0 {
+	if len(f.all) == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("calls deviate from the API document (%d):", f.all)
-	for _, deviation := range f.first {
+	text := fmt.Sprintf("calls deviate from the API document (%d):", len(f.all))
+	for _, deviation := range f.all[:min(len(f.all), 10)] {
 		text += "\n- " + deviation.Error()
 	}
 	return text

@@ -163,7 +163,6 @@ type Network struct {
 	IPv4Prefix      string
 	IPv6Prefix      string
 	IPv4Nameservers []string
-	IPv6Nameservers []string
 	// Isolated is the opposite of the API's routed, DHCPDisabled that of dhcp.
 	Isolated     bool
 	DHCPDisabled bool

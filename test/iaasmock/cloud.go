@@ -6,6 +6,7 @@ package iaasmock
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
 	"fmt"
 	"hash/fnv"
 	"iter"
@@ -225,13 +226,14 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
-	c.loadDisks(c.startedAt)
-	return c.loadNetworks(c.startedAt)
-}
-
-func (c *Cloud) loadNetworks(now time.Time) error {
+	for _, original := range c.catalogue.Volumes {
+		volume := original.clone()
+		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
+		volume.CreatedAt, volume.UpdatedAt = c.startedAt, c.startedAt
+		c.volumes.put(volume.ID, &volume)
+	}
 	for _, n := range c.catalogue.Networks {
-		made, err := newNetwork(n, now)
+		made, err := newNetwork(n, c.startedAt)
 		if err != nil {
 			return err
 		}
@@ -249,15 +251,6 @@ func (c *Cloud) loadNetworks(now time.Time) error {
 		c.nics.put(nic.ID, nic)
 	}
 	return nil
-}
-
-func (c *Cloud) loadDisks(now time.Time) {
-	for _, original := range c.catalogue.Volumes {
-		volume := original.clone()
-		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
-		volume.CreatedAt, volume.UpdatedAt = now, now
-		c.volumes.put(volume.ID, &volume)
-	}
 }
 
 // randomSource makes the Cloud's random streams, one for each purpose, so that drawing
@@ -299,9 +292,8 @@ func (s *lockedStream) uuid() string {
 	s.mu.Lock()
 	high, low := s.rng.Uint64(), s.rng.Uint64()
 	s.mu.Unlock()
-	for i := range 8 {
-		id[i], id[8+i] = byte(high>>(8*i)), byte(low>>(8*i)) //nolint:gosec // the lowest byte is meant
-	}
+	binary.LittleEndian.PutUint64(id[:8], high)
+	binary.LittleEndian.PutUint64(id[8:], low)
 	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80
 	return id.String()
 }

@@ -170,7 +170,7 @@ func showNetwork(n *network, _ time.Time) object {
 		view["ipv4"] = n.v4.view(n.IPv4Nameservers)
 	}
 	if n.v6 != nil {
-		view["ipv6"] = n.v6.view(n.IPv6Nameservers)
+		view["ipv6"] = n.v6.view(nil)
 	}
 	return view
 }

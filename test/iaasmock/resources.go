@@ -179,13 +179,12 @@ func (v *Volume) detach(now time.Time) {
 	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
 }
 
-// The sources of volumes. The mock has no backups, but the document names them.
+// The sources of volumes; there are no backups in the mock.
 const (
 	sourceImage    = "image"
 	sourceSnapshot = "snapshot"
 	// sourceVolume is also the source of a server that boots from an existing volume.
 	sourceVolume = "volume"
-	sourceBackup = "backup"
 )
 
 // resource is what all resources of a project or region have in common.

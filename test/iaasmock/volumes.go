@@ -82,10 +82,6 @@ func (c *Cloud) fillVolume(r *request, volume *Volume, source *sourcePayload) *a
 	if source == nil {
 		return nil
 	}
-	if !slices.Contains(volumeSources, source.Type) {
-		// Source: the document: possible values of VolumeSourceTypes.
-		return badRequest("source type %q is not supported", source.Type)
-	}
 	size, problem := c.sourceSize(r, source.Type, source.ID)
 	volume.SourceType, volume.SourceID, volume.Bootable = source.Type, source.ID, true
 	if volume.Size == 0 {
@@ -136,9 +132,6 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
-
-// volumeSources are the sources that the document names for CreateVolume.
-var volumeSources = []string{sourceImage, sourceVolume, sourceSnapshot, sourceBackup}
 
 // sourceSize finds the source of a volume and returns the smallest size of the volume in
 // GB. problem says why no volume can be made from it.

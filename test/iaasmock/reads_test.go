@@ -4,6 +4,7 @@
 package iaasmock_test
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -138,43 +139,48 @@ func TestProjectsAndRegionsAreApart(t *testing.T) {
 	m.want(404, "GET", "/v2/projects/"+iaasmock.DefaultProjectID+"/regions/eu09/servers", nil)
 }
 
-func TestReplacedLabels(t *testing.T) {
-	m := openMock(t, iaasmock.WithReplacedLabels())
-	id := m.create(object{"labels": object{"a": "1", "b": "2"}})
-	m.want(200, "PATCH", inRegion+"/servers/"+id, object{"name": "renamed"})
-	if got := m.server(id).Labels; !cmp.Equal(got, map[string]string{"a": "1", "b": "2"}) {
-		t.Errorf("a PATCH without labels left %v", got)
-	}
-	m.want(200, "PATCH", inRegion+"/servers/"+id, object{"labels": object{"c": "3"}})
-	if got := m.server(id).Labels; !cmp.Equal(got, map[string]string{"c": "3"}) {
-		t.Errorf("the labels are %v", got)
-	}
-}
-
+// A PATCH changes the fields that it has; null removes a label; lists are replaced as a whole.
 func TestUpdates(t *testing.T) {
+	labels := object{"a": "1", "b": "2"}
+	const nics = "/networks/" + iaasmock.DefaultNetworkID + "/nics/"
+	for _, row := range []struct {
+		name, path   string // "" for a server
+		change, want object
+		option       []iaasmock.Option
+	}{
+		{"name alone", "", object{"name": "new"}, object{"name": "new", "labels": labels}, nil},
+		{"labels and metadata", "", object{"labels": object{"a": nil, "c": "3"}, "metadata": object{"m": "1"}},
+			object{"name": "server1", "labels": object{"b": "2", "c": "3"}, "metadata": object{"m": "1"}}, nil},
+		{"labels that are replaced", "", object{"labels": object{"c": "3"}}, object{"labels": object{"c": "3"}},
+			[]iaasmock.Option{iaasmock.WithReplacedLabels()}},
+		{"no labels to replace any", "", object{"name": "new"}, object{"labels": labels}, []iaasmock.Option{iaasmock.WithReplacedLabels()}},
+		{"a NIC", nics + iaasmock.DefaultNICID, object{"allowedAddresses": []any{"10.96.0.0/12", "fd00::/64"}, "labels": labels},
+			object{"allowedAddresses": []any{"10.96.0.0/12", "fd00::/64"}, "labels": labels, "name": "spare"}, nil},
+		{"a volume", "/volumes/" + iaasmock.DefaultVolumeID,
+			object{"name": "new", "description": "text", "bootable": true, "labels": labels},
+			object{"name": "new", "description": "text", "bootable": true, "labels": labels}, nil},
+	} {
+		m := openMock(t, row.option...)
+		path := inRegion + row.path
+		if row.path == "" {
+			path += "/servers/" + m.create(object{"labels": labels})
+		}
+		m.clock.Step(boot + time.Second)
+		m.want(200, "PATCH", path, row.change)
+		m.want(400, "PATCH", path, object{"name": "other", "labels": object{"stackit-a": "1"}})
+		shown := m.want(200, "GET", path, nil)
+		for field, want := range row.want {
+			if !cmp.Equal(shown[field], want) {
+				t.Errorf("%s: %s is %v, want %v", row.name, field, shown[field], want)
+			}
+		}
+		if at := shown["updatedAt"]; at != nil && at != m.clock.Now().UTC().Format(time.RFC3339Nano) {
+			t.Errorf("%s: updated at %v", row.name, at)
+		}
+	}
 	m := openMock(t)
-	id := m.create(object{"labels": object{"a": "1", "b": "2"}})
-	m.clock.Step(boot + time.Second)
-	m.want(200, "PATCH", inRegion+"/servers/"+id, object{"name": "renamed", "labels": object{"a": nil, "c": "3"}, "metadata": object{"m": "1"}})
-	server := m.server(id)
-	if server.Name != "renamed" || !cmp.Equal(server.Labels, map[string]string{"b": "2", "c": "3"}) ||
-		server.Metadata["m"] != "1" || !server.UpdatedAt.Equal(m.clock.Now()) {
-		t.Errorf("updated to %+v", server)
-	}
-	m.want(400, "PATCH", inRegion+"/servers/"+id, object{"name": "other", "labels": object{"stackit-a": "1"}})
-	if got := m.server(id).Name; got != "renamed" {
-		t.Errorf("a refused update changed the name to %s", got)
-	}
-
-	nic := m.server(id).NICIDs[0]
-	path := inRegion + "/networks/" + iaasmock.DefaultNetworkID + "/nics/" + nic
-	m.want(200, "PATCH", path, object{"allowedAddresses": []string{"10.96.0.0/12", "fd00::/64"}, "labels": object{"l": "v"}})
-	m.want(200, "PATCH", path, object{"allowedAddresses": []string{"10.100.0.0/16"}, "name": "port"})
-	m.want(404, "PATCH", inRegion+"/networks/"+iaasmock.DefaultDualStackNetworkID+"/nics/"+nic, object{})
-	got, _ := m.nic(nic)
-	if !cmp.Equal(got.AllowedAddresses, []string{"10.100.0.0/16"}) || got.Name != "port" || got.Labels["l"] != "v" {
-		t.Errorf("the NIC is %+v", got)
-	}
+	m.want(404, "PATCH", inRegion+"/networks/"+iaasmock.DefaultDualStackNetworkID+"/nics/"+iaasmock.DefaultNICID, object{})
+	m.want(404, "PATCH", inRegion+"/volumes/"+nothing, object{})
 }
 
 func TestNullLists(t *testing.T) {
@@ -190,27 +196,6 @@ func TestNullLists(t *testing.T) {
 	if got := call(t, cloud, http.MethodGet, "/networks", "").Body.String(); got != `{"items":null}`+"\n" {
 		t.Errorf("empty by mistake it is %s", got)
 	}
-}
-
-func TestVolumeChanges(t *testing.T) {
-	m := openMock(t)
-	path := inRegion + "/volumes/" + iaasmock.DefaultVolumeID
-	changed := m.want(200, "PATCH", path, object{
-		"name": "renamed", "description": "text", "bootable": true, "labels": object{"a": "b"},
-	})
-	for field, want := range (object{
-		"name": "renamed", "description": "text", "bootable": true, "labels": object{"a": "b"},
-	}) {
-		if !cmp.Equal(changed[field], want) {
-			t.Errorf("%s is %v", field, changed[field])
-		}
-	}
-	m.want(200, "PATCH", path, object{"labels": object{"a": nil}})
-	if got := m.want(200, "GET", path, nil); got["name"] != "renamed" || len(got["labels"].(object)) > 0 {
-		t.Errorf("later it is %v", got)
-	}
-	m.want(404, "PATCH", inRegion+"/volumes/"+nothing, object{})
-	m.want(400, "PATCH", path, object{"labels": object{"stackit-x": "a"}})
 }
 
 func TestInspectionGivesCopies(t *testing.T) {
@@ -278,13 +263,11 @@ func (m *mock) usage() map[string]int {
 // change is how usage differs from before.
 func (m *mock) change(before map[string]int) map[string]int {
 	m.t.Helper()
-	changed := map[string]int{}
-	now := m.usage()
-	for name := range m.want(200, "GET", inRegion+"/quotas", nil)["quotas"].(object) {
-		if difference := now[name] - before[name]; difference != 0 {
-			changed[name] = difference
-		}
+	changed := m.usage()
+	for name, value := range before {
+		changed[name] -= value
 	}
+	maps.DeleteFunc(changed, func(_ string, difference int) bool { return difference == 0 })
 	return changed
 }
 

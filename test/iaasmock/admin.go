@@ -31,9 +31,13 @@ const consolePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; 
 // adminHandler serves /admin/, /healthz and the console. Faults do not apply to it.
 func (c *Cloud) adminHandler() http.Handler {
 	admin := http.NewServeMux()
-	admin.HandleFunc("GET /admin/state", func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, c.state()) })
-	admin.HandleFunc("GET /admin/faults", func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, items(c.Faults())) })
-	admin.HandleFunc("GET /admin/faults/presets", func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, items(Presets())) })
+	for pattern, shown := range map[string]func() any{
+		"GET /admin/state":          func() any { return c.state() },
+		"GET /admin/faults":         func() any { return items(c.Faults()) },
+		"GET /admin/faults/presets": func() any { return items(Presets()) },
+	} {
+		admin.HandleFunc(pattern, func(w http.ResponseWriter, _ *http.Request) { writeAdmin(w, http.StatusOK, shown()) })
+	}
 	admin.HandleFunc("POST /admin/faults", c.serveInject)
 	admin.HandleFunc("DELETE /admin/faults", changing(c.serveClearFaults))
 	admin.HandleFunc("DELETE /admin/faults/{id}", changing(c.serveRemoveFault))
@@ -113,7 +117,9 @@ type milestone struct {
 const shownCalls = 200
 
 func (c *Cloud) state() adminState {
-	shown := adminState{Faults: c.Faults(), Calls: c.CallCounts(), Servers: []serverState{}, NICs: []NIC{}, Volumes: []Volume{}}
+	shown := adminState{
+		Faults: c.Faults(), Calls: c.CallCounts(), Servers: []serverState{}, NICs: []NIC{}, Volumes: []Volume{},
+	}
 	shown.LastCalls, shown.CallsTotal = c.calls.last(shownCalls)
 	c.locked(func(now time.Time) {
 		shown.Now, shown.History = now, c.totals

@@ -213,7 +213,8 @@ func defaultResources() []Resource {
 	}
 	image := func(name string, minDiskSize int) object {
 		return dated(object{
-			"name": name, "diskFormat": "qcow2", "scope": "public", "status": statusAvailable, "minDiskSize": minDiskSize, "minRam": 1024,
+			"name": name, "diskFormat": "qcow2", "scope": "public", "status": statusAvailable,
+			"minDiskSize": minDiskSize, "minRam": 1024,
 		})
 	}
 	group := func(name string) object { return dated(object{"name": name, "stateful": true}) }
@@ -227,7 +228,9 @@ func defaultResources() []Resource {
 			"publicKey":   "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIB2mAmFxZs0nGq3oYgLwJXr0eHkqKxkIyE0bIuEN0Y2K default",
 			"fingerprint": "56:7f:2d:43:bd:91:c3:7e:10:c4:62:d9:98:78:3a:48",
 		})},
-		{KindAffinityGroup, DefaultAffinityGroupID, project, region, object{"name": "spread", "policy": "soft-anti-affinity"}},
+		{KindAffinityGroup, DefaultAffinityGroupID, project, region, object{
+			"name": "spread", "policy": "soft-anti-affinity",
+		}},
 		{KindSnapshot, DefaultSnapshotID, project, region, dated(object{
 			"name": "golden", "status": statusAvailable, "size": 20, "volumeId": DefaultBootVolumeID,
 			"availabilityZone": DefaultAvailabilityZone,
@@ -241,8 +244,12 @@ func defaultSizes() (sizes []Resource) {
 		name, description string
 		vcpus, ram        int
 	}{
-		{"t1.1", "Tiny", 1, 1024}, {DefaultMachineType, "Compute optimized", 2, 4096}, {"g2i.4", "General purpose", 4, 16384},
-		{"m2i.8", "Memory optimized", 8, 65536}, {"c1a.8d", "Compute optimized, AMD", 8, 16384}, {"n1.14d.g1", "GPU", 14, 229376},
+		{"t1.1", "Tiny", 1, 1024},
+		{DefaultMachineType, "Compute optimized", 2, 4096},
+		{"g2i.4", "General purpose", 4, 16384},
+		{"m2i.8", "Memory optimized", 8, 65536},
+		{"c1a.8d", "Compute optimized, AMD", 8, 16384},
+		{"n1.14d.g1", "GPU", 14, 229376},
 	} {
 		fields := object{"description": t.description, "vcpus": t.vcpus, "ram": t.ram, "disk": 0, "extraSpecs": object{}}
 		if t.description == "GPU" {
@@ -250,9 +257,12 @@ func defaultSizes() (sizes []Resource) {
 		}
 		sizes = append(sizes, Resource{Kind: KindMachineType, ID: t.name, Fields: fields})
 	}
-	for _, p := range []struct{ class, iops, throughput int }{{0, 120, 25}, {1, 500, 50}, {2, 1000, 75}, {4, 2500, 125}, {6, 5000, 200}} {
-		sizes = append(sizes, Resource{Kind: KindPerformanceClass, ID: fmt.Sprintf("storage_premium_perf%d", p.class), Fields: object{
-			"description": fmt.Sprintf("Performance Class %d", p.class), "iops": p.iops, "throughput": p.throughput, "labels": object{},
+	for _, p := range []struct{ class, iops, throughput int }{
+		{0, 120, 25}, {1, 500, 50}, {2, 1000, 75}, {4, 2500, 125}, {6, 5000, 200},
+	} {
+		name, description := fmt.Sprintf("storage_premium_perf%d", p.class), fmt.Sprintf("Performance Class %d", p.class)
+		sizes = append(sizes, Resource{Kind: KindPerformanceClass, ID: name, Fields: object{
+			"description": description, "iops": p.iops, "throughput": p.throughput, "labels": object{},
 		}})
 	}
 	return sizes

@@ -26,12 +26,12 @@ import (
 // at GET /admin/state, faults at /admin/faults, the console at GET / with its files and calls
 // below /console/ and /admin/, and GET /healthz.
 func (c *Cloud) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := r.URL.Path
-	if path == "/" || path == "/healthz" || strings.HasPrefix(path, adminPrefix) || strings.HasPrefix(path, consolePrefix) {
+	switch path := r.URL.Path; {
+	case path == "/", path == "/healthz", strings.HasPrefix(path, adminPrefix), strings.HasPrefix(path, consolePrefix):
 		c.admin.ServeHTTP(w, r)
-		return
+	default:
+		c.serveAPI(w, r)
 	}
-	c.serveAPI(w, r)
 }
 
 // serveAPI handles every call: choose faults, wait (latency and delays), execute, wait

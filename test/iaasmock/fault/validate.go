@@ -28,8 +28,14 @@ func (f *Fault) validateNumbers() error {
 		value   any
 		want    string
 	}{
-		{"probability", f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability), f.Probability, "more than 0 up to 1"},
-		{"rate", f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0), f.Rate, "the calls a second to let through, 0 for none"},
+		{
+			"probability", f.Probability < 0 || f.Probability > 1 || math.IsNaN(f.Probability), f.Probability,
+			"more than 0 up to 1",
+		},
+		{
+			"rate", f.Rate < 0 || math.IsNaN(f.Rate) || math.IsInf(f.Rate, 0), f.Rate,
+			"the calls a second to let through, 0 for none",
+		},
 		{"burst", f.Burst < 0 || f.Burst > 0 && f.Rate == 0, f.Burst, "the calls to let through at once, with a rate"},
 		{"cutOffAt", f.CutOffAt < 0, f.CutOffAt, "the number of items to show, 0 for all"},
 		{"count", f.Count < 0, f.Count, "the number of calls to hit, 0 for all"},

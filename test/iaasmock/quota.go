@@ -4,9 +4,7 @@
 package iaasmock
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -27,51 +25,29 @@ func DefaultQuota() Quota {
 	return Quota{VCPUs: 1_000_000, RAM: 4_000_000_000, Volumes: 100_000, Gigabytes: 1_000_000_000, NICs: 100_000}
 }
 
-// demand is a requested amount of a limited resource. name is the resource in messages.
-type demand struct {
-	name               string
-	wanted, used, most int64
-}
-
-func (d demand) exceeds() bool { return d.wanted > 0 && d.used+d.wanted > d.most }
-
-// exceededText lists all resources of which there would be too much.
-func exceededText(exceeded []demand) string {
-	var names, wanted, used, most []string
-	for _, d := range exceeded {
-		names = append(names, d.name)
-		wanted = append(wanted, fmt.Sprint(d.wanted))
-		used = append(used, fmt.Sprint(d.used))
-		most = append(most, fmt.Sprint(d.most))
-	}
-	list := func(items []string) string { return strings.Join(items, ", ") }
-	return fmt.Sprintf("Quota exceeded for %s: Requested %s, but already used %s of %s %s",
-		list(names), list(wanted), list(used), list(most), list(names))
-}
-
-// allowServer refuses a server that needs more than the quota has left. The message names all
-// that there is too little of.
+// allowServer refuses a server that needs more than the quota has left. The message names the
+// first thing that there is too little of.
 func (c *Cloud) allowServer(project, region string, need Quota) *apiError {
 	used, most := c.usage(project, region), c.quota
-	var exceeded []demand
-	for _, d := range []demand{
+	for _, q := range []struct {
+		name               string
+		wanted, used, most int64
+	}{
 		{"cores", need.VCPUs, used.VCPUs, most.VCPUs},
 		{"ram", need.RAM, used.RAM, most.RAM},
 		{"ports", need.NICs, used.NICs, most.NICs},
 		{"volumes", need.Volumes, used.Volumes, most.Volumes},
 		{"gigabytes", need.Gigabytes, used.Gigabytes, most.Gigabytes},
 	} {
-		if d.exceeds() {
-			exceeded = append(exceeded, d)
+		if q.wanted > 0 && q.used+q.wanted > q.most {
+			// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
+			// a quota exceeded is an error of the create call. The code is not known; the text is
+			// OpenStack's.
+			return newError(http.StatusForbidden, "Quota exceeded for %s: Requested %d, but already used %d of %d %s",
+				q.name, q.wanted, q.used, q.most, q.name)
 		}
 	}
-	if exceeded == nil {
-		return nil
-	}
-	// Source: pull request 96 of the public STACKIT provider for machine-controller-manager:
-	// a quota exceeded is an error of the create call. The code is not known; the text is
-	// OpenStack's.
-	return newError(http.StatusForbidden, "%s", exceededText(exceeded))
+	return nil
 }
 
 // usage counts what the project has in the region.

@@ -315,7 +315,7 @@ func TestQuotasAreEnforced(t *testing.T) {
 	}{
 		{func(q *iaasmock.Quota) { q.VCPUs, q.RAM, q.NICs, q.Volumes, q.Gigabytes = 2, 4096, 2, 3, 80 }, ""},
 		{func(q *iaasmock.Quota) { q.VCPUs = 1 }, "cores: Requested 2, but already used 0 of 1 cores"},
-		{func(q *iaasmock.Quota) { q.VCPUs, q.RAM = 1, 5 }, "cores, ram: Requested 2, 4096, but already used 0, 0 of 1, 5 cores, ram"},
+		{func(q *iaasmock.Quota) { q.RAM = 5 }, "ram: Requested 4096, but already used 0 of 5 ram"},
 		{func(q *iaasmock.Quota) { q.NICs = 1 }, "ports: Requested 1, but already used 1 of 1 ports"},
 		{func(q *iaasmock.Quota) { q.Volumes = 2 }, "volumes: Requested 1, but already used 2 of 2 volumes"},
 		{func(q *iaasmock.Quota) { q.Gigabytes = 79 }, "gigabytes: Requested 20, but already used 60 of 79 gigabytes"},

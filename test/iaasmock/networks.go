@@ -13,16 +13,6 @@ import (
 	"time"
 )
 
-// errNoAddress is the error of a network without a free address.
-var errNoAddress = errors.New("no free address")
-
-// addressInUse is the error for an address that another NIC has.
-type addressInUse string
-
-func (a addressInUse) Error() string {
-	return fmt.Sprintf("IP address %s is already in use", string(a))
-}
-
 // nic is a NIC, and when the API begins to show its addresses.
 type nic struct {
 	NIC
@@ -127,7 +117,7 @@ func (p *addressPool) take(wanted string) (string, error) {
 			return wanted, nil
 		}
 		if p.used[addr] {
-			return "", addressInUse(wanted)
+			return "", fmt.Errorf("IP address %s is already in use", wanted)
 		}
 		p.used[addr] = true
 		return addr.String(), nil
@@ -142,7 +132,7 @@ func (p *addressPool) take(wanted string) (string, error) {
 			return free.String(), nil
 		}
 		if addr == p.next {
-			return "", errNoAddress
+			return "", errors.New("No more IP addresses available on the network") //nolint:staticcheck // OpenStack's text
 		}
 	}
 }

@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -88,7 +87,9 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 			return err
 		}
 		if err := network.assign(&nic.NIC); err != nil {
-			return addressError(err)
+			// Source: the document: 409 of CreateNic, for an address in use. That there is none left has
+			// no source: the mock has none to give.
+			return newError(http.StatusConflict, "%v", err)
 		}
 		c.nics.put(nic.ID, nic)
 		c.totals.NICsCreated++
@@ -96,15 +97,6 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 		return nil
 	})
 	return view, err
-}
-
-func addressError(err error) *apiError {
-	if used := addressInUse(""); errors.As(err, &used) {
-		// Source: the document: 409 of CreateNic.
-		return newError(http.StatusConflict, "%v", used)
-	}
-	// Source: none; there is no address left to give.
-	return newError(http.StatusConflict, "No more IP addresses available on the network")
 }
 
 func (c *Cloud) updateNIC(r *request) (view any, err *apiError) {

@@ -258,10 +258,7 @@ func (c *Cloud) getServerLog(r *request) (view any, err *apiError) {
 
 // lastLines returns the last lines of a text; all for 0.
 func lastLines(text string, most int) string {
-	lines := strings.SplitAfter(text, "\n")
-	if lines[len(lines)-1] == "" {
-		lines = lines[:len(lines)-1]
-	}
+	lines := slices.Collect(strings.Lines(text))
 	if most == 0 || len(lines) <= most {
 		return text
 	}

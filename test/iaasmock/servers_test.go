@@ -13,99 +13,101 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-func TestServerLifecycle(t *testing.T) {
+// Each life is a list of steps: a duration steps the clock; "delete", "stop" and "start" are
+// calls, after "no:" refused ones; "set:" sets a state by hand, "fail:" lets the next call of an
+// operation end in ERROR; "=" checks the state, "/" the power status.
+func TestLivesOfServers(t *testing.T) {
+	for name, steps := range map[string]string{
+		"from creation to deletion": "=CREATING/STOPPED 9.999s =CREATING 1ms =ACTIVE/RUNNING delete =DELETING/RUNNING 4.999s =DELETING 1ms =gone no:delete",
+		"deleted while CREATING":    "9s delete 2s =DELETING/STOPPED 3s =gone",
+		"deleted twice":             "delete 4s delete 1s =gone",
+		"deleted, in vain":          "fail:DeleteServer delete 4s delete 1s =ERROR delete =DELETING 5s =gone",
+		"set by hand":               "set:ERROR 20s =ERROR delete =DELETING set:ERROR 10s =ERROR delete 5s =gone",
+		"stopped and started":       "10s stop =STOPPING/RUNNING 4.999s =STOPPING 1ms =INACTIVE/STOPPED start =STARTING/STOPPED 5s =ACTIVE/RUNNING",
+		"started from DEALLOCATED":  "set:DEALLOCATED start =STARTING/STOPPED 5s =ACTIVE/RUNNING",
+		"stopped, in vain":          "10s fail:StopServer stop 5s =ERROR",
+		"stopped, then deleted":     "10s stop delete =DELETING 5s =gone no:stop",
+		"refused while CREATING":    "no:start no:stop =CREATING 10s =ACTIVE",
+		"refused in other states":   "10s no:start set:INACTIVE no:stop set:DEALLOCATED no:stop set:ERROR no:start no:stop delete no:start no:stop =DELETING",
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := openMock(t)
+			id := m.create(nil)
+			for _, step := range strings.Fields(steps) {
+				m.live(id, step)
+			}
+		})
+	}
+}
+
+// live takes one step of TestLivesOfServers.
+func (m *mock) live(id, step string) {
+	m.t.Helper()
+	path := inRegion + "/servers/" + id
+	calls := map[string]func() int{
+		"delete": func() int { return m.status("DELETE", path, nil) }, "stop": func() int { return m.status("POST", path+"/stop", nil) },
+		"start": func() int { return m.status("POST", path+"/start", nil) },
+	}
+	word, rest, _ := strings.Cut(step, ":")
+	state, power, _ := strings.Cut(strings.TrimPrefix(step, "="), "/")
+	switch {
+	case word == "no":
+		if status := calls[rest](); status != 409 && status != 404 {
+			m.t.Errorf("%s is answered with %d", rest, status)
+		}
+	case calls[word] != nil:
+		if status := calls[word](); status/100 != 2 {
+			m.t.Errorf("%s is answered with %d", word, status)
+		}
+	case word == "set":
+		if err := m.cloud.SetServerStatus(id, rest, "broken"); err != nil {
+			m.t.Error(err)
+		}
+	case word == "fail":
+		m.cloud.Inject(iaasmock.Fault{Operation: rest, Count: 1, FinalStatus: "ERROR", ErrorMessage: "broken"})
+	case step == "=gone":
+		m.wantStatus(id, "")
+	case step[0] == '=':
+		shown := m.wantStatus(id, state)
+		if power != "" && shown["powerStatus"] != power || state == "ERROR" && shown["errorMessage"] != "broken" {
+			m.t.Errorf("want %s, it is %v", step, shown)
+		}
+		if launched := shown["launchedAt"] != nil; launched && power == "STOPPED" && state == "DELETING" {
+			m.t.Errorf("it booted while it was deleted: %v", shown)
+		}
+	default:
+		d, err := time.ParseDuration(step)
+		if err != nil {
+			m.t.Fatal(err)
+		}
+		m.clock.Step(d)
+	}
+}
+
+func TestHistory(t *testing.T) {
 	m := openMock(t)
-	created := m.want(201, "POST", inRegion+"/servers", serverBody(nil))
-	id := created["id"].(string)
-	if created["status"] != "CREATING" || created["launchedAt"] != nil {
-		t.Errorf("created as %v", created)
+	id := m.create(nil)
+	m.clock.Step(boot)
+	launched := m.wantStatus(id, "ACTIVE")["launchedAt"]
+	for _, step := range []string{"stop", "5s", "start", "5s"} {
+		m.live(id, step)
 	}
-
-	m.clock.Step(boot - time.Nanosecond)
-	m.wantStatus(id, "CREATING")
-	m.clock.Step(time.Nanosecond)
-	active := m.wantStatus(id, "ACTIVE")
-	if active["powerStatus"] != "RUNNING" || active["launchedAt"] == nil {
-		t.Errorf("active as %v", active)
+	if again := m.wantStatus(id, "ACTIVE")["launchedAt"]; launched == nil || again != launched {
+		t.Errorf("launched at %v, then at %v", launched, again)
 	}
-
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	m.wantStatus(id, "DELETING")
-	m.clock.Step(remove - time.Nanosecond)
-	m.wantStatus(id, "DELETING")
+	m.live(id, "delete")
 	if got := len(m.cloud.Servers()); got != 1 {
 		t.Errorf("%d servers while deleting", got)
 	}
-	m.clock.Step(time.Nanosecond)
-	m.wantStatus(id, "")
-	m.want(404, "DELETE", inRegion+"/servers/"+id, nil)
-	if _, there := m.cloud.Server(id); there || len(m.cloud.Servers()) > 0 {
-		t.Error("the gone server is still shown")
+	m.clock.Step(remove)
+	if _, there := m.cloud.Server(id); there || len(m.cloud.Servers()) > 0 || m.cloud.SetServerStatus(id, "ACTIVE", "") == nil {
+		t.Error("the gone server is still there")
 	}
 	want := iaasmock.Totals{
 		ServersCreated: 1, ServersDeleted: 1, NICsCreated: 1, NICsDeleted: 1, VolumesCreated: 1, VolumesDeleted: 1,
 	}
 	if diff := cmp.Diff(want, m.cloud.History()); diff != "" {
 		t.Errorf("history (-want +got):\n%s", diff)
-	}
-}
-
-func TestDeletionWhileCreating(t *testing.T) {
-	m := openMock(t)
-	id := m.create(nil)
-	m.clock.Step(boot - time.Second)
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	m.clock.Step(2 * time.Second)
-	if server := m.wantStatus(id, "DELETING"); server["launchedAt"] != nil {
-		t.Errorf("it booted while it was deleted: %v", server)
-	}
-	m.clock.Step(remove)
-	m.wantStatus(id, "")
-}
-
-func TestSecondDeletionDoesNotStartAnew(t *testing.T) {
-	m := openMock(t)
-	id := m.create(nil)
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	m.clock.Step(remove - time.Second)
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	m.clock.Step(time.Second)
-	m.wantStatus(id, "")
-
-	failing := m.create(nil)
-	m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR"})
-	m.want(204, "DELETE", inRegion+"/servers/"+failing, nil)
-	m.clock.Step(remove - time.Second)
-	m.want(204, "DELETE", inRegion+"/servers/"+failing, nil)
-	m.clock.Step(time.Second)
-	m.wantStatus(failing, "ERROR")
-}
-
-func TestForcedStatusSticksUntilDeleted(t *testing.T) {
-	m := openMock(t)
-	id := m.create(nil)
-	if err := m.cloud.SetServerStatus(id, "ERROR", "No valid host was found."); err != nil {
-		t.Fatal(err)
-	}
-	m.clock.Step(2 * boot)
-	if got := m.wantStatus(id, "ERROR")["errorMessage"]; got != "No valid host was found." {
-		t.Errorf("errorMessage is %v", got)
-	}
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	m.wantStatus(id, "DELETING")
-
-	// A deletion can fail half way, and be asked for again.
-	if err := m.cloud.SetServerStatus(id, "ERROR", "gave up"); err != nil {
-		t.Fatal(err)
-	}
-	m.clock.Step(2 * remove)
-	m.wantStatus(id, "ERROR")
-	m.want(204, "DELETE", inRegion+"/servers/"+id, nil)
-	m.clock.Step(remove)
-	m.wantStatus(id, "")
-
-	if err := m.cloud.SetServerStatus(id, "ACTIVE", ""); err == nil {
-		t.Error("the status of a server that is gone could be set")
 	}
 }
 
@@ -412,78 +414,6 @@ func TestImageBesideBootVolume(t *testing.T) {
 			t.Errorf("%s: it boots from %+v (image %q)", row.name, server.BootVolume, server.ImageID)
 		}
 	}
-}
-
-const action = 7 * time.Second
-
-func TestActions(t *testing.T) {
-	for _, row := range []struct {
-		path, from               string
-		during, powerDuring      string
-		end, powerAfter, refused string
-	}{
-		{"stop", "ACTIVE", "STOPPING", "RUNNING", "INACTIVE", "STOPPED", "start"},
-		{"start", "INACTIVE", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "start"},
-		{"start", "DEALLOCATED", "STARTING", "STOPPED", "ACTIVE", "RUNNING", "stop"},
-	} {
-		t.Run(row.path+" from "+row.from, func(t *testing.T) {
-			m := openMock(t, iaasmock.WithActionDuration(action))
-			id := m.create(nil)
-			m.clock.Step(boot)
-			launched := m.server(id).LaunchedAt
-			m.set(id, row.from)
-			path := inRegion + "/servers/" + id + "/"
-			if answer := m.want(202, "POST", path+row.path, nil); answer != nil {
-				t.Errorf("answered with a body: %v", answer)
-			}
-			m.want(409, "POST", path+row.refused, nil)
-			m.clock.Step(action - time.Nanosecond)
-			if got := m.wantStatus(id, row.during)["powerStatus"]; got != row.powerDuring {
-				t.Errorf("on the way powerStatus is %v", got)
-			}
-			m.clock.Step(time.Nanosecond)
-			if got := m.wantStatus(id, row.end)["powerStatus"]; got != row.powerAfter {
-				t.Errorf("at the end powerStatus is %v", got)
-			}
-			if got := m.server(id).LaunchedAt; !got.Equal(launched) {
-				t.Errorf("launched at %s, then at %s", launched, got)
-			}
-		})
-	}
-}
-
-func TestActionsThatAreRefused(t *testing.T) {
-	every := []string{"start", "stop"}
-	for status, refused := range map[string][]string{
-		"CREATING": every, "DELETING": every, "ERROR": every, "ACTIVE": {"start"},
-		"INACTIVE": {"stop"}, "DEALLOCATED": {"stop"},
-	} {
-		m := openMock(t)
-		id := m.create(nil)
-		m.set(id, status)
-		for _, name := range refused {
-			m.want(409, "POST", inRegion+"/servers/"+id+"/"+name, nil)
-		}
-		m.wantStatus(id, status)
-	}
-	m := openMock(t)
-	m.want(404, "POST", inRegion+"/servers/"+iaasmock.DefaultNICID+"/stop", nil)
-}
-
-func TestActionsThatFailOrAreOvertaken(t *testing.T) {
-	m := openMock(t)
-	failing, overtaken := m.create(nil), m.create(nil)
-	m.clock.Step(boot)
-	m.cloud.Inject(iaasmock.Fault{Operation: "StopServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "no answer"})
-	m.want(202, "POST", inRegion+"/servers/"+failing+"/stop", nil)
-	m.want(202, "POST", inRegion+"/servers/"+overtaken+"/stop", nil)
-	m.want(204, "DELETE", inRegion+"/servers/"+overtaken, nil)
-	m.wantStatus(overtaken, "DELETING")
-	m.clock.Step(action)
-	if got := m.wantStatus(failing, "ERROR")["errorMessage"]; got != "no answer" {
-		t.Errorf("errorMessage is %v", got)
-	}
-	m.wantStatus(overtaken, "")
 }
 
 // listed is the status that a list shows of the only server.

@@ -429,53 +429,27 @@ func (m *mock) listed() any {
 // A list that lags shows what was true then, whatever happened since.
 func TestLaggingListsShowThePast(t *testing.T) {
 	const lag = 3 * time.Second
-	for _, row := range []struct {
-		name           string
-		before, change func(m *mock, id string)
-		then, now      string
-	}{
-		{
-			name: "set by hand", change: func(m *mock, id string) { m.set(id, "ERROR") },
-			then: "ACTIVE", now: "ERROR",
-		},
-		{
-			name:   "set by hand twice",
-			before: func(m *mock, id string) { m.set(id, "INACTIVE") }, change: func(m *mock, id string) { m.set(id, "ERROR") },
-			then: "INACTIVE", now: "ERROR",
-		},
-		{
-			name:   "set by hand while deleting",
-			before: func(m *mock, id string) { m.want(204, "DELETE", inRegion+"/servers/"+id, nil) },
-			change: func(m *mock, id string) { m.set(id, "ERROR") },
-			then:   "DELETING", now: "ERROR",
-		},
-		{
-			name:   "deleted again after a failure",
-			before: func(m *mock, id string) { m.set(id, "ERROR") },
-			change: func(m *mock, id string) { m.want(204, "DELETE", inRegion+"/servers/"+id, nil) },
-			then:   "ERROR", now: "DELETING",
-		},
+	for _, row := range []struct{ name, before, change, then, now string }{
+		{"set by hand", "10s", "set:ERROR", "ACTIVE", "ERROR"},
+		{"set by hand twice", "set:INACTIVE", "set:ERROR", "INACTIVE", "ERROR"},
+		{"set by hand while deleting", "delete", "set:ERROR", "DELETING", "ERROR"},
+		{"deleted again after a failure", "set:ERROR", "delete", "ERROR", "DELETING"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := openMock(t, iaasmock.WithListLag(lag))
 			id := m.create(nil)
-			m.clock.Step(boot)
-			if row.before != nil {
-				row.before(m, id)
-			}
+			m.live(id, row.before)
 			m.clock.Step(lag)
-			row.change(m, id)
+			m.live(id, row.change)
 			m.wantStatus(id, row.now)
-			if got := m.listed(); got != row.then {
-				t.Errorf("listed at once as %v, want %s", got, row.then)
-			}
-			m.clock.Step(lag - time.Nanosecond)
-			if got := m.listed(); got != row.then {
-				t.Errorf("listed just before the lag is over as %v, want %s", got, row.then)
-			}
-			m.clock.Step(time.Nanosecond)
-			if got := m.listed(); got != row.now {
-				t.Errorf("listed after the lag as %v, want %s", got, row.now)
+			for _, look := range []struct {
+				later time.Duration
+				want  string
+			}{{0, row.then}, {lag - 1, row.then}, {1, row.now}} {
+				m.clock.Step(look.later)
+				if got := m.listed(); got != look.want {
+					t.Errorf("after %s more it is listed as %v, want %s", look.later, got, look.want)
+				}
 			}
 		})
 	}

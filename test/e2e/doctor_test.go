@@ -13,7 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -21,10 +20,9 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = Describe("mcm-stackit doctor", Ordered, func() {
+var _ = Describe("mcm-stackit", Ordered, func() {
 	var c *cluster
 	var mcm *command
-	targetSecret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "machine-controller-manager-target"}}
 
 	// What kubernetes/ makes, played by nobody: the Deployment is ready, and its containers lead.
 	BeforeAll(func(ctx SpecContext) {
@@ -48,15 +46,16 @@ var _ = Describe("mcm-stackit doctor", Ordered, func() {
 		c.createClass(ctx, "small", specWith(nil))
 	})
 
-	doctor := func(ctx SpecContext, args ...string) ran {
+	// run runs a subcommand in the namespace of the environment.
+	run := func(ctx SpecContext, subcommand string, args ...string) ran {
 		GinkgoHelper()
-		got := mcm.run(ctx, append([]string{"doctor", "-n", c.env.Namespace()}, args...)...)
+		got := mcm.run(ctx, append([]string{subcommand, "-n", c.env.Namespace()}, args...)...)
 		(&canaries{env: c.env}).expectNone("the command", got.Stdout+got.Stderr)
 		return got
 	}
 
-	It("finds nothing in a cluster that is fine, and says what it did not try", func(ctx SpecContext) {
-		got := doctor(ctx)
+	It("doctor finds nothing in a cluster that is fine, and says what it did not try", func(ctx SpecContext) {
+		got := run(ctx, "doctor")
 		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
 		for _, line := range []string{
 			"FINE     token: granted by " + c.env.CloudURL(),
@@ -72,7 +71,7 @@ var _ = Describe("mcm-stackit doctor", Ordered, func() {
 		} {
 			Expect(got.Stdout).To(ContainSubstring(line))
 		}
-		help := doctor(ctx, "--help").Stdout
+		help := run(ctx, "doctor", "--help").Stdout
 		key := filepath.Join(GinkgoT().TempDir(), "key.json")
 		Expect(os.WriteFile(key, c.env.ServiceAccountKey(), 0o600)).To(Succeed())
 		examples := regexp.MustCompile(`(?m)^  mcm-stackit (doctor -.*)$`).FindAllStringSubmatch(help, -1)
@@ -83,39 +82,23 @@ var _ = Describe("mcm-stackit doctor", Ordered, func() {
 		}
 	})
 
-	It("tries the login to the target cluster that stands in a Secret", func(ctx SpecContext) {
-		config := c.env.TargetRESTConfig()
-		login := func(token string) {
-			targetSecret.Namespace = c.env.Namespace()
-			Expect(c.Get(ctx, client.ObjectKeyFromObject(targetSecret), targetSecret)).To(Succeed())
-			targetSecret.Data["token"] = []byte(token)
-			targetSecret.Data["ca.crt"] = config.CAData
-			targetSecret.Data["kubeconfig"] = []byte(strings.NewReplacer("https://kubernetes.default.svc", config.Host,
-				"/var/run/secrets/kubernetes.io/serviceaccount/", "/var/run/target/").Replace(string(targetSecret.Data["kubeconfig"])))
-			Expect(c.Update(ctx, targetSecret)).To(Succeed())
-		}
-		token, err := localenv.ServiceAccountToken(ctx, c.target, c.env.Namespace(), account)
-		Expect(err).NotTo(HaveOccurred())
-		login(token)
-		got := doctor(ctx)
-		Expect(got.Code).To(Equal(0), "%s", got.Stdout)
-		Expect(got.Stdout).To(MatchRegexp(`FINE     login to the target cluster: %s, valid until .* UTC: reads Nodes`, regexp.QuoteMeta(config.Host)))
-
-		login("another")
-		got = doctor(ctx)
-		Expect(got.Code).To(Equal(1), "%s", got.Stdout)
-		Expect(got.Stdout).To(ContainSubstring("WRONG    login to the target cluster: " + config.Host + ", which does not say when it ends: cannot read Nodes: Unauthorized"))
-	})
-
-	It("says what a user may not read, and that a cluster does not answer", func(ctx SpecContext) {
-		got := doctor(ctx, "--as", "somebody")
+	It("validate takes a Secret of the cluster for the classes of a file", func(ctx SpecContext) {
+		file := filepath.Join(GinkgoT().TempDir(), "manifest.yaml")
+		Expect(os.WriteFile(file, []byte(`apiVersion: machine.sapcloud.io/v1alpha1
+kind: MachineClass
+metadata: {name: in-a-file}
+secretRef: {name: nowhere, namespace: `+c.env.Namespace()+`}
+providerSpec:
+  machineType: c2i.2
+  imageId: 30000000-0000-4000-8000-000000000001
+  bootVolume: {size: 20}
+  labels: {kubernetes.io/cluster: a}
+`), 0o600)).To(Succeed())
+		Expect(run(ctx, "validate", "-f", file).Code).To(Equal(2), "without the Secret")
+		got := run(ctx, "validate", "-f", file, "--secret", secretName, "--online")
+		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
+		got = run(ctx, "validate", "-f", file, "--secret", "nowhere")
 		Expect(got.Code).To(Equal(2))
-		Expect(got.Stdout).To(And(
-			ContainSubstring("UNKNOWN  credentials: cannot be read: listing MachineClasses in namespace default: machineclasses.machine.sapcloud.io is forbidden"),
-			ContainSubstring("UNKNOWN  manager and sidecar: cannot be read: deployments.apps is forbidden"), ContainSubstring("log in as somebody who may do that")))
-		got = doctor(ctx, "--server", "https://127.0.0.1:1")
-		Expect(got.Code).To(Equal(2))
-		Expect(strings.Count(got.Stdout, "UNKNOWN")).To(Equal(1), "%s", got.Stdout)
-		Expect(got.Stdout).To(ContainSubstring("UNKNOWN  cluster with the Machines: not looked at: "))
+		Expect(got.Stderr).To(ContainSubstring("Secret " + c.env.Namespace() + "/nowhere does not exist"))
 	})
 })

@@ -12,14 +12,12 @@ import (
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -87,40 +85,6 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 		}
 	})
 
-	It("tells an API that fails once, and shows the Machines", func(ctx SpecContext) {
-		of := "servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: "
-		for cause, failure := range map[string]iaasmock.Fault{
-			"the API does not answer within 3s": {Operation: "ListServers", NeverAnswers: true},
-			"APIFailed: ":                       {Operation: "ListServers", Status: 503},
-			"CredentialsRefused: ":              {Operation: fault.OperationToken, Status: 401},
-		} {
-			restore := c.env.Cloud().Inject(failure)
-			got := command.run(ctx, "list", "--request-timeout", "3s")
-			restore()
-			Expect(got).To(says(2, MatchRegexp(`(?m)^%s +Running +[-0-9a-f]{36} +unknown +yes `, names[0]), ContainSubstring(of+cause),
-				HaveSuffix(cluster+": 2 Machines, 2 ready, servers unknown, orphans unknown\n")), cause)
-			Expect(strings.Count(got.Stdout, of)).To(Equal(1))
-		}
-	})
-
-	It("calls nobody an orphan where only one namespace may be read", func(ctx SpecContext) {
-		orphan := c.makeServer(ctx, "orphaned", machineLabels("orphaned", "worker", clusterName))
-		DeferCleanup(func(ctx SpecContext) {
-			server, _ := c.env.Cloud().Server(orphan)
-			Expect(c.env.Cloud().RemoveServer(orphan)).To(Succeed())
-			c.discardRest(ctx, nil, server.VolumeIDs)
-		})
-		got := command.run(ctx, "list", "servers", "--orphans", "-o", "name")
-		Expect(got).To(And(HaveField("Code", 0), HaveField("Stdout", MatchRegexp(`^server/[-0-9a-f]{36}\n$`)), HaveField("Stderr", BeEmpty())))
-
-		c.allowNamespace(ctx, "operator")
-		Eventually(ctx, func(ctx context.Context) ran { // the API server learns of roles in a moment
-			return command.run(ctx, "--as", "operator", "list", "servers")
-		}).WithTimeout(upTimeout).WithPolling(poll).Should(says(2, MatchRegexp(` orphaned .* unknown\n`), ContainSubstring("orphans unknown: listing Machines: "),
-			HaveSuffix(cluster+": 2 Machines, 2 ready, 3 servers, orphans unknown\n")))
-		Expect(command.run(ctx, "--as", "operator", "list", "servers", "--orphans", "-o", "name")).To(And(HaveField("Code", 2), HaveField("Stdout", BeEmpty())))
-	})
-
 	It("says that readiness is old where the manager does not run, and what needs somebody", func(ctx SpecContext) {
 		c.env.KillSidecar()
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: names[0]}}
@@ -135,24 +99,9 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 			MatchRegexp(`(?m)^lost .* no server$`), ContainSubstring("  remedy: delete the Machine: its MachineSet makes another one\n")))
 		Expect(command.run(ctx, "list", "-A", "-o", "name")).To(HaveField("Stdout", ContainSubstring("machine/lost\n")))
 		Expect(c.Delete(ctx, lost)).To(Succeed())
-	})
 
-	It("says that the Node of a Running Machine is gone", func(ctx SpecContext) {
+		By("letting the manager see that the Node of a Running Machine is gone")
 		Expect(c.env.StartSidecar(ctx)).To(Succeed())
 		list(ctx, says(0, MatchRegexp(`(?m)^%s +Unknown +[-0-9a-f]{36} +ACTIVE +no `, names[0]), HaveSuffix("1 ready, 2 servers, 0 orphans\n")))
 	})
 })
-
-// allowNamespace lets a user read what is in the namespace.
-func (c *cluster) allowNamespace(ctx context.Context, user string) {
-	GinkgoHelper()
-	meta := metav1.ObjectMeta{Name: user, Namespace: c.env.Namespace()}
-	Expect(c.Create(ctx, &rbacv1.Role{ObjectMeta: meta, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{v1alpha1.GroupName}, Resources: []string{"machines", "machineclasses", "machinedeployments", "machinesets"}, Verbs: []string{"list"}},
-		{APIGroups: []string{corev1.GroupName}, Resources: []string{"secrets"}, Verbs: []string{"get"}},
-	}})).To(Succeed())
-	Expect(c.Create(ctx, &rbacv1.RoleBinding{ObjectMeta: meta,
-		RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: user},
-		Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: user}},
-	})).To(Succeed())
-}

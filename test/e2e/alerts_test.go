@@ -18,6 +18,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
@@ -492,4 +493,48 @@ func notation(values map[int]string, count int) string {
 		shown = shows
 	}
 	return text
+}
+
+// readMetrics returns the series that a process shows at the URL.
+func readMetrics(ctx context.Context, url string) (model.Vector, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	parser := expfmt.NewTextParser(model.LegacyValidation)
+	families, err := parser.TextToMetricFamilies(response.Body)
+	if err != nil {
+		return nil, err
+	}
+	return expfmt.ExtractSamples(&expfmt.DecodeOptions{Timestamp: model.Now()}, slices.Collect(maps.Values(families))...)
+}
+
+// measured are the metrics of one scrape.
+type measured model.Vector
+
+// sum adds up the series of a metric that have these values among their labels.
+func (m measured) sum(name string, values ...string) (sum float64) {
+	for _, sample := range m {
+		has := slices.Collect(maps.Values(sample.Metric))
+		if slices.Contains(has, model.LabelValue(name)) &&
+			!slices.ContainsFunc(values, func(value string) bool { return !slices.Contains(has, model.LabelValue(value)) }) {
+			sum += float64(sample.Value)
+		}
+	}
+	return sum
+}
+
+// expectKnownOperations looks for requests that the sidecar's metrics have no name for.
+func (c *cluster) expectKnownOperations(ctx context.Context) {
+	GinkgoHelper()
+	if c.env.PID(localenv.PartSidecar) != 0 {
+		samples, err := readMetrics(ctx, c.env.SidecarMetricsURL())
+		Expect(err).NotTo(HaveOccurred())
+		Expect(measured(samples).sum("stackit_api_http_requests_total", "UnknownOperation")).To(BeZero())
+	}
 }

@@ -5,19 +5,15 @@ package e2e_test
 
 import (
 	"context"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	. "github.com/onsi/gomega/gstruct"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // havePhase is for Machines read with (*cluster).machine.
@@ -112,20 +108,6 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		c.expectNothingLeft(ctx)
 	})
 
-	It("without a target cluster becomes Available with the server's addresses", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithTargetless()))
-		c.createSecret(ctx, nil)
-		c.createClass(ctx, "small", specWith(nil))
-		c.createMachine(ctx, "no-node", "small")
-		c.awaitPhase(ctx, "no-node", v1alpha1.MachineAvailable)
-
-		nics := c.nics(c.serverNamed("no-node").ID)
-		Expect(nics).To(HaveLen(1))
-		machine, err := c.machine("no-node")(ctx)
-		Expect(err).NotTo(HaveOccurred())
-		Expect(machine.Status.Addresses).To(ContainElement(corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: nics[0].IPv4}))
-	})
-
 	It("with wrong input in class and Secret is told field by field, and runs once both are fixed", func(ctx SpecContext) {
 		c := sharedCluster(ctx)
 		secret := c.createSecret(ctx, func(data map[string][]byte) {
@@ -156,61 +138,5 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		})
 		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
 		c.awaitPhase(ctx, "misconfigured", v1alpha1.MachineRunning)
-	})
-
-	It("is made and deleted while the service-account key is rotated", func(ctx SpecContext) {
-		const count = 3
-		c := sharedCluster(ctx)
-		cloud := c.env.Cloud()
-		verify := watchDoubles(ctx, cloud)
-		created := cloud.History().ServersCreated
-		first, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-		Expect(err).NotTo(HaveOccurred())
-		secret := c.createSecret(ctx, func(data map[string][]byte) { data["serviceAccountKey"] = first })
-		c.createClass(ctx, "small", specWith(nil))
-		c.createMachines(ctx, count, "small")
-		Eventually(cloud.Servers).WithTimeout(upTimeout).WithPolling(poll / 10).Should(HaveLen(count))
-
-		second, err := cloud.NewServiceAccountKey(iaasmock.DefaultProjectID)
-		Expect(err).NotTo(HaveOccurred())
-		change(ctx, c, secret, func() { secret.Data["serviceAccountKey"] = second })
-		c.createMachine(ctx, "with-the-new-key", "small")
-		Expect(cloud.RevokeServiceAccountKey(first)).To(Succeed())
-		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(count + 1))
-		Expect(cloud.History().ServersCreated-created).To(Equal(count+1), "servers ever created")
-		verify()
-	})
-
-	// What preservation is: docs/usage/machine-preservation.md of machine-controller-manager.
-	It("that failed and is preserved keeps its server until the preservation ends", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
-		c.createSecret(ctx, nil)
-		c.createClass(ctx, "small", specWith(nil))
-		deployment := c.newDeployment("preserved", "small", 1)
-		deployment.Spec.AutoPreserveFailedMachineMax = 1
-		deployment.Spec.Template.Spec.MachineConfiguration = &v1alpha1.MachineConfiguration{
-			MachineHealthTimeout: &metav1.Duration{Duration: 5 * time.Second}}
-		Expect(c.Create(ctx, deployment)).To(Succeed())
-		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(1))
-		server := c.env.Cloud().Servers()[0]
-		c.env.Cloud().ResetCalls()
-		Expect(c.env.Cloud().SetServerStatus(server.ID, iaasmock.StatusInactive, "")).To(Succeed())
-		isPreserved := And(havePhase(v1alpha1.MachineFailed),
-			HaveField("Status.CurrentStatus.PreserveExpiryTime", Not(BeNil())))
-		Eventually(ctx, c.machine(server.Name)).WithTimeout(upTimeout).WithPolling(poll).Should(isPreserved)
-		c.awaitOrphanRun(ctx)
-		Expect(c.machine(server.Name)(ctx)).To(isPreserved)
-		Expect(c.serverIDs()).To(ConsistOf(server.ID))
-
-		machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: server.Name}}
-		change(ctx, c, machine, func() {
-			metav1.SetMetaDataAnnotation(&machine.ObjectMeta,
-				machineutils.PreserveMachineAnnotationKey, machineutils.PreserveMachineAnnotationValueFalse)
-		})
-		Eventually(ctx, c.running).WithTimeout(upTimeout + downTimeout).WithPolling(poll).
-			Should(ConsistOf(HaveField("Name", Not(Equal(server.Name)))))
-		Eventually(c.env.Cloud().Servers).WithTimeout(downTimeout).WithPolling(poll).
-			Should(ConsistOf(HaveField("ID", Not(Equal(server.ID)))))
-		Expect(c.env.Cloud().CallCounts()).To(HaveKeyWithValue("CreateServer", 1))
 	})
 })

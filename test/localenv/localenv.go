@@ -46,9 +46,7 @@ func Start(ctx context.Context, opts ...Option) (*Env, error) {
 		e.server.Close()
 		return nil, err
 	}
-	if !s.targetless {
-		e.stopNodes = startNodes(e.Cloud(), e.TargetClient(), s.joinDuration)
-	}
+	e.stopNodes = startNodes(e.Cloud(), e.TargetClient(), s.joinDuration)
 	return e, nil
 }
 

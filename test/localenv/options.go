@@ -18,7 +18,6 @@ type settings struct {
 	stack        []stack.Option
 	cloudOptions []iaasmock.Option
 	cloudHandler func(http.Handler) http.Handler
-	targetless   bool
 	joinDuration time.Duration
 }
 
@@ -52,14 +51,6 @@ func WithCloudMiddleware(wrap func(cloud http.Handler) http.Handler) Option {
 // WithJoinDuration sets how long after a server was first seen ACTIVE its Node
 // appears. Default: 1 s.
 func WithJoinDuration(d time.Duration) Option { return func(s *settings) { s.joinDuration = d } }
-
-// WithTargetless is stack.WithTargetless; servers do not become Nodes.
-func WithTargetless() Option {
-	return func(s *settings) {
-		s.targetless = true
-		of(stack.WithTargetless())(s)
-	}
-}
 
 // WithNamespace is stack.WithNamespace.
 func WithNamespace(name string) Option { return of(stack.WithNamespace(name)) }

@@ -247,6 +247,12 @@ func (c *cluster) createServer(ctx context.Context, machine, class string) (id s
 	return server.GetId()
 }
 
+func (c *cluster) restartSidecar(ctx context.Context) {
+	GinkgoHelper()
+	c.env.KillSidecar()
+	Expect(c.env.StartSidecar(ctx)).To(Succeed())
+}
+
 // setKeyExpiry writes the Secret's key with another validUntil; the zero time is none.
 func (c *cluster) setKeyExpiry(ctx context.Context, expiry time.Time) {
 	GinkgoHelper()

@@ -79,6 +79,49 @@ var _ = Describe("Chaos", longest, func() {
 	})
 })
 
+// watchDoubles returns a check that no machine ever had two servers that were not
+// being deleted. It looks at every state the cloud passes through while it runs.
+func watchDoubles(ctx context.Context, cloud *iaasmock.Cloud) (verify func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	DeferCleanup(cancel)
+	doubles := make(chan string, 1)
+	go func() {
+		defer close(doubles)
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			if name := double(cloud.Servers()); name != "" {
+				doubles <- name
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticker.C:
+			}
+		}
+	}()
+	return func() {
+		GinkgoHelper()
+		cancel()
+		Expect(<-doubles).To(BeEmpty(), "a machine had two servers")
+	}
+}
+
+func double(servers []iaasmock.Server) string {
+	seen := map[string]bool{}
+	for _, server := range servers {
+		if server.Status == iaasmock.StatusDeleting {
+			continue
+		}
+		if seen[server.Name] {
+			return server.Name
+		}
+		seen[server.Name] = true
+	}
+	return ""
+}
+
 // chaosSettings reads the environment.
 func chaosSettings() (duration time.Duration, seed uint64) {
 	GinkgoHelper()

@@ -84,6 +84,14 @@ func (c *cluster) discardRest(ctx context.Context, nicIDs, volumeIDs []string) {
 	}
 }
 
+// awaitOrphanRun restarts the sidecar: an orphan run is the first thing that it does.
+func (c *cluster) awaitOrphanRun(ctx context.Context) {
+	GinkgoHelper()
+	c.env.Cloud().ResetCalls()
+	c.restartSidecar(ctx)
+	Eventually(c.env.Cloud().CallCounts).WithTimeout(upTimeout).WithPolling(poll).Should(HaveKey("ListServers"))
+}
+
 // predecessors are Machines of an earlier provider, which this sidecar finds when it starts.
 func (c *cluster) predecessors(ctx context.Context, class string, names ...string) {
 	GinkgoHelper()

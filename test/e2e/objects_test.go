@@ -96,23 +96,12 @@ func classReference(name string) v1alpha1.ClassSpec {
 // manager takes its bootstrap token's ID from the last 5, and panics without.
 func (c *cluster) createMachine(ctx context.Context, name, class string) *v1alpha1.Machine {
 	GinkgoHelper()
-	machine := c.newMachine(name, class)
-	Expect(c.Create(ctx, machine)).To(Succeed())
-	return machine
-}
-
-func (c *cluster) newMachine(name, class string) *v1alpha1.Machine {
-	return &v1alpha1.Machine{
+	machine := &v1alpha1.Machine{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: c.env.Namespace()},
 		Spec:       v1alpha1.MachineSpec{Class: classReference(class)},
 	}
-}
-
-func (c *cluster) createDeployment(ctx context.Context, name, class string, replicas int32) *v1alpha1.MachineDeployment {
-	GinkgoHelper()
-	deployment := c.newDeployment(name, class, replicas)
-	Expect(c.Create(ctx, deployment)).To(Succeed())
-	return deployment
+	Expect(c.Create(ctx, machine)).To(Succeed())
+	return machine
 }
 
 // newDeployment rolls by one Machine more at a time.

@@ -136,6 +136,13 @@ func change[Object client.Object](ctx context.Context, c *cluster, object Object
 	Expect(c.Patch(ctx, object, client.MergeFrom(before))).To(Succeed())
 }
 
+// changeMachine changes a Machine as the API server has it.
+func (c *cluster) changeMachine(ctx context.Context, name string, mutate func(*v1alpha1.Machine)) {
+	GinkgoHelper()
+	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name}}
+	change(ctx, c, machine, func() { mutate(machine) })
+}
+
 // nodes counts the Nodes of servers, and deletes the others, as the cloud controller
 // manager does: a Machine that is deleted before the manager has noted the name of its
 // Node leaves the Node behind.

@@ -20,38 +20,50 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
-var _ = Describe("The NetworkPolicy under kubernetes/", short, func() {
-	It("lets in who scrapes, on the ports of the Deployment, and nobody else", func() {
-		objects := render("kubernetes/control")
-		policy := only[networkingv1.NetworkPolicy](objects, "NetworkPolicy")
-		deployment := only[appsv1.Deployment](objects, "Deployment")
+var _ = Describe("The manifests under kubernetes/", short, func() {
+	It("let in who scrapes, let out to STACKIT and API servers, and give no token to who does not ask", func() {
+		control := render("kubernetes/control")
+		policy := only[networkingv1.NetworkPolicy](control, "NetworkPolicy")
+		deployment := only[appsv1.Deployment](control, "Deployment")
+		pods := deployment.Spec.Template
 		Expect(policy.Namespace).To(Equal(deployment.Namespace))
-		Expect(selects(&policy.Spec.PodSelector, deployment.Spec.Template.Labels)).To(BeTrue(), "the policy is about other pods")
+		Expect(policy.Spec.PodSelector.MatchExpressions).To(BeEmpty())
+		for key, value := range policy.Spec.PodSelector.MatchLabels {
+			Expect(pods.Labels).To(HaveKeyWithValue(key, value), "the policy is about other pods")
+		}
 		Expect(policy.Spec.PolicyTypes).To(ConsistOf(networkingv1.PolicyTypeIngress, networkingv1.PolicyTypeEgress))
 
-		monitoring, prometheus := namespaceLabels("monitoring"), map[string]string{"app.kubernetes.io/name": "prometheus"}
-		for _, container := range deployment.Spec.Template.Spec.Containers {
+		// Of one peer both must hold: Prometheus' label in another namespace, or its namespace alone, is nobody.
+		matching := func(key, value string) *metav1.LabelSelector {
+			return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+		}
+		ports := map[string]bool{}
+		Expect(policy.Spec.Ingress).To(HaveLen(1))
+		Expect(policy.Spec.Ingress[0].From).To(Equal([]networkingv1.NetworkPolicyPeer{{
+			NamespaceSelector: matching(corev1.LabelMetadataName, "monitoring"),
+			PodSelector:       matching("app.kubernetes.io/name", "prometheus"),
+		}}))
+		for _, open := range policy.Spec.Ingress[0].Ports {
+			ports[open.Port.String()] = true
+		}
+		for _, container := range pods.Spec.Containers {
 			for _, port := range container.Ports {
-				Expect(letsIn(policy, monitoring, prometheus, port.Name)).To(BeTrue(), "Prometheus on %s", port.Name)
-				Expect(letsIn(policy, namespaceLabels("tenant"), prometheus, port.Name)).To(BeFalse(), "a pod with Prometheus' label in another namespace")
-				Expect(letsIn(policy, monitoring, nil, port.Name)).To(BeFalse(), "another pod of the namespace")
-				Expect(letsIn(policy, namespaceLabels(deployment.Namespace), nil, port.Name)).To(BeFalse(), "a pod of the policy's own namespace")
+				Expect(ports).To(HaveKey(port.Name))
+				delete(ports, port.Name)
 			}
 		}
-		Expect(letsIn(policy, monitoring, prometheus, "other")).To(BeFalse(), "another port")
-	})
+		Expect(ports).To(BeEmpty(), "other ports")
 
-	It("lets out to name servers, STACKIT and API servers, and nowhere else", func() {
 		out := map[string]bool{}
-		for _, rule := range only[networkingv1.NetworkPolicy](render("kubernetes/control"), "NetworkPolicy").Spec.Egress {
+		for _, rule := range policy.Spec.Egress {
 			Expect(rule.To).To(BeEmpty(), "addresses of the cloud change")
 			Expect(rule.Ports).NotTo(BeEmpty(), "any port would do")
 			for _, open := range rule.Ports {
@@ -61,56 +73,45 @@ var _ = Describe("The NetworkPolicy under kubernetes/", short, func() {
 		}
 		Expect(out).To(And(HaveLen(6), HaveKey("UDP 53"), HaveKey("TCP 53"), HaveKey("UDP 8053"), HaveKey("TCP 8053"),
 			HaveKey("TCP 443"), HaveKey("TCP 6443")))
-	})
-})
 
-var _ = Describe("The service accounts under kubernetes/", short, func() {
-	It("give no token to a pod that does not ask for it, and the Deployment asks", func() {
-		for _, folder := range []string{"kubernetes/control", "kubernetes/target"} {
-			Expect(only[corev1.ServiceAccount](render(folder), "ServiceAccount").AutomountServiceAccountToken).To(HaveValue(BeFalse()), folder)
+		for _, objects := range [][]*unstructured.Unstructured{control, render("kubernetes/target")} {
+			Expect(only[corev1.ServiceAccount](objects, "ServiceAccount").AutomountServiceAccountToken).To(HaveValue(BeFalse()))
 		}
-		pod := only[appsv1.Deployment](render("kubernetes/control"), "Deployment").Spec.Template.Spec
-		Expect(pod.AutomountServiceAccountToken).To(HaveValue(BeTrue()))
+		Expect(pods.Spec.AutomountServiceAccountToken).To(HaveValue(BeTrue()))
 	})
-})
 
-var _ = Describe("The admission policies under kubernetes/", short, func() {
-	It("leave Secrets of kube-system and credentials alone in two clusters, whoever has the service accounts' tokens", func(ctx SpecContext) {
+	It("leave Secrets and classes alone in one cluster and in two, whoever has a token", func(ctx SpecContext) {
 		c := newCluster(startEnvironment(ctx, localenv.WithTargetCluster(), localenv.WithoutManager(), localenv.WithoutSidecar()))
+		user := serviceAccount{c.env.Namespace(), account}
+		By("two clusters: what the target grants")
 		for _, object := range render("kubernetes/target") {
 			Expect(c.target.Create(ctx, object)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
 		}
-		Expect(c.applyAll(ctx, render("kubernetes/control"))).To(Succeed())
-		c.expectTokensOnly(ctx, serviceAccount{metav1.NamespaceSystem, account})
-		c.expectFinalizersOnly(ctx, serviceAccount{c.env.Namespace(), account})
-		c.expectClassStays(ctx, serviceAccount{c.env.Namespace(), account})
-	})
+		expectTokensOnly(ctx, c.target, c.env.TargetRESTConfig(), serviceAccount{metav1.NamespaceSystem, account})
 
-	It("do so in one cluster, and keep servers where everybody finds them", func(ctx SpecContext) {
-		c := newCluster(startEnvironment(ctx, localenv.WithoutManager(), localenv.WithoutSidecar()))
-		// As kubernetes/README.md has it, with the kustomize of kubectl.
+		By("one cluster, which has control/, too: as kubernetes/README.md has it, with the kustomize of kubectl")
 		apply := exec.CommandContext(ctx, filepath.Join(root(), "bin", "kubectl"), "apply", "-k", "kubernetes", "--kubeconfig", c.env.KubeconfigPath())
 		apply.Dir = root()
 		output, err := apply.CombinedOutput()
 		Expect(err).NotTo(HaveOccurred(), "%s", output)
-		c.expectTokensOnly(ctx, serviceAccount{c.env.Namespace(), account})
-		c.expectFinalizersOnly(ctx, serviceAccount{c.env.Namespace(), account})
-		c.expectClassStays(ctx, serviceAccount{c.env.Namespace(), account})
+		expectTokensOnly(ctx, c.Client, c.env.RESTConfig(), user)
+		c.expectFinalizersOnly(ctx, user)
+		c.expectClassStays(ctx, user)
 		c.expectClassInUseStays(ctx)
 		c.expectSecretInUseStays(ctx)
 	})
 })
 
 // expectTokensOnly tries, as a service account, what leads from Secrets of kube-system to
-// the whole target cluster, and then what the manager does.
-func (c *cluster) expectTokensOnly(ctx SpecContext, user serviceAccount) {
+// the whole target cluster, which config reaches, and then what the manager does.
+func expectTokensOnly(ctx SpecContext, target client.Client, config *rest.Config, user serviceAccount) {
 	GinkgoHelper()
 	const refusal = "may write only Secrets of the type bootstrap.kubernetes.io/token here"
 	// RBAC does not grant to update; the policy holds where somebody has granted it.
-	user.grant(ctx, c.target, metav1.NamespaceSystem, "update")
-	user.awaitRights(ctx, c.target, slices.Concat(targetRights,
+	user.grant(ctx, target, metav1.NamespaceSystem, "update")
+	user.awaitRights(ctx, target, slices.Concat(targetRights,
 		[]authorizationv1.ResourceAttributes{{Resource: "secrets", Verb: "update", Namespace: metav1.NamespaceSystem}}))
-	thief := user.client(ctx, c.target, c.env.TargetRESTConfig())
+	thief := user.client(ctx, target, config)
 	theft := secretIn(metav1.NamespaceSystem, "theft", corev1.SecretTypeServiceAccountToken)
 	theft.Annotations = map[string]string{corev1.ServiceAccountNameKey: "clusterrole-aggregation-controller"}
 	awaitRefusal(ctx, refusal, func(ctx context.Context) error { return thief.Create(ctx, theft.DeepCopy(), client.DryRunAll) })
@@ -122,11 +123,11 @@ func (c *cluster) expectTokensOnly(ctx SpecContext, user serviceAccount) {
 	}
 	Expect(apierrors.IsNotFound(thief.Get(ctx, client.ObjectKeyFromObject(theft), &corev1.Secret{}))).To(BeTrue(), "there is something to read")
 	others := secretIn(metav1.NamespaceSystem, "others", corev1.SecretTypeOpaque)
-	Expect(c.target.Create(ctx, others)).To(Succeed())
+	Expect(target.Create(ctx, others)).To(Succeed())
 	Expect(thief.Delete(ctx, others)).To(MatchError(ContainSubstring(refusal)))
 	others.Data["key"] = []byte("another")
 	Expect(thief.Update(ctx, others)).To(MatchError(ContainSubstring(refusal)))
-	Expect(c.target.Get(ctx, client.ObjectKeyFromObject(others), others)).To(Succeed())
+	Expect(target.Get(ctx, client.ObjectKeyFromObject(others), others)).To(Succeed())
 	Expect(others.Data).To(HaveKeyWithValue("key", BeEquivalentTo("value")))
 
 	token := secretIn(metav1.NamespaceSystem, "bootstrap-token-abcdef", corev1.SecretTypeBootstrapToken)
@@ -357,37 +358,6 @@ func secretIn(namespace, name string, kind corev1.SecretType) *corev1.Secret {
 		Type:       kind,
 		Data:       map[string][]byte{"key": []byte("value")},
 	}
-}
-
-// letsIn says whether a policy lets a pod with these labels in on a port.
-func letsIn(policy *networkingv1.NetworkPolicy, namespace, pod map[string]string, port string) bool {
-	for _, rule := range policy.Spec.Ingress {
-		fromPod := len(rule.From) == 0
-		for _, peer := range rule.From {
-			inNamespace := peer.NamespaceSelector != nil && selects(peer.NamespaceSelector, namespace) ||
-				peer.NamespaceSelector == nil && namespace[corev1.LabelMetadataName] == policy.Namespace
-			fromPod = fromPod || peer.IPBlock != nil || inNamespace && (peer.PodSelector == nil || selects(peer.PodSelector, pod))
-		}
-		onPort := len(rule.Ports) == 0
-		for _, open := range rule.Ports {
-			onPort = onPort || open.Port == nil || open.Port.String() == port
-		}
-		if fromPod && onPort {
-			return true
-		}
-	}
-	return false
-}
-
-func namespaceLabels(name string) map[string]string {
-	return map[string]string{corev1.LabelMetadataName: name}
-}
-
-func selects(selector *metav1.LabelSelector, set map[string]string) bool {
-	GinkgoHelper()
-	converted, err := metav1.LabelSelectorAsSelector(selector)
-	Expect(err).NotTo(HaveOccurred())
-	return converted.Matches(labels.Set(set))
 }
 
 // only returns the one object of a kind, with the fields that T knows and no other.

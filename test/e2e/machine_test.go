@@ -5,15 +5,22 @@ package e2e_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	. "github.com/onsi/gomega/gstruct"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
 // havePhase is for Machines read with (*cluster).machine.
@@ -139,4 +146,41 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		change(ctx, c, class, func() { class.ProviderSpec = rawSpec(specWith(nil)) })
 		c.awaitPhase(ctx, "misconfigured", v1alpha1.MachineRunning)
 	})
+
+	It("of samples/ and of the front page runs: the manifests are valid, and are taken by the API server", func(ctx SpecContext) {
+		c := sharedCluster(ctx)
+		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
+		for _, object := range frontPage(c.env.ServiceAccountKey()) {
+			Expect(c.env.Apply(ctx, object)).To(Succeed())
+		}
+		c.createMachine(ctx, "front-page", "worker")
+
+		var classes v1alpha1.MachineClassList
+		Expect(c.List(ctx, &classes)).To(Succeed())
+		Expect(classes.Items).To(HaveLen(3))
+		for _, class := range classes.Items {
+			_, unknown, errs := apis.DecodeProviderSpec(class.ProviderSpec.Raw)
+			Expect(errs).To(BeEmpty())
+			Expect(unknown).To(BeEmpty(), "fields that the driver does not know, of %s", class.Name)
+		}
+		deployment := &v1alpha1.MachineDeployment{}
+		Expect(c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: "worker"}, deployment)).To(Succeed())
+		Eventually(ctx, c.running).WithTimeout(upTimeout).WithPolling(poll).Should(HaveLen(int(deployment.Spec.Replicas) + 2))
+	})
 })
+
+// frontPage returns the manifests of README.md, with the mock's values and this key.
+func frontPage(key []byte) []*unstructured.Unstructured {
+	GinkgoHelper()
+	page, err := os.ReadFile(filepath.Join(root(), "README.md"))
+	Expect(err).NotTo(HaveOccurred())
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindSubmatch(page)
+	Expect(block).NotTo(BeNil(), "README.md has no YAML")
+	text := strings.NewReplacer(
+		"<UUID of the project>", iaasmock.DefaultProjectID, "<UUID of an image>", iaasmock.DefaultImageID,
+		"<UUID of a network>", iaasmock.DefaultNetworkID, "<JSON of a service-account key>", string(key),
+	).Replace(string(block[1]))
+	objects, err := localenv.ParseManifests([]byte(text))
+	Expect(err).NotTo(HaveOccurred())
+	return objects
+}

@@ -5,6 +5,8 @@ package e2e_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -23,9 +25,52 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
+
+// render returns the objects of a folder of the repository with a kustomization.
+func render(folder string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	return build(filepath.Join(root(), folder))
+}
+
+// build returns the objects of any folder with a kustomization.
+func build(path string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	resources, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), path)
+	Expect(err).NotTo(HaveOccurred())
+	content, err := resources.AsYaml()
+	Expect(err).NotTo(HaveOccurred())
+	objects, err := localenv.ParseManifests(content)
+	Expect(err).NotTo(HaveOccurred())
+	Expect(objects).NotTo(BeEmpty())
+	return objects
+}
+
+// renderIn is render of kubernetes/ after README.md's first step, which gives the pod a
+// namespace, and after the components of that folder were added to control, as
+// "kustomize edit add component" does.
+func renderIn(namespace string, components ...string) []*unstructured.Unstructured {
+	GinkgoHelper()
+	folder := GinkgoT().TempDir()
+	Expect(os.CopyFS(folder, os.DirFS(filepath.Join(root(), "kubernetes")))).To(Succeed())
+	path := filepath.Join(folder, "control", "kustomization.yaml")
+	content, err := os.ReadFile(path)
+	Expect(err).NotTo(HaveOccurred())
+	edited := strings.Replace(string(content), "\nnamespace: default\n", "\nnamespace: "+namespace+"\n", 1)
+	Expect(edited).NotTo(Equal(string(content)))
+	for i, component := range components {
+		if i == 0 {
+			edited += "components:\n"
+		}
+		edited += "  - ../" + component + "\n"
+	}
+	Expect(os.WriteFile(path, []byte(edited), 0o600)).To(Succeed())
+	return build(folder)
+}
 
 // serviceAccount is whom a Pod logs in as.
 type serviceAccount struct{ namespace, name string }

@@ -111,6 +111,14 @@ func startUntil(ctx context.Context, t conformance.TB, options ...localenv.Optio
 	return started
 }
 
+// root is the folder of the repository.
+func root() string {
+	GinkgoHelper()
+	path, err := localenv.Root()
+	Expect(err).NotTo(HaveOccurred())
+	return path
+}
+
 // The slowest specs are those to make shorter first.
 var _ = ReportAfterSuite("slowest specs", func(report Report) {
 	specs := report.SpecReports.WithLeafNodeType(types.NodeTypeIt)

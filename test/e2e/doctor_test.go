@@ -82,20 +82,24 @@ var _ = Describe("mcm-stackit", Ordered, func() {
 		}
 	})
 
-	It("validate takes a Secret of the cluster for the classes of a file", func(ctx SpecContext) {
-		file := filepath.Join(GinkgoT().TempDir(), "manifest.yaml")
-		Expect(os.WriteFile(file, []byte(`apiVersion: machine.sapcloud.io/v1alpha1
-kind: MachineClass
-metadata: {name: in-a-file}
-secretRef: {name: nowhere, namespace: `+c.env.Namespace()+`}
-providerSpec:
-  machineType: c2i.2
-  imageId: 30000000-0000-4000-8000-000000000001
-  bootVolume: {size: 20}
-  labels: {kubernetes.io/cluster: a}
-`), 0o600)).To(Succeed())
+	It("validate finds nothing wrong in what kubectl gets, with its Secret or without", func(ctx SpecContext) {
+		kubectl := newPlugin()
+		kubectl.env = append(kubectl.env, "KUBECONFIG="+c.env.KubeconfigPath())
+		get := func(objects ...string) string {
+			GinkgoHelper()
+			got := kubectl.run(ctx, append([]string{"get", "-n", c.env.Namespace(), "-o", "yaml"}, objects...)...)
+			Expect(got.Code).To(Equal(0), "%s", got.Stderr)
+			file := filepath.Join(GinkgoT().TempDir(), "manifest.yaml")
+			Expect(os.WriteFile(file, []byte(got.Stdout), 0o600)).To(Succeed())
+			return file
+		}
+		got := run(ctx, "validate", "-f", get("machineclass/small", "secret/"+secretName), "--online")
+		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
+		Expect(got.Stdout).To(ContainSubstring("Checked 1 MachineClass, 1 Secret: nothing is wrong"))
+
+		file := get("machineclass/small")
 		Expect(run(ctx, "validate", "-f", file).Code).To(Equal(2), "without the Secret")
-		got := run(ctx, "validate", "-f", file, "--secret", secretName, "--online")
+		got = run(ctx, "validate", "-f", file, "--secret", secretName, "--online")
 		Expect(got.Code).To(Equal(0), "%s%s", got.Stdout, got.Stderr)
 		got = run(ctx, "validate", "-f", file, "--secret", "nowhere")
 		Expect(got.Code).To(Equal(2))

@@ -18,7 +18,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/conformance"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
@@ -32,7 +31,7 @@ var (
 )
 
 // canaries are what must appear in no log, no status, no event and no metric of
-// the shared environment.
+// an environment.
 type canaries struct {
 	env    *localenv.Env
 	mu     sync.Mutex
@@ -40,8 +39,8 @@ type canaries struct {
 }
 
 // watchSecrets collects the bootstrap tokens that pass through the cloud, and
-// looks for canaries when the suite ends.
-func watchSecrets(env *localenv.Env, suite conformance.TB) {
+// looks for canaries when the container's last spec has ended.
+func watchSecrets(env *localenv.Env) {
 	c := &canaries{env: env, tokens: map[string]bool{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -53,7 +52,7 @@ func watchSecrets(env *localenv.Env, suite conformance.TB) {
 			c.collect()
 		}
 	}()
-	suite.Cleanup(func() {
+	DeferCleanup(func() {
 		cancel()
 		<-done
 		c.expectSilence(context.Background())

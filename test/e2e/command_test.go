@@ -29,9 +29,10 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv"
 )
 
+var _ = AfterSuite(gexec.CleanupBuildArtifacts)
+
 // buildCommand builds mcm-stackit, once in a process.
 var buildCommand = sync.OnceValues(func() (string, error) {
-	shared.ends.Cleanup(gexec.CleanupBuildArtifacts)
 	return gexec.Build("github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/mcm-stackit")
 })
 

@@ -33,10 +33,16 @@ func (c *cluster) awaitPhase(ctx context.Context, machine string, phase v1alpha1
 	Eventually(ctx, c.machine(machine)).WithTimeout(upTimeout).WithPolling(poll).Should(havePhase(phase))
 }
 
-// In one process, so that they share an environment.
 var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
+	var env *localenv.Env
+
+	BeforeAll(func(ctx SpecContext) {
+		env = startEnvironment(ctx, localenv.WithSidecarArgs("--v=10"))
+		watchSecrets(env)
+	})
+
 	It("becomes a server and a Node, with every field, and is gone without a trace", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
+		c := newCluster(env)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
 		c.createClass(ctx, "full", providerSpec{
@@ -116,7 +122,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 	})
 
 	It("with wrong input in class and Secret is told field by field, and runs once both are fixed", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
+		c := newCluster(env)
 		secret := c.createSecret(ctx, func(data map[string][]byte) {
 			data["projectId"] = []byte("my-project")
 			data["networkId"] = []byte("my-network")
@@ -148,7 +154,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 	})
 
 	It("of samples/ and of the front page runs: the manifests are valid, and are taken by the API server", func(ctx SpecContext) {
-		c := sharedCluster(ctx)
+		c := newCluster(env)
 		Expect(c.env.ApplyFile(ctx, filepath.Join(root(), "samples"))).To(Succeed())
 		for _, object := range frontPage(c.env.ServiceAccountKey()) {
 			Expect(c.env.Apply(ctx, object)).To(Succeed())

@@ -53,57 +53,16 @@ func TestE2E(t *testing.T) {
 	RunSpecs(t, "End to end")
 }
 
-// shared is the environment of the specs that need nothing special: one in each of
-// Ginkgo's processes, from the first spec that asks for it to the end of the suite.
-var shared struct {
-	env  *localenv.Env
-	ends suiteEnds
-}
-
-var _ = AfterSuite(func() { shared.ends.run() })
-
-// suiteEnds is a conformance.TB whose cleanups run when the suite ends.
-type suiteEnds []func()
-
-func (*suiteEnds) Helper() {}
-
-func (s *suiteEnds) Cleanup(end func()) { *s = append(*s, end) }
-
-func (*suiteEnds) Errorf(format string, args ...any) { Fail(fmt.Sprintf(format, args...)) }
-
-// run runs all of them, also after one that fails.
-func (s *suiteEnds) run() {
-	for _, end := range *s {
-		defer end()
-	}
-}
-
-// sharedCluster is newCluster in the shared environment.
-func sharedCluster(ctx context.Context) *cluster {
-	GinkgoHelper()
-	if shared.env == nil {
-		shared.env = startUntil(ctx, &shared.ends, localenv.WithSidecarArgs("--v=10"))
-		watchSecrets(shared.env, &shared.ends)
-	}
-	return newCluster(shared.env)
-}
-
-// startEnvironment starts a local environment for one spec.
+// startEnvironment starts a local environment for one spec, or for all of an ordered container.
 func startEnvironment(ctx context.Context, options ...localenv.Option) *localenv.Env {
-	GinkgoHelper()
-	return startUntil(ctx, GinkgoT(), options...)
-}
-
-// startUntil starts a local environment that stops with t.
-func startUntil(ctx context.Context, t conformance.TB, options ...localenv.Option) *localenv.Env {
 	GinkgoHelper()
 	started, err := localenv.Start(ctx, append([]localenv.Option{
 		localenv.WithProgress(func(line string) { GinkgoWriter.Println(line) }),
-		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(t, cloud) }),
+		localenv.WithCloudMiddleware(func(cloud http.Handler) http.Handler { return conformance.Watch(GinkgoT(), cloud) }),
 		localenv.WithCloudOptions(iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration)),
 	}, options...)...)
 	Expect(err).NotTo(HaveOccurred())
-	t.Cleanup(func() {
+	DeferCleanup(func() {
 		err := started.Err()
 		started.Stop()
 		Expect(err).NotTo(HaveOccurred(), "a part of the environment ended by itself")

@@ -30,9 +30,6 @@ type meters struct {
 	orphanRefusals prometheus.Counter
 	neverJoined    *prometheus.CounterVec
 	volumesLeft    prometheus.Counter
-	reads          *prometheus.CounterVec
-	callers        *prometheus.CounterVec
-	waiting        *prometheus.GaugeVec
 	creation       *prometheus.HistogramVec
 	deletion       *prometheus.HistogramVec
 	servers        *prometheus.Desc
@@ -98,13 +95,6 @@ func newMeters(clock clock.PassiveClock) *meters {
 		volumesLeft: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_openstack_volumes_left_total",
 			Help: "Volumes with the name of a deleted Machine from OpenStack that a deletion left alone because the " +
 				"API does not say whether they are bootable. Each is billed until somebody deletes it."}),
-		reads: counter("stackit_reads_total",
-			"Reads that answered callers, by resource (servers, nics, and leftovers: NICs and volumes of Machines "+
-				"from OpenStack, one list of both) and kind (single, list).", "resource", "kind"),
-		callers: counter("stackit_read_callers_total",
-			"Callers that such reads answered: the more callers per read, the fewer API calls.", "resource", "kind"),
-		waiting: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "stackit_read_callers_waiting",
-			Help: "Callers that wait for a read, or for the time of their next one."}, []string{"resource"}),
 		creation: histogram("stackit_machine_creation_duration_seconds",
 			"Time from the accepted request for a server until it runs and has its addresses and "+
 				"allowedAddresses; of servers that this process asked for.",
@@ -147,22 +137,12 @@ func (m *meters) beginWithZero() {
 	for _, failure := range []joinFailure{failNoCloudInit, failUnknown, failNotRunning, failNotRead} {
 		m.neverJoined.WithLabelValues(string(failure))
 	}
-	for _, resource := range []string{resourceServers, resourceNICs, resourceLeftovers} {
-		m.waiting.WithLabelValues(resource)
-		for _, kind := range []string{kindSingle, kindList} {
-			m.reads.WithLabelValues(resource, kind)
-			m.callers.WithLabelValues(resource, kind)
-		}
-	}
 }
 
 // Values of labels.
 const (
 	postAccepted, postRefused, postUnknown = "accepted", "refused", "unknown"
 	deletionAccepted, deletionFailed       = "accepted", "failed"
-	resourceServers, resourceNICs          = "servers", "nics"
-	resourceLeftovers                      = "leftovers"
-	kindSingle, kindList                   = "single", "list"
 
 	maintenancePlanned, maintenanceOngoing = "PLANNED", "ONGOING"
 )
@@ -217,7 +197,7 @@ func (m *meters) collectClass(metrics chan<- prometheus.Metric, class string, me
 func (m *meters) parts() []prometheus.Collector {
 	return []prometheus.Collector{
 		m.posts, m.duplicates, m.orphans, m.orphanRefusals, m.neverJoined, m.volumesLeft,
-		m.reads, m.callers, m.waiting, m.creation, m.deletion,
+		m.creation, m.deletion,
 	}
 }
 
@@ -411,8 +391,7 @@ func countKinds(servers []Server, selector map[string]string) map[string]*server
 	return classes
 }
 
-// What feeds the meters from API calls is a decorator, as readers are for reads, so that what
-// calls need not mention them. What only a driver method knows (a creation that has ended,
+// What feeds the meters from API calls is a decorator, so that what calls need not mention them. What only a driver method knows (a creation that has ended,
 // a server that is proved gone, a duplicate, an orphan), the method tells the meters itself.
 
 // meteredClient counts what a StackitClient is asked for.

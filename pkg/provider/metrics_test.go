@@ -209,40 +209,6 @@ func TestMetricsOfOrphans(t *testing.T) {
 	})
 }
 
-// Machines of one cluster are read together: each waits for its reads, and one list
-// serves many.
-func TestMetricsOfReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const machines = 50
-		m := newMetered(t)
-		var ends []<-chan error
-		for i := range machines {
-			ends = append(ends, m.startCreate(machine(fmt.Sprintf("m%d", i))))
-		}
-		<-time.After(bootDuration / 2)
-		synctest.Wait()
-		if got := m.read("stackit_read_callers_waiting")["servers"]; got != machines {
-			t.Errorf("%v callers wait for a read of servers, want %d", got, machines)
-		}
-		for _, end := range ends {
-			if err := <-end; err != nil {
-				t.Error(err)
-			}
-		}
-		reads, callers := m.read("stackit_reads_total"), m.read("stackit_read_callers_total")
-		if lists := float64(m.cloud.CallCounts()["ListServers"]); reads["list servers"] == 0 || reads["list servers"] > lists {
-			t.Errorf("%v lists of servers, the cloud counts %v", reads["list servers"], lists)
-		}
-		if callers["list servers"] < machines || callers["list servers"] <= reads["list servers"] {
-			t.Errorf("lists serve %v callers: %v", callers, reads)
-		}
-		if callers["single servers"] > reads["single servers"] {
-			t.Errorf("a single read serves one caller at most: %v, %v", callers, reads)
-		}
-		m.want("stackit_read_callers_waiting", map[string]float64{"servers": 0, "nics": 0, "leftovers": 0})
-	})
-}
-
 func TestServersAreCountedByTheLastList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)

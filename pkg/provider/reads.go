@@ -10,7 +10,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -471,13 +470,9 @@ func (c *call) existing(ctx context.Context) (*poll, error) {
 	return p, nil
 }
 
-// reader reads one scope for all callers, measures the reads, and guards them against panics: they
-// run in goroutines of their own.
-type reader[L, V any] struct {
-	group    *coalesce.Group[L, V]
-	meters   *meters
-	resource string
-}
+// reader reads one scope for all callers, and guards the reads against panics: they run in
+// goroutines of their own.
+type reader[L, V any] struct{ group *coalesce.Group[L, V] }
 
 type (
 	serverReader   = reader[serverList, observation]
@@ -487,43 +482,25 @@ type (
 
 // newReader returns a reader; without a list (nil) it reads one by one.
 func newReader[L, V any](
-	r *readers, resource string, policy coalesce.Policy, list func(context.Context) (L, error),
+	clock clock.Clock, policy coalesce.Policy, list func(context.Context) (L, error),
 ) *reader[L, V] {
-	if list != nil {
-		list = measured(r.meters.reads.WithLabelValues(resource, kindList), list)
-	}
-	return &reader[L, V]{coalesce.New[L, V](r.clock, policy, list), r.meters, resource}
+	return &reader[L, V]{coalesce.New[L, V](clock, policy, guarded(list))}
 }
 
 // Read returns the result of a read that began after the call, or ctx's error.
 func (r *reader[L, V]) Read(ctx context.Context, request coalesce.Request[L, V]) coalesce.Result[V] {
-	if request.Single != nil {
-		request.Single = measured(r.meters.reads.WithLabelValues(r.resource, kindSingle), request.Single)
-	}
-	waiting := r.meters.waiting.WithLabelValues(r.resource)
-	waiting.Inc()
-	defer waiting.Dec()
-	result := r.group.Read(ctx, request)
-	if result.Err == nil {
-		kind := kindSingle
-		if result.ByList {
-			kind = kindList
-		}
-		r.meters.callers.WithLabelValues(r.resource, kind).Inc()
-	}
-	return result
+	request.Single = guarded(request.Single)
+	return r.group.Read(ctx, request)
 }
 
-// measured counts the reads that do not fail. One that panics fails.
-func measured[T any](
-	reads prometheus.Counter, read func(context.Context) (T, error),
-) func(context.Context) (T, error) {
+// guarded returns a read that fails where the read would panic; nil for nil.
+func guarded[T any](read func(context.Context) (T, error)) func(context.Context) (T, error) {
+	if read == nil {
+		return nil
+	}
 	return func(ctx context.Context) (value T, err error) {
 		defer recovered(&err)
-		if value, err = read(ctx); err == nil {
-			reads.Inc()
-		}
-		return value, err
+		return read(ctx)
 	}
 }
 
@@ -557,7 +534,6 @@ type readers struct {
 	client  StackitClient
 	clock   clock.Clock
 	policy  coalesce.Policy
-	meters  *meters
 	servers *recent.Map[string, *serverReader]
 	nics    *recent.Map[string, *nicReader]
 	// leftoverLists are of networks; leftovers reads one resource by its ID.
@@ -575,14 +551,14 @@ func newReaders(session *spi.Session, region string, clock clock.Clock, meters *
 		meters:        meters, projectID: session.ProjectID, region: region,
 	}
 	r := &readers{
-		client: client, clock: clock, policy: policy, meters: meters,
+		client: client, clock: clock, policy: policy,
 		servers: recent.New[string, *serverReader](clock, readerLifetime),
 		nics:    recent.New[string, *nicReader](clock, readerLifetime),
 		project: &projectLists{clock: clock},
 
 		leftoverLists: recent.New[string, *leftoverReader](clock, readerLifetime),
 	}
-	r.leftovers = newReader[struct{}, leftover](r, resourceLeftovers, policy, nil)
+	r.leftovers = newReader[struct{}, leftover](clock, policy, nil)
 	return r
 }
 
@@ -593,7 +569,7 @@ func (r *readers) serversOf(scope map[string]string) *serverReader {
 			servers, err := r.client.ListServers(ctx, scope)
 			return newServerList(servers), err
 		}
-		return newReader[serverList, observation](r, resourceServers, r.policy, list)
+		return newReader[serverList, observation](r.clock, r.policy, list)
 	})
 }
 
@@ -612,7 +588,7 @@ func (r *readers) nicsOf(networkID string) *nicReader {
 		list = nil
 	}
 	return r.nics.Get(networkID, func() *nicReader {
-		return newReader[map[string][]NIC, []NIC](r, resourceNICs, r.policy, list)
+		return newReader[map[string][]NIC, []NIC](r.clock, r.policy, list)
 	})
 }
 

@@ -65,8 +65,7 @@ func TestWhenListsOfTheProjectFailForLong(t *testing.T) {
 
 // Reads run in goroutines of their own, where nothing else would keep the process from ending.
 func TestAReadThatPanicsFails(t *testing.T) {
-	reads := newMeters(clocktesting.NewFakeClock(begin)).reads.WithLabelValues(resourceServers, kindSingle)
-	_, err := measured(reads, func(context.Context) (int, error) { panic("a bug") })(t.Context())
+	_, err := guarded(func(context.Context) (int, error) { panic("a bug") })(t.Context())
 	if err == nil || ReasonIn(err.Error()) != ReasonDriverBug {
 		t.Errorf("got %v, want %s", err, ReasonDriverBug)
 	}

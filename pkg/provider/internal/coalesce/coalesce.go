@@ -74,8 +74,6 @@ type Result[V any] struct {
 	// Began is when the read began.
 	Began time.Time
 	Err   error
-	// ByList says that it was a list.
-	ByList bool
 }
 
 // Group shares the reads of one scope. Its goroutine runs while somebody waits.
@@ -393,7 +391,7 @@ func (g *Group[L, V]) serveAll(list L, began time.Time, err error) {
 		if w.asked.After(began) {
 			return false
 		}
-		result, served := Result[V]{Began: began, Err: err, ByList: true}, err != nil
+		result, served := Result[V]{Began: began, Err: err}, err != nil
 		if !served && w.Pick != nil {
 			result.Value, served = w.Pick(list, began)
 		}

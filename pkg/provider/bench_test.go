@@ -89,9 +89,7 @@ func BenchmarkMachine(b *testing.B) {
 						if _, err := r.status(m); err != nil {
 							t.Fatal(err)
 						}
-						if err := r.delete(r.deleted(m)); err != nil {
-							t.Fatal(err)
-						}
+						r.mustDelete(r.deleted(m))
 					}
 					calls = r.calls() / lives
 				})

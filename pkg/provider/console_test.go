@@ -77,9 +77,7 @@ func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
 		m := newMetered(t)
 		unjoined := m.neverJoined("m1", panicked)
 		log := logOf(t, func() {
-			if err := m.delete(unjoined); err != nil {
-				t.Error(err)
-			}
+			m.mustDelete(unjoined)
 		})
 		for _, want := range []string{`machine="default/m1"`, `machineClass="class-a"`, `cause="kernel-panic"`,
 			serverOf(unjoined), "Unable to mount root fs on unknown-block(0,0)"} {
@@ -124,9 +122,7 @@ func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
 			m := newMetered(t)
 			unjoined := m.neverJoined("m1", panicked)
 			change(unjoined)
-			if err := m.delete(unjoined); err != nil {
-				t.Error(err)
-			}
+			m.mustDelete(unjoined)
 			if reads := m.consoleReads(); reads != 0 {
 				t.Errorf("the console log was read %d times", reads)
 			}
@@ -136,9 +132,7 @@ func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
 	bubble(t, "it joins no cluster", func(t *testing.T) {
 		m := newMetered(t)
 		m.restart(provider.WithTargetCluster(false))
-		if err := m.delete(m.neverJoined("m1", panicked)); err != nil {
-			t.Error(err)
-		}
+		m.mustDelete(m.neverJoined("m1", panicked))
 		if reads := m.consoleReads(); reads != 0 {
 			t.Errorf("the console log was read %d times", reads)
 		}
@@ -189,12 +183,8 @@ func TestAServerThatDoesNotRunHasNoConsoleLogRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)
 		unjoined := m.neverJoined("m1", panicked)
-		if err := m.cloud.SetServerStatus(serverOf(unjoined), "INACTIVE", ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := m.delete(unjoined); err != nil {
-			t.Error(err)
-		}
+		m.setStatus(serverOf(unjoined), "INACTIVE", "")
+		m.mustDelete(unjoined)
 		if reads := m.consoleReads(); reads != 0 {
 			t.Errorf("the console log was read %d times", reads)
 		}
@@ -215,9 +205,7 @@ func TestAServerIsExplainedOnce(t *testing.T) {
 		m.wantCauses(map[string]float64{})
 		lift()
 		m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true, Count: 1})
-		if err := m.delete(unjoined); err != nil {
-			t.Error(err)
-		}
+		m.mustDelete(unjoined)
 		m.wantCauses(map[string]float64{"kernel-panic": 1})
 		if reads := m.consoleReads(); reads != 1 {
 			t.Errorf("the console log was read %d times", reads)
@@ -231,9 +219,7 @@ func TestAPredecessorHasExplainedAServer(t *testing.T) {
 		m := newMetered(t)
 		unjoined := m.neverJoined("m1", panicked)
 		m.deleteByHand(serverOf(unjoined))
-		if err := m.delete(unjoined); err != nil {
-			t.Error(err)
-		}
+		m.mustDelete(unjoined)
 		m.wantCauses(map[string]float64{})
 	})
 }
@@ -292,9 +278,7 @@ func TestTenConsoleLogsAMinute(t *testing.T) {
 		<-time.After(creationTimeout)
 		began := time.Now()
 		for _, made := range unjoined {
-			if err := m.delete(m.replaced(made)); err != nil {
-				t.Error(err)
-			}
+			m.mustDelete(m.replaced(made))
 		}
 		if took := time.Since(began); took >= time.Minute {
 			t.Fatalf("the deletions took %s: the test says nothing", took)
@@ -303,9 +287,7 @@ func TestTenConsoleLogsAMinute(t *testing.T) {
 			t.Errorf("%d console logs were read within a minute", reads)
 		}
 		<-time.After(time.Minute)
-		if err := m.delete(m.neverJoined("later", panicked)); err != nil {
-			t.Error(err)
-		}
+		m.mustDelete(m.neverJoined("later", panicked))
 		if reads := m.consoleReads(); reads != 11 {
 			t.Errorf("%d console logs were read in all", reads)
 		}

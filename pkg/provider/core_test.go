@@ -36,24 +36,21 @@ func TestEveryCallEnds(t *testing.T) {
 		want   codes.Code
 	}{
 		"CreateMachine whose server never boots": {iaasmock.Fault{Operation: "CreateServer", NeverBoots: true},
-			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 10 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"CreateMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { _, err := r.create(machine("m1")); return err }, 10 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { return r.createErr(machine("m1")) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine whose NICs can never be changed": {iaasmock.Fault{Operation: "UpdateNic", Status: http.StatusServiceUnavailable},
-			func(r *rig) error { _, err := r.initialize(withID(machine("m1"), r.makeRunning("m1"))); return err }, 10 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { return r.initErr(withID(machine("m1"), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"DeleteMachine whose server never goes": {iaasmock.Fault{Operation: "DeleteServer", NeverGone: true},
 			func(r *rig) error { return r.delete(withID(r.deleted(machine("m1")), r.makeRunning("m1"))) }, 10 * time.Minute, codes.DeadlineExceeded},
 		"GetMachineStatus of a silent API": {silent,
-			func(r *rig) error { _, err := r.status(withID(machine("m1"), providerIDOf(someServerID))); return err }, 2 * time.Minute, codes.DeadlineExceeded},
+			func(r *rig) error { return r.statusErr(withID(machine("m1"), providerIDOf(someServerID))) }, 2 * time.Minute, codes.DeadlineExceeded},
 		"ListMachines of a silent API": {silent, func(r *rig) error {
 			_, err := r.driver.ListMachines(context.Background(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
 			return err
 		}, 2 * time.Minute, codes.DeadlineExceeded},
 		"InitializeMachine of a silent API": {silent,
-			func(r *rig) error {
-				_, err := r.initialize(withID(machine("m1"), providerIDOf(someServerID)))
-				return err
-			}, 10 * time.Minute, codes.Unavailable},
+			func(r *rig) error { return r.initErr(withID(machine("m1"), providerIDOf(someServerID))) }, 10 * time.Minute, codes.Unavailable},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -113,12 +110,8 @@ func TestListMachinesListsTheClassWithinTheCluster(t *testing.T) {
 		r.makeServer("m4", func(labels map[string]any) { delete(labels, provider.StackitMachineLabel) })
 		r.makeServer("m5", func(labels map[string]any) { delete(labels, clusterLabel) })
 		goes := r.makeServer("m6", nil) // if its deletion hangs, the orphan collector asks again
-		if err := r.cloud.SetServerStatus(goes, iaasmock.StatusDeleting, ""); err != nil {
-			t.Fatal(err)
-		}
-		if err := r.cloud.SetServerStatus(r.makeServer("m7", nil), "DELETED", ""); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(goes, iaasmock.StatusDeleting, "")
+		r.setStatus(r.makeServer("m7", nil), "DELETED", "")
 		want := map[string]string{providerIDOf(mine): "m1", providerIDOf(goes): "m6"}
 		if diff := cmp.Diff(want, r.list()); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
@@ -132,7 +125,7 @@ func TestListMachinesWithoutAClusterLabelLeavesClustersAlone(t *testing.T) {
 		r.makeServer("m1", nil)
 		mine := r.makeServer("m2", func(labels map[string]any) { delete(labels, clusterLabel) })
 		r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
-		want := map[string]string{"stackit://" + iaasmock.DefaultProjectID + "/" + mine: "m2"}
+		want := map[string]string{providerIDOf(mine): "m2"}
 		if diff := cmp.Diff(want, r.list()); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}

@@ -36,7 +36,7 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 		if diff := cmp.Diff(wantLabels, server.Labels); diff != "" {
 			t.Errorf("labels (-want +got):\n%s", diff)
 		}
-		if want := "stackit://" + iaasmock.DefaultProjectID + "/" + server.ID; response.ProviderID != want {
+		if want := providerIDOf(server.ID); response.ProviderID != want {
 			t.Errorf("ProviderID is %s, want %s", response.ProviderID, want)
 		}
 		if response.NodeName != "m1" {
@@ -80,11 +80,9 @@ func TestCreateMachineKeepsOneOfSeveralServers(t *testing.T) {
 			r.makeServer("m1", nil)
 		}
 		broken := r.makeServer("m1", nil)
-		if err := r.cloud.SetServerStatus(broken, iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(broken, iaasmock.StatusError, "broken")
 		response := r.mustCreate(machine("m1"))
-		if kept := r.onlyServer(); response.ProviderID != "stackit://"+iaasmock.DefaultProjectID+"/"+kept.ID || kept.ID == broken {
+		if kept := r.onlyServer(); response.ProviderID != providerIDOf(kept.ID) || kept.ID == broken {
 			t.Errorf("kept %s, answered %s", kept.ID, response.ProviderID)
 		}
 	})
@@ -102,8 +100,7 @@ func TestCreateMachineWhoseServerFails(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: row.message})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, row.want)
+			wantCode(t, r.createErr(machine("m1")), row.want)
 			<-time.After(deleteDuration)
 			r.wantNothingLeft()
 		})
@@ -130,19 +127,15 @@ func TestNoCapacityIsToldAtOnce(t *testing.T) {
 				row.deletion.Operation = "DeleteServer"
 				r.cloud.Inject(row.deletion)
 			}
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.ResourceExhausted)
+			wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
 			if took := time.Since(r.onlyServer().CreatedAt); took > bootDuration+30*time.Second {
 				t.Errorf("told after %s", took)
 			}
 			for range 2 { // never beside two
 				<-time.After(2 * time.Minute)
 				r.cloud.ResetCalls()
-				_, err = r.create(machine("m1"))
-				wantCode(t, err, codes.ResourceExhausted)
-				if posts := r.cloud.CallCounts()["CreateServer"]; posts != row.posts {
-					t.Errorf("%d servers were asked for, want %d", posts, row.posts)
-				}
+				wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
+				r.wantCalls("CreateServer", row.posts)
 				row.posts = 0
 			}
 		})
@@ -164,8 +157,7 @@ func TestAClassWithNICsOrVolumesWaitsUntilAFailedServerIsGone(t *testing.T) {
 			r.setSpec(change)
 			m := machine("m1")
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "broken"})
-			_, err := r.create(m)
-			wantCode(t, err, codes.Internal)
+			wantCode(t, r.createErr(m), codes.Internal)
 			r.mustCreate(m)
 			r.onlyServer()
 		})
@@ -243,8 +235,7 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 		bubble(t, message+" in ERROR", func(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", FinalStatus: iaasmock.StatusError, ErrorMessage: message})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, want)
+			wantCode(t, r.createErr(machine("m1")), want)
 		})
 	}
 }
@@ -261,11 +252,8 @@ func TestWhatSaysThatSomethingIsExhaustedInAnotherForm(t *testing.T) {
 		bubble(t, body, func(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status, Body: body})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.ResourceExhausted)
-			if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
-				t.Errorf("%d servers were asked for", posts)
-			}
+			wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
+			r.wantCalls("CreateServer", 1)
 		})
 	}
 }
@@ -277,16 +265,12 @@ func TestCreateMachineRemembersExhaustion(t *testing.T) {
 		r := newRig(t)
 		remove := r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusForbidden,
 			Body: quotaExceeded})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
 		remove()
 
 		r.cloud.ResetCalls()
-		_, err = r.create(machine("m2"))
-		wantCode(t, err, codes.ResourceExhausted)
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 0 {
-			t.Errorf("%d requests for a server within the minute, want none", posts)
-		}
+		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
+		r.wantCalls("CreateServer", 0)
 		r.setSpec(func(spec map[string]any) { spec["machineType"] = "t1.1" })
 		r.mustCreate(machine("m3"))
 
@@ -302,9 +286,7 @@ func TestCreateMachineWhoseServerIsDeletedUnderIt(t *testing.T) {
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, NeverBoots: true})
 		done := r.startCreate(machine("m1"))
 		<-time.After(15 * time.Second)
-		if err := r.cloud.RemoveServer(r.onlyServer().ID); err != nil {
-			t.Fatal(err)
-		}
+		r.removeServer(r.onlyServer().ID)
 		wantCode(t, <-done, codes.Aborted)
 		r.mustCreate(machine("m1"))
 		r.onlyServer()
@@ -315,14 +297,10 @@ func TestCreateMachineRemembersServersThatFoundNoHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found."})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
 		r.cloud.ResetCalls()
-		_, err = r.create(machine("m2"))
-		wantCode(t, err, codes.ResourceExhausted)
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 0 {
-			t.Errorf("%d requests for a server within the minute, want none", posts)
-		}
+		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
+		r.wantCalls("CreateServer", 0)
 	})
 }
 
@@ -348,8 +326,7 @@ func TestCreateMachineRetriesTwoDeletionsThatAreStuck(t *testing.T) {
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, NeverGone: true})
 		r.deleteByHand(first)
 		r.deleteByHand(second)
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.Unavailable)
+		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
 		<-time.After(deleteDuration)
 		r.mustCreate(machine("m1"))
 		r.onlyServer()
@@ -363,16 +340,12 @@ func TestAStuckDeletionIsAskedForAgain(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, NeverGone: true})
 		start := time.Now()
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		r.wantNothingLeft()
 		if took := time.Since(start); took > 5*time.Minute {
 			t.Errorf("took %s, want two times two minutes and a little", took)
 		}
-		if deletions := r.cloud.CallCounts()["DeleteServer"]; deletions != 3 {
-			t.Errorf("%d deletions, want 3", deletions)
-		}
+		r.wantCalls("DeleteServer", 3)
 	})
 }
 
@@ -408,8 +381,7 @@ func TestAServerThatFailsWhileItBootsIsNoticedSoon(t *testing.T) {
 		c.mustCreate(machine("first"))
 		c.setLater(30*time.Second, "second", iaasmock.StatusError, "No valid host was found.")
 		start := time.Now()
-		_, err := c.create(machine("second"))
-		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, c.createErr(machine("second")), codes.ResourceExhausted)
 		if took := time.Since(start); took > 45*time.Second {
 			t.Errorf("noticed after %s", took)
 		}
@@ -420,8 +392,7 @@ func TestCreateMachineOfANewMachineAsksAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithListLag(25*time.Second))
 		start := time.Now()
-		_, err := r.status(machine("m1"))
-		wantCode(t, err, codes.NotFound)
+		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
 		r.mustCreate(machine("m1"))
 		if waited := r.onlyServer().CreatedAt.Sub(start); waited > time.Second {
 			t.Errorf("the server was asked for after %s, want at once", waited)
@@ -440,8 +411,7 @@ func TestCreateMachineAfterAFailedServerMakesOne(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(row.lag))
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.Internal)
+			wantCode(t, r.createErr(machine("m1")), codes.Internal)
 			<-time.After(row.later)
 			start := time.Now()
 			r.mustCreate(machine("m1"))
@@ -524,9 +494,7 @@ func TestCreateMachineAdoptsBesideAServerThatCannotBeDeleted(t *testing.T) {
 		r.makeRunning("m1")
 		running := r.onlyServer().ID
 		broken := r.makeServer("m1", nil)
-		if err := r.cloud.SetServerStatus(broken, iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(broken, iaasmock.StatusError, "broken")
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: broken, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
 		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(running) {
 			t.Errorf("the answer is %s, want %s", response.ProviderID, running)
@@ -541,8 +509,7 @@ func TestCreateMachineWithoutAHostForTheRequest(t *testing.T) {
 			r := newRig(t)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status,
 				Body: fmt.Sprintf(`{"code":%d,"msg":"No valid host was found."}`, status)})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.ResourceExhausted)
+			wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
 		})
 	}
 }
@@ -554,12 +521,9 @@ func TestAMachineTypeThatDoesNotExist(t *testing.T) {
 		r := newRig(t)
 		r.setSpec(func(spec map[string]any) { spec["machineType"] = "c9i.999" })
 		for _, name := range []string{"m1", "m2"} {
-			_, err := r.create(machine(name))
-			wantReason(t, err, provider.ReasonUnknownMachineType)
+			wantReason(t, r.createErr(machine(name)), provider.ReasonUnknownMachineType)
 		}
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
-			t.Errorf("%d servers were asked for, want 1", posts)
-		}
+		r.wantCalls("CreateServer", 1)
 		r.setSpec(nil)
 		r.mustCreate(machine("m1"))
 	})
@@ -570,18 +534,14 @@ func TestAMachineMadeAgainUnderItsNameBelievesNoEmptyMoment(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		failed := r.makeServer("m1", nil)
-		if err := r.cloud.SetServerStatus(failed, iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(failed, iaasmock.StatusError, "broken")
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, Status: http.StatusInternalServerError})
 		m := machine("m1")
 		m.UID = "first"
-		_, err := r.create(m)
-		wantCode(t, err, codes.Internal)
+		wantCode(t, r.createErr(m), codes.Internal)
 		m.UID = "second"
 		r.emptyFor(4 * time.Second)
-		_, err = r.create(m)
-		wantCode(t, err, codes.Internal)
+		wantCode(t, r.createErr(m), codes.Internal)
 		if r.cloud.CallCounts()["CreateServer"] != 1 {
 			t.Errorf("a server was asked for beside %s", failed)
 		}

@@ -20,7 +20,7 @@ import (
 
 func TestDeleteMachineWaitsUntilNothingIsLeft(t *testing.T) {
 	for name, providerID := range map[string]func(server string) string{
-		"its own form":         func(server string) string { return "stackit://" + iaasmock.DefaultProjectID + "/" + server },
+		"its own form":         func(server string) string { return providerIDOf(server) },
 		"the Node's form":      func(server string) string { return "stackit://" + server },
 		"OpenStack":            func(server string) string { return "openstack:///" + server },
 		"OpenStack and region": func(server string) string { return "openstack://RegionOne/" + server },
@@ -32,9 +32,7 @@ func TestDeleteMachineWaitsUntilNothingIsLeft(t *testing.T) {
 			r.mustCreate(machine("m1"))
 			r.restart()
 			m := withID(r.deleted(machine("m1")), providerID(r.onlyServer().ID))
-			if err := r.delete(m); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(m)
 			r.wantNothingLeft()
 			if err := r.delete(m); err != nil {
 				t.Errorf("deleting once more: %v", err)
@@ -48,12 +46,8 @@ func TestDeleteMachineInEveryState(t *testing.T) {
 		bubble(t, state, func(t *testing.T) {
 			r := newRig(t)
 			id := r.makeServer("m1", nil)
-			if err := r.cloud.SetServerStatus(id, state, ""); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.delete(r.deleted(machine("m1"))); err != nil {
-				t.Fatal(err)
-			}
+			r.setStatus(id, state, "")
+			r.mustDelete(r.deleted(machine("m1")))
 			r.wantNothingLeft()
 		})
 	}
@@ -64,9 +58,7 @@ func TestDeleteMachineTakesAllServersOfTheMachineAlong(t *testing.T) {
 		r := newRig(t)
 		kept := r.makeServer("m1", nil)
 		r.makeServer("m1", nil)
-		if err := r.delete(withID(r.deleted(machine("m1")), "stackit://"+iaasmock.DefaultProjectID+"/"+kept)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), providerIDOf(kept)))
 		r.wantNothingLeft()
 	})
 }
@@ -76,12 +68,8 @@ func TestDeleteMachineForTheOrphanCollectorDeletesThatServerOnly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		kept, orphan := r.makeServer("m1", nil), r.makeServer("m1", nil)
-		if err := r.delete(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/"+orphan)); err != nil {
-			t.Fatal(err)
-		}
-		if left := r.onlyServer(); left.ID != kept {
-			t.Errorf("%s is left, want %s", left.ID, kept)
-		}
+		r.mustDelete(withID(machine("m1"), providerIDOf(orphan)))
+		r.wantOnly(kept)
 	})
 }
 
@@ -125,9 +113,7 @@ func TestDeleteMachineThatFailsIsTriedAgain(t *testing.T) {
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
 		m := withID(r.deleted(machine("m1")), response.ProviderID)
 		wantCode(t, r.delete(m), codes.Aborted)
-		if err := r.delete(m); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(m)
 		r.wantNothingLeft()
 	})
 }
@@ -140,9 +126,7 @@ func TestDeleteMachineKeepsWhatWasOnlyAttached(t *testing.T) {
 			spec["volumes"] = []any{iaasmock.DefaultVolumeID}
 		})
 		response := r.mustCreate(machine("m1"))
-		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 		r.wantNothingLeft()
 		if !slices.ContainsFunc(r.cloud.NICs(), func(nic iaasmock.NIC) bool { return nic.ID == iaasmock.DefaultNICID }) {
 			t.Error("the NIC is gone")
@@ -160,9 +144,7 @@ func TestDeleteMachineOfAYoungServerBelievesNoSingleNotFound(t *testing.T) {
 		r := newRig(t, iaasmock.WithListLag(20*time.Second))
 		response := r.mustCreate(machine("m1"))
 		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`})
-		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 		r.wantNothingLeft()
 	})
 }
@@ -172,15 +154,11 @@ func TestDeleteMachineWhoseServerKeepsItsStateForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		id := r.makeServer("m1", nil)
-		if err := r.cloud.SetServerStatus(id, iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(id, iaasmock.StatusError, "broken")
 		body := fmt.Sprintf(`{"id":%q,"name":"m1","machineType":"t1.1","status":"ERROR","labels":{%q:"m1",%q:"class-a",%q:"shoot-a"}}`,
 			id, provider.StackitMachineLabel, provider.StackitMachineClassLabel, clusterLabel)
 		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 8, Status: http.StatusOK, Body: body})
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		r.wantNothingLeft()
 	})
 }
@@ -192,13 +170,9 @@ func TestDeleteMachineWithALaggingListAsksOnce(t *testing.T) {
 		response := r.mustCreate(machine("m1"))
 		<-time.After(time.Minute)
 		r.cloud.ResetCalls()
-		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 		r.wantNothingLeft()
-		if calls := r.cloud.CallCounts()["DeleteServer"]; calls != 1 {
-			t.Errorf("%d deletions, want 1", calls)
-		}
+		r.wantCalls("DeleteServer", 1)
 	})
 }
 
@@ -209,15 +183,11 @@ func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 20 * time.Second, Stale: 25 * time.Second})
 		for range 2 {
-			if err := r.delete(r.deleted(machine("m1"))); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(r.deleted(machine("m1")))
 			r.wantNothingLeft()
 			<-time.After(20 * time.Second)
 		}
-		if calls := r.cloud.CallCounts()["DeleteServer"]; calls != 1 {
-			t.Errorf("%d deletions, want 1", calls)
-		}
+		r.wantCalls("DeleteServer", 1)
 	})
 }
 
@@ -227,9 +197,7 @@ func TestDeleteMachineAsksAgainWhereADeletionIsStuck(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
 		r.deleteByHand(r.onlyServer().ID)
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		r.wantNothingLeft()
 	})
 }
@@ -258,13 +226,9 @@ func TestDeleteMachineBelievesNoTwoRandom404s(t *testing.T) {
 			r.cloud.Inject(afterDelete)
 			r.cloud.Inject(onDelete)
 			m := row.machine(r, server.ID)
-			if err := r.delete(m); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(m)
 			for range 2 * len(r.cloud.Servers()) { // the orphan collector comes back by itself
-				if err := r.delete(m); err != nil {
-					t.Fatal(err)
-				}
+				r.mustDelete(m)
 			}
 			if m.DeletionTimestamp == nil {
 				<-time.After(deleteDuration)
@@ -278,9 +242,7 @@ func TestDeleteMachineOfWhatWasNeverAskedForIsImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithListLag(25*time.Second))
 		start := time.Now()
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		if took := time.Since(start); took > time.Second {
 			t.Errorf("took %s, want no wait", took)
 		}
@@ -309,9 +271,7 @@ func TestDeleteMachineAsksForAllServersEvenIfOneFails(t *testing.T) {
 		for _, remove := range remove {
 			remove()
 		}
-		if err := r.delete(m); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(m)
 		r.wantNothingLeft()
 	})
 }
@@ -325,9 +285,7 @@ func TestCredentialsRefusedAtTheSecondDeleteEndTheWait(t *testing.T) {
 		remove := r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusUnauthorized})
 		wantCode(t, r.delete(r.deleted(machine("m1"))), codes.Unavailable)
 		remove()
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		r.wantNothingLeft()
 	})
 }
@@ -342,12 +300,9 @@ func TestDeleteMachineDoubtsWhatWasGoneBefore(t *testing.T) {
 			m := withID(r.deleted(machine("m1")), response.ProviderID)
 			r.cloud.Inject(randomNotFound)
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true})
-			_, err := r.status(m)
-			wantCode(t, err, codes.NotFound)
+			wantCode(t, r.statusErr(m), codes.NotFound)
 			<-time.After(since)
-			if err := r.delete(m); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(m)
 			r.wantNothingLeft()
 		})
 	}
@@ -375,9 +330,7 @@ func TestDeleteMachineRepeatsADeleteThatWasNotAccepted(t *testing.T) {
 			<-time.After(2 * time.Minute)
 			before(r)
 			began := time.Now()
-			if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 			r.wantNothingLeft()
 			if took := time.Since(began); took > 30*time.Second {
 				t.Errorf("the deletion took %s", took)
@@ -419,9 +372,7 @@ func TestDeleteMachineOfABusyServerThatGoesAsksOnce(t *testing.T) {
 		r.deleteByHand(id)
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict})
 		r.cloud.ResetCalls()
-		if err := r.delete(withID(r.deleted(machine("m1")), providerIDOf(id))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), providerIDOf(id)))
 		if asked := r.cloud.CallCounts()["DeleteServer"]; asked > 2 {
 			t.Errorf("%d DELETEs", asked)
 		}
@@ -455,9 +406,7 @@ func TestADeletionThatHangsKeepsNoOther(t *testing.T) {
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Server: second, Count: 1, FinalStatus: iaasmock.StatusError})
 		done := start(func() error { return r.delete(r.deleted(m)) })
 		<-time.After(time.Minute)
-		if left := r.onlyServer(); left.ID != first {
-			t.Errorf("%s is left, want the one that hangs", left.ID)
-		}
+		r.wantOnly(first)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -497,9 +446,7 @@ func TestOrphansHoldUpNobody(t *testing.T) {
 			began := time.Now()
 			found := r.list()
 			for providerID, name := range found {
-				if err := r.delete(withID(orphan(name, ""), providerID)); err != nil {
-					t.Error(err)
-				}
+				r.mustDelete(withID(orphan(name, ""), providerID))
 			}
 			return time.Since(began), len(found)
 		}

@@ -94,9 +94,7 @@ func TestAnOrphanThatCannotBeReadIsNoSuccess(t *testing.T) {
 			if err := r.delete(orphan("m1", id)); err == nil {
 				t.Error("the manager is told that the orphan is deleted")
 			}
-			if lists := r.cloud.CallCounts()["ListServers"]; lists > 0 {
-				t.Errorf("%d lists, want one GET and nothing else", lists)
-			}
+			r.wantCalls("ListServers", 0)
 		})
 	}
 }
@@ -108,8 +106,7 @@ func TestAClassWaitsAnHourForLabels(t *testing.T) {
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
 		m := machine("m1")
 		for range 25 {
-			_, err := r.create(m)
-			wantReason(t, err, provider.ReasonLabelsMissing)
+			wantReason(t, r.createErr(m), provider.ReasonLabelsMissing)
 			<-time.After(3 * time.Minute)
 		}
 		r.mustCreate(machine("m2"))
@@ -124,8 +121,7 @@ func TestAClassWaitsAnHourForTheLabelsOfTwoServers(t *testing.T) {
 		var asked []*v1alpha1.Machine
 		for _, name := range []string{"m1", "m2"} {
 			m := machine(name)
-			_, err := r.create(m)
-			wantReason(t, err, provider.ReasonLabelsMissing)
+			wantReason(t, r.createErr(m), provider.ReasonLabelsMissing)
 			asked = append(asked, m)
 			for range 21 {
 				<-time.After(3 * time.Minute)
@@ -166,7 +162,7 @@ func TestListsThatAreCutOffWhileGETsFailProveNothing(t *testing.T) {
 		r := newRig(t)
 		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
 		stay := machines(6)
-		together(stay, func(m *v1alpha1.Machine) error { _, err := r.create(m); return err })
+		together(stay, func(m *v1alpha1.Machine) error { return r.createErr(m) })
 		<-time.After(time.Minute)
 		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: 100 * time.Second, Status: 200,
@@ -184,7 +180,7 @@ func TestListsThatAreCutOffWhileGETsFailProveNothing(t *testing.T) {
 // The server that this process knows is gone, and lists of the whole project fail.
 func TestAServerThatIsGoneWithoutListsOfTheProject(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"creation":          func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
+		"creation":          func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
 		"deletion":          func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 		"deletion by an ID": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 	} {

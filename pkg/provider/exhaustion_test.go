@@ -21,12 +21,10 @@ func TestAnExhaustedClassIsNotEvenLookedUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
 		r.cloud.ResetCalls()
 		for _, name := range []string{"m1", "m2", "m3"} {
-			_, err := r.create(machine(name))
-			wantCode(t, err, codes.ResourceExhausted)
+			wantCode(t, r.createErr(machine(name)), codes.ResourceExhausted)
 		}
 		if calls := r.cloud.Calls(); len(calls) > 0 {
 			t.Errorf("%d calls, want none: %v", len(calls), r.cloud.CallCounts())
@@ -43,8 +41,7 @@ func TestAnExhaustedClassHidesNoServer(t *testing.T) {
 		done := r.startCreate(machine("m1"))
 		<-time.After(time.Second)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Server: "m2", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
-		_, err := r.create(machine("m2"))
-		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
 		remove()
 		if err := <-done; err != nil {
 			t.Fatal(err)
@@ -63,12 +60,9 @@ func TestAnExhaustedClassIsAskedAboutBeforeEachPOST(t *testing.T) {
 		done := r.startCreate(old)
 		<-time.After(20 * time.Second)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusForbidden, Body: quotaExceeded})
-		_, err := r.create(machine("m2"))
-		wantCode(t, err, codes.ResourceExhausted)
+		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
 		wantCode(t, <-done, codes.ResourceExhausted)
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
-			t.Errorf("%d servers were asked for, want one", posts)
-		}
+		r.wantCalls("CreateServer", 1)
 	})
 }
 
@@ -81,12 +75,9 @@ func TestNoHostWithAStatusOf500MayHaveMadeAServer(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Executed: true, Status: http.StatusInternalServerError,
 				Body: `{"code":500,"msg":"No valid host was found."}`})
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Duration: 10 * time.Second, EmptyList: true})
-			_, err := r.create(m)
-			wantCode(t, err, codes.ResourceExhausted)
+			wantCode(t, r.createErr(m), codes.ResourceExhausted)
 			if isDeleted {
-				if err := r.delete(r.deleted(m)); err != nil {
-					t.Error(err)
-				}
+				r.mustDelete(r.deleted(m))
 				r.wantNothingLeft()
 				return
 			}
@@ -111,14 +102,10 @@ func TestAnExhaustedClassIsNotLookedUpForOlderMachines(t *testing.T) {
 			m := machine("m1")
 			age(r, m)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: quotaExceeded})
-			_, err := r.create(m)
-			wantCode(t, err, codes.ResourceExhausted)
+			wantCode(t, r.createErr(m), codes.ResourceExhausted)
 			r.cloud.ResetCalls()
-			_, err = r.create(m)
-			wantCode(t, err, codes.ResourceExhausted)
-			if calls := r.cloud.CallCounts(); len(calls) > 0 {
-				t.Errorf("calls %v, want none", calls)
-			}
+			wantCode(t, r.createErr(m), codes.ResourceExhausted)
+			r.wantNoCalls()
 		})
 	}
 }

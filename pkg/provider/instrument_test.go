@@ -39,9 +39,9 @@ func (panickingSPI) Session(spi.Credentials) (*spi.Session, error) { panic("s3cr
 // alerts read.
 func TestAPanicIsAnErrorWithoutDetails(t *testing.T) {
 	for name, call := range map[string]func(*rig) error{
-		"CreateMachine":     func(r *rig) error { _, err := r.create(machine("m1")); return err },
-		"InitializeMachine": func(r *rig) error { _, err := r.initialize(machine("m1")); return err },
-		"GetMachineStatus":  func(r *rig) error { _, err := r.status(machine("m1")); return err },
+		"CreateMachine":     func(r *rig) error { return r.createErr(machine("m1")) },
+		"InitializeMachine": func(r *rig) error { return r.initErr(machine("m1")) },
+		"GetMachineStatus":  func(r *rig) error { return r.statusErr(machine("m1")) },
 		"DeleteMachine":     func(r *rig) error { return r.delete(machine("m1")) },
 		"ListMachines": func(r *rig) error {
 			_, err := r.driver.ListMachines(r.t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
@@ -89,9 +89,7 @@ func TestRequestsAreNotChanged(t *testing.T) {
 		r.list()
 		gone := withID(r.deleted(m), created.ProviderID)
 		goneBefore := gone.DeepCopy()
-		if err := r.delete(gone); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(gone)
 		for name, diff := range map[string]string{
 			"Machine": cmp.Diff(machineBefore, m), "deleted Machine": cmp.Diff(goneBefore, gone),
 			"MachineClass": cmp.Diff(classBefore, r.class), "Secret": cmp.Diff(secretBefore, r.secret),
@@ -177,10 +175,7 @@ func TestWhatComesFromOutsideIsCutInTheLog(t *testing.T) {
 	const size = 1 << 20
 	long := strings.Repeat("x", size)
 	for name, call := range map[string]func(*rig) error{
-		"a ProviderID": func(r *rig) error {
-			_, err := r.status(withID(machine("m1"), provider.StackitProviderName+"://"+long))
-			return err
-		},
+		"a ProviderID": func(r *rig) error { return r.statusErr(withID(machine("m1"), provider.StackitProviderName+"://"+long)) },
 		"a ProviderID of another project": func(r *rig) error {
 			return r.delete(withID(machine("m1"), "stackit://10000000-0000-4000-8000-00000000000f/"+long))
 		},
@@ -220,8 +215,7 @@ func TestAPanicLeavesItsStackInTheLog(t *testing.T) {
 		r := newRig(t)
 		r.driver = provider.NewProvider(panickingSPI{})
 		log := logOf(t, func() {
-			_, err := r.status(machine("m1"))
-			wantCode(t, err, codes.Internal)
+			wantCode(t, r.statusErr(machine("m1")), codes.Internal)
 		})
 		if !strings.Contains(log, "panickingSPI") || !strings.Contains(log, "A driver call panicked") {
 			t.Errorf("no stack in\n%s", log)

@@ -107,9 +107,7 @@ func TestMetricsOfAMachinesLife(t *testing.T) {
 		m.want(metricServers, map[string]float64{"class-a " + iaasmock.DefaultMachineType + " ACTIVE": 1})
 		m.want(metricDeletion, map[string]float64{})
 
-		if err := m.delete(m.deleted(withID(machine("m1"), made.ProviderID))); err != nil {
-			t.Fatal(err)
-		}
+		m.mustDelete(m.deleted(withID(machine("m1"), made.ProviderID)))
 		m.list()
 		m.want(metricServers, map[string]float64{})
 		m.want(metricDeletion, map[string]float64{"class-a": 1})
@@ -171,9 +169,7 @@ func TestMetricsOfSecondServers(t *testing.T) {
 		m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusConflict, Count: 1})
 		m.mustCreate(machine("m2"))
 		m.want(metricDuplicates, map[string]float64{"accepted": 1, "failed": 1})
-		if err := m.delete(m.deleted(machine("m2"))); err != nil {
-			t.Fatal(err)
-		}
+		m.mustDelete(m.deleted(machine("m2")))
 		m.want(metricDuplicates, map[string]float64{"accepted": 2, "failed": 1})
 	})
 }
@@ -183,15 +179,10 @@ func TestSecondServersOfAFailedOneAreDeletedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)
 		for range 3 {
-			if err := m.cloud.SetServerStatus(m.makeServer("m1", nil), iaasmock.StatusError, "broken"); err != nil {
-				t.Fatal(err)
-			}
+			m.setStatus(m.makeServer("m1", nil), iaasmock.StatusError, "broken")
 		}
-		_, err := m.create(machine("m1"))
-		wantReason(t, err, provider.ReasonServerFailed)
-		if deletes := m.cloud.CallCounts()["DeleteServer"]; deletes != 3 {
-			t.Errorf("%d DELETEs, want one for each server", deletes)
-		}
+		wantReason(t, m.createErr(machine("m1")), provider.ReasonServerFailed)
+		m.wantCalls("DeleteServer", 3)
 		m.want(metricDuplicates, map[string]float64{"accepted": 2, "failed": 0})
 	})
 }
@@ -201,9 +192,7 @@ func TestMetricsOfOrphans(t *testing.T) {
 		m := newMetered(t)
 		id := m.makeServer("m1", nil)
 		for range 2 { // the second time it is gone already
-			if err := m.delete(orphan("m1", id)); err != nil {
-				t.Fatal(err)
-			}
+			m.mustDelete(orphan("m1", id))
 		}
 		m.want(metricOrphans, map[string]float64{"": 1})
 	})
@@ -215,9 +204,7 @@ func TestServersAreCountedByTheLastList(t *testing.T) {
 		kind := func(class, state string) string { return class + " " + iaasmock.DefaultMachineType + " " + state }
 		m.makeServer("m1", nil)
 		failed := m.makeServer("m2", nil)
-		if err := m.cloud.SetServerStatus(failed, iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
+		m.setStatus(failed, iaasmock.StatusError, "broken")
 		m.makeServer("foreign", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
 		m.makeServer("other", func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = "class-b" })
 		<-time.After(bootDuration)
@@ -282,9 +269,7 @@ func TestStatesOfServersAreBounded(t *testing.T) {
 		m := newMetered(t)
 		for i := range 40 {
 			name := fmt.Sprintf("m%d", i)
-			if err := m.cloud.SetServerStatus(m.makeServer(name, nil), fmt.Sprintf("STATE%d", i), ""); err != nil {
-				t.Fatal(err)
-			}
+			m.setStatus(m.makeServer(name, nil), fmt.Sprintf("STATE%d", i), "")
 		}
 		m.list()
 		series := m.read(metricServers)

@@ -50,9 +50,7 @@ func TestAnEmptyMomentProvesNoServerGone(t *testing.T) {
 						<-time.After(time.Minute)
 					}
 					r.emptyFor(moment)
-					if err := r.delete(deleted); err != nil {
-						t.Fatal(err)
-					}
+					r.mustDelete(deleted)
 					r.wantNothingLeft()
 				})
 			}
@@ -150,24 +148,18 @@ func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
 		r := newRig(t)
 		response := r.mustCreate(machine("m1"))
 		<-time.After(2 * time.Minute)
-		if err := r.cloud.RemoveServer(r.onlyServer().ID); err != nil {
-			t.Fatal(err)
-		}
+		r.removeServer(r.onlyServer().ID)
 		r.restartNow()
 		<-time.After(time.Minute)
 		r.cloud.ResetCalls()
 		m := machine("m1")
 		m.CreationTimestamp.Time = m.CreationTimestamp.Add(-time.Hour)
 		began := time.Now()
-		if err := r.delete(withID(r.deleted(m), response.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(m), response.ProviderID))
 		if took := time.Since(began); took > 17*time.Second {
 			t.Errorf("took %s, want at most 17 s", took)
 		}
-		if deletions := r.cloud.CallCounts()["DeleteServer"]; deletions > 0 {
-			t.Errorf("%d deletions of a server that no read has shown", deletions)
-		}
+		r.wantCalls("DeleteServer", 0)
 		if reads := r.cloud.CallCounts()["GetServer"] + r.cloud.CallCounts()["ListServers"]; reads > 8 {
 			t.Errorf("%d reads, want at most 8: %v", reads, r.cloud.CallCounts())
 		}
@@ -177,9 +169,9 @@ func TestDeletingWhatSomebodyDeletedByHandIsCheap(t *testing.T) {
 // One random 404 costs little, whatever the call.
 func TestOneRandom404CostsLittle(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"GetMachineStatus":  func(r *rig, m *v1alpha1.Machine) error { _, err := r.status(m); return err },
-		"InitializeMachine": func(r *rig, m *v1alpha1.Machine) error { _, err := r.initialize(m); return err },
-		"CreateMachine":     func(r *rig, _ *v1alpha1.Machine) error { _, err := r.create(machine("m2")); return err },
+		"GetMachineStatus":  func(r *rig, m *v1alpha1.Machine) error { return r.statusErr(m) },
+		"InitializeMachine": func(r *rig, m *v1alpha1.Machine) error { return r.initErr(m) },
+		"CreateMachine":     func(r *rig, _ *v1alpha1.Machine) error { return r.createErr(machine("m2")) },
 		"DeleteMachine":     func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 	} {
 		took := map[bool]time.Duration{}

@@ -119,16 +119,13 @@ func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 		if diff := cmp.Diff([]string{"100.64.0.0/12", "10.250.0.1", "fd00:abcd::1/128"}, nic.AllowedAddresses); diff != "" {
 			t.Errorf("allowed addresses (-want +got):\n%s", diff)
 		}
-		_, err = r.status(m)
-		wantCode(t, err, codes.OK)
+		wantCode(t, r.statusErr(m), codes.OK)
 
 		r.cloud.ResetCalls()
 		if _, err := r.initialize(m); err != nil {
 			t.Fatal(err)
 		}
-		if calls := r.cloud.CallCounts(); len(calls) != 0 {
-			t.Errorf("once more made %v, want no calls", calls)
-		}
+		r.wantNoCalls()
 	})
 }
 
@@ -141,15 +138,14 @@ func TestCreateMachineAddsAllowedAddresses(t *testing.T) {
 			t.Errorf("the NIC carries %v", nic.AllowedAddresses)
 		}
 		for _, m := range []string{"", created.ProviderID} {
-			_, err := r.status(withID(machine("m1"), m))
-			wantCode(t, err, codes.OK)
+			wantCode(t, r.statusErr(withID(machine("m1"), m)), codes.OK)
 		}
 	})
 }
 
 func TestWhatOthersAllowedIsKept(t *testing.T) {
 	for name, call := range map[string]func(*rig) error{
-		"CreateMachine": func(r *rig) error { _, err := r.create(machine("m1")); return err },
+		"CreateMachine": func(r *rig) error { return r.createErr(machine("m1")) },
 		"InitializeMachine": func(r *rig) error {
 			created := r.mustCreate(machine("m1"))
 			r.allow(iaasmock.DefaultNICID, "192.168.7.0/24", "fd00::7/128")
@@ -190,9 +186,7 @@ func TestInitializeMachineWithoutAllowedAddressesMakesNoCall(t *testing.T) {
 				t.Errorf("response is %+v", response)
 			}
 		}
-		if calls := r.cloud.CallCounts(); len(calls) != 0 {
-			t.Errorf("made %v, want no calls", calls)
-		}
+		r.wantNoCalls()
 	})
 }
 
@@ -200,10 +194,8 @@ func TestInitializeMachineWithoutAServerIsNeverNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-		_, err := r.initialize(machine("m1"))
-		wantCode(t, err, codes.Unavailable)
-		_, err = r.initialize(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"))
-		wantCode(t, err, codes.Unavailable)
+		wantCode(t, r.initErr(machine("m1")), codes.Unavailable)
+		wantCode(t, r.initErr(withID(machine("m1"), providerIDOf(someServerID))), codes.Unavailable)
 	})
 }
 
@@ -265,8 +257,8 @@ func TestInitializeMachineOfAServerWithSeveralNICs(t *testing.T) {
 
 func TestAnUpdateOfANICThatDidNothingIsDoubted(t *testing.T) {
 	for name, call := range map[string]func(r *rig, providerID string) error{
-		"by CreateMachine":     func(r *rig, _ string) error { _, err := r.create(machine("m1")); return err },
-		"by InitializeMachine": func(r *rig, id string) error { _, err := r.initialize(withID(machine("m1"), id)); return err },
+		"by CreateMachine":     func(r *rig, _ string) error { return r.createErr(machine("m1")) },
+		"by InitializeMachine": func(r *rig, id string) error { return r.initErr(withID(machine("m1"), id)) },
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -299,8 +291,7 @@ func TestARefusedUpdateOfANICEndsTheCall(t *testing.T) {
 			r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 			r.cloud.Inject(iaasmock.Fault{Operation: "UpdateNic", Status: status})
 			start := time.Now()
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, want)
+			wantCode(t, r.createErr(machine("m1")), want)
 			if took := time.Since(start); took > bootDuration+10*time.Second {
 				t.Errorf("ended after %s", took)
 			}
@@ -334,12 +325,9 @@ func TestCreateMachineBridgesANICAPIThatIsOutOfOrder(t *testing.T) {
 func TestGetMachineStatusOfAServerWithoutAddressesIsNoSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, iaasmock.WithAddressDelay(24*time.Hour))
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.DeadlineExceeded)
-		_, err = r.status(withID(machine("m1"), providerIDOf(r.onlyServer().ID)))
-		wantCode(t, err, codes.Unavailable)
-		_, err = r.status(machine("m1"))
-		wantCode(t, err, codes.NotFound)
+		wantCode(t, r.createErr(machine("m1")), codes.DeadlineExceeded)
+		wantCode(t, r.statusErr(withID(machine("m1"), providerIDOf(r.onlyServer().ID))), codes.Unavailable)
+		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
 	})
 }
 
@@ -352,11 +340,9 @@ func TestAllowedAddressesThatCameBackAreLookedAtAgain(t *testing.T) {
 		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
 		r.setSpec(nil)
 		r.allow(nicOf(t, r, r.onlyServer()).ID, "192.168.0.0/16") // somebody else's
-		_, err := r.status(m)
-		wantCode(t, err, codes.OK)
+		wantCode(t, r.statusErr(m), codes.OK)
 		r.setSpec(allowed)
-		_, err = r.status(m)
-		wantCode(t, err, codes.Uninitialized)
+		wantCode(t, r.statusErr(m), codes.Uninitialized)
 	})
 }
 

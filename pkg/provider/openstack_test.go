@@ -134,9 +134,7 @@ func TestAMachineFromOpenStackKeepsItsServer(t *testing.T) {
 			if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 1 {
 				t.Errorf("the NIC's allowed addresses are %v", nic.AllowedAddresses)
 			}
-			if err := r.delete(r.deleted(m)); err != nil {
-				t.Error(err)
-			}
+			r.mustDelete(r.deleted(m))
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
@@ -162,8 +160,7 @@ func TestAMachineFromOpenStackGetsNoNewServer(t *testing.T) {
 			r := newRig(t)
 			row.prepare(r)
 			before := r.cloud.CallCounts()
-			_, err := r.create(migrated(machine("m1")))
-			wantReason(t, err, provider.ReasonNotTakenOver)
+			wantReason(t, r.createErr(migrated(machine("m1"))), provider.ReasonNotTakenOver)
 			after := r.cloud.CallCounts()
 			if after["CreateServer"] != before["CreateServer"] || after["DeleteServer"] != before["DeleteServer"] {
 				t.Errorf("calls before %v, after %v: want no server made or deleted", before, after)
@@ -176,16 +173,11 @@ func TestAFailedServerFromOpenStackIsNotDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		id := r.fromOpenStack("m1")
-		if err := r.cloud.SetServerStatus(id, iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
-		_, err := r.create(migrated(machine("m1")))
-		wantCode(t, err, codes.Internal)
+		r.setStatus(id, iaasmock.StatusError, "broken")
+		wantCode(t, r.createErr(migrated(machine("m1"))), codes.Internal)
 		<-time.After(time.Minute)
 		r.wantNamed("m1", 1, 1, 1)
-		if err := r.delete(r.deleted(migrated(machine("m1")))); err != nil {
-			t.Error(err)
-		}
+		r.mustDelete(r.deleted(migrated(machine("m1"))))
 		r.wantNamed("m1", 0, 0, 0)
 	})
 }
@@ -197,7 +189,7 @@ func TestTheMarkOfAMachineFromOpenStackMayComeLate(t *testing.T) {
 		id := r.fromOpenStack("m1")
 		r.fromOpenStack("m2")
 		r.restartNow()
-		early := start(func() error { _, err := r.create(machine("m1")); return err })
+		early := start(func() error { return r.createErr(machine("m1")) })
 		<-time.After(3 * time.Second)
 		marked := migrated(machine("m1"))
 		if response := r.mustCreate(marked); response.ProviderID != providerIDOf(id) {
@@ -210,8 +202,7 @@ func TestTheMarkOfAMachineFromOpenStackMayComeLate(t *testing.T) {
 		// m2 was not marked yet.
 		unmarked := machine("m2")
 		unmarked.CreationTimestamp = metav1.NewTime(time.Now().Add(-time.Hour))
-		_, err := r.create(unmarked)
-		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.createErr(unmarked), codes.FailedPrecondition)
 		r.wantNamed("m2", 1, 1, 1)
 	})
 }
@@ -220,7 +211,7 @@ func TestTheMarkOfAMachineFromOpenStackMayComeLate(t *testing.T) {
 // be wrong.
 func TestAnEmptyMomentHidesNoServerThatIsNotMarkedYet(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"creation": func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
+		"creation": func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
 		"deletion": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -320,9 +311,7 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 			if row.prepare != nil {
 				row.prepare(r)
 			}
-			if err := r.delete(r.deleted(migrated(machine("m1")))); err != nil {
-				t.Error(err)
-			}
+			r.mustDelete(r.deleted(migrated(machine("m1"))))
 			r.wantNamed("m1", 0, row.nics, row.volumes)
 			r.wantNamed("m12", 1, 2, 2) // whose name begins with that
 		})
@@ -338,13 +327,9 @@ func TestATwinOfAServerFromOpenStackStays(t *testing.T) {
 		if _, err := r.status(m); err != nil {
 			t.Error(err)
 		}
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Error(err)
-		}
+		r.mustDelete(r.deleted(m))
 		r.wantNamed("m1", 1, 1, 1)
-		if left := r.onlyServer(); left.ID != twin {
-			t.Errorf("server %s is left, want %s", left.ID, twin)
-		}
+		r.wantOnly(twin)
 	})
 }
 
@@ -356,13 +341,9 @@ func TestDeletionOfAMachineThatWeMade(t *testing.T) {
 		r.makeVolume("m1", nil)
 		m := machine("m1")
 		m = withID(m, r.mustCreate(m).ProviderID)
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Error(err)
-		}
+		r.mustDelete(r.deleted(m))
 		r.wantNamed("m1", 0, 1, 1)
-		if calls := r.cloud.CallCounts()["ListVolumes"]; calls != 0 {
-			t.Errorf("%d lists of volumes, want none", calls)
-		}
+		r.wantCalls("ListVolumes", 0)
 	})
 }
 
@@ -378,9 +359,7 @@ func TestARestartLosesNothingThatCameFromOpenStack(t *testing.T) {
 		r.wantNamed("m1", 0, 0, 1)
 		r.restartNow()
 		remove()
-		if err := r.delete(m); err != nil {
-			t.Error(err)
-		}
+		r.mustDelete(m)
 		r.wantNamed("m1", 0, 0, 0)
 		if err := <-first; err != nil {
 			t.Logf("the process that ended was told %v", err)
@@ -391,8 +370,8 @@ func TestARestartLosesNothingThatCameFromOpenStack(t *testing.T) {
 // Without a ProviderID nobody can tell several servers of the name apart.
 func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"creation":       func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
-		"initialization": func(r *rig, m *v1alpha1.Machine) error { _, err := r.initialize(m); return err },
+		"creation":       func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
+		"initialization": func(r *rig, m *v1alpha1.Machine) error { return r.initErr(m) },
 		"deletion":       func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -407,9 +386,7 @@ func TestSeveralServersOfAMachineFromOpenStackStay(t *testing.T) {
 			r.wantNamed("m1", 2, 2, 2)
 			// Somebody deletes the wrong one: it is in DELETING, then gone.
 			r.deleteByHand(second)
-			if err := r.delete(r.deleted(m)); err != nil {
-				t.Error(err)
-			}
+			r.mustDelete(r.deleted(m))
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
@@ -512,9 +489,7 @@ func TestAClassWhoseNetworkingCannotBeReadLosesNoNIC(t *testing.T) {
 			r.wantNamed("m1", 1, 1, 1)
 			delete(r.secret.Data, "networkId")
 			r.setSpec(func(spec map[string]any) { spec["networking"], spec["machineType"] = network, 5 })
-			if err := r.delete(r.deleted(m)); err != nil { // what else is wrong does not matter
-				t.Error(err)
-			}
+			r.mustDelete(r.deleted(m)) // what else is wrong does not matter
 			r.wantNamed("m1", 0, 0, 0)
 		})
 	}
@@ -538,9 +513,7 @@ func TestAnOrphanWithOpenStacksTagStays(t *testing.T) {
 			r := newMetered(t)
 			id := made(r.rig)
 			wantCode(t, r.delete(orphan("m1", id)), codes.FailedPrecondition)
-			if deletes := r.cloud.CallCounts()["DeleteServer"]; deletes > 0 {
-				t.Errorf("%d DELETEs of the server", deletes)
-			}
+			r.wantCalls("DeleteServer", 0)
 			r.want("stackit_orphan_refusals_total", map[string]float64{"": 1})
 		})
 	}
@@ -557,9 +530,7 @@ func TestAVolumeThatMayBeOfDataStays(t *testing.T) {
 				body = `{"items":[` + body + `]}`
 			}
 			r.cloud.Inject(iaasmock.Fault{Operation: operation, Status: 200, Body: body})
-			if err := r.delete(m); err != nil {
-				t.Error(err)
-			}
+			r.mustDelete(m)
 			r.wantNamed("m1", 0, 0, 1)
 			r.want("stackit_openstack_volumes_left_total", map[string]float64{"": 1})
 		})

@@ -60,7 +60,7 @@ func TestAnAPIWithoutGETs(t *testing.T) {
 				r.cloud.Inject(fault)
 				all := machines(n)
 				began := time.Now()
-				for _, err := range together(all, func(m *v1alpha1.Machine) error { _, err := r.create(m); return err }) {
+				for _, err := range together(all, func(m *v1alpha1.Machine) error { return r.createErr(m) }) {
 					if err != nil {
 						t.Error(err)
 					}
@@ -202,7 +202,7 @@ func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
 			left    int
 		}{
 			"a server is adopted": {func(r *rig) { r.makeRunning("m1") },
-				func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err }, time.Minute, 1},
+				func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) }, time.Minute, 1},
 			"a server is deleted": {func(r *rig) { r.makeRunning("m1") },
 				func(r *rig, m *v1alpha1.Machine) error {
 					done := start(func() error { return r.delete(r.deleted(m)) })
@@ -393,7 +393,7 @@ func TestAListThatIsCutOffProvesNoServerGone(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			all := machines(30) // enough for lists
-			together(all, func(m *v1alpha1.Machine) error { _, err := r.create(m); return err })
+			together(all, func(m *v1alpha1.Machine) error { return r.createErr(m) })
 			<-time.After(time.Minute)
 			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: after, CutOffAt: len(all) / 2})
@@ -409,18 +409,14 @@ func TestAnUnexpectedAbsenceIsOneLogLine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-		if err := r.cloud.RemoveServer(r.onlyServer().ID); err != nil {
-			t.Fatal(err)
-		}
+		r.removeServer(r.onlyServer().ID)
 		<-time.After(time.Minute)
 		var level klog.Level
 		if err := level.Set("2"); err != nil {
 			t.Fatal(err)
 		}
 		log := logOf(t, func() {
-			if err := r.delete(r.deleted(m)); err != nil {
-				t.Error(err)
-			}
+			r.mustDelete(r.deleted(m))
 		})
 		if err := level.Set("0"); err != nil {
 			t.Fatal(err)

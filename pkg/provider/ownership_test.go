@@ -32,15 +32,11 @@ func TestCreateMachineLeavesOthersServersAlone(t *testing.T) {
 			r := newRig(t)
 			foreign := r.makeServer("m1", change)
 			response := r.mustCreate(machine("m1"))
-			if response.ProviderID == "stackit://"+iaasmock.DefaultProjectID+"/"+foreign {
+			if response.ProviderID == providerIDOf(foreign) {
 				t.Error("a foreign server was adopted")
 			}
-			if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-				t.Fatal(err)
-			}
-			if left := r.onlyServer(); left.ID != foreign {
-				t.Errorf("server %s is left, want the foreign one, %s", left.ID, foreign)
-			}
+			r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
+			r.wantOnly(foreign)
 		})
 	}
 }
@@ -54,9 +50,7 @@ func TestCreateMachineWithoutAClusterLabelGoesByTheClassToo(t *testing.T) {
 			labels[provider.StackitMachineClassLabel] = "class-of-another-cluster"
 		})
 		created := r.mustCreate(machine("m1"))
-		if err := r.delete(withID(r.deleted(machine("m1")), created.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), created.ProviderID))
 		if left := r.onlyServer(); left.ID != foreign || left.Status == iaasmock.StatusDeleting {
 			t.Errorf("%s %s is left, want the foreign one, %s", left.Status, left.ID, foreign)
 		}
@@ -75,7 +69,7 @@ func TestDeleteMachineRefusesWhatIsNotTheMachines(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			foreign := r.makeServer("other", row.change)
-			err := r.delete(withID(r.deleted(machine("m1")), "stackit://"+iaasmock.DefaultProjectID+"/"+foreign))
+			err := r.delete(withID(r.deleted(machine("m1")), providerIDOf(foreign)))
 			wantCode(t, err, codes.FailedPrecondition)
 			if !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), foreign) {
 				t.Errorf("%q does not name the server and %s", err, row.says)
@@ -91,9 +85,7 @@ func TestDeleteMachineWithoutALabelCountsByNameAndID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		id := r.makeServer("m1", func(labels map[string]any) { clear(labels) })
-		if err := r.delete(withID(r.deleted(machine("m1")), "openstack:///"+id)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), "openstack:///"+id))
 		r.wantNothingLeft()
 	})
 }
@@ -123,11 +115,8 @@ func TestDeleteMachineWithABrokenClass(t *testing.T) {
 			r.restart()
 			r.class.ProviderSpec = runtime.RawExtension{Raw: []byte(spec)}
 			m := withID(r.deleted(machine("m1")), created.ProviderID)
-			_, err := r.status(m)
-			wantCode(t, err, codes.OK)
-			if err := r.delete(m); err != nil {
-				t.Fatal(err)
-			}
+			wantCode(t, r.statusErr(m), codes.OK)
+			r.mustDelete(m)
 			if left := r.onlyServer(); left.ID != second || left.Status == iaasmock.StatusDeleting {
 				t.Errorf("%s %s is left, want %s untouched", left.Status, left.ID, second)
 			}
@@ -157,8 +146,7 @@ func TestCreateMachineOfAServerThatWasGivenToAnotherMachine(t *testing.T) {
 		r := newRig(t)
 		r.mustCreate(machine("m1"))
 		r.relabel(r.onlyServer().ID, map[string]any{provider.StackitMachineLabel: "m2"})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.createErr(machine("m1")), codes.FailedPrecondition)
 		if r.onlyServer().Status != iaasmock.StatusActive {
 			t.Error("the other machine's server was touched")
 		}
@@ -189,8 +177,7 @@ func TestInitializeMachineTouchesNoForeignServer(t *testing.T) {
 		r := newRig(t)
 		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 		foreign := r.makeServer("m1", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
-		_, err := r.initialize(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/"+foreign))
-		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.initErr(withID(machine("m1"), providerIDOf(foreign))), codes.FailedPrecondition)
 		if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 0 {
 			t.Errorf("the foreign server's NIC carries %v", nic.AllowedAddresses)
 		}
@@ -201,7 +188,7 @@ func TestGetMachineStatusOfAnothersServerIsNoSuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		foreign := r.makeServer("conflict-1", func(labels map[string]any) { labels[provider.StackitMachineLabel] = "conflict-1" })
-		_, err := r.status(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/"+foreign))
+		_, err := r.status(withID(machine("m1"), providerIDOf(foreign)))
 		wantCode(t, err, codes.FailedPrecondition)
 		if !strings.Contains(err.Error(), `"conflict-1"`) || !strings.Contains(err.Error(), `"m1"`) {
 			t.Errorf("%q does not name the label as it is and as it must be", err)
@@ -279,9 +266,7 @@ func TestAMachineWithAWorkloadIdentity(t *testing.T) {
 			r, issuer := newRigWithIdentity(t)
 			r.setToken(issuer, time.Hour, inFile)
 			created := r.mustCreate(machine("m1"))
-			if err := r.delete(withID(r.deleted(machine("m1")), created.ProviderID)); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(withID(r.deleted(machine("m1")), created.ProviderID))
 			r.wantNothingLeft()
 		})
 	}
@@ -345,9 +330,7 @@ func TestCredentialsOfASecret(t *testing.T) {
 			if err != nil && strings.Contains(err.Error(), "s3cr3t") {
 				t.Errorf("%v shows a value", err)
 			}
-			if calls := r.cloud.CallCounts(); len(calls) > 0 {
-				t.Errorf("there were calls: %v", calls)
-			}
+			r.wantNoCalls()
 		})
 	}
 }

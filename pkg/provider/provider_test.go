@@ -29,9 +29,7 @@ func TestWaitUntil(t *testing.T) {
 		if r.onlyServer().Status != iaasmock.StatusActive {
 			t.Error("not running yet")
 		}
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		if err := wait(p.WaitUntilServerDeleted, id); err != nil {
 			t.Fatal(err)
 		}
@@ -57,9 +55,7 @@ func TestTwoClassesWithDifferentSecretsDoNotMix(t *testing.T) {
 			t.Fatalf("servers: %+v", r.cloud.Servers())
 		}
 		wantCode(t, r.delete(withID(r.deleted(machine("m1")), first.ProviderID)), codes.InvalidArgument)
-		if err := r.delete(withID(r.deleted(m), second.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(m), second.ProviderID))
 		if left := r.onlyServer(); left.ProjectID != iaasmock.DefaultProjectID {
 			t.Errorf("the server in %s is left", left.ProjectID)
 		}
@@ -76,16 +72,13 @@ func TestARotatedKeyIsUsedAtOnce(t *testing.T) {
 		if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
 			t.Fatal(err)
 		}
-		_, err := r.status(withID(machine("m1"), created.ProviderID))
-		wantCode(t, err, codes.Unauthenticated)
+		wantCode(t, r.statusErr(withID(machine("m1"), created.ProviderID)), codes.Unauthenticated)
 		r.secret.Data["serviceAccountKey"] = keys().rotated
 		again := r.mustCreate(machine("m1"))
 		if again.ProviderID != created.ProviderID {
 			t.Errorf("the machine got another server: %s", again.ProviderID)
 		}
-		if err := r.delete(withID(r.deleted(machine("m1")), created.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), created.ProviderID))
 		r.wantNothingLeft()
 	})
 }

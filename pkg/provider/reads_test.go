@@ -80,7 +80,7 @@ func TestARandomNotFoundOfAServerWhoseLabelsWereChanged(t *testing.T) {
 		call func(r *rig, providerID string) error
 		left int
 	}{
-		"create":               {func(r *rig, _ string) error { _, err := r.create(machine("m1")); return err }, 1},
+		"create":               {func(r *rig, _ string) error { return r.createErr(machine("m1")) }, 1},
 		"delete by name":       {func(r *rig, _ string) error { return r.delete(r.deleted(machine("m1"))) }, 0},
 		"delete by ProviderID": {func(r *rig, id string) error { return r.delete(withID(r.deleted(machine("m1")), id)) }, 0},
 	} {
@@ -296,9 +296,7 @@ func TestManyDeletionsInLaggingListsAreAskedForOnce(t *testing.T) {
 		c.cloud.ResetCalls()
 		c.each(c.bringDown)
 		c.wantNothingLeft()
-		if asked := c.cloud.CallCounts()["DeleteServer"]; asked != 20 {
-			t.Errorf("%d requests to delete 20 servers", asked)
-		}
+		c.wantCalls("DeleteServer", 20)
 	})
 }
 
@@ -357,7 +355,7 @@ func TestHangingReadsHoldUpNoDeletions(t *testing.T) {
 				if hang {
 					c.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Server: name, Delay: 24 * time.Hour})
 				}
-				start(func() error { _, err := c.status(m); return err })
+				start(func() error { return c.statusErr(m) })
 				<-time.After(time.Second)
 			}
 			start := time.Now()
@@ -378,9 +376,7 @@ func TestAListWithoutItems(t *testing.T) {
 		if listed := r.list(); len(listed) != 0 {
 			t.Errorf("lists %v", listed)
 		}
-		if err := r.delete(r.deleted(machine("m1"))); err != nil {
-			t.Error(err)
-		}
+		r.mustDelete(r.deleted(machine("m1")))
 		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, Status: http.StatusOK, Body: `{"items":null}`})
 		r.mustCreate(machine("m1"))
 		remove()

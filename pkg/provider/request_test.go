@@ -53,9 +53,8 @@ func TestMachineWithANameThatIsTooLongSaysSoAndCanBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		m := machine(strings.Repeat("m", 64))
-		_, err := r.status(m)
-		wantCode(t, err, codes.NotFound)
-		_, err = r.create(m)
+		wantCode(t, r.statusErr(m), codes.NotFound)
+		_, err := r.create(m)
 		wantCode(t, err, codes.InvalidArgument)
 		if !strings.Contains(err.Error(), "machine.metadata.name") {
 			t.Errorf("%q does not name the field", err)
@@ -68,9 +67,7 @@ func TestMachineWithANameThatIsTooLongSaysSoAndCanBeDeleted(t *testing.T) {
 		if _, err := r.driver.DeleteMachine(ctx, &driver.DeleteMachineRequest{Machine: r.deleted(m), MachineClass: r.class, Secret: r.secret}); err != nil {
 			t.Error(err)
 		}
-		if calls := r.cloud.CallCounts(); len(calls) != 0 {
-			t.Errorf("made %v, want no calls", calls)
-		}
+		r.wantNoCalls()
 	})
 }
 
@@ -79,9 +76,7 @@ func TestDeleteMachineWithAWrongDefaultNetwork(t *testing.T) {
 		r := newRig(t)
 		response := r.mustCreate(machine("m1"))
 		r.secret.Data["networkId"] = []byte("my-network")
-		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 		r.wantNothingLeft()
 	})
 }
@@ -110,9 +105,7 @@ func TestWrongInputsNameEveryField(t *testing.T) {
 				}
 			}
 		}
-		if calls := r.cloud.CallCounts(); len(calls) != 0 {
-			t.Errorf("made %v, want no calls", calls)
-		}
+		r.wantNoCalls()
 	})
 }
 
@@ -194,11 +187,8 @@ func TestMissingInputs(t *testing.T) {
 			_, err := r.create(machine("m1"))
 			return err
 		},
-		"no name": func(_ context.Context, r *rig) error { _, err := r.create(machine("")); return err },
-		"too long name": func(_ context.Context, r *rig) error {
-			_, err := r.create(machine(strings.Repeat("m", 64)))
-			return err
-		},
+		"no name":       func(_ context.Context, r *rig) error { return r.createErr(machine("")) },
+		"too long name": func(_ context.Context, r *rig) error { return r.createErr(machine(strings.Repeat("m", 64))) },
 	} {
 		bubble(t, name, func(t *testing.T) { wantCode(t, call(t.Context(), newRig(t)), codes.InvalidArgument) })
 	}
@@ -206,9 +196,9 @@ func TestMissingInputs(t *testing.T) {
 
 func TestAnotherProvidersClassIsRefused(t *testing.T) {
 	for name, call := range map[string]func(context.Context, *rig) error{
-		"CreateMachine":     func(_ context.Context, r *rig) error { _, err := r.create(machine("m1")); return err },
-		"InitializeMachine": func(_ context.Context, r *rig) error { _, err := r.initialize(machine("m1")); return err },
-		"GetMachineStatus":  func(_ context.Context, r *rig) error { _, err := r.status(machine("m1")); return err },
+		"CreateMachine":     func(_ context.Context, r *rig) error { return r.createErr(machine("m1")) },
+		"InitializeMachine": func(_ context.Context, r *rig) error { return r.initErr(machine("m1")) },
+		"GetMachineStatus":  func(_ context.Context, r *rig) error { return r.statusErr(machine("m1")) },
 		"DeleteMachine":     func(_ context.Context, r *rig) error { return r.delete(r.deleted(machine("m1"))) },
 		"ListMachines": func(ctx context.Context, r *rig) error {
 			_, err := r.driver.ListMachines(ctx, &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
@@ -223,9 +213,7 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 			if !strings.Contains(err.Error(), "openstack") {
 				t.Errorf("%q does not name the provider", err)
 			}
-			if calls := r.cloud.CallCounts(); len(calls) != 0 {
-				t.Errorf("made %v, want no calls", calls)
-			}
+			r.wantNoCalls()
 		})
 	}
 }
@@ -268,16 +256,11 @@ func TestStrictModeRefusesUnknownFields(t *testing.T) {
 				t.Errorf("%s: %q does not name the field", name, err)
 			}
 		}
-		if calls := r.cloud.CallCounts(); len(calls) != 0 {
-			t.Errorf("made %v, want no calls", calls)
-		}
+		r.wantNoCalls()
 		// What is there already can still be found and deleted.
 		m := withID(machine("m1"), created.ProviderID)
-		_, err := r.status(m)
-		wantCode(t, err, codes.OK)
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Fatal(err)
-		}
+		wantCode(t, r.statusErr(m), codes.OK)
+		r.mustDelete(r.deleted(m))
 	})
 }
 
@@ -322,7 +305,7 @@ func TestDeadlineOfACreation(t *testing.T) {
 			m := machine("m1")
 			m.CreationTimestamp = metav1.NewTime(time.Now().Add(-row.age))
 			m.Spec.MachineConfiguration = row.configuration
-			wantDeadline(t, r, row.want, func() error { _, err := r.create(m); return err })
+			wantDeadline(t, r, row.want, func() error { return r.createErr(m) })
 		})
 	}
 }
@@ -333,8 +316,7 @@ func TestOtherDeadlinesOfACreation(t *testing.T) {
 		want time.Duration
 	}{
 		"CreateMachine of a Machine without a creationTimestamp": {func(r *rig, _ string) error {
-			_, err := r.create(&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
-			return err
+			return r.createErr(&v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: "m1"}})
 		}, 10 * time.Minute},
 		"InitializeMachine": {func(r *rig, serverID string) error {
 			m := withID(machine("m1"), providerIDOf(serverID))

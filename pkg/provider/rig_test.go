@@ -240,7 +240,7 @@ func (r *rig) mustCreateAsManager(m *v1alpha1.Machine) *driver.CreateMachineResp
 
 // startCreate calls CreateMachine, and returns where its error will come.
 func (r *rig) startCreate(m *v1alpha1.Machine) <-chan error {
-	return start(func() error { _, err := r.create(m); return err })
+	return start(func() error { return r.createErr(m) })
 }
 
 // start calls call by itself, and returns where its error will come.
@@ -263,6 +263,20 @@ func (r *rig) delete(m *v1alpha1.Machine) error {
 	return err
 }
 
+func (r *rig) mustDelete(m *v1alpha1.Machine) {
+	r.t.Helper()
+	if err := r.delete(m); err != nil {
+		r.t.Fatalf("DeleteMachine: %v", err)
+	}
+}
+
+// createErr, initErr and statusErr call the method, and return its error alone.
+func (r *rig) createErr(m *v1alpha1.Machine) error { _, err := r.create(m); return err }
+
+func (r *rig) initErr(m *v1alpha1.Machine) error { _, err := r.initialize(m); return err }
+
+func (r *rig) statusErr(m *v1alpha1.Machine) error { _, err := r.status(m); return err }
+
 func (r *rig) list() map[string]string {
 	r.t.Helper()
 	response, err := r.driver.ListMachines(r.t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
@@ -283,6 +297,29 @@ func (r *rig) onlyServer() iaasmock.Server {
 		r.t.Fatalf("the cloud has %d servers, want 1: %+v", len(servers), servers)
 	}
 	return servers[0]
+}
+
+// wantOnly checks that one server exists, and that it is this one.
+func (r *rig) wantOnly(serverID string) {
+	r.t.Helper()
+	if left := r.onlyServer(); left.ID != serverID {
+		r.t.Errorf("server %s is left, want %s", left.ID, serverID)
+	}
+}
+
+// wantCalls checks how many calls of the operation there were.
+func (r *rig) wantCalls(operation string, want int) {
+	r.t.Helper()
+	if got := r.cloud.CallCounts()[operation]; got != want {
+		r.t.Errorf("%s: %d calls, want %d", operation, got, want)
+	}
+}
+
+func (r *rig) wantNoCalls() {
+	r.t.Helper()
+	if calls := r.cloud.CallCounts(); len(calls) > 0 {
+		r.t.Errorf("made %v, want no calls", calls)
+	}
 }
 
 // wantNothingLeft checks that nothing is left of what the driver made.
@@ -348,6 +385,22 @@ func (r *rig) session() *spi.Session {
 		}
 	}
 	return r.other
+}
+
+// setStatus puts a server into a state.
+func (r *rig) setStatus(serverID, status, message string) {
+	r.t.Helper()
+	if err := r.cloud.SetServerStatus(serverID, status, message); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// removeServer lets a server be gone at once.
+func (r *rig) removeServer(serverID string) {
+	r.t.Helper()
+	if err := r.cloud.RemoveServer(serverID); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // deleteByHand deletes a server by another's hand.

@@ -80,9 +80,7 @@ func TestCreateMachineFromAnExistingVolumeKeepsIt(t *testing.T) {
 		if r.onlyServer().BootVolume.DeleteOnTermination {
 			t.Error("the existing volume would be deleted with its server")
 		}
-		if err := r.delete(withID(r.deleted(machine("m1")), response.ProviderID)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 		for _, volume := range r.cloud.Volumes() {
 			if volume.ID == iaasmock.DefaultBootVolumeID {
 				return
@@ -127,9 +125,7 @@ func TestUserDataThatAFailedServerRepeatsStaysOutOfErrors(t *testing.T) {
 				_, err = r.create(m)
 			} else {
 				m.Spec.ProviderID = r.mustCreate(m).ProviderID
-				if err := r.cloud.SetServerStatus(r.onlyServer().ID, iaasmock.StatusError, message); err != nil {
-					t.Fatal(err)
-				}
+				r.setStatus(r.onlyServer().ID, iaasmock.StatusError, message)
 				r.restart()
 				_, err = r.initialize(m)
 			}

@@ -48,9 +48,7 @@ func TestCallsAtATimeMakeOneServer(t *testing.T) {
 		}
 		calls.Wait()
 		r.onlyServer()
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
-			t.Errorf("%d servers were asked for", posts)
-		}
+		r.wantCalls("CreateServer", 1)
 		for _, err := range errs {
 			if err != nil {
 				wantCode(t, err, codes.Aborted) // comes back at once, and adopts
@@ -65,8 +63,7 @@ func (r *rig) exhaustAnotherClass(t *testing.T) {
 	defer func(name string) { r.class.Name = name }(r.class.Name)
 	r.class.Name = "class-b"
 	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: `{"code":403,"msg":"Quota exceeded for cores"}`})
-	_, err := r.create(machine("m3"))
-	wantCode(t, err, codes.ResourceExhausted)
+	wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted)
 }
 
 // The first request is under way for longer than what was sent takes to show.
@@ -108,8 +105,7 @@ func TestAPanicInTheRequestIsLikeALostAnswer(t *testing.T) {
 		})
 		r.restart()
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: 25 * time.Second})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.Internal)
+		wantCode(t, r.createErr(machine("m1")), codes.Internal)
 		r.mustCreate(machine("m1"))
 		r.onlyServer()
 	})
@@ -156,11 +152,8 @@ func TestALostRequestIsRepeatedAfterSettling(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropBefore: true})
 		start := time.Now()
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.Unavailable)
-		if posts := r.cloud.CallCounts()["CreateServer"]; posts != 1 {
-			t.Errorf("%d servers were asked for, want 1", posts)
-		}
+		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+		r.wantCalls("CreateServer", 1)
 		r.mustCreateAsManager(machine("m1"))
 		if waited := r.onlyServer().CreatedAt.Sub(start); waited < provider.DefaultSettle || waited > provider.DefaultSettle+10*time.Second {
 			t.Errorf("the server was asked for again after %s, want %s and a little", waited, provider.DefaultSettle)
@@ -173,8 +166,7 @@ func TestCreateMachineAfterARefusedRequestIsImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest, Body: `{"code":400,"msg":"The affinity group policy is not supported"}`})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.InvalidArgument)
+		wantCode(t, r.createErr(machine("m1")), codes.InvalidArgument)
 		start := time.Now()
 		r.mustCreate(machine("m1"))
 		if waited := r.onlyServer().CreatedAt.Sub(start); waited > 2*time.Second {
@@ -189,17 +181,12 @@ func TestCreateMachineLooksAgainAfterRemovingAFailedServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		m := machine("m1")
-		if err := r.cloud.SetServerStatus(r.makeServer("m1", nil), iaasmock.StatusError, "broken"); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(r.makeServer("m1", nil), iaasmock.StatusError, "broken")
 		r.restartNow()
-		_, err := r.create(m)
-		wantCode(t, err, codes.Internal)
+		wantCode(t, r.createErr(m), codes.Internal)
 		late := r.makeServer("m1", nil)
 		r.mustCreate(m)
-		if kept := r.onlyServer(); kept.ID != late {
-			t.Errorf("%s is left, want %s", kept.ID, late)
-		}
+		r.wantOnly(late)
 	})
 }
 
@@ -230,9 +217,7 @@ func TestDeleteMachineByNameWaitsForLostRequests(t *testing.T) {
 		m := machine("m1")
 		r.makeServer("m1", nil)
 		r.restartNow()
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(m))
 		r.wantNothingLeft()
 	})
 }
@@ -249,9 +234,7 @@ func TestDeleteMachineSeesBeyondAServerThatGoes(t *testing.T) {
 		<-time.After(25 * time.Second)
 		r.makeServer("m1", nil)
 		r.restartNow()
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(m))
 		r.wantNothingLeft()
 	})
 }
@@ -263,13 +246,9 @@ func TestDeleteMachineForTheOrphanCollectorKeepsTheLedger(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		mine := r.onlyServer().ID
 		orphan := r.makeServer("m1", nil)
-		if err := r.delete(withID(machine("m1"), "stackit://"+iaasmock.DefaultProjectID+"/"+orphan)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(withID(machine("m1"), providerIDOf(orphan)))
 		r.mustCreate(machine("m1"))
-		if left := r.onlyServer(); left.ID != mine {
-			t.Errorf("%s is left, want %s", left.ID, mine)
-		}
+		r.wantOnly(mine)
 	})
 }
 
@@ -333,16 +312,14 @@ func TestCreateMachineAllowsForClocksThatDisagree(t *testing.T) {
 		predecessors := r.makeServer("m1", nil)
 		r.restartNow()
 		r.mustCreate(m)
-		if server := r.onlyServer(); server.ID != predecessors {
-			t.Errorf("%s is left, want %s", server.ID, predecessors)
-		}
+		r.wantOnly(predecessors)
 	})
 }
 
 // The manager comes back in seconds, with the Secret as it is then.
 func TestCredentialsRefusedWhileALookUpWaitsEndIt(t *testing.T) {
 	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"CreateMachine": func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err },
+		"CreateMachine": func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
 		"DeleteMachine": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
 	} {
 		bubble(t, name, func(t *testing.T) {
@@ -377,8 +354,7 @@ func TestCredentialsRefusedAtThePOSTAfterAWaitEndIt(t *testing.T) {
 				r.restartNow()
 			}
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
-			_, err := r.create(m)
-			wantCode(t, err, row.want)
+			wantCode(t, r.createErr(m), row.want)
 		})
 	}
 }

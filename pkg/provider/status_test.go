@@ -22,16 +22,14 @@ func TestGetMachineStatusOfADeletedMachineDoesNotAskForInitialization(t *testing
 		r := newRig(t)
 		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 		created := r.mustCreate(machine("m1"))
-		_, err := r.status(withID(r.deleted(machine("m1")), created.ProviderID))
-		wantCode(t, err, codes.OK)
+		wantCode(t, r.statusErr(withID(r.deleted(machine("m1")), created.ProviderID)), codes.OK)
 	})
 }
 
 func TestGetMachineStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		_, err := r.status(machine("m1"))
-		wantCode(t, err, codes.NotFound)
+		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
 
 		created := r.mustCreate(machine("m1"))
 		for name, m := range map[string]string{
@@ -49,13 +47,9 @@ func TestGetMachineStatus(t *testing.T) {
 		}
 
 		<-time.After(time.Minute) // past settling
-		if err := r.cloud.RemoveServer(r.onlyServer().ID); err != nil {
-			t.Fatal(err)
-		}
-		_, err = r.status(withID(machine("m1"), created.ProviderID))
-		wantCode(t, err, codes.NotFound)
-		_, err = r.status(machine("m1"))
-		wantCode(t, err, codes.NotFound)
+		r.removeServer(r.onlyServer().ID)
+		wantCode(t, r.statusErr(withID(machine("m1"), created.ProviderID)), codes.NotFound)
+		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
 	})
 }
 
@@ -73,11 +67,8 @@ func TestGetMachineStatusWithoutAProviderIDLooksForNothing(t *testing.T) {
 			r := newRig(t)
 			prepare(r)
 			r.cloud.ResetCalls()
-			_, err := r.status(machine("m1"))
-			wantCode(t, err, codes.NotFound)
-			if calls := r.cloud.CallCounts(); len(calls) != 0 {
-				t.Errorf("made %v, want no calls", calls)
-			}
+			wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
+			r.wantNoCalls()
 		})
 	}
 }
@@ -86,12 +77,9 @@ func TestGetMachineStatusOfAServerBeingDeletedIsNotFound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		created := r.mustCreate(machine("m1"))
-		if err := r.cloud.SetServerStatus(r.onlyServer().ID, iaasmock.StatusDeleting, ""); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(r.onlyServer().ID, iaasmock.StatusDeleting, "")
 		for _, m := range []string{"", created.ProviderID} {
-			_, err := r.status(withID(machine("m1"), m))
-			wantCode(t, err, codes.NotFound)
+			wantCode(t, r.statusErr(withID(machine("m1"), m)), codes.NotFound)
 		}
 	})
 }
@@ -116,8 +104,7 @@ func TestGetMachineStatusWithoutKnownAddressesIsNoSuccess(t *testing.T) {
 				r.cloud.Inject(row.fault)
 			}
 			m := withID(machine("m1"), created.ProviderID)
-			_, err := r.status(m)
-			wantCode(t, err, row.want)
+			wantCode(t, r.statusErr(m), row.want)
 			r.cloud.ClearFaults()
 			<-time.After(2 * time.Second) // the backoff of reads that fail both ways
 			response, err := r.status(m)
@@ -136,19 +123,13 @@ func TestGetMachineStatusAsksForTheInitializationInAnyState(t *testing.T) {
 		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
 		m := withID(machine("m1"), r.makeRunning("m1"))
 		id := r.onlyServer().ID
-		if err := r.cloud.SetServerStatus(id, iaasmock.StatusCreating, ""); err != nil {
-			t.Fatal(err)
-		}
-		_, err := r.status(m)
-		wantCode(t, err, codes.Uninitialized)
-		if err := r.cloud.SetServerStatus(id, iaasmock.StatusActive, ""); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(id, iaasmock.StatusCreating, "")
+		wantCode(t, r.statusErr(m), codes.Uninitialized)
+		r.setStatus(id, iaasmock.StatusActive, "")
 		if _, err := r.initialize(m); err != nil {
 			t.Fatal(err)
 		}
-		_, err = r.status(m)
-		wantCode(t, err, codes.OK)
+		wantCode(t, r.statusErr(m), codes.OK)
 	})
 }
 
@@ -179,10 +160,8 @@ func TestGetMachineStatusOfAYoungServerDoubtsA404(t *testing.T) {
 			<-time.After(10*time.Second - time.Since(r.onlyServer().CreatedAt))
 			restart(r)
 			r.cloud.Inject(randomNotFound)
-			_, err := r.status(m)
-			wantCode(t, err, codes.Unavailable)
-			_, err = r.status(m)
-			wantCode(t, err, codes.OK)
+			wantCode(t, r.statusErr(m), codes.Unavailable)
+			wantCode(t, r.statusErr(m), codes.OK)
 		})
 	}
 }

@@ -46,8 +46,7 @@ func TestAServerFromBeforeLabelsIsNoNone(t *testing.T) {
 				}
 			})
 			r.restartNow()
-			_, err := r.create(m)
-			wantCode(t, err, row.want)
+			wantCode(t, r.createErr(m), row.want)
 			if row.want != codes.OK {
 				wantCode(t, r.delete(r.deleted(m)), row.want)
 			}
@@ -94,8 +93,7 @@ func TestAnAnswerThatNamesNoServerIsNoEndOfThePOST(t *testing.T) {
 		<-time.After(time.Minute)
 		body := `{"id":"` + uuid.NewString() + `","name":"m1","status":"CREATING","machineType":"c2i.2"}`
 		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: 201, Body: body, Executed: true})
-		_, err := r.create(machine("m1"))
-		wantCode(t, err, codes.Aborted)
+		wantCode(t, r.createErr(machine("m1")), codes.Aborted)
 		r.emptyFor(4 * time.Second)
 		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(r.onlyServer().ID) {
 			t.Errorf("the answer is %s", response.ProviderID)
@@ -149,9 +147,7 @@ func TestAServerWithoutItsLabelsIsLeftAlone(t *testing.T) {
 			r.mustCreate(machine("m1"))
 			<-time.After(time.Hour)
 			r.mustCreate(machine("m2"))
-			if err := r.delete(r.deleted(machine("m1"))); err != nil {
-				t.Error(err)
-			}
+			r.mustDelete(r.deleted(machine("m1")))
 			if left := r.onlyServer(); left.Name != "m2" {
 				t.Errorf("%s is left", left.Name)
 			}
@@ -170,8 +166,7 @@ func TestWhatAServerWithoutItsLabelsHoldsUp(t *testing.T) {
 			r := newRig(t)
 			r.makeServer("m2", nil)
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropLabels: true})
-			_, err := r.create(machine("m1"))
-			wantReason(t, err, provider.ReasonLabelsMissing)
+			wantReason(t, r.createErr(machine("m1")), provider.ReasonLabelsMissing)
 			r.mustCreate(machine("m2"))
 			for _, server := range r.cloud.Servers() {
 				if server.Name == "m1" {
@@ -182,8 +177,7 @@ func TestWhatAServerWithoutItsLabelsHoldsUp(t *testing.T) {
 			if response := r.mustCreateAsManager(machine("m1")); response.ProviderID == "" {
 				t.Error("machine m1 has no server")
 			}
-			_, err = r.create(machine("m3"))
-			wantReason(t, err, provider.ReasonLabelsMissing)
+			wantReason(t, r.createErr(machine("m3")), provider.ReasonLabelsMissing)
 		})
 	}
 }
@@ -194,7 +188,7 @@ func TestLabelsThatShowLateAreWaitedFor(t *testing.T) {
 		call func(r *rig, m *v1alpha1.Machine) error
 		left int
 	}{
-		"creation": {func(r *rig, m *v1alpha1.Machine) error { _, err := r.create(m); return err }, 1},
+		"creation": {func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) }, 1},
 		"deletion after a creation that read nothing": {func(r *rig, m *v1alpha1.Machine) error {
 			ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
 			defer cancel()
@@ -238,19 +232,15 @@ func TestASecretThatNamesAnotherProjectLosesNoServer(t *testing.T) {
 		r.setSpec(func(spec map[string]any) {
 			spec["networking"] = map[string]any{"networkId": iaasmock.SecondProjectNetworkID}
 		})
-		_, err := r.create(m)
-		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.createErr(m), codes.FailedPrecondition)
 		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
 		r.onlyServer()
-		_, err = r.create(m)
-		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.createErr(m), codes.FailedPrecondition)
 		r.secret, r.class = secret, class
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(m))
 		r.wantNothingLeft()
 	})
 }
@@ -284,8 +274,7 @@ func TestAClusterLabelThatIsAddedHidesNoServer(t *testing.T) {
 		wantCode(t, <-done, codes.Unavailable)
 		r.class = r.class.DeepCopy()
 		r.class.ProviderSpec = withLabel
-		_, err := r.create(m)
-		wantCode(t, err, codes.FailedPrecondition)
+		wantCode(t, r.createErr(m), codes.FailedPrecondition)
 		r.onlyServer()
 	})
 }
@@ -300,15 +289,12 @@ func TestDeleteMachineAfterAnAnswerThatNamedAnothersServer(t *testing.T) {
 			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, OtherServer: other, Executed: true})
 			r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusServiceUnavailable})
 			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", After: time.Second, Status: http.StatusServiceUnavailable})
-			_, err := r.create(machine("m1"))
-			wantCode(t, err, codes.DeadlineExceeded)
+			wantCode(t, r.createErr(machine("m1")), codes.DeadlineExceeded)
 			r.cloud.ClearFaults()
 			if notFound {
 				r.cloud.Inject(randomNotFound)
 			}
-			if err := r.delete(r.deleted(machine("m1"))); err != nil {
-				t.Fatal(err)
-			}
+			r.mustDelete(r.deleted(machine("m1")))
 			if left := r.onlyServer(); left.ID != other || left.Status != iaasmock.StatusActive {
 				t.Errorf("%s %s is left, want the other machine's", left.Status, left.ID)
 			}
@@ -326,9 +312,7 @@ func TestARegionThatIsEditedLosesNoServer(t *testing.T) {
 		r.setSpec(func(spec map[string]any) { spec["region"] = "eu02" })
 		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
 		r.setSpec(nil)
-		if err := r.delete(r.deleted(m)); err != nil {
-			t.Fatal(err)
-		}
+		r.mustDelete(r.deleted(m))
 		r.wantNothingLeft()
 	})
 }
@@ -341,14 +325,10 @@ func TestCreateMachineDeletesNoServerThatItUses(t *testing.T) {
 		id := r.makeServer("m1", nil)
 		<-time.After(30 * time.Second)
 		r.restartNow()
-		if err := r.cloud.SetServerStatus(id, iaasmock.StatusDeleting, ""); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(id, iaasmock.StatusDeleting, "")
 		done := r.startCreate(m)
 		<-time.After(5 * time.Second)
-		if err := r.cloud.SetServerStatus(id, iaasmock.StatusActive, ""); err != nil {
-			t.Fatal(err)
-		}
+		r.setStatus(id, iaasmock.StatusActive, "")
 		if err := <-done; err != nil {
 			t.Fatal(err)
 		}
@@ -370,8 +350,6 @@ func TestAForeignIDDoesNotPutOffTheOwnServer(t *testing.T) {
 		wantCode(t, r.delete(m), codes.Unavailable)
 		<-time.After(30 * time.Second)
 		wantCode(t, r.delete(m), codes.FailedPrecondition)
-		if left := r.onlyServer(); left.ID != foreign {
-			t.Errorf("%s is left, want the foreign one", left.ID)
-		}
+		r.wantOnly(foreign)
 	})
 }

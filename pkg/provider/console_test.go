@@ -73,25 +73,27 @@ const panicked = "[    1.7] Kernel panic - not syncing: VFS: Unable to mount roo
 	"password: geheim-4711\n"
 
 func TestAServerThatNeverJoinedIsExplained(t *testing.T) {
+	content, err := os.ReadFile("testdata/console/dns.log")
+	if err != nil {
+		t.Fatal(err)
+	}
 	synctest.Test(t, func(t *testing.T) {
 		m := newMetered(t)
-		unjoined := m.neverJoined("m1", panicked)
-		log := logOf(t, func() {
-			m.mustDelete(unjoined)
-		})
-		for _, want := range []string{`machine="default/m1"`, `machineClass="class-a"`, `cause="kernel-panic"`,
-			serverOf(unjoined), "Unable to mount root fs on unknown-block(0,0)"} {
+		unjoined := m.neverJoined("m1", string(content))
+		log := logOf(t, func() { m.mustDelete(unjoined) })
+		for _, want := range []string{`machine="default/m1"`, `machineClass="class-a"`, `cause="dns"`,
+			serverOf(unjoined), "lookup registry.example.com on 10.0.0.53:53: no such host"} {
 			if !strings.Contains(log, want) {
 				t.Errorf("%q is not in\n%s", want, log)
 			}
 		}
-		if strings.Contains(log, "geheim") {
-			t.Errorf("a secret is logged:\n%s", log)
+		for _, secret := range []string{"geheim", "07401b"} {
+			if strings.Contains(log, secret) {
+				t.Errorf("%s is logged:\n%s", secret, log)
+			}
 		}
-		if reads := m.consoleReads(); reads != 1 {
-			t.Errorf("the console log was read %d times", reads)
-		}
-		m.wantCauses(map[string]float64{"kernel-panic": 1})
+		m.wantCalls("GetServerLog", 1)
+		m.wantCauses(map[string]float64{"dns": 1})
 		if all := m.read(metricNeverJoined); len(all) != 14 {
 			t.Errorf("%d causes begin with 0, want all 14: %v", len(all), all)
 		}
@@ -117,26 +119,22 @@ func TestOtherDeletionsMakeNoCallMore(t *testing.T) {
 		"it is an orphan": func(m *v1alpha1.Machine) {
 			m.DeletionTimestamp, m.CreationTimestamp = nil, metav1.Time{}
 		},
+		"it joins no cluster": nil,
 	} {
 		bubble(t, name, func(t *testing.T) {
 			m := newMetered(t)
-			unjoined := m.neverJoined("m1", panicked)
-			change(unjoined)
-			m.mustDelete(unjoined)
-			if reads := m.consoleReads(); reads != 0 {
-				t.Errorf("the console log was read %d times", reads)
+			if change == nil {
+				m.restart(provider.WithTargetCluster(false))
 			}
+			unjoined := m.neverJoined("m1", panicked)
+			if change != nil {
+				change(unjoined)
+			}
+			m.mustDelete(unjoined)
+			m.wantCalls("GetServerLog", 0)
 			m.wantCauses(map[string]float64{})
 		})
 	}
-	bubble(t, "it joins no cluster", func(t *testing.T) {
-		m := newMetered(t)
-		m.restart(provider.WithTargetCluster(false))
-		m.mustDelete(m.neverJoined("m1", panicked))
-		if reads := m.consoleReads(); reads != 0 {
-			t.Errorf("the console log was read %d times", reads)
-		}
-	})
 }
 
 // TestTheConsoleLogHoldsUpNoDeletion: whatever becomes of the read, the DELETE follows, and the
@@ -185,9 +183,7 @@ func TestAServerThatDoesNotRunHasNoConsoleLogRead(t *testing.T) {
 		unjoined := m.neverJoined("m1", panicked)
 		m.setStatus(serverOf(unjoined), "INACTIVE", "")
 		m.mustDelete(unjoined)
-		if reads := m.consoleReads(); reads != 0 {
-			t.Errorf("the console log was read %d times", reads)
-		}
+		m.wantCalls("GetServerLog", 0)
 		m.wantCauses(map[string]float64{"not-running": 1})
 	})
 }
@@ -207,9 +203,7 @@ func TestAServerIsExplainedOnce(t *testing.T) {
 		m.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true, Count: 1})
 		m.mustDelete(unjoined)
 		m.wantCauses(map[string]float64{"kernel-panic": 1})
-		if reads := m.consoleReads(); reads != 1 {
-			t.Errorf("the console log was read %d times", reads)
-		}
+		m.wantCalls("GetServerLog", 1)
 	})
 }
 
@@ -260,60 +254,10 @@ func TestConsoleLogsAreReadSeldom(t *testing.T) {
 			if reads := m.consoleReads(); reads > row.reads || reads == 0 || counted["not-read"] != float64(machines-reads) {
 				t.Errorf("%d of %d console logs were read, want at most %d: %v", reads, machines, row.reads, counted)
 			}
+			<-time.After(time.Minute) // then others are read
+			before := m.consoleReads()
+			m.mustDelete(m.neverJoined("later", panicked))
+			m.wantCalls("GetServerLog", before+1)
 		})
 	}
-}
-
-// TestTenConsoleLogsAMinute deletes one after the other.
-func TestTenConsoleLogsAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const machines = 12
-		m := newMetered(t, iaasmock.WithDeleteDuration(time.Second))
-		var unjoined []*v1alpha1.Machine
-		for i := range machines {
-			made := machine(fmt.Sprintf("m%d", i))
-			made.Spec.ProviderID = m.mustCreate(made).ProviderID
-			unjoined = append(unjoined, made)
-		}
-		<-time.After(creationTimeout)
-		began := time.Now()
-		for _, made := range unjoined {
-			m.mustDelete(m.replaced(made))
-		}
-		if took := time.Since(began); took >= time.Minute {
-			t.Fatalf("the deletions took %s: the test says nothing", took)
-		}
-		if reads := m.consoleReads(); reads != 10 {
-			t.Errorf("%d console logs were read within a minute", reads)
-		}
-		<-time.After(time.Minute)
-		m.mustDelete(m.neverJoined("later", panicked))
-		if reads := m.consoleReads(); reads != 11 {
-			t.Errorf("%d console logs were read in all", reads)
-		}
-	})
-}
-
-// TestACauseIsLoggedOfALog is the way from a log of testdata to the line.
-func TestACauseIsLoggedOfALog(t *testing.T) {
-	content, err := os.ReadFile("testdata/console/dns.log")
-	if err != nil {
-		t.Fatal(err)
-	}
-	synctest.Test(t, func(t *testing.T) {
-		m := newMetered(t)
-		unjoined := m.neverJoined("m1", string(content))
-		log := logOf(t, func() { _ = m.delete(unjoined) })
-		for _, want := range []string{`cause="dns"`, "lookup registry.example.com on 10.0.0.53:53: no such host"} {
-			if !strings.Contains(log, want) {
-				t.Errorf("%q is not in\n%s", want, log)
-			}
-		}
-		for _, secret := range []string{"geheim", "07401b"} {
-			if strings.Contains(log, secret) {
-				t.Errorf("%s is logged:\n%s", secret, log)
-			}
-		}
-		m.wantCauses(map[string]float64{"dns": 1})
-	})
 }

@@ -86,21 +86,6 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// The manager comes back in seconds, with the Secret as it is then.
-func TestAKeyRevokedDuringAWaitEndsItAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
-		done := r.startCreate(machine("m1"))
-		<-time.After(15 * time.Second)
-		if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
-			t.Fatal(err)
-		}
-		wantCode(t, <-done, codes.Unavailable)
-		r.onlyServer()
-	})
-}
-
 func TestListMachinesListsTheClassWithinTheCluster(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)

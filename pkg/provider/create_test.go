@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,6 +25,7 @@ import (
 func TestCreateMachineMakesARunningServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
+		r.class.Provider = provider.StackitProviderName
 		response := r.mustCreate(machine("m1"))
 
 		server := r.onlyServer()
@@ -49,28 +51,26 @@ func TestCreateMachineMakesARunningServer(t *testing.T) {
 	})
 }
 
-func TestCreateMachineAgainAdoptsItsOwnServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		first := r.mustCreate(machine("m1"))
-		second := r.mustCreate(machine("m1"))
-		if first.ProviderID != second.ProviderID {
-			t.Errorf("the second call answers %s, want %s", second.ProviderID, first.ProviderID)
-		}
-		r.onlyServer()
-	})
-}
-
-func TestCreateMachineAfterARestartAdoptsTheServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		first := r.mustCreate(machine("m1"))
-		r.restart()
-		if second := r.mustCreate(machine("m1")); first.ProviderID != second.ProviderID {
-			t.Errorf("after the restart the answer is %s, want %s", second.ProviderID, first.ProviderID)
-		}
-		r.onlyServer()
-	})
+func TestCreateMachineAgainAdoptsItsServer(t *testing.T) {
+	for name, row := range map[string]struct {
+		listLag time.Duration
+		restart func(*rig)
+	}{
+		"the same process":                          {0, func(*rig) {}},
+		"the process after a restart":               {0, func(r *rig) { r.restart() }},
+		"a successor, and lists do not show it yet": {20 * time.Second, (*rig).restartNow},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t, iaasmock.WithListLag(row.listLag))
+			m := machine("m1")
+			first := r.mustCreate(m)
+			row.restart(r)
+			if second := r.mustCreate(m); first.ProviderID != second.ProviderID {
+				t.Errorf("the second call answers %s, want %s", second.ProviderID, first.ProviderID)
+			}
+			r.onlyServer()
+		})
+	}
 }
 
 func TestCreateMachineKeepsOneOfSeveralServers(t *testing.T) {
@@ -293,44 +293,26 @@ func TestCreateMachineWhoseServerIsDeletedUnderIt(t *testing.T) {
 	})
 }
 
-func TestCreateMachineRemembersServersThatFoundNoHost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found."})
-		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
-		r.cloud.ResetCalls()
-		wantCode(t, r.createErr(machine("m2")), codes.ResourceExhausted)
-		r.wantCalls("CreateServer", 0)
-	})
-}
-
-// A server whose deletion is stuck would stay for as long as its machine lives.
-func TestCreateMachineRetriesADeletionThatIsStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		stuck := r.makeServer("m1", nil)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
-		r.deleteByHand(stuck)
-		r.mustCreate(machine("m1"))
-		if r.onlyServer().ID == stuck {
-			t.Error("the server whose deletion was stuck is kept")
-		}
-	})
-}
-
-// Two stand in the way of a third one, and nobody else would ask for them again.
-func TestCreateMachineRetriesTwoDeletionsThatAreStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		first, second := r.makeServer("m1", nil), r.makeServer("m1", nil)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 2, NeverGone: true})
-		r.deleteByHand(first)
-		r.deleteByHand(second)
-		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
-		<-time.After(deleteDuration)
-		r.mustCreate(machine("m1"))
-		r.onlyServer()
-	})
+// A server whose deletion is stuck would stay for as long as its machine lives, and two of them stand
+// in the way of a third.
+func TestCreateMachineRetriesDeletionsThatAreStuck(t *testing.T) {
+	for stuck, want := range map[int]codes.Code{1: codes.OK, 2: codes.Unavailable} {
+		bubble(t, fmt.Sprint(stuck), func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: stuck, NeverGone: true})
+			var ids []string
+			for range stuck {
+				ids = append(ids, r.makeServer("m1", nil))
+				r.deleteByHand(ids[len(ids)-1])
+			}
+			wantCode(t, r.createErr(machine("m1")), want)
+			<-time.After(deleteDuration)
+			r.mustCreate(machine("m1"))
+			if slices.Contains(ids, r.onlyServer().ID) {
+				t.Error("a server whose deletion was stuck is kept")
+			}
+		})
+	}
 }
 
 // A deletion that is stuck is asked for again while somebody waits for it.
@@ -377,25 +359,14 @@ func TestCreateMachineIsNotHeldUpByWhatItDoesNotWaitFor(t *testing.T) {
 
 func TestAServerThatFailsWhileItBootsIsNoticedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newFleet(t, 0, 0, iaasmock.WithBootDuration(2*time.Minute))
-		c.mustCreate(machine("first"))
-		c.setLater(30*time.Second, "second", iaasmock.StatusError, "No valid host was found.")
+		r := newRig(t, iaasmock.WithBootDuration(2*time.Minute))
+		time.AfterFunc(30*time.Second, func() {
+			r.setStatus(r.onlyServer().ID, iaasmock.StatusError, "No valid host was found.")
+		})
 		start := time.Now()
-		wantCode(t, c.createErr(machine("second")), codes.ResourceExhausted)
+		wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
 		if took := time.Since(start); took > 45*time.Second {
 			t.Errorf("noticed after %s", took)
-		}
-	})
-}
-
-func TestCreateMachineOfANewMachineAsksAtOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(25*time.Second))
-		start := time.Now()
-		wantCode(t, r.statusErr(machine("m1")), codes.NotFound)
-		r.mustCreate(machine("m1"))
-		if waited := r.onlyServer().CreatedAt.Sub(start); waited > time.Second {
-			t.Errorf("the server was asked for after %s, want at once", waited)
 		}
 	})
 }
@@ -500,18 +471,6 @@ func TestCreateMachineAdoptsBesideAServerThatCannotBeDeleted(t *testing.T) {
 			t.Errorf("the answer is %s, want %s", response.ProviderID, running)
 		}
 	})
-}
-
-// Capacity is capacity, whatever status it comes with.
-func TestCreateMachineWithoutAHostForTheRequest(t *testing.T) {
-	for _, status := range []int{400, 403, 409} {
-		bubble(t, fmt.Sprint(status), func(t *testing.T) {
-			r := newRig(t)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status,
-				Body: fmt.Sprintf(`{"code":%d,"msg":"No valid host was found."}`, status)})
-			wantCode(t, r.createErr(machine("m1")), codes.ResourceExhausted)
-		})
-	}
 }
 
 // ResourceExhausted is the only code that makes the cluster autoscaler try another pool. The

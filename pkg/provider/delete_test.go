@@ -6,7 +6,6 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -63,16 +62,6 @@ func TestDeleteMachineTakesAllServersOfTheMachineAlong(t *testing.T) {
 	})
 }
 
-// The orphan collector's Machines carry nothing but name and ProviderID.
-func TestDeleteMachineForTheOrphanCollectorDeletesThatServerOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		kept, orphan := r.makeServer("m1", nil), r.makeServer("m1", nil)
-		r.mustDelete(withID(machine("m1"), providerIDOf(orphan)))
-		r.wantOnly(kept)
-	})
-}
-
 func TestDeleteMachineBelievesNoSingleNotFound(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
 		"a random 404 of the API":  {Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`},
@@ -118,25 +107,6 @@ func TestDeleteMachineThatFailsIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestDeleteMachineKeepsWhatWasOnlyAttached(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) {
-			spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
-			spec["volumes"] = []any{iaasmock.DefaultVolumeID}
-		})
-		response := r.mustCreate(machine("m1"))
-		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
-		r.wantNothingLeft()
-		if !slices.ContainsFunc(r.cloud.NICs(), func(nic iaasmock.NIC) bool { return nic.ID == iaasmock.DefaultNICID }) {
-			t.Error("the NIC is gone")
-		}
-		if !slices.ContainsFunc(r.cloud.Volumes(), func(volume iaasmock.Volume) bool { return volume.ID == iaasmock.DefaultVolumeID }) {
-			t.Error("the volume is gone")
-		}
-	})
-}
-
 // A server that is younger than the lists lag is in none of them: there a 404 has
 // nothing to confirm it.
 func TestDeleteMachineOfAYoungServerBelievesNoSingleNotFound(t *testing.T) {
@@ -163,19 +133,6 @@ func TestDeleteMachineWhoseServerKeepsItsStateForAWhile(t *testing.T) {
 	})
 }
 
-// What a lagging list shows of a server that is gone says nothing about it.
-func TestDeleteMachineWithALaggingListAsksOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(28*time.Second))
-		response := r.mustCreate(machine("m1"))
-		<-time.After(time.Minute)
-		r.cloud.ResetCalls()
-		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
-		r.wantNothingLeft()
-		r.wantCalls("DeleteServer", 1)
-	})
-}
-
 // The manager's cache still has the Machine, and a list is from before its server went.
 func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -188,17 +145,6 @@ func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 			<-time.After(20 * time.Second)
 		}
 		r.wantCalls("DeleteServer", 1)
-	})
-}
-
-func TestDeleteMachineAsksAgainWhereADeletionIsStuck(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, NeverGone: true})
-		r.deleteByHand(r.onlyServer().ID)
-		r.mustDelete(r.deleted(machine("m1")))
-		r.wantNothingLeft()
 	})
 }
 
@@ -276,20 +222,6 @@ func TestDeleteMachineAsksForAllServersEvenIfOneFails(t *testing.T) {
 	})
 }
 
-// The manager comes back in seconds, with the Secret as it is then.
-func TestCredentialsRefusedAtTheSecondDeleteEndTheWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
-		remove := r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusUnauthorized})
-		wantCode(t, r.delete(r.deleted(machine("m1"))), codes.Unavailable)
-		remove()
-		r.mustDelete(r.deleted(machine("m1")))
-		r.wantNothingLeft()
-	})
-}
-
 // A server that was proved gone before the call, by mistake, is looked at once more.
 func TestDeleteMachineDoubtsWhatWasGoneBefore(t *testing.T) {
 	for name, since := range map[string]time.Duration{"a moment ago": 10 * time.Second, "long ago": 40 * time.Minute} {
@@ -339,29 +271,6 @@ func TestDeleteMachineRepeatsADeleteThatWasNotAccepted(t *testing.T) {
 	}
 }
 
-// Nor is a second DELETE failed because the state of before shows for a moment.
-func TestDeleteMachineHasPatienceWithItsSecondDELETE(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		response := r.mustCreate(machine("m1"))
-		id := r.onlyServer().ID
-		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: iaasmock.StatusError, ErrorMessage: "stuck"})
-		r.cloud.ResetCalls()
-		done := start(func() error { return r.delete(withID(r.deleted(machine("m1")), response.ProviderID)) })
-		for r.cloud.CallCounts()["DeleteServer"] < 2 {
-			<-time.After(50 * time.Millisecond)
-		}
-		body := fmt.Sprintf(`{"id":%q,"name":"m1","machineType":"t1.1","status":"ERROR","labels":{%q:"m1",%q:"class-a",%q:"shoot-a"}}`,
-			id, provider.StackitMachineLabel, provider.StackitMachineClassLabel, clusterLabel)
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 2, Status: http.StatusOK, Body: body})
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
-		r.wantNothingLeft()
-	})
-}
-
 // A DELETE that is refused for a server that goes anyway is not sent with every read.
 func TestDeleteMachineOfABusyServerThatGoesAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -377,21 +286,6 @@ func TestDeleteMachineOfABusyServerThatGoesAsksOnce(t *testing.T) {
 			t.Errorf("%d DELETEs", asked)
 		}
 		r.wantNothingLeft()
-	})
-}
-
-// The first pass waited for a server to go; the second finds another one.
-func TestCredentialsRefusedAtADeleteAfterAWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(20*time.Second))
-		m := machine("m1")
-		r.makeServer("m1", nil)
-		<-time.After(25 * time.Second)
-		r.makeServer("m1", nil) // does not show yet
-		r.restartNow()
-		r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Status: http.StatusUnauthorized,
-			Match: func(*http.Request) bool { return r.cloud.CallCounts()["DeleteServer"] > 0 }})
-		wantCode(t, r.delete(r.deleted(m)), codes.Unavailable)
 	})
 }
 

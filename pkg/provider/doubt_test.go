@@ -12,49 +12,12 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
 // What the driver does not take for granted.
-
-// Lists of the whole project fail for ever, those by label work: also deletions of Machines with a
-// ProviderID end.
-func TestADeletionByIDEndsWithoutListsOfTheProject(t *testing.T) {
-	for name, prepare := range map[string]func(r *rig) *v1alpha1.Machine{
-		"the server runs": func(r *rig) *v1alpha1.Machine {
-			return withID(machine("m1"), r.makeRunning("m1"))
-		},
-		"the server is gone already": func(r *rig) *v1alpha1.Machine {
-			m := withID(machine("m1"), r.makeRunning("m1"))
-			r.deleteByHand(r.onlyServer().ID)
-			<-time.After(time.Minute)
-			return m
-		},
-		"a server from OpenStack runs": func(r *rig) *v1alpha1.Machine {
-			return withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := prepare(r)
-			r.restartNow()
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: http.StatusRequestEntityTooLarge})
-			began := time.Now()
-			err := r.delete(r.deleted(m))
-			for n := 0; reasonOf(err) == provider.ReasonTimedOut && n < 5; n++ {
-				<-time.After(5 * time.Second)
-				err = r.delete(r.deleted(m))
-			}
-			if took := time.Since(began); err != nil || took > 15*time.Minute {
-				t.Errorf("%v after %s", err, took)
-			}
-			r.wantNamed("m1", 0, 0, 0)
-		})
-	}
-}
 
 // A server without labels hangs in DELETING, GETs answer 404 by chance now and then, and lists of the
 // project fail: those by the machine label say nothing about it.
@@ -135,27 +98,6 @@ func TestAClassWaitsAnHourForTheLabelsOfTwoServers(t *testing.T) {
 	})
 }
 
-// The Machines of a cluster are deleted one after another while a permission is missing.
-func TestAMissingPermissionIsToldSoonForEachMachine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		all := machines(3)
-		for i, m := range all {
-			all[i] = withID(m, r.makeRunning(m.Name))
-		}
-		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusForbidden})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-		for _, m := range all {
-			began := time.Now()
-			wantCode(t, r.delete(r.deleted(m)), codes.PermissionDenied)
-			if took := time.Since(began); took > time.Minute {
-				t.Errorf("%s was told after %s", m.Name, took)
-			}
-		}
-	})
-}
-
 // A server that hangs in DELETING slid out of lists that are cut off; GETs fail for half a minute.
 func TestListsThatAreCutOffWhileGETsFailProveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -175,36 +117,6 @@ func TestListsThatAreCutOffWhileGETsFailProveNothing(t *testing.T) {
 			t.Error("the manager is told that the server is gone")
 		}
 	})
-}
-
-// The server that this process knows is gone, and lists of the whole project fail.
-func TestAServerThatIsGoneWithoutListsOfTheProject(t *testing.T) {
-	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"creation":          func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
-		"deletion":          func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
-		"deletion by an ID": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := machine("m1")
-			response := r.mustCreate(m)
-			if name == "deletion by an ID" {
-				m = withID(m, response.ProviderID)
-			}
-			r.deleteByHand(r.onlyServer().ID)
-			<-time.After(time.Minute)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Match: withoutSelector, Status: http.StatusRequestEntityTooLarge})
-			began := time.Now()
-			err := call(r, m)
-			for n := 0; reasonOf(err) == provider.ReasonTimedOut && n < 3; n++ {
-				<-time.After(5 * time.Second)
-				err = call(r, m)
-			}
-			if took := time.Since(began); err != nil || took > 13*time.Minute {
-				t.Errorf("%v after %s", err, took)
-			}
-		})
-	}
 }
 
 // Lists fail for several Machines at once, whose ProviderIDs are known; GETs and DELETEs work.
@@ -245,24 +157,4 @@ func TestDeletionsWithoutListsAskForAllServersSoon(t *testing.T) {
 			})
 		}
 	}
-}
-
-// Lists fail, and the one GET that would let the server be deleted fails, too, for a moment.
-func TestADeletionWithoutListsReadsTheServerAgain(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable})
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: 20 * time.Second, Status: http.StatusServiceUnavailable})
-		done := start(func() error { return r.delete(r.deleted(m)) })
-		<-time.After(2 * time.Minute)
-		if left := r.cloud.Servers(); len(left) > 0 && left[0].Status != iaasmock.StatusDeleting {
-			t.Errorf("the server is %s after two minutes: %v", left[0].Status, r.cloud.CallCounts())
-		}
-		r.cloud.ClearFaults()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
 }

@@ -129,19 +129,6 @@ func (c *fleet) overBoot() []time.Duration {
 	return over
 }
 
-// setLater puts the server of that name into a state, after a while.
-func (c *fleet) setLater(after time.Duration, name, status, message string) {
-	time.AfterFunc(after, func() {
-		for _, server := range c.cloud.Servers() {
-			if server.Name == name {
-				if err := c.cloud.SetServerStatus(server.ID, status, message); err != nil {
-					c.t.Error(err)
-				}
-			}
-		}
-	})
-}
-
 // afterTurn is for how long a read that has had its turn may wait: for itself and one write, each a
 // fiftieth of a second by the process's rate limit.
 const afterTurn = 2 * time.Second / 50

@@ -215,7 +215,7 @@ func TestHowAServerIsReadThatMayBeGone(t *testing.T) {
 
 func TestWhatADeletionNeeds(t *testing.T) {
 	const get, list = false, true
-	ourDelete := sent(1, yes)
+	ourDelete, inError := sent(1, yes), shown(4, statusError, get)
 	for name, row := range map[string]struct {
 		events []event
 		want   step
@@ -231,13 +231,15 @@ func TestWhatADeletionNeeds(t *testing.T) {
 		"it was DELETING, and is in ERROR again": {[]event{shown(0, statusError, get), ourDelete, shown(2, statusDeleting, get), shown(3, statusError, get)}, askAgain},
 		"it fails twice":                         {[]event{ourDelete, shown(2, statusError, get), sent(3, yes), shown(4, statusDeleting, get), shown(5, statusError, get)}, giveUp},
 		"the second DELETE was refused":          {[]event{ourDelete, shown(2, statusError, get), sent(3, refused), shown(4, statusError, get)}, askAgain},
-		"answered 404":                           {[]event{sent(1, notFound), shown(2, statusActive, get)}, askAgain},
-		"answered 404, not shown":                {[]event{sent(1, notFound), gone(2)}, askAgain},
-		"answered 404, DELETING":                 {[]event{sent(1, notFound), shown(2, statusDeleting, get)}, askAgain},
-		"DELETING":                               {[]event{ourDelete, shown(2, statusDeleting, get), shown(120, statusDeleting, get)}, waitOn},
-		"DELETING for 2 minutes":                 {[]event{ourDelete, shown(2, statusDeleting, get), shown(121, statusDeleting, get)}, askAgain},
-		"DELETING for 2 minutes more":            {[]event{ourDelete, shown(121, statusDeleting, get), sent(121, yes), shown(240, statusDeleting, get)}, waitOn},
-		"not shown":                              {[]event{ourDelete, gone(2)}, waitOn},
+		"the second DELETE does not show yet": {
+			[]event{ourDelete, shown(2, statusError, get), sent(3, yes), inError}, waitOn},
+		"answered 404":                {[]event{sent(1, notFound), shown(2, statusActive, get)}, askAgain},
+		"answered 404, not shown":     {[]event{sent(1, notFound), gone(2)}, askAgain},
+		"answered 404, DELETING":      {[]event{sent(1, notFound), shown(2, statusDeleting, get)}, askAgain},
+		"DELETING":                    {[]event{ourDelete, shown(2, statusDeleting, get), shown(120, statusDeleting, get)}, waitOn},
+		"DELETING for 2 minutes":      {[]event{ourDelete, shown(2, statusDeleting, get), shown(121, statusDeleting, get)}, askAgain},
+		"DELETING for 2 minutes more": {[]event{ourDelete, shown(121, statusDeleting, get), sent(121, yes), shown(240, statusDeleting, get)}, waitOn},
+		"not shown":                   {[]event{ourDelete, gone(2)}, waitOn},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, got := happens(t, &absence{}, row.events); got != row.want {

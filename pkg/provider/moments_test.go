@@ -6,14 +6,12 @@ package provider_test
 import (
 	"fmt"
 	"net/http"
-	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -89,57 +87,30 @@ func TestAnEmptyMomentMakesNoSecondServer(t *testing.T) {
 	}
 }
 
-// The sidecar leads for longer than settle.
-func TestOneEmptyListProvesNothing(t *testing.T) {
-	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine){
-		"CreateMachine": func(r *rig, m *v1alpha1.Machine) { r.mustCreate(m); r.onlyServer() },
-		"DeleteMachine": func(r *rig, m *v1alpha1.Machine) {
-			if err := r.delete(r.deleted(m)); err != nil {
-				r.t.Error(err)
-			}
-			r.wantNothingLeft()
+// A selector that shows nothing is not believed for a Machine that may have a server: the
+// whole project is looked at.
+func TestABrokenSelectorProvesNothing(t *testing.T) {
+	for name, prepare := range map[string]func(r *rig){
+		"a predecessor made it": func(r *rig) {
+			r.makeServer("m1", nil)
+			r.restartNow()
+			<-time.After(time.Minute)
+		},
+		"the POST's answer is lost": func(r *rig) {
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
 		},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			m := machine("m1")
-			r.makeServer("m1", nil)
-			r.restartNow()
-			<-time.After(time.Minute)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, EmptyList: true})
-			call(r, m)
+			prepare(r)
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true,
+				Match: func(request *http.Request) bool { return !withoutSelector(request) }})
+			if response := r.mustCreate(m); response.ProviderID != providerIDOf(r.onlyServer().ID) {
+				t.Errorf("the answer is %s", response.ProviderID)
+			}
 		})
 	}
-}
-
-// A selector that shows nothing is not believed for a Machine that may have a server: the
-// whole project is looked at.
-func TestABrokenSelectorProvesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		id := r.makeServer("m1", nil)
-		r.restartNow()
-		<-time.After(time.Minute)
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true,
-			Match: func(request *http.Request) bool { return request.URL.Query().Has("label_selector") }})
-		if response := r.mustCreate(m); response.ProviderID != providerIDOf(id) {
-			t.Errorf("the answer is %s, want %s", response.ProviderID, providerIDOf(id))
-		}
-		r.onlyServer()
-	})
-}
-
-// Nor after a POST whose answer was lost, for a Machine that is young.
-func TestABrokenSelectorHidesNoLostPOST(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropAfter: true})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", EmptyList: true,
-			Match: func(request *http.Request) bool { return request.URL.Query().Has("label_selector") }})
-		r.mustCreate(machine("m1"))
-		r.onlyServer()
-	})
 }
 
 // Somebody deleted the server; the Machine goes.
@@ -224,27 +195,4 @@ func TestAfterARestartDeletionsCostNoMore(t *testing.T) {
 	if !testing.Short() && with.calls > 2.4 { // one of them is the status call's
 		t.Errorf("%.2f calls a machine after a restart", with.calls)
 	}
-}
-
-// The first POST of a Machine in creation, after a restart.
-func TestAfterARestartTheFirstPOSTComesAfterSettle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		r.restartNow()
-		led := time.Now()
-		r.mustCreate(m)
-		if waited := r.onlyServer().CreatedAt.Sub(led); waited > provider.DefaultSettle+time.Second {
-			t.Errorf("the POST came %s after the process began to lead", waited)
-		}
-		if names := slices.Collect(func(yield func(string) bool) {
-			for _, call := range r.cloud.Calls() {
-				if call.Operation == "ListServers" && !call.Query.Has("label_selector") && !yield(call.Path) {
-					return
-				}
-			}
-		}); len(names) != 2 { // nothing else shows a server without labels, and one may be wrong
-			t.Errorf("%d lists of the whole project, want 2", len(names))
-		}
-	})
 }

@@ -10,7 +10,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -23,21 +22,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-// Once for the addresses, and once more is only needed if somebody else's may be there.
-func TestCreateMachineReadsTheNICsOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-		if created := r.mustCreate(machine("m1")); len(created.Addresses) != 1 {
-			t.Errorf("the addresses are %v, want one", created.Addresses)
-		}
-		counts := r.cloud.CallCounts()
-		if reads := counts["ListServerNICs"] + counts["ListNics"]; reads != 1 || counts["UpdateNic"] != 1 {
-			t.Errorf("the NICs were read %d times and changed %d times, want once", reads, counts["UpdateNic"])
-		}
-	})
-}
 
 func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -61,33 +45,6 @@ func TestCreateMachineWhoseServerGoesWhileItsAddressesAreAwaited(t *testing.T) {
 			r.wantNothingLeft()
 		})
 	}
-}
-
-func TestCreateMachineWaitsForTheSecondNIC(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRigWithTwoNICs(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 2, Status: http.StatusOK,
-			Body: `{"items":[{"id":"` + secondNICID + `","networkId":"` + iaasmock.DefaultDualStackNetworkID + `","ipv4":"10.1.0.9"}]}`})
-		if created := r.mustCreate(machine("m1")); len(created.Addresses) != 3 { // one, and two of the dual-stack network
-			t.Errorf("addresses are %v, want those of both NICs", created.Addresses)
-		}
-		for _, nic := range r.cloud.NICs() {
-			if nic.ServerID != "" && len(nic.AllowedAddresses) != 1 {
-				t.Errorf("NIC %s carries %v", nic.ID, nic.AllowedAddresses)
-			}
-		}
-	})
-}
-
-func TestAHangingReadOfNICsHoldsUpNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newFleet(t, 5, 5, iaasmock.WithBootDuration(30*time.Second))
-		c.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 1, AnswerDelay: 25 * time.Second})
-		c.each(c.bringUp)
-		if over := slices.Sorted(slices.Values(c.overBoot())); over[3] > 12*time.Second {
-			t.Errorf("took %s over the boots of the servers, want only one to take long", over)
-		}
-	})
 }
 
 // The addresses were added to the class after the server was made.
@@ -129,6 +86,7 @@ func TestInitializeMachineAddsAllowedAddresses(t *testing.T) {
 	})
 }
 
+// It reads the NICs once, for the addresses; once more is only needed if somebody else's may be there.
 func TestCreateMachineAddsAllowedAddresses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
@@ -136,6 +94,13 @@ func TestCreateMachineAddsAllowedAddresses(t *testing.T) {
 		created := r.mustCreate(machine("m1"))
 		if nic := nicOf(t, r, r.onlyServer()); !cmp.Equal(nic.AllowedAddresses, []string{"100.64.0.0/12", "10.250.0.1"}) {
 			t.Errorf("the NIC carries %v", nic.AllowedAddresses)
+		}
+		if len(created.Addresses) != 1 {
+			t.Errorf("the addresses are %v, want one", created.Addresses)
+		}
+		counts := r.cloud.CallCounts()
+		if reads := counts["ListServerNICs"] + counts["ListNics"]; reads != 1 || counts["UpdateNic"] != 1 {
+			t.Errorf("the NICs were read %d times and changed %d times, want once", reads, counts["UpdateNic"])
 		}
 		for _, m := range []string{"", created.ProviderID} {
 			wantCode(t, r.statusErr(withID(machine("m1"), m)), codes.OK)
@@ -234,9 +199,13 @@ func TestNICsThatComeLateAreWaitedFor(t *testing.T) {
 	}
 }
 
-func TestInitializeMachineOfAServerWithSeveralNICs(t *testing.T) {
+func TestAServerWithSeveralNICs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRigWithTwoNICs(t)
+		// The second NIC comes late.
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 2, Status: http.StatusOK,
+			Body: `{"items":[{"id":"` + secondNICID + `","networkId":"` + iaasmock.DefaultDualStackNetworkID + `",` +
+				`"ipv4":"10.1.0.9"}]}`})
 		created := r.mustCreate(machine("m1"))
 		if len(created.Addresses) != 3 { // one, and two of the dual-stack network
 			t.Errorf("addresses are %v, want those of both NICs", created.Addresses)

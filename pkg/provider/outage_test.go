@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -37,6 +38,14 @@ func together(machines []*v1alpha1.Machine, f func(m *v1alpha1.Machine) error) [
 	return errs
 }
 
+// wantNone checks that none of the calls failed.
+func wantNone(t *testing.T, errs []error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+}
+
 func machines(n int) []*v1alpha1.Machine {
 	var all []*v1alpha1.Machine
 	for i := range n {
@@ -60,21 +69,13 @@ func TestAnAPIWithoutGETs(t *testing.T) {
 				r.cloud.Inject(fault)
 				all := machines(n)
 				began := time.Now()
-				for _, err := range together(all, func(m *v1alpha1.Machine) error { return r.createErr(m) }) {
-					if err != nil {
-						t.Error(err)
-					}
-				}
+				wantNone(t, together(all, func(m *v1alpha1.Machine) error { return r.createErr(m) }))
 				if took := time.Since(began); took > time.Minute {
 					t.Errorf("the creation took %s", took)
 				}
 				<-time.After(time.Minute)
 				began = time.Now()
-				for _, err := range together(all, func(m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }) {
-					if err != nil {
-						t.Error(err)
-					}
-				}
+				wantNone(t, together(all, func(m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }))
 				if took := time.Since(began); took > 3*time.Minute { // a GET without an answer ends after two
 					t.Errorf("the deletion took %s", took)
 				}
@@ -158,29 +159,39 @@ func TestAnAccountThatLostItsRoleProvesNoServerGone(t *testing.T) {
 
 // Lists fail, for a Machine whose ProviderID is known.
 func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
-	for name, fault := range map[string]iaasmock.Fault{
-		"they answer 503":   {Status: http.StatusServiceUnavailable},
-		"they never answer": {NeverAnswers: true, Status: http.StatusGatewayTimeout},
+	unavailable := iaasmock.Fault{Status: http.StatusServiceUnavailable}
+	silent := iaasmock.Fault{NeverAnswers: true, Status: http.StatusGatewayTimeout}
+	for name, row := range map[string]struct {
+		lists iaasmock.Fault
+		// getsFail is for how long GETs fail, too: the one that would let the server be deleted among them.
+		getsFail, within time.Duration
+	}{
+		"they answer 503":              {unavailable, 0, 30 * time.Second},
+		"they never answer":            {silent, 0, 30 * time.Second},
+		"and so do GETs, for a moment": {unavailable, 20 * time.Second, 2 * time.Minute},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
 			<-time.After(time.Minute)
 			r.makeServer("m1", nil)
-			fault.Operation = "ListServers"
-			remove := r.cloud.Inject(fault)
+			row.lists.Operation = "ListServers"
+			r.cloud.Inject(row.lists)
+			if row.getsFail > 0 {
+				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Duration: row.getsFail, Status: unavailable.Status})
+			}
 			done := start(func() error { return r.delete(r.deleted(m)) })
-			<-time.After(30 * time.Second)
+			<-time.After(row.within)
 			for _, left := range r.cloud.Servers() {
 				if providerIDOf(left.ID) == m.Spec.ProviderID && left.Status != iaasmock.StatusDeleting {
-					t.Errorf("the server is %s after 30 s", left.Status)
+					t.Errorf("the server is %s after %s", left.Status, row.within)
 				}
 			}
 			<-time.After(time.Minute)
 			if lists := r.cloud.CallCounts()["ListServers"]; lists > 60 {
-				t.Errorf("%d lists in 90 s", lists)
+				t.Errorf("%d lists in %s", lists, row.within+time.Minute)
 			}
-			remove()
+			r.cloud.ClearFaults()
 			if err := <-done; err != nil {
 				t.Error(err)
 			}
@@ -189,39 +200,63 @@ func TestADeletionWithoutListsAsksForTheServerAtOnce(t *testing.T) {
 	}
 }
 
-// Lists of the whole project fail, those by label work.
+// Lists of the whole project fail for ever, those by label work.
 func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
+	type prepare func(*rig, *v1alpha1.Machine) *v1alpha1.Machine
+	create := func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) }
+	remove := func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }
+	none := func(_ *rig, m *v1alpha1.Machine) *v1alpha1.Machine { return m }
+	running := func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine { return withID(m, r.makeRunning("m1")) }
+	// gone was deleted by another's hand after this process made it.
+	gone := func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine {
+		m = withID(m, r.mustCreate(m).ProviderID)
+		r.deleteByHand(r.onlyServer().ID)
+		<-time.After(time.Minute)
+		return m
+	}
+	withoutID := func(with prepare) prepare {
+		return func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine { return withID(with(r, m), "") }
+	}
 	for how, fault := range map[string]iaasmock.Fault{
 		"answer 504": {Status: http.StatusGatewayTimeout}, "answer 413": {Status: http.StatusRequestEntityTooLarge},
 		"do not answer": {NeverAnswers: true, Status: http.StatusGatewayTimeout},
 	} {
 		for name, row := range map[string]struct {
-			prepare func(r *rig)
-			call    func(r *rig, m *v1alpha1.Machine) error
-			atMost  time.Duration
-			left    int
+			prepare   prepare
+			restarted bool
+			call      func(r *rig, m *v1alpha1.Machine) error
+			atMost    time.Duration
+			left      int
 		}{
-			"a server is adopted": {func(r *rig) { r.makeRunning("m1") },
-				func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) }, time.Minute, 1},
-			"a server is deleted": {func(r *rig) { r.makeRunning("m1") },
-				func(r *rig, m *v1alpha1.Machine) error {
-					done := start(func() error { return r.delete(r.deleted(m)) })
-					<-time.After(time.Minute)
-					r.wantNothingLeft()
-					return <-done // it may have another one
-				}, 14 * time.Minute, 0},
-			"a server is made": {func(*rig) {},
-				func(r *rig, m *v1alpha1.Machine) error { _, err := r.createAsManager(m); return err }, 14 * time.Minute, 1},
-			"there is none to delete": {func(*rig) {},
-				func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) }, 14 * time.Minute, 0},
+			"a server is adopted": {withoutID(running), true, create, time.Minute, 1},
+			"a server is deleted": {withoutID(running), true, func(r *rig, m *v1alpha1.Machine) error {
+				done := start(func() error { return r.delete(r.deleted(m)) })
+				<-time.After(time.Minute)
+				r.wantNothingLeft()
+				return <-done // it may have another one
+			}, 14 * time.Minute, 0},
+			"a server is deleted by its ID": {running, true, remove, 18 * time.Minute, 0},
+			"a server from OpenStack is deleted": {func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine {
+				return withID(migrated(m), providerIDOf(r.fromOpenStack("m1")))
+			}, true, remove, 18 * time.Minute, 0},
+			"a server is made": {none, true, func(r *rig, m *v1alpha1.Machine) error {
+				_, err := r.createAsManager(m)
+				return err
+			}, 14 * time.Minute, 1},
+			"there is none to delete":                {none, true, remove, 14 * time.Minute, 0},
+			"a predecessor's server is gone":         {gone, true, remove, 18 * time.Minute, 0},
+			"a known server is gone, creation":       {withoutID(gone), false, create, 13 * time.Minute, 1},
+			"a known server is gone, deletion":       {withoutID(gone), false, remove, 13 * time.Minute, 0},
+			"a known server is gone, deletion by ID": {gone, false, remove, 13 * time.Minute, 0},
 		} {
 			bubble(t, name+", lists "+how, func(t *testing.T) {
 				r := newRig(t)
-				m := machine("m1")
+				m := row.prepare(r, machine("m1"))
+				if row.restarted {
+					r.restartNow()
+				}
 				fault.Operation, fault.Match = "ListServers", withoutSelector
 				r.cloud.Inject(fault)
-				row.prepare(r)
-				r.restartNow()
 				began := time.Now()
 				err := row.call(r, m)
 				for n := 0; reasonOf(err) == provider.ReasonTimedOut && n < 3; n++ {
@@ -231,8 +266,10 @@ func TestAnAPIWithoutListsOfTheProject(t *testing.T) {
 				if took := time.Since(began); err != nil || took > row.atMost {
 					t.Errorf("%v after %s, want none within %s", err, took, row.atMost)
 				}
-				if servers := len(r.cloud.Servers()); servers != row.left {
-					t.Errorf("%d servers, want %d", servers, row.left)
+				if row.left == 0 {
+					r.wantNamed("m1", 0, 0, 0)
+				} else {
+					r.onlyServer()
 				}
 			})
 		}
@@ -273,55 +310,48 @@ func TestAServerThatLostALabelGetsNoSecond(t *testing.T) {
 	}
 }
 
-// A missing permission is told as one, and soon.
+// A missing permission is told as one, and soon, to each of the machines that are deleted one after
+// the other.
 func TestAMissingPermissionIsToldSoon(t *testing.T) {
+	running := func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine { return withID(m, r.makeRunning(m.Name)) }
+	migratedOne := func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine {
+		return withID(migrated(m), providerIDOf(r.fromOpenStack(m.Name)))
+	}
+	both, lists := []string{"GetServer", "ListServers"}, []string{"ListServers"}
 	for name, row := range map[string]struct {
 		operations []string
 		after      time.Duration
+		make       func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine
+		// isGone: as in each later call for a Machine whose first one asked for the deletion.
+		isGone bool
 	}{
-		"GETs and lists of servers":                            {[]string{"GetServer", "ListServers"}, 0},
-		"lists of servers":                                     {[]string{"ListServers"}, 0},
-		"GETs and lists of servers, in the middle of the wait": {[]string{"GetServer", "ListServers"}, 3 * time.Second},
+		"GETs and lists of servers":                            {both, 0, running, false},
+		"lists of servers":                                     {lists, 0, running, false},
+		"GETs and lists of servers, in the middle of the wait": {both, 3 * time.Second, running, false},
+		"lists, the server is gone":                            {lists, 0, running, true},
+		"lists, the server from OpenStack is gone":             {lists, 0, migratedOne, true},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
-			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			all := machines(3)
+			for i, m := range all {
+				if all[i] = row.make(r, m); row.isGone {
+					r.deleteByHand(serverOf(all[i]))
+				}
+			}
 			<-time.After(time.Minute)
 			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", NeverGone: true})
 			for _, operation := range row.operations {
 				r.cloud.Inject(iaasmock.Fault{Operation: operation, After: row.after, Status: http.StatusForbidden})
 			}
-			began := time.Now()
-			err := r.delete(r.deleted(m))
-			wantCode(t, err, codes.PermissionDenied)
-			if took := time.Since(began); took > time.Minute || !strings.Contains(err.Error(), "listing servers") &&
-				!strings.Contains(err.Error(), "reading a server") {
-				t.Errorf("%v after %s", err, took)
-			}
-		})
-	}
-}
-
-// Lists answer 403, and the server is gone already: as in each later call for a Machine whose first one
-// asked for the deletion.
-func TestAMissingPermissionIsToldSoonOfAServerThatIsGone(t *testing.T) {
-	for name, made := range map[string]func(r *rig) *v1alpha1.Machine{
-		"of our own": func(r *rig) *v1alpha1.Machine { return withID(machine("m1"), r.makeRunning("m1")) },
-		"from OpenStack": func(r *rig) *v1alpha1.Machine {
-			return withID(migrated(machine("m1")), providerIDOf(r.fromOpenStack("m1")))
-		},
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := made(r)
-			r.deleteByHand(r.onlyServer().ID)
-			<-time.After(time.Minute)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-			began := time.Now()
-			err := r.delete(r.deleted(m))
-			wantCode(t, err, codes.PermissionDenied)
-			if took := time.Since(began); took > time.Minute || !strings.Contains(err.Error(), "listing servers") {
-				t.Errorf("%v after %s", err, took)
+			for _, m := range all {
+				began := time.Now()
+				err := r.delete(r.deleted(m))
+				wantCode(t, err, codes.PermissionDenied)
+				if took := time.Since(began); took > 70*time.Second || !strings.Contains(err.Error(), "listing servers") &&
+					!strings.Contains(err.Error(), "reading a server") {
+					t.Errorf("%v after %s", err, took)
+				}
 			}
 		})
 	}

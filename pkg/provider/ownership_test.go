@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -57,27 +58,40 @@ func TestCreateMachineWithoutAClusterLabelGoesByTheClassToo(t *testing.T) {
 	})
 }
 
-func TestDeleteMachineRefusesWhatIsNotTheMachines(t *testing.T) {
+// The Machine's ProviderID names the server.
+func TestNoCallTouchesAnothersServer(t *testing.T) {
 	for name, row := range map[string]struct {
-		change func(map[string]any)
-		says   string
+		change func(labels map[string]any)
+		says   []string
 	}{
-		"another machine's": {func(labels map[string]any) { labels[provider.StackitMachineLabel] = "m2" }, `"m2"`},
-		"another cluster's": {func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }, `"shoot-b"`},
-		"another name":      {func(labels map[string]any) { delete(labels, provider.StackitMachineLabel) }, "missing"},
+		"another machine's": {nil, []string{`"conflict-1"`, `"m1"`}},
+		"another cluster's": {func(labels map[string]any) { labels[clusterLabel] = "shoot-b" }, []string{`"shoot-b"`}},
+		"another name": {func(labels map[string]any) {
+			delete(labels, provider.StackitMachineLabel)
+		}, []string{"missing"}},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			foreign := r.makeServer("other", row.change)
-			err := r.delete(withID(r.deleted(machine("m1")), providerIDOf(foreign)))
-			wantCode(t, err, codes.FailedPrecondition)
-			if !strings.Contains(err.Error(), row.says) || !strings.Contains(err.Error(), foreign) {
-				t.Errorf("%q does not name the server and %s", err, row.says)
-			}
-			if left := r.onlyServer(); left.Status == iaasmock.StatusDeleting {
-				t.Error("the foreign server is being deleted")
-			}
-		})
+		for method, call := range map[string]func(*rig, *v1alpha1.Machine) error{
+			"InitializeMachine": (*rig).initErr,
+			"GetMachineStatus":  (*rig).statusErr,
+			"DeleteMachine":     func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
+		} {
+			bubble(t, name+", "+method, func(t *testing.T) {
+				r := newRig(t)
+				r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
+				foreign := r.makeServer("conflict-1", row.change)
+				err := call(r, withID(machine("m1"), providerIDOf(foreign)))
+				wantCode(t, err, codes.FailedPrecondition)
+				for _, says := range append(row.says, foreign) {
+					if !strings.Contains(err.Error(), says) {
+						t.Errorf("%q does not say %s", err, says)
+					}
+				}
+				left := r.onlyServer()
+				if nic := nicOf(t, r, left); left.Status == iaasmock.StatusDeleting || len(nic.AllowedAddresses) > 0 {
+					t.Errorf("the foreign server is %s, its NIC carries %v", left.Status, nic.AllowedAddresses)
+				}
+			})
+		}
 	}
 }
 
@@ -168,30 +182,6 @@ func TestWhatAListShowsIsCheckedAgain(t *testing.T) {
 		remove()
 		if strings.HasSuffix(created.ProviderID, foreign) || len(r.cloud.Servers()) != 2 {
 			t.Errorf("the machine got %s, which is another cluster's", created.ProviderID)
-		}
-	})
-}
-
-func TestInitializeMachineTouchesNoForeignServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-		foreign := r.makeServer("m1", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
-		wantCode(t, r.initErr(withID(machine("m1"), providerIDOf(foreign))), codes.FailedPrecondition)
-		if nic := nicOf(t, r, r.onlyServer()); len(nic.AllowedAddresses) != 0 {
-			t.Errorf("the foreign server's NIC carries %v", nic.AllowedAddresses)
-		}
-	})
-}
-
-func TestGetMachineStatusOfAnothersServerIsNoSuccess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		foreign := r.makeServer("conflict-1", func(labels map[string]any) { labels[provider.StackitMachineLabel] = "conflict-1" })
-		_, err := r.status(withID(machine("m1"), providerIDOf(foreign)))
-		wantCode(t, err, codes.FailedPrecondition)
-		if !strings.Contains(err.Error(), `"conflict-1"`) || !strings.Contains(err.Error(), `"m1"`) {
-			t.Errorf("%q does not name the label as it is and as it must be", err)
 		}
 	})
 }

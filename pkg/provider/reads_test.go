@@ -4,18 +4,15 @@
 package provider_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -43,17 +40,6 @@ func (r *rig) readsWhileBooting(server iaasmock.Server) int {
 		}
 	}
 	return reads
-}
-
-func TestCreateMachineSurvivesFailedReads(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 8, Status: http.StatusServiceUnavailable})
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`})
-		r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Count: 5, DropBefore: true})
-		r.mustCreate(machine("m1"))
-		r.onlyServer()
-	})
 }
 
 // A failed read says nothing about a server that no list shows yet.
@@ -204,28 +190,6 @@ func TestManyWaitersReadTogether(t *testing.T) {
 	})
 }
 
-// A manager that gives up one machine must not slow down or stop the others.
-func TestAReaderThatLeavesDisturbsNoOther(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newFleet(t, 20, 20)
-		ctx, cancel := context.WithCancel(t.Context())
-		var leaving sync.WaitGroup
-		for i := range 20 {
-			leaving.Go(func() {
-				_, err := c.driver.CreateMachine(ctx, &driver.CreateMachineRequest{
-					Machine: machine(fmt.Sprintf("leaving-%04d", i)), MachineClass: c.class, Secret: c.secret})
-				wantCode(t, err, codes.Aborted)
-			})
-		}
-		leaving.Go(func() { <-time.After(6500 * time.Millisecond); cancel() })
-		c.each(c.bringUp)
-		leaving.Wait()
-		if over := slices.Max(c.overBoot()); over > 3*time.Second {
-			t.Errorf("one took %s over the boot of its server", over)
-		}
-	})
-}
-
 // Machines that come one after another soon read together, too.
 func TestMachinesThatComeOneByOneShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -314,14 +278,6 @@ func TestCreateMachineDoesWithoutLists(t *testing.T) {
 	}
 }
 
-func TestLookUpsDoWithoutListsOfAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newFleet(t, 20, 20)
-		c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusServiceUnavailable, Match: listsAll})
-		c.wantAllUpWithin(time.Minute)
-	})
-}
-
 // listsAll tells the lists of a scope from those by a machine's label.
 func listsAll(r *http.Request) bool {
 	return !strings.Contains(r.URL.Query().Get("label_selector"), provider.StackitMachineLabel+"=")
@@ -342,32 +298,6 @@ func TestManyWaitersDoWithoutLists(t *testing.T) {
 	})
 }
 
-// Reads of four servers hang. Nobody else has to wait for them.
-func TestHangingReadsHoldUpNoDeletions(t *testing.T) {
-	var without, with time.Duration
-	for hang, took := range map[bool]*time.Duration{false: &without, true: &with} {
-		synctest.Test(t, func(t *testing.T) {
-			c := newFleet(t, 10, 10)
-			c.each(c.bringUp)
-			for i := range 4 {
-				name := fmt.Sprintf("hanging-%d", i)
-				m := withID(machine(name), c.makeRunning(name))
-				if hang {
-					c.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Server: name, Delay: 24 * time.Hour})
-				}
-				start(func() error { return c.statusErr(m) })
-				<-time.After(time.Second)
-			}
-			start := time.Now()
-			c.each(c.bringDown)
-			*took = time.Since(start)
-		})
-	}
-	if with > without+20*time.Second {
-		t.Errorf("ten deletions took %s beside four reads that hang, %s without", with, without)
-	}
-}
-
 // An empty list may say so with null.
 func TestAListWithoutItems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -381,19 +311,5 @@ func TestAListWithoutItems(t *testing.T) {
 		r.mustCreate(machine("m1"))
 		remove()
 		r.onlyServer()
-	})
-}
-
-// After a Retry-After all that it held back comes, but not at once.
-func TestReadsThatWereHeldBackTakeTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newFleet(t, 60, 60, iaasmock.WithBootDuration(3*time.Minute))
-		time.AfterFunc(30*time.Second, func() {
-			c.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"60"}}})
-		})
-		c.each(func(m *v1alpha1.Machine) { c.mustCreate(m) })
-		if peak := c.peakReads(); peak > 10 {
-			t.Errorf("%d reads within a second", peak)
-		}
 	})
 }

@@ -195,20 +195,11 @@ func TestMissingInputs(t *testing.T) {
 }
 
 func TestAnotherProvidersClassIsRefused(t *testing.T) {
-	for name, call := range map[string]func(context.Context, *rig) error{
-		"CreateMachine":     func(_ context.Context, r *rig) error { return r.createErr(machine("m1")) },
-		"InitializeMachine": func(_ context.Context, r *rig) error { return r.initErr(machine("m1")) },
-		"GetMachineStatus":  func(_ context.Context, r *rig) error { return r.statusErr(machine("m1")) },
-		"DeleteMachine":     func(_ context.Context, r *rig) error { return r.delete(r.deleted(machine("m1"))) },
-		"ListMachines": func(ctx context.Context, r *rig) error {
-			_, err := r.driver.ListMachines(ctx, &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
-			return err
-		},
-	} {
+	for name, call := range everyCall {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.class.Provider = "openstack"
-			err := call(t.Context(), r)
+			err := call(r)
 			wantCode(t, err, codes.InvalidArgument)
 			if !strings.Contains(err.Error(), "openstack") {
 				t.Errorf("%q does not name the provider", err)
@@ -216,29 +207,6 @@ func TestAnotherProvidersClassIsRefused(t *testing.T) {
 			r.wantNoCalls()
 		})
 	}
-}
-
-func TestOurProvidersClassIsAccepted(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.class.Provider = provider.StackitProviderName
-		r.mustCreate(machine("m1"))
-	})
-}
-
-func TestUnknownFieldsAreNamedInTheLogOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["machinType"] = "c2i.2" })
-		m := machine("m1")
-		log := logOf(t, func() { r.mustCreate(m); r.mustCreate(m) })
-		if lines := strings.Count(log, "machinType"); lines != 1 {
-			t.Errorf("%d lines name the field, want 1:\n%s", lines, log)
-		}
-		if !strings.Contains(log, `machineClass="class-a"`) {
-			t.Errorf("the class is not named in\n%s", log)
-		}
-	})
 }
 
 func TestStrictModeRefusesUnknownFields(t *testing.T) {
@@ -261,16 +229,6 @@ func TestStrictModeRefusesUnknownFields(t *testing.T) {
 		m := withID(machine("m1"), created.ProviderID)
 		wantCode(t, r.statusErr(m), codes.OK)
 		r.mustDelete(r.deleted(m))
-	})
-}
-
-// A call that ended earlier would show the user CrashLoopBackOff for a server that is fine.
-func TestOneCreateMachineWaitsForASlowBoot(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithBootDuration(8*time.Minute))
-		if response := r.mustCreate(machine("m1")); response.ProviderID != providerIDOf(r.onlyServer().ID) {
-			t.Errorf("the ProviderID is %s", response.ProviderID)
-		}
 	})
 }
 

@@ -216,13 +216,19 @@ func (r *rig) mustCreate(m *v1alpha1.Machine) *driver.CreateMachineResponse {
 	return response
 }
 
-// createAsManager calls CreateMachine as the manager does: 5 s after each answer that asks for it.
-func (r *rig) createAsManager(m *v1alpha1.Machine) (*driver.CreateMachineResponse, error) {
+// createAsManager calls CreateMachine as the manager does.
+func (r *rig) createAsManager(m *v1alpha1.Machine) (response *driver.CreateMachineResponse, err error) {
+	err = insist(func() error { response, err = r.create(m); return err })
+	return response, err
+}
+
+// insist calls as the manager does: 5 s after each answer that asks for it.
+func insist(call func() error) error {
 	for {
-		response, err := r.create(m)
+		err := call()
 		decoded, _ := status.FromError(err)
 		if err == nil || !slices.Contains([]codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}, decoded.Code()) {
-			return response, err
+			return err
 		}
 		<-time.After(5 * time.Second)
 	}
@@ -276,6 +282,20 @@ func (r *rig) createErr(m *v1alpha1.Machine) error { _, err := r.create(m); retu
 func (r *rig) initErr(m *v1alpha1.Machine) error { _, err := r.initialize(m); return err }
 
 func (r *rig) statusErr(m *v1alpha1.Machine) error { _, err := r.status(m); return err }
+
+func (r *rig) listErr() error {
+	_, err := r.driver.ListMachines(r.t.Context(), &driver.ListMachinesRequest{MachineClass: r.class, Secret: r.secret})
+	return err
+}
+
+// everyCall has the methods of the driver, called for machine m1.
+var everyCall = map[string]func(*rig) error{
+	"CreateMachine":     func(r *rig) error { return r.createErr(machine("m1")) },
+	"InitializeMachine": func(r *rig) error { return r.initErr(machine("m1")) },
+	"GetMachineStatus":  func(r *rig) error { return r.statusErr(machine("m1")) },
+	"DeleteMachine":     func(r *rig) error { return r.delete(r.deleted(machine("m1"))) },
+	"ListMachines":      (*rig).listErr,
+}
 
 func (r *rig) list() map[string]string {
 	r.t.Helper()

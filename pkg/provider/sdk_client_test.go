@@ -69,25 +69,28 @@ func TestCreateMachineSendsEveryField(t *testing.T) {
 	})
 }
 
-func TestCreateMachineFromAnExistingVolumeKeepsIt(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) {
+func TestWhatWasOnlyAttachedIsKept(t *testing.T) {
+	for name, change := range map[string]func(spec map[string]any){
+		"a NIC and a volume": func(spec map[string]any) {
+			spec["networking"] = map[string]any{"nicIds": []any{iaasmock.DefaultNICID}}
+			spec["volumes"] = []any{iaasmock.DefaultVolumeID}
+		},
+		"the volume that it boots from": func(spec map[string]any) {
 			delete(spec, "imageId")
 			spec["bootVolume"] = map[string]any{"source": map[string]any{"type": "volume", "id": iaasmock.DefaultBootVolumeID}}
-		})
-		response := r.mustCreate(machine("m1"))
-		if r.onlyServer().BootVolume.DeleteOnTermination {
-			t.Error("the existing volume would be deleted with its server")
-		}
-		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
-		for _, volume := range r.cloud.Volumes() {
-			if volume.ID == iaasmock.DefaultBootVolumeID {
-				return
+		},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			nics, volumes := len(r.cloud.NICs()), len(r.cloud.Volumes())
+			r.setSpec(change)
+			r.mustDelete(withID(r.deleted(machine("m1")), r.mustCreate(machine("m1")).ProviderID))
+			r.wantNothingLeft()
+			if len(r.cloud.NICs()) != nics || len(r.cloud.Volumes()) != volumes {
+				t.Errorf("of %d NICs and %d volumes are left: %+v %+v", nics, volumes, r.cloud.NICs(), r.cloud.Volumes())
 			}
-		}
-		t.Error("the existing volume is gone")
-	})
+		})
+	}
 }
 
 func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {

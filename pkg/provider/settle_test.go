@@ -4,6 +4,7 @@
 package provider_test
 
 import (
+	"fmt"
 	"net/http"
 	"runtime"
 	"strings"
@@ -115,20 +116,6 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
-// A predecessor asked for a server and was killed; the list does not show it yet.
-func TestCreateMachineWaitsForWhatAPredecessorMayHaveAskedFor(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(20*time.Second))
-		m := machine("m1")
-		first := r.mustCreate(m)
-		r.restartNow()
-		if second := r.mustCreate(m); first.ProviderID != second.ProviderID {
-			t.Errorf("after the restart the answer is %s, want %s", second.ProviderID, first.ProviderID)
-		}
-		r.onlyServer()
-	})
-}
-
 func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
 		"connection reset after the server was made": {DropAfter: true},
@@ -145,20 +132,24 @@ func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {
 	}
 }
 
-// The request never reached the cloud, but nobody can tell: no second one is sent
-// before an accepted one would have shown, and then by the manager's next call.
+// The request never reached the cloud, but nobody can tell: no second one is sent before an accepted one
+// would have shown, and then by the manager's next call. One that was given up after its attempt's time
+// may be accepted then.
 func TestALostRequestIsRepeatedAfterSettling(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, DropBefore: true})
-		start := time.Now()
-		wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
-		r.wantCalls("CreateServer", 1)
-		r.mustCreateAsManager(machine("m1"))
-		if waited := r.onlyServer().CreatedAt.Sub(start); waited < provider.DefaultSettle || waited > provider.DefaultSettle+10*time.Second {
-			t.Errorf("the server was asked for again after %s, want %s and a little", waited, provider.DefaultSettle)
-		}
-	})
+	for _, silence := range []time.Duration{0, 20 * time.Second} {
+		bubble(t, fmt.Sprint("given up after ", silence), func(t *testing.T) {
+			r := newRig(t)
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: silence, DropBefore: true})
+			start := time.Now()
+			wantCode(t, r.createErr(machine("m1")), codes.Unavailable)
+			r.wantCalls("CreateServer", 1)
+			r.mustCreateAsManager(machine("m1"))
+			least := silence + provider.DefaultSettle
+			if waited := r.onlyServer().CreatedAt.Sub(start); waited < least || waited > least+10*time.Second {
+				t.Errorf("the server was asked for again after %s, want %s and a little", waited, least)
+			}
+		})
+	}
 }
 
 // A request that was refused made nothing: there is nothing to wait for.
@@ -187,25 +178,6 @@ func TestCreateMachineLooksAgainAfterRemovingAFailedServer(t *testing.T) {
 		late := r.makeServer("m1", nil)
 		r.mustCreate(m)
 		r.wantOnly(late)
-	})
-}
-
-func TestParallelCreateMachineMakesOneServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		errs := make(chan error)
-		for range 5 {
-			go func() {
-				_, err := r.create(machine("m1"))
-				errs <- err
-			}()
-		}
-		for range 5 {
-			if err := <-errs; err != nil {
-				wantCode(t, err, codes.Aborted)
-			}
-		}
-		r.onlyServer()
 	})
 }
 
@@ -288,85 +260,84 @@ func TestAServerWhoseRequestWasHeldBackIsYoungWhenItIsMade(t *testing.T) {
 	}
 }
 
-// The request was given up after its attempt's time, and may be accepted then.
-func TestSettlingBeginsWhenTheRequestIsGivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const silence = 20 * time.Second
-		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Delay: silence, DropBefore: true})
-		start := time.Now()
-		r.mustCreateAsManager(machine("m1"))
-		if waited := r.onlyServer().CreatedAt.Sub(start); waited < silence+provider.DefaultSettle {
-			t.Errorf("the server was asked for again after %s, want at least %s", waited, silence+provider.DefaultSettle)
-		}
-	})
-}
-
-// The API server's clock is ahead of ours: a Machine that a predecessor worked on seems
-// younger than this process.
-func TestCreateMachineAllowsForClocksThatDisagree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(10*time.Second))
-		m := machine("m1")
-		m.CreationTimestamp = metav1.NewTime(time.Now().Add(5 * time.Second))
-		predecessors := r.makeServer("m1", nil)
-		r.restartNow()
-		r.mustCreate(m)
-		r.wantOnly(predecessors)
-	})
-}
-
 // The manager comes back in seconds, with the Secret as it is then.
-func TestCredentialsRefusedWhileALookUpWaitsEndIt(t *testing.T) {
-	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
-		"CreateMachine": func(r *rig, m *v1alpha1.Machine) error { return r.createErr(m) },
-		"DeleteMachine": func(r *rig, m *v1alpha1.Machine) error { return r.delete(r.deleted(m)) },
-	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			m := machine("m1")
-			r.restartNow() // a predecessor may have asked for a server
-			done := start(func() error { return call(r, m) })
-			<-time.After(10 * time.Second)
+func TestRefusedCredentialsEndAWait(t *testing.T) {
+	refused := iaasmock.Fault{Status: http.StatusUnauthorized}
+	whileItWaits := func(r *rig, call func() error) error {
+		time.AfterFunc(10*time.Second, func() {
 			if err := r.cloud.RevokeServiceAccountKey(keys().first); err != nil {
-				t.Fatal(err)
+				r.t.Error(err)
 			}
-			wantCode(t, <-done, codes.Unavailable)
-			err := call(r, m) // begins with them
-			wantCode(t, err, codes.Unauthenticated)
 		})
+		err := call()
+		if again := call(); reasonOf(again).Code() != codes.Unauthenticated {
+			r.t.Errorf("a call that begins with them: %v", again)
+		}
+		return err
 	}
-}
-
-// Refused credentials that only the POST meets end the wait before it, too.
-func TestCredentialsRefusedAtThePOSTAfterAWaitEndIt(t *testing.T) {
-	for name, row := range map[string]struct {
-		predecessor bool
-		want        codes.Code
-	}{
-		"after a wait":      {true, codes.Unavailable},
-		"the call began so": {false, codes.Unauthenticated},
+	for name, call := range map[string]func(r *rig, m *v1alpha1.Machine) error{
+		"while a server boots": func(r *rig, m *v1alpha1.Machine) error {
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", NeverBoots: true})
+			return whileItWaits(r, func() error { return r.createErr(m) })
+		},
+		"while a creation looks for servers of a predecessor": func(r *rig, m *v1alpha1.Machine) error {
+			r.restartNow()
+			return whileItWaits(r, func() error { return r.createErr(m) })
+		},
+		"while a deletion looks for servers of a predecessor": func(r *rig, m *v1alpha1.Machine) error {
+			r.restartNow()
+			return whileItWaits(r, func() error { return r.delete(r.deleted(m)) })
+		},
+		"at the POST after that": func(r *rig, m *v1alpha1.Machine) error {
+			r.restartNow()
+			refused.Operation = "CreateServer"
+			r.cloud.Inject(refused)
+			return r.createErr(m)
+		},
+		"at the second DELETE": func(r *rig, m *v1alpha1.Machine) error {
+			r.mustCreate(m)
+			refused.Operation = "DeleteServer"
+			r.cloud.Inject(iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: iaasmock.StatusError})
+			r.cloud.Inject(refused)
+			return r.delete(r.deleted(m))
+		},
+		"at the DELETE of a server that shows late": func(r *rig, m *v1alpha1.Machine) error {
+			r.makeServer("m1", nil)
+			<-time.After(25 * time.Second)
+			r.makeServer("m1", nil)
+			r.restartNow()
+			refused.Operation = "DeleteServer"
+			refused.Match = func(*http.Request) bool { return r.cloud.CallCounts()["DeleteServer"] > 0 }
+			r.cloud.Inject(refused)
+			return r.delete(r.deleted(m))
+		},
 	} {
 		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
+			r := newRig(t, iaasmock.WithListLag(20*time.Second))
 			m := machine("m1")
-			if row.predecessor {
-				r.restartNow()
-			}
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
-			wantCode(t, r.createErr(m), row.want)
+			wantCode(t, call(r, m), codes.Unavailable)
 		})
 	}
+	bubble(t, "the call began so", func(t *testing.T) {
+		r := newRig(t)
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusUnauthorized})
+		wantCode(t, r.createErr(machine("m1")), codes.Unauthenticated)
+	})
 }
 
-// A Machine counts as younger than the process only with 10 s to spare.
+// A Machine counts as younger than the process only with 10 s to spare: the API server's clock may be
+// ahead of ours.
 func TestCreateMachineWaitsOnlyForMachinesThatMayBeOlder(t *testing.T) {
+	const settle = provider.DefaultSettle
 	for name, row := range map[string]struct {
 		createdAfter, least, most time.Duration
+		// projectLists is how many lists of the whole project there are: nothing else shows a server without
+		// labels, and one list may be wrong.
+		projectLists int
 	}{
-		"created before the process led":      {-time.Minute, provider.DefaultSettle, provider.DefaultSettle + 5*time.Second},
-		"created 5 s after it began to lead":  {5 * time.Second, provider.DefaultSettle, provider.DefaultSettle + 5*time.Second},
-		"created 11 s after it began to lead": {11 * time.Second, 0, time.Second},
+		"created before the process led":      {-time.Minute, settle, settle + time.Second, 2},
+		"created 5 s after it began to lead":  {5 * time.Second, settle, settle + 5*time.Second, 2},
+		"created 11 s after it began to lead": {11 * time.Second, 0, time.Second, 0},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
@@ -377,6 +348,15 @@ func TestCreateMachineWaitsOnlyForMachinesThatMayBeOlder(t *testing.T) {
 			r.mustCreate(m)
 			if waited := r.onlyServer().CreatedAt.Sub(leads); waited < row.least || waited > row.most {
 				t.Errorf("the server was asked for %s after the process began to lead, want %s to %s", waited, row.least, row.most)
+			}
+			projectLists := 0
+			for _, call := range r.cloud.Calls() {
+				if call.Operation == "ListServers" && !call.Query.Has("label_selector") {
+					projectLists++
+				}
+			}
+			if projectLists != row.projectLists {
+				t.Errorf("%d lists of the whole project, want %d", projectLists, row.projectLists)
 			}
 		})
 	}

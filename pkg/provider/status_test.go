@@ -5,7 +5,6 @@ package provider_test
 
 import (
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,15 +15,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
-
-func TestGetMachineStatusOfADeletedMachineDoesNotAskForInitialization(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.setSpec(func(spec map[string]any) { spec["allowedAddresses"] = []any{"100.64.0.0/12"} })
-		created := r.mustCreate(machine("m1"))
-		wantCode(t, r.statusErr(withID(r.deleted(machine("m1")), created.ProviderID)), codes.OK)
-	})
-}
 
 func TestGetMachineStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -125,24 +115,12 @@ func TestGetMachineStatusAsksForTheInitializationInAnyState(t *testing.T) {
 		id := r.onlyServer().ID
 		r.setStatus(id, iaasmock.StatusCreating, "")
 		wantCode(t, r.statusErr(m), codes.Uninitialized)
+		wantCode(t, r.statusErr(r.deleted(m)), codes.OK) // it needs none any more
 		r.setStatus(id, iaasmock.StatusActive, "")
 		if _, err := r.initialize(m); err != nil {
 			t.Fatal(err)
 		}
 		wantCode(t, r.statusErr(m), codes.OK)
-	})
-}
-
-// The manager would take the Machine for created and never call InitializeMachine.
-func TestGetMachineStatusDoubtsASingle404(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		created := r.mustCreate(machine("m1"))
-		r.restart()
-		r.cloud.Inject(randomNotFound)
-		if _, err := r.status(withID(machine("m1"), created.ProviderID)); err != nil {
-			wantCode(t, err, codes.Unavailable)
-		}
 	})
 }
 
@@ -163,28 +141,5 @@ func TestGetMachineStatusOfAYoungServerDoubtsA404(t *testing.T) {
 			wantCode(t, r.statusErr(m), codes.Unavailable)
 			wantCode(t, r.statusErr(m), codes.OK)
 		})
-	}
-}
-
-// Machines that came from OpenStack keep their ProviderIDs, and their servers may carry
-// none of our labels.
-func TestGetMachineStatusWithAnOpenStackID(t *testing.T) {
-	for name, scheme := range map[string]string{"without a region": "openstack:///", "with a region": "openstack://RegionOne/", "Gardener's": "openstack:///RegionOne/"} {
-		for labelled, change := range map[string]func(map[string]any){
-			"labelled": nil, "not labelled": func(labels map[string]any) { clear(labels) },
-		} {
-			bubble(t, name+", "+labelled, func(t *testing.T) {
-				r := newRig(t)
-				id := r.makeServer("m1", change)
-				<-time.After(bootDuration)
-				response, err := r.status(withID(machine("m1"), scheme+id))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(response.Addresses) != 1 || response.NodeName != "m1" || !strings.HasSuffix(response.ProviderID, id) {
-					t.Errorf("status is %+v", response)
-				}
-			})
-		}
 	}
 }

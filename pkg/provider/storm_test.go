@@ -16,7 +16,6 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -25,22 +24,13 @@ import (
 // Many machines, an API that fails, and a manager that comes back: none of them may make
 // it harder for the API to get up again.
 
-const (
-	// comesBack is after how long the manager calls again.
-	comesBack = 5 * time.Second
-	// outage is how long the API fails in these tests.
-	outage = 5 * time.Minute
-)
+// outage is how long the API fails in these tests.
+const outage = 5 * time.Minute
 
-// insist calls as the manager does: again, 5 s after a call that failed for now.
+// insist calls as the manager does, until it succeeds.
 func (c *fleet) insist(call func() error) {
-	for err := call(); err != nil; err = call() {
-		again := []codes.Code{codes.Unavailable, codes.Aborted, codes.DeadlineExceeded}
-		if failed, ok := status.FromError(err); !ok || !slices.Contains(again, failed.Code()) {
-			c.t.Errorf("the manager comes back only after minutes: %v", err)
-			return
-		}
-		<-time.After(comesBack)
+	if err := insist(call); err != nil {
+		c.t.Errorf("the manager comes back only after minutes: %v", err)
 	}
 }
 
@@ -261,35 +251,5 @@ func TestOneDELETEThatAlwaysFailsDelaysOthersLittle(t *testing.T) {
 	t.Logf("all are deleted after %s, %s if none fails", took[1], took[0])
 	if took[1] > took[0]+35*time.Second {
 		t.Errorf("a DELETE that always fails delays the others from %s to %s", took[0], took[1])
-	}
-}
-
-// A Retry-After of the NIC service says nothing about servers.
-func TestRetryAfterOfNICsDelaysNoDeletion(t *testing.T) {
-	var took [2]time.Duration
-	for i, fails := range []bool{false, true} {
-		bubble(t, map[bool]string{false: "NICs work", true: "NICs fail"}[fails], func(t *testing.T) {
-			r := newRig(t)
-			r.mustCreate(machine("m1"))
-			var end func()
-			if fails {
-				end = r.cloud.Inject(iaasmock.Fault{Operation: "ListServerNICs", Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"60"}}})
-			}
-			created := r.startCreate(machine("m2"))
-			<-time.After(bootDuration + 5*time.Second)
-			start := time.Now()
-			r.mustDelete(r.deleted(machine("m1")))
-			took[i] = time.Since(start)
-			if fails {
-				end()
-			}
-			if err := <-created; err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	t.Logf("a deletion takes %s, %s if NICs work", took[1], took[0])
-	if took[1] > took[0]+time.Second {
-		t.Errorf("a Retry-After of the NIC service delays a deletion from %s to %s", took[0], took[1])
 	}
 }

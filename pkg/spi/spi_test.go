@@ -52,20 +52,6 @@ func TestIdleSessionsAreDropped(t *testing.T) {
 	})
 }
 
-func TestConcurrentFirstUseBuildsOneSession(t *testing.T) {
-	r := newRig(t)
-	sessions := make(chan *Session)
-	for range 20 {
-		go func() { sessions <- r.session() }()
-	}
-	first := <-sessions
-	for range 19 {
-		if <-sessions != first {
-			t.Error("several sessions were built")
-		}
-	}
-}
-
 // gatedClock holds the first that asks for the time until the gate is open.
 type gatedClock struct {
 	clock.RealClock
@@ -114,15 +100,6 @@ func TestTwoSecretsDoNotShareABuild(t *testing.T) {
 			t.Errorf("a Secret got the session of project %s", session.ProjectID)
 		}
 	})
-}
-
-func TestSessionWithAnUnusableKeyIsACredentialsError(t *testing.T) {
-	r := newRig(t)
-	_, err := r.sessions.Session(Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: "{}"})
-	var unusable *CredentialsError
-	if !errors.As(err, &unusable) {
-		t.Errorf("got %v, want a CredentialsError", err)
-	}
 }
 
 func TestACallEndsWithItsContext(t *testing.T) {

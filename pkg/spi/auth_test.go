@@ -56,32 +56,54 @@ func TestARefusalTellsTheEndpointsClock(t *testing.T) {
 	}
 }
 
+// eachKind has both kinds of credentials.
+var eachKind = map[string]func(*identity) Credentials{
+	"key": func(i *identity) Credentials {
+		return Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountKey: string(i.key)}
+	},
+	"workload identity": func(i *identity) Credentials {
+		return Credentials{ProjectID: iaasmock.DefaultProjectID, ServiceAccountEmail: i.email, Token: i.token(nil)}
+	},
+}
+
 func TestATokenEndpointOutOfOrderIsNotARefusal(t *testing.T) {
-	for name, fault := range map[string]iaasmock.Fault{
-		"not found":   {Status: http.StatusNotFound},
-		"unavailable": {Status: http.StatusServiceUnavailable},
-		"reset":       {DropBefore: true},
-		"no token":    {Status: http.StatusOK, Body: `{}`},
-		"no JSON":     {Status: http.StatusOK, Body: `<html>`},
-		"malformed":   {Status: http.StatusOK, Body: `{"access_token":"a\r\nHost: evil"}`},
+	answer := func(body string) iaasmock.Fault { return iaasmock.Fault{Status: http.StatusOK, Body: body} }
+	endless := answer(`{"access_token":"` + strings.Repeat("a", maxTokenAnswer) + `"}`)
+	for name, row := range map[string]struct {
+		fault   iaasmock.Fault
+		refused bool
+		says    string
+	}{
+		"not found":   {iaasmock.Fault{Status: http.StatusNotFound}, false, "status 404"},
+		"unavailable": {iaasmock.Fault{Status: http.StatusServiceUnavailable}, false, "status 503"},
+		"reset":       {iaasmock.Fault{DropBefore: true}, false, "connection reset"},
+		"no token":    {answer(`{}`), false, "without a usable access token"},
+		"no JSON":     {answer(`<html>`), false, ""},
+		"malformed":   {answer(`{"access_token":"a\r\nHost: evil"}`), false, ""},
+		"endless":     {endless, false, "larger than 65536 bytes"},
+		"refuses":     {iaasmock.Fault{Status: http.StatusUnauthorized}, true, "status 401"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t)
-				fault.Operation = "Token"
-				remove := r.cloud.Inject(fault)
-				err := list(t.Context(), r.session())
+		for kind, credentials := range eachKind {
+			bubble(t, name+", "+kind, func(t *testing.T) {
+				i := newIdentity(newVirtualRig(t))
+				session, err := i.sessions.Session(credentials(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				row.fault.Operation = "Token"
+				remove := i.cloud.Inject(row.fault)
 				var token *TokenError
-				if !errors.As(err, &token) || token.Refused {
-					t.Errorf("got %v, want a TokenError that is no refusal", err)
+				err = list(t.Context(), session)
+				if !errors.As(err, &token) || token.Refused != row.refused || !strings.Contains(err.Error(), row.says) {
+					t.Errorf("got %v, want a TokenError that says %q, refused: %t", err, row.says, row.refused)
 				}
 				remove()
 				<-time.After(firstTokenPause)
-				if err := list(t.Context(), r.session()); err != nil {
+				if err := list(t.Context(), session); err != nil {
 					t.Errorf("after the endpoint is back: %v", err)
 				}
 			})
-		})
+		}
 	}
 }
 
@@ -90,40 +112,38 @@ func TestFailedTokenFetchesComeEverMoreRarely(t *testing.T) {
 	for name, row := range map[string]struct {
 		status, attempts int
 	}{"down": {http.StatusServiceUnavailable, tokenAttempts}, "refused": {http.StatusUnauthorized, 1}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t)
-				r.sessions.Jitter = func() float64 { return 0 }
-				session := r.session()
-				fail := func() { r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: row.status}) }
-				wantFetches := func(pauses ...time.Duration) {
-					t.Helper()
-					for _, pause := range pauses {
-						r.cloud.ResetCalls()
-						if err := list(t.Context(), session); err == nil {
-							t.Fatal("there is a token")
-						}
-						<-time.After(pause - time.Millisecond)
-						var token *TokenError
-						if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused != (row.status == http.StatusUnauthorized) {
-							t.Errorf("meanwhile: %v, want the last failure", err)
-						}
-						if fetches := r.cloud.CallCounts()["Token"]; fetches != row.attempts {
-							t.Errorf("%d fetches within %s, want %d", fetches, pause, row.attempts)
-						}
-						<-time.After(time.Millisecond)
+		bubble(t, name, func(t *testing.T) {
+			r := newVirtualRig(t)
+			r.sessions.Jitter = func() float64 { return 0 }
+			session := r.session()
+			fail := func() { r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: row.status}) }
+			wantFetches := func(pauses ...time.Duration) {
+				t.Helper()
+				for _, pause := range pauses {
+					r.cloud.ResetCalls()
+					if err := list(t.Context(), session); err == nil {
+						t.Fatal("there is a token")
 					}
+					<-time.After(pause - time.Millisecond)
+					var token *TokenError
+					if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused != (row.status == http.StatusUnauthorized) {
+						t.Errorf("meanwhile: %v, want the last failure", err)
+					}
+					if fetches := r.cloud.CallCounts()["Token"]; fetches != row.attempts {
+						t.Errorf("%d fetches within %s, want %d", fetches, pause, row.attempts)
+					}
+					<-time.After(time.Millisecond)
 				}
-				fail()
-				wantFetches(time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second, 30*time.Second, 30*time.Second)
-				r.cloud.ClearFaults()
-				if err := list(t.Context(), session); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(time.Hour) // the token has expired
-				fail()
-				wantFetches(time.Second, 2*time.Second)
-			})
+			}
+			fail()
+			wantFetches(time.Second, 2*time.Second, 4*time.Second, 8*time.Second, 16*time.Second, 30*time.Second, 30*time.Second)
+			r.cloud.ClearFaults()
+			if err := list(t.Context(), session); err != nil {
+				t.Fatal(err)
+			}
+			<-time.After(time.Hour) // the token has expired
+			fail()
+			wantFetches(time.Second, 2*time.Second)
 		})
 	}
 }
@@ -137,20 +157,18 @@ func TestATokenOfUnclearLifetimeIsUsedForAWhileAndRenewed(t *testing.T) {
 		"JWT, expired":       `{"access_token":"eyJhbGciOiJub25lIn0.eyJleHAiOjF9.","token_type":"Bearer"}`,
 		"JWT without expiry": `{"access_token":"eyJhbGciOiJub25lIn0.eyJzdWIiOiJhIn0.","token_type":"Bearer"}`,
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t, iaasmock.WithoutAuthentication())
-				r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK, Body: token})
-				for _, wait := range []time.Duration{0, 5 * time.Second, time.Hour, 5 * time.Second} {
-					<-time.After(wait)
-					if err := list(t.Context(), r.session()); err != nil {
-						t.Fatal(err)
-					}
+		bubble(t, name, func(t *testing.T) {
+			r := newVirtualRig(t, iaasmock.WithoutAuthentication())
+			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK, Body: token})
+			for _, wait := range []time.Duration{0, 5 * time.Second, time.Hour, 5 * time.Second} {
+				<-time.After(wait)
+				if err := list(t.Context(), r.session()); err != nil {
+					t.Fatal(err)
 				}
-				if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
-					t.Errorf("%d tokens were fetched, want 2", tokens)
-				}
-			})
+			}
+			if tokens := r.cloud.CallCounts()["Token"]; tokens != 2 {
+				t.Errorf("%d tokens were fetched, want 2", tokens)
+			}
 		})
 	}
 }
@@ -211,17 +229,15 @@ func TestAnEndlessTokenIsNotUsed(t *testing.T) {
 		size int
 		ok   bool
 	}{"almost all that is read": {maxTokenAnswer - 100, true}, "more than is read": {maxTokenAnswer, false}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t, iaasmock.WithoutAuthentication())
-				r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK,
-					Body: `{"token_type":"Bearer","access_token":"` + strings.Repeat("a", row.size) + `"}`})
-				err := list(t.Context(), r.session())
-				var token *TokenError
-				if row.ok && err != nil || !row.ok && (!errors.As(err, &token) || !strings.Contains(err.Error(), "larger than 65536 bytes")) {
-					t.Errorf("got %v", err)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			r := newVirtualRig(t, iaasmock.WithoutAuthentication())
+			r.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusOK,
+				Body: `{"token_type":"Bearer","access_token":"` + strings.Repeat("a", row.size) + `"}`})
+			err := list(t.Context(), r.session())
+			var token *TokenError
+			if row.ok && err != nil || !row.ok && (!errors.As(err, &token) || !strings.Contains(err.Error(), "larger than 65536 bytes")) {
+				t.Errorf("got %v", err)
+			}
 		})
 	}
 }

@@ -254,20 +254,13 @@ func TestACallThatIsHeldEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestNothingIsHeldWithoutAPause(t *testing.T) {
-	for name, what := range map[string]func(*pausable){
-		"a quiet hour": func(*pausable) { <-time.After(time.Hour) },
-		"a short stop": func(p *pausable) { p.stand(tolerated) },
-		"no fence":     func(p *pausable) { p.Fence = nil; p.pause() },
-	} {
-		t.Run(name, func(t *testing.T) {
-			inPausable(t, func(t *testing.T, p *pausable) {
-				what(p)
-				asked := time.Now()
-				if err := p.call(t.Context(), "POST"); err != nil || time.Since(asked) != 0 {
-					t.Errorf("got %v after %s, want an answer at once", err, time.Since(asked))
-				}
-			})
-		})
-	}
+func TestNothingIsHeldWithoutAFence(t *testing.T) {
+	inPausable(t, func(t *testing.T, p *pausable) {
+		p.Fence = nil
+		p.pause()
+		asked := time.Now()
+		if err := p.call(t.Context(), "POST"); err != nil || time.Since(asked) != 0 {
+			t.Errorf("got %v after %s, want an answer at once", err, time.Since(asked))
+		}
+	})
 }

@@ -6,7 +6,6 @@ package spi
 import (
 	"context"
 	"errors"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -156,33 +155,6 @@ func TestAMadeUpTokenFindsNoSession(t *testing.T) {
 		if other.sessionKey() == whole.sessionKey() {
 			t.Errorf("%s finds the session", name)
 		}
-	}
-}
-
-func TestTheEndpointForWorkloadIdentitiesMayBeOutOfOrder(t *testing.T) {
-	for name, row := range map[string]struct {
-		fault   iaasmock.Fault
-		refused bool
-		says    string
-	}{
-		"down":     {iaasmock.Fault{Status: http.StatusServiceUnavailable}, false, "status 503"},
-		"missing":  {iaasmock.Fault{Status: http.StatusNotFound}, false, "status 404"},
-		"no token": {iaasmock.Fault{Status: http.StatusOK, Body: `{}`}, false, "without a usable access token"},
-		"endless":  {iaasmock.Fault{Status: http.StatusOK, Body: `{"access_token":"` + strings.Repeat("a", maxTokenAnswer) + `"}`}, false, "larger than 65536 bytes"},
-		"refuses":  {iaasmock.Fault{Status: http.StatusUnauthorized}, true, "status 401"},
-		"redirect": {iaasmock.Fault{Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {"http://127.0.0.1:1/"}}}, false, "status 307"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				i := newIdentity(newVirtualRig(t))
-				row.fault.Operation = "Token"
-				i.cloud.Inject(row.fault)
-				var token *TokenError
-				if err := i.list(Credentials{Token: i.token(nil)}); !errors.As(err, &token) || token.Refused != row.refused || !strings.Contains(err.Error(), row.says) {
-					t.Errorf("got %v, want a TokenError that says %q", err, row.says)
-				}
-			})
-		})
 	}
 }
 

@@ -217,23 +217,21 @@ func TestAKeyThatCannotSignIsNoEndpointThatIsDown(t *testing.T) {
 		"factors that are no primes": numbersOf(2048), "factors of unequal size": numbersWith(64, 2048-64),
 		"an even factor": withEvenFactor(2048), "three factors": three,
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t)
-				r.key = []byte(keyOf(t, private))
-				start := time.Now()
-				err := list(t.Context(), r.session())
-				var unusable *CredentialsError
-				if !errors.As(err, &unusable) || !strings.Contains(err.Error(), "cannot sign") {
-					t.Errorf("got %v, want a CredentialsError", err)
-				}
-				if took := time.Since(start); took > 0 {
-					t.Errorf("it was tried again: it took %s", took)
-				}
-				if calls := r.cloud.CallCounts(); len(calls) > 0 {
-					t.Errorf("there were calls: %v", calls)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			r := newVirtualRig(t)
+			r.key = []byte(keyOf(t, private))
+			start := time.Now()
+			err := list(t.Context(), r.session())
+			var unusable *CredentialsError
+			if !errors.As(err, &unusable) || !strings.Contains(err.Error(), "cannot sign") {
+				t.Errorf("got %v, want a CredentialsError", err)
+			}
+			if took := time.Since(start); took > 0 {
+				t.Errorf("it was tried again: it took %s", took)
+			}
+			if calls := r.cloud.CallCounts(); len(calls) > 0 {
+				t.Errorf("there were calls: %v", calls)
+			}
 		})
 	}
 }

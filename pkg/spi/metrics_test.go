@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/synctest"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
@@ -145,40 +144,38 @@ func TestRetriesAndWaitsAreCounted(t *testing.T) {
 		"the limit of the process": {limiter: rate.NewLimiter(0.5, 1),
 			want: []series{{waits, []string{"rate_limit"}, 4}, {waits, nil, 4}}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t)
-				r.sessions.Limiter = row.limiter
-				r.sessions.Jitter = func() float64 { return 0 }
-				if row.fault.Operation != "" {
-					r.cloud.Inject(row.fault)
+		bubble(t, name, func(t *testing.T) {
+			r := newVirtualRig(t)
+			r.sessions.Limiter = row.limiter
+			r.sessions.Jitter = func() float64 { return 0 }
+			if row.fault.Operation != "" {
+				r.cloud.Inject(row.fault)
+			}
+			cloud, left := r.sessions.Transport, row.resets
+			r.sessions.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
+				if left > 0 && request.Method == http.MethodGet {
+					left--
+					return nil, errors.New("connection reset")
 				}
-				cloud, left := r.sessions.Transport, row.resets
-				r.sessions.Transport = roundTripper(func(request *http.Request) (*http.Response, error) {
-					if left > 0 && request.Method == http.MethodGet {
-						left--
-						return nil, errors.New("connection reset")
-					}
-					return cloud.RoundTrip(request)
-				})
-				var before []float64
-				for _, series := range row.want {
-					before = append(before, counted(t, series.name, series.values...))
-				}
-				calls := 1
-				if row.limiter != nil {
-					calls = 3
-				}
-				for range calls {
-					_ = list(t.Context(), r.session())
-				}
-				for i, series := range row.want {
-					got := counted(t, series.name, series.values...) - before[i]
-					if math.Abs(got-series.want) > 0.01 {
-						t.Errorf("%s%v is %v more, want %v", series.name, series.values, got, series.want)
-					}
-				}
+				return cloud.RoundTrip(request)
 			})
+			var before []float64
+			for _, series := range row.want {
+				before = append(before, counted(t, series.name, series.values...))
+			}
+			calls := 1
+			if row.limiter != nil {
+				calls = 3
+			}
+			for range calls {
+				_ = list(t.Context(), r.session())
+			}
+			for i, series := range row.want {
+				got := counted(t, series.name, series.values...) - before[i]
+				if math.Abs(got-series.want) > 0.01 {
+					t.Errorf("%s%v is %v more, want %v", series.name, series.values, got, series.want)
+				}
+			}
 		})
 	}
 }

@@ -156,21 +156,19 @@ func TestTheLimitFollowsTheAnswers(t *testing.T) {
 		"a little less than a minute without an attempt": {[]int{201, 201, 201}, time.Minute - time.Second, 8},
 		"a minute without an attempt":                    {[]int{201, 201, 201}, time.Minute, 1},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				api := newPacedAPI(t)
-				for i, answer := range row.answers {
-					api.answerNext(i, answer)
-				}
-				<-time.After(row.after)
-				for i := range 200 {
-					api.post(t.Context(), fmt.Sprint("then ", i))
-				}
-				if limit := len(api.since(len(row.answers))); limit != row.limit {
-					t.Errorf("%d requests are in flight, want %d", limit, row.limit)
-				}
-				api.finish()
-			})
+		bubble(t, name, func(t *testing.T) {
+			api := newPacedAPI(t)
+			for i, answer := range row.answers {
+				api.answerNext(i, answer)
+			}
+			<-time.After(row.after)
+			for i := range 200 {
+				api.post(t.Context(), fmt.Sprint("then ", i))
+			}
+			if limit := len(api.since(len(row.answers))); limit != row.limit {
+				t.Errorf("%d requests are in flight, want %d", limit, row.limit)
+			}
+			api.finish()
 		})
 	}
 }
@@ -257,16 +255,14 @@ func TestPausesAreRandom(t *testing.T) {
 		"the shortest Retry-After": {[]string{"20"}, 0, 20 * time.Second},
 		"the longest Retry-After":  {[]string{"20"}, 1, 30 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := &arrivals{failures: 1, retryAfter: row.retryAfter}
-				if err := apiCalls["DELETE"](t.Context(), sessionWith(t, seen, row.random).API); err != nil {
-					t.Error(err)
-				}
-				if sent := seen.all(); len(sent) != 2 || sent[1].at.Sub(sent[0].at) != row.want {
-					t.Errorf("sent at %v, want two attempts %s apart", sent, row.want)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			seen := &arrivals{failures: 1, retryAfter: row.retryAfter}
+			if err := apiCalls["DELETE"](t.Context(), sessionWith(t, seen, row.random).API); err != nil {
+				t.Error(err)
+			}
+			if sent := seen.all(); len(sent) != 2 || sent[1].at.Sub(sent[0].at) != row.want {
+				t.Errorf("sent at %v, want two attempts %s apart", sent, row.want)
+			}
 		})
 	}
 }
@@ -289,21 +285,19 @@ func TestNoRequestWaitsForLongerThanAMinute(t *testing.T) {
 		"longer than the caller's deadline": {[]string{"30"}, 5 * second, 1, second},
 		"within the caller's deadline":      {[]string{"3"}, 5 * second, 2, 4 * second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := &arrivals{retryAfter: row.asked, failures: len(row.asked)}
-				session := sessionWith(t, seen, 0)
-				ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
-				defer cancel()
-				start := time.Now()
-				err := apiCalls["DELETE"](ctx, session.API)
-				if took, sent := time.Since(start), seen.of("DELETE"); took > row.within || sent != row.sent {
-					t.Errorf("%d attempts in %s, want %d within %s", sent, took, row.sent, row.within)
-				}
-				if failed := row.sent <= len(row.asked); failed != (err != nil) || isNotSent(err) {
-					t.Errorf("got %v, want the answer to the last attempt", err)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			seen := &arrivals{retryAfter: row.asked, failures: len(row.asked)}
+			session := sessionWith(t, seen, 0)
+			ctx, cancel := context.WithTimeout(t.Context(), row.deadline)
+			defer cancel()
+			start := time.Now()
+			err := apiCalls["DELETE"](ctx, session.API)
+			if took, sent := time.Since(start), seen.of("DELETE"); took > row.within || sent != row.sent {
+				t.Errorf("%d attempts in %s, want %d within %s", sent, took, row.sent, row.within)
+			}
+			if failed := row.sent <= len(row.asked); failed != (err != nil) || isNotSent(err) {
+				t.Errorf("got %v, want the answer to the last attempt", err)
+			}
 		})
 	}
 }
@@ -368,31 +362,29 @@ func TestRetryAfterPausesItsKindOnly(t *testing.T) {
 	const asked = 20 * time.Second
 	kindOf := map[string]string{"LIST": "reads of servers", "GET": "reads of servers"}
 	for paused := range apiCalls {
-		t.Run(paused, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := &arrivals{failures: 1, retryAfter: []string{"20"}}
-				session := sessionWith(t, seen, 0)
-				before := counted(t, "stackit_api_wait_seconds_total", "retry_after")
-				start := time.Now()
-				var all sync.WaitGroup
-				all.Go(func() { _ = apiCalls[paused](t.Context(), session.API) })
-				synctest.Wait()
-				for other := range apiCalls {
-					all.Go(func() {
-						if err := apiCalls[other](t.Context(), session.API); err != nil {
-							t.Errorf("%s: %v", other, err)
-						}
-						took := time.Since(start)
-						if same := cmp.Or(kindOf[other], other) == cmp.Or(kindOf[paused], paused); same != (took >= asked) || took > asked+time.Second {
-							t.Errorf("%s takes %s after a Retry-After of a %s", other, took, paused)
-						}
-					})
-				}
-				all.Wait()
-				if waits := counted(t, "stackit_api_wait_seconds_total", "retry_after") - before; waits < asked.Seconds()-0.01 { // sums are rounded
-					t.Errorf("%v seconds of waiting are counted", waits)
-				}
-			})
+		bubble(t, paused, func(t *testing.T) {
+			seen := &arrivals{failures: 1, retryAfter: []string{"20"}}
+			session := sessionWith(t, seen, 0)
+			before := counted(t, "stackit_api_wait_seconds_total", "retry_after")
+			start := time.Now()
+			var all sync.WaitGroup
+			all.Go(func() { _ = apiCalls[paused](t.Context(), session.API) })
+			synctest.Wait()
+			for other := range apiCalls {
+				all.Go(func() {
+					if err := apiCalls[other](t.Context(), session.API); err != nil {
+						t.Errorf("%s: %v", other, err)
+					}
+					took := time.Since(start)
+					if same := cmp.Or(kindOf[other], other) == cmp.Or(kindOf[paused], paused); same != (took >= asked) || took > asked+time.Second {
+						t.Errorf("%s takes %s after a Retry-After of a %s", other, took, paused)
+					}
+				})
+			}
+			all.Wait()
+			if waits := counted(t, "stackit_api_wait_seconds_total", "retry_after") - before; waits < asked.Seconds()-0.01 { // sums are rounded
+				t.Errorf("%v seconds of waiting are counted", waits)
+			}
 		})
 	}
 }
@@ -425,34 +417,32 @@ func TestWhatWasNotSentSaysSo(t *testing.T) {
 		"for a token endpoint that is down":  {fault: iaasmock.Fault{Operation: "Token", Status: 503}, text: "access token"},
 		"for a token that is refused":        {fault: iaasmock.Fault{Operation: "Token", Status: 401}, text: "access token"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := newVirtualRig(t)
-				if row.prepare != nil {
-					row.prepare(r)
-				}
-				if row.fault.Operation != "" {
-					r.cloud.Inject(row.fault)
-				}
-				session := r.session()
-				for range row.before {
-					_ = apiCalls["POST"](t.Context(), session.API)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-				defer cancel()
-				if name == "the caller left" {
-					cancel()
-				}
-				err := apiCalls["POST"](ctx, session.API)
-				var held *NotSentError
-				if !errors.As(err, &held) || held.StatusCode != row.status || !strings.Contains(err.Error(), row.text) {
-					t.Errorf("got %v, want that it was not sent: %s", err, row.text)
-				}
-				if sent := r.cloud.CallCounts()["CreateServer"]; sent != row.before {
-					t.Errorf("%d POSTs were sent, want %d", sent, row.before)
-				}
-				<-time.After(time.Minute) // for a fetch that goes on
-			})
+		bubble(t, name, func(t *testing.T) {
+			r := newVirtualRig(t)
+			if row.prepare != nil {
+				row.prepare(r)
+			}
+			if row.fault.Operation != "" {
+				r.cloud.Inject(row.fault)
+			}
+			session := r.session()
+			for range row.before {
+				_ = apiCalls["POST"](t.Context(), session.API)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			if name == "the caller left" {
+				cancel()
+			}
+			err := apiCalls["POST"](ctx, session.API)
+			var held *NotSentError
+			if !errors.As(err, &held) || held.StatusCode != row.status || !strings.Contains(err.Error(), row.text) {
+				t.Errorf("got %v, want that it was not sent: %s", err, row.text)
+			}
+			if sent := r.cloud.CallCounts()["CreateServer"]; sent != row.before {
+				t.Errorf("%d POSTs were sent, want %d", sent, row.before)
+			}
+			<-time.After(time.Minute) // for a fetch that goes on
 		})
 	}
 }

@@ -131,30 +131,28 @@ func TestAnAnswerThatStopsHalfWayIsReadAgain(t *testing.T) {
 func TestRetriesOfReadsTakeTurns(t *testing.T) {
 	const callers = 40
 	for _, method := range []string{"LIST", "GET"} {
-		t.Run(method, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				seen := &arrivals{failures: callers}
-				session := sessionOver(t, seen)
-				var group sync.WaitGroup
-				for range callers {
-					group.Go(func() {
-						if err := apiCalls[method](t.Context(), session.API); err != nil {
-							t.Error(err)
-						}
-					})
-				}
-				group.Wait()
-				retries := seen.all()[callers:]
-				if len(retries) != callers {
-					t.Fatalf("%d retries, want %d", len(retries), callers)
-				}
-				for i := range retries[1:] {
-					gap := retries[i+1].at.Sub(retries[i].at)
-					if gap < time.Second/readsPerSecond-time.Millisecond {
-						t.Fatalf("a retry is sent %s after another", gap)
+		bubble(t, method, func(t *testing.T) {
+			seen := &arrivals{failures: callers}
+			session := sessionOver(t, seen)
+			var group sync.WaitGroup
+			for range callers {
+				group.Go(func() {
+					if err := apiCalls[method](t.Context(), session.API); err != nil {
+						t.Error(err)
 					}
+				})
+			}
+			group.Wait()
+			retries := seen.all()[callers:]
+			if len(retries) != callers {
+				t.Fatalf("%d retries, want %d", len(retries), callers)
+			}
+			for i := range retries[1:] {
+				gap := retries[i+1].at.Sub(retries[i].at)
+				if gap < time.Second/readsPerSecond-time.Millisecond {
+					t.Fatalf("a retry is sent %s after another", gap)
 				}
-			})
+			}
 		})
 	}
 }

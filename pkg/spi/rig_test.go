@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
@@ -74,6 +75,12 @@ func newVirtualRig(t *testing.T, options ...iaasmock.Option) *rig {
 		}),
 	}
 	return &rig{t: t, cloud: cloud, key: key, sessions: sessions}
+}
+
+// bubble runs a test of its own in virtual time: a row of a table.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 func (r *rig) session() *Session {

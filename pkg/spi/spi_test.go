@@ -115,53 +115,37 @@ func TestACallEndsWithItsContext(t *testing.T) {
 	}
 }
 
+// A redirect would carry the access token, the assertion, or the workload identity's token, to another
+// host.
 func TestRedirectsAreNotFollowed(t *testing.T) {
-	var authorization string
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-		authorization = request.Header.Get("Authorization")
-	}))
-	defer elsewhere.Close()
-	r := newRig(t)
-	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {elsewhere.URL}}})
-	if err := list(t.Context(), r.session()); err == nil {
-		t.Error("a redirect is no failure")
-	}
-	if authorization != "" {
-		t.Error("the access token was sent to another host")
-	}
-}
-
-// A redirect would carry the assertion, or the workload identity's token, to another host.
-func TestTheTokenEndpointsRedirectsAreNotFollowed(t *testing.T) {
-	for name, credentials := range map[string]func(*identity) Credentials{
-		"key":               func(i *identity) Credentials { return Credentials{ServiceAccountKey: string(i.key)} },
-		"workload identity": func(i *identity) Credentials { return Credentials{ServiceAccountEmail: i.email, Token: i.token(nil)} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			var followed atomic.Int64
-			elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				followed.Add(1)
-				w.Header().Set("Content-Type", "application/json")
-				_, _ = w.Write([]byte(`{"access_token":"opaque","token_type":"Bearer"}`))
-			}))
-			defer elsewhere.Close()
-			i := newIdentity(newRig(t))
-			// 307 keeps method and body.
-			i.cloud.Inject(iaasmock.Fault{Operation: "Token", Status: http.StatusTemporaryRedirect, Header: http.Header{"Location": {elsewhere.URL}}})
-			with := credentials(i)
-			with.ProjectID = iaasmock.DefaultProjectID
-			session, err := i.sessions.Session(with)
-			if err != nil {
-				t.Fatal(err)
-			}
-			var token *TokenError
-			if err := list(t.Context(), session); !errors.As(err, &token) || token.Refused {
-				t.Errorf("got %v, want a TokenError that is no refusal", err)
-			}
-			if followed.Load() != 0 {
-				t.Errorf("%d requests were sent to another host", followed.Load())
-			}
-		})
+	for kind, credentials := range eachKind {
+		for _, operation := range []string{"ListServers", "Token"} {
+			t.Run(operation+", "+kind, func(t *testing.T) {
+				var followed atomic.Int64
+				elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					followed.Add(1)
+					w.Header().Set("Content-Type", "application/json")
+					_, _ = w.Write([]byte(`{"access_token":"opaque","token_type":"Bearer","items":[]}`))
+				}))
+				defer elsewhere.Close()
+				i := newIdentity(newRig(t))
+				// 307 keeps method and body.
+				i.cloud.Inject(iaasmock.Fault{Operation: operation, Status: http.StatusTemporaryRedirect,
+					Header: http.Header{"Location": {elsewhere.URL}}})
+				session, err := i.sessions.Session(credentials(i))
+				if err != nil {
+					t.Fatal(err)
+				}
+				var token *TokenError
+				err = list(t.Context(), session)
+				if err == nil || errors.As(err, &token) != (operation == "Token") || IsRefused(err) {
+					t.Errorf("got %v, want a failure that is no refusal", err)
+				}
+				if followed.Load() != 0 {
+					t.Errorf("%d requests were sent to another host", followed.Load())
+				}
+			})
+		}
 	}
 }
 

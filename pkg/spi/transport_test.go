@@ -126,19 +126,13 @@ func TestAnAttemptEndsAtItsDeadline(t *testing.T) {
 func TestEveryAttemptHasADeadlineOfItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		attempts := 0
-		session, err := (&PluginSPIImpl{
-			Config: Config{Endpoint: "http://iaas.invalid", NoAuth: true}, Jitter: func() float64 { return 0.5 },
-			Transport: roundTripper(func(request *http.Request) (*http.Response, error) {
-				attempts++
-				<-request.Context().Done()
-				return nil, request.Context().Err()
-			}),
-		}).Session(Credentials{ProjectID: testProject})
-		if err != nil {
-			t.Fatal(err)
-		}
+		session := sessionOver(t, roundTripper(func(request *http.Request) (*http.Response, error) {
+			attempts++
+			<-request.Context().Done()
+			return nil, request.Context().Err()
+		}))
 		asked := time.Now()
-		err = list(t.Context(), session)
+		err := list(t.Context(), session)
 		if took := time.Since(asked).Truncate(attemptTimeout); err == nil || errors.Is(err, context.DeadlineExceeded) || attempts != maxAttempts || took != maxAttempts*attemptTimeout {
 			t.Errorf("%d attempts in %s end with %v, want %d of %s each", attempts, took, err, maxAttempts, attemptTimeout)
 		}

@@ -152,6 +152,12 @@ func (s *shelf) read(t *testing.T, delay time.Duration, ids ...int) map[int]time
 	return took
 }
 
+// bubble runs a test of its own in virtual time: a row of a table.
+func bubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Helper()
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
+}
+
 func upTo(n int) []int {
 	ids := make([]int, n)
 	for i := range ids {
@@ -170,13 +176,30 @@ func (s *shelf) want(t *testing.T, lists, singles int) {
 }
 
 func TestFewAreReadOneByOneAndManyByOneList(t *testing.T) {
-	for readers, want := range map[int]struct{ lists, singles int }{1: {0, 1}, 4: {0, 4}, 5: {1, 0}, 500: {1, 0}} {
-		t.Run(fmt.Sprint(readers), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(policy)
-				s.read(t, time.Second, upTo(readers)...)
-				s.want(t, want.lists, want.singles)
-			})
+	for name, row := range map[string]struct {
+		readers        int
+		change         func(*shelf)
+		lists, singles int
+	}{
+		"one":                       {1, nil, 0, 1},
+		"four":                      {4, nil, 0, 4},
+		"five":                      {5, nil, 1, 0},
+		"500":                       {500, nil, 1, 0},
+		"a list does not show them": {100, func(s *shelf) { s.unlisted = func(id int) bool { return id < 100 } }, 1, 100},
+		"there is no list": {10, func(s *shelf) {
+			s.Group = coalesce.New[[]int, int](clock.RealClock{}, policy, nil)
+		}, 0, 10},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			s := newShelf(policy)
+			if row.change != nil {
+				row.change(s)
+			}
+			s.read(t, time.Second, upTo(row.readers)...)
+			s.want(t, row.lists, row.singles)
+			if s.most > policy.Singles {
+				t.Errorf("%d single reads were under way at a time", s.most)
+			}
 		})
 	}
 }
@@ -222,18 +245,6 @@ func TestListsKeepTheWindow(t *testing.T) {
 	})
 }
 
-func TestWhatAListDoesNotShowIsReadByItself(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.unlisted = func(id int) bool { return id < 100 }
-		s.read(t, soon, upTo(100)...)
-		s.want(t, 1, 100)
-		if s.most > policy.Singles {
-			t.Errorf("%d single reads were under way at a time", s.most)
-		}
-	})
-}
-
 func TestAReaderWithoutPickIsReadByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newShelf(policy)
@@ -245,15 +256,6 @@ func TestAReaderWithoutPickIsReadByItself(t *testing.T) {
 		}
 		all.Wait()
 		s.want(t, 0, 5)
-	})
-}
-
-func TestWithoutAListAllAreReadOneByOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := newShelf(policy)
-		s.Group = coalesce.New[[]int, int](clock.RealClock{}, policy, nil)
-		s.read(t, soon, upTo(10)...)
-		s.want(t, 0, 10)
 	})
 }
 
@@ -301,18 +303,16 @@ func TestWhileSingleReadsFailListsServeAll(t *testing.T) {
 		"they fail": func(s *shelf) { s.singleErr = func(int) error { return errBroken } },
 		"they hang": func(s *shelf) { s.hangs = func(int) bool { return true } },
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(policy)
-				broken(s)
-				for range 10 {
-					s.read(t, time.Second, 1, 2)
-				}
-				s.want(t, 10, 2)
-				if len(s.lists) == 0 || s.lists[0] > time.Second+policy.Patience+time.Second {
-					t.Errorf("lists began at %v, want the first a second after the patience with single reads", s.lists)
-				}
-			})
+		bubble(t, name, func(t *testing.T) {
+			s := newShelf(policy)
+			broken(s)
+			for range 10 {
+				s.read(t, time.Second, 1, 2)
+			}
+			s.want(t, 10, 2)
+			if len(s.lists) == 0 || s.lists[0] > time.Second+policy.Patience+time.Second {
+				t.Errorf("lists began at %v, want the first a second after the patience with single reads", s.lists)
+			}
 		})
 	}
 }
@@ -335,49 +335,47 @@ func TestSingleReadsGoOnOnceOneSucceeds(t *testing.T) {
 // one without an answer.
 func TestWhileNothingWorksOneReadIsTriedAtATime(t *testing.T) {
 	for name, listsRecover := range map[string]bool{"then lists work": true, "then single reads work": false} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(policy)
-				const outage = 5 * time.Minute
-				s.listErr = func(int) error {
-					if listsRecover && time.Since(s.start) > outage {
-						return nil
-					}
-					return errBroken
+		bubble(t, name, func(t *testing.T) {
+			s := newShelf(policy)
+			const outage = 5 * time.Minute
+			s.listErr = func(int) error {
+				if listsRecover && time.Since(s.start) > outage {
+					return nil
 				}
-				s.singleErr = func(int) error {
-					if !listsRecover && time.Since(s.start) > outage {
-						return nil
-					}
-					return errBroken
+				return errBroken
+			}
+			s.singleErr = func(int) error {
+				if !listsRecover && time.Since(s.start) > outage {
+					return nil
 				}
-				time.AfterFunc(outage, func() {
-					s.mu.Lock()
-					defer s.mu.Unlock()
-					if tried := len(s.lists) + len(s.singles); tried > 25 {
-						t.Errorf("%d reads in %s: %v %v", tried, outage, s.lists, s.singles)
+				return errBroken
+			}
+			time.AfterFunc(outage, func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				if tried := len(s.lists) + len(s.singles); tried > 25 {
+					t.Errorf("%d reads in %s: %v %v", tried, outage, s.lists, s.singles)
+				}
+			})
+			var all sync.WaitGroup
+			for id := range 20 {
+				all.Go(func() {
+					for time.Since(s.start) < 2*outage {
+						asked := time.Now()
+						result := s.Read(t.Context(), s.request(id, asked.Add(time.Second)))
+						if waited := time.Since(asked); waited > time.Second+2*policy.MaxBackoff {
+							t.Errorf("reader %d waited for %s", id, waited)
+						}
+						if result.Err == nil {
+							break
+						}
+					}
+					if at := time.Since(s.start); at > outage+2*policy.MaxBackoff+10*time.Second {
+						t.Errorf("reader %d is served after %s", id, at)
 					}
 				})
-				var all sync.WaitGroup
-				for id := range 20 {
-					all.Go(func() {
-						for time.Since(s.start) < 2*outage {
-							asked := time.Now()
-							result := s.Read(t.Context(), s.request(id, asked.Add(time.Second)))
-							if waited := time.Since(asked); waited > time.Second+2*policy.MaxBackoff {
-								t.Errorf("reader %d waited for %s", id, waited)
-							}
-							if result.Err == nil {
-								break
-							}
-						}
-						if at := time.Since(s.start); at > outage+2*policy.MaxBackoff+10*time.Second {
-							t.Errorf("reader %d is served after %s", id, at)
-						}
-					})
-				}
-				all.Wait()
-			})
+			}
+			all.Wait()
 		})
 	}
 }
@@ -449,24 +447,22 @@ func TestAHangingReadHoldsUpNobodyForLong(t *testing.T) {
 		"four single reads": {func(s *shelf) { s.hangs = func(id int) bool { return id < 4 } }, []int{10, 11, 12}},
 		"a list":            {func(s *shelf) { s.listTime = func(int) time.Duration { return time.Hour } }, []int{10, 11, 12, 13, 14}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := newShelf(policy)
-				row.change(s)
-				ctx, cancel := context.WithCancel(t.Context())
-				var hanging sync.WaitGroup
-				for id := range 4 {
-					hanging.Go(func() { s.Read(ctx, s.request(id, s.start.Add(soon))) })
+		bubble(t, name, func(t *testing.T) {
+			s := newShelf(policy)
+			row.change(s)
+			ctx, cancel := context.WithCancel(t.Context())
+			var hanging sync.WaitGroup
+			for id := range 4 {
+				hanging.Go(func() { s.Read(ctx, s.request(id, s.start.Add(soon))) })
+			}
+			<-time.After(time.Second)
+			for id, at := range s.read(t, soon, row.ids...) {
+				if at > time.Second+policy.Patience+time.Second {
+					t.Errorf("reader %d is served after %s", id, at)
 				}
-				<-time.After(time.Second)
-				for id, at := range s.read(t, soon, row.ids...) {
-					if at > time.Second+policy.Patience+time.Second {
-						t.Errorf("reader %d is served after %s", id, at)
-					}
-				}
-				cancel()
-				hanging.Wait()
-			})
+			}
+			cancel()
+			hanging.Wait()
 		})
 	}
 }

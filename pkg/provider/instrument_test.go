@@ -127,11 +127,7 @@ func TestEveryCallEndsWithOneLine(t *testing.T) {
 			if lines := strings.Count(log, "outcome="); lines != 1 {
 				t.Errorf("%d lines about the outcome, want 1:\n%s", lines, log)
 			}
-			for _, want := range row.want {
-				if !strings.Contains(log, want) {
-					t.Errorf("%q is not in\n%s", want, log)
-				}
-			}
+			wantSaid(t, log, row.want...)
 		})
 	}
 }

@@ -81,11 +81,7 @@ func TestNoCallTouchesAnothersServer(t *testing.T) {
 				foreign := r.makeServer("conflict-1", row.change)
 				err := call(r, withID(machine("m1"), providerIDOf(foreign)))
 				wantCode(t, err, codes.FailedPrecondition)
-				for _, says := range append(row.says, foreign) {
-					if !strings.Contains(err.Error(), says) {
-						t.Errorf("%q does not say %s", err, says)
-					}
-				}
+				wantSaid(t, err.Error(), append(row.says, foreign)...)
 				left := r.onlyServer()
 				if nic := nicOf(t, r, left); left.Status == iaasmock.StatusDeleting || len(nic.AllowedAddresses) > 0 {
 					t.Errorf("the foreign server is %s, its NIC carries %v", left.Status, nic.AllowedAddresses)

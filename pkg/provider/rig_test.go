@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -381,6 +382,24 @@ func wantReason(t *testing.T, err error, want provider.Reason) {
 	wantCode(t, err, want.Code())
 	if got := provider.ReasonIn(err.Error()); got != want {
 		t.Errorf("the manager is told %v, want the reason %s", err, want)
+	}
+}
+
+// wantWithin checks that what began then did not take longer.
+func wantWithin(t *testing.T, began time.Time, atMost time.Duration) {
+	t.Helper()
+	if took := time.Since(began); took > atMost {
+		t.Errorf("it took %s, want at most %s", took, atMost)
+	}
+}
+
+// wantSaid checks that a text says all that.
+func wantSaid(t *testing.T, text string, says ...string) {
+	t.Helper()
+	for _, want := range says {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
 	}
 }
 

@@ -6,7 +6,6 @@ package provider_test
 import (
 	"context"
 	"net/http"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -125,9 +124,7 @@ func TestAServerWithoutItsLabelsIsLeftAlone(t *testing.T) {
 				if reason := reasonOf(err); reason != provider.ReasonLabelsMissing {
 					t.Errorf("the reason is %q", reason)
 				}
-				if !strings.Contains(err.Error(), r.onlyServer().ID) {
-					t.Errorf("%v does not name server %s", err, r.onlyServer().ID)
-				}
+				wantSaid(t, err.Error(), r.onlyServer().ID)
 			}
 			for _, name := range []string{"m1", "m2", "m3", "m1"} {
 				_, err := r.create(machine(name))

@@ -91,7 +91,7 @@ func TestListMachinesListsTheClassWithinTheCluster(t *testing.T) {
 		r.makeServer("m2", func(labels map[string]any) { labels[clusterLabel] = "shoot-b" })
 		r.makeServer("m3", func(labels map[string]any) { labels[provider.StackitMachineClassLabel] = "class-b" })
 		r.makeServer("m4", func(labels map[string]any) { delete(labels, provider.StackitMachineLabel) })
-		r.makeServer("m5", func(labels map[string]any) { delete(labels, clusterLabel) })
+		alone := r.makeServer("m5", func(labels map[string]any) { delete(labels, clusterLabel) })
 		goes := r.makeServer("m6", nil) // if its deletion hangs, the orphan collector asks again
 		r.setStatus(goes, iaasmock.StatusDeleting, "")
 		r.setStatus(r.makeServer("m7", nil), "DELETED", "")
@@ -99,18 +99,9 @@ func TestListMachinesListsTheClassWithinTheCluster(t *testing.T) {
 		if diff := cmp.Diff(want, r.list()); diff != "" {
 			t.Errorf("list (-want +got):\n%s", diff)
 		}
-	})
-}
-
-func TestListMachinesWithoutAClusterLabelLeavesClustersAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.makeServer("m1", nil)
-		mine := r.makeServer("m2", func(labels map[string]any) { delete(labels, clusterLabel) })
 		r.setSpec(func(spec map[string]any) { delete(spec, "labels") })
-		want := map[string]string{providerIDOf(mine): "m2"}
-		if diff := cmp.Diff(want, r.list()); diff != "" {
-			t.Errorf("list (-want +got):\n%s", diff)
+		if diff := cmp.Diff(map[string]string{providerIDOf(alone): "m5"}, r.list()); diff != "" {
+			t.Errorf("list without a cluster label (-want +got):\n%s", diff)
 		}
 	})
 }
@@ -141,22 +132,6 @@ func TestGenerateMachineClassForMigrationIsUnimplemented(t *testing.T) {
 		if decoded, ok := status.FromError(err); !ok || decoded.Code() != codes.Unimplemented { // no failure, and no reason
 			t.Errorf("the manager is told %v, want %s", err, codes.Unimplemented)
 		}
-	})
-}
-
-// A server that was seen, and goes while it is waited for.
-func TestWaitUntilServerDeletedSeesItGo(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.list() // opens a session
-		id := r.makeServer("m1", nil)
-		<-time.After(20 * time.Second)
-		time.AfterFunc(3*time.Second, func() { r.deleteByHand(id) })
-		start := time.Now()
-		if err := r.provider().WaitUntilServerDeleted(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion, id); err != nil {
-			t.Fatal(err)
-		}
-		wantWithin(t, start, 20*time.Second)
 	})
 }
 

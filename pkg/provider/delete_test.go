@@ -72,26 +72,28 @@ func TestDeleteMachineBelievesNoSingleNotFound(t *testing.T) {
 		"the connection was reset": {DropBefore: true},
 		"several resets in a row":  {DropBefore: true, Count: 9},
 	} {
-		bubble(t, name, func(t *testing.T) {
-			r := newRig(t)
-			response := r.mustCreate(machine("m1"))
-			fault.Operation = "GetServer"
-			if fault.Count == 0 {
-				fault.Count = 1
-			}
-			r.cloud.Inject(fault)
-			m := withID(r.deleted(machine("m1")), response.ProviderID)
-			for range 5 {
-				err := r.delete(m)
-				if err == nil {
-					break
+		for _, lag := range []time.Duration{0, 20 * time.Second} { // then no list confirms a 404
+			bubble(t, fmt.Sprint(name, ", lists lag for ", lag), func(t *testing.T) {
+				r := newRig(t, iaasmock.WithListLag(lag))
+				response := r.mustCreate(machine("m1"))
+				fault.Operation = "GetServer"
+				if fault.Count == 0 {
+					fault.Count = 1
 				}
-				if server, ok := r.cloud.Server(r.onlyServer().ID); !ok {
-					t.Fatalf("server %s is gone but the answer is %v", server.ID, err)
+				r.cloud.Inject(fault)
+				m := withID(r.deleted(machine("m1")), response.ProviderID)
+				for range 5 {
+					err := r.delete(m)
+					if err == nil {
+						break
+					}
+					if server, ok := r.cloud.Server(r.onlyServer().ID); !ok {
+						t.Fatalf("server %s is gone but the answer is %v", server.ID, err)
+					}
 				}
-			}
-			r.wantNothingLeft()
-		})
+				r.wantNothingLeft()
+			})
+		}
 	}
 }
 
@@ -103,18 +105,6 @@ func TestDeleteMachineThatFailsIsTriedAgain(t *testing.T) {
 		m := withID(r.deleted(machine("m1")), response.ProviderID)
 		wantCode(t, r.delete(m), codes.Aborted)
 		r.mustDelete(m)
-		r.wantNothingLeft()
-	})
-}
-
-// A server that is younger than the lists lag is in none of them: there a 404 has
-// nothing to confirm it.
-func TestDeleteMachineOfAYoungServerBelievesNoSingleNotFound(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(20*time.Second))
-		response := r.mustCreate(machine("m1"))
-		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Count: 1, Status: http.StatusNotFound, Body: `{"code":404,"msg":"server not found"}`})
-		r.mustDelete(withID(r.deleted(machine("m1")), response.ProviderID))
 		r.wantNothingLeft()
 	})
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 
@@ -29,10 +30,12 @@ func TestWaitUntil(t *testing.T) {
 		if r.onlyServer().Status != iaasmock.StatusActive {
 			t.Error("not running yet")
 		}
-		r.mustDelete(r.deleted(machine("m1")))
+		time.AfterFunc(3*time.Second, func() { r.deleteByHand(id) })
+		began := time.Now()
 		if err := wait(p.WaitUntilServerDeleted, id); err != nil {
 			t.Fatal(err)
 		}
+		wantWithin(t, began, 20*time.Second)
 		wantCode(t, wait(p.WaitUntilServerRunning, id), codes.NotFound)
 	})
 }

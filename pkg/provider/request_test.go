@@ -136,33 +136,49 @@ func TestUserDataIsNotTooLong(t *testing.T) {
 	}
 }
 
-// In the Secret's region the server would count as gone.
-func TestARegionOfAWrongTypeLosesNoServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
-		r.secret.Data["region"] = []byte("eu02")
-		r.restartNow()
-		r.setSpec(func(spec map[string]any) { spec["machineType"], spec["region"] = 5, 7 })
-		wantCode(t, r.delete(r.deleted(m)), codes.InvalidArgument)
-		r.onlyServer()
-	})
-}
-
-// One wrong type hides no other: where a field cannot be read by which servers are found, nothing is
-// concluded from it.
-func TestASecondWrongTypeLosesNoServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		r.mustCreate(machine("m1"))
-		r.restartNow()
-		r.setSpec(func(spec map[string]any) {
-			spec["machineType"] = 5
-			spec["labels"] = map[string]any{clusterLabel: 1}
+// The class, or the Secret, was edited after the server was made.
+func TestAnEditedClassLosesNoServer(t *testing.T) {
+	for name, row := range map[string]struct {
+		edit      func(r *rig, spec map[string]any)
+		restarted bool
+		byID      bool
+		want      codes.Code
+	}{
+		"another region": {func(_ *rig, spec map[string]any) {
+			spec["region"] = "eu02"
+		}, false, true, codes.FailedPrecondition},
+		// In the Secret's region the server would count as gone.
+		"a region of a wrong type": {func(r *rig, spec map[string]any) {
+			r.secret.Data["region"] = []byte("eu02")
+			spec["machineType"], spec["region"] = 5, 7
+		}, true, true, codes.InvalidArgument},
+		// One wrong type hides no other: where a field cannot be read by which servers are found, nothing is
+		// concluded from it.
+		"a cluster of a wrong type, too": {func(_ *rig, spec map[string]any) {
+			spec["machineType"], spec["labels"] = 5, map[string]any{clusterLabel: 1}
+		}, true, false, codes.FailedPrecondition},
+		// The class says "no cluster", the server says "shoot-a".
+		"no cluster": {func(_ *rig, spec map[string]any) { delete(spec, "labels") }, true, true, codes.FailedPrecondition},
+	} {
+		bubble(t, name, func(t *testing.T) {
+			r := newRig(t)
+			m := machine("m1")
+			if response := r.mustCreate(m); row.byID {
+				m = withID(m, response.ProviderID)
+			}
+			if row.restarted {
+				r.restartNow()
+			}
+			r.setSpec(func(spec map[string]any) { row.edit(r, spec) })
+			wantCode(t, r.delete(r.deleted(m)), row.want)
+			if left := r.onlyServer(); left.Status != iaasmock.StatusActive {
+				t.Errorf("the server is %s", left.Status)
+			}
+			r.makeInputs()
+			r.mustDelete(r.deleted(m))
+			r.wantNothingLeft()
 		})
-		wantCode(t, r.delete(r.deleted(machine("m1"))), codes.FailedPrecondition)
-		r.onlyServer()
-	})
+	}
 }
 
 func TestMissingInputs(t *testing.T) {

@@ -224,19 +224,6 @@ func TestDeleteMachineForTheOrphanCollectorKeepsTheLedger(t *testing.T) {
 	})
 }
 
-// The manager's next call comes from a cache that has not seen the ProviderID, and
-// the lists do not show the server yet.
-func TestAStaleCallAfterCreateMachineFindsItsServerByTheLedger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t, iaasmock.WithListLag(25*time.Second))
-		created := r.mustCreate(machine("m1"))
-		response, err := r.status(machine("m1"))
-		if err != nil || response.ProviderID != created.ProviderID {
-			t.Errorf("status is %+v, %v", response, err)
-		}
-	})
-}
-
 // A request may be held back for long between being claimed and being sent.
 func TestAServerWhoseRequestWasHeldBackIsYoungWhenItIsMade(t *testing.T) {
 	for name, next := range map[string]func(*rig) error{

@@ -285,21 +285,6 @@ func TestDeleteMachineAfterAnAnswerThatNamedAnothersServer(t *testing.T) {
 	}
 }
 
-// The class names another region than when the server was made, and the Machine's ProviderID
-// names it.
-func TestARegionThatIsEditedLosesNoServer(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		m := machine("m1")
-		m = withID(m, r.mustCreate(m).ProviderID)
-		r.setSpec(func(spec map[string]any) { spec["region"] = "eu02" })
-		wantCode(t, r.delete(r.deleted(m)), codes.FailedPrecondition)
-		r.setSpec(nil)
-		r.mustDelete(r.deleted(m))
-		r.wantNothingLeft()
-	})
-}
-
 // One look-up shows the server DELETING, a later one of the same call shows it ACTIVE again.
 func TestCreateMachineDeletesNoServerThatItUses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -112,8 +112,8 @@ func (p *addressPool) take(wanted string) (string, error) {
 		return wanted, nil
 	}
 	if wanted != "" {
-		addr, err := netip.ParseAddr(wanted)
-		if err != nil || !p.prefix.Contains(addr) {
+		addr, _ := netip.ParseAddr(wanted) // no prefix contains the address of an error
+		if !p.prefix.Contains(addr) {
 			return wanted, nil
 		}
 		if p.used[addr] {

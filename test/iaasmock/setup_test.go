@@ -199,14 +199,6 @@ func (m *mock) server(id string) iaasmock.Server {
 	return server
 }
 
-// set puts a server into a state by hand.
-func (m *mock) set(id, status string) {
-	m.t.Helper()
-	if err := m.cloud.SetServerStatus(id, status, ""); err != nil {
-		m.t.Fatal(err)
-	}
-}
-
 // instantClock steps itself whenever a timer starts.
 type instantClock struct{ *clocktesting.FakeClock }
 

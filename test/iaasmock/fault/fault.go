@@ -151,6 +151,11 @@ func (f Fault) hasEffect() bool {
 	return !reflect.ValueOf(f).IsZero()
 }
 
+// doesNothing reports whether the fault neither delays nor changes anything.
+func (f *Fault) doesNothing() bool {
+	return !f.hasEffect() && f.Delay == 0 && f.DelayMax == 0 && f.AnswerDelay == 0
+}
+
 // Operations are the operations of the mock that a Fault may name: operationIds of the
 // API document, and GetProject of the resource manager.
 var Operations = []string{

@@ -98,7 +98,7 @@ func (f *Fault) UnmarshalJSON(raw []byte) (err error) {
 	if err := read.Validate(); err != nil {
 		return err
 	}
-	if !read.hasEffect() && read.Delay == 0 && read.DelayMax == 0 && read.AnswerDelay == 0 {
+	if read.doesNothing() {
 		return errors.New(`the fault does nothing; set a field such as "status":503, or name a preset`)
 	}
 	*f = read

@@ -185,14 +185,18 @@ func parse(args []string) (o options, err error) {
 	}
 	o.cloud = append(o.cloud, iaasmock.WithLatency(*least, *most), iaasmock.WithListReplicas(*lags...))
 	o.noAuth, _ = flags.GetBool("no-auth")
-	for _, text := range *faults {
+	return o, o.addFaults(*faults)
+}
+
+func (o *options) addFaults(texts []string) error {
+	for _, text := range texts {
 		f, err := fault.Parse(text)
 		if err != nil {
-			return o, fmt.Errorf("--fault %s: %w", text, err)
+			return fmt.Errorf("--fault %s: %w", text, err)
 		}
 		o.faults = append(o.faults, f)
 	}
-	return o, nil
+	return nil
 }
 
 var intro = template.Must(template.New("intro").Parse(`STACKIT IaaS API mock on {{.URL}} (Ctrl-C stops it)

@@ -67,7 +67,7 @@ func TestBrokenKubeconfig(t *testing.T) {
 			"doctor of the cloud":  {[]string{"doctor", "--cloud-only"}, 0, "FINE     reads: servers: allowed", ""},
 			"list":                 {[]string{"list", "servers"}, 2, "0 servers read", ""},
 			"doctor":               {[]string{"doctor"}, 2, "UNKNOWN  cluster with the Machines: not looked at: " + says, "0 wrong, 1 unknown"},
-			"list of Machines":     {[]string{"list", "machines"}, 2, "Machines unknown: " + says, ""},
+			"list of Machines":     {[]string{"list"}, 2, "Machines unknown: " + says, ""},
 			"objects of a cluster": {[]string{"validate"}, 2, "", says},
 			"delete server":        {deleteTarget(), 2, "", says},
 		} {

@@ -23,13 +23,6 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// The words after list and describe.
-const (
-	wordMachine  = "machine"
-	wordMachines = "machines"
-	wordServers  = "servers"
-)
-
 // listing is a run of list.
 type listing struct {
 	*options
@@ -51,18 +44,16 @@ Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
 
 func (o *options) newListCommand() *cobra.Command {
 	command := o.newListKindCommand("list", "Show Machines with their servers", `  # The Machines of a namespace; below them, why some are stuck, and the remedy
-  mcm-stackit list -n default`, false)
-	command.AddCommand(
-		o.newListKindCommand(wordMachines, "Show Machines with their servers (what list shows, too)", `  # The Machines of a namespace; below them, why some are stuck, and the remedy
-  mcm-stackit list machines -n default
+  mcm-stackit list -n default
 
   # Those of all namespaces, every 10 seconds:
-  #   watch -n 10 mcm-stackit list machines -A
-  mcm-stackit list machines -A
+  #   watch -n 10 mcm-stackit list -A
+  mcm-stackit list -A
 
   # With all that is known of them, for jq
-  mcm-stackit list machines -o json`, false),
-		o.newListKindCommand(wordServers, "Show the servers of the namespace's clusters", `  # The servers of the clusters that the MachineClasses of a namespace name
+  mcm-stackit list -o json`, false)
+	command.AddCommand(
+		o.newListKindCommand("servers", "Show the servers of the namespace's clusters", `  # The servers of the clusters that the MachineClasses of a namespace name
   mcm-stackit list servers -n default
 
   # One cluster's, also if its MachineClasses are gone

@@ -113,7 +113,7 @@ Try:
 
 With the operator's command (make mcm-stackit):
   export STACKIT_API_ENDPOINT=%[2]s STACKIT_TOKEN_BASEURL=%[2]s/token
-  bin/mcm-stackit list machines
+  bin/mcm-stackit list
   bin/mcm-stackit validate --online
 
 Ctrl-C stops everything.`

@@ -31,10 +31,10 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 	)
 	const cluster = clusterLabel + "=" + clusterName
 
-	// list runs list machines until its output matches.
+	// list runs list until its output matches.
 	list := func(ctx context.Context, match OmegaMatcher) {
 		GinkgoHelper()
-		Eventually(ctx, func(ctx context.Context) ran { return command.run(ctx, "list", "machines") }).
+		Eventually(ctx, func(ctx context.Context) ran { return command.run(ctx, "list") }).
 			WithTimeout(downTimeout).WithPolling(poll).Should(match)
 	}
 	says := func(code int, stdout ...OmegaMatcher) OmegaMatcher {

@@ -29,7 +29,7 @@ func (o *options) newDescribeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "describe machine NAME",
 		Short: "Show a Machine with its servers, and what is wrong with it",
-		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers with their NICs.
+		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers.
 What could not be read is "unknown"; the last lines say why. READY is what the manager last said of
 the Machine's Node: no target cluster is asked.
 
@@ -108,7 +108,7 @@ func (t *tree) notes(depth int, notes []list.Note) {
 	}
 }
 
-// describedText is a Machine with its servers and their NICs.
+// describedText is a Machine with its servers.
 func describedText(found *list.Result) string {
 	machine, t := found.Machines[0], &tree{}
 	t.add(0, fmt.Sprintf("Machine %s: %s", machine.Name, cmp.Or(machine.Phase, "no phase yet")+
@@ -148,15 +148,6 @@ func (t *tree) server(server *list.Server, machine *list.Machine, now time.Time)
 			return said.Kind == note.Kind && said.About == note.About && strings.HasSuffix(said.Reason, note.Reason)
 		})
 	}))
-	if server.NICs == nil {
-		t.field(2, "NICs", list.Unknown)
-	}
-	for _, nic := range server.NICs {
-		t.add(2, "NIC "+nic.ID)
-		t.field(3, "network", nic.NetworkID)
-		t.field(3, "addresses", strings.Join(nic.Addresses, ", "))
-		t.field(3, "allowed", strings.Join(nic.AllowedAddresses, ", "))
-	}
 }
 
 // span is the text about the time since something began; "" if that is not known.

@@ -138,12 +138,6 @@ func (a *Account) Server(ctx context.Context, id string) (*provider.Server, erro
 	return Read(ctx, a, func(ctx context.Context) (*provider.Server, error) { return client.GetServer(ctx, id) })
 }
 
-// ServerNICs lists the NICs of one of the account's servers.
-func (a *Account) ServerNICs(ctx context.Context, id string) ([]provider.NIC, error) {
-	client := provider.NewClient(a.Session, a.Region)
-	return Read(ctx, a, func(ctx context.Context) ([]provider.NIC, error) { return client.ListServerNICs(ctx, id) })
-}
-
 // Failure is a failed call of the API as the manager would be told of it.
 func (a *Account) Failure(err error) error {
 	_, text := provider.Classify(err)

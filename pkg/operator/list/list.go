@@ -77,17 +77,7 @@ type Server struct {
 	State            string `json:"state"`
 	MachineType      string `json:"machineType"`
 	Zone             string `json:"zone,omitempty"`
-	// NICs are read by describe alone; null if they are not known.
-	NICs  []NIC  `json:"nics,omitempty"`
-	Notes []Note `json:"notes,omitempty"`
-}
-
-// NIC is a network interface of a server.
-type NIC struct {
-	ID               string   `json:"id"`
-	NetworkID        string   `json:"networkId"`
-	Addresses        []string `json:"addresses"`
-	AllowedAddresses []string `json:"allowedAddresses,omitempty"`
+	Notes            []Note `json:"notes,omitempty"`
 }
 
 // DeepCopyObject makes a Machine an object for the printers, which copy none.

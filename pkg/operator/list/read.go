@@ -46,8 +46,7 @@ type Query struct {
 	// AllNamespaces asks for the Machines of all namespaces, and for the projects that the
 	// MachineClasses there name.
 	AllNamespaces bool
-	// Machine is the one of the namespace that is asked for, with the NICs of its servers; ""
-	// means all.
+	// Machine is the one of the namespace that is asked for; "" means all.
 	Machine string
 }
 
@@ -115,7 +114,7 @@ func Read(parent context.Context, o *account.Access, query Query) *Result {
 	if s.readMissing(ctx) {
 		s.join()
 	}
-	return s.result(ctx)
+	return s.result()
 }
 
 // read reads the API and the cluster side by side. A Machine is there before its server, so that

@@ -5,7 +5,6 @@ package list
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -24,13 +23,13 @@ import (
 )
 
 // result is what the query is about.
-func (s *observation) result(ctx context.Context) *Result {
+func (s *observation) result() *Result {
 	found := &Result{Time: s.now, Read: map[string]int{}, NotChecked: map[string]int{}, Stale: s.staleTexts()}
 	servers := map[*serverView]*Server{}
 	for _, view := range s.serverViews {
 		switch {
 		case s.isShown(view):
-			servers[view] = s.server(ctx, view)
+			servers[view] = s.server(view)
 			found.Servers = append(found.Servers, servers[view])
 		case account.IsManaged(view.Server) && s.query.Cluster == nil && s.query.Machine == "":
 			found.NotChecked[account.ClusterText(account.ClusterLabels(view.Labels))]++
@@ -89,7 +88,7 @@ func (s *observation) serversOf(machine *machineView) []*serverView {
 	return all
 }
 
-func (s *observation) server(ctx context.Context, view *serverView) *Server {
+func (s *observation) server(view *serverView) *Server {
 	cluster := account.ClusterOf(view.Server, s.clusters)
 	made := &Server{
 		TypeMeta:   metav1.TypeMeta{APIVersion: APIVersion, Kind: "Server"},
@@ -108,24 +107,7 @@ func (s *observation) server(ctx context.Context, view *serverView) *Server {
 		cluster = account.ClusterLabels(view.Labels)
 	}
 	made.Cluster = account.ClusterText(cluster)
-	if s.query.Machine != "" {
-		made.NICs = s.readNICs(ctx, view)
-	}
 	return made
-}
-
-// readNICs reads the NICs of a server; nil if they cannot be read.
-func (s *observation) readNICs(ctx context.Context, server *serverView) []NIC {
-	nics, err := server.at.used.ServerNICs(ctx, server.ID)
-	if err != nil {
-		s.miss("NICs of server "+server.ID, s.failure(ctx, err))
-		return nil
-	}
-	read := []NIC{}
-	for i := range nics {
-		read = append(read, NIC{nics[i].ID, nics[i].NetworkID, append([]string{}, nics[i].Addresses()...), nics[i].AllowedAddresses})
-	}
-	return read
 }
 
 func (s *observation) machine(view *machineView) *Machine {

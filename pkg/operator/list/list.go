@@ -66,8 +66,8 @@ type Server struct {
 	ServerName string `json:"name"`
 	ProjectID  string `json:"projectId"`
 	Region     string `json:"region"`
-	// Cluster is the cluster label by which it is checked, as key=value; "" if it has none of
-	// those.
+	// Cluster is the cluster label by which it is checked, as key=value, or else its own; "" if it has
+	// none.
 	Cluster string `json:"cluster,omitempty"`
 	Class   string `json:"class,omitempty"`
 	// Machine and MachineNamespace are of the Machine whose server it is. Without one,
@@ -152,9 +152,8 @@ const (
 	NoteOrphan NoteKind = "orphan"
 	// NoteDuplicate is a second server of a Machine.
 	NoteDuplicate NoteKind = "duplicate"
-	// NoteContradiction is a server with a label by which it is not its Machine's; About is
-	// the label's key.
-	NoteContradiction NoteKind = "contradicting label"
+	// NoteAnothers is a server that a Machine names, and that is not its own by its labels.
+	NoteAnothers NoteKind = "labels of another"
 	// NoteClassDeleted is a Machine whose class does not exist.
 	NoteClassDeleted NoteKind = "class deleted"
 	// NoteNoServer is a Machine whose server does not exist.
@@ -174,7 +173,7 @@ const (
 // Note is something worth knowing of a server or Machine.
 type Note struct {
 	Kind NoteKind `json:"kind"`
-	// About is a part of some kinds: a label's key, a reason.
+	// About is a part of some kinds, such as the reason why a Machine is stuck.
 	About string `json:"about,omitempty"`
 	// Reason is what was found, in one line.
 	Reason string `json:"reason,omitempty"`

@@ -97,6 +97,10 @@ func stock(t *testing.T) *testrig.Rig {
 	r.Add(otherwise)
 	stolen := add("stolen", testrig.Labels("stolen", "worker", "another"))
 	r.Add(testrig.WithNode(testrig.Machine("stolen", "worker", stolen), corev1.ConditionFalse))
+	// Servers that a Machine names by their name, and by their label.
+	add("renamed", own("another"))
+	r.Add(testrig.WithNode(testrig.InPhase(testrig.Machine("renamed", "worker", ""), v1alpha1.MachineRunning), corev1.ConditionTrue))
+	add("relabelled", testrig.Labels("healthy", "worker", "another"))
 	classless := add("classless", testrig.Labels("classless", "gone", testrig.OwnCluster))
 	r.Add(testrig.WithNode(testrig.Machine("classless", "gone", classless), corev1.ConditionTrue))
 	r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionUnknown))
@@ -131,7 +135,8 @@ func TestNotes(t *testing.T) {
 	want := map[string]string{
 		"machine healthy": "duplicate", "server healthy": "", "server twin": "duplicate",
 		"machine otherwise": "ProviderID in another form", "server otherwise": "ProviderID in another form",
-		"machine stolen": "contradicting label kubernetes.io/cluster", "server stolen": "contradicting label kubernetes.io/cluster",
+		"machine stolen": "labels of another", "server stolen": "labels of another", "server relabelled": "labels of another",
+		"machine renamed": "no server", "server renamed": "labels of another",
 		"machine classless": "class deleted", "server classless": "",
 		"server stuck": "", "machine lost": "no server", "machine new-born": "stuck: nothing at all", "machine stuck": "stuck: QuotaExceeded",
 		"server orphaned": "orphan", "server forgotten": "orphan", "server going": "orphan being deleted", "server broken": "orphan, fault",
@@ -143,7 +148,7 @@ func TestNotes(t *testing.T) {
 	if len(found.Unknown) > 0 {
 		t.Errorf("unknown: %q", found.Unknown)
 	}
-	if diff := cmp.Diff(map[string]string{ownCluster: "7 3 11 4"}, lines(found)); diff != "" {
+	if diff := cmp.Diff(map[string]string{ownCluster: "8 4 12 4", testrig.ClusterKey + "=another": "0 0 1 0"}, lines(found)); diff != "" {
 		t.Errorf("counts (-want +got):\n%s", diff)
 	}
 	strangers := testrig.ClusterKey + "=strangers"
@@ -151,7 +156,7 @@ func TestNotes(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{strangers: 1, twoClusters: 1}, found.NotChecked); diff != "" {
 		t.Errorf("not checked (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"project " + iaasmock.DefaultProjectID + " in eu01": 14}, found.Read); diff != "" {
+	if diff := cmp.Diff(map[string]int{"project " + iaasmock.DefaultProjectID + " in eu01": 16}, found.Read); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
 }
@@ -204,7 +209,7 @@ func TestAClusterOfNobody(t *testing.T) {
 func TestServersOfAMachine(t *testing.T) {
 	r := stock(t)
 	r.MakeClusters()
-	for machine, number := range map[string]int{"healthy": 2, "stolen": 1} {
+	for machine, number := range map[string]int{"healthy": 3, "stolen": 1, "renamed": 1} {
 		found := Read(t.Context(), r.Access, Query{Machine: machine}).Machines[0]
 		if len(found.Servers) != number {
 			t.Errorf("%s: got %+v, want the %d servers that it names", machine, found.Servers, number)
@@ -264,8 +269,8 @@ func TestStaleReadinessSaysSinceWhen(t *testing.T) {
 		LeaseDurationSeconds: ptr.To[int32](15), RenewTime: ptr.To(metav1.NewMicroTime(time.Now().Add(-time.Hour)))}})
 	r.MakeClusters()
 	found := Read(t.Context(), r.Access, Query{})
-	if len(found.Stale) != 1 || !strings.Contains(found.Stale[0], "59m ago: lease machine-controller") || !found.Clusters[0].Stale {
-		t.Errorf("got %q, %+v", found.Stale, found.Clusters[0])
+	if len(found.Stale) != 1 || !strings.Contains(found.Stale[0], "59m ago: lease machine-controller") || !found.Clusters[1].Stale {
+		t.Errorf("got %q, %+v", found.Stale, found.Clusters[1])
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -39,7 +38,7 @@ const (
 const (
 	remedyLostClass = "create the class again: the manager and the driver cannot work without it"
 	remedyNoServer  = "delete the Machine: its MachineSet makes another one"
-	remedyLabel     = "restore the label if the server belongs to the Machine"
+	remedyLabel     = "restore the labels if the server belongs to the Machine"
 	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
 	remedySeveral   = "write the ProviderID of the right one into the Machine's spec.providerID: the driver takes none of several"
 )
@@ -61,7 +60,7 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	switch {
 	case v.whose == account.OfMachine:
 		machine := v.named[0]
-		return []Note{{Kind: NoteContradiction, About: contradictingLabel(machine, v.Server), Remedy: remedyLabel,
+		return []Note{{Kind: NoteAnothers, Remedy: remedyLabel,
 			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project", machine.Namespace, machine.Name)}}
 	case v.whose == account.Untold, v.whose == account.OtherCluster: // shown because the classes are not known
 		return []Note{{Kind: NoteUnknown, Reason: "whether a Machine names it is unknown"}}
@@ -83,7 +82,7 @@ func ownedNotes(v *serverView) []Note {
 	if v.owner == nil {
 		return nil
 	}
-	return slices.Concat(duplicateNotes(v), contradictionNotes(v), listedNotes(v))
+	return slices.Concat(duplicateNotes(v), anothersNotes(v), listedNotes(v))
 }
 
 // duplicateNotes says whether a server is one too many of its Machine.
@@ -108,29 +107,14 @@ func duplicateNotes(v *serverView) []Note {
 	return []Note{{Kind: NoteDuplicate, Reason: reason, Remedy: remedy}}
 }
 
-// contradictionNotes says whether the server that a ProviderID names is not its Machine's by
-// the driver's rule.
-func contradictionNotes(v *serverView) []Note {
+// anothersNotes says whether the server that a ProviderID names is not its Machine's by the driver's
+// rule, of which the text names the label.
+func anothersNotes(v *serverView) []Note {
 	var refused *provider.Error
 	if !v.byID || !errors.As(v.owner.checkOwned(v.Server, true), &refused) {
 		return nil
 	}
-	return []Note{{Kind: NoteContradiction, About: refused.Label, Reason: report.OneLine(refused.Text), Remedy: remedyLabel}}
-}
-
-// contradictingLabel is the label by which a server is not that of a Machine that names it.
-func contradictingLabel(machine *machineView, server *provider.Server) string {
-	var refused *provider.Error
-	if errors.As(machine.checkOwned(server, false), &refused) {
-		return refused.Label
-	}
-	wanted := account.ClusterLabels(machine.specLabels(server))
-	for _, key := range slices.Sorted(maps.Keys(wanted)) {
-		if server.Labels[key] != wanted[key] {
-			return key
-		}
-	}
-	return provider.StackitMachineClassLabel
+	return []Note{{Kind: NoteAnothers, Reason: report.OneLine(refused.Text), Remedy: remedyLabel}}
 }
 
 // listedNotes says whether the manager takes a Machine's server for an orphan.

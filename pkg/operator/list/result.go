@@ -103,7 +103,7 @@ func (s *observation) server(view *serverView) *Server {
 			cluster = labels
 		}
 	}
-	if cluster == nil && !s.classesRead {
+	if cluster == nil {
 		cluster = account.ClusterLabels(view.Labels)
 	}
 	made.Cluster = account.ClusterText(cluster)

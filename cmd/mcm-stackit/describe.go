@@ -18,15 +18,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// describing is a run of describe.
-type describing struct {
-	*options
-	output format
-}
-
 func (o *options) newDescribeCommand() *cobra.Command {
-	d := &describing{options: o}
-	command := &cobra.Command{
+	return &cobra.Command{
 		Use:   "describe machine NAME",
 		Short: "Show a Machine with its servers, and what is wrong with it",
 		Long: `Shows a Machine, what is wrong with it, why and what to do, and its servers.
@@ -36,19 +29,15 @@ the Machine's Node: no target cluster is asked.
 Exit codes: 0 everything is known, 2 something is unknown, or the Machine does not exist, 64 wrong
 usage.`,
 		Example: `  mcm-stackit describe machine worker-1 -n default
-
-  # As kubectl has it, with all that is known, for jq
-  mcm-stackit describe machine/worker-1 -o json`,
+  mcm-stackit describe machine/worker-1`,
 		RunE: func(command *cobra.Command, words []string) error {
 			name, err := machineName(words)
 			if err != nil {
 				return err
 			}
-			return d.run(command.Context(), name)
+			return o.describe(command.Context(), name)
 		},
 	}
-	d.output.addTo(command.Flags(), command, formatJSON, formatYAML)
-	return command
 }
 
 // machineName reads "machine NAME" or "machine/NAME".
@@ -62,8 +51,8 @@ func machineName(words []string) (string, error) {
 	return words[1], nil
 }
 
-func (d *describing) run(ctx context.Context, name string) error {
-	access, err := d.operator(ctx)
+func (o *options) describe(ctx context.Context, name string) error {
+	access, err := o.operator(ctx)
 	if err != nil {
 		return err
 	}
@@ -74,15 +63,7 @@ func (d *describing) run(ctx context.Context, name string) error {
 	case len(found.Machines) == 0:
 		return fmt.Errorf("there is no Machine %s/%s: is the namespace right (-n)?", access.Namespace, name)
 	}
-	if d.output.isTable() {
-		_, err = io.WriteString(d.streams.Out, describedText(found))
-	} else {
-		for _, unknown := range found.Unknown {
-			d.say("%s", unknown)
-		}
-		err = d.printObject(d.output, found.Machines[0])
-	}
-	if err != nil {
+	if _, err := io.WriteString(o.streams.Out, describedText(found)); err != nil {
 		return err
 	}
 	return exitWith(unknownExitCode(found))

@@ -17,7 +17,6 @@ import (
 // doctorOptions are the flags of doctor.
 type doctorOptions struct {
 	*options
-	output    format
 	cloudOnly bool
 }
 
@@ -45,7 +44,6 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error { return d.run(command.Context()) },
 	}
-	d.output.addTo(command.Flags(), command, formatJSON, formatYAML)
 	command.Flags().BoolVar(&d.cloudOnly, "cloud-only", false, "ask no cluster: look at credentials and API alone")
 	return command
 }
@@ -55,19 +53,10 @@ func (d *doctorOptions) run(ctx context.Context) error {
 	if !d.cloudOnly {
 		d.connect(ctx, access)
 	}
-	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError}
-	if d.output.value == "" {
-		doctor.Report = d.print
-	}
+	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError, Report: d.print}
 	result := doctor.Examine(ctx)
-	done, err := d.printAs(d.output, result)
-	if err != nil {
-		return err
-	}
-	if !done {
-		for _, what := range result.NotTried {
-			_, _ = fmt.Fprintf(d.streams.Out, "not tried: %s\n", what)
-		}
+	for _, what := range result.NotTried {
+		_, _ = fmt.Fprintf(d.streams.Out, "not tried: %s\n", what)
 	}
 	counts := result.Findings.Count()
 	d.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown], report.Count(counts[report.Hint], "hint"))

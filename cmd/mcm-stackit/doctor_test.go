@@ -4,7 +4,6 @@
 package main
 
 import (
-	"encoding/json"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -42,23 +41,10 @@ func TestDoctorJourney(t *testing.T) {
 	run("--cloud-only").expect(t, 1, "WRONG    reads: servers: not allowed (status 403): the driver needs it\n         give the service account the permission iaas.server.list")
 	remove()
 	cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true})
-	outage := run("--cloud-only", "-o", "json", "--request-timeout=2s")
+	outage := run("--cloud-only", "--request-timeout=2s")
 	outage.expect(t, 2)
-	var result struct {
-		Findings []struct{ Verdict, Subject, ProjectID string }
-		NotTried []string
-	}
-	if err := json.Unmarshal([]byte(outage.stdout), &result); err != nil || len(result.NotTried) < 2 {
-		t.Errorf("got %+v, %v", result, err)
-	}
-	unknown := 0
-	for _, found := range result.Findings {
-		if found.Verdict == "unknown" {
-			unknown++
-		}
-	}
-	if unknown != 1 {
-		t.Errorf("one outage is said %d times:\n%s", unknown, outage.stdout)
+	if said := strings.Count(outage.stdout, "UNKNOWN"); said != 1 {
+		t.Errorf("one outage is said %d times:\n%s", said, outage.stdout)
 	}
 }
 

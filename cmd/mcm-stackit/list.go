@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/printers"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
@@ -80,7 +83,8 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 		},
 	}
 	flags := command.Flags()
-	l.output.addTo(flags, command, formatWide, formatJSON, formatYAML, formatName)
+	flags.VarP(&l.output, "output", "o", "print as one of: "+strings.Join(formats, ", "))
+	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&l.cluster, "cluster", "", "only this cluster's: its label as key=value, with a key that ends in /cluster")
 	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false, "all namespaces, with the projects that the MachineClasses there name")
 	if servers {
@@ -132,11 +136,71 @@ func (l *listing) print(found *list.Result) error {
 	if l.servers {
 		table = serversTable(found)
 	}
-	if err := printers.NewTablePrinter(printers.PrintOptions{Wide: l.output.value == formatWide}).PrintObj(table, l.streams.Out); err != nil {
+	if err := printers.NewTablePrinter(printers.PrintOptions{Wide: l.output == formatWide}).PrintObj(table, l.streams.Out); err != nil {
 		return err
 	}
 	_, err := io.WriteString(l.streams.Out, belowTable(found, l.servers, l.query.AllNamespaces))
 	return err
+}
+
+// format is the value of -o: how data is printed.
+type format string
+
+// The values of -o; "" is text.
+const (
+	formatWide = "wide"
+	formatJSON = "json"
+	formatYAML = "yaml"
+	formatName = "name"
+)
+
+// formats are the values that users may give.
+var formats = []string{formatWide, formatJSON, formatYAML, formatName}
+
+// Set implements pflag.Value.
+func (f *format) Set(value string) error {
+	if !slices.Contains(formats, value) {
+		return fmt.Errorf("must be one of: %s", strings.Join(formats, ", "))
+	}
+	*f = format(value)
+	return nil
+}
+
+// String implements pflag.Value.
+func (f *format) String() string { return string(*f) }
+
+// Type implements pflag.Value.
+func (f *format) Type() string { return "format" }
+
+// isTable says whether data is printed for people, with what there is to say below it.
+func (f *format) isTable() bool { return *f == "" || *f == formatWide }
+
+// object is a Machine or a Server.
+type object interface {
+	runtime.Object
+	metav1.Object
+}
+
+// printObjects prints objects as JSON, YAML or names.
+func printObjects[T object](o *options, f format, objects []T) error {
+	if f == formatName {
+		for _, each := range objects {
+			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
+			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, each.GetName()); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	list := &corev1.List{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "List"}, Items: []runtime.RawExtension{}}
+	for _, each := range objects {
+		list.Items = append(list.Items, runtime.RawExtension{Object: each})
+	}
+	printer, err := (&genericclioptions.JSONYamlPrintFlags{ShowManagedFields: true}).ToPrinter(string(f))
+	if err != nil {
+		return err
+	}
+	return printer.PrintObj(list, o.streams.Out)
 }
 
 // none is the cell without a value.

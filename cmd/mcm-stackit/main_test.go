@@ -174,8 +174,6 @@ func TestWrongUsage(t *testing.T) {
 		},
 		"negative timeout":    {[]string{"version", "--request-timeout", "-3s"}, `--request-timeout is "-3s", must be`},
 		"verbosity":           {[]string{"version", "-v=x"}, `invalid argument "x" for "-v, --v" flag`},
-		"format of validate":  {[]string{"validate", "-o", "bad"}, "must be one of: "},
-		"format of doctor":    {[]string{"doctor", "-o", "wide"}, "must be one of: "},
 		"format of list":      {[]string{"list", "servers", "-o", "bad"}, "must be one of: "},
 		"replicas":            {[]string{"validate", "--replicas", "0", "--online"}, "--replicas must be 1 to 10000"},
 		"too many replicas":   {[]string{"validate", "--online", "--replicas", "10001"}, "--replicas must be 1 to 10000"},

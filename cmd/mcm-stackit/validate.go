@@ -22,7 +22,6 @@ import (
 type validateOptions struct {
 	*options
 	validate.Options
-	output format
 }
 
 // maxReplicas of --replicas is more than any quota has room for.
@@ -68,8 +67,8 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
   # Ask the API as well, also for the quota that three more machines of each class take
   mcm-stackit validate -f samples --online --replicas=3
 
-  # The objects of a namespace, for a program
-  mcm-stackit validate -n default -o json`,
+  # The objects of a namespace
+  mcm-stackit validate -n default`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			v.Files = files.ToOptions()
@@ -85,7 +84,6 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	flags.Int64Var(&v.Replicas, "replicas", 1, "with --online: how many more machines of each class the quota must have room for")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
 		"with -f or -k: exit with 0 if nothing is wrong, but something could not be checked because a Secret is in no file or has a placeholder")
-	v.output.addTo(flags, command, formatJSON, formatYAML)
 	return command
 }
 
@@ -127,13 +125,7 @@ func (v *validateOptions) run(ctx context.Context) error {
 	if len(result.NotChecked) > 0 {
 		v.say("Not checked, because of other kinds: %s", strings.Join(slices.Sorted(maps.Keys(result.NotChecked)), ", "))
 	}
-	done, err := v.printAs(v.output, result)
-	if err != nil {
-		return err
-	}
-	if !done {
-		v.print(v.streams.Out, result)
-	}
+	v.print(v.streams.Out, result)
 	return exitWith(result.Findings.ExitCode())
 }
 

@@ -79,7 +79,7 @@ var _ = Describe("mcm-stackit list and describe, in a seed", Ordered, long, func
 			To(says(2, HaveSuffix("cluster "+clusterLabel+"=typo unknown: no MachineClass here and no server has this label\n")))
 
 		silent := &canaries{env: c.env}
-		for _, args := range [][]string{{"list", "-o", "json"}, {"list", "servers", "-o", "wide"}, {"describe", "machine", names[0], "-o", "yaml"}} {
+		for _, args := range [][]string{{"list", "-o", "json"}, {"list", "servers", "-o", "wide"}, {"describe", "machine", names[0]}} {
 			got = command.run(ctx, append([]string{"-v=9"}, args...)...)
 			silent.expectNone(strings.Join(args, " "), got.Stdout+got.Stderr)
 		}

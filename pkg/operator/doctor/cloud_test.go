@@ -92,7 +92,7 @@ func (s *sick) examine(t *testing.T) *Result {
 		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control, Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second,
 		Clock: clock.RealClock{},
 	}}
-	d.result, d.reported = Result{}, map[string]bool{}
+	d.reported = map[string]bool{}
 	d.examineAccounts(t.Context())
 	return &d.result
 }

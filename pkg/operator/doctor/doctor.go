@@ -44,9 +44,9 @@ type Doctor struct {
 
 // Result is what Examine found.
 type Result struct {
-	Findings report.Findings `json:"findings"`
+	Findings report.Findings
 	// NotTried says what nobody knows after all.
-	NotTried []string `json:"notTried"`
+	NotTried []string
 }
 
 // accountChecks are made of each account, in the order in which a sidecar would fail.
@@ -67,7 +67,7 @@ var clusterChecks = []func(*Doctor, context.Context){
 
 // Examine looks at everything.
 func (d *Doctor) Examine(ctx context.Context) *Result {
-	d.result, d.reported = Result{Findings: report.Findings{}}, map[string]bool{}
+	d.reported = map[string]bool{}
 	d.reachCluster(ctx)
 	d.examineAccounts(ctx)
 	for _, check := range clusterChecks {
@@ -125,11 +125,8 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 
 func (d *Doctor) report(verdict report.Verdict, subject, found, remedy string) {
 	made := report.Finding{Verdict: verdict, Subject: subject, Found: report.OneLine(found), Remedy: remedy}
-	if d.of != nil {
-		made.ProjectID, made.Region = d.of.Session.ProjectID, d.of.Region
-		if d.accounts > 1 {
-			made.Subject += fmt.Sprintf(" (project %s, %s)", made.ProjectID, made.Region)
-		}
+	if d.of != nil && d.accounts > 1 {
+		made.Subject += fmt.Sprintf(" (project %s, %s)", d.of.Session.ProjectID, d.of.Region)
 	}
 	d.result.Findings = append(d.result.Findings, made)
 	if d.Report != nil {

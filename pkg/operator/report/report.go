@@ -44,9 +44,9 @@ const (
 // Position is a place in a manifest. Line and Column count from 1; they are 0 for an object
 // that was read from a cluster.
 type Position struct {
-	File   string `json:"file,omitempty"`
-	Line   int    `json:"line,omitempty"`
-	Column int    `json:"column,omitempty"`
+	File   string
+	Line   int
+	Column int
 }
 
 // String has the form of compilers: file:line:column.
@@ -59,20 +59,17 @@ func (p Position) String() string {
 
 // Finding is one thing that was looked at. It never holds a secret.
 type Finding struct {
-	Verdict Verdict `json:"verdict"`
+	Verdict Verdict
 	// Subject is what was looked at, such as "MachineClass default/worker" or "clock".
-	Subject string `json:"subject"`
-	// ProjectID and Region are where it is; "" if it is of no account.
-	ProjectID string `json:"projectId,omitempty"`
-	Region    string `json:"region,omitempty"`
+	Subject string
 	// Position is where it stands, if it came from a file.
-	Position *Position `json:"position,omitempty"`
+	Position *Position
 	// Field is the path of the field that the finding is about; "" if it is about none.
-	Field string `json:"field,omitempty"`
+	Field string
 	// Found is what was found, in one line.
-	Found string `json:"found"`
+	Found string
 	// Remedy is what is right, or how to mend it; "" if Found says it.
-	Remedy string `json:"remedy,omitempty"`
+	Remedy string
 }
 
 // String has the form of compilers: file:line:column: subject: field: found; remedy.

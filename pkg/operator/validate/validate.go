@@ -43,11 +43,10 @@ type Options struct {
 
 // Result is what Run found.
 type Result struct {
-	Findings report.Findings `json:"findings"`
+	Findings report.Findings
 	// Checked counts the objects that were checked, by kind; NotChecked the others, by kind
 	// and apiVersion.
-	Checked    map[string]int `json:"checked"`
-	NotChecked map[string]int `json:"notChecked,omitempty"`
+	Checked, NotChecked map[string]int
 }
 
 // validator is one Run.
@@ -76,7 +75,7 @@ type validator struct {
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
 		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{}, inCluster: map[client.ObjectKey]*object{},
-		result: &Result{Findings: report.Findings{}, Checked: map[string]int{}, NotChecked: map[string]int{}},
+		result: &Result{Checked: map[string]int{}, NotChecked: map[string]int{}},
 	}
 	if err := v.gather(ctx); err != nil {
 		return nil, err

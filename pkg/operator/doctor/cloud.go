@@ -119,9 +119,8 @@ func credentialsRemedy(err *spi.CredentialsError) string {
 }
 
 // checkCredentials says what the service-account key, or the workload identity, tells of
-// itself.
-func (p *accountCheck) checkCredentials(ctx context.Context) {
-	p.first = p.ask(ctx, &driverReads[0])
+// itself: before the API is asked, which may take long.
+func (p *accountCheck) checkCredentials(context.Context) {
 	p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	switch {
@@ -175,8 +174,9 @@ func (p *accountCheck) checkKey(secret *apis.Secret) {
 
 // checkClock compares this computer's clock with that of who answered. An answer's date
 // has no fractions of a second, and was written between start and end.
-func (p *accountCheck) checkClock(context.Context) {
+func (p *accountCheck) checkClock(ctx context.Context) {
 	const subject = "clock"
+	p.first = p.ask(ctx, &driverReads[0])
 	if p.first.date.IsZero() {
 		p.notTried("the clock: no answer has a Date")
 		return

@@ -5,6 +5,7 @@ package doctor
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -41,6 +42,8 @@ type sick struct {
 	config spi.Config
 	// date is added to the Date of each answer.
 	date time.Duration
+	// report is the Doctor's.
+	report func(report.Finding)
 }
 
 func newSick(t *testing.T) *sick {
@@ -88,7 +91,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	}
 	rig.Add(secret)
 	rig.MakeClusters()
-	d := &Doctor{Config: s.config, Access: &account.Access{
+	d := &Doctor{Config: s.config, Report: s.report, Access: &account.Access{
 		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control, Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second,
 		Clock: clock.RealClock{},
 	}}
@@ -192,6 +195,17 @@ func TestAccounts(t *testing.T) {
 				t.Errorf("one outage is said %d times", count[report.Unknown])
 			}
 		})
+	}
+}
+
+// What needs no answer is told before the API is asked, which may take long.
+func TestTellsWhatItFindsAsItComes(t *testing.T) {
+	t.Parallel()
+	s, asked := newSick(t), map[string]int{}
+	s.report = func(found report.Finding) { asked[found.Subject] = s.cloud.CallCounts()["ListServers"] }
+	s.examine(t)
+	if want := map[string]int{"credentials": 0, subjectKey: 0, "clock": 1, "token": 1, subjectReads: 1}; !maps.Equal(asked, want) {
+		t.Errorf("reads of servers before each finding: %v, want %v", asked, want)
 	}
 }
 

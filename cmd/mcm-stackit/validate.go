@@ -38,8 +38,8 @@ func (o *options) newValidateCommand() *cobra.Command {
 		Short: "Check MachineClasses, their Secrets, Machines and MachineDeployments",
 		Long: `Checks MachineClasses, their Secrets, Machines and MachineDeployments by the rules of the
 driver and of machine-controller-manager, and says what is wrong with file, line, object and
-field. With -f or -k, manifests are checked, and no cluster is asked but for a Secret that --secret
-names and no file has; else the objects of the namespace (-n) are.
+field. No cluster is asked but for a Secret that --secret names and no file has; what is in one is
+piped in from kubectl get -o yaml. Secrets that no class names are passed over.
 
 A class is checked with its own Secrets; --secret takes their place. Where they cannot be had,
 --online asks with the credentials of --project-id, --region and --service-account-key-path,
@@ -67,8 +67,8 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
   # Ask the API as well, also for the quota that three more machines of each class take
   mcm-stackit validate -f samples --online --replicas=3
 
-  # The objects of a namespace
-  mcm-stackit validate -n default`,
+  # What is in a namespace
+  kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			v.Files = files.ToOptions()
@@ -83,7 +83,7 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	flags.BoolVar(&v.Online, "online", false, "ask the API, too; nothing is changed there")
 	flags.Int64Var(&v.Replicas, "replicas", 1, "with --online: how many more machines of each class the quota must have room for")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
-		"with -f or -k: exit with 0 if nothing is wrong, but something could not be checked because a Secret is in no file or has a placeholder")
+		"exit with 0 if nothing is wrong, but something could not be checked because a Secret is in no file or has a placeholder")
 	return command
 }
 
@@ -91,20 +91,14 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 func (v *validateOptions) check(replicas bool) error {
 	named := len(v.Files.Filenames) > 0
 	switch {
+	case !named && v.Files.Kustomize == "":
+		return wrongUsage("nothing is named: give files with -f or -k; of a cluster, kubectl get -o yaml | %s validate -f -", v.program)
 	case v.Files.Kustomize != "" && (named || v.Files.Recursive):
 		return wrongUsage("-k goes without -f and -R")
-	case v.Files.Recursive && !named:
-		return wrongUsage("-R is for the folders of -f")
 	case replicas && (!v.Online || v.Replicas < 1 || v.Replicas > maxReplicas):
 		return wrongUsage("--replicas must be 1 to %d, and needs --online", maxReplicas)
-	case v.AllowMissingSecret && !v.hasFiles():
-		return wrongUsage("--allow-missing-secret is for files: it needs -f or -k")
 	}
 	return nil
-}
-
-func (v *validateOptions) hasFiles() bool {
-	return len(v.Files.Filenames) > 0 || v.Files.Kustomize != ""
 }
 
 func (v *validateOptions) run(ctx context.Context) error {
@@ -112,11 +106,8 @@ func (v *validateOptions) run(ctx context.Context) error {
 		return v.configError
 	}
 	access := v.access()
-	if !v.hasFiles() || v.secret != "" { // which may be in a file
+	if v.secret != "" { // which may be in a file
 		v.connect(ctx, access)
-	}
-	if !v.hasFiles() && access.ControlError != nil {
-		return access.ControlError
 	}
 	result, err := validate.Run(ctx, access, v.Options)
 	if err != nil {

@@ -114,7 +114,7 @@ Try:
 With the operator's command (make mcm-stackit):
   export STACKIT_API_ENDPOINT=%[2]s STACKIT_TOKEN_BASEURL=%[2]s/token
   bin/mcm-stackit list
-  bin/mcm-stackit validate --online
+  kubectl get machineclasses,secrets -o yaml | bin/mcm-stackit validate --online -f -
 
 Ctrl-C stops everything.`
 

@@ -40,8 +40,7 @@ func (c *Class) IsForeign() bool {
 	return c.Provider != "" && c.Provider != provider.StackitProviderName
 }
 
-// Classes lists the MachineClasses of the namespace; "" means all. So do the lists of Machines and
-// MachineDeployments.
+// Classes lists the MachineClasses of the namespace; "" means all. So does the list of Machines.
 func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error) {
 	var list v1alpha1.MachineClassList
 	err := o.list(ctx, "MachineClasses", namespace, &list)
@@ -56,13 +55,6 @@ func (o *Access) Classes(ctx context.Context, namespace string) ([]*Class, error
 func (o *Access) Machines(ctx context.Context, namespace string) ([]v1alpha1.Machine, error) {
 	var list v1alpha1.MachineList
 	err := o.list(ctx, "Machines", namespace, &list)
-	return list.Items, err
-}
-
-// MachineDeployments lists those of the namespace.
-func (o *Access) MachineDeployments(ctx context.Context, namespace string) ([]v1alpha1.MachineDeployment, error) {
-	var list v1alpha1.MachineDeploymentList
-	err := o.list(ctx, "MachineDeployments", namespace, &list)
 	return list.Items, err
 }
 

@@ -4,7 +4,6 @@
 package validate
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -33,9 +32,9 @@ type classCheck struct {
 }
 
 // checkClass checks a class together with its Secrets, as the driver does.
-func (v *validator) checkClass(ctx context.Context, on *object, class *v1alpha1.MachineClass) {
+func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 	check := &classCheck{object: on, class: class}
-	check.secrets = v.secretsOf(ctx, check)
+	check.secrets = v.secretsOf(check)
 	check.secret = merged(check.secrets)
 	check.inputs = provider.Inspect(class, check.secret)
 	v.classes = append(v.classes, check)

@@ -126,12 +126,8 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 	if class.Name == "" || v.find(kindClass, client.ObjectKey{Namespace: on.namespace, Name: class.Name}) != nil {
 		return
 	}
-	name := report.OneLine(fmt.Sprintf("%s %s/%s", kindClass, on.namespace, class.Name))
-	if v.fromCluster {
-		v.wrong(on, path+".name", name+" does not exist", "create it, or name another class")
-		return
-	}
-	v.unknown(on, path+".name", name+" is not given: whether it exists cannot be checked", "add its file with -f")
+	v.unknown(on, path+".name", fmt.Sprintf("%s %s/%s is not given: whether it exists cannot be checked", kindClass, on.namespace, class.Name),
+		"add its file with -f")
 }
 
 // checkSingleMachine finds several machines of a class whose NICs or volumes exist already:

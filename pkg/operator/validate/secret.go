@@ -5,9 +5,6 @@ package validate
 
 import (
 	"bytes"
-	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +25,7 @@ import (
 // secretsOf returns the Secrets of a class in the order in which the manager merges them
 // (v0.62.1 machine_util.go:97); nil if not all of them can be had, with the reason reported
 // or, where they are not given, among the missing.
-func (v *validator) secretsOf(ctx context.Context, check *classCheck) []*object {
+func (v *validator) secretsOf(check *classCheck) []*object {
 	on, class := check.object, check.class
 	references := []struct {
 		path string
@@ -41,7 +38,7 @@ func (v *validator) secretsOf(ctx context.Context, check *classCheck) []*object 
 			continue
 		}
 		none = false
-		secret := v.secretOfReference(ctx, on, reference.path, reference.ref)
+		secret := v.secretOfReference(on, reference.path, reference.ref)
 		if secret == nil {
 			complete = false
 			continue
@@ -62,7 +59,7 @@ func (v *validator) secretsOf(ctx context.Context, check *classCheck) []*object 
 
 // secretOfReference returns the Secret that a class names; nil if it cannot be had. The one
 // that the user names takes its place.
-func (v *validator) secretOfReference(ctx context.Context, on *object, path string, ref *corev1.SecretReference) *object {
+func (v *validator) secretOfReference(on *object, path string, ref *corev1.SecretReference) *object {
 	if ref.Name == "" {
 		v.wrong(on, path+".name", "is missing", "name the Secret")
 		return nil
@@ -80,26 +77,11 @@ func (v *validator) secretOfReference(ctx context.Context, on *object, path stri
 		return nil
 	}
 	key := client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}
-	if secret := cmp.Or(v.find(kindSecret, key), v.inCluster[key]); secret != nil {
+	if secret := v.find(kindSecret, key); secret != nil {
 		return secret
 	}
-	if !v.fromCluster {
-		v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked", key), "add its file with -f, or name one with --secret")
-		return nil
-	}
-	secret, err := v.Secret(ctx, key)
-	switch {
-	case errors.Is(err, account.ErrNoSecret):
-		v.wrong(on, path, fmt.Sprintf("Secret %s does not exist", key), "create it, or remove the reference")
-		return nil
-	case err != nil:
-		v.unknown(on, path, err.Error(), "")
-		return nil
-	}
-	v.result.Checked[kindSecret]++
-	found := &object{kind: kindSecret, namespace: key.Namespace, name: key.Name, value: secret}
-	v.inCluster[key] = found
-	return found
+	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked", key), "add its file with -f, or name one with --secret")
+	return nil
 }
 
 // secretData returns the data of an object that is a Secret.

@@ -26,7 +26,7 @@ import (
 
 // Options says what Run looks at.
 type Options struct {
-	// Files names what is read; without any, the objects of the Access's namespace are.
+	// Files names what is read.
 	Files resource.FilenameOptions
 	// Stdin is what the name "-" reads.
 	Stdin io.Reader
@@ -54,15 +54,11 @@ type validator struct {
 	*account.Access
 	options Options
 	result  *Result
-	// fromCluster says that the objects are a cluster's.
-	fromCluster bool
 	// files has the order of the files, and reported the findings that were made, as text: a
 	// Secret of several classes is wrong only once.
 	files    map[string]int
 	reported map[string]bool
 	objects  []*object
-	// inCluster are Secrets that classes name, and that the cluster has.
-	inCluster map[client.ObjectKey]*object
 	// named is the Secret that SecretName names, and takes the place of the classes' own; nil
 	// if it names none.
 	named *object
@@ -74,7 +70,7 @@ type validator struct {
 // not begin.
 func Run(ctx context.Context, o *account.Access, options Options) (*Result, error) {
 	v := &validator{
-		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{}, inCluster: map[client.ObjectKey]*object{},
+		Access: o, options: options, files: map[string]int{}, reported: map[string]bool{},
 		result: &Result{Checked: map[string]int{}, NotChecked: map[string]int{}},
 	}
 	if err := v.gather(ctx); err != nil {
@@ -82,7 +78,7 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	}
 	for _, object := range v.objects {
 		v.result.Checked[object.kind]++
-		v.check(ctx, object)
+		v.check(object)
 	}
 	for _, object := range v.objects {
 		if deployment, ok := object.value.(*v1alpha1.MachineDeployment); ok {
@@ -99,10 +95,9 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 	return v.result, nil
 }
 
-// gather reads the objects.
+// gather reads the objects, and the Secret of --secret if it is among none of them.
 func (v *validator) gather(ctx context.Context) error {
 	sources := v.sources()
-	v.fromCluster = len(v.options.Files.Filenames) == 0 && v.options.Files.Kustomize == ""
 	for i := range sources {
 		source := &sources[i]
 		v.files[source.name] = i
@@ -112,11 +107,6 @@ func (v *validator) gather(ctx context.Context) error {
 			continue
 		}
 		v.readManifests(source, text)
-	}
-	if v.fromCluster {
-		if err := v.gatherCluster(ctx); err != nil {
-			return err
-		}
 	}
 	if v.SecretName == "" {
 		return nil
@@ -136,35 +126,6 @@ func (v *validator) gather(ctx context.Context) error {
 	return nil
 }
 
-// gatherCluster reads the objects of the namespace. Secrets are read where classes name them.
-func (v *validator) gatherCluster(ctx context.Context) error {
-	classes, err := v.Classes(ctx, v.Namespace)
-	if err != nil {
-		return err
-	}
-	deployments, err := v.MachineDeployments(ctx, v.Namespace)
-	if err != nil {
-		return err
-	}
-	machines, err := v.Machines(ctx, v.Namespace)
-	if err != nil {
-		return err
-	}
-	add := func(kind string, value client.Object) {
-		v.objects = append(v.objects, &object{kind: kind, namespace: value.GetNamespace(), name: value.GetName(), value: value})
-	}
-	for _, class := range classes {
-		add(kindClass, class.MachineClass)
-	}
-	for i := range deployments {
-		add(kindDeployment, &deployments[i])
-	}
-	for i := range machines {
-		add(kindMachine, &machines[i])
-	}
-	return nil
-}
-
 // find returns the object; nil if it is not among those that are checked.
 func (v *validator) find(kind string, key client.ObjectKey) *object {
 	for _, object := range v.objects {
@@ -176,7 +137,7 @@ func (v *validator) find(kind string, key client.ObjectKey) *object {
 }
 
 // check checks an object without the API.
-func (v *validator) check(ctx context.Context, on *object) {
+func (v *validator) check(on *object) {
 	for _, problem := range on.problems {
 		v.report(on, report.Wrong, problem)
 	}
@@ -185,7 +146,7 @@ func (v *validator) check(ctx context.Context, on *object) {
 	}
 	switch value := on.value.(type) {
 	case *v1alpha1.MachineClass:
-		v.checkClass(ctx, on, value)
+		v.checkClass(on, value)
 	case *v1alpha1.Machine:
 		v.checkMachine(on, value)
 	case *v1alpha1.MachineDeployment:

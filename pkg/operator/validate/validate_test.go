@@ -18,7 +18,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/workload"
@@ -250,6 +249,11 @@ func TestNamedSecret(t *testing.T) {
 	access := offline()
 	access.SecretName = "other"
 	expect(t, run(t, access, good(t, "metadata: {name: credentials}", "metadata: {name: other}"), Options{}), 0)
+	rig := testrig.New(t) // the Secret of its cluster
+	rig.MakeClusters()
+	rig.Access.SecretName = "credentials"
+	text := good(t, "metadata: {name: credentials}", "metadata: {name: other}", "namespace: default", "namespace: "+testrig.Namespace)
+	expect(t, run(t, rig.Access, text, Options{}), 0)
 	if result, err := Run(t.Context(), access, Options{Stdin: strings.NewReader(good(t)), Files: resource.FilenameOptions{Filenames: []string{"-"}}}); err == nil {
 		t.Errorf("got %v, want an error: the Secret is nowhere", result.Findings)
 	}
@@ -293,25 +297,5 @@ func TestIdentity(t *testing.T) {
 				expect(t, run(t, offline(), text, Options{}), row.code, row.says)
 			}
 		})
-	}
-}
-
-func TestObjectsOfACluster(t *testing.T) {
-	rig := testrig.New(t)
-	missing := testrig.Class("missing", map[string]any{"labels": map[string]any{testrig.ClusterKey: "x"}, "bootVolume": map[string]any{"size": 20}})
-	missing.SecretRef.Name = "nowhere"
-	rig.Add(missing, testrig.Machine("worker-1", "deleted", ""))
-	rig.MakeClusters()
-	result, err := Run(t.Context(), rig.Access, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	expect(t, result, report.ExitWrong,
-		"MachineClass shoot--demo/missing: secretRef: Secret shoot--demo/nowhere does not exist", "Machine shoot--demo/worker-1: spec.class.name: MachineClass shoot--demo/deleted does not exist")
-	if want := map[string]int{"MachineClass": 2, "Machine": 1, "Secret": 1}; !cmp.Equal(want, result.Checked) {
-		t.Errorf("checked %v, want %v", result.Checked, want)
-	}
-	if result.Findings[0].Position != nil {
-		t.Errorf("%v has a position", result.Findings[0])
 	}
 }

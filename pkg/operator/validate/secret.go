@@ -10,16 +10,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
 // secretsOf returns the Secrets of a class in the order in which the manager merges them
@@ -180,37 +177,4 @@ func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 // secretKey is the key of the Secret that an error is about.
 func secretKey(err *field.Error) string {
 	return strings.TrimPrefix(err.Field, apis.SecretPath.String()+".")
-}
-
-// checkLoneSecret checks a Secret that no class names, if it has credentials: it may be one
-// for the command, or its classes are elsewhere.
-func (v *validator) checkLoneSecret(on *object, secret *corev1.Secret) {
-	if len(on.problems) > 0 || v.isNamedByClass(on) {
-		return
-	}
-	decoded, errs := apis.DecodeSecret(secret.Data)
-	// Others' Secrets have a key "token", too.
-	if decoded.ProjectID == "" && decoded.ServiceAccountKey == "" && decoded.ServiceAccountEmail == "" && len(errs) == 0 {
-		return
-	}
-	check := &classCheck{object: on, secrets: []*object{on}}
-	check.rejected = append(errs, validation.ValidateSecret(decoded, apis.SecretPath)...)
-	for _, err := range check.rejected {
-		found, remedy := describe(err)
-		v.reportKey(check, secretKey(err), found, remedy)
-	}
-	v.checkCredentials(check, decoded)
-}
-
-// isNamedByClass says whether the Secret is checked with a class.
-func (v *validator) isNamedByClass(secret *object) bool {
-	return slices.ContainsFunc(v.objects, func(object *object) bool {
-		class, ok := object.value.(*v1alpha1.MachineClass)
-		if !ok || v.named != nil {
-			return ok && v.named == secret
-		}
-		return slices.ContainsFunc(account.SecretRefs(class), func(ref *corev1.SecretReference) bool {
-			return ref.Namespace == secret.namespace && ref.Name == secret.name
-		})
-	})
 }

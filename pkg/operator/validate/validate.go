@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -151,8 +150,6 @@ func (v *validator) check(on *object) {
 		v.checkMachine(on, value)
 	case *v1alpha1.MachineDeployment:
 		v.checkDeployment(on, value)
-	case *corev1.Secret:
-		v.checkLoneSecret(on, value)
 	}
 }
 

@@ -24,9 +24,6 @@ type validateOptions struct {
 	validate.Options
 }
 
-// maxReplicas of --replicas is more than any quota has room for.
-const maxReplicas = 10_000
-
 func (o *options) newValidateCommand() *cobra.Command {
 	v := &validateOptions{options: o, Options: validate.Options{Stdin: o.streams.In}}
 	files := &genericclioptions.FileNameFlags{
@@ -46,9 +43,9 @@ A class is checked with its own Secrets; --secret takes their place. Where they 
 or of their variables.
 
 With --online, the API is asked whether what the classes name is there and fits: region, zone,
-machine type, image, volume class, network, NICs, security groups, volumes, key pair, and the
-quota for --replicas more machines of each class. So is the nodeTemplate, by which
-cluster-autoscaler scales up from zero. What the service account may not read, and what the API
+machine type, image, snapshot, volumes, volume class, network, NICs, security groups, affinity
+group, key pair, and the quota for one more machine of each class. So is the nodeTemplate, by
+which cluster-autoscaler scales up from zero. What the service account may not read, and what the API
 does not tell, is named as not checked. Nothing is changed.
 
 For CI, where Secrets are in no file: --allow-missing-secret. It also takes a value with the text
@@ -64,15 +61,15 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
   # In CI: files without the Secret, or one with placeholders
   mcm-stackit validate -f samples --allow-missing-secret
 
-  # Ask the API as well, also for the quota that three more machines of each class take
-  mcm-stackit validate -f samples --online --replicas=3
+  # Ask the API as well
+  mcm-stackit validate -f samples --online
 
   # What is in a namespace
   kubectl get machineclasses,machinedeployments,machines,secrets -o yaml | mcm-stackit validate -f -`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			v.Files = files.ToOptions()
-			if err := v.check(command.Flags().Changed("replicas")); err != nil {
+			if err := v.check(); err != nil {
 				return err
 			}
 			return v.run(command.Context())
@@ -81,22 +78,19 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	flags := command.Flags()
 	files.AddFlags(flags)
 	flags.BoolVar(&v.Online, "online", false, "ask the API, too; nothing is changed there")
-	flags.Int64Var(&v.Replicas, "replicas", 1, "with --online: how many more machines of each class the quota must have room for")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
 		"exit with 0 if nothing is wrong, but something could not be checked because a Secret is in no file or has a placeholder")
 	return command
 }
 
 // check refuses flags that do not go together.
-func (v *validateOptions) check(replicas bool) error {
+func (v *validateOptions) check() error {
 	named := len(v.Files.Filenames) > 0
 	switch {
 	case !named && v.Files.Kustomize == "":
 		return wrongUsage("nothing is named: give files with -f or -k; of a cluster, kubectl get -o yaml | %s validate -f -", v.program)
 	case v.Files.Kustomize != "" && (named || v.Files.Recursive):
 		return wrongUsage("-k goes without -f and -R")
-	case replicas && (!v.Online || v.Replicas < 1 || v.Replicas > maxReplicas):
-		return wrongUsage("--replicas must be 1 to %d, and needs --online", maxReplicas)
 	}
 	return nil
 }

@@ -465,8 +465,8 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 // demand is how much machines take of the quota.
 type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
 
-// checkQuota asks whether Replicas more machines of each class of an account fit into what
-// is left of its quota.
+// checkQuota asks whether one more machine of each class of an account fits into what is left of
+// its quota.
 func (c *catalogue) checkQuota(ctx context.Context) {
 	if c.failure != nil {
 		return
@@ -478,12 +478,11 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 			c.skip("quota for " + check.subject() + " (its machine type or the size of its disk is not known)")
 			continue
 		}
-		replicas := max(c.options.Replicas, 1)
-		need.vcpus += one.vcpus * replicas
-		need.ram += one.ram * replicas
-		need.volumes += one.volumes * replicas
-		need.gigabytes += one.gigabytes * replicas
-		need.nics += one.nics * replicas
+		need.vcpus += one.vcpus
+		need.ram += one.ram
+		need.volumes += one.volumes
+		need.gigabytes += one.gigabytes
+		need.nics += one.nics
 	}
 	if need == (demand{}) {
 		return

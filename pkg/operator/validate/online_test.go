@@ -143,8 +143,8 @@ func TestOnlineSamples(t *testing.T) {
 
 func TestQuota(t *testing.T) {
 	t.Parallel()
-	// What three machines of c2i.2 with 20 GB take.
-	exact := iaasmock.Quota{VCPUs: 6, RAM: 12288, Volumes: 5, Gigabytes: 120, NICs: 4}
+	// What a machine of c2i.2 with 20 GB takes, beside what is there.
+	exact := iaasmock.Quota{VCPUs: 2, RAM: 4096, Volumes: 3, Gigabytes: 80, NICs: 2}
 	second := func(text string) string { return text + strings.Replace(text, "name: worker", "name: second", 1) }
 	for name, row := range map[string]struct {
 		change func(*iaasmock.Quota)
@@ -152,14 +152,14 @@ func TestQuota(t *testing.T) {
 	}{
 		"just enough":         {func(*iaasmock.Quota) {}, row{nil, 0, nil}},
 		"no limit":            {func(q *iaasmock.Quota) { q.VCPUs = -1 }, row{nil, 0, nil}},
-		"vcpu":                {func(q *iaasmock.Quota) { q.VCPUs-- }, row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: quota vcpu: 6 needed, 5 of 5 left; raise the quota"}}},
-		"ram":                 {func(q *iaasmock.Quota) { q.RAM-- }, row{nil, 1, []string{"quota ram: 12288 MB needed, 12287 of 12287 left"}}},
-		"volumes":             {func(q *iaasmock.Quota) { q.Volumes-- }, row{nil, 1, []string{"quota volumes: 3 needed, 2 of 4 left"}}},
-		"gigabytes":           {func(q *iaasmock.Quota) { q.Gigabytes-- }, row{nil, 1, []string{"quota gigabytes: 60 GB needed, 59 of 119 left"}}},
-		"nics":                {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 3 needed, 2 of 3 left"}}},
+		"vcpu":                {func(q *iaasmock.Quota) { q.VCPUs-- }, row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: quota vcpu: 2 needed, 1 of 1 left; raise the quota"}}},
+		"ram":                 {func(q *iaasmock.Quota) { q.RAM-- }, row{nil, 1, []string{"quota ram: 4096 MB needed, 4095 of 4095 left"}}},
+		"volumes":             {func(q *iaasmock.Quota) { q.Volumes-- }, row{nil, 1, []string{"quota volumes: 1 needed, 0 of 2 left"}}},
+		"gigabytes":           {func(q *iaasmock.Quota) { q.Gigabytes-- }, row{nil, 1, []string{"quota gigabytes: 20 GB needed, 19 of 79 left"}}},
+		"nics":                {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 1 needed, 0 of 1 left"}}},
 		"existing NICs":       {func(q *iaasmock.Quota) { q.NICs = 0 }, row{[]string{"  labels: {", "  networking: {nicIds: [" + iaasmock.DefaultNICID + "]}\n  labels: {", "replicas: 2", "replicas: 1"}, 0, nil}},
 		"existing disk":       {func(q *iaasmock.Quota) { q.Volumes, q.Gigabytes = 0, 0 }, row{[]string{"  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}", "  bootVolume: {source: {type: volume, id: " + iaasmock.DefaultBootVolumeID + "}}", "replicas: 2", "replicas: 1"}, 0, nil}},
-		"two classes":         {func(*iaasmock.Quota) {}, row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 12 needed, 6 of 6 left"}}},
+		"two classes":         {func(*iaasmock.Quota) {}, row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 4 needed, 2 of 2 left"}}},
 		"type does not exist": {func(*iaasmock.Quota) {}, row{[]string{"c2i.2", "c2i.9"}, 1, []string{"not checked: quota for MachineClass default/worker"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestQuota(t *testing.T) {
 			quota := exact
 			row.change(&quota)
 			access, _ := online(t, iaasmock.WithQuota(quota))
-			expect(t, run(t, access, good(t, row.changes...), Options{Online: true, Replicas: 3}), row.code, row.says...)
+			expect(t, run(t, access, good(t, row.changes...), Options{Online: true}), row.code, row.says...)
 		})
 	}
 }

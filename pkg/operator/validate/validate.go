@@ -33,8 +33,6 @@ type Options struct {
 	URLTimeout time.Duration
 	// Online asks the API whether it has what the classes name. Nothing is changed there.
 	Online bool
-	// Replicas is the number of machines, of each class, for which the quota must have room.
-	Replicas int64
 	// AllowMissingSecret makes a hint of what cannot be checked because a Secret is in no file or
 	// has a placeholder.
 	AllowMissingSecret bool

@@ -7,8 +7,6 @@ package report
 
 import (
 	"fmt"
-	"reflect"
-	"strconv"
 	"strings"
 	"unicode"
 )
@@ -144,17 +142,4 @@ func Count(number int, noun string) string {
 	default:
 		return fmt.Sprintf("%d %ss", number, noun)
 	}
-}
-
-// Quoted shows a value of a manifest: in one line, and not all of a long one.
-func Quoted(value any) string {
-	const most = 80
-	text := fmt.Sprint(value)
-	if runes := []rune(text); len(runes) > most {
-		text = string(runes[:most]) + "..."
-	}
-	if reflect.ValueOf(value).Kind() == reflect.String {
-		return strconv.Quote(text)
-	}
-	return OneLine(text)
 }

@@ -12,7 +12,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
@@ -41,7 +40,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 
 	// The driver ignores these fields, or refuses them with --strict-provider-spec.
 	for _, problem := range unknownFields(apis.SpecPath.String()+".", check.inputs.Unknown) {
-		v.report(on, report.Wrong, problem)
+		v.wrong(on, problem.path, problem.text)
 	}
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
@@ -57,10 +56,9 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 // reportInput reports an error of Inspect where its field stands. What a Secret that is not
 // there could have said is not reported.
 func (v *validator) reportInput(check *classCheck, err *field.Error) {
-	found, remedy := describe(err)
 	if key, ok := strings.CutPrefix(err.Field, apis.SecretPath.String()+"."); ok {
 		if check.secrets != nil {
-			v.reportKey(check, key, found, remedy)
+			v.reportKey(check, key, body(err))
 			check.rejected = append(check.rejected, err)
 		}
 		return
@@ -72,10 +70,10 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 	}
 	check.rejected = append(check.rejected, err)
 	if isRegion && check.regionOfSecret() {
-		v.reportKey(check, apis.SecretRegion, found, remedy)
+		v.reportKey(check, apis.SecretRegion, body(err))
 		return
 	}
-	v.wrong(check.object, strings.TrimPrefix(err.Field, "machineClass."), found, remedy)
+	v.wrong(check.object, strings.TrimPrefix(err.Field, "machineClass."), body(err))
 }
 
 // accepts says whether nothing is wrong with a field of the providerSpec.
@@ -102,8 +100,8 @@ func (v *validator) checkClusterLabel(check *classCheck) {
 	}
 	v.wrong(check.object, apis.SpecPath.Child("labels").String(),
 		"has no cluster label (a key that ends in /cluster): servers of another cluster in the same project are taken for this class's, "+
-			"and deleted as orphans, if that cluster has a class of the same name that lacks one, too",
-		"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
+			"and deleted as orphans, if that cluster has a class of the same name that lacks one, too; "+
+			"add one with a value of this cluster's own, such as kubernetes.io/cluster: my-cluster")
 }
 
 // checkNodeTemplate has the rule of the manager's validateNodeTemplate (v0.62.1
@@ -117,10 +115,10 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 	if template == nil {
 		return
 	}
-	const remedy = "set it: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"
+	const missing = "Required value: machine-controller-manager makes no machines of a class whose nodeTemplate lacks it"
 	for _, resource := range []corev1.ResourceName{"cpu", "gpu", "memory"} {
 		if _, ok := template.Capacity[resource]; !ok {
-			v.wrong(check.object, fmt.Sprintf("nodeTemplate.capacity.%s", resource), "is missing", remedy)
+			v.wrong(check.object, fmt.Sprintf("nodeTemplate.capacity.%s", resource), missing)
 		}
 	}
 	for _, required := range []struct{ name, value, field, want string }{
@@ -130,10 +128,11 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 	} {
 		switch {
 		case required.value == "":
-			v.wrong(check.object, "nodeTemplate."+required.name, "is missing", remedy)
+			v.wrong(check.object, "nodeTemplate."+required.name, missing)
 		case required.want != "" && required.value != required.want && check.accepts(required.field):
-			v.wrong(check.object, "nodeTemplate."+required.name, "is "+report.Quoted(required.value), fmt.Sprintf(
-				"must be %s, the %s of the servers: cluster-autoscaler scales up from zero by the nodeTemplate", report.Quoted(required.want), required.field))
+			v.wrong(check.object, "nodeTemplate."+required.name, body(field.Invalid(nil, required.value, fmt.Sprintf(
+				"must be %q, the %s of the servers: cluster-autoscaler scales up from zero by the nodeTemplate",
+				required.want, required.field))))
 		}
 	}
 }

@@ -35,19 +35,19 @@ func TestDocuments(t *testing.T) {
 		code int
 		says string
 	}{
-		"each document by itself":       {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:6:11: MachineClass default/bad: provider: is \"aws\""},
+		"each document by itself":       {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:6:11: MachineClass default/bad: provider: Unsupported value: \"aws\""},
 		"the first of them":             {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:1:1: manifest: is not YAML: "},
 		"the last of them":              {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:9:1: manifest: is not YAML: "},
 		"behind the end of a document":  {secretOf + "...\n" + badClass, 1, "-:8:11: MachineClass default/bad"},
-		"object on the separator":       {"--- " + strings.ReplaceAll(`{apiVersion: machine.sapcloud.io/v1, kind: MachineClass}`, "\n", ""), 1, "-:1:18: MachineClass default/: apiVersion: is"},
+		"object on the separator":       {"--- " + strings.ReplaceAll(`{apiVersion: machine.sapcloud.io/v1, kind: MachineClass}`, "\n", ""), 1, "-:1:18: MachineClass default/: apiVersion: Unsupported value"},
 		"line ends of Windows":          {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"), 1, "-:5:11: MachineClass default/bad: provider"},
 		"key that is twice":             {secretOf + "kind: Secret\n", 1, "-:4:1: manifest: this key is there twice; leave one out"},
 		"key that is twice, deep":       {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},
 		"key that is twice, in JSON":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","name":"y"}}`, 1, "-:1:59: manifest: this key is there twice"},
-		"key that overrides a merged":   {"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1), 1, `-:6:11: MachineClass default/bad: provider: is "aws"`},
-		"key that is merged in":         {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1), 1, `-:1:18: MachineClass default/bad: provider: is "aws"`},
+		"key that overrides a merged":   {"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1), 1, `-:6:11: MachineClass default/bad: provider: Unsupported value: "aws"`},
+		"key that is merged in":         {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1), 1, `-:1:18: MachineClass default/bad: provider: Unsupported value: "aws"`},
 		"anchor outside of an item":     {"apiVersion: v1\nkind: List\na: &m {name: bad}\nitems:\n- apiVersion: machine.sapcloud.io/v1\n  kind: MachineClass\n  metadata: *m\n", 1, "-:5:15: MachineClass default/bad: apiVersion"},
-		"JSON":                          {"{\n\t\"apiVersion\": \"machine.sapcloud.io/v1alpha1\", \"kind\": \"MachineClass\",\n\t\"metadata\": {\"name\": \"x\"},\n\t\"provider\": \"\\u003cx\"\n}", 1, `-:4:14: MachineClass default/x: provider: is "<x"`},
+		"JSON":                          {"{\n\t\"apiVersion\": \"machine.sapcloud.io/v1alpha1\", \"kind\": \"MachineClass\",\n\t\"metadata\": {\"name\": \"x\"},\n\t\"provider\": \"\\u003cx\"\n}", 1, `-:4:14: MachineClass default/x: provider: Unsupported value: "<x"`},
 		"namespace of an object":        {strings.Replace(badClass, "name: bad", "name: bad, namespace: own", 1), 1, "MachineClass own/bad: provider"},
 		"the same object twice":         {badClass + "---\n" + badClass, 1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
 		"no object":                     {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be an object of Kubernetes"},
@@ -57,10 +57,10 @@ func TestDocuments(t *testing.T) {
 		"items that are a text":         {"apiVersion: v1\nkind: List\nitems: x\n", 1, "-:3:8: manifest: items is no list: must be a list of objects"},
 		"another kind":                  {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
 		"kind of another group":         {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2, "there is no MachineClass"},
-		"version that nobody serves":    {strings.Replace(badClass, "v1alpha1", "v2", 1), 1, `-:1:13: MachineClass default/bad: apiVersion: is "machine.sapcloud.io/v2"; must be machine.sapcloud.io/v1alpha1`},
-		"kind that nobody has":          {strings.Replace(badClass, "MachineClass", "Machineclass", 1), 1, `-:2:7: Machineclass default/bad: kind: is "Machineclass", which machine.sapcloud.io/v1alpha1 does not have; must be one of: MachineClass, Machine,`},
+		"version that nobody serves":    {strings.Replace(badClass, "v1alpha1", "v2", 1), 1, `-:1:13: MachineClass default/bad: apiVersion: Unsupported value: "machine.sapcloud.io/v2": supported values: "machine.sapcloud.io/v1alpha1"`},
+		"kind that nobody has":          {strings.Replace(badClass, "MachineClass", "Machineclass", 1), 1, `-:2:7: Machineclass default/bad: kind: Unsupported value: "Machineclass": supported values: "MachineClass", "Machine",`},
 		"MachineSet":                    {strings.Replace(badClass, "MachineClass", "MachineSet", 1), 2, "there is no MachineClass"},
-		"name that is no text":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n", 1, "-:3:18: Secret default/: metadata.name: is a JSON array; must be a string"},
+		"name that is no text":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n", 1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array, must be a string"},
 		"tab":                           {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: found character that cannot start any token"},
 		"template that is no YAML":      {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n", 1, "a template must be rendered first"},
 		"template that is YAML":         {"apiVersion: v1\nkind: {{ .Values.kind }}\n", 1, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first"},
@@ -68,7 +68,7 @@ func TestDocuments(t *testing.T) {
 		"alias in its anchor":           {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n", 1, "-:1:1: manifest: cannot be read as JSON"},
 		"aliases that stand for a lot":  {bomb, 1, "manifest: "},
 		"control character":             {"apiVersion: \"eu\x01\"", 1, "is not YAML: control characters are not allowed"},
-		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1, "-:4:11: Secret default/x: data.a: is not base64"},
+		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1, "-:4:11: Secret default/x: data.a: Invalid value: is not base64"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := run(t, offline(), row.text, Options{})
@@ -106,7 +106,7 @@ func folder(t *testing.T) string {
 
 func TestFiles(t *testing.T) {
 	t.Chdir(folder(t))
-	const passedOver, is = "values.yaml:1:1: manifest: has no apiVersion and kind: passed over", " MachineClass default/bad: provider: is"
+	const passedOver, is = "values.yaml:1:1: manifest: has no apiVersion and kind: passed over", " MachineClass default/bad: provider: Unsupported value"
 	for name, row := range map[string]struct {
 		files resource.FilenameOptions
 		code  int
@@ -158,7 +158,7 @@ func TestURLs(t *testing.T) {
 		code int
 		says string
 	}{
-		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: MachineClass default/bad: provider: is"},
+		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
 		"1 MiB":    {"/full.yaml", report.ExitFine, ""},
 		"more":     {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: has more than 1 MiB"},
 		"no such":  {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
@@ -189,7 +189,7 @@ func TestURLsOfOnePath(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, result, report.ExitWrong, "MachineClass default/one: provider: is", "MachineClass default/two: provider: is")
+	expect(t, result, report.ExitWrong, "MachineClass default/one: provider: Unsupported value", "MachineClass default/two: provider: Unsupported value")
 	if result.Checked[kindClass] != 2 {
 		t.Errorf("checked %v, want two classes", result.Checked)
 	}

@@ -5,7 +5,6 @@ package validate
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine"
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -14,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
@@ -31,20 +29,19 @@ const minMachineName = 5
 func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 	converted := &machine.Machine{}
 	if err := v1alpha1.Convert_v1alpha1_Machine_To_machine_Machine(given, converted, nil); err != nil {
-		v.wrong(on, "spec", err.Error(), "")
+		v.wrong(on, "spec", err.Error())
 		return
 	}
 	v.reportManagers(on, managervalidation.ValidateMachine(converted))
 	if on.name != "" {
 		path := field.NewPath("metadata", "name")
 		for _, err := range validation.ValidateMachineName(on.name, path) {
-			found, remedy := describe(err)
-			v.wrong(on, err.Field, found, remedy)
+			v.wrong(on, err.Field, body(err))
 		}
 		if len(on.name) < minMachineName {
-			v.wrong(on, path.String(), "is "+report.Quoted(on.name), fmt.Sprintf(
+			v.wrong(on, path.String(), body(field.Invalid(nil, on.name, fmt.Sprintf(
 				"must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one",
-				minMachineName))
+				minMachineName))))
 		}
 	}
 	v.checkClassReference(on, "spec.class", &given.Spec.Class)
@@ -56,20 +53,21 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 	given = given.DeepCopy()
 	switch selector := given.Spec.Selector; {
 	case selector == nil:
-		v.wrong(on, "spec.selector", "is missing", "set matchLabels to labels of spec.template.metadata: without a selector, machine-controller-manager fails")
+		v.wrong(on, "spec.selector", "Required value: set matchLabels to labels of spec.template.metadata: "+
+			"without a selector, machine-controller-manager fails")
 		// The manager's validation panics without one (v0.62.1 machinedeployment.go:106).
 		given.Spec.Selector = &metav1.LabelSelector{}
 	case len(selector.MatchLabels) == 0 && len(selector.MatchExpressions) == 0:
-		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one",
+		v.wrong(on, "spec.selector", "selects all Machines, and machine-controller-manager makes none for such a one; "+
 			"set matchLabels to labels of spec.template.metadata")
 	default:
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			v.wrong(on, "spec.selector", err.Error(), "")
+			v.wrong(on, "spec.selector", err.Error())
 		}
 	}
 	converted := &machine.MachineDeployment{}
 	if err := v1alpha1.Convert_v1alpha1_MachineDeployment_To_machine_MachineDeployment(given, converted, nil); err != nil {
-		v.wrong(on, "spec", err.Error(), "")
+		v.wrong(on, "spec", err.Error())
 		return
 	}
 	v.reportManagers(on, managervalidation.ValidateMachineDeployment(converted))
@@ -98,8 +96,7 @@ func (v *validator) checkGeneratedNames(on *object) {
 		base = base[:maxGenerated]
 	}
 	for _, err := range validation.ValidateMachineName(base+"xxxxx", field.NewPath("metadata", "name")) {
-		found, remedy := describe(err)
-		v.wrong(on, err.Field, "makes Machines whose name "+found, remedy)
+		v.wrong(on, err.Field, "makes Machines of such names: "+body(err))
 		return
 	}
 }
@@ -108,12 +105,7 @@ func (v *validator) checkGeneratedNames(on *object) {
 // its log only, and leaves the object alone.
 func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 	for _, err := range errs {
-		found, remedy := describe(err)
-		if err.Type == field.ErrorTypeRequired {
-			// The manager calls every error so, also where a value is there.
-			found, remedy = strings.TrimSpace(err.Detail), "machine-controller-manager leaves the object alone until then"
-		}
-		v.wrong(on, err.Field, found, remedy)
+		v.wrong(on, err.Field, body(err)+"; machine-controller-manager leaves the object alone until then")
 	}
 }
 
@@ -121,13 +113,13 @@ func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 // knows. What is missing of the reference, the manager's own validation has found.
 func (v *validator) checkClassReference(on *object, path string, class *v1alpha1.ClassSpec) {
 	if class.Kind != "" && class.Kind != managerClassKind {
-		v.wrong(on, path+".kind", "is "+report.Quoted(class.Kind), fmt.Sprintf("must be %q", managerClassKind))
+		v.wrong(on, path+".kind", body(field.NotSupported(nil, class.Kind, []string{managerClassKind})))
 	}
 	if class.Name == "" || v.find(kindClass, client.ObjectKey{Namespace: on.namespace, Name: class.Name}) != nil {
 		return
 	}
-	v.unknown(on, path+".name", fmt.Sprintf("%s %s/%s is not given: whether it exists cannot be checked", kindClass, on.namespace, class.Name),
-		"add its file with -f")
+	v.unknown(on, path+".name", fmt.Sprintf("%s %s/%s is not given: whether it exists cannot be checked; add its file with -f",
+		kindClass, on.namespace, class.Name))
 }
 
 // checkSingleMachine finds several machines of a class whose NICs or volumes exist already:
@@ -141,8 +133,8 @@ func (v *validator) checkSingleMachine(on *object, deployment *v1alpha1.MachineD
 			continue
 		}
 		if path := class.singleMachineField(); path != "" {
-			v.wrong(on, "spec.replicas", fmt.Sprintf("is %d", deployment.Spec.Replicas),
-				fmt.Sprintf("must be at most 1: %s of %s names what can be attached to one machine at a time", path, class.subject()))
+			v.wrong(on, "spec.replicas", body(field.Invalid(nil, deployment.Spec.Replicas,
+				fmt.Sprintf("must be at most 1: %s of %s names what can be attached to one machine at a time", path, class.subject()))))
 		}
 	}
 }

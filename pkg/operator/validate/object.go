@@ -51,8 +51,8 @@ type object struct {
 	node  *yaml.Node
 }
 
-// problem is what is wrong with a field: where, what, and what is right.
-type problem struct{ path, found, remedy string }
+// problem is what is wrong with a field.
+type problem struct{ path, text string }
 
 func (o *object) subject() string {
 	return report.OneLine(fmt.Sprintf("%s %s/%s", o.kind, o.namespace, o.name))
@@ -185,10 +185,9 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 		group := v1alpha1.SchemeGroupVersion
 		switch {
 		case kind.Group == group.Group && kind.Version != group.Version:
-			r.validator.wrong(given, "apiVersion", "is "+report.Quoted(kind.GroupVersion().String()), "must be "+group.String())
+			r.validator.wrong(given, "apiVersion", body(field.NotSupported(nil, kind.GroupVersion().String(), []string{group.String()})))
 		case kind.Group == group.Group && !slices.Contains(machineKinds, kind.Kind):
-			r.validator.wrong(given, "kind", fmt.Sprintf("is %s, which %s does not have", report.Quoted(kind.Kind), group),
-				"must be one of: "+strings.Join(machineKinds, ", "))
+			r.validator.wrong(given, "kind", body(field.NotSupported(nil, kind.Kind, machineKinds)))
 		default:
 			r.result.NotChecked[report.OneLine(fmt.Sprintf("%s (%s)", kind.Kind, kind.GroupVersion()))]++
 		}
@@ -203,7 +202,7 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 	given.value.SetNamespace(given.namespace)
 	if earlier := r.find(given.kind, given.key()); earlier != nil {
 		given.problems = append(given.problems, problem{
-			"metadata.name", fmt.Sprintf("is given twice, first at %v", earlier.position("metadata.name")), "leave one out",
+			"metadata.name", fmt.Sprintf("is given twice, first at %v; leave one out", earlier.position("metadata.name")),
 		})
 	}
 	r.objects = append(r.objects, given)
@@ -225,16 +224,15 @@ func mergeStringData(secret *corev1.Secret) {
 func decode(value []byte, into client.Object) (problems []problem, whole bool) {
 	unknown, wrong := apis.Decode(value, into, nil)
 	for _, err := range wrong {
-		found, remedy := wrongType(err)
 		var all any
 		path := (*field.Path)(nil)
 		if json.Unmarshal(value, &all) == nil {
 			path = locate(all, nil, func(part any) bool { return isWrong(part, into) }, func(part any) any { return part })
 		}
 		if path == nil {
-			return []problem{{"", found, remedy}}, false
+			return []problem{{"", body(err)}}, false
 		}
-		problems = append(problems, problem{path.String(), found, remedy})
+		problems = append(problems, problem{path.String(), body(err)})
 	}
 	return append(problems, unknownFields("", unknown)...), len(wrong) == 0 || wrong[0].Field != (*field.Path)(nil).String()
 }
@@ -281,22 +279,13 @@ func locate(value any, path *field.Path, wrong func(any) bool, inside func(any) 
 	return path
 }
 
-// wrongType is what package apis says of a part that has the wrong type.
-func wrongType(err *field.Error) (found, remedy string) {
-	found, remedy, ok := strings.Cut(err.Detail, ", must ")
-	if ok {
-		remedy = "must " + remedy
-	}
-	return found, remedy
-}
-
 // unknownFields are what package apis says of fields that a type does not have.
 func unknownFields(prefix string, errs []error) []problem {
 	var problems []problem
 	for _, err := range errs {
 		var at kjson.FieldError
 		if errors.As(err, &at) {
-			problems = append(problems, problem{prefix + at.FieldPath(), "is not a known field", ""})
+			problems = append(problems, problem{prefix + at.FieldPath(), "is not a known field"})
 		}
 	}
 	return problems

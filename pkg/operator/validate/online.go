@@ -15,6 +15,7 @@ import (
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
@@ -54,10 +55,10 @@ func (v *validator) checkOnline(ctx context.Context) {
 		in, err := v.accountOf(class)
 		switch {
 		case errors.Is(err, errNoSecretForOnline):
-			v.withoutSecret(class.object, "", "could not be checked online: "+err.Error(), "")
+			v.withoutSecret(class.object, "", "could not be checked online: "+err.Error())
 			continue
 		case err != nil:
-			v.unknown(class.object, "", "could not be checked online: "+err.Error(), "")
+			v.unknown(class.object, "", "could not be checked online: "+err.Error())
 			continue
 		}
 		at := slices.IndexFunc(catalogues, func(known *catalogue) bool {
@@ -230,8 +231,8 @@ func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T],
 
 // missing reports a thing that the class names and the API does not have.
 func (k *onlineCheck) missing(path, thing string) {
-	k.wrong(k.object, "providerSpec."+path, thing+" does not exist",
-		fmt.Sprintf("must be one that project %s can use in region %s", k.account.Session.ProjectID, k.account.Region))
+	k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("%s does not exist; must be one that project %s can use in region %s",
+		thing, k.account.Session.ProjectID, k.account.Region))
 }
 
 // checkRegion says whether the region is there, or at least not known to be missing.
@@ -239,24 +240,23 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 	region := k.account.Region
 	list, err := ask(ctx, k.catalogue, zones, "")
 	if provider.IsNotFound(err) {
-		found, remedy := "region "+region+" does not exist", "must be a region of the API, such as eu01"
+		text := "region " + region + " does not exist; must be a region of the API, such as eu01"
 		if k.regionOfSecret() && k.Region == "" {
-			k.reportKey(k.classCheck, apis.SecretRegion, found, remedy)
+			k.reportKey(k.classCheck, apis.SecretRegion, text)
 		} else {
-			k.wrong(k.object, "providerSpec.region", found, remedy)
+			k.wrong(k.object, "providerSpec.region", text)
 		}
 		return false
 	}
 	if err != nil {
 		return true
 	}
-	has := fmt.Sprintf("region %s has %s", region, strings.Join(list.GetItems(), ", "))
 	zone, path := k.spec.AvailabilityZone, "providerSpec.availabilityZone"
 	if zone == "" && k.class.NodeTemplate != nil { // else the two are compared already
 		zone, path = k.class.NodeTemplate.Zone, "nodeTemplate.zone"
 	}
 	if zone != "" && !slices.Contains(list.GetItems(), zone) {
-		k.wrong(k.object, path, fmt.Sprintf("zone %s does not exist", report.Quoted(zone)), has)
+		k.wrong(k.object, path, body(field.NotSupported(nil, zone, list.GetItems())))
 	}
 	return true
 }
@@ -297,8 +297,8 @@ func (k *onlineCheck) checkCapacity() {
 		{corev1.ResourceMemory, resource.NewQuantity(k.machineType.Ram<<20, resource.BinarySI), fmt.Sprintf("%d MB of memory", k.machineType.Ram)},
 	} {
 		if wanted := template.Capacity[row.name]; wanted.Cmp(*row.has) > 0 {
-			k.wrong(k.object, fmt.Sprintf("nodeTemplate.capacity.%s", row.name), "is "+wanted.String(),
-				fmt.Sprintf("must be at most %s: machine type %s has %s", row.has, k.machineType.Name, row.inDetails))
+			k.wrong(k.object, fmt.Sprintf("nodeTemplate.capacity.%s", row.name), body(field.Invalid(nil, wanted.String(),
+				fmt.Sprintf("must be at most %s: machine type %s has %s", row.has, k.machineType.Name, row.inDetails))))
 		}
 	}
 }
@@ -353,19 +353,19 @@ func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	const size, available = "providerSpec.bootVolume.size", "AVAILABLE"
 	if status := image.GetStatus(); status != available {
-		k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("image %s is in state %s", image.GetId(), report.Quoted(status)), "must be "+available)
+		k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("image %s is in state %q; must be %s", image.GetId(), status, available))
 	}
 	boot, asked := k.spec.BootVolume, image.GetMinDiskSize()
 	switch {
 	case !k.accepts("bootVolume.size"):
 	case boot.Size == nil:
-		k.wrong(k.object, size, "is missing", fmt.Sprintf("a disk that is made from an image needs a size, for this image at least %d", max(asked, 1)))
+		k.wrong(k.object, size, fmt.Sprintf("Required value: a disk that is made from an image needs a size, for this image at least %d", max(asked, 1)))
 	case *boot.Size < asked:
-		k.wrong(k.object, size, fmt.Sprintf("is %d", *boot.Size), fmt.Sprintf("must be at least %d, which the image asks for", asked))
+		k.wrong(k.object, size, body(field.Invalid(nil, *boot.Size, fmt.Sprintf("must be at least %d, which the image asks for", asked))))
 	}
 	if asked := image.GetMinRam(); k.machineType != nil && k.machineType.Ram < asked {
-		k.wrong(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s has %d MB of memory", k.machineType.Name, k.machineType.Ram),
-			fmt.Sprintf("the image asks for at least %d MB", asked))
+		k.wrong(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s has %d MB of memory; the image asks for at least %d MB",
+			k.machineType.Name, k.machineType.Ram, asked))
 	}
 	k.checkArchitecture(image)
 }
@@ -390,11 +390,11 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	const path = "nodeTemplate.architecture"
 	if template.Architecture != nil && *template.Architecture != "" {
 		if *template.Architecture != want {
-			k.wrong(k.object, path, "is "+report.Quoted(*template.Architecture), "must be "+report.Quoted(want)+", that of the image")
+			k.wrong(k.object, path, body(field.Invalid(nil, *template.Architecture, "must be "+want+", that of the image")))
 		}
 	} else if want != autoscalersArchitecture {
-		k.wrong(k.object, path, "is missing", fmt.Sprintf(
-			"must be %s, that of the image: cluster-autoscaler takes %s", report.Quoted(want), autoscalersArchitecture))
+		k.wrong(k.object, path, fmt.Sprintf("Required value: must be %s, that of the image: cluster-autoscaler takes %s",
+			want, autoscalersArchitecture))
 	}
 }
 
@@ -432,7 +432,7 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		if _, err := ask(ctx, k.catalogue, keyPair, name); provider.IsNotFound(err) {
-			k.wrong(k.object, "providerSpec.keypairName", "key pair "+name+" does not exist",
+			k.wrong(k.object, "providerSpec.keypairName", "key pair "+name+" does not exist; "+
 				"make it with these credentials, or name one of theirs: key pairs belong to credentials, not to projects")
 		}
 	}
@@ -458,7 +458,7 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 	case 1:
 	default:
 		k.unknown(k.object, "providerSpec."+path,
-			fmt.Sprintf("%d security groups are called %s: which one is used is unknown", count, name), "name it by its UUID")
+			fmt.Sprintf("%d security groups are called %s: which one is used is unknown; name it by its UUID", count, name))
 	}
 }
 

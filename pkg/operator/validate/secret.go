@@ -43,7 +43,7 @@ func (v *validator) secretsOf(check *classCheck) []*object {
 		secrets = append(secrets, secret)
 	}
 	if none {
-		v.wrong(on, "secretRef", "is missing", "name the Secret with projectId, serviceAccountKey and userData")
+		v.wrong(on, "secretRef", "Required value: name the Secret with projectId, serviceAccountKey and userData")
 	}
 	if v.named != nil {
 		secrets, none, complete = []*object{v.named}, false, true
@@ -58,17 +58,13 @@ func (v *validator) secretsOf(check *classCheck) []*object {
 // that the user names takes its place.
 func (v *validator) secretOfReference(on *object, path string, ref *corev1.SecretReference) *object {
 	if ref.Name == "" {
-		v.wrong(on, path+".name", "is missing", "name the Secret")
+		v.wrong(on, path+".name", "Required value: name the Secret")
 		return nil
 	}
 	if ref.Namespace != on.namespace {
 		// v0.62.1 app.go:270: the manager's cache has the Secrets of this namespace only.
-		found := "is " + report.Quoted(ref.Namespace)
-		if ref.Namespace == "" {
-			found = "is missing"
-		}
-		v.wrong(on, path+".namespace", found, fmt.Sprintf(
-			"must be %s, the namespace of the class: machine-controller-manager sees no other Secrets", report.Quoted(on.namespace)))
+		v.wrong(on, path+".namespace", body(field.Invalid(nil, ref.Namespace, fmt.Sprintf(
+			"must be %q, the namespace of the class: machine-controller-manager sees no other Secrets", on.namespace))))
 	}
 	if v.named != nil || ref.Namespace == "" {
 		return nil
@@ -77,7 +73,7 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 	if secret := v.find(kindSecret, key); secret != nil {
 		return secret
 	}
-	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked", key), "add its file with -f, or name one with --secret")
+	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked; add its file with -f, or name one with --secret", key))
 	return nil
 }
 
@@ -122,17 +118,17 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 
 // reportKey reports what is wrong with a key of the class's Secrets: at the Secret that has
 // it, or, if none does, at the last one.
-func (v *validator) reportKey(check *classCheck, key, found, remedy string) {
+func (v *validator) reportKey(check *classCheck, key, text string) {
 	if secret, name := check.holderOf(key); secret != nil {
 		if v.options.AllowMissingSecret && bytes.Contains(secret.secretData()[name], []byte(placeholder)) {
-			v.withoutSecret(secret, secret.keyPath(name), "is a placeholder ("+placeholder+"): whether the value is right cannot be checked", "")
+			v.withoutSecret(secret, secret.keyPath(name), "is a placeholder ("+placeholder+"): whether the value is right cannot be checked")
 			return
 		}
-		v.wrong(secret, secret.keyPath(name), found, remedy)
+		v.wrong(secret, secret.keyPath(name), text)
 		return
 	}
 	last := check.secrets[len(check.secrets)-1]
-	v.wrong(last, last.keyPath(key), found, remedy)
+	v.wrong(last, last.keyPath(key), text)
 }
 
 // keyPath returns where a key of a Secret stands, or should.
@@ -148,7 +144,7 @@ func (o *object) keyPath(key string) string {
 // nothing (v0.62.1 userdata.go:48).
 func (v *validator) checkUserData(check *classCheck) {
 	if _, ok := check.secret.Data[apis.SecretUserData]; !ok {
-		v.reportKey(check, apis.SecretUserData, "is missing", "the key must exist, if need be with an empty value: "+
+		v.reportKey(check, apis.SecretUserData, "Required value: the key must exist, if need be with an empty value: "+
 			"without it machine-controller-manager makes no machines, and their status stays empty")
 	}
 }
@@ -159,22 +155,16 @@ func (v *validator) checkCredentials(check *classCheck, secret *apis.Secret) {
 	_, err := v.Sessions.Session(provider.Credentials(secret))
 	unusable := provider.CredentialsProblem(secret, err, check.rejected)
 	if unusable != nil {
-		found, remedy := describe(unusable)
+		text := body(unusable)
 		if secret.ServiceAccountKey != "" {
-			remedy = "put in the whole file that STACKIT handed out, with the private key"
+			text += "; put in the whole file that STACKIT handed out, with the private key"
 		}
-		v.reportKey(check, secretKey(unusable), found, remedy)
+		v.reportKey(check, strings.TrimPrefix(unusable.Field, apis.SecretPath.String()+"."), text)
 	}
 	holder, name := check.holderOf(apis.SecretWorkloadIdentityTokenFile)
 	if holder == nil || err != nil || secret.CredentialsKey() != name {
 		return
 	}
-	v.report(holder, report.Hint, problem{
-		holder.keyPath(name), "is a file of the sidecar's pod: only its path could be checked", "mount it there; kubernetes/README.md shows how",
-	})
-}
-
-// secretKey is the key of the Secret that an error is about.
-func secretKey(err *field.Error) string {
-	return strings.TrimPrefix(err.Field, apis.SecretPath.String()+".")
+	v.report(holder, report.Hint, holder.keyPath(name),
+		"is a file of the sidecar's pod: only its path could be checked; mount it there; kubernetes/README.md shows how")
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -136,7 +135,7 @@ func (v *validator) find(kind string, key client.ObjectKey) *object {
 // check checks an object without the API.
 func (v *validator) check(on *object) {
 	for _, problem := range on.problems {
-		v.report(on, report.Wrong, problem)
+		v.wrong(on, problem.path, problem.text)
 	}
 	if on.partial {
 		return
@@ -171,10 +170,9 @@ func (v *validator) sortFindings() {
 }
 
 // report adds a finding about an object, unless it was made before.
-func (v *validator) report(on *object, verdict report.Verdict, is problem) {
+func (v *validator) report(on *object, verdict report.Verdict, path, text string) {
 	made := report.Finding{
-		Verdict: verdict, Subject: on.subject(), Field: report.OneLine(is.path), Found: report.OneLine(is.found), Remedy: report.OneLine(is.remedy),
-		Position: on.position(is.path),
+		Verdict: verdict, Subject: on.subject(), Field: report.OneLine(path), Found: report.OneLine(text), Position: on.position(path),
 	}
 	if text := made.String(); !v.reported[text] {
 		v.reported[text] = true
@@ -186,42 +184,25 @@ func (v *validator) add(found report.Finding) {
 	v.result.Findings = append(v.result.Findings, found)
 }
 
-func (v *validator) wrong(on *object, path, found, remedy string) {
-	v.report(on, report.Wrong, problem{path, found, remedy})
-}
+func (v *validator) wrong(on *object, path, text string) { v.report(on, report.Wrong, path, text) }
 
-func (v *validator) unknown(on *object, path, found, remedy string) {
-	v.report(on, report.Unknown, problem{path, found, remedy})
-}
+func (v *validator) unknown(on *object, path, text string) { v.report(on, report.Unknown, path, text) }
 
 // withoutSecret reports what cannot be checked for want of a Secret.
-func (v *validator) withoutSecret(on *object, path, found, remedy string) {
+func (v *validator) withoutSecret(on *object, path, text string) {
 	verdict := report.Unknown
 	if v.options.AllowMissingSecret {
 		verdict = report.Hint
 	}
-	v.report(on, verdict, problem{path, found, remedy})
+	v.report(on, verdict, path, text)
 }
 
-// describe says in two parts what is wrong and what is right.
-func describe(err *field.Error) (found, remedy string) {
-	_, hidden := err.BadValue.(field.OmitValueType)
-	switch {
-	case err.Type == field.ErrorTypeRequired:
-		return "is missing", err.Detail
-	case err.Type == field.ErrorTypeTypeInvalid:
-		return wrongType(err)
-	case hidden && strings.HasPrefix(err.Detail, "must "):
-		return "is wrong", err.Detail
-	case err.Type == field.ErrorTypeForbidden, hidden:
-		return err.Detail, ""
-	case err.Type == field.ErrorTypeNotSupported:
-		return "is " + report.Quoted(err.BadValue), "must be " + strings.ReplaceAll(strings.TrimPrefix(err.Detail, "supported values: "), ", ", " or ")
-	case err.Type == field.ErrorTypeDuplicate:
-		return report.Quoted(err.BadValue) + " is there twice", "leave one out"
-	case err.Type == field.ErrorTypeTooMany:
-		return "has too many items", err.Detail
-	default:
-		return "is " + report.Quoted(err.BadValue), err.Detail
+// body is what an error says of its field, in the words of the API server, and not all of a long value.
+func body(err *field.Error) string {
+	const most = 80
+	short := *err
+	if text := []rune(fmt.Sprint(err.BadValue)); len(text) > most {
+		short.BadValue = string(text[:most]) + "..."
 	}
+	return short.ErrorBody()
 }

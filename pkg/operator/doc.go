@@ -15,7 +15,7 @@
 // Where to change
 //
 //   - a check of a class, Machine or Secret: a method of validate's validator (class.go,
-//     machines.go, secret.go), called in check or checkClass; one that asks the API: called in
+//     machines.go), called in check or checkClass; one that asks the API: called in
 //     catalogue.check (online.go), by named or ask, with a read that has its permission
 //   - a check of doctor: a method in cloud.go (it asks the API), cluster.go or target.go, and a row of
 //     accountChecks or clusterChecks (doctor.go); a read that the driver makes: a row of driverReads

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -47,8 +46,8 @@ func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 	v.checkClassReference(on, "spec.class", &given.Spec.Class)
 }
 
-// checkDeployment checks a MachineDeployment by the rules of the manager, and the names of
-// its Machines by those of the driver.
+// checkDeployment checks a MachineDeployment by the rules of the manager. The names of its Machines are
+// right: the API server cuts a name that it generates.
 func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeployment) {
 	given = given.DeepCopy()
 	switch selector := given.Spec.Selector; {
@@ -71,34 +70,7 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 		return
 	}
 	v.reportManagers(on, managervalidation.ValidateMachineDeployment(converted))
-	v.checkGeneratedNames(on)
 	v.checkClassReference(on, "spec.template.spec.class", &given.Spec.Template.Spec.Class)
-}
-
-const (
-	// suffix is what a MachineSet's name adds to its MachineDeployment's, and a Machine's to
-	// its MachineSet's: "-" and five characters (v0.62.1 deployment_sync.go:301).
-	suffix = "-xxxxx"
-	// maxGenerated is the length to which the API server cuts a name before it adds five
-	// characters (k8s.io/apiserver/pkg/storage/names).
-	maxGenerated = 58
-)
-
-// checkGeneratedNames checks the names that the manager makes of a MachineDeployment's:
-// <deployment>-<5 characters> for a MachineSet, and that with -<5 characters> for a Machine.
-// The API server cuts a Machine's name rather than to refuse it.
-func (v *validator) checkGeneratedNames(on *object) {
-	if on.name == "" {
-		return
-	}
-	base := on.name + suffix + "-"
-	if len(base) > maxGenerated {
-		base = base[:maxGenerated]
-	}
-	for _, err := range validation.ValidateMachineName(base+"xxxxx", field.NewPath("metadata", "name")) {
-		v.wrong(on, err.Field, "makes Machines of such names: "+body(err))
-		return
-	}
 }
 
 // reportManagers reports what the manager's own validation refuses. The manager says so in
@@ -120,37 +92,4 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 	}
 	v.unknown(on, path+".name", fmt.Sprintf("%s %s/%s is not given: whether it exists cannot be checked; add its file with -f",
 		kindClass, on.namespace, class.Name))
-}
-
-// checkSingleMachine finds several machines of a class whose NICs or volumes exist already:
-// these can be attached to one machine at a time. All classes are checked by now.
-func (v *validator) checkSingleMachine(on *object, deployment *v1alpha1.MachineDeployment) {
-	if deployment.Spec.Replicas < 2 {
-		return
-	}
-	for _, class := range v.classes {
-		if class.namespace != on.namespace || class.name != deployment.Spec.Template.Spec.Class.Name {
-			continue
-		}
-		if path := class.singleMachineField(); path != "" {
-			v.wrong(on, "spec.replicas", body(field.Invalid(nil, deployment.Spec.Replicas,
-				fmt.Sprintf("must be at most 1: %s of %s names what can be attached to one machine at a time", path, class.subject()))))
-		}
-	}
-}
-
-// singleMachineField returns the field by which a class can have only one machine; "" if there is
-// none.
-func (c *classCheck) singleMachineField() string {
-	spec := c.inputs.Spec
-	switch {
-	case spec.Networking != nil && len(spec.Networking.NICIDs) > 0:
-		return "providerSpec.networking.nicIds"
-	case len(spec.Volumes) > 0:
-		return "providerSpec.volumes"
-	case spec.BootVolume != nil && spec.BootVolume.Source != nil && spec.BootVolume.Source.Type == apis.SourceVolume:
-		return "providerSpec.bootVolume.source"
-	default:
-		return ""
-	}
 }

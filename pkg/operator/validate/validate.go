@@ -76,11 +76,6 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 		v.result.Checked[object.kind]++
 		v.check(object)
 	}
-	for _, object := range v.objects {
-		if deployment, ok := object.value.(*v1alpha1.MachineDeployment); ok {
-			v.checkSingleMachine(object, deployment)
-		}
-	}
 	if len(v.objects) == 0 && v.result.Findings.ExitCode() == report.ExitFine {
 		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests", Found: "there is no MachineClass, Machine, MachineDeployment or Secret to check"})
 	}

@@ -45,7 +45,7 @@ func TestDocuments(t *testing.T) {
 		"key that is twice, deep":       {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},
 		"key that is twice, in JSON":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","name":"y"}}`, 1, "-:1:59: manifest: this key is there twice"},
 		"key that overrides a merged":   {"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1), 1, `-:6:11: MachineClass default/bad: provider: Unsupported value: "aws"`},
-		"key that is merged in":         {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1), 1, `-:1:18: MachineClass default/bad: provider: Unsupported value: "aws"`},
+		"key that is merged in":         {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1), 1, `-:1:1: MachineClass default/bad: provider: Unsupported value: "aws"`},
 		"anchor outside of an item":     {"apiVersion: v1\nkind: List\na: &m {name: bad}\nitems:\n- apiVersion: machine.sapcloud.io/v1\n  kind: MachineClass\n  metadata: *m\n", 1, "-:5:15: MachineClass default/bad: apiVersion"},
 		"JSON":                          {"{\n\t\"apiVersion\": \"machine.sapcloud.io/v1alpha1\", \"kind\": \"MachineClass\",\n\t\"metadata\": {\"name\": \"x\"},\n\t\"provider\": \"\\u003cx\"\n}", 1, `-:4:14: MachineClass default/x: provider: Unsupported value: "<x"`},
 		"namespace of an object":        {strings.Replace(badClass, "name: bad", "name: bad, namespace: own", 1), 1, "MachineClass own/bad: provider"},

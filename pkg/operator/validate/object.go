@@ -19,6 +19,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -129,10 +130,16 @@ func (r *documentReader) read() {
 // take makes objects of a value: one, those of a List, or none of null.
 func (r *documentReader) take(node *yaml.Node, value json.RawMessage) {
 	node = target(node)
-	if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+	var content any
+	if json.Unmarshal(value, &content) == nil && content == nil {
 		return
 	}
-	apiVersion, kind := textOf(node, "apiVersion"), textOf(node, "kind")
+	fields, _ := content.(map[string]any)
+	textOf := func(names ...string) string {
+		text, _, _ := unstructured.NestedString(fields, names...) // decode reports what is no text
+		return text
+	}
+	apiVersion, kind := textOf("apiVersion"), textOf("kind")
 	if apiVersion == "" || kind == "" {
 		const found = "has no apiVersion and kind"
 		if r.itself {
@@ -147,7 +154,7 @@ func (r *documentReader) take(node *yaml.Node, value json.RawMessage) {
 		return
 	}
 	given := &object{
-		kind: kind, namespace: textOf(node, "metadata", "namespace"), name: textOf(node, "metadata", "name"), file: r.name, lines: r.lines, node: node,
+		kind: kind, namespace: textOf("metadata", "namespace"), name: textOf("metadata", "name"), file: r.name, lines: r.lines, node: node,
 	}
 	if given.namespace == "" {
 		given.namespace = r.Namespace
@@ -360,15 +367,6 @@ func find(node *yaml.Node, names []string) (at *yaml.Node, all bool) {
 	return at, true
 }
 
-// textOf is the text that names lead to; "" if there is none.
-func textOf(node *yaml.Node, names ...string) string {
-	at, found := find(node, names)
-	if at = target(at); !found || at.Kind != yaml.ScalarNode || at.Tag == "!!null" {
-		return ""
-	}
-	return at.Value
-}
-
 // target follows an alias to its anchor.
 func target(node *yaml.Node) *yaml.Node {
 	if node.Kind == yaml.AliasNode {
@@ -377,35 +375,18 @@ func target(node *yaml.Node) *yaml.Node {
 	return node
 }
 
-// child returns the value of a mapping's key, also of one that is merged in (<<), or of a
-// sequence's index; nil if there is none.
+// child returns the value of a mapping's key, or of a sequence's index; nil if there is none, or it is
+// merged in (<<).
 func child(node *yaml.Node, name string) *yaml.Node {
 	if node.Kind == yaml.SequenceNode {
 		if index, err := strconv.Atoi(name); err == nil && index >= 0 && index < len(node.Content) {
 			return node.Content[index]
 		}
 	}
-	if node.Kind != yaml.MappingNode {
-		return nil
-	}
-	var merged *yaml.Node
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		key, value := node.Content[i], node.Content[i+1]
-		if key.Value == name {
-			return value
-		}
-		if key.Tag != "!!merge" || merged != nil {
-			continue
-		}
-		sources := []*yaml.Node{value}
-		if target(value).Kind == yaml.SequenceNode {
-			sources = target(value).Content
-		}
-		for _, source := range sources {
-			if merged == nil {
-				merged = child(target(source), name)
-			}
+	for i := 0; node.Kind == yaml.MappingNode && i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return node.Content[i+1]
 		}
 	}
-	return merged
+	return nil
 }

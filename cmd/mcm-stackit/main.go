@@ -8,16 +8,192 @@ package main
 
 import (
 	"context"
+	"errors"
+	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
+	"strings"
 
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
+	"k8s.io/klog/v2"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/buildinfo"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/cmd/internal/redact"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-func main() {
-	os.Exit(run())
-}
+// What the command is called by: by its own name, or by kubectl, which finds it by a file's name.
+const (
+	programName = "mcm-stackit"
+	pluginFile  = "kubectl-mcm_stackit"
+	pluginName  = "kubectl mcm-stackit"
+)
+
+func main() { os.Exit(run()) }
 
 func run() int {
 	o := newOptions(genericiooptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}, os.LookupEnv)
 	return o.execute(context.Background(), os.Args)
+}
+
+// execute runs the command line and returns its exit code.
+func (o *options) execute(ctx context.Context, args []string) int {
+	if strings.HasPrefix(filepath.Base(args[0]), pluginFile) {
+		o.program = pluginName
+	}
+	root := o.newRootCommand()
+	adapt(root, o.program)
+	root.SetArgs(args[1:])
+	root.SetIn(o.streams.In)
+	root.SetOut(o.streams.Out)
+	root.SetErr(o.streams.ErrOut)
+	root.InitDefaultCompletionCmd()
+	if completion, _, err := root.Find([]string{"completion"}); err == nil {
+		completion.RunE = showHelp // cobra's own takes the name of an unknown shell for a question
+	}
+	command, err := root.ExecuteContextC(ctx)
+	var code result
+	var usage *usageError
+	said := errors.As(err, &code)
+	switch {
+	case o.out.err != nil:
+		if err != nil && !said && !errors.Is(err, o.out.err) {
+			o.say("%v", err)
+		}
+		o.say("standard output cannot be written: %v", o.out.err)
+		return report.ExitUnknown
+	case err == nil:
+		return report.ExitFine
+	case !o.started || errors.As(err, &usage):
+		o.say("%v", err)
+		o.say("'%s --help' shows what is right.", command.CommandPath())
+		return report.ExitUsage
+	case said:
+		return int(code)
+	default:
+		o.say("%v", err)
+		return report.ExitUnknown
+	}
+}
+
+// adapt makes the examples of all commands begin with what the command was called by. No command's
+// words are files, which shells would complete.
+func adapt(command *cobra.Command, program string) {
+	command.Example = strings.ReplaceAll(command.Example, programName+" ", program+" ")
+	if command.ValidArgsFunction == nil {
+		command.ValidArgsFunction = cobra.NoFileCompletions
+	}
+	for _, below := range command.Commands() {
+		adapt(below, program)
+	}
+}
+
+func (o *options) newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:         programName,
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: o.program},
+		Short:       "Check and watch what machine-controller-manager runs on STACKIT, and delete what it left",
+		Long: `Checks MachineClasses and credentials for STACKIT, shows a project's servers beside the
+Machines of a cluster, and deletes servers that belong to nobody.
+
+Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong usage.`,
+		Version:       buildinfo.Version(),
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE:          showHelp,
+		PersistentPreRunE: func(command *cobra.Command, _ []string) error {
+			redact.KeepSecrets(command.Root().PersistentFlags())
+			if !klog.V(2).Enabled() {
+				// The libraries log from 1 on, the driver a line for each of its calls.
+				klog.SetLogger(logr.Discard())
+			}
+			if err := o.complete(); err != nil {
+				return err
+			}
+			o.started = true
+			return nil
+		},
+	}
+	root.SetVersionTemplate("{{.Version}}\n")
+	o.addFlags(root)
+	addLogFlags(root.PersistentFlags())
+	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
+	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(),
+		o.newDeleteCommand(), newOptionsCommand(), o.newVersionCommand())
+	return root
+}
+
+// newOptionsCommand shows the flags that all commands have: each command's help would repeat them.
+func newOptionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "options",
+		Short:   "Show the flags that all commands have",
+		Example: "  mcm-stackit options",
+		Args:    cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			_, err := fmt.Fprint(command.OutOrStdout(), command.InheritedFlags().FlagUsages())
+			return err
+		},
+	}
+}
+
+// usageTemplate is cobra's, with a line about global flags in place of them.
+func usageTemplate(template string) string {
+	before, rest, found := strings.Cut(template, "Global Flags:\n")
+	_, after, ends := strings.Cut(rest, "{{end}}")
+	if !found || !ends {
+		return template
+	}
+	return before + `Use "{{.Root.CommandPath}} options" for the flags that all commands have.{{end}}` + after
+}
+
+func showHelp(command *cobra.Command, _ []string) error { return command.Help() }
+
+func (o *options) newVersionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "version",
+		Short:   "Print the version",
+		Example: "  mcm-stackit version",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			_, err := fmt.Fprintln(o.streams.Out, buildinfo.Version())
+			return err
+		},
+	}
+}
+
+// addLogFlags adds the one flag of the log that users of kubectl know.
+func addLogFlags(flags *pflag.FlagSet) {
+	all := flag.NewFlagSet("", flag.ContinueOnError)
+	klog.InitFlags(all)
+	verbosity := pflag.PFlagFromGoFlag(all.Lookup("v"))
+	verbosity.Usage = "how much to say on stderr: 1 which credentials are used, 4 each API call"
+	flags.AddFlag(verbosity)
+}
+
+// result ends the command with an exit code; what is to be said was said.
+type result int
+
+func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
+
+// exitWith returns the error that ends the command with an exit code; nil for ExitFine.
+func exitWith(code int) error {
+	if code == report.ExitFine {
+		return nil
+	}
+	return result(code)
+}
+
+// usageError is a command line that is wrong.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func wrongUsage(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
 }

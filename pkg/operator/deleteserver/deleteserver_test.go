@@ -729,13 +729,9 @@ func TestDeletesInEachRegion(t *testing.T) {
 			class.SecretRef.Name = region
 			r.Add(secret, class)
 		}
-		abroad, err := r.TryServerAt(t.Context(), iaasmock.DefaultProjectID, iaasmock.SecondRegion,
-			iaasmock.SecondRegionNetworkID, "abroad", testrig.Labels("abroad", "worker", testrig.OwnCluster))
-		if err != nil {
-			t.Fatal(err)
-		}
+		r.ids["abroad"] = r.ServerAt(iaasmock.SecondRegion, iaasmock.SecondRegionNetworkID,
+			"abroad", testrig.Labels("abroad", "worker", testrig.OwnCluster))
 		<-time.After(2 * hour)
-		r.ids["abroad"] = abroad
 		plan := r.look(lost, "abroad", "worker-0")
 		r.delete(t.Context(), plan)
 		expect(t, plan.Servers[0], gone, "")

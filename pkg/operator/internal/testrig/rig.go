@@ -6,7 +6,6 @@
 package testrig
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
@@ -109,20 +108,12 @@ func (r *Rig) MakeClusters() {
 // Server makes a server with these labels, and returns its ID.
 func (r *Rig) Server(name string, labels map[string]string) string {
 	r.T.Helper()
-	id, err := r.TryServer(r.T.Context(), name, labels)
-	if err != nil {
-		r.T.Fatal(err)
-	}
-	return id
+	return r.ServerAt(iaasmock.DefaultRegion, iaasmock.DefaultDualStackNetworkID, name, labels)
 }
 
-// TryServer is Server with an error in place of the end of the test.
-func (r *Rig) TryServer(ctx context.Context, name string, labels map[string]string) (string, error) {
-	return r.TryServerAt(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, iaasmock.DefaultDualStackNetworkID, name, labels)
-}
-
-// TryServerAt makes the server in a project, region and network.
-func (r *Rig) TryServerAt(ctx context.Context, project, region, network, name string, labels map[string]string) (string, error) {
+// ServerAt makes the server in a region and network.
+func (r *Rig) ServerAt(region, network, name string, labels map[string]string) string {
+	r.T.Helper()
 	payload := iaas.CreateServerPayload{
 		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: map[string]any{},
 		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
@@ -132,11 +123,12 @@ func (r *Rig) TryServerAt(ctx context.Context, project, region, network, name st
 	for key, value := range labels {
 		payload.Labels[key] = value
 	}
-	server, err := r.API.API.CreateServer(ctx, project, region).CreateServerPayload(payload).Execute()
+	request := r.API.API.CreateServer(r.T.Context(), iaasmock.DefaultProjectID, region)
+	server, err := request.CreateServerPayload(payload).Execute()
 	if err != nil {
-		return "", err
+		r.T.Fatal(err)
 	}
-	return server.GetId(), nil
+	return server.GetId()
 }
 
 // Labels of a server that the driver makes.

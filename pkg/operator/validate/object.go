@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -247,15 +246,8 @@ func decode(value []byte, into client.Object) (problems []problem, whole bool) {
 // isWrong says whether an object of this type cannot be decoded from a value.
 func isWrong(value any, like client.Object) bool {
 	text, err := json.Marshal(value)
-	if err != nil {
-		return true
-	}
-	into, ok := reflect.New(reflect.TypeOf(like).Elem()).Interface().(client.Object)
-	if !ok {
-		return true
-	}
-	_, wrong := apis.Decode(text, into, nil)
-	return len(wrong) > 0
+	_, wrong := apis.Decode(text, like.DeepCopyObject(), nil)
+	return err != nil || len(wrong) > 0
 }
 
 // locate returns the path of the first part that is wrong by itself, down to its smallest part.

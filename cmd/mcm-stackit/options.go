@@ -19,7 +19,6 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/tools/clientcmd"
-	"k8s.io/klog/v2"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
@@ -114,13 +113,6 @@ func (o *output) Write(text []byte) (int, error) {
 // say writes a line for the user, beside the data.
 func (o *options) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(o.streams.ErrOut, format+"\n", args...)
-}
-
-// sayAbout says it to those who asked for it with -v.
-func (o *options) sayAbout(level klog.Level, text string) {
-	if klog.V(level).Enabled() {
-		o.say("%s", text)
-	}
 }
 
 // complete checks the flags, and reads the environment.

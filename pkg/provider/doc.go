@@ -45,7 +45,7 @@
 //     fields_test.go is red until these are done, and `make generated` writes the table of
 //     apis/README.md and the schemas. Its rule: apis/validation/validation.go, with values on both
 //     sides in specValues of core_test.go, without which no test misses the rule. Whether the cloud
-//     has what the field names: pkg/operator/validate/online_class.go
+//     has what the field names: pkg/operator/validate/online.go
 //   - a metric of the driver: metrics.go (meters, newMeters, parts or Collect), fed by the readers
 //     (reads.go), by the decorator of API calls or by the method that knows; one of a session:
 //     pkg/spi/metrics.go. `make generated` writes the table of kubernetes/monitoring/README.md, which

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
@@ -146,31 +147,22 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 // or, where they are not given, among the missing.
 func (v *validator) secretsOf(check *classCheck) []*object {
 	on, class := check.object, check.class
-	references := []struct {
-		path string
-		ref  *corev1.SecretReference
-	}{{"secretRef", class.SecretRef}, {"credentialsSecretRef", class.CredentialsSecretRef}}
-	var secrets []*object
-	none, complete := true, true
-	for _, reference := range references {
-		if reference.ref == nil {
-			continue
-		}
-		none = false
-		secret := v.secretOfReference(on, reference.path, reference.ref)
-		if secret == nil {
-			complete = false
-			continue
-		}
-		secrets = append(secrets, secret)
-	}
-	if none {
+	if len(account.SecretRefs(class)) == 0 {
 		v.wrong(on, "secretRef", "Required value: name the Secret with projectId, serviceAccountKey and userData")
 	}
-	if v.named != nil {
-		secrets, none, complete = []*object{v.named}, false, true
+	var secrets []*object
+	for _, reference := range []struct {
+		path string
+		ref  *corev1.SecretReference
+	}{{"secretRef", class.SecretRef}, {"credentialsSecretRef", class.CredentialsSecretRef}} {
+		if reference.ref != nil {
+			secrets = append(secrets, v.secretOfReference(on, reference.path, reference.ref))
+		}
 	}
-	if none || !complete || slices.ContainsFunc(secrets, func(secret *object) bool { return len(secret.problems) > 0 }) {
+	if v.named != nil {
+		secrets = []*object{v.named}
+	}
+	if slices.ContainsFunc(secrets, func(secret *object) bool { return secret == nil || len(secret.problems) > 0 }) {
 		return nil
 	}
 	return secrets

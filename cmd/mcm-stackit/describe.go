@@ -45,7 +45,8 @@ func machineName(words []string) (string, error) {
 	if len(words) == 1 {
 		words = strings.SplitN(words[0], "/", 2)
 	}
-	if len(words) != 2 || strings.TrimSuffix(words[0], "s") != "machine" || words[1] == "" || strings.Contains(words[1], "/") {
+	if len(words) != 2 || strings.TrimSuffix(words[0], "s") != "machine" ||
+		words[1] == "" || strings.Contains(words[1], "/") {
 		return "", wrongUsage("describe needs one Machine, as machine NAME or machine/NAME")
 	}
 	return words[1], nil

@@ -56,7 +56,8 @@ func (o *options) newListCommand() *cobra.Command {
   # With all that is known of them, for jq
   mcm-stackit list -o json`, false)
 	command.AddCommand(
-		o.newListKindCommand("servers", "Show the servers of the namespace's clusters", `  # The servers of the clusters that the MachineClasses of a namespace name
+		o.newListKindCommand("servers", "Show the servers of the namespace's clusters",
+			`  # The servers of the clusters that the MachineClasses of a namespace name
   mcm-stackit list servers -n default
 
   # One cluster's, also if its MachineClasses are gone
@@ -136,7 +137,8 @@ func (l *listing) print(found *list.Result) error {
 	if l.servers {
 		table = serversTable(found)
 	}
-	if err := printers.NewTablePrinter(printers.PrintOptions{Wide: l.output == formatWide}).PrintObj(table, l.streams.Out); err != nil {
+	printer := printers.NewTablePrinter(printers.PrintOptions{Wide: l.output == formatWide})
+	if err := printer.PrintObj(table, l.streams.Out); err != nil {
 		return err
 	}
 	_, err := io.WriteString(l.streams.Out, belowTable(found, l.servers, l.query.AllNamespaces))

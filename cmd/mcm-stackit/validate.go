@@ -79,7 +79,8 @@ instance because a Secret is not given) and nothing is wrong, 64 wrong usage.`,
 	files.AddFlags(flags)
 	flags.BoolVar(&v.Online, "online", false, "ask the API, too; nothing is changed there")
 	flags.BoolVar(&v.AllowMissingSecret, "allow-missing-secret", false,
-		"exit with 0 if nothing is wrong, but something could not be checked because a Secret is in no file or has a placeholder")
+		"exit with 0 if nothing is wrong, but something could not be checked "+
+			"because a Secret is in no file or has a placeholder")
 	return command
 }
 
@@ -88,7 +89,8 @@ func (v *validateOptions) check() error {
 	named := len(v.Files.Filenames) > 0
 	switch {
 	case !named && v.Files.Kustomize == "":
-		return wrongUsage("nothing is named: give files with -f or -k; of a cluster, kubectl get -o yaml | %s validate -f -", v.program)
+		return wrongUsage("nothing is named: give files with -f or -k; "+
+			"of a cluster, kubectl get -o yaml | %s validate -f -", v.program)
 	case v.Files.Kustomize != "" && (named || v.Files.Recursive):
 		return wrongUsage("-k goes without -f and -R")
 	}

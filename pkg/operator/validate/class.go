@@ -45,7 +45,7 @@ func (v *validator) checkClass(on *object, class *v1alpha1.MachineClass) {
 
 	// The driver ignores these fields, or refuses them with --strict-provider-spec.
 	for _, problem := range unknownFields(apis.SpecPath.String()+".", check.inputs.Unknown) {
-		v.wrong(on, problem.path, problem.text)
+		v.report(on, report.Wrong, problem.path, problem.text)
 	}
 	for _, err := range check.inputs.Errors {
 		v.reportInput(check, err)
@@ -78,7 +78,7 @@ func (v *validator) reportInput(check *classCheck, err *field.Error) {
 		v.reportKey(check, apis.SecretRegion, body(err))
 		return
 	}
-	v.wrong(check.object, strings.TrimPrefix(err.Field, "machineClass."), body(err))
+	v.report(check.object, report.Wrong, strings.TrimPrefix(err.Field, "machineClass."), body(err))
 }
 
 // accepts says whether nothing is wrong with a field of the providerSpec.
@@ -135,9 +135,9 @@ func (v *validator) checkNodeTemplate(check *classCheck) {
 		case required.value == "":
 			v.wrong(check.object, "nodeTemplate."+required.name, missing)
 		case required.want != "" && required.value != required.want && check.accepts(required.field):
-			v.wrong(check.object, "nodeTemplate."+required.name, body(field.Invalid(nil, required.value, fmt.Sprintf(
+			v.invalid(check.object, "nodeTemplate."+required.name, required.value,
 				"must be %q, the %s of the servers: cluster-autoscaler scales up from zero by the nodeTemplate",
-				required.want, required.field))))
+				required.want, required.field)
 		}
 	}
 }
@@ -177,8 +177,8 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 	}
 	if ref.Namespace != on.namespace {
 		// v0.62.1 app.go:270: the manager's cache has the Secrets of this namespace only.
-		v.wrong(on, path+".namespace", body(field.Invalid(nil, ref.Namespace, fmt.Sprintf(
-			"must be %q, the namespace of the class: machine-controller-manager sees no other Secrets", on.namespace))))
+		v.invalid(on, path+".namespace", ref.Namespace,
+			"must be %q, the namespace of the class: machine-controller-manager sees no other Secrets", on.namespace)
 	}
 	if v.named != nil || ref.Namespace == "" {
 		return nil
@@ -187,7 +187,8 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 	if secret := v.find(kindSecret, key); secret != nil {
 		return secret
 	}
-	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked; add its file with -f, or name one with --secret", key))
+	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked; "+
+		"add its file with -f, or name one with --secret", key))
 	return nil
 }
 
@@ -235,14 +236,15 @@ func (c *classCheck) holderOf(key string) (holder *object, name string) {
 func (v *validator) reportKey(check *classCheck, key, text string) {
 	if secret, name := check.holderOf(key); secret != nil {
 		if v.options.AllowMissingSecret && bytes.Contains(secret.secretData()[name], []byte(placeholder)) {
-			v.withoutSecret(secret, secret.keyPath(name), "is a placeholder ("+placeholder+"): whether the value is right cannot be checked")
+			v.withoutSecret(secret, secret.keyPath(name),
+				"is a placeholder ("+placeholder+"): whether the value is right cannot be checked")
 			return
 		}
-		v.wrong(secret, secret.keyPath(name), text)
+		v.report(secret, report.Wrong, secret.keyPath(name), text)
 		return
 	}
 	last := check.secrets[len(check.secrets)-1]
-	v.wrong(last, last.keyPath(key), text)
+	v.report(last, report.Wrong, last.keyPath(key), text)
 }
 
 // keyPath returns where a key of a Secret stands, or should.

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
@@ -28,19 +29,19 @@ const minMachineName = 5
 func (v *validator) checkMachine(on *object, given *v1alpha1.Machine) {
 	converted := &machine.Machine{}
 	if err := v1alpha1.Convert_v1alpha1_Machine_To_machine_Machine(given, converted, nil); err != nil {
-		v.wrong(on, "spec", err.Error())
+		v.report(on, report.Wrong, "spec", err.Error())
 		return
 	}
 	v.reportManagers(on, managervalidation.ValidateMachine(converted))
 	if on.name != "" {
 		path := field.NewPath("metadata", "name")
 		for _, err := range validation.ValidateMachineName(on.name, path) {
-			v.wrong(on, err.Field, body(err))
+			v.report(on, report.Wrong, err.Field, body(err))
 		}
 		if len(on.name) < minMachineName {
-			v.wrong(on, path.String(), body(field.Invalid(nil, on.name, fmt.Sprintf(
+			v.invalid(on, path.String(), on.name,
 				"must have at least %d characters: with a target cluster, machine-controller-manager fails on a shorter one",
-				minMachineName))))
+				minMachineName)
 		}
 	}
 	v.checkClassReference(on, "spec.class", &given.Spec.Class)
@@ -61,12 +62,12 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 			"set matchLabels to labels of spec.template.metadata")
 	default:
 		if _, err := metav1.LabelSelectorAsSelector(selector); err != nil {
-			v.wrong(on, "spec.selector", err.Error())
+			v.report(on, report.Wrong, "spec.selector", err.Error())
 		}
 	}
 	converted := &machine.MachineDeployment{}
 	if err := v1alpha1.Convert_v1alpha1_MachineDeployment_To_machine_MachineDeployment(given, converted, nil); err != nil {
-		v.wrong(on, "spec", err.Error())
+		v.report(on, report.Wrong, "spec", err.Error())
 		return
 	}
 	v.reportManagers(on, managervalidation.ValidateMachineDeployment(converted))
@@ -77,7 +78,7 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 // its log only, and leaves the object alone.
 func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 	for _, err := range errs {
-		v.wrong(on, err.Field, body(err)+"; machine-controller-manager leaves the object alone until then")
+		v.wrong(on, err.Field, "%s; machine-controller-manager leaves the object alone until then", body(err))
 	}
 }
 
@@ -85,11 +86,12 @@ func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 // knows. What is missing of the reference, the manager's own validation has found.
 func (v *validator) checkClassReference(on *object, path string, class *v1alpha1.ClassSpec) {
 	if class.Kind != "" && class.Kind != managerClassKind {
-		v.wrong(on, path+".kind", body(field.NotSupported(nil, class.Kind, []string{managerClassKind})))
+		v.report(on, report.Wrong, path+".kind", body(field.NotSupported(nil, class.Kind, []string{managerClassKind})))
 	}
 	if class.Name == "" || v.find(kindClass, client.ObjectKey{Namespace: on.namespace, Name: class.Name}) != nil {
 		return
 	}
-	v.unknown(on, path+".name", fmt.Sprintf("%s %s/%s is not given: whether it exists cannot be checked; add its file with -f",
+	v.report(on, report.Unknown, path+".name", fmt.Sprintf(
+		"%s %s/%s is not given: whether it exists cannot be checked; add its file with -f",
 		kindClass, on.namespace, class.Name))
 }

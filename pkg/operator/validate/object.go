@@ -153,7 +153,8 @@ func (r *documentReader) take(node *yaml.Node, value json.RawMessage) {
 		return
 	}
 	given := &object{
-		kind: kind, namespace: textOf("metadata", "namespace"), name: textOf("metadata", "name"), file: r.name, lines: r.lines, node: node,
+		kind: kind, namespace: textOf("metadata", "namespace"), name: textOf("metadata", "name"),
+		file: r.name, lines: r.lines, node: node,
 	}
 	if given.namespace == "" {
 		given.namespace = r.Namespace
@@ -191,9 +192,10 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 		group := v1alpha1.SchemeGroupVersion
 		switch {
 		case kind.Group == group.Group && kind.Version != group.Version:
-			r.validator.wrong(given, "apiVersion", body(field.NotSupported(nil, kind.GroupVersion().String(), []string{group.String()})))
+			unsupported := field.NotSupported(nil, kind.GroupVersion().String(), []string{group.String()})
+			r.report(given, report.Wrong, "apiVersion", body(unsupported))
 		case kind.Group == group.Group && !slices.Contains(machineKinds, kind.Kind):
-			r.validator.wrong(given, "kind", body(field.NotSupported(nil, kind.Kind, machineKinds)))
+			r.report(given, report.Wrong, "kind", body(field.NotSupported(nil, kind.Kind, machineKinds)))
 		default:
 			r.result.NotChecked[report.OneLine(fmt.Sprintf("%s (%s)", kind.Kind, kind.GroupVersion()))]++
 		}
@@ -208,7 +210,8 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 	given.value.SetNamespace(given.namespace)
 	if earlier := r.find(given.kind, given.key()); earlier != nil {
 		given.problems = append(given.problems, problem{
-			"metadata.name", fmt.Sprintf("is given twice, first at %v; leave one out", earlier.position("metadata.name")),
+			"metadata.name", fmt.Sprintf("is given twice, first at %v; leave one out",
+				earlier.position("metadata.name")),
 		})
 	}
 	r.objects = append(r.objects, given)

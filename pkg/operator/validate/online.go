@@ -58,7 +58,7 @@ func (v *validator) checkOnline(ctx context.Context) {
 			v.withoutSecret(class.object, "", "could not be checked online: "+err.Error())
 			continue
 		case err != nil:
-			v.unknown(class.object, "", "could not be checked online: "+err.Error())
+			v.report(class.object, report.Unknown, "", "could not be checked online: "+err.Error())
 			continue
 		}
 		at := slices.IndexFunc(catalogues, func(known *catalogue) bool {
@@ -231,8 +231,8 @@ func named[T any](ctx context.Context, k *onlineCheck, path string, of read[*T],
 
 // missing reports a thing that the class names and the API does not have.
 func (k *onlineCheck) missing(path, thing string) {
-	k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("%s does not exist; must be one that project %s can use in region %s",
-		thing, k.account.Session.ProjectID, k.account.Region))
+	k.wrong(k.object, "providerSpec."+path, "%s does not exist; must be one that project %s can use in region %s",
+		thing, k.account.Session.ProjectID, k.account.Region)
 }
 
 // checkRegion says whether the region is there, or at least not known to be missing.
@@ -244,7 +244,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		if k.regionOfSecret() && k.Region == "" {
 			k.reportKey(k.classCheck, apis.SecretRegion, text)
 		} else {
-			k.wrong(k.object, "providerSpec.region", text)
+			k.report(k.object, report.Wrong, "providerSpec.region", text)
 		}
 		return false
 	}
@@ -256,7 +256,7 @@ func (k *onlineCheck) checkRegion(ctx context.Context) bool {
 		zone, path = k.class.NodeTemplate.Zone, "nodeTemplate.zone"
 	}
 	if zone != "" && !slices.Contains(list.GetItems(), zone) {
-		k.wrong(k.object, path, body(field.NotSupported(nil, zone, list.GetItems())))
+		k.report(k.object, report.Wrong, path, body(field.NotSupported(nil, zone, list.GetItems())))
 	}
 	return true
 }
@@ -287,18 +287,14 @@ func (k *onlineCheck) checkCapacity() {
 	if template == nil {
 		return
 	}
-	for _, row := range []struct {
-		name      corev1.ResourceName
-		has       *resource.Quantity
-		inDetails string
-	}{
-		{corev1.ResourceCPU, resource.NewQuantity(k.machineType.Vcpus, resource.DecimalSI), report.Count(int(k.machineType.Vcpus), "vCPU")},
+	for name, has := range map[corev1.ResourceName]*resource.Quantity{
+		corev1.ResourceCPU: resource.NewQuantity(k.machineType.Vcpus, resource.DecimalSI),
 		// The API says MB and means MiB: its c2i.2 has 4096.
-		{corev1.ResourceMemory, resource.NewQuantity(k.machineType.Ram<<20, resource.BinarySI), fmt.Sprintf("%d MB of memory", k.machineType.Ram)},
+		corev1.ResourceMemory: resource.NewQuantity(k.machineType.Ram<<20, resource.BinarySI),
 	} {
-		if wanted := template.Capacity[row.name]; wanted.Cmp(*row.has) > 0 {
-			k.wrong(k.object, fmt.Sprintf("nodeTemplate.capacity.%s", row.name), body(field.Invalid(nil, wanted.String(),
-				fmt.Sprintf("must be at most %s: machine type %s has %s", row.has, k.machineType.Name, row.inDetails))))
+		if wanted := template.Capacity[name]; wanted.Cmp(*has) > 0 {
+			k.invalid(k.object, fmt.Sprintf("nodeTemplate.capacity.%s", name), wanted.String(),
+				"must be at most %s, which machine type %s has", has, k.machineType.Name)
 		}
 	}
 }
@@ -353,19 +349,21 @@ func (k *onlineCheck) checkPerformanceClass(ctx context.Context, name string) {
 func (k *onlineCheck) checkImage(path string, image *iaas.Image) {
 	const size, available = "providerSpec.bootVolume.size", "AVAILABLE"
 	if status := image.GetStatus(); status != available {
-		k.wrong(k.object, "providerSpec."+path, fmt.Sprintf("image %s is in state %q; must be %s", image.GetId(), status, available))
+		k.wrong(k.object, "providerSpec."+path, "image %s is in state %q; must be %s", image.GetId(), status, available)
 	}
 	boot, asked := k.spec.BootVolume, image.GetMinDiskSize()
 	switch {
 	case !k.accepts("bootVolume.size"):
 	case boot.Size == nil:
-		k.wrong(k.object, size, fmt.Sprintf("Required value: a disk that is made from an image needs a size, for this image at least %d", max(asked, 1)))
+		k.wrong(k.object, size,
+			"Required value: a disk that is made from an image needs a size, for this image at least %d", max(asked, 1))
 	case *boot.Size < asked:
-		k.wrong(k.object, size, body(field.Invalid(nil, *boot.Size, fmt.Sprintf("must be at least %d, which the image asks for", asked))))
+		k.invalid(k.object, size, *boot.Size, "must be at least %d, which the image asks for", asked)
 	}
 	if asked := image.GetMinRam(); k.machineType != nil && k.machineType.Ram < asked {
-		k.wrong(k.object, "providerSpec.machineType", fmt.Sprintf("machine type %s has %d MB of memory; the image asks for at least %d MB",
-			k.machineType.Name, k.machineType.Ram, asked))
+		k.wrong(k.object, "providerSpec.machineType",
+			"machine type %s has %d MB of memory; the image asks for at least %d MB",
+			k.machineType.Name, k.machineType.Ram, asked)
 	}
 	k.checkArchitecture(image)
 }
@@ -390,11 +388,11 @@ func (k *onlineCheck) checkArchitecture(image *iaas.Image) {
 	const path = "nodeTemplate.architecture"
 	if template.Architecture != nil && *template.Architecture != "" {
 		if *template.Architecture != want {
-			k.wrong(k.object, path, body(field.Invalid(nil, *template.Architecture, "must be "+want+", that of the image")))
+			k.invalid(k.object, path, *template.Architecture, "must be %s, that of the image", want)
 		}
 	} else if want != autoscalersArchitecture {
-		k.wrong(k.object, path, fmt.Sprintf("Required value: must be %s, that of the image: cluster-autoscaler takes %s",
-			want, autoscalersArchitecture))
+		k.wrong(k.object, path, "Required value: must be %s, that of the image: cluster-autoscaler takes %s",
+			want, autoscalersArchitecture)
 	}
 }
 
@@ -432,8 +430,9 @@ func (k *onlineCheck) checkRest(ctx context.Context) {
 	}
 	if name := k.spec.KeypairName; name != "" && k.accepts("keypairName") {
 		if _, err := ask(ctx, k.catalogue, keyPair, name); provider.IsNotFound(err) {
-			k.wrong(k.object, "providerSpec.keypairName", "key pair "+name+" does not exist; "+
-				"make it with these credentials, or name one of theirs: key pairs belong to credentials, not to projects")
+			k.wrong(k.object, "providerSpec.keypairName", "key pair %s does not exist; "+
+				"make it with these credentials, or name one of theirs: key pairs belong to credentials, not to projects",
+				name)
 		}
 	}
 	for _, mail := range k.spec.ServiceAccountMails {
@@ -457,13 +456,10 @@ func (k *onlineCheck) checkSecurityGroupName(ctx context.Context, path, name str
 		k.missing(path, "security group "+name)
 	case 1:
 	default:
-		k.unknown(k.object, "providerSpec."+path,
-			fmt.Sprintf("%d security groups are called %s: which one is used is unknown; name it by its UUID", count, name))
+		k.report(k.object, report.Unknown, "providerSpec."+path, fmt.Sprintf(
+			"%d security groups are called %s: which one is used is unknown; name it by its UUID", count, name))
 	}
 }
-
-// demand is how much machines take of the quota.
-type demand struct{ vcpus, ram, volumes, gigabytes, nics int64 }
 
 // checkQuota asks whether one more machine of each class of an account fits into what is left of
 // its quota.
@@ -471,20 +467,17 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 	if c.failure != nil {
 		return
 	}
-	var need demand
+	need := map[string]int64{}
 	for _, check := range c.checks {
-		one, known := check.demandOfOne()
-		if !known {
+		one := check.demand()
+		if one == nil {
 			c.skip("quota for " + check.subject() + " (its machine type or the size of its disk is not known)")
-			continue
 		}
-		need.vcpus += one.vcpus
-		need.ram += one.ram
-		need.volumes += one.volumes
-		need.gigabytes += one.gigabytes
-		need.nics += one.nics
+		for name, number := range one {
+			need[name] += number
+		}
 	}
-	if need == (demand{}) {
+	if len(need) == 0 {
 		return
 	}
 	answer, err := ask(ctx, c, quotas, "")
@@ -495,38 +488,34 @@ func (c *catalogue) checkQuota(ctx context.Context) {
 	for _, row := range []struct {
 		name, unit string
 		quota      iaas.Quota
-		need       int64
 	}{
-		{"vcpu", "", has.Vcpu, need.vcpus},
-		{"ram", " MB", has.Ram, need.ram},
-		{"volumes", "", has.Volumes, need.volumes},
-		{"gigabytes", " GB", has.Gigabytes, need.gigabytes},
-		{"nics", "", has.Nics, need.nics},
+		{"vcpu", "", has.Vcpu}, {"ram", " MB", has.Ram},
+		{"volumes", "", has.Volumes}, {"gigabytes", " GB", has.Gigabytes}, {"nics", "", has.Nics},
 	} {
-		left := row.quota.Limit - row.quota.Usage
+		left, need := row.quota.Limit-row.quota.Usage, need[row.name]
 		// OpenStack, which is below the API, writes "no limit" as -1.
-		if row.quota.Limit >= 0 && row.need > 0 && row.need > left {
-			c.add(report.Wrong, fmt.Sprintf("quota %s: %d%s needed, %d of %d left", row.name, row.need, row.unit, left, row.quota.Limit),
-				"raise the quota, or ask for fewer or smaller machines")
+		if row.quota.Limit >= 0 && need > 0 && need > left {
+			found := fmt.Sprintf("quota %s: %d%s needed, %d of %d left", row.name, need, row.unit, left, row.quota.Limit)
+			c.add(report.Wrong, found, "raise the quota, or ask for fewer or smaller machines")
 		}
 	}
 }
 
-// demandOfOne returns what one more machine of the class takes, and whether that is known.
-func (k *onlineCheck) demandOfOne() (one demand, known bool) {
+// demand is what one more machine of the class takes of each quota; nil if that is not known.
+func (k *onlineCheck) demand() map[string]int64 {
 	boot := k.spec.BootVolume
 	if k.machineType == nil || boot == nil || boot.Source == nil {
-		return demand{}, false
+		return nil
 	}
-	one = demand{vcpus: k.machineType.Vcpus, ram: k.machineType.Ram}
+	one := map[string]int64{"vcpu": k.machineType.Vcpus, "ram": k.machineType.Ram}
 	if boot.Source.Type != apis.SourceVolume {
 		if k.newVolume == 0 {
-			return demand{}, false
+			return nil
 		}
-		one.volumes, one.gigabytes = 1, k.newVolume
+		one["volumes"], one["gigabytes"] = 1, k.newVolume
 	}
 	if k.spec.Networking != nil && len(k.spec.Networking.NICIDs) == 0 {
-		one.nics = 1
+		one["nics"] = 1
 	}
-	return one, true
+	return one
 }

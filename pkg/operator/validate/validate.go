@@ -130,7 +130,7 @@ func (v *validator) find(kind string, key client.ObjectKey) *object {
 // check checks an object without the API.
 func (v *validator) check(on *object) {
 	for _, problem := range on.problems {
-		v.wrong(on, problem.path, problem.text)
+		v.report(on, report.Wrong, problem.path, problem.text)
 	}
 	if on.partial {
 		return
@@ -167,7 +167,8 @@ func (v *validator) sortFindings() {
 // report adds a finding about an object, unless it was made before.
 func (v *validator) report(on *object, verdict report.Verdict, path, text string) {
 	made := report.Finding{
-		Verdict: verdict, Subject: on.subject(), Field: report.OneLine(path), Found: report.OneLine(text), Position: on.position(path),
+		Verdict: verdict, Position: on.position(path),
+		Subject: on.subject(), Field: report.OneLine(path), Found: report.OneLine(text),
 	}
 	if text := made.String(); !v.reported[text] {
 		v.reported[text] = true
@@ -179,9 +180,14 @@ func (v *validator) add(found report.Finding) {
 	v.result.Findings = append(v.result.Findings, found)
 }
 
-func (v *validator) wrong(on *object, path, text string) { v.report(on, report.Wrong, path, text) }
+func (v *validator) wrong(on *object, path, format string, args ...any) {
+	v.report(on, report.Wrong, path, fmt.Sprintf(format, args...))
+}
 
-func (v *validator) unknown(on *object, path, text string) { v.report(on, report.Unknown, path, text) }
+// invalid reports a field whose value is wrong, and what is right.
+func (v *validator) invalid(on *object, path string, value any, format string, args ...any) {
+	v.report(on, report.Wrong, path, body(field.Invalid(nil, value, fmt.Sprintf(format, args...))))
+}
 
 // withoutSecret reports what cannot be checked for want of a Secret.
 func (v *validator) withoutSecret(on *object, path, text string) {

@@ -183,6 +183,10 @@ func TestFindings(t *testing.T) {
 		"name of a class is too long":    {[]string{"name: worker}", "name: " + longName + "-abcd}"}, 1, []string{"becomes a label of the server: must be 1 to 63"}},
 		"name of a Machine is too long":  {[]string{"name: single}", "name: " + longName + "-abcd}"}, 1, []string{"-:24:18: Machine default/" + longName + "-abcd: metadata.name: Invalid value", "must be 1 to 63 letters"}},
 		"name of a Machine is too short": {[]string{"name: single}", "name: one}"}, 1, []string{`metadata.name: Invalid value: "one": must have at least 5 characters`}},
+		"what kubectl gets": {[]string{"metadata: {name: single}\n", `metadata: {name: single, uid: a, resourceVersion: "1",
+  managedFields: [{manager: m, operation: Update, apiVersion: v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {}}}]}
+status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}}
+`}, 0, nil},
 		"name of a Machine is generated": {[]string{"name: single}", "generateName: single-}"}, 0, nil},
 		"control characters":             {[]string{"name: single}", `name: "sin\e[31mgle\n"}`}, 1, []string{`Machine default/sin?[31mgle: metadata.name: Invalid value: "sin\x1b[31mgle\n"`}},
 		"a very long value":              {[]string{"machineType: c2i.2", "machineType: " + strings.Repeat("-", 100_000)}, 1, []string{`providerSpec.machineType: Invalid value: "` + strings.Repeat("-", 80) + `...": must be`}},

@@ -68,7 +68,7 @@ var _ = Describe("mcm-stackit delete server", longest, func() {
 			"server/"+lost+" gone",
 			HavePrefix("server/"+owned+" refused: Machine "+env.Namespace()+"/owned-1 names it; both go with: kubectl"),
 			HavePrefix("server/"+node+" refused: Node joined-1 of the target cluster is this server, and Ready"),
-			Or(Equal("server/"+going+" gone"), HavePrefix("server/"+going+" not found in project")),
+			Or(Equal("server/"+going+" gone"), HavePrefix("server/"+going+" not found: not found in project")),
 			"server/"+missing+" not found: not found in project "+iaasmock.DefaultProjectID+" in eu01"))
 		Expect(result.Stderr).To(ContainSubstring("has 1 Machine in " + env.Namespace()))
 		Expect(c.serverIDs()).To(ConsistOf(owned, node))

@@ -117,6 +117,9 @@ func (c *Cloud) execute(called operation, miss *apiError, req *request) answer {
 	}
 	result, err := called.handle(c, req)
 	if err != nil {
+		if req.fault.ForbiddenAfterDelete && err.Code == http.StatusNotFound {
+			err = forbidden()
+		}
 		return errorAnswer(err)
 	}
 	reply := answer{status: called.status}

@@ -111,6 +111,9 @@ type Fault struct {
 	// Stale makes ListServers and GetServer show servers and their states as of this long
 	// ago. Servers that were deleted before Inject are not shown.
 	Stale time.Duration
+	// ForbiddenAfterDelete makes GetServer answer 403 in place of 404: the rights to a server
+	// go with it.
+	ForbiddenAfterDelete bool
 	// IgnoreSelector makes a list show all resources, whatever label_selector says.
 	IgnoreSelector bool
 	// OwnBootVolume makes CreateServer name the boot volume itself and keep it after the

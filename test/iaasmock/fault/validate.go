@@ -105,6 +105,7 @@ func (f *Fault) bound() []boundField {
 		{"otherServer", f.OtherServer != "", creates},
 		{"ownBootVolume", f.OwnBootVolume, creates},
 		{"stale", f.Stale != 0, reads},
+		{"forbiddenAfterDelete", f.ForbiddenAfterDelete, []string{"GetServer"}},
 		{"emptyList", f.EmptyList, lists},
 		{"cutOffAt", f.CutOffAt != 0, lists},
 		{"ignoreSelector", f.IgnoreSelector, lists},

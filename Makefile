@@ -239,8 +239,7 @@ test-integration: localenv ## MCM's own integration suite on a local environment
 
 # Both take their settings from the environment: test/cloud/README.md. RUN, YES and REPORT
 # reach them from the command line of make, too.
-CLOUD_TEST   := $(BIN)/test-cloud
-CLOUD_MODULE := github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud
+CLOUD_TEST := $(BIN)/test-cloud
 .PHONY: test-cloud
 test-cloud: localenv build-test-cloud ## The suite for a real project, which costs money: it asks first. REPORT=file.md.
 	@exec $(CLOUD_TEST) $(ARGS)
@@ -251,8 +250,8 @@ test-cloud-sweep: build-test-cloud ## Delete what its runs left more than an hou
 
 .PHONY: build-test-cloud
 build-test-cloud:
-	@$(GO_BUILD) -ldflags "-X $(CLOUD_MODULE).version=$(or $(VERSION),$(shell git describe --always --dirty --abbrev=40 2>/dev/null),unknown)" \
-		-o $(CLOUD_TEST) ./test/cloud/cmd/test-cloud
+	@$(GO_BUILD) -ldflags "-X main.version=$(or $(VERSION),$(shell git describe --always --dirty --abbrev=40 2>/dev/null),unknown)" \
+		-o $(CLOUD_TEST) ./test/cloud
 
 # Mostly waits; more at a time than this and a busy machine delays answers by seconds.
 BOOT  ?= 3s

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cloud
+package main
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
@@ -43,12 +43,12 @@ type cluster struct {
 // startCluster starts a control plane, which stops with the run.
 func (s *suite) startCluster(ctx context.Context) (*cluster, error) {
 	variables := []string{"STACKIT_IAAS_ENDPOINT=" + s.proxy.URL()}
-	if s.Settings.TokenURL != "" {
-		variables = append(variables, "STACKIT_TOKEN_BASEURL="+s.Settings.TokenURL)
+	if s.settings.TokenURL != "" {
+		variables = append(variables, "STACKIT_TOKEN_BASEURL="+s.settings.TokenURL)
 	}
 	env, err := stack.Start(ctx, stack.WithTargetless(),
 		stack.WithCloud(stack.API{Environment: variables}),
-		stack.WithSidecarArgs("--stackit-settle="+s.Settle.String(), "--machine-safety-orphan-vms-period=10s"))
+		stack.WithSidecarArgs("--stackit-settle="+s.settle.String(), "--machine-safety-orphan-vms-period=10s"))
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (c *cluster) createSecret(ctx context.Context, name string, change func(map
 }
 
 func (c *cluster) secretData() map[string][]byte {
-	settings := c.suite.Settings
+	settings := c.suite.settings
 	return map[string][]byte{
 		"projectId": []byte(settings.ProjectID), "region": []byte(settings.Region),
 		"networkId": []byte(c.suite.network), "userData": []byte(userData), "serviceAccountKey": settings.Key,
@@ -83,15 +83,15 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 
 // createClass creates a MachineClass of a small server; fields override its own.
 func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) error {
-	settings := c.suite.Settings
+	settings := c.suite.settings
 	spec := map[string]any{
-		"machineType": settings.MachineType, "imageId": settings.ImageID,
+		"machineType": settings.machineType, "imageId": settings.imageID,
 		"bootVolume":       map[string]any{"size": bootVolumeSize},
-		"labels":           map[string]any{mark.ClusterLabel: mark.Network(c.suite.name)},
+		"labels":           map[string]any{api.ClusterLabel: api.NetworkName(c.suite.name)},
 		"allowedAddresses": []any{podCIDR},
 	}
-	if settings.Zone != "" {
-		spec["availabilityZone"] = settings.Zone
+	if settings.zone != "" {
+		spec["availabilityZone"] = settings.zone
 	}
 	maps.Copy(spec, fields)
 	raw, err := json.Marshal(spec)
@@ -167,7 +167,7 @@ func (c *cluster) awaitAvailable(
 		machines = nil
 		var seen []string
 		for _, machine := range all {
-			if text, failed := c.suite.witness.Failed(machine.Name); failed {
+			if text, failed := c.suite.guard.Failed(machine.Name); failed {
 				return "", false, hopeless{errors.New(text)}
 			}
 			if isAvailable(machine) {

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cloud
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +18,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 )
 
 // Names that the driver's specs share.
@@ -58,11 +59,11 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	if err := d.createSecret(ctx, secret, func(map[string][]byte) {}); err != nil {
 		return err
 	}
-	d.class = mark.Name(s.name, "class")
+	d.class = api.Name(s.name, "class")
 	if err := d.createClass(ctx, d.class, secret, nil); err != nil {
 		return err
 	}
-	d.rolling = d.newDeployment(mark.Name(s.name, "roll"), d.class)
+	d.rolling = d.newDeployment(api.Name(s.name, "roll"), d.class)
 	if err := d.Create(ctx, d.rolling); err != nil {
 		return err
 	}
@@ -75,12 +76,12 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	if err != nil {
 		return err
 	}
-	for key, value := range mark.Labels(s.name, d.first.Name, d.class) {
+	for key, value := range api.ServerLabels(s.name, d.first.Name, d.class) {
 		if seen := server.Labels[key]; seen != value {
 			return fmt.Errorf("wanted: the label %s of server %s is %q; seen: %q", key, server.ID, value, seen)
 		}
 	}
-	if wanted, seen := "stackit://"+s.Settings.ProjectID+"/"+server.ID, d.first.Spec.ProviderID; seen != wanted {
+	if wanted, seen := "stackit://"+s.settings.ProjectID+"/"+server.ID, d.first.Spec.ProviderID; seen != wanted {
 		return fmt.Errorf("wanted: the ProviderID %s; seen: %s", wanted, seen)
 	}
 	internal := func(a corev1.NodeAddress) bool { return a.Type == corev1.NodeInternalIP }
@@ -117,16 +118,19 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
 		return err
 	}
 	for _, shown := range server.NICs {
-		nic, err := s.api.NIC(ctx, s.network, shown.ID)
+		answer, err := s.ask(ctx, http.MethodGet, api.PathNICs(s.network)+"/"+shown.ID, nil)
+		nic := api.Item[api.NIC](answer)
 		switch {
-		case api.IsForbidden(err):
-			s.note(rowAllowed, "not allowed (GET of a NIC answered 403)")
-		case err != nil || nic == nil:
-			s.note(rowAllowed, fmt.Sprintf("the NIC could not be read: %v", err))
+		case err != nil:
+			return err
+		case answer.Status == http.StatusForbidden:
+			s.guard.Note(guard.RowAllowed, "not allowed (GET of a NIC answered 403)")
+		case !answer.Succeeded():
+			s.guard.Note(guard.RowAllowed, fmt.Sprintf("GET of the NIC answered %d", answer.Status))
 		case !slices.Contains(nic.AllowedAddresses, podCIDR):
 			return fmt.Errorf("wanted: the NIC of server %s shows %s; seen: %v", id, podCIDR, nic.AllowedAddresses)
 		default:
-			s.note(rowAllowed, fmt.Sprintf("of 1 sent, %d shown, the same text among them", len(nic.AllowedAddresses)))
+			s.guard.Note(guard.RowAllowed, fmt.Sprintf("of 1 sent, %d shown, the same text among them", len(nic.AllowedAddresses)))
 		}
 	}
 	return nil
@@ -141,7 +145,7 @@ func (c *cluster) awaitServer(ctx context.Context, machine string) error {
 }
 
 func (d *driver) adopt(ctx context.Context, s *suite) error {
-	name := mark.Name(s.name, "next")
+	name := api.Name(s.name, "next")
 	class := name
 	if err := d.createClass(ctx, class, secret, nil); err != nil {
 		return err
@@ -164,22 +168,28 @@ func (d *driver) adopt(ctx context.Context, s *suite) error {
 }
 
 func (d *driver) findOrphan(ctx context.Context, s *suite) error {
-	orphan := mark.Name(s.name, "orphan")
-	id, err := s.makeServer(ctx, orphan, mark.Labels(s.name, orphan, d.class), nil)
+	orphan := api.Name(s.name, "orphan")
+	id, err := s.makeServer(ctx, s.body(orphan, api.ServerLabels(s.name, orphan, d.class), nil))
 	if err != nil {
 		return err
 	}
+	absent := 0
 	err = s.await(ctx, "the orphan, server "+id+", is deleted", func(ctx context.Context) (string, bool, error) {
 		server, err := s.api.Server(ctx, id)
-		if err != nil || server == nil {
-			return "", err == nil, err
+		if err == nil && server == nil {
+			absent++
+			return "404", absent > 1, nil
+		}
+		absent = 0
+		if err != nil {
+			return "", false, err
 		}
 		return server.Status, !server.Live(), nil
 	})
 	if err != nil {
 		return err
 	}
-	for _, machine := range []string{d.first.Name, mark.Name(s.name, "next")} {
+	for _, machine := range []string{d.first.Name, api.Name(s.name, "next")} {
 		if _, err := d.onlyServer(ctx, machine); err != nil {
 			return err
 		}
@@ -226,7 +236,7 @@ func (c *cluster) startDeletions(ctx context.Context) error {
 }
 
 func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
-	name := mark.Name(s.name, "early")
+	name := api.Name(s.name, "early")
 	if err := d.createMachine(ctx, name, d.class); err != nil {
 		return err
 	}
@@ -240,9 +250,9 @@ func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
 func (d *driver) refuse(ctx context.Context, s *suite) error {
 	const wanted = "no server that nobody is deleting: there is to be room for more"
 	err := s.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
-		servers, err := s.api.Servers(ctx, mark.Selector(s.name))
+		servers, err := s.api.Servers(ctx, api.Selector(s.name))
 		servers = slices.DeleteFunc(servers, func(server api.Server) bool {
-			return !server.Live() || server.Labels[mark.ClusterLabel] != mark.Network(s.name)
+			return !server.Live() || server.Labels[api.ClusterLabel] != api.NetworkName(s.name)
 		})
 		return fmt.Sprintf("%d servers", len(servers)), len(servers) == 0, err
 	})
@@ -250,8 +260,8 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 		return err
 	}
 	noChange := func(map[string][]byte) {}
-	elsewhere := func(data map[string][]byte) { data["projectId"] = []byte(mark.Nobody) }
-	other, err := otherKey(s.Settings.Key)
+	elsewhere := func(data map[string][]byte) { data["projectId"] = []byte(api.Nobody) }
+	other, err := otherKey(s.settings.Key)
 	if err != nil {
 		return err
 	}
@@ -261,13 +271,13 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 		change             func(map[string][]byte)
 		fields             map[string]any
 	}{
-		{"an image that does not exist", "image", secret, noChange, map[string]any{"imageId": mark.Nobody}},
+		{"an image that does not exist", "image", secret, noChange, map[string]any{"imageId": api.Nobody}},
 		{"a machine type that does not exist", "mtype", secret, noChange, map[string]any{"machineType": "mcm-cloud-test.0"}},
 		{"a key of another project", "elsewhere", otherProject, elsewhere, nil},
 		{"a wrong key", "wrongkey", wrongKey, unknown, nil},
 	}
 	for _, refusal := range refusals {
-		name := mark.Name(s.name, refusal.name)
+		name := api.Name(s.name, refusal.name)
 		if refusal.secret != secret {
 			err = d.createSecret(ctx, refusal.secret, refusal.change)
 		}
@@ -277,7 +287,7 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 		}
 	}
 	for _, refusal := range refusals {
-		if err := d.expectRefusal(ctx, mark.Name(s.name, refusal.name), refusal.what, refusal.secret); err != nil {
+		if err := d.expectRefusal(ctx, api.Name(s.name, refusal.name), refusal.what, refusal.secret); err != nil {
 			return err
 		}
 	}
@@ -298,7 +308,7 @@ func (d *driver) expectRefusal(ctx context.Context, name, what, secretName strin
 		return err
 	}
 	last := machine.Status.LastOperation
-	d.suite.note(rowCodes, fmt.Sprintf("%s: %s, %s", what, last.ErrorCode, last.Description))
+	d.suite.guard.Note(guard.RowCodes, fmt.Sprintf("%s: %s, %s", what, last.ErrorCode, last.Description))
 	// With wrong credentials the deletion would fail, too, and the manager would wait 10 minutes
 	// before it tries again: correct them just before it.
 	if secretName != secret {

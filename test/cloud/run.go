@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cloud
+package main
 
 import (
 	"context"
@@ -12,154 +12,189 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
-// Options of a run. The durations are options so that the self-test can be quick.
-type Options struct {
-	Settings settings.Settings
-	// Limit is the longest that a run may take; its last third is reserved for deleting.
-	Limit time.Duration
-	// Settle is how long lists may lag. It is also the sidecar's --stackit-settle.
-	Settle time.Duration
-	// Poll is the interval of the suite's reads of the project.
-	Poll time.Duration
-	// Patience is the longest that one boot or deletion may take.
-	Patience time.Duration
-	// In is the terminal; Out receives the run's output and hides secrets.
-	In  *os.File
-	Out io.Writer
+// version is the output of `git describe`; make sets it.
+var version = "unknown"
+
+// options of a run. The durations are options so that the self-test can be quick.
+type options struct {
+	settings settings
+	// limit is the longest that a run may take; its last third is reserved for deleting.
+	limit time.Duration
+	// settle is how long lists may lag. It is also the sidecar's --stackit-settle.
+	settle time.Duration
+	// poll is the interval of the suite's reads of the project.
+	poll time.Duration
+	// patience is the longest that one boot or deletion may take.
+	patience time.Duration
+	// in is the terminal; out receives the run's output and hides secrets.
+	in  *os.File
+	out io.Writer
+
+	mu sync.Mutex
+	// last are the lines that are printed after the result: what is left.
+	last []string
 }
 
-// ErrNothingMade means that the run has sent nothing but lists.
-var ErrNothingMade = errors.New("nothing was made")
+var (
+	// errNothingMade means that the run has sent nothing but lists.
+	errNothingMade = errors.New("nothing was made")
+	// errSignal means that a signal has ended the run or the sweep.
+	errSignal = errors.New("ended by a signal")
+)
 
-// ErrSignal means that a signal has ended the run or the sweep.
-var ErrSignal = errors.New("ended by a signal")
-
-// Signals end a run: after the first it deletes what it has created, after the second it ends at once.
+// signals end a run: after the first it deletes what it has created, after the second it ends at once.
 // The first one ends a sweep.
-type Signals struct{ First, Second context.Context }
+type signals struct{ first, second context.Context }
 
-// sweepContext returns the context of a sweep that begins now.
-func (s Signals) sweepContext() context.Context {
-	if s.First.Err() != nil {
-		return s.Second
-	}
-	return s.First
-}
-
-func (o Options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.Out, format+"\n", args...) }
-
-func (o Options) sweepOptions(client *api.Client) sweep.Options {
-	return sweep.Options{API: client, Out: o.Out, Settle: o.Settle, Poll: o.Poll}
-}
-
-// Sweep deletes what is left of runs older than an hour, and of the run that the settings name.
-func Sweep(signals Signals, o Options) error {
-	client, err := api.New(o.Settings, o.Settings.Endpoint)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := withLimit(signals.First, o.Limit)
-	defer cancel()
-	o.say("Sweeps %s.", o.where())
-	var problems []error
-	if run := o.Settings.SweepRun; run != "" {
-		found, err := sweep.New(o.sweepOptions(client), run).Delete(ctx)
-		if len(found) == 0 && err == nil {
-			o.say("sweep: no servers of run %s were found: make sure that this is its project and region", run)
-		}
-		problems = append(problems, err)
-	}
-	return errors.Join(append(problems, o.sweepOld(ctx, client))...)
-}
+func (o *options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.out, format+"\n", args...) }
 
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
 }
 
+func again(run string) string { return "make test-cloud-sweep RUN=" + run }
+
+func (o *options) newSweep(client *api.Client, run string) *sweep.Sweep {
+	return sweep.New(sweep.Options{API: client, Out: o.out, Settle: o.settle, Poll: o.poll}, run)
+}
+
+// sweep deletes what is left of a run. The last lines will name what could not be deleted.
+func (o *options) sweep(ctx context.Context, run string, s *sweep.Sweep) (found []api.Thing, err error) {
+	found, err = s.Delete(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, t := range s.Hidden() {
+		o.last = append(o.last, fmt.Sprintf("NOT ALLOWED: whether %s is left cannot be read", t))
+	}
+	if err != nil {
+		left := s.Rest()
+		for _, t := range left {
+			o.last = append(o.last, fmt.Sprintf("LEFT: %s", t))
+		}
+		o.last = append(o.last, "Try again: "+again(run))
+		err = fmt.Errorf("%w; left are %d things of run %s", err, len(left), run)
+	}
+	return found, err
+}
+
+// sweepAll deletes what is left of runs older than an hour, and of the run that the settings name.
+func (o *options) sweepAll(signals signals) error {
+	client, err := api.New(o.settings.Account, o.settings.Endpoint)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := withLimit(signals.first, o.limit)
+	defer cancel()
+	o.say("Sweeps %s.", o.where())
+	var problem error
+	if run := o.settings.sweepRun; run != "" {
+		var found []api.Thing
+		found, problem = o.sweep(ctx, run, o.newSweep(client, run))
+		if len(found) == 0 && problem == nil {
+			o.say("sweep: no servers of run %s were found: make sure that this is its project and region", run)
+		}
+	}
+	old, err := oldRuns(ctx, client)
+	return errors.Join(problem, err, o.sweepOld(ctx, client, old))
+}
+
 // oldRuns returns what is left of runs that are over.
-func oldRuns(ctx context.Context, client *api.Client) (map[string][]mark.Thing, error) {
+func oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, error) {
 	runs, err := sweep.Runs(ctx, client)
-	maps.DeleteFunc(runs, func(run string, _ []mark.Thing) bool { return !mark.IsOld(run, time.Now()) })
+	maps.DeleteFunc(runs, func(run string, _ []api.Thing) bool { return !api.IsOld(run, time.Now()) })
 	return runs, err
 }
 
-func (o Options) sweepOld(ctx context.Context, client *api.Client) error {
-	old, err := oldRuns(ctx, client)
-	problems := []error{err}
+// sweepOld sweeps old runs at the same time, so that one that is stuck does not block the others.
+func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[string][]api.Thing) error {
+	var sweeping sync.WaitGroup
+	problems := make(chan error, len(old))
 	for run := range old {
-		_, err := sweep.New(o.sweepOptions(client), run).Delete(ctx)
-		problems = append(problems, err)
+		sweeping.Go(func() {
+			_, err := o.sweep(ctx, run, o.newSweep(client, run))
+			problems <- err
+		})
 	}
-	return errors.Join(problems...)
+	sweeping.Wait()
+	close(problems)
+	var all error
+	for problem := range problems {
+		all = errors.Join(all, problem)
+	}
+	return all
 }
 
-// Run asks for confirmation, runs the specs, sweeps and reports. The error says why the run failed.
-func Run(signals Signals, o Options) error {
-	ctx, run := signals.First, mark.NewRun(time.Now())
+// run asks for confirmation, runs the specs, sweeps and reports. The error says why the run failed.
+func (o *options) run(signals signals) error {
 	if err := stack.Check(); err != nil {
-		return errors.Join(ErrNothingMade, err)
+		return errors.Join(errNothingMade, err)
 	}
-	client, err := api.New(o.Settings, o.Settings.Endpoint)
+	client, err := api.New(o.settings.Account, o.settings.Endpoint)
 	if err != nil {
-		return errors.Join(ErrNothingMade, err)
+		return errors.Join(errNothingMade, err)
 	}
-	old, err := oldRuns(ctx, client)
+	old, err := oldRuns(signals.first, client)
 	if err != nil {
-		return errors.Join(ErrNothingMade, err)
+		return errors.Join(errNothingMade, err)
 	}
-	o.say("%s", o.plan(run, old))
-	if !o.Settings.Confirmed(ctx, o.In, o.Out) {
-		return fmt.Errorf("%w: the answer was not yes", ErrNothingMade)
+	o.say("%s", o.plan(old))
+	if !o.settings.confirmed(signals.first, o.in, o.out) {
+		return fmt.Errorf("%w: the answer was not yes", errNothingMade)
 	}
-	reports, err := createReports(o.Settings.Report, mark.Network(run))
+	// Its name tells others its age, so it is given after the answer.
+	name := api.NewRun(time.Now())
+	files, err := createReport(o.settings.report, api.NetworkName(name))
 	if err != nil {
-		return errors.Join(ErrNothingMade, err)
+		return errors.Join(errNothingMade, err)
 	}
+	o.say("Run %s begins. If it is killed: %s", name, again(name))
 	// One deadline holds for all that follows, the sweeps included.
 	started := time.Now()
-	deadline, stop := withLimit(signals.Second, o.Limit)
+	deadline, stop := withLimit(signals.second, o.limit)
 	defer stop()
-	specs, stopSpecs := withLimit(signals.First, o.Limit*2/3)
+	specs, stopSpecs := withLimit(signals.first, o.limit*2/3)
 	defer stopSpecs()
-	if err := o.sweepOld(specs, client); err != nil {
+	// An old run that is stuck costs three minutes of thirty, and does not make this one red.
+	sweeping, stopSweep := withLimit(specs, o.limit/10)
+	defer stopSweep()
+	if err := o.sweepOld(sweeping, client, old); err != nil {
 		o.say("Older runs stay: %v", err)
 	}
-	s, err := newSuite(specs, o, run, reports.exchanges)
+	s, err := newSuite(specs, o, name, files.exchanges)
 	if err != nil {
 		return err
 	}
 	defer s.proxy.Close()
-	problem := s.run()
+	problem := s.runSpecs()
 	problem = errors.Join(problem, s.end(deadline, signals))
-	return errors.Join(problem, reports.write(s, started, problem))
+	return errors.Join(problem, files.write(s, started, problem))
 }
 
 // end deletes what is left. A run whose specs passed fails if something is left.
-func (s *suite) end(deadline context.Context, signals Signals) error {
-	sweeping, stop := context.WithCancelCause(deadline)
-	defer stop(nil)
-	ending := signals.sweepContext()
-	defer context.AfterFunc(ending, func() { stop(context.Cause(ending)) })()
-	if signals.First.Err() != nil {
+func (s *suite) end(deadline context.Context, signals signals) error {
+	ending := signals.first
+	if ending.Err() != nil {
+		ending = signals.second
 		s.say("Deletes what there is. Ctrl-C again ends it at once.")
 	}
-	s.proxy.EndSpecs(sweeping) // No server is to come behind the sweep.
-	s.sweep.Note(s.guard.Things())
-	found, err := s.sweep.Delete(sweeping)
-	for _, name := range s.guard.Unanswered() {
-		s.say("The API has never said whether it made server %s. If it shows later: %s", name, again(s.name))
+	sweeping, stop := context.WithCancelCause(deadline)
+	defer stop(nil)
+	defer context.AfterFunc(ending, func() { stop(context.Cause(ending)) })()
+	s.proxy.EndSpecs(sweeping) // Nothing is to come behind the sweep.
+	s.cleaner.Note(s.guard.Things()...)
+	found, err := s.sweep(sweeping, s.name, s.cleaner)
+	for _, what := range s.guard.Unanswered() {
+		s.last = append(s.last, fmt.Sprintf("UNANSWERED: a POST of %s. If one shows later: %s", what, again(s.name)))
 	}
 	if err == nil && len(found) > 0 && s.passed {
 		err = fmt.Errorf("left at the end, and deleted now: %v", found)
@@ -167,23 +202,21 @@ func (s *suite) end(deadline context.Context, signals Signals) error {
 	return err
 }
 
-func again(run string) string { return "make test-cloud-sweep RUN=" + run }
-
 // where describes project, region and endpoint.
-func (o Options) where() string {
-	project := o.Settings.ProjectID
-	at := "at " + o.Settings.Endpoint
-	if o.Settings.Endpoint != spi.DefaultEndpoint {
+func (o *options) where() string {
+	project := o.settings.ProjectID
+	at := "at " + o.settings.Endpoint
+	if o.settings.Endpoint != spi.DefaultEndpoint {
 		at += fmt.Sprintf("\n  WHICH IS NOT %s: %s or %s is set",
 			spi.DefaultEndpoint, spi.EnvIaaSEndpoint, spi.EnvAPIEndpoint)
 	}
 	return fmt.Sprintf("in the project that ends in %s, region %s, %s",
-		project[max(0, len(project)-4):], o.Settings.Region, at)
+		project[max(0, len(project)-4):], o.settings.Region, at)
 }
 
 // plan is the text that the user confirms.
-func (o Options) plan(run string, old map[string][]mark.Thing) string {
-	minutes := guard.AtOnce * o.Limit.Minutes()
+func (o *options) plan(old map[string][]api.Thing) string {
+	minutes := guard.AtOnce * o.limit.Minutes()
 	leftovers := "nothing is there of older runs"
 	if len(old) > 0 {
 		leftovers = "first, what older runs have left and what belongs to it:"
@@ -194,59 +227,49 @@ func (o Options) plan(run string, old map[string][]mark.Thing) string {
 		}
 	}
 	return strings.Join([]string{
-		"Run " + run + " makes, " + o.where() + ":",
-		"  network  " + mark.Network(run) + ", for this run alone",
+		"A run makes, " + o.where() + ":",
+		"  network  " + api.NetworkName("<run>") + ", for this run alone",
 		fmt.Sprintf("  servers  about 12, at most %d at a time and %d in all, of type %s, each with a volume of %d GB",
-			guard.AtOnce, guard.InAll, o.Settings.MachineType, bootVolumeSize),
-		fmt.Sprintf("  time     7 to 10 minutes as a rule, at most %s with deleting", o.Limit),
+			guard.AtOnce, guard.InAll, o.settings.machineType, bootVolumeSize),
+		fmt.Sprintf("  time     7 to 10 minutes as a rule, at most %s with deleting", o.limit),
 		fmt.Sprintf("  cost     at most %.0f server minutes and %.0f GB hours; as a rule a tenth of that",
 			minutes, minutes/60*bootVolumeSize),
 		"  deletes  all of that at its end; " + leftovers,
-		"If it is killed: " + again(run),
 	}, "\n")
 }
 
-// reports are the files that a run writes.
-type reports struct {
-	path      string
-	report    *os.File
-	lines     *os.File
-	exchanges *report.Exchanges
+// files are the files that a run writes: the report and, beside it, all exchanges.
+type files struct {
+	report, lines *os.File
+	exchanges     *guard.Exchanges
 }
 
-func createReports(path, prefix string) (*reports, error) {
-	r := &reports{path: path}
-	var err error
-	if r.report, err = os.Create(path); err != nil {
-		return nil, fmt.Errorf("%s: %w", settings.EnvReport, err)
+func createReport(path, prefix string) (f files, err error) {
+	if f.report, err = os.Create(path); err == nil {
+		f.lines, err = os.Create(strings.TrimSuffix(path, ".md") + ".jsonl")
 	}
-	if r.lines, err = os.Create(r.linesPath()); err != nil {
-		return nil, fmt.Errorf("%s: %w", settings.EnvReport, err)
+	if err != nil {
+		return f, fmt.Errorf("%s: %w", envReport, err)
 	}
-	r.exchanges = report.NewExchanges(r.lines, prefix)
-	return r, nil
+	f.exchanges = guard.NewExchanges(f.lines, prefix)
+	return f, nil
 }
 
-func (r *reports) linesPath() string { return strings.TrimSuffix(r.path, ".md") + ".jsonl" }
-
-func (r *reports) write(s *suite, started time.Time, problem error) error {
+func (f files) write(s *suite, started time.Time, problem error) error {
 	result := "Green."
 	if problem != nil {
 		result = "RED: " + problem.Error()
 	}
 	s.proxy.Close()
-	cost := s.witness.Cost(time.Now(), bootVolumeSize)
-	text := report.Report{
-		Run: s.name, Version: version, Endpoint: s.Settings.Endpoint, Region: s.Settings.Region,
-		MachineType: s.Settings.MachineType, Result: result,
+	cost := s.guard.Cost(time.Now(), bootVolumeSize)
+	text := guard.Report{
+		Run: s.name, Version: version, Endpoint: s.settings.Endpoint, Region: s.settings.Region,
+		MachineType: s.settings.machineType, Result: result,
 		Cost:     fmt.Sprintf("It took %s. %s", time.Since(started).Round(time.Second), cost),
-		Findings: s.witness.Findings(), Rows: append(s.measured(), s.witness.Rows()...),
+		Findings: s.guard.Findings(), Rows: s.guard.Rows(),
 	}
 	s.say("%s", text.Cost)
-	err := errors.Join(text.Write(r.report), r.report.Close(), r.exchanges.Err(), r.lines.Close())
-	s.say("The report is in %s, all exchanges are in %s.", r.path, r.linesPath())
+	err := errors.Join(text.Write(f.report), f.report.Close(), f.exchanges.Err(), f.lines.Close())
+	s.say("The report is in %s, all exchanges are in %s.", f.report.Name(), f.lines.Name())
 	return err
 }
-
-// version is the output of `git describe`; make sets it.
-var version = "unknown"

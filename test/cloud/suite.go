@@ -1,61 +1,51 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cloud
+package main
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/sweep"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/witness"
 )
 
 // suite is the state of one run.
 type suite struct {
-	Options
+	*options
 
-	name    string
-	guard   *guard.Guard
-	witness *witness.Witness
-	proxy   *guard.Proxy
-	// api and the sweep send their requests through the guard's proxy.
-	api   *api.Client
-	sweep *sweep.Sweep
+	name  string
+	guard *guard.Guard
+	proxy *guard.Proxy
+	// api and the cleaner send their requests through the guard's proxy.
+	api     *api.Client
+	cleaner *sweep.Sweep
 	// network is the ID of the run's.
 	network string
 	// cluster is nil before the driver's first spec.
 	cluster *cluster
 	// passed says that all specs did.
 	passed bool
-
-	mu   sync.Mutex
-	rows []report.Row
 }
 
-func newSuite(ctx context.Context, o Options, name string, exchanges *report.Exchanges) (*suite, error) {
-	s := &suite{Options: o, name: name, guard: guard.New(ctx), rows: unknowns()}
-	s.witness = witness.New(name, o.Settle, func(text string) {
-		s.say("FOUND: %s", text)
-		s.guard.Stop(errors.New(text))
-	})
+func newSuite(ctx context.Context, o *options, name string, exchanges *guard.Exchanges) (*suite, error) {
+	s := &suite{options: o, name: name, guard: guard.New(ctx, name, o.settle)}
 	var err error
-	if s.proxy, err = guard.NewProxy(s.guard, o.Settings.Endpoint, s.witness, exchanges); err != nil {
+	if s.proxy, err = guard.NewProxy(s.guard, o.settings.Endpoint, exchanges); err != nil {
 		return nil, err
 	}
-	if s.api, err = api.New(o.Settings, s.proxy.URL()); err != nil {
+	if s.api, err = api.New(o.settings.Account, s.proxy.URL()); err != nil {
 		return nil, err
 	}
-	s.sweep = sweep.New(o.sweepOptions(s.api), name)
+	s.cleaner = o.newSweep(s.api, name)
 	return s, nil
 }
 
@@ -65,9 +55,9 @@ type spec struct {
 	run  func(context.Context, *suite) error
 }
 
-// run runs the specs until one fails, and watches the project meanwhile. The API's specs come first: a
+// runSpecs runs the specs until one fails, and watches the project meanwhile. The API's specs come first: a
 // run against an API that does not meet the driver's needs ends there, after one server.
-func (s *suite) run() error {
+func (s *suite) runSpecs() error {
 	watching, stop := context.WithCancel(s.guard.Context())
 	var watched sync.WaitGroup
 	watched.Go(func() { s.watch(watching) })
@@ -87,7 +77,7 @@ func (s *suite) run() error {
 		took := time.Since(began).Round(time.Second)
 		if err != nil {
 			s.say("RED   %5s  %s: %v", took, spec.name, err)
-			if s.cluster != nil && !errors.Is(err, ErrSignal) {
+			if s.cluster != nil && !errors.Is(err, errSignal) {
 				s.cluster.showLog()
 			}
 			return fmt.Errorf("%s: %w", spec.name, err)
@@ -98,13 +88,13 @@ func (s *suite) run() error {
 	return nil
 }
 
-// watch reads the project until ctx ends: lists with and without the run's selector, and each server
-// that is new or being deleted, since lists may lag. The witness and the guard see the answers.
+// watch reads the project until ctx ends: lists with and without the run's selector, and single servers,
+// since lists may lag. The guard sees the answers.
 func (s *suite) watch(ctx context.Context) {
-	for api.Pause(ctx, s.Poll) == nil {
-		_, _ = s.api.Servers(ctx, mark.Selector(s.name))
+	for api.Pause(ctx, s.poll) == nil {
+		_, _ = s.api.Servers(ctx, api.Selector(s.name))
 		_, _ = s.api.Servers(ctx, "")
-		for _, id := range append(s.guard.Unnoted(), s.witness.Going()...) {
+		for _, id := range s.guard.ToRead() {
 			_, _ = s.api.Server(ctx, id)
 		}
 	}
@@ -119,7 +109,7 @@ type look func(context.Context) (seen string, done bool, err error)
 // await looks until it is done, or patience ends. It looks again after a failure: one answer proves
 // nothing.
 func (s *suite) await(ctx context.Context, wanted string, look look) error {
-	return s.awaitFor(ctx, s.Patience, wanted, look)
+	return s.awaitFor(ctx, s.patience, wanted, look)
 }
 
 func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted string, look look) error {
@@ -137,78 +127,85 @@ func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted str
 		if time.Now().After(deadline) {
 			return fmt.Errorf("wanted: %s; seen: %s, after %s", wanted, seen, patience)
 		}
-		if err := api.Pause(ctx, s.Poll); err != nil {
+		if err := api.Pause(ctx, s.poll); err != nil {
 			return err
 		}
 	}
 }
 
-// ask sends a request until it gets an answer other than 429 or 5xx.
+// ask sends a request until it gets an answer other than 429 or 5xx. A refusal counts once two answers
+// in a row have the same status.
 func (s *suite) ask(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
+	before := 0
 	err = s.await(ctx, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
 		answer, err = s.api.Do(ctx, method, path, body)
-		return fmt.Sprint(answer.Status), decided(answer), err
+		repeated := answer.Status == before
+		before = answer.Status
+		return fmt.Sprint(answer.Status), answer.Succeeded() || answer.Refused() && repeated, err
 	})
 	return answer, err
 }
 
-func decided(a api.Answer) bool {
-	return a.Status != http.StatusTooManyRequests && a.Status < http.StatusInternalServerError
+// create sends a POST, and another one if the first has created nothing: it looks for a resource of the
+// name where the answer does not tell.
+func (s *suite) create(
+	ctx context.Context, path string, body map[string]any, find func(context.Context) (string, error),
+) (id string, answer api.Answer, err error) {
+	before := 0
+	wanted := fmt.Sprintf("POST %s makes %s", path, body["name"])
+	err = s.await(ctx, wanted, func(ctx context.Context) (seen string, done bool, err error) {
+		answer, err = s.api.Do(ctx, http.MethodPost, path, body)
+		repeated := answer.Status == before
+		before = answer.Status
+		seen = fmt.Sprintf("POST answered %d", answer.Status)
+		// An answer with another server does not count.
+		if made := api.Item[api.Server](answer); made.ID != "" && made.Name == body["name"] {
+			id = made.ID
+			return "", true, nil
+		}
+		if err == nil && answer.Refused() {
+			if repeated {
+				err = hopeless{&api.AnswerError{Answer: answer, Call: "POST"}}
+			}
+			return seen, false, err
+		}
+		if err := api.Pause(ctx, s.settle); err != nil {
+			return seen, false, err
+		}
+		id, err = find(ctx)
+		return seen, id != "", err
+	})
+	return id, answer, err
 }
 
-// note adds an observation to an assumption, one of unknowns.
-func (s *suite) note(assumption, seen string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for i := range s.rows {
-		row := &s.rows[i]
-		if row.Assumption != assumption {
-			continue
-		}
-		if row.Seen == "" {
-			row.Seen = seen
-		} else if !strings.Contains(row.Seen, seen) {
-			row.Seen += "; " + seen
-		}
-	}
-}
-
-func (s *suite) measured() []report.Row {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.rows
+// parts returns what is known of a kind that the API has created for the server of this name.
+func (s *suite) parts(kind, name string) []api.Thing {
+	return slices.DeleteFunc(s.guard.Things(), func(t api.Thing) bool { return t.Kind != kind || t.Name != name })
 }
 
 // expectNothingLeft waits until the servers created so far are gone, and then, no longer than lists may
 // lag, until their NICs and volumes are.
 func (s *suite) expectNothingLeft(ctx context.Context) error {
-	lookFor := func(wanted func() []mark.Thing) look {
+	lookFor := func(kinds ...string) look {
 		return func(ctx context.Context) (string, bool, error) {
-			s.sweep.Note(s.guard.Things())
-			err := s.sweep.Look(ctx)
-			left := wanted()
+			s.cleaner.Note(s.guard.Things()...)
+			err := s.cleaner.Look(ctx)
+			left := slices.DeleteFunc(s.cleaner.Left(), func(t api.Thing) bool { return !slices.Contains(kinds, t.Kind) })
 			return fmt.Sprint(left), len(left) == 0, err
 		}
 	}
-	servers := func() (servers []mark.Thing) {
-		for _, t := range s.sweep.Left() {
-			if t.Kind == mark.KindServer {
-				servers = append(servers, t)
-			}
-		}
-		return servers
-	}
-	if err := s.await(ctx, "no server of the run", lookFor(servers)); err != nil {
+	if err := s.await(ctx, "no server of the run", lookFor(api.KindServer)); err != nil {
 		return err
 	}
-	err := s.awaitFor(ctx, s.Settle, "no NIC or boot volume without its server", lookFor(s.sweep.Left))
+	err := s.awaitFor(ctx, s.settle, "no NIC or boot volume without its server",
+		lookFor(api.KindServer, api.KindNIC, api.KindVolume))
 	seen := "nothing was left"
-	if left := s.sweep.Left(); len(left) > 0 {
+	if left := s.cleaner.Left(); len(left) > 0 {
 		seen = fmt.Sprintf("KEPT: %v", left)
 	}
-	if s.sweep.NotAllowed(mark.KindVolume) {
+	if len(s.cleaner.Hidden()) > 0 {
 		seen += "; boot volumes: not allowed (GET of a volume answered 403)"
 	}
-	s.note(rowParts, seen)
+	s.guard.Note(guard.RowParts, seen)
 	return err
 }

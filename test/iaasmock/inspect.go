@@ -29,6 +29,11 @@ func (c *Cloud) Volumes() []Volume {
 	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return v.clone() })
 }
 
+// Networks returns the networks that exist now, those being deleted included.
+func (c *Cloud) Networks() []Network {
+	return copies(c, &c.networks, func(n *network, _ time.Time) Network { return n.Network })
+}
+
 func copies[T, V any](c *Cloud, of *collection[T], view func(T, time.Time) V) (all []V) {
 	c.locked(func(now time.Time) {
 		for item := range of.each() {

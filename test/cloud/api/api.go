@@ -1,25 +1,24 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package api is a plain HTTP client of the IaaS API. It uses the STACKIT SDK's authentication and
-// nothing else of the SDK or the driver, so that its results can contradict the driver.
+// Package api is a plain HTTP client of the IaaS API, and names what a run of the suite creates. It uses
+// the STACKIT SDK's authentication and nothing else of the SDK or the driver, so that its results can
+// contradict the driver.
 package api
 
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 )
 
 const (
@@ -28,74 +27,55 @@ const (
 	maxAnswer = 16 << 20
 )
 
-// Client talks to one project and region.
-type Client struct {
-	http *http.Client
-	base string
-	// path is the path of the project's region.
-	path string
+// Account is an account of a project and region.
+type Account struct {
+	ProjectID, Region string
+	// Key is the service account key (JSON).
+	Key []byte
+	// Endpoint is the base URL of the IaaS API; with an empty TokenURL the key's own is used.
+	Endpoint, TokenURL string
 }
 
-// New returns a client that sends its calls to the base URL.
-func New(s settings.Settings, base string) (*Client, error) {
-	transport, err := authenticated(s)
+// Client talks to one project and region.
+type Client struct {
+	http http.Client
+	// base is the URL of the project's region.
+	base string
+}
+
+// New returns a client that sends its calls to the endpoint.
+func New(a Account, endpoint string) (*Client, error) {
+	transport, err := authenticated(a)
 	if err != nil {
 		return nil, err
 	}
 	return &Client{
-		http: &http.Client{Transport: transport, Timeout: callTimeout}, base: base,
-		path: "/v2/projects/" + s.ProjectID + "/regions/" + url.PathEscape(s.Region),
+		http: http.Client{Transport: transport, Timeout: callTimeout},
+		base: endpoint + "/v2/projects/" + a.ProjectID + "/regions/" + url.PathEscape(a.Region),
 	}, nil
 }
 
 // authenticated adds an access token to each request. Its errors never contain a part of the key.
-func authenticated(s settings.Settings) (http.RoundTripper, error) {
+func authenticated(a Account) (http.RoundTripper, error) {
 	key, flow := &clients.ServiceAccountKeyResponse{}, &clients.KeyFlow{}
-	err := json.Unmarshal(s.Key, key)
+	err := json.Unmarshal(a.Key, key)
 	if err == nil && (key.Credentials == nil || key.Credentials.PrivateKey == nil) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err == nil {
-		err = flow.Init(&clients.KeyFlowConfig{ServiceAccountKey: key, PrivateKey: *key.Credentials.PrivateKey, TokenUrl: s.TokenURL})
+		err = flow.Init(&clients.KeyFlowConfig{
+			ServiceAccountKey: key, PrivateKey: *key.Credentials.PrivateKey, TokenUrl: a.TokenURL,
+		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: the file is no service account key with a private key", settings.EnvKeyPath)
+		return nil, errors.New("STACKIT_SERVICE_ACCOUNT_KEY_PATH: the file is no service account key with a private key")
 	}
 	return flow, nil
-}
-
-// Answer is an answer of the API, whatever its status.
-type Answer struct {
-	Status int
-	Header http.Header
-	Body   []byte
 }
 
 // Do sends one request. The path is relative to the region's; a body other than nil is sent as JSON.
 // An error means that there was no answer.
 func (c *Client) Do(ctx context.Context, method, path string, body any) (Answer, error) {
-	return c.send(ctx, c.http, method, c.base+c.path+path, body, nil)
-}
-
-// GetWithHeader sends a GET with this header.
-func (c *Client) GetWithHeader(ctx context.Context, path, name, value string) (Answer, error) {
-	return c.send(ctx, c.http, http.MethodGet, c.base+c.path+path, nil, http.Header{name: {value}})
-}
-
-// GetWithoutToken sends a GET without authentication.
-func (c *Client) GetWithoutToken(ctx context.Context, path string) (Answer, error) {
-	return c.send(ctx, &http.Client{Timeout: callTimeout}, http.MethodGet, c.base+c.path+path, nil, nil)
-}
-
-// GetElsewhere sends a GET in another project.
-func (c *Client) GetElsewhere(ctx context.Context, project, region, path string) (Answer, error) {
-	target := c.base + "/v2/projects/" + project + "/regions/" + region + path
-	return c.send(ctx, c.http, http.MethodGet, target, nil, nil)
-}
-
-func (c *Client) send(
-	ctx context.Context, client *http.Client, method, target string, body any, header http.Header,
-) (Answer, error) {
 	var content io.Reader
 	if body != nil {
 		encoded, err := json.Marshal(body)
@@ -104,15 +84,15 @@ func (c *Client) send(
 		}
 		content = bytes.NewReader(encoded)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, target, content)
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, content)
 	if err != nil {
 		return Answer{}, err
 	}
-	maps.Copy(request.Header, header)
+	request.Header.Set(RequestID, "req-"+rand.Text())
 	if body != nil {
 		request.Header.Set("Content-Type", "application/json")
 	}
-	response, err := client.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
 		// Leave out the URL: it contains the project ID.
 		var failed *url.Error
@@ -124,6 +104,73 @@ func (c *Client) send(
 	defer func() { _ = response.Body.Close() }()
 	read, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	return Answer{Status: response.StatusCode, Header: response.Header, Body: read}, err
+}
+
+// RequestID is the header that Do sends with each request: whether the API keeps it is not known.
+const RequestID = "X-Request-Id"
+
+// Answer is an answer of the API, whatever its status.
+type Answer struct {
+	// Status is 0 without an answer.
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Succeeded reports whether the API has executed the request.
+func (a Answer) Succeeded() bool { return a.Status >= 200 && a.Status < 300 }
+
+// Refused reports whether the API has not executed the request, and would not the next time.
+func (a Answer) Refused() bool {
+	return a.Status >= 400 && a.Status < 500 && a.Status != http.StatusTooManyRequests
+}
+
+// Unknown reports whether nobody knows if the API has executed the request.
+func (a Answer) Unknown() bool { return a.Status == 0 || a.Status >= 500 }
+
+// Absent reports whether the answer to a GET says that there is no such resource. Some APIs answer 403
+// once a resource was deleted.
+func (a Answer) Absent(deleting bool) bool {
+	return a.Status == http.StatusNotFound || a.Status == http.StatusGone ||
+		deleting && a.Status == http.StatusForbidden
+}
+
+// Text returns the beginning of the body.
+func (a Answer) Text() string { return string(a.Body[:min(len(a.Body), 200)]) }
+
+// AnswerError is an answer that does not tell which resources exist.
+type AnswerError struct {
+	Answer
+
+	Call string
+}
+
+func (e *AnswerError) Error() string {
+	return fmt.Sprintf("%s answered %d %s", e.Call, e.Status, e.Text())
+}
+
+// IsStatus reports whether an error is an answer with this status.
+func IsStatus(err error, status int) bool {
+	var answered *AnswerError
+	return errors.As(err, &answered) && answered.Status == status
+}
+
+// Item returns the resource in an answer, the zero value if there is none.
+func Item[T any](a Answer) (item T) {
+	if a.Succeeded() {
+		_ = json.Unmarshal(a.Body, &item) // what is no JSON shows none
+	}
+	return item
+}
+
+// Items returns the items of a list; false if the answer is none, such as a gateway's page. It accepts
+// null as an empty list.
+func Items[T any](a Answer) (items []T, ok bool) {
+	var body map[string]json.RawMessage
+	if !a.Succeeded() || json.Unmarshal(a.Body, &body) != nil || body["items"] == nil {
+		return nil, false
+	}
+	return items, json.Unmarshal(body["items"], &items) == nil
 }
 
 // Statuses of a server that the suite tells apart.
@@ -181,14 +228,6 @@ type NIC struct {
 	AllowedAddresses []string `json:"allowedAddresses"`
 }
 
-// Volume has the fields of a volume that the suite reads. ServerID is empty if it is not attached.
-type Volume struct {
-	ID       string `json:"id"`
-	Status   string `json:"status"`
-	ServerID string `json:"serverId"`
-	Bootable any    `json:"bootable"`
-}
-
 // Network has the fields of a network that the suite reads.
 type Network struct {
 	ID     string `json:"id"`
@@ -206,20 +245,6 @@ const (
 // PathNICs is the path of the NICs of a network.
 func PathNICs(network string) string { return PathNetworks + "/" + network + "/nics" }
 
-// AnswerError is an answer that does not tell which resources exist.
-type AnswerError struct {
-	Path   string
-	Status int
-}
-
-func (e *AnswerError) Error() string { return fmt.Sprintf("GET %s answered %d", e.Path, e.Status) }
-
-// IsForbidden reports whether the account lacks the permission for the request.
-func IsForbidden(err error) bool {
-	var answered *AnswerError
-	return errors.As(err, &answered) && answered.Status == http.StatusForbidden
-}
-
 // Pause waits for the duration. If ctx ends before, it returns the cause.
 func Pause(ctx context.Context, d time.Duration) error {
 	select {
@@ -230,45 +255,16 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// list accepts null as an empty list. An object without items is an error.
-func list[Item any](ctx context.Context, c *Client, path string) ([]Item, error) {
+func list[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	answer, err := c.Do(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return nil, err
 	}
-	if answer.Status != http.StatusOK {
-		return nil, &AnswerError{path, answer.Status}
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(answer.Body, &body); err != nil {
-		return nil, fmt.Errorf("GET %s: %w", path, err)
-	}
-	raw, ok := body["items"]
+	items, ok := Items[T](answer)
 	if !ok {
-		// For instance a gateway's page: it does not tell which resources exist.
-		return nil, fmt.Errorf("GET %s answered 200 without items: that is no list", path)
-	}
-	var items []Item
-	if err := json.Unmarshal(raw, &items); err != nil {
-		return nil, fmt.Errorf("GET %s: %w", path, err)
+		return nil, &AnswerError{answer, "GET " + path}
 	}
 	return items, nil
-}
-
-// get returns nil if the resource does not exist.
-func get[Item any](ctx context.Context, c *Client, path string) (*Item, error) {
-	answer, err := c.Do(ctx, http.MethodGet, path, nil)
-	if err != nil || answer.Status == http.StatusNotFound {
-		return nil, err
-	}
-	if answer.Status != http.StatusOK {
-		return nil, &AnswerError{path, answer.Status}
-	}
-	item := new(Item)
-	if err := json.Unmarshal(answer.Body, item); err != nil {
-		return nil, fmt.Errorf("GET %s: %w", path, err)
-	}
-	return item, nil
 }
 
 // Servers lists servers; an empty selector selects all.
@@ -280,24 +276,9 @@ func (c *Client) Servers(ctx context.Context, selector string) ([]Server, error)
 	return list[Server](ctx, c, path)
 }
 
-// Server returns a server with details, nil if there is none.
-func (c *Client) Server(ctx context.Context, id string) (*Server, error) {
-	return get[Server](ctx, c, PathServers+"/"+id+"?details=true")
-}
-
 // NICs lists the NICs of a network.
 func (c *Client) NICs(ctx context.Context, network string) ([]NIC, error) {
 	return list[NIC](ctx, c, PathNICs(network))
-}
-
-// NIC returns a NIC of a network, nil if there is none.
-func (c *Client) NIC(ctx context.Context, network, id string) (*NIC, error) {
-	return get[NIC](ctx, c, PathNICs(network)+"/"+id)
-}
-
-// Volume returns a volume, nil if there is none.
-func (c *Client) Volume(ctx context.Context, id string) (*Volume, error) {
-	return get[Volume](ctx, c, PathVolumes+"/"+id)
 }
 
 // Networks lists the project's networks.
@@ -305,7 +286,16 @@ func (c *Client) Networks(ctx context.Context) ([]Network, error) {
 	return list[Network](ctx, c, PathNetworks)
 }
 
-// Network returns a network, nil if there is none.
-func (c *Client) Network(ctx context.Context, id string) (*Network, error) {
-	return get[Network](ctx, c, PathNetworks+"/"+id)
+// Server returns a server with details, nil if there is none.
+func (c *Client) Server(ctx context.Context, id string) (*Server, error) {
+	path := PathServers + "/" + id + "?details=true"
+	answer, err := c.Do(ctx, http.MethodGet, path, nil)
+	if err != nil || answer.Absent(false) {
+		return nil, err
+	}
+	server := Item[Server](answer)
+	if server.ID == "" {
+		return nil, &AnswerError{answer, "GET " + path}
+	}
+	return &server, nil
 }

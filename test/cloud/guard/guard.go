@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard keeps a run from costing more than announced, and from touching what it has not
-// created. All requests of the suite and the sidecar pass one proxy. It stops a POST that would
-// exceed the limits and a DELETE of a resource that the run has not created, and ends the run's
-// context with the reason. The guard's notes say what there is to delete, by ID.
+// Package guard sees all requests of a run, the suite's and the sidecar's: they pass one proxy. It keeps
+// a run from costing more than announced and from touching what it has not created, notes what there is
+// to delete, by ID, finds answers that the driver cannot live with, and measures the rest for the report.
 package guard
 
 import (
@@ -15,9 +14,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 )
 
 // Limits of a run.
@@ -29,61 +28,62 @@ const (
 	InAll = 18
 )
 
-// Guard notes what the run has created. Its context ends when a limit is reached.
+// Guard knows the requests of a run and what they have created. It stops a POST that would exceed the
+// limits and a DELETE of a resource that the run has not created. Its context ends then, or when an
+// answer breaks a rule.
 type Guard struct {
+	run string
+	// settle is how long the driver lets the API take until a request shows in lists.
+	settle time.Duration
 	ctx    context.Context
 	cancel context.CancelCauseFunc
-
-	// creating are the POSTs of servers in flight.
+	// creating are the POSTs of servers and networks in flight.
 	creating sync.WaitGroup
 
 	mu sync.Mutex
-	// ended says that the specs are over: no server is created any more, and the rest is deleted.
-	ended   bool
-	network string
-	servers map[string]*server
-	// requests are the POSTs of servers by name whose outcome is unknown.
+	// ended says that the specs are over: nothing is created any more, and the rest is deleted.
+	ended bool
+	// requests are the POSTs, by kind and name.
 	requests map[string]*request
+	networks map[string]bool
+	servers  map[string]*server
 	// parts are the NICs and boot volumes that the API has created for the servers.
-	parts map[string]mark.Thing
-}
-
-// server is a server that the run has created.
-type server struct {
-	name string
-	// deleting says that its deletion was requested; parted, that its parts are noted.
-	deleting, parted bool
+	parts    map[string]api.Thing
+	findings []string
+	notes    notes
 }
 
 // request counts the POSTs of a name.
 type request struct {
-	inFlight int
-	// shown are the servers that reads have shown before the answer came.
-	shown int
-	// unknown says that the last POST had no answer, or 5xx, and nothing has shown its server.
-	unknown bool
+	api.Thing
+
+	// labels are those of the last POST.
+	labels map[string]string
+	// sent counts the POSTs that were not refused, and shown has the IDs of what they have created.
+	sent  int
+	shown map[string]bool
+	// expected is how many the limits count: a client that sends another POST for a name has looked,
+	// and the one before has created nothing.
+	expected int
 }
 
-// New returns a guard. Its context is a child of parent.
-func New(parent context.Context) *Guard {
+// New returns a guard of a run. Its context is a child of parent.
+func New(parent context.Context, run string, settle time.Duration) *Guard {
 	ctx, cancel := context.WithCancelCause(parent)
 	return &Guard{
-		ctx: ctx, cancel: cancel,
-		servers: map[string]*server{}, requests: map[string]*request{}, parts: map[string]mark.Thing{},
+		run: run, settle: settle, ctx: ctx, cancel: cancel, requests: map[string]*request{}, networks: map[string]bool{},
+		servers: map[string]*server{}, parts: map[string]api.Thing{}, notes: newNotes(),
 	}
 }
 
-// Context ends when a limit is reached; its cause is the reason.
+// Context ends when a limit is reached or a rule is broken; its cause is the reason.
 func (g *Guard) Context() context.Context { return g.ctx }
-
-// Stop ends the run. The first reason counts.
-func (g *Guard) Stop(reason error) { g.cancel(reason) }
 
 // Err returns why the run has to end, nil if it need not.
 func (g *Guard) Err() error { return context.Cause(g.ctx) }
 
 func (g *Guard) refuse(format string, args ...any) error {
-	g.Stop(fmt.Errorf("guard: "+format, args...))
+	g.cancel(fmt.Errorf("guard: "+format, args...))
 	return g.Err()
 }
 
@@ -94,89 +94,109 @@ func (g *Guard) end() {
 	g.ended = true
 }
 
-var errEnded = errors.New("guard: the specs are over")
-
-// admit decides whether a request may be sent, and counts POSTs of servers.
+// admit decides whether a request may be sent, and counts POSTs.
 func (g *Guard) admit(e Exchange) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
-	case e.Kind() == CreateServer:
-		return g.admitServer(e.SentName())
-	case e.Method == "DELETE" && !g.ended && !g.notes(e.ID()):
+	case e.creates():
+		return g.admitPost(e)
+	case e.Method == "DELETE" && !g.ended && !g.made(e.ID()):
 		return g.refuse("%s was asked for, which this run has not made: the request was not sent", e.Method+" "+e.Path)
+	case e.Kind() == DeleteServer:
+		// From here on a 404 is no wonder, whatever becomes of the request.
+		if s := g.servers[e.ID()]; s != nil && s.asked.IsZero() {
+			s.asked = e.Begin
+			s.byGET.absent, s.byList.absent = time.Time{}, time.Time{} // What was missed before is another matter.
+		}
 	}
 	return nil
 }
 
-// notes reports whether the run has created the resource with this ID.
-func (g *Guard) notes(id string) bool {
+// made reports whether the run has created the resource with this ID.
+func (g *Guard) made(id string) bool {
 	_, isPart := g.parts[id]
-	return isPart || g.servers[id] != nil || id == g.network || id == mark.Nobody
+	return isPart || g.servers[id] != nil || g.networks[id] || id == api.Nobody
 }
 
-// admitServer counts a POST. A client that sends another POST for the same name has looked, and found
-// that the one before created no server.
-func (g *Guard) admitServer(name string) error {
+func (g *Guard) admitPost(e Exchange) error {
 	if g.ended {
-		return errEnded
+		return errors.New("guard: the specs are over")
 	}
-	r := g.requests[name]
-	if r == nil {
-		r = &request{}
-		g.requests[name] = r
-	}
-	r.unknown = false
-	live, made := 0, len(g.servers)
-	for _, server := range g.servers {
-		if !server.deleting {
-			live++
+	r := g.request(e)
+	r.expected = len(r.shown)
+	if e.Kind() == CreateServer {
+		live, made := 0, len(g.servers)
+		for _, s := range g.servers {
+			if !s.leaving() {
+				live++
+			}
+		}
+		for _, other := range g.requests {
+			if open := other.expected - len(other.shown); other.Kind == api.KindServer && open > 0 {
+				live, made = live+open, made+open
+			}
+		}
+		switch {
+		case g.Err() != nil:
+			return g.Err()
+		case made >= InAll:
+			return g.refuse("server %s was asked for after %d, the most that a run may make", r.Name, InAll)
+		case live >= AtOnce:
+			return g.refuse("server %s was asked for beside %d, the most that a run may have at a time", r.Name, AtOnce)
 		}
 	}
-	for _, other := range g.requests {
-		open := other.inFlight - other.shown
-		if other.unknown {
-			open++
-		}
-		live, made = live+open, made+open
-	}
-	switch {
-	case g.Err() != nil:
-		return g.Err()
-	case made >= InAll:
-		return g.refuse("server %s was asked for after %d, the most that a run may make", name, InAll)
-	case live >= AtOnce:
-		return g.refuse("server %s was asked for beside %d, the most that a run may have at a time", name, AtOnce)
-	}
-	r.inFlight++
+	r.sent, r.expected, r.labels = r.sent+1, r.expected+1, e.Sends().Labels
 	g.creating.Add(1)
 	return nil
 }
 
-// Begun implements Observer.
-func (g *Guard) Begun(Exchange) {}
+// request returns the count of a POST's name.
+func (g *Guard) request(e Exchange) *request {
+	t := api.Thing{Kind: api.KindServer, Name: e.Sends().Name}
+	if e.Kind() == CreateNetwork {
+		t.Kind = api.KindNetwork
+	}
+	r := g.requests[t.Kind+t.Name]
+	if r == nil {
+		r = &request{Thing: t, shown: map[string]bool{}}
+		g.requests[t.Kind+t.Name] = r
+	}
+	return r
+}
 
-// Observe notes what was created, shown and deleted.
-func (g *Guard) Observe(e Exchange) {
+// observe notes what was created, shown and deleted, checks it, and measures.
+func (g *Guard) observe(e Exchange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.measure(e)
 	switch e.Kind() {
-	case CreateNetwork:
-		if id := e.Server().ID; id != "" && g.network == "" {
-			g.network = id
-		}
-	case CreateServer:
+	case CreateNetwork, CreateServer:
 		g.answered(e)
-	case DeleteServer:
-		if server := g.servers[e.ID()]; server != nil && e.Succeeded() {
-			server.deleting = true
+	case ListNetworks:
+		// A network whose POST was not answered shows by its name.
+		networks, _ := api.Items[api.Network](e.Answer)
+		for _, network := range networks {
+			if r := g.requests[api.KindNetwork+network.Name]; r != nil {
+				g.know(network.ID, r, e)
+			}
 		}
 	case GetServer:
-		g.shown(e.Server())
+		g.read(e)
 	case ListServers:
-		shown, _ := e.Servers()
-		for _, server := range shown {
-			g.shown(server)
+		g.listed(e)
+	case PatchServer:
+		if s := g.servers[e.ID()]; s != nil {
+			for key := range e.Sends().Labels {
+				s.changed[key] = true
+			}
+		}
+	case DeleteServer:
+		if s := g.servers[e.ID()]; s != nil {
+			g.note(rowDelete, fmt.Sprintf("%s: %d", s.status, e.Status))
+			if e.Succeeded() && s.deleted.IsZero() {
+				s.deleted = e.Begin
+			}
 		}
 	}
 }
@@ -184,108 +204,95 @@ func (g *Guard) Observe(e Exchange) {
 // answered notes the outcome of a POST. An answer with another server says nothing about the one that
 // was requested.
 func (g *Guard) answered(e Exchange) {
-	name, made := e.SentName(), e.Server()
-	r := g.requests[name]
-	if r == nil {
-		return
-	}
-	r.inFlight--
+	r, made := g.request(e), api.Item[api.Server](e.Answer)
 	switch {
-	case made.ID != "" && (made.Name == "" || made.Name == name):
-		if g.servers[made.ID] != nil {
-			r.shown-- // A list was faster.
-		}
-		g.know(made.ID, name)
-		g.note(made)
-	case !e.Succeeded() && !e.Unknown():
-	case r.shown > 0:
-		r.shown--
+	case made.ID == "" && !e.Succeeded() && !e.Unknown():
+		r.sent, r.expected = r.sent-1, r.expected-1
+	case made.ID == "":
+	case made.Name != "" && made.Name != r.Name:
+		g.note(rowOther, "POST showed another one")
 	default:
-		r.unknown = true
-	}
-}
-
-func (g *Guard) know(id, name string) {
-	if g.servers[id] == nil {
-		g.servers[id] = &server{name: name}
-	}
-}
-
-// shown looks for servers whose POST was not answered.
-func (g *Guard) shown(seen api.Server) {
-	if r := g.requests[seen.Name]; r != nil && g.servers[seen.ID] == nil {
-		switch {
-		case r.unknown:
-			r.unknown = false
-			g.know(seen.ID, seen.Name)
-		case r.inFlight > r.shown:
-			r.shown++
-			g.know(seen.ID, seen.Name)
+		g.know(made.ID, r, e)
+		if s := g.servers[made.ID]; s != nil && s.status == "" {
+			s.status = made.Status
 		}
+		g.noteParts(made)
 	}
-	g.note(seen)
 }
 
-// note notes the parts that the first answer shows: the API has created them for the server. What is
-// attached later belongs to whoever attached it.
-func (g *Guard) note(seen api.Server) {
-	server := g.servers[seen.ID]
-	if server == nil || server.parted || len(seen.NICs) == 0 || seen.BootVolume.ID == "" {
+// know takes a resource for one that the request has created.
+func (g *Guard) know(id string, r *request, e Exchange) {
+	r.shown[id] = true
+	switch {
+	case r.Kind == api.KindNetwork:
+		g.networks[id] = true
+		return
+	case g.servers[id] == nil:
+		g.servers[id] = &server{id: id, name: r.Name, labels: r.labels, changed: map[string]bool{}, posted: e.End}
+	}
+	if len(r.shown) > r.sent {
+		g.find("%d servers of the name %s, after %d POSTs of it: %s",
+			len(r.shown), r.Name, r.sent, strings.Join(slices.Sorted(maps.Keys(r.shown)), ", "))
+	}
+}
+
+// noteParts notes the NICs and the volume that the first answer with both shows: the API has created
+// them for the server. What is attached later belongs to whoever attached it.
+func (g *Guard) noteParts(seen api.Server) {
+	s := g.servers[seen.ID]
+	if s == nil || s.parted || len(seen.NICs) == 0 || seen.BootVolume.ID == "" {
 		return
 	}
-	server.parted = true
+	s.parted = true
 	for _, nic := range seen.NICs {
-		if nic.NetworkID == g.network {
-			g.parts[nic.ID] = mark.Thing{Kind: mark.KindNIC, ID: nic.ID, Name: server.name}
+		if g.networks[nic.NetworkID] {
+			g.parts[nic.ID] = api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: s.name, Network: nic.NetworkID}
 		}
 	}
 	volume := seen.BootVolume.ID
-	g.parts[volume] = mark.Thing{Kind: mark.KindVolume, ID: volume, Name: server.name}
+	g.parts[volume] = api.Thing{Kind: api.KindVolume, ID: volume, Name: s.name}
 }
 
-// Unnoted returns the IDs of servers whose parts are not known yet. A GET shows them.
-func (g *Guard) Unnoted() []string {
+// ToRead returns the IDs of servers that only a GET tells more about: those whose parts are not known
+// yet, and those that are being deleted.
+func (g *Guard) ToRead() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var ids []string
-	for id, server := range g.servers {
-		if !server.parted && !server.deleting {
+	for id, s := range g.servers {
+		if s.asked.IsZero() && !s.parted || !s.asked.IsZero() && !s.byGET.gone() {
 			ids = append(ids, id)
 		}
 	}
-	slices.Sort(ids)
-	return ids
+	return slices.Sorted(slices.Values(ids))
 }
 
-// Network returns the ID of the run's network, "" before it exists.
-func (g *Guard) Network() string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.network
-}
-
-// Things returns everything that the run, or the API for it, has created, except the network.
-func (g *Guard) Things() []mark.Thing {
+// Things returns everything that the run, or the API for it, has created.
+func (g *Guard) Things() []api.Thing {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	things := slices.Collect(maps.Values(g.parts))
-	for id, server := range g.servers {
-		things = append(things, mark.Thing{Kind: mark.KindServer, ID: id, Name: server.name, Deleting: server.deleting})
+	for id, s := range g.servers {
+		things = append(things, api.Thing{
+			Kind: api.KindServer, ID: id, Name: s.name, Status: s.status, Deleting: !s.asked.IsZero(),
+		})
 	}
-	slices.SortFunc(things, func(a, b mark.Thing) int { return strings.Compare(a.String(), b.String()) })
+	for id := range g.networks {
+		things = append(things, api.Thing{Kind: api.KindNetwork, ID: id, Name: api.NetworkName(g.run)})
+	}
+	slices.SortFunc(things, func(a, b api.Thing) int { return strings.Compare(a.String(), b.String()) })
 	return things
 }
 
-// Unanswered returns the names of servers whose POST has an unknown outcome.
+// Unanswered returns the kinds and names of POSTs that may have created more than was shown.
 func (g *Guard) Unanswered() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var names []string
-	for name, r := range g.requests {
-		if r.unknown || r.inFlight > r.shown {
-			names = append(names, name)
+	for _, r := range g.requests {
+		if r.sent > len(r.shown) {
+			names = append(names, r.Kind+" "+r.Name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(slices.Values(names))
 }

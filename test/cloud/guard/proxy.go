@@ -25,32 +25,24 @@ const (
 	maxBody       = 16 << 20
 )
 
-// Observer sees all exchanges. Begun is called before a request is sent.
-type Observer interface {
-	Begun(Exchange)
-	Observe(Exchange)
-}
-
 // Proxy is a reverse proxy that sends requests to the API unchanged.
 type Proxy struct {
 	guard     *Guard
+	exchanges *Exchanges
 	target    string
-	observers []Observer
-	transport http.RoundTripper
 	server    *http.Server
 	url       string
 }
 
-// NewProxy starts a Proxy for the API with this base URL on a free local port. The guard is its first
-// observer.
-func NewProxy(g *Guard, target string, observers ...Observer) (*Proxy, error) {
+// NewProxy starts a Proxy for the API with this base URL on a free local port.
+func NewProxy(g *Guard, target string, exchanges *Exchanges) (*Proxy, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
 	p := &Proxy{
-		guard: g, target: strings.TrimRight(target, "/"), observers: append([]Observer{g}, observers...),
-		transport: http.DefaultTransport, url: "http://" + listener.Addr().String(),
+		guard: g, exchanges: exchanges, target: strings.TrimRight(target, "/"),
+		url: "http://" + listener.Addr().String(),
 	}
 	p.server = &http.Server{Handler: p, ReadHeaderTimeout: answerTimeout}
 	go func() { _ = p.server.Serve(listener) }()
@@ -60,8 +52,8 @@ func NewProxy(g *Guard, target string, observers ...Observer) (*Proxy, error) {
 // URL is the Proxy's base URL.
 func (p *Proxy) URL() string { return p.url }
 
-// EndSpecs stops sending POSTs of servers. It returns when none is in flight, since a late one could
-// create a server after a sweep, or when ctx ends.
+// EndSpecs stops sending POSTs of servers and networks. It returns when none is in flight, since a late
+// one could create something after a sweep, or when ctx ends.
 func (p *Proxy) EndSpecs(ctx context.Context) {
 	p.guard.end()
 	done := make(chan struct{})
@@ -80,8 +72,10 @@ func (p *Proxy) Close() { _ = p.server.Close() }
 
 // ServeHTTP forwards one request. If the API does not answer, it closes the connection.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	path := inRegion.ReplaceAllString(r.URL.Path, "")
-	e := Exchange{Method: r.Method, Path: path, Query: r.URL.Query(), Begin: time.Now()}
+	e := Exchange{
+		Method: r.Method, Path: inRegion.ReplaceAllString(r.URL.Path, ""), Query: r.URL.Query(),
+		SentID: r.Header.Get(api.RequestID), Begin: time.Now(),
+	}
 	var err error
 	if e.Sent, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
 		panic(http.ErrAbortHandler)
@@ -89,17 +83,13 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := p.guard.admit(e); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	if e.Kind() == CreateServer {
+	if e.creates() {
 		defer p.guard.creating.Done()
-	}
-	for _, observer := range p.observers {
-		observer.Begun(e)
 	}
 	p.exchange(r, &e)
 	e.End = time.Now()
-	for _, observer := range p.observers {
-		observer.Observe(e)
-	}
+	p.guard.observe(e)
+	p.exchanges.write(e)
 	if e.Status == 0 {
 		panic(http.ErrAbortHandler)
 	}
@@ -129,7 +119,7 @@ func (p *Proxy) exchange(r *http.Request, e *Exchange) {
 		request.Header.Del(name)
 	}
 	request.Header.Del("Accept-Encoding") // The transport asks for what it can read itself.
-	response, err := p.transport.RoundTrip(request)
+	response, err := http.DefaultTransport.RoundTrip(request)
 	if err != nil {
 		return
 	}
@@ -138,7 +128,7 @@ func (p *Proxy) exchange(r *http.Request, e *Exchange) {
 	if err != nil {
 		return
 	}
-	e.Status, e.Header, e.Body = response.StatusCode, response.Header, body
+	e.Answer = api.Answer{Status: response.StatusCode, Header: response.Header, Body: body}
 }
 
 // Exchange is one request to the API with its answer.
@@ -147,11 +137,11 @@ type Exchange struct {
 	// Path is relative to the project's region.
 	Path  string
 	Query url.Values
-	Sent  []byte
-	// Status is 0 without an answer.
-	Status     int
-	Header     http.Header
-	Body       []byte
+	// SentID is the request's X-Request-Id.
+	SentID string
+	Sent   []byte
+	api.Answer
+
 	Begin, End time.Time
 }
 
@@ -166,45 +156,22 @@ func (e Exchange) Kind() string { return e.Method + " " + uuid.ReplaceAllString(
 // Operations that the guard knows.
 const (
 	CreateNetwork = "POST /networks"
+	ListNetworks  = "GET /networks"
 	CreateServer  = "POST /servers"
 	ListServers   = "GET /servers"
 	GetServer     = "GET /servers/{id}"
 	PatchServer   = "PATCH /servers/{id}"
 	DeleteServer  = "DELETE /servers/{id}"
+	GetVolume     = "GET /volumes/{id}"
 )
+
+func (e Exchange) creates() bool { return e.Kind() == CreateServer || e.Kind() == CreateNetwork }
 
 // ID is the last element of the path if it is an ID; else "".
 func (e Exchange) ID() string { return uuid.FindString(e.Path[strings.LastIndex(e.Path, "/")+1:]) }
 
-// Succeeded reports whether the API has executed the request.
-func (e Exchange) Succeeded() bool { return e.Status >= 200 && e.Status < 300 }
-
-// Unknown reports whether the outcome of the request is unknown.
-func (e Exchange) Unknown() bool { return e.Status == 0 || e.Status >= 500 }
-
-// SentName is the name in the request's body.
-func (e Exchange) SentName() string {
-	var sent struct{ Name string }
-	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has no name
-	return sent.Name
-}
-
-// Server returns the server in the answer, the zero value if there is none.
-func (e Exchange) Server() (server api.Server) {
-	if e.Succeeded() {
-		_ = json.Unmarshal(e.Body, &server) // what is no JSON shows none
-	}
-	return server
-}
-
-// Servers returns the servers in the answer; false if it is not a list of servers.
-func (e Exchange) Servers() ([]api.Server, bool) {
-	var body struct{ Items *[]api.Server }
-	if e.Kind() != ListServers || !e.Succeeded() || json.Unmarshal(e.Body, &body) != nil {
-		return nil, false
-	}
-	if body.Items == nil {
-		return nil, strings.Contains(string(e.Body), `"items"`)
-	}
-	return *body.Items, true
+// Sends returns the name and the labels in the request's body.
+func (e Exchange) Sends() (sent api.Server) {
+	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has neither
+	return sent
 }

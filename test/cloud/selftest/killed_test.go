@@ -19,7 +19,6 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/mark"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -29,7 +28,7 @@ var (
 	killWithin = flag.Duration("kill-within", 60*time.Second, "the latest of them")
 )
 
-var printedRun = regexp.MustCompile(`Run (\S+) makes`)
+var printedRun = regexp.MustCompile(`Run (\S+) begins`)
 
 // TestKilled kills the suite at random moments. The sweep of the run leaves nothing of it, and
 // touches nothing else: servers of the run's name in another network, and what somebody has put
@@ -43,7 +42,7 @@ func TestKilled(t *testing.T) {
 			t.Parallel()
 			m := startMock(t, "--boot=3s", "--delete=2s", "--list-lag=1s")
 			before := m.ids(t)
-			s := newSuite(t, m, m.url)
+			s := newSuite(t, m)
 			s.begin(t)
 			var network string
 			await(t, "a network", func() bool {
@@ -78,7 +77,7 @@ func TestKilled(t *testing.T) {
 // sweep runs the sweep of a run.
 func sweep(t *testing.T, m mock, run string, code int, wanted ...string) {
 	t.Helper()
-	s := newSuite(t, m, m.url, "sweep")
+	s := newSuite(t, m, "sweep")
 	s.Env = append(s.Env, "RUN="+run)
 	s.run(t, code)
 	expectSaid(t, s, wanted...)
@@ -115,9 +114,9 @@ func newNetwork(t *testing.T, m mock, before map[string]bool) string {
 func makeSimilar(t *testing.T, m mock, run string) map[string]bool {
 	t.Helper()
 	before := m.ids(t)
-	first := mark.Name(run, "first")
-	for _, name := range []string{first, mark.Network(run) + "x-first", "x" + first, mark.Prefix + "by-hand"} {
-		makesServer(t, m, name, mark.Labels(run, mark.Name(run, "first"), "class"))
+	first := api.Name(run, "first")
+	for _, name := range []string{first, api.NetworkName(run) + "x-first", "x" + first, api.Prefix + "by-hand"} {
+		makesServer(t, m, name, api.ServerLabels(run, api.Name(run, "first"), "class"))
 	}
 	made := map[string]bool{}
 	s := m.state(t)
@@ -126,7 +125,7 @@ func makeSimilar(t *testing.T, m mock, run string) map[string]bool {
 	}
 	for _, server := range s.Servers {
 		// What is being made and deleted of the run meanwhile is the run's.
-		if strings.HasPrefix(server.Name, mark.Name(run, "")) && server.Name != mark.Name(run, "first") {
+		if strings.HasPrefix(server.Name, api.Name(run, "")) && server.Name != api.Name(run, "first") {
 			made["server "+server.ID] = false
 		}
 	}
@@ -141,7 +140,7 @@ func TestClosedTerminal(t *testing.T) {
 	skipShort(t)
 	m := startMock(t, "--boot=1m", "--delete=1s")
 	before := m.ids(t)
-	s := newSuite(t, m, m.url)
+	s := newSuite(t, m)
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -166,7 +165,7 @@ func TestInterruptedSweep(t *testing.T) {
 	skipShort(t)
 	m := startMock(t, "--boot=1m", "--delete=1s")
 	before := m.ids(t)
-	s := newSuite(t, m, m.url)
+	s := newSuite(t, m)
 	s.begin(t)
 	await(t, "a server", func() bool { return len(m.state(t).Servers) > 0 })
 	network := newNetwork(t, m, before)
@@ -185,7 +184,7 @@ func TestInterruptedSweep(t *testing.T) {
 		t.Errorf("it ended after %s", took)
 	}
 	server := m.state(t).Servers[0]
-	run, _ := mark.RunOf(server.Name)
+	run, _ := api.RunOf(server.Name)
 	expectSaid(t, s, "LEFT: server "+server.ID, "LEFT: network "+network, "Try again: make test-cloud-sweep RUN="+run)
 	m.inject(t, "")
 	sweep(t, m, run, 0)
@@ -198,7 +197,7 @@ func TestGuard(t *testing.T) {
 	t.Parallel()
 	skipShort(t)
 	m := startMock(t, "--boot=1s", "--delete=1s")
-	s := newSuite(t, m, m.url)
+	s := newSuite(t, m)
 	s.begin(t)
 	await(t, "a server of the driver", func() bool {
 		ofTheDriver := func(server iaasmock.Server) bool { return strings.Contains(server.Name, "-roll-") }
@@ -206,7 +205,7 @@ func TestGuard(t *testing.T) {
 	})
 	run := printedRun.FindStringSubmatch(s.output.String())[1]
 	const name = "database-of-somebody"
-	id := makesServerIn(t, m, iaasmock.DefaultNetworkID, name, mark.Labels(run, name, mark.Name(run, "class")))
+	id := makesServerIn(t, m, iaasmock.DefaultNetworkID, name, api.ServerLabels(run, name, api.Name(run, "class")))
 	s.expectEnd(t, 1)
 	expectSaid(t, s, "guard: DELETE /servers/"+id+" was asked for, which this run has not made")
 	servers := m.state(t).Servers

@@ -25,15 +25,11 @@ import (
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/settings"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-const (
-	module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
-	// version looks like an ID, and is to be in the report nevertheless.
-	version = "v1.2.3-4-g0123456789abcdef0123456789abcdef01234567"
-)
+// version looks like an ID, and is to be in the report nevertheless.
+const version = "v1.2.3-4-g0123456789abcdef0123456789abcdef01234567"
 
 // programs are built once.
 var programs = sync.OnceValues(func() (string, error) {
@@ -41,11 +37,8 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for name, pkg := range map[string]string{
-		"test-cloud": "test/cloud/cmd/test-cloud", "iaasmock": "test/iaasmock/cmd/iaasmock",
-	} {
-		flags := "-X " + module + "/test/cloud.version=" + version
-		build := exec.Command("go", "build", "-ldflags", flags, "-o", filepath.Join(folder, name), "./"+pkg)
+	for name, pkg := range map[string]string{"test-cloud": "test/cloud", "iaasmock": "test/iaasmock/cmd/iaasmock"} {
+		build := exec.Command("go", "build", "-ldflags", "-X main.version="+version, "-o", filepath.Join(folder, name), "./"+pkg)
 		build.Dir = "../../.."
 		if out, err := build.CombinedOutput(); err != nil {
 			return folder, fmt.Errorf("building %s: %w\n%s", pkg, err, out)
@@ -161,16 +154,13 @@ func (m mock) ids(t *testing.T) map[string]bool {
 // client is one of somebody who works in the same project, without the suite.
 func (m mock) client(t *testing.T) *api.Client {
 	t.Helper()
-	variables := map[string]string{}
-	for _, variable := range environment(m, m.url) {
-		name, value, _ := strings.Cut(variable, "=")
-		variables[name] = value
-	}
-	read, err := settings.Read(func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, true)
+	key, err := os.ReadFile(m.keyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := api.New(read, m.url)
+	client, err := api.New(api.Account{
+		ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Key: key, TokenURL: m.url + "/token",
+	}, m.url)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,12 +199,12 @@ type suite struct {
 	report string
 }
 
-// newSuite returns a run against an API that has the mock behind it.
-func newSuite(t *testing.T, m mock, api string, args ...string) suite {
+// newSuite returns a run against the mock.
+func newSuite(t *testing.T, m mock, args ...string) suite {
 	t.Helper()
 	s := suite{output: &lockedBuffer{}, report: filepath.Join(t.TempDir(), "report.md")}
 	s.Cmd = exec.Command(program(t, "test-cloud"), append(slices.Clone(timings), args...)...)
-	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environment(m, api)...)
+	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environment(m)...)
 	s.Env = append(s.Env, "REPORT="+s.report)
 	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "TMPDIR", "KUBEBUILDER_ASSETS"} {
 		if value, ok := os.LookupEnv(name); ok {
@@ -226,12 +216,12 @@ func newSuite(t *testing.T, m mock, api string, args ...string) suite {
 }
 
 // environment is what a person sets.
-func environment(m mock, api string) []string {
+func environment(m mock) []string {
 	return []string{
 		"STACKIT_PROJECT_ID=" + iaasmock.DefaultProjectID, "STACKIT_REGION=" + iaasmock.DefaultRegion,
 		"STACKIT_IMAGE_ID=" + iaasmock.DefaultImageID,
 		"STACKIT_MACHINE_TYPE=" + iaasmock.DefaultMachineType, "STACKIT_SERVICE_ACCOUNT_KEY_PATH=" + m.keyFile,
-		"STACKIT_IAAS_ENDPOINT=" + api, "STACKIT_TOKEN_BASEURL=" + m.url + "/token", "YES=1",
+		"STACKIT_IAAS_ENDPOINT=" + m.url, "STACKIT_TOKEN_BASEURL=" + m.url + "/token", "YES=1",
 	}
 }
 
@@ -287,4 +277,30 @@ func await(t *testing.T, what string, holds func() bool) {
 		}
 		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // another process is waited for
 	}
+}
+
+// makes makes a thing, as somebody does, and returns its ID.
+func makes(t *testing.T, m mock, path string, body map[string]any) string {
+	t.Helper()
+	answer, err := m.client(t).Do(t.Context(), http.MethodPost, path, body)
+	var made struct{ ID string }
+	if err != nil || answer.Status >= http.StatusBadRequest || json.Unmarshal(answer.Body, &made) != nil {
+		t.Fatalf("POST %s: %d %s %v", path, answer.Status, answer.Body, err)
+	}
+	return made.ID
+}
+
+// makesServer makes one, as somebody does, in another network than a run's.
+func makesServer(t *testing.T, m mock, name string, labels map[string]string) {
+	t.Helper()
+	makesServerIn(t, m, iaasmock.DefaultNetworkID, name, labels)
+}
+
+func makesServerIn(t *testing.T, m mock, network, name string, labels map[string]string) string {
+	t.Helper()
+	return makes(t, m, api.PathServers, map[string]any{
+		"name": name, "machineType": iaasmock.DefaultMachineType, "labels": labels,
+		"networking": map[string]any{"networkId": network},
+		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
+	})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package mark
+package api
 
 import (
 	"testing"
@@ -11,9 +11,9 @@ import (
 func TestWhoseNameItIs(t *testing.T) {
 	const run = "20261123-071100-abcd"
 	for name, want := range map[string]bool{
-		Network(run): true, Name(run, "first"): true,
-		Network(run) + "x": false, "x" + Network(run): false, Prefix + "by-hand": false, Prefix: false,
-		Network("prod"): false, "shoot--prod--workers-" + run: false, Network("20261123-071100-ABCD"): false,
+		NetworkName(run): true, Name(run, "first"): true,
+		NetworkName(run) + "x": false, "x" + NetworkName(run): false, Prefix + "by-hand": false, Prefix: false,
+		NetworkName("prod"): false, "shoot--prod--workers-" + run: false, NetworkName("20261123-071100-ABCD"): false,
 	} {
 		if got, ours := RunOf(name); ours != want || ours && got != run {
 			t.Errorf("%s: run %q, %t", name, got, ours)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package report
+package guard
 
 import (
 	"io"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 )
 
 func TestReportShowsNothingOfAnybody(t *testing.T) {
@@ -19,7 +19,7 @@ func TestReportShowsNothingOfAnybody(t *testing.T) {
 	}
 	r := Report{Run: "r", Endpoint: "https://iaas.example.com", Region: "eu01", MachineType: "c2i.1", Result: "Red: " + secrets[0], Findings: []string{secrets[1] + " and " + secrets[2]}}
 	for _, secret := range secrets {
-		r.Rows = append(r.Rows, Row{Assumption: "a | b", Seen: "seen " + secret + "\nlater", Where: []string{"pkg/provider/gone.go"}})
+		r.Rows = append(r.Rows, Row{Assumption: "a | b", Seen: "seen " + secret + "\nlater"})
 	}
 	var out strings.Builder
 	if err := r.Write(&out); err != nil {
@@ -60,12 +60,13 @@ func TestExchanges(t *testing.T) {
 	var out strings.Builder
 	x := NewExchanges(&out, "run-")
 	const one, two = "10000000-0000-4000-8000-000000000001", "10000000-0000-4000-8000-000000000002"
-	x.Observe(guard.Exchange{
-		Method: "GET", Path: "/servers", Status: 200, Header: http.Header{"Date": {"today"}, "Set-Cookie": {"secret"}},
-		Body: []byte(`{"items":[{"id":"` + one + `","name":"run-a","userData":"c2VjcmV0"},{"id":"` + two + `","name":"database"}]}`),
-	})
-	x.Observe(guard.Exchange{Method: "DELETE", Path: "/servers/" + one, Status: 502, Body: []byte("<html> of 10.0.0.1")})
-	x.Observe(guard.Exchange{Method: "POST", Path: "/servers", Status: 201, Body: []byte(`{"id":"` + two + `","name":"database"}`)})
+	write := func(method, path string, status int, header http.Header, body string) {
+		x.write(Exchange{Method: method, Path: path, Answer: api.Answer{Status: status, Header: header, Body: []byte(body)}})
+	}
+	write("GET", "/servers", 200, http.Header{"Date": {"today"}, "Set-Cookie": {"secret"}},
+		`{"items":[{"id":"`+one+`","name":"run-a","userData":"c2VjcmV0"},{"id":"`+two+`","name":"database"}]}`)
+	write("DELETE", "/servers/"+one, 502, nil, "<html> of 10.0.0.1")
+	write("POST", "/servers", 201, nil, `{"id":"`+two+`","name":"database"}`)
 	want := []string{
 		`"headers":{"Date":"today","Set-Cookie":""},"answer":{"items":[{"id":"(ID 1)","name":"run-a","userData":"(8 characters)"},"(and 1 without a name of the run)"]}`,
 		`"path":"/servers/(ID 1)","status":502,"answer":"<html> of (address)"`,

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-package settings
+package main
 
 import (
 	"context"
@@ -22,27 +22,27 @@ func right(t *testing.T) map[string]string {
 		t.Fatal(err)
 	}
 	return map[string]string{
-		EnvProjectID: someUUID, EnvRegion: "eu01", EnvImageID: someUUID,
-		EnvMachineType: "c2i.1", EnvKeyPath: key,
+		envProjectID: someUUID, envRegion: "eu01", envImageID: someUUID,
+		envMachineType: "c2i.1", envKeyPath: key,
 	}
 }
 
-func read(variables map[string]string, forServers bool) (Settings, error) {
-	return Read(func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, forServers)
+func read(variables map[string]string, forServers bool) (settings, error) {
+	return readSettings(func(name string) (string, bool) { value, ok := variables[name]; return value, ok }, forServers)
 }
 
 func TestRightSettings(t *testing.T) {
 	variables := right(t)
 	s, err := read(variables, true)
-	if err != nil || s.ProjectID != someUUID || string(s.Key) != `{"id":"secret-of-the-key"}` || s.Endpoint != "https://iaas.api.stackit.cloud" || s.Yes {
+	if err != nil || s.ProjectID != someUUID || string(s.Key) != `{"id":"secret-of-the-key"}` || s.Endpoint != "https://iaas.api.stackit.cloud" || s.yes {
 		t.Errorf("%+v, %v", s, err)
 	}
-	delete(variables, EnvImageID)
-	delete(variables, EnvMachineType)
+	delete(variables, envImageID)
+	delete(variables, envMachineType)
 	if _, err := read(variables, false); err != nil {
 		t.Errorf("a sweep needs no image: %v", err)
 	}
-	variables[EnvKey], variables[EnvKeyPath] = `{"id":"direct"}`, ""
+	variables[envKey], variables[envKeyPath] = `{"id":"direct"}`, ""
 	if s, err := read(variables, false); err != nil || string(s.Key) != `{"id":"direct"}` {
 		t.Errorf("%s, %v", s.Key, err)
 	}
@@ -50,7 +50,7 @@ func TestRightSettings(t *testing.T) {
 
 func TestAllThatIsMissingIsNamed(t *testing.T) {
 	_, err := read(nil, true)
-	for _, name := range []string{EnvProjectID, EnvRegion, EnvImageID, EnvMachineType, EnvKeyPath} {
+	for _, name := range []string{envProjectID, envRegion, envImageID, envMachineType, envKeyPath} {
 		if !strings.Contains(err.Error(), name+" is not set") {
 			t.Errorf("%s is not named in %v", name, err)
 		}
@@ -59,14 +59,14 @@ func TestAllThatIsMissingIsNamed(t *testing.T) {
 
 func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 	for name, row := range map[string]struct{ variable, value, want string }{
-		"project":        {EnvProjectID, "SECRET-PROJECT", EnvProjectID + " is not a UUID"},
-		"image":          {EnvImageID, strings.ToUpper(someUUID), EnvImageID + " is not a UUID in lower case"},
-		"no key file":    {EnvKeyPath, "/SECRET/of/mine", EnvKeyPath + ": the file cannot be read"},
-		"two keys":       {EnvKey, "SECRET", "set only one of"},
+		"project":        {envProjectID, "SECRET-PROJECT", envProjectID + " is not a UUID"},
+		"image":          {envImageID, strings.ToUpper(someUUID), envImageID + " is not a UUID in lower case"},
+		"no key file":    {envKeyPath, "/SECRET/of/mine", envKeyPath + ": the file cannot be read"},
+		"two keys":       {envKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
 		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
-		"run":            {EnvRun, "SECRET;", EnvRun + " must be the name"},
-		"cluster":        {EnvRun, "SECRET", EnvRun + " must be the name"},
+		"run":            {envRun, "SECRET;", envRun + " must be the name"},
+		"cluster":        {envRun, "SECRET", envRun + " must be the name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			variables := maps.Clone(right(t))
@@ -105,10 +105,10 @@ func TestOnlyYesIsYes(t *testing.T) {
 	}
 	defer func() { _ = null.Close() }()
 	var out strings.Builder
-	if (Settings{}).Confirmed(t.Context(), null, &out) || !strings.Contains(out.String(), "YES=1") {
+	if (settings{}).confirmed(t.Context(), null, &out) || !strings.Contains(out.String(), "YES=1") {
 		t.Errorf("where nobody can be asked: %q", out.String())
 	}
-	if !(Settings{Yes: true}).Confirmed(t.Context(), null, &out) {
+	if !(settings{yes: true}).confirmed(t.Context(), null, &out) {
 		t.Error("YES=1 is a yes")
 	}
 }

@@ -1,11 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package report writes what a run has measured as a table, and all exchanges in a file beside it. It
-// redacts IDs, mail addresses, tokens and keys, so that both can be sent to others.
-package report
+package guard
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -14,19 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 )
-
-// Row is one assumption about the API.
-type Row struct {
-	// Assumption is what the driver assumes about the API, or what is not known of it.
-	Assumption string
-	// Seen is what the run has measured, "" if nothing.
-	Seen string
-	// Where are the driver's files that rely on it, relative to the repository's root.
-	Where []string
-}
 
 // Report is a run's report.
 type Report struct {
@@ -50,13 +37,9 @@ func (r Report) Write(out io.Writer) error {
 		}
 	}
 	text.WriteString("\n## What was measured\n\n")
-	text.WriteString("| The driver assumes, or nobody knows | Seen | Rests on it |\n|---|---|---|\n")
+	text.WriteString("| The driver assumes, or nobody knows | Seen |\n|---|---|\n")
 	for _, row := range r.Rows {
-		seen := row.Seen
-		if seen == "" {
-			seen = "not met"
-		}
-		fmt.Fprintf(&text, "| %s | %s | %s |\n", cell(row.Assumption), cell(seen), cell(strings.Join(row.Where, ", ")))
+		fmt.Fprintf(&text, "| %s | %s |\n", cell(row.Assumption), cell(cmp.Or(row.Seen, "not met")))
 	}
 	// A commit looks like an ID.
 	_, err := fmt.Fprintf(out, "# Run %s against %s\n\nRegion %s, machine type %s, version %s.\n%s",
@@ -117,7 +100,7 @@ func (h *Hiding) Write(content []byte) (int, error) {
 }
 
 // Exchanges writes each exchange with the API as a redacted line of JSON: it has what no row foresaw.
-// An ID is replaced by the same number everywhere. Exchanges is a guard.Observer.
+// An ID is replaced by the same number everywhere.
 type Exchanges struct {
 	out io.Writer
 	// prefix begins the names of the run's resources; others belong to somebody else.
@@ -141,11 +124,7 @@ func (x *Exchanges) Err() error {
 	return x.err
 }
 
-// Begun implements guard.Observer.
-func (*Exchanges) Begun(guard.Exchange) {}
-
-// Observe writes a line.
-func (x *Exchanges) Observe(e guard.Exchange) {
+func (x *Exchanges) write(e Exchange) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	line := struct {
@@ -244,7 +223,7 @@ func (x *Exchanges) value(key string, value any) any {
 }
 
 // ofTheRun removes from an answer what is not the run's, and says so.
-func (x *Exchanges) ofTheRun(e guard.Exchange) []byte {
+func (x *Exchanges) ofTheRun(e Exchange) []byte {
 	var answer struct {
 		Name  string
 		Items []map[string]any

@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package mark names the suite's runs and the resources they create.
-package mark
+package api
 
 import (
 	"crypto/rand"
@@ -37,7 +36,7 @@ func NewRun(now time.Time) string {
 
 // IsRun reports whether a text has the form of a run's name.
 func IsRun(run string) bool {
-	found, ok := RunOf(Network(run))
+	found, ok := RunOf(NetworkName(run))
 	return ok && found == run
 }
 
@@ -56,19 +55,19 @@ func IsOld(run string, now time.Time) bool {
 	return err == nil && now.Sub(started) > OldAfter
 }
 
-// Network returns the name of the run's network, which is also the value of ClusterLabel.
-func Network(run string) string { return Prefix + run }
+// NetworkName returns the name of the run's network, which is also the value of ClusterLabel.
+func NetworkName(run string) string { return Prefix + run }
 
 // Name returns the name of a resource of the run.
 func Name(run, thing string) string { return Prefix + run + "-" + thing }
 
 // Selector selects the run's servers.
-func Selector(run string) string { return ClusterLabel + "=" + Network(run) }
+func Selector(run string) string { return ClusterLabel + "=" + NetworkName(run) }
 
-// Labels returns the labels of the run's server of a Machine.
-func Labels(run, machine, class string) map[string]string {
+// ServerLabels returns the labels of the run's server of a Machine.
+func ServerLabels(run, machine, class string) map[string]string {
 	return map[string]string{
-		ClusterLabel: Network(run), provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class,
+		ClusterLabel: NetworkName(run), provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: class,
 	}
 }
 
@@ -85,8 +84,10 @@ type Thing struct {
 	Kind, ID, Name string
 	// Status is the last one seen, "" if none was.
 	Status string
-	// Deleting says that a DELETE was accepted.
+	// Deleting says that a DELETE was sent.
 	Deleting bool
+	// Network is the ID of a NIC's network, "" if it is not known.
+	Network string
 }
 
 func (t Thing) String() string {

@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"strings"
@@ -34,7 +33,7 @@ import (
 func main() {
 	// A closed terminal or pipe must not end the run without a sweep.
 	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(start(handleSignals(), os.Args[1:], os.LookupEnv, os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(start(handleSignals(), os.Args[1:]))
 }
 
 // handleSignals returns two contexts: one ends with the first signal, the other with the second.
@@ -60,12 +59,9 @@ const (
 
 const maxLimit = 50 * time.Minute
 
-func start(
-	signals signals, args []string, lookup func(string) (string, bool), in *os.File, out, errOut io.Writer,
-) int {
-	o := &options{in: in}
+func start(signals signals, args []string) int {
+	o := &options{out: os.Stderr}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
-	flags.SetOutput(errOut)
 	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "most that a run may take; a third of it is kept for deleting")
 	flags.DurationVar(&o.settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
 	flags.DurationVar(&o.poll, "poll", 2*time.Second, "how often the project is looked at")
@@ -75,20 +71,19 @@ func start(
 	}
 	sweeps := flags.NArg() == 1 && flags.Arg(0) == "sweep"
 	if flags.NArg() > 0 && !sweeps {
-		_, _ = fmt.Fprintf(errOut, "unexpected argument %q, there is only: sweep\n", flags.Args())
+		o.say("unexpected argument %q, there is only: sweep", flags.Args())
 		return exitNothingMade
 	}
 	var err error
-	if o.settings, err = readSettings(lookup, !sweeps); err != nil {
-		_, _ = fmt.Fprintf(errOut, "The environment lacks, or has wrongly:\n%v\n", err)
+	if o.settings, err = readSettings(os.LookupEnv, !sweeps); err != nil {
+		o.say("The environment lacks, or has wrongly:\n%v", err)
 		return exitNothingMade
 	}
 	if o.limit > maxLimit {
-		_, _ = fmt.Fprintf(errOut, "--limit is %s, must be at most %s: other runs delete what is older than %s\n",
-			o.limit, maxLimit, api.OldAfter)
+		o.say("--limit is %s, must be at most %s: other runs delete what is older than %s", o.limit, maxLimit, api.OldAfter)
 		return exitNothingMade
 	}
-	o.out = guard.Hide(out, o.settings.ProjectID)
+	o.out = guard.Hide(os.Stdout, o.settings.ProjectID)
 	if sweeps {
 		err = o.sweepAll(signals)
 	} else {

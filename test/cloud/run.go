@@ -36,8 +36,7 @@ type options struct {
 	poll time.Duration
 	// patience is the longest that one boot or deletion may take.
 	patience time.Duration
-	// in is the terminal; out receives the run's output and hides secrets.
-	in  *os.File
+	// out receives the run's output and hides secrets.
 	out io.Writer
 
 	mu sync.Mutex
@@ -148,7 +147,7 @@ func (o *options) run(signals signals) error {
 		return errors.Join(errNothingMade, err)
 	}
 	o.say("%s", o.plan(old))
-	if !o.settings.confirmed(signals.first, o.in, o.out) {
+	if !o.settings.confirmed(signals.first, os.Stdin, o.out) {
 		return fmt.Errorf("%w: the answer was not yes", errNothingMade)
 	}
 	// Its name tells others its age, so it is given after the answer.

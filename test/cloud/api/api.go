@@ -101,9 +101,17 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (Answer,
 		}
 		return Answer{}, fmt.Errorf("%s without an answer: %w", method, err)
 	}
+	return ReadAnswer(response)
+}
+
+// ReadAnswer reads and closes a response. Without all of its body there is no answer.
+func ReadAnswer(response *http.Response) (Answer, error) {
 	defer func() { _ = response.Body.Close() }()
 	read, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	return Answer{Status: response.StatusCode, Header: response.Header, Body: read}, err
+	if err != nil {
+		return Answer{}, err
+	}
+	return Answer{Status: response.StatusCode, Header: response.Header, Body: read}, nil
 }
 
 // RequestID is the header that Do sends with each request: whether the API keeps it is not known.

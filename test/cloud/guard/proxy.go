@@ -10,9 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httputil"
 	"net/url"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -29,22 +29,30 @@ const (
 type Proxy struct {
 	guard     *Guard
 	exchanges *Exchanges
-	target    string
 	server    *http.Server
 	url       string
 }
 
 // NewProxy starts a Proxy for the API with this base URL on a free local port.
 func NewProxy(g *Guard, target string, exchanges *Exchanges) (*Proxy, error) {
+	base, err := url.Parse(target)
+	if err != nil {
+		return nil, err
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{
-		guard: g, exchanges: exchanges, target: strings.TrimRight(target, "/"),
-		url: "http://" + listener.Addr().String(),
-	}
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: answerTimeout}
+	p := &Proxy{guard: g, exchanges: exchanges, url: "http://" + listener.Addr().String()}
+	p.server = &http.Server{ReadHeaderTimeout: answerTimeout, Handler: &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(base)
+			r.Out.Header.Del("Accept-Encoding") // The transport asks for what it can read itself.
+		},
+		Transport: p,
+		// Without an answer the connection is closed.
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+	}}
 	go func() { _ = p.server.Serve(listener) }()
 	return p, nil
 }
@@ -70,65 +78,36 @@ func (p *Proxy) EndSpecs(ctx context.Context) {
 // Close stops the Proxy.
 func (p *Proxy) Close() { _ = p.server.Close() }
 
-// ServeHTTP forwards one request. If the API does not answer, it closes the connection.
-func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+// RoundTrip sends one request that the guard admits. It waits for the answer even if the client has
+// disconnected: the answer counts.
+func (p *Proxy) RoundTrip(r *http.Request) (response *http.Response, err error) {
 	e := Exchange{
 		Method: r.Method, Path: inRegion.ReplaceAllString(r.URL.Path, ""), Query: r.URL.Query(),
 		SentID: r.Header.Get(api.RequestID), Begin: time.Now(),
 	}
-	var err error
-	if e.Sent, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
-		panic(http.ErrAbortHandler)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
+	defer cancel()
+	request := r.Clone(ctx)
+	if r.Body != nil {
+		if e.Sent, err = io.ReadAll(io.LimitReader(r.Body, maxBody)); err != nil {
+			return nil, err
+		}
+		request.Body = io.NopCloser(bytes.NewReader(e.Sent))
 	}
 	if err := p.guard.admit(e); err != nil {
-		panic(http.ErrAbortHandler)
+		return nil, err
 	}
 	if e.creates() {
 		defer p.guard.creating.Done()
 	}
-	p.exchange(r, &e)
+	if response, err = http.DefaultTransport.RoundTrip(request); err == nil {
+		e.Answer, err = api.ReadAnswer(response)
+		response.Body = io.NopCloser(bytes.NewReader(e.Body))
+	}
 	e.End = time.Now()
 	p.guard.observe(e)
 	p.exchanges.write(e)
-	if e.Status == 0 {
-		panic(http.ErrAbortHandler)
-	}
-	for name, values := range e.Header {
-		if !slices.Contains(hopByHop, name) {
-			w.Header()[name] = values
-		}
-	}
-	w.WriteHeader(e.Status)
-	_, _ = w.Write(e.Body)
-}
-
-// hopByHop are the headers that concern one connection and are not forwarded.
-var hopByHop = []string{"Connection", "Content-Length", "Keep-Alive", "Transfer-Encoding", "Upgrade"}
-
-// exchange sends the request and waits for its answer even if the client has disconnected: the answer
-// counts.
-func (p *Proxy) exchange(r *http.Request, e *Exchange) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), answerTimeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, r.Method, p.target+r.URL.RequestURI(), bytes.NewReader(e.Sent))
-	if err != nil {
-		return
-	}
-	request.Header = r.Header.Clone()
-	for _, name := range hopByHop {
-		request.Header.Del(name)
-	}
-	request.Header.Del("Accept-Encoding") // The transport asks for what it can read itself.
-	response, err := http.DefaultTransport.RoundTrip(request)
-	if err != nil {
-		return
-	}
-	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
-	if err != nil {
-		return
-	}
-	e.Answer = api.Answer{Status: response.StatusCode, Header: response.Header, Body: body}
+	return response, err
 }
 
 // Exchange is one request to the API with its answer.
@@ -146,7 +125,7 @@ type Exchange struct {
 }
 
 var (
-	inRegion = regexp.MustCompile(`^/v2/projects/[^/]+/regions/[^/]+`)
+	inRegion = regexp.MustCompile(`^.*/v2/projects/[^/]+/regions/[^/]+`)
 	uuid     = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 )
 

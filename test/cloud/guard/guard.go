@@ -62,9 +62,10 @@ type request struct {
 	// sent counts the POSTs that were not refused, and shown has the IDs of what they have created.
 	sent  int
 	shown map[string]bool
-	// expected is how many the limits count: a client that sends another POST for a name has looked,
-	// and the one before has created nothing.
+	// expected is how many the limits count, until what has not shown will not show any more: a client that
+	// sends another POST for a name has looked, and the one before has created nothing.
 	expected int
+	until    time.Time
 }
 
 // New returns a guard of a run. Its context is a child of parent.
@@ -126,17 +127,7 @@ func (g *Guard) admitPost(e Exchange) error {
 	r := g.request(e)
 	r.expected = len(r.shown)
 	if e.Kind() == CreateServer {
-		live, made := 0, len(g.servers)
-		for _, s := range g.servers {
-			if !s.leaving() {
-				live++
-			}
-		}
-		for _, other := range g.requests {
-			if open := other.expected - len(other.shown); other.Kind == api.KindServer && open > 0 {
-				live, made = live+open, made+open
-			}
-		}
+		live, made := g.count(e.Begin)
 		switch {
 		case g.Err() != nil:
 			return g.Err()
@@ -146,9 +137,34 @@ func (g *Guard) admitPost(e Exchange) error {
 			return g.refuse("server %s was asked for beside %d, the most that a run may have at a time", r.Name, AtOnce)
 		}
 	}
-	r.sent, r.expected, r.labels = r.sent+1, r.expected+1, e.Sends().Labels
+	r.sent, r.expected, r.until, r.labels = r.sent+1, r.expected+1, e.Begin.Add(answerTimeout), e.Sends().Labels
 	g.creating.Add(1)
 	return nil
+}
+
+// count returns how many servers nobody is deleting, and how many were made in all. What was asked for and
+// has not shown counts.
+func (g *Guard) count(now time.Time) (live, made int) {
+	made = len(g.servers)
+	for _, s := range g.servers {
+		if !s.leaving() {
+			live++
+		}
+	}
+	for _, r := range g.requests {
+		if open := r.expected - len(r.shown); r.Kind == api.KindServer && open > 0 && now.Before(r.until) {
+			live, made = live+open, made+open
+		}
+	}
+	return live, made
+}
+
+// Live returns how many servers nobody is deleting.
+func (g *Guard) Live() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	live, _ := g.count(time.Now())
+	return live
 }
 
 // request returns the count of a POST's name.
@@ -205,6 +221,7 @@ func (g *Guard) observe(e Exchange) {
 // was requested.
 func (g *Guard) answered(e Exchange) {
 	r, made := g.request(e), api.Item[api.Server](e.Answer)
+	r.until = e.End.Add(g.settle)
 	switch {
 	case made.ID == "" && !e.Succeeded() && !e.Unknown():
 		r.sent, r.expected = r.sent-1, r.expected-1

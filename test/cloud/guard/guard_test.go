@@ -109,7 +109,10 @@ func TestLimits(t *testing.T) {
 		"one too many":              {func(s story) { s.posts4(201); s.posts(0, 9, 201) }, "beside 4"},
 		"refused ones do not count": {func(s story) { s.posts4(400); s.posts(0, 9, 201) }, ""},
 		"unknown ones count":        {func(s story) { s.posts4(503); s.posts(0, 9, 201) }, "beside 4"},
-		"asked for again":           {func(s story) { s.posts4(503); s.posts(0, 1, 201) }, ""},
+		"unknown ones that do not show within settle count no more": {
+			func(s story) { s.posts4(503); s.posts(31, 9, 201) }, "",
+		},
+		"asked for again": {func(s story) { s.posts4(503); s.posts(0, 1, 201) }, ""},
 		"shown ones are counted once": {
 			func(s story) {
 				s.posts(0, 1, 503)

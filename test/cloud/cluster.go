@@ -5,14 +5,11 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"crypto/rsa"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -26,10 +23,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/localenv/stack"
 )
 
-const (
-	podCIDR  = "100.96.0.0/11"
-	userData = "#cloud-config\n"
-)
+const podCIDR = "100.96.0.0/11"
 
 // cluster is a local control plane. Its sidecar sends all requests to the real project through the
 // guard's proxy.
@@ -62,10 +56,10 @@ func (c *cluster) showLog() {
 	c.suite.say("The end of the sidecar's log:\n%s", log[max(0, len(log)-8000):])
 }
 
-// createSecret creates a Secret with the account's credentials, as changed by change.
-func (c *cluster) createSecret(ctx context.Context, name string, change func(map[string][]byte)) error {
+// createSecret creates a Secret with the account's credentials; change overrides some.
+func (c *cluster) createSecret(ctx context.Context, name string, change map[string][]byte) error {
 	data := c.secretData()
-	change(data)
+	maps.Copy(data, change)
 	return c.Create(ctx, &corev1.Secret{ObjectMeta: c.meta(name), Data: data})
 }
 
@@ -73,7 +67,7 @@ func (c *cluster) secretData() map[string][]byte {
 	settings := c.suite.settings
 	return map[string][]byte{
 		"projectId": []byte(settings.ProjectID), "region": []byte(settings.Region),
-		"networkId": []byte(c.suite.network), "userData": []byte(userData), "serviceAccountKey": settings.Key,
+		"networkId": []byte(c.suite.network), "userData": []byte("#cloud-config\n"), "serviceAccountKey": settings.Key,
 	}
 }
 
@@ -132,71 +126,59 @@ func (c *cluster) newDeployment(name, class string) *v1alpha1.MachineDeployment 
 	}
 }
 
-func (c *cluster) machine(ctx context.Context, name string) (machine v1alpha1.Machine, err error) {
-	err = c.Get(ctx, client.ObjectKey{Namespace: c.env.Namespace(), Name: name}, &machine)
-	return machine, err
+// machines returns the Machines of a class, all for "".
+func (c *cluster) machines(ctx context.Context, class string) ([]v1alpha1.Machine, error) {
+	var list v1alpha1.MachineList
+	err := c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
+	return slices.DeleteFunc(list.Items, func(m v1alpha1.Machine) bool {
+		return class != "" && m.Spec.Class.Name != class
+	}), err
 }
 
-// machines returns the Machines for which wanted is true.
-func (c *cluster) machines(
-	ctx context.Context, wanted func(v1alpha1.Machine) bool,
-) (machines []v1alpha1.Machine, err error) {
-	var list v1alpha1.MachineList
-	err = c.List(ctx, &list, client.InNamespace(c.env.Namespace()))
-	for _, machine := range list.Items {
-		if wanted(machine) {
-			machines = append(machines, machine)
-		}
-	}
-	return machines, err
+// awaitNoMachine waits until there is no Machine of a class, none at all for "".
+func (c *cluster) awaitNoMachine(ctx context.Context, class string) error {
+	return c.suite.await(ctx, "no Machine of class "+class, func(ctx context.Context) (string, bool, error) {
+		left, err := c.machines(ctx, class)
+		return describe(left...), len(left) == 0, err
+	})
 }
 
 func isAvailable(machine v1alpha1.Machine) bool {
 	return machine.Status.CurrentStatus.Phase == v1alpha1.MachineAvailable && machine.DeletionTimestamp == nil
 }
 
-// awaitAvailable waits until so many Machines of a class are available. A server in ERROR ends the wait.
-func (c *cluster) awaitAvailable(
-	ctx context.Context, class string, count int,
-) (machines []v1alpha1.Machine, err error) {
-	wanted := fmt.Sprintf("%d Machines of class %s Available", count, class)
-	err = c.suite.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
-		all, err := c.machines(ctx, func(m v1alpha1.Machine) bool {
-			return m.Spec.Class.Name == class && m.DeletionTimestamp == nil
-		})
-		machines = nil
-		var seen []string
-		for _, machine := range all {
+// awaitAvailable waits until a class has one Machine, and that is available. A server in ERROR ends the
+// wait.
+func (c *cluster) awaitAvailable(ctx context.Context, class string) (machine v1alpha1.Machine, err error) {
+	err = c.suite.await(ctx, "a Machine of class "+class+" Available", func(ctx context.Context) (string, bool, error) {
+		machines, err := c.machines(ctx, class)
+		for _, machine := range machines {
 			if text, failed := c.suite.guard.Failed(machine.Name); failed {
 				return "", false, hopeless{errors.New(text)}
 			}
-			if isAvailable(machine) {
-				machines = append(machines, machine)
-			}
-			seen = append(seen, describe(machine))
 		}
-		return strings.Join(seen, "; "), len(machines) == count && len(all) == count, err
+		if err != nil || len(machines) != 1 {
+			return describe(machines...), false, err
+		}
+		machine = machines[0]
+		return describe(machine), isAvailable(machine), nil
 	})
-	return machines, err
+	return machine, err
 }
 
-// describe returns a Machine's state in one line.
-func describe(machine v1alpha1.Machine) string {
-	last := machine.Status.LastOperation
-	return fmt.Sprintf("Machine %s: %q, %s %q %s",
-		machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description)
+// describe returns the states of Machines in one line.
+func describe(machines ...v1alpha1.Machine) string {
+	var seen []string
+	for _, machine := range machines {
+		last := machine.Status.LastOperation
+		seen = append(seen, fmt.Sprintf("Machine %s: %q, %s %q %s",
+			machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description))
+	}
+	return strings.Join(seen, "; ")
 }
 
-// otherKey returns an unregistered service account key: the given one with another private key.
+// otherKey returns an unregistered service account key: the given one with another key ID.
 func otherKey(key []byte) ([]byte, error) {
-	private, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		return nil, err
-	}
-	encoded, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		return nil, err
-	}
 	var object map[string]any
 	if err := json.Unmarshal(key, &object); err != nil {
 		return nil, err
@@ -205,6 +187,6 @@ func otherKey(key []byte) ([]byte, error) {
 	if !ok {
 		return nil, errors.New("the service account key has no credentials")
 	}
-	credentials["privateKey"] = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: encoded}))
+	credentials["kid"] = api.Nobody
 	return json.Marshal(object)
 }

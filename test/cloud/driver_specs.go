@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -21,12 +20,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 )
 
-// Names that the driver's specs share.
-const (
-	secret       = "credentials"
-	otherProject = "other-project"
-	wrongKey     = "wrong-key"
-)
+// secret is the name of the Secret with the account's credentials.
+const secret = "credentials"
 
 // driver is the state of the driver's specs: a MachineDeployment and its first Machine.
 type driver struct {
@@ -56,7 +51,7 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	if d.cluster, err = s.startCluster(ctx); err != nil {
 		return err
 	}
-	if err := d.createSecret(ctx, secret, func(map[string][]byte) {}); err != nil {
+	if err := d.createSecret(ctx, secret, nil); err != nil {
 		return err
 	}
 	d.class = api.Name(s.name, "class")
@@ -67,11 +62,9 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	if err := d.Create(ctx, d.rolling); err != nil {
 		return err
 	}
-	machines, err := d.awaitAvailable(ctx, d.class, 1)
-	if err != nil {
+	if d.first, err = d.awaitAvailable(ctx, d.class); err != nil {
 		return err
 	}
-	d.first = machines[0]
 	server, err := d.onlyServer(ctx, d.first.Name)
 	if err != nil {
 		return err
@@ -91,17 +84,13 @@ func (d *driver) make(ctx context.Context, s *suite) (err error) {
 	return d.expectAllowedAddresses(ctx, server.ID)
 }
 
-// servers returns a Machine's servers. It filters again: an API may ignore the selector.
-func (c *cluster) servers(ctx context.Context, machine string) ([]api.Server, error) {
-	const key = provider.StackitMachineLabel
-	servers, err := c.suite.api.Servers(ctx, key+"="+machine)
-	return slices.DeleteFunc(servers, func(server api.Server) bool { return server.Labels[key] != machine }), err
-}
-
-// onlyServer returns a Machine's server. Having more or fewer than one is an error.
+// onlyServer returns a Machine's server. Having more or fewer than one is an error. It filters again: an
+// API may ignore the selector.
 func (c *cluster) onlyServer(ctx context.Context, machine string) (only api.Server, err error) {
+	const key = provider.StackitMachineLabel
 	err = c.suite.await(ctx, "one server of Machine "+machine, func(ctx context.Context) (string, bool, error) {
-		servers, err := c.servers(ctx, machine)
+		servers, err := c.suite.api.Servers(ctx, key+"="+machine)
+		servers = slices.DeleteFunc(servers, func(server api.Server) bool { return server.Labels[key] != machine })
 		if len(servers) > 0 {
 			only = servers[0]
 		}
@@ -136,14 +125,6 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
 	return nil
 }
 
-// awaitServer waits until a Machine has a server, in any state.
-func (c *cluster) awaitServer(ctx context.Context, machine string) error {
-	return c.suite.await(ctx, "a server of Machine "+machine, func(ctx context.Context) (string, bool, error) {
-		servers, err := c.servers(ctx, machine)
-		return "none", len(servers) > 0, err
-	})
-}
-
 func (d *driver) adopt(ctx context.Context, s *suite) error {
 	name := api.Name(s.name, "next")
 	class := name
@@ -153,14 +134,14 @@ func (d *driver) adopt(ctx context.Context, s *suite) error {
 	if err := d.createMachine(ctx, name, class); err != nil {
 		return err
 	}
-	if err := d.awaitServer(ctx, name); err != nil {
+	if _, err := d.onlyServer(ctx, name); err != nil {
 		return err
 	}
 	d.env.KillSidecar()
 	if err := d.env.StartSidecar(ctx); err != nil {
 		return err
 	}
-	if _, err := d.awaitAvailable(ctx, class, 1); err != nil {
+	if _, err := d.awaitAvailable(ctx, class); err != nil {
 		return err
 	}
 	_, err := d.onlyServer(ctx, name)
@@ -214,14 +195,10 @@ func (d *driver) roll(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	if _, err := d.awaitAvailable(ctx, next, 1); err != nil {
+	if _, err := d.awaitAvailable(ctx, next); err != nil {
 		return err
 	}
-	err = s.await(ctx, "no Machine of the old class", func(ctx context.Context) (string, bool, error) {
-		old, err := d.machines(ctx, func(m v1alpha1.Machine) bool { return m.Spec.Class.Name == d.class })
-		return fmt.Sprintf("%d Machines", len(old)), len(old) == 0, err
-	})
-	if err != nil {
+	if err := d.awaitNoMachine(ctx, d.class); err != nil {
 		return err
 	}
 	if err := d.Delete(ctx, d.rolling); err != nil {
@@ -240,7 +217,7 @@ func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
 	if err := d.createMachine(ctx, name, d.class); err != nil {
 		return err
 	}
-	if err := d.awaitServer(ctx, name); err != nil {
+	if _, err := d.onlyServer(ctx, name); err != nil {
 		return err
 	}
 	return d.startDeletions(ctx)
@@ -249,32 +226,25 @@ func (d *driver) deleteEarly(ctx context.Context, s *suite) error {
 // refuse creates Machines that cannot get a server, and expects the reason on each.
 func (d *driver) refuse(ctx context.Context, s *suite) error {
 	const wanted = "no server that nobody is deleting: there is to be room for more"
-	err := s.await(ctx, wanted, func(ctx context.Context) (string, bool, error) {
-		servers, err := s.api.Servers(ctx, api.Selector(s.name))
-		servers = slices.DeleteFunc(servers, func(server api.Server) bool {
-			return !server.Live() || server.Labels[api.ClusterLabel] != api.NetworkName(s.name)
-		})
-		return fmt.Sprintf("%d servers", len(servers)), len(servers) == 0, err
+	err := s.await(ctx, wanted, func(context.Context) (string, bool, error) {
+		return fmt.Sprintf("%d servers", s.guard.Live()), s.guard.Live() == 0, nil
 	})
 	if err != nil {
 		return err
 	}
-	noChange := func(map[string][]byte) {}
-	elsewhere := func(data map[string][]byte) { data["projectId"] = []byte(api.Nobody) }
 	other, err := otherKey(s.settings.Key)
 	if err != nil {
 		return err
 	}
-	unknown := func(data map[string][]byte) { data["serviceAccountKey"] = other }
 	refusals := []struct {
 		what, name, secret string
-		change             func(map[string][]byte)
+		change             map[string][]byte
 		fields             map[string]any
 	}{
-		{"an image that does not exist", "image", secret, noChange, map[string]any{"imageId": api.Nobody}},
-		{"a machine type that does not exist", "mtype", secret, noChange, map[string]any{"machineType": "mcm-cloud-test.0"}},
-		{"a key of another project", "elsewhere", otherProject, elsewhere, nil},
-		{"a wrong key", "wrongkey", wrongKey, unknown, nil},
+		{"an image that does not exist", "image", secret, nil, map[string]any{"imageId": api.Nobody}},
+		{"a machine type that does not exist", "mtype", secret, nil, map[string]any{"machineType": "mcm-cloud-test.0"}},
+		{"a key of another project", "elsewhere", "other-project", map[string][]byte{"projectId": []byte(api.Nobody)}, nil},
+		{"a wrong key", "wrongkey", "wrong-key", map[string][]byte{"serviceAccountKey": other}, nil},
 	}
 	for _, refusal := range refusals {
 		name := api.Name(s.name, refusal.name)
@@ -297,9 +267,10 @@ func (d *driver) refuse(ctx context.Context, s *suite) error {
 // expectRefusal waits for the reason why a Machine has no server.
 func (d *driver) expectRefusal(ctx context.Context, name, what, secretName string) error {
 	var machine v1alpha1.Machine
+	key := client.ObjectKey{Namespace: d.env.Namespace(), Name: name}
 	wanted := "an error of the Machine with " + what
 	err := d.suite.await(ctx, wanted, func(ctx context.Context) (_ string, _ bool, err error) {
-		if machine, err = d.machine(ctx, name); err == nil && isAvailable(machine) {
+		if err = d.Get(ctx, key, &machine); err == nil && isAvailable(machine) {
 			err = hopeless{errors.New("it is Available")}
 		}
 		return describe(machine), machine.Status.LastOperation.ErrorCode != "", err
@@ -339,15 +310,7 @@ func (d *driver) leaveNothing(ctx context.Context, s *suite) error {
 	if err := d.startDeletions(ctx); err != nil {
 		return err
 	}
-	err := s.await(ctx, "no Machine", func(ctx context.Context) (string, bool, error) {
-		left, err := d.machines(ctx, func(v1alpha1.Machine) bool { return true })
-		var seen []string
-		for _, machine := range left {
-			seen = append(seen, describe(machine))
-		}
-		return strings.Join(seen, "; "), len(left) == 0, err
-	})
-	if err != nil {
+	if err := d.awaitNoMachine(ctx, ""); err != nil {
 		return err
 	}
 	return s.expectNothingLeft(ctx)

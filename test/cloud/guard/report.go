@@ -75,26 +75,20 @@ func Redact(text string) string {
 	return text
 }
 
-// Hiding is a writer for the terminal. It hides only certain words, since server IDs help there.
-type Hiding struct {
+// hiding is a writer for the terminal. It hides only one word, since server IDs help there.
+type hiding struct {
 	out    io.Writer
 	hidden *strings.Replacer
 }
 
-// Hide returns a writer that shows "(hidden)" for each of the words.
-func Hide(out io.Writer, words ...string) *Hiding {
-	var pairs []string
-	for _, word := range words {
-		if word != "" {
-			pairs = append(pairs, word, "(hidden)")
-		}
-	}
-	return &Hiding{out: out, hidden: strings.NewReplacer(pairs...)}
+// Hide returns a writer that shows "(hidden)" for a word.
+func Hide(out io.Writer, word string) io.Writer {
+	return &hiding{out: out, hidden: strings.NewReplacer(word, "(hidden)")}
 }
 
-// Write implements io.Writer. It expects whole lines: a word that is split over two calls is not found.
-// It never fails, so that a run whose terminal was closed goes on to delete what it has created.
-func (h *Hiding) Write(content []byte) (int, error) {
+// Write expects whole lines: a word that is split over two calls is not found. It never fails, so that a
+// run whose terminal was closed goes on to delete what it has created.
+func (h *hiding) Write(content []byte) (int, error) {
 	_, _ = h.hidden.WriteString(h.out, string(content))
 	return len(content), nil
 }
@@ -164,23 +158,16 @@ func (x *Exchanges) redact(text string) string {
 	}))
 }
 
-// headers returns the headers. Values that cannot matter are left out.
+// headers returns the headers. Those that set cookies are named alone.
 func (x *Exchanges) headers(header http.Header) map[string]string {
 	shown := map[string]string{}
 	for name := range header {
 		shown[name] = ""
-		if telling(name) {
+		if name != "Set-Cookie" {
 			shown[name] = x.redact(header.Get(name))
 		}
 	}
 	return shown
-}
-
-// telling reports whether a header's value concerns the call.
-func telling(name string) bool {
-	name = strings.ToLower(name)
-	return name == "content-type" || name == "retry-after" || name == "date" ||
-		strings.Contains(name, "limit") || strings.Contains(name, "request-id") || strings.Contains(name, "trace")
 }
 
 const maxText = 2000

@@ -41,7 +41,7 @@ func TestReportShowsNothingOfAnybody(t *testing.T) {
 func TestHide(t *testing.T) {
 	var out strings.Builder
 	text := "project 1234 has server 5678\n"
-	if n, err := Hide(&out, "1234", "").Write([]byte(text)); err != nil || n != len(text) || out.String() != "project (hidden) has server 5678\n" {
+	if n, err := Hide(&out, "1234").Write([]byte(text)); err != nil || n != len(text) || out.String() != "project (hidden) has server 5678\n" {
 		t.Errorf("%d %v %q", n, err, out.String())
 	}
 }

@@ -194,7 +194,7 @@ func TestFindings(t *testing.T) {
 		"not listed for settle": {
 			func(s story) { begins(s); s.lists(1); s.lists(32) }, "does not show server " + id(1),
 		},
-		"one answer without labels": {func(s story) { begins(s); s.gets(61, 1, 200, unlabelled(1)); s.gets(99, 1, 200, active) }, ""},
+		"one answer without labels": {func(s story) { begins(s); s.gets(61, 1, 200, unlabelled(1)); s.gets(63, 1, 200, unlabelled(1)) }, ""},
 		"no label for settle": {
 			func(s story) { begins(s); s.gets(2, 1, 200, unlabelled(1)); s.gets(33, 1, 200, unlabelled(1)) },
 			"shows it without kubernetes.io/cluster",

@@ -35,7 +35,7 @@ func TestGreen(t *testing.T) {
 		"faults": {
 			mock: []string{
 				"--list-lag=1s", "--server-labels", `--fault={"preset":"unavailable","probability":0.01}`, `--fault={"preset":"lost-answers","count":1}`,
-				`--fault={"preset":"rate-limited-retry-after","probability":0.002}`, `--fault={"preset":"random-404","probability":0.3,"count":4}`, "--seed=7",
+				`--fault={"preset":"rate-limited-retry-after","probability":0.002}`, `--fault={"preset":"random-404","probability":0.3,"count":8}`, "--seed=7",
 				`--fault={"operation":"DeleteServer","dropAfter":true,"count":1}`,
 			},
 			rows: []string{
@@ -80,7 +80,8 @@ func TestGreen(t *testing.T) {
 				m.inject(t, `{"preset":"wrong-server","count":1}`)
 			},
 			rows: []string{
-				`boot volumes: not allowed`, `volume: 403, not allowed`, `A NIC shows .* \| not allowed`,
+				`What does not exist .* \| .*GET of a server: 403`, `boot volumes: not allowed`,
+				`volume: 403, not allowed`, `A NIC shows .* \| not allowed`,
 				`The console log can be read \| not allowed`,
 				`Volumes show bootable \| not allowed`, `GET after a deletion answers 404, or 403 \| 403`,
 				`key in \(value-none\): IGNORED`, `key!=value: IGNORED`,
@@ -187,7 +188,7 @@ func TestRed(t *testing.T) {
 		within time.Duration
 	}{
 		{
-			name: "never deletes", mock: []string{`--fault={"preset":"stuck-deleting","count":2}`}, args: []string{"--patience=10s"},
+			name: "never deletes", mock: []string{`--fault={"preset":"stuck-deleting","count":5}`}, args: []string{"--patience=10s"},
 			want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`,
 		},
 		{

@@ -119,7 +119,8 @@ func (c *cluster) expectAllowedAddresses(ctx context.Context, id string) error {
 		case !slices.Contains(nic.AllowedAddresses, podCIDR):
 			return fmt.Errorf("wanted: the NIC of server %s shows %s; seen: %v", id, podCIDR, nic.AllowedAddresses)
 		default:
-			s.guard.Note(guard.RowAllowed, fmt.Sprintf("of 1 sent, %d shown, the same text among them", len(nic.AllowedAddresses)))
+			shown := len(nic.AllowedAddresses)
+			s.guard.Note(guard.RowAllowed, fmt.Sprintf("of 1 sent, %d shown, the same text among them", shown))
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/stackitcloud/stackit-sdk-go/core/clients"
@@ -144,7 +145,7 @@ func (a Answer) Absent(deleting bool) bool {
 }
 
 // Text returns the beginning of the body.
-func (a Answer) Text() string { return string(a.Body[:min(len(a.Body), 200)]) }
+func (a Answer) Text() string { return strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])) }
 
 // AnswerError is an answer that does not tell which resources exist.
 type AnswerError struct {

@@ -43,7 +43,8 @@ func (s story) tell(second float64, method, path, sent string, status int, body 
 	}
 }
 
-const labels = `"kubernetes.io/cluster":"mcm-cloud-test-` + run + `","kubernetes.io/machine":"a","kubernetes.io/machineclass":"c"`
+const labels = `"kubernetes.io/cluster":"mcm-cloud-test-` + run +
+	`","kubernetes.io/machine":"a","kubernetes.io/machineclass":"c"`
 
 func shown(n int, status string) string {
 	return fmt.Sprintf(`{"id":%q,"name":%q,"status":%q,"labels":{%s}}`, id(n), named(n), status, labels)
@@ -129,8 +130,10 @@ func TestLimits(t *testing.T) {
 			s.observe(e)
 			s.posts4(400)
 		}, ""},
-		"deleted ones make room":        {func(s story) { s.posts4(201); s.deletes(1, 1, 204); s.posts(2, 9, 201) }, ""},
-		"a refused deletion makes none": {func(s story) { s.posts4(201); s.deletes(1, 1, 409); s.posts(2, 9, 201) }, "beside 4"},
+		"deleted ones make room": {func(s story) { s.posts4(201); s.deletes(1, 1, 204); s.posts(2, 9, 201) }, ""},
+		"a refused deletion makes none": {
+			func(s story) { s.posts4(201); s.deletes(1, 1, 409); s.posts(2, 9, 201) }, "beside 4",
+		},
 		"a lost deletion makes room once it shows": {
 			func(s story) { s.posts4(201); s.deletes(1, 1, 0); s.gets(2, 1, 403, ""); s.posts(3, 9, 201) }, "",
 		},
@@ -194,7 +197,9 @@ func TestFindings(t *testing.T) {
 		"not listed for settle": {
 			func(s story) { begins(s); s.lists(1); s.lists(32) }, "does not show server " + id(1),
 		},
-		"one answer without labels": {func(s story) { begins(s); s.gets(61, 1, 200, unlabelled(1)); s.gets(63, 1, 200, unlabelled(1)) }, ""},
+		"no label for a moment": {
+			func(s story) { begins(s); s.gets(61, 1, 200, unlabelled(1)); s.gets(63, 1, 200, unlabelled(1)) }, "",
+		},
 		"no label for settle": {
 			func(s story) { begins(s); s.gets(2, 1, 200, unlabelled(1)); s.gets(33, 1, 200, unlabelled(1)) },
 			"shows it without kubernetes.io/cluster",
@@ -251,8 +256,9 @@ func TestRows(t *testing.T) {
 	s.gets(4.1, 1, 200, shown(1, "CREATING"))
 	s.gets(6, 1, 200, shown(1, "ACTIVE"))
 	s.lists(8)
-	s.lists(9, shown(1, "ACTIVE"), `{"id":"7","name":"db","metadata":{"kubernetes.io-cluster-a":"1"},"maintenanceWindow":{}}`)
-	s.lists(10, shown(1, "ACTIVE"), `{"id":"7","name":"db","metadata":{"kubernetes.io-cluster-a":"1"}}`)
+	const others = `{"id":"7","name":"db","metadata":{"kubernetes.io-cluster-a":"1"},"maintenanceWindow":{}}`
+	s.lists(9, shown(1, "ACTIVE"), others)
+	s.lists(10, shown(1, "ACTIVE"), others)
 	s.tell(11, "GET", "/volumes/"+id(1), "", 200, `{"id":"a","bootable":true}`)
 	s.deletes(20, 1, 204)
 	s.gets(21, 1, 200, shown(1, "ACTIVE"))
@@ -268,8 +274,9 @@ func TestRows(t *testing.T) {
 	}
 	for assumption, want := range map[string]string{
 		rowGET: "1.0–2.1 s", rowList: "7.9–9.0 s", rowDeleting: "1.0–2.1 s", rowGoneGET: "9.0–10.0 s",
-		rowGoneList: "3.0–190.0 s", rowDelete: "ACTIVE: 204", rowAfter: "404 (2×)", rowSelector: "IGNORED: a server without it was shown (2×)",
-		rowOdd404: "404 to a GET", rowBoot: "4.0–6.0 s", rowQuota: "", rowBootable: "of a boot volume: true",
+		rowGoneList: "3.0–190.0 s", rowDelete: "ACTIVE: 204", rowAfter: "404 (2×)",
+		rowSelector: "IGNORED: a server without it was shown (2×)",
+		rowOdd404:   "404 to a GET", rowBoot: "4.0–6.0 s", rowQuota: "", rowBootable: "of a boot volume: true",
 		rowWindow:    "of a server that is not the run's",
 		rowOpenStack: "a server that is not the run's; shows a key kubernetes.io-cluster-…; shows metadata",
 	} {

@@ -38,7 +38,8 @@ var programs = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	for name, pkg := range map[string]string{"test-cloud": "test/cloud", "iaasmock": "test/iaasmock/cmd/iaasmock"} {
-		build := exec.Command("go", "build", "-ldflags", "-X main.version="+version, "-o", filepath.Join(folder, name), "./"+pkg)
+		target := filepath.Join(folder, name)
+		build := exec.Command("go", "build", "-ldflags", "-X main.version="+version, "-o", target, "./"+pkg)
 		build.Dir = "../../.."
 		if out, err := build.CombinedOutput(); err != nil {
 			return folder, fmt.Errorf("building %s: %w\n%s", pkg, err, out)

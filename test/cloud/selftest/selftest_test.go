@@ -88,7 +88,9 @@ func TestGreen(t *testing.T) {
 				`A selector key=value selects.* \| IGNORED: a server without it`,
 				`An answer shows the server that was asked for \| POST showed another one`,
 			},
-			said: []string{"LEFT: server ", "(" + oldServer + ")", "LEFT: network ", "Try again: make test-cloud-sweep RUN=" + oldRun},
+			said: []string{
+				"Green.\nLEFT: server ", "(" + oldServer + ")", "LEFT: network ", "Try again: make test-cloud-sweep RUN=" + oldRun,
+			},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

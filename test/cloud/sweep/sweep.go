@@ -278,26 +278,15 @@ func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
 			told = time.Now()
 			s.say("%s: not all could be read: %s", told.Format(time.TimeOnly), oneLine(problem))
 		}
-		for _, t := range s.present(api.KindServer, api.KindNIC, api.KindVolume) {
-			if s.remove(ctx, t) && !slices.ContainsFunc(found, func(f api.Thing) bool { return f.ID == t.ID }) {
-				found = append(found, t.Thing)
-			}
-		}
+		found = s.removeParts(ctx, found)
 		if len(s.Left()) > 0 || err != nil {
 			clean = time.Time{}
 		} else if clean.IsZero() {
 			clean = began
 		}
 		if !clean.IsZero() && began.Sub(clean) >= s.Settle {
-			networks := s.present(api.KindNetwork)
-			if len(s.strangers) > 0 {
-				return found, errors.New("sweep: the network stays, since not all in it is the run's: see above")
-			}
-			if len(networks) == 0 {
-				return found, nil
-			}
-			for _, t := range networks {
-				s.remove(ctx, t)
+			if gone, err := s.removeNetworks(ctx); gone || err != nil {
+				return found, err
 			}
 		}
 		if err := api.Pause(ctx, s.Poll); err != nil {
@@ -314,8 +303,30 @@ func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", ";
 // askAgain is the number of rounds from one DELETE to the next.
 const askAgain = 10
 
+// removeParts deletes all but networks, and adds to found what there was to delete.
+func (s *Sweep) removeParts(ctx context.Context, found []api.Thing) []api.Thing {
+	for _, t := range s.present(api.KindServer, api.KindNIC, api.KindVolume) {
+		if s.remove(ctx, t) && !slices.ContainsFunc(found, func(f api.Thing) bool { return f.ID == t.ID }) {
+			found = append(found, t.Thing)
+		}
+	}
+	return found
+}
+
+// removeNetworks deletes the networks if nothing else is in them, and reports whether they are gone.
+func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
+	if len(s.strangers) > 0 {
+		return false, errors.New("sweep: the network stays, since not all in it is the run's: see above")
+	}
+	networks := s.present(api.KindNetwork)
+	for _, t := range networks {
+		s.remove(ctx, t)
+	}
+	return len(networks) == 0, nil
+}
+
 // remove sends a DELETE unless the last one was a moment ago, and reports whether there was something to
-// delete. No other function of a sweep deletes. What is attached is deleted with its server.
+// delete. What is attached is deleted with its server.
 func (s *Sweep) remove(ctx context.Context, t *thing) bool {
 	if t.wait > 0 {
 		t.wait--
@@ -324,26 +335,31 @@ func (s *Sweep) remove(ctx context.Context, t *thing) bool {
 	if !t.shown && !t.hidden || s.isHeld(t) {
 		return false
 	}
+	s.say("deletes %s", t)
+	return s.delete(ctx, t) || t.shown
+}
+
+// delete sends one DELETE, and reports whether it was accepted. No other function of a sweep does.
+func (s *Sweep) delete(ctx context.Context, t *thing) bool {
 	target := path(t.Thing)
 	if t.Kind == api.KindNIC {
 		target = api.PathNICs(t.Network) + "/" + t.ID
 	}
-	s.say("deletes %s", t)
 	answer, err := s.API.Do(ctx, http.MethodDelete, target, nil)
-	t.Deleting = t.Deleting || answer.Succeeded() || answer.Unknown() && !t.hidden
 	switch {
-	case err != nil:
-		s.say("DELETE of %s: %v", t, err)
 	case answer.Succeeded():
-		t.wait = askAgain
-	case answer.Absent(false) && t.hidden:
+		t.Deleting, t.wait = true, askAgain
+	case t.hidden && answer.Absent(false):
 		t.absent++ // What may not be read shows by this alone.
-	case answer.Refused() && t.hidden:
+	case t.hidden && answer.Refused():
 		t.wait = askAgain
+	case answer.Unknown():
+		t.Deleting = t.Deleting || !t.hidden
+		s.say("DELETE of %s answered %d: %v", t, answer.Status, err)
 	case !answer.Absent(false):
-		s.say("DELETE of %s answered %d", t, answer.Status)
+		s.say("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
 	}
-	return t.shown || answer.Succeeded()
+	return answer.Succeeded()
 }
 
 // isHeld reports whether a resource is attached to a server that is not a gone one of the run's. Of what

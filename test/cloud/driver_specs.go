@@ -155,18 +155,9 @@ func (d *driver) findOrphan(ctx context.Context, s *suite) error {
 	if err != nil {
 		return err
 	}
-	absent := 0
-	err = s.await(ctx, "the orphan, server "+id+", is deleted", func(ctx context.Context) (string, bool, error) {
-		server, err := s.api.Server(ctx, id)
-		if err == nil && server == nil {
-			absent++
-			return "404", absent > 1, nil
-		}
-		absent = 0
-		if err != nil {
-			return "", false, err
-		}
-		return server.Status, !server.Live(), nil
+	err = s.await(ctx, "a DELETE of the orphan, server "+id, func(context.Context) (string, bool, error) {
+		deleted := func(t api.Thing) bool { return t.ID == id && t.Deleting }
+		return "none", slices.ContainsFunc(s.guard.Things(), deleted), nil
 	})
 	if err != nil {
 		return err

@@ -5,10 +5,8 @@ package guard
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"maps"
-	"mime"
 	"slices"
 	"strings"
 	"time"
@@ -146,22 +144,12 @@ func (g *Guard) measure(e Exchange) {
 	}
 }
 
-// answerForm is an answer's status and, of an error, the type of its content and the text.
+// answerForm is an answer's status and, of an error, the type and the beginning of its body.
 func answerForm(a api.Answer) string {
 	if a.Succeeded() {
 		return fmt.Sprint(a.Status)
 	}
-	kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
-	if err != nil {
-		kind = "no content type"
-	}
-	var object map[string]any
-	if json.Unmarshal(a.Body, &object) != nil {
-		return fmt.Sprintf("%d, %s, no JSON object, %d bytes", a.Status, kind, len(a.Body))
-	}
-	text, _ := object["msg"].(string)
-	names := strings.Join(slices.Sorted(maps.Keys(object)), ",")
-	return Redact(fmt.Sprintf("%d, %s, {%s}, msg %q", a.Status, kind, names, text[:min(len(text), 160)]))
+	return Redact(fmt.Sprintf("%d %s %s", a.Status, cmp.Or(a.Header.Get("Content-Type"), "(no type)"), a.Text()))
 }
 
 // noteShown notes what an answer shows of the run's server.

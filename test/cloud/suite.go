@@ -133,15 +133,21 @@ func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted str
 	}
 }
 
-// ask sends a request until it gets an answer other than 429 or 5xx. A refusal counts once two answers
-// in a row have the same status.
+// refusals tell whether a refusal counts: once two answers in a row have the same status.
+type refusals struct{ before int }
+
+func (r *refusals) counts(answer api.Answer) bool {
+	repeated := answer.Status == r.before
+	r.before = answer.Status
+	return answer.Refused() && repeated
+}
+
+// ask sends a request until it is executed or a refusal counts.
 func (s *suite) ask(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
-	before := 0
+	var refused refusals
 	err = s.await(ctx, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
 		answer, err = s.api.Do(ctx, method, path, body)
-		repeated := answer.Status == before
-		before = answer.Status
-		return fmt.Sprint(answer.Status), answer.Succeeded() || answer.Refused() && repeated, err
+		return fmt.Sprint(answer.Status), answer.Succeeded() || refused.counts(answer), err
 	})
 	return answer, err
 }
@@ -151,22 +157,20 @@ func (s *suite) ask(ctx context.Context, method, path string, body any) (answer 
 func (s *suite) create(
 	ctx context.Context, path string, body map[string]any, find func(context.Context) (string, error),
 ) (id string, answer api.Answer, err error) {
-	before := 0
+	var refused refusals
 	wanted := fmt.Sprintf("POST %s makes %s", path, body["name"])
 	err = s.await(ctx, wanted, func(ctx context.Context) (seen string, done bool, err error) {
 		answer, err = s.api.Do(ctx, http.MethodPost, path, body)
-		repeated := answer.Status == before
-		before = answer.Status
 		seen = fmt.Sprintf("POST answered %d", answer.Status)
 		// An answer with another server does not count.
 		if made := api.Item[api.Server](answer); made.ID != "" && made.Name == body["name"] {
 			id = made.ID
 			return "", true, nil
 		}
-		if err == nil && answer.Refused() {
-			if repeated {
-				err = hopeless{&api.AnswerError{Answer: answer, Call: "POST"}}
-			}
+		if refused.counts(answer) {
+			return seen, false, hopeless{&api.AnswerError{Answer: answer, Call: "POST"}}
+		}
+		if answer.Refused() {
 			return seen, false, err
 		}
 		if err := api.Pause(ctx, s.settle); err != nil {

@@ -254,8 +254,8 @@ func TestNothingIsMadeUnasked(t *testing.T) {
 	s.Env = slices.DeleteFunc(s.Env, func(v string) bool { return v == "YES=1" })
 	s.run(t, 2)
 	expectSaid(t, s, "set YES=1", "ends in 0001, region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
-		"at most 4 at a time and 18 in all", "7 to 10 minutes", "at most 20 server minutes and 7 GB hours",
-		"nothing is there of older runs")
+		"mcm-cloud-test-<run>, for this run alone", "at most 4 at a time and 18 in all", "7 to 10 minutes",
+		"at most 20 server minutes and 7 GB hours", "nothing is there of older runs")
 
 	network := makes(t, m, api.PathNetworks, map[string]any{"name": api.NetworkName(oldRun)})
 	server := makesServerIn(t, m, network, oldServer, map[string]string{})

@@ -102,12 +102,13 @@ func (c *Client) Do(ctx context.Context, method, path string, body any) (Answer,
 		}
 		return Answer{}, fmt.Errorf("%s without an answer: %w", method, err)
 	}
+	defer func() { _ = response.Body.Close() }()
 	return ReadAnswer(response)
 }
 
-// ReadAnswer reads and closes a response. Without all of its body there is no answer.
+// ReadAnswer reads a response, and leaves it to the caller to close it. Without all of its body there is no
+// answer.
 func ReadAnswer(response *http.Response) (Answer, error) {
-	defer func() { _ = response.Body.Close() }()
 	read, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return Answer{}, err

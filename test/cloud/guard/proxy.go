@@ -102,6 +102,7 @@ func (p *Proxy) RoundTrip(r *http.Request) (response *http.Response, err error) 
 	}
 	if response, err = http.DefaultTransport.RoundTrip(request); err == nil {
 		e.Answer, err = api.ReadAnswer(response)
+		_ = response.Body.Close()
 		response.Body = io.NopCloser(bytes.NewReader(e.Body))
 	}
 	e.End = time.Now()

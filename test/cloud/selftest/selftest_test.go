@@ -34,8 +34,10 @@ func TestGreen(t *testing.T) {
 	}{
 		"faults": {
 			mock: []string{
-				"--list-lag=1s", "--server-labels", `--fault={"preset":"unavailable","probability":0.01}`, `--fault={"preset":"lost-answers","count":1}`,
-				`--fault={"preset":"rate-limited-retry-after","probability":0.002}`, `--fault={"preset":"random-404","probability":0.3,"count":8}`, "--seed=7",
+				"--list-lag=1s", "--server-labels", `--fault={"preset":"unavailable","probability":0.01}`,
+				`--fault={"preset":"lost-answers","count":1}`,
+				`--fault={"preset":"rate-limited-retry-after","probability":0.002}`,
+				`--fault={"preset":"random-404","probability":0.3,"count":8}`, "--seed=7",
 				`--fault={"operation":"DeleteServer","dropAfter":true,"count":1}`,
 			},
 			rows: []string{
@@ -88,7 +90,7 @@ func TestGreen(t *testing.T) {
 				`An answer shows the server that was asked for \| POST showed another one`,
 			},
 			said: []string{
-				"Green.\nLEFT: server ", "(" + oldServer + ")", "LEFT: network ", "Try again: make test-cloud-sweep RUN=" + oldRun,
+				"LEFT: server ", "(" + oldServer + ")", "LEFT: network ", "Try again: make test-cloud-sweep RUN=" + oldRun,
 			},
 		},
 	} {

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,7 +61,7 @@ func (s *observation) strangerNotes(v *serverView) []Note {
 	switch {
 	case v.whose == account.OfMachine:
 		machine := v.named[0]
-		return []Note{{Kind: NoteAnothers, Remedy: remedyLabel,
+		return []Note{{Kind: NoteAnothers, About: anothersLabel(machine, v.Server), Remedy: remedyLabel,
 			Reason: fmt.Sprintf("Machine %s/%s names it, and is of another cluster, class or project", machine.Namespace, machine.Name)}}
 	case v.whose == account.Untold, v.whose == account.OtherCluster: // shown because the classes are not known
 		return []Note{{Kind: NoteUnknown, Reason: "whether a Machine names it is unknown"}}
@@ -108,13 +109,28 @@ func duplicateNotes(v *serverView) []Note {
 }
 
 // anothersNotes says whether the server that a ProviderID names is not its Machine's by the driver's
-// rule, of which the text names the label.
+// rule.
 func anothersNotes(v *serverView) []Note {
 	var refused *provider.Error
 	if !v.byID || !errors.As(v.owner.checkOwned(v.Server, true), &refused) {
 		return nil
 	}
-	return []Note{{Kind: NoteAnothers, Reason: report.OneLine(refused.Text), Remedy: remedyLabel}}
+	return []Note{{Kind: NoteAnothers, About: refused.Label, Reason: report.OneLine(refused.Text), Remedy: remedyLabel}}
+}
+
+// anothersLabel is the label by which a server is not that of a Machine that names it.
+func anothersLabel(machine *machineView, server *provider.Server) string {
+	var refused *provider.Error
+	if errors.As(machine.checkOwned(server, false), &refused) {
+		return refused.Label
+	}
+	wanted := account.ClusterLabels(machine.specLabels(server))
+	for _, key := range slices.Sorted(maps.Keys(wanted)) {
+		if server.Labels[key] != wanted[key] {
+			return key
+		}
+	}
+	return provider.StackitMachineClassLabel
 }
 
 // listedNotes says whether the manager takes a Machine's server for an orphan.

@@ -228,6 +228,9 @@ func (s *observation) count(found *Result) []*Cluster {
 		count.Stale = count.Stale || s.staleSince(machine.Namespace) != 0
 	}
 	for _, server := range found.Servers {
+		if server.Cluster != "" && counts[server.Cluster] == nil && s.classesRead {
+			continue // another cluster's, shown because a Machine names it
+		}
 		count := of(server.Cluster)
 		add(count.Servers, true)
 		add(count.Orphans, server.IsOrphan())

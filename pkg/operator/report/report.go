@@ -39,8 +39,8 @@ const (
 	Hint Verdict = "hint"
 )
 
-// Position is a place in a manifest. Line and Column count from 1; they are 0 for an object
-// that was read from a cluster.
+// Position is a place in a manifest. Line and Column count from 1; they are 0 for a file
+// that could not be read.
 type Position struct {
 	File   string
 	Line   int

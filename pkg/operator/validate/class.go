@@ -162,6 +162,11 @@ func (v *validator) secretsOf(check *classCheck) []*object {
 	if v.named != nil {
 		secrets = []*object{v.named}
 	}
+	for _, secret := range secrets {
+		if secret != nil {
+			secret.used = true
+		}
+	}
 	if slices.ContainsFunc(secrets, func(secret *object) bool { return secret == nil || len(secret.problems) > 0 }) {
 		return nil
 	}
@@ -188,7 +193,7 @@ func (v *validator) secretOfReference(on *object, path string, ref *corev1.Secre
 		return secret
 	}
 	v.withoutSecret(on, path, fmt.Sprintf("Secret %s is not given: its contents cannot be checked; "+
-		"add its file with -f, or name one with --secret", key))
+		"add it (-f takes files and, with -, what kubectl prints), or name one with --secret", key))
 	return nil
 }
 

@@ -52,7 +52,8 @@ func TestDocuments(t *testing.T) {
 		"the same object twice":         {badClass + "---\n" + badClass, 1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
 		"no object":                     {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be an object of Kubernetes"},
 		"text":                          {"hello", 1, "has no apiVersion and kind"},
-		"empty":                         {"# nothing\n---\n---\nnull\n", 2, "manifests: there is no MachineClass, Machine, MachineDeployment or Secret to check"},
+		"empty":                         {"# nothing\n---\n---\nnull\n", 2, "manifests: there is no MachineClass, Machine or MachineDeployment to check"},
+		"a Secret that no class uses":   {secretOf, 2, "manifests: there is no MachineClass, Machine or MachineDeployment to check"},
 		"List of nothing":               {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
 		"items that are a text":         {"apiVersion: v1\nkind: List\nitems: x\n", 1, "-:3:8: manifest: items is no list: must be a list of objects"},
 		"another kind":                  {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
@@ -112,14 +113,14 @@ func TestFiles(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		"folder": {resource.FilenameOptions{Filenames: []string{"."}}, 0, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: passed over"}},
+		"folder": {resource.FilenameOptions{Filenames: []string{"."}}, 2, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: passed over"}},
 		"folder, with those below": {resource.FilenameOptions{Filenames: []string{"."}, Recursive: true}, 1,
 			[]string{passedOver, "below/broken.yml:4:11:" + is, "below/deeper/b.json:1:1: manifest: is not YAML"}},
 		"file":               {resource.FilenameOptions{Filenames: []string{"./below/broken.yml"}}, 1, []string{"below/broken.yml:4:11:" + is}},
 		"link to a folder":   {resource.FilenameOptions{Filenames: []string{"link"}}, 1, []string{"link/broken.yml:4:11:" + is}},
 		"pattern":            {resource.FilenameOptions{Filenames: []string{"be*/*.yml"}}, 1, []string{"below/broken.yml:4:11:" + is}},
 		"named itself":       {resource.FilenameOptions{Filenames: []string{".", "values.yaml"}}, 1, []string{"values.yaml:1:1: manifest: has no apiVersion and kind: must be"}},
-		"named twice":        {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}}, 0, nil},
+		"named twice":        {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}}, 2, []string{passedOver}},
 		"kustomize":          {resource.FilenameOptions{Kustomize: "."}, 1, []string{"kustomize .:", is}},
 		"no kustomization":   {resource.FilenameOptions{Kustomize: "below"}, 2, []string{"kustomize below: manifest: cannot be read: "}},
 		"not there":          {resource.FilenameOptions{Filenames: []string{"nowhere.yaml", "a.yaml"}}, 2, []string{"nowhere.yaml: manifest: cannot be read: no such file or directory"}},
@@ -159,7 +160,7 @@ func TestURLs(t *testing.T) {
 		says string
 	}{
 		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
-		"1 MiB":    {"/full.yaml", report.ExitFine, ""},
+		"1 MiB":    {"/full.yaml", report.ExitUnknown, "manifests: there is no MachineClass, Machine or MachineDeployment to check"},
 		"more":     {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: has more than 1 MiB"},
 		"no such":  {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "/hangs.yaml: manifest: cannot be read: context deadline exceeded"},

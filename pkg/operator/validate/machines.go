@@ -78,7 +78,11 @@ func (v *validator) checkDeployment(on *object, given *v1alpha1.MachineDeploymen
 // its log only, and leaves the object alone.
 func (v *validator) reportManagers(on *object, errs field.ErrorList) {
 	for _, err := range errs {
-		v.wrong(on, err.Field, "%s; machine-controller-manager leaves the object alone until then", body(err))
+		text := body(err)
+		if err.Type == field.ErrorTypeRequired { // so it calls values that are wrong, too
+			text = err.Detail
+		}
+		v.wrong(on, err.Field, "%s; machine-controller-manager leaves the object alone until then", text)
 	}
 }
 
@@ -92,6 +96,6 @@ func (v *validator) checkClassReference(on *object, path string, class *v1alpha1
 		return
 	}
 	v.report(on, report.Unknown, path+".name", fmt.Sprintf(
-		"%s %s/%s is not given: whether it exists cannot be checked; add its file with -f",
+		"%s %s/%s is not given: whether it exists cannot be checked; add it (-f takes files and, with -, what kubectl prints)",
 		kindClass, on.namespace, class.Name))
 }

@@ -44,8 +44,10 @@ type object struct {
 	// problems are what decoding found; partial says that it came to an end before the rest.
 	problems []problem
 	partial  bool
+	// used says that a class uses it, which is a Secret.
+	used bool
 	// file, lines and node say where it stands: lines is the number of those before its
-	// document. node is nil for an object of a cluster.
+	// document. node is nil for the Secret of a cluster.
 	file  string
 	lines int
 	node  *yaml.Node
@@ -204,6 +206,10 @@ func (r *documentReader) takeObject(given *object, kind schema.GroupVersionKind,
 	var whole bool
 	given.problems, whole = decode(value, given.value)
 	given.partial = !whole
+	// A newer manager may have written more there.
+	given.problems = slices.DeleteFunc(given.problems, func(found problem) bool {
+		return strings.HasPrefix(found.path, "status.")
+	})
 	if secret, ok := given.value.(*corev1.Secret); ok {
 		mergeStringData(secret)
 	}

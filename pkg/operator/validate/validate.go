@@ -40,8 +40,8 @@ type Options struct {
 // Result is what Run found.
 type Result struct {
 	Findings report.Findings
-	// Checked counts the objects that were checked, by kind; NotChecked the others, by kind
-	// and apiVersion.
+	// Checked counts the objects that were checked, by kind; a Secret is if a class uses it.
+	// NotChecked counts those of other kinds, by kind and apiVersion.
 	Checked, NotChecked map[string]int
 }
 
@@ -73,11 +73,15 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 		return nil, err
 	}
 	for _, object := range v.objects {
-		v.result.Checked[object.kind]++
 		v.check(object)
 	}
-	if len(v.objects) == 0 && v.result.Findings.ExitCode() == report.ExitFine {
-		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests", Found: "there is no MachineClass, Machine, MachineDeployment or Secret to check"})
+	for _, object := range v.objects {
+		if object.kind != kindSecret || object.used {
+			v.result.Checked[object.kind]++
+		}
+	}
+	if len(v.result.Checked) == 0 && v.result.Findings.ExitCode() == report.ExitFine {
+		v.add(report.Finding{Verdict: report.Unknown, Subject: "manifests", Found: "there is no MachineClass, Machine or MachineDeployment to check"})
 	}
 	if options.Online {
 		v.checkOnline(ctx)

@@ -193,11 +193,11 @@ status: {currentStatus: {phase: Running, lastUpdateTime: "2026-01-01T00:00:00Z"}
 
 		"class is not given":      {[]string{"name: worker}}\n", "name: other}}\n"}, 2, []string{"-:25:42: Machine default/single: spec.class.name: MachineClass default/other is not given"}},
 		"class of another kind":   {[]string{"kind: MachineClass, ", "kind: OpenStackMachineClass, "}, 1, []string{`-:25:22: Machine default/single: spec.class.kind: Unsupported value: "OpenStackMachineClass": supported values: "MachineClass"`}},
-		"no class":                {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"}, 1, []string{"spec.class.kind: Required value: Kind is required", "spec.class.name: Required value: Name is required"}},
+		"no class":                {[]string{"spec: {class: {kind: MachineClass, name: worker}}", "spec: {}"}, 1, []string{"spec.class.kind: Kind is required", "spec.class.name: Name is required"}},
 		"no selector":             {[]string{"  selector: {matchLabels: {pool: a}}\n", ""}, 1, []string{"-:31:3: MachineDeployment default/pool: spec.selector: Required value: "}},
 		"selector selects all":    {[]string{"selector: {matchLabels: {pool: a}}", "selector: {}"}, 1, []string{"spec.selector: selects all Machines"}},
 		"selector cannot be used": {[]string{"selector: {matchLabels: {pool: a}}", "selector: {matchExpressions: [{key: a, operator: Like}]}"}, 1, []string{"spec.selector: "}},
-		"labels do not match":     {[]string{"metadata: {labels: {pool: a}}", "metadata: {labels: {pool: b}}"}, 1, []string{"spec.selector.matchLabels: Required value: is not matching with spec.template.metadata.labels"}},
+		"labels do not match":     {[]string{"metadata: {labels: {pool: a}}", "metadata: {labels: {pool: b}}"}, 1, []string{"spec.selector.matchLabels: is not matching with spec.template.metadata.labels"}},
 		"strategy is not known":   {[]string{"type: RollingUpdate", "type: Rolling"}, 1, []string{`spec.strategy.type: Invalid value: "Rolling"`}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -248,11 +248,13 @@ type service struct {
 // errPortTaken says that another process listens on a port we chose.
 var errPortTaken = errors.New(portTaken)
 
+var errAlreadyRunning = errors.New("already running")
+
 // launch runs s on a free port, waits until it is ready, and watches it from
 // then on. It returns the port.
 func (e *Env) launch(ctx context.Context, s service) (port int, err error) {
 	if e.process(s.part) != nil {
-		return 0, &PartError{Part: s.part, Err: errors.New("already running")}
+		return 0, &PartError{Part: s.part, Err: errAlreadyRunning}
 	}
 	for attempt := 1; ; attempt++ {
 		if port = s.fixed; port == 0 {
@@ -314,6 +316,10 @@ func (e *Env) adopt(p *process, ended func(*process)) error {
 	if e.stopped {
 		p.end(0)
 		return &PartError{Part: p.part, Err: errStopped}
+	}
+	if e.processes[p.part] != nil { // another call was faster
+		p.end(0)
+		return &PartError{Part: p.part, Err: errAlreadyRunning}
 	}
 	e.processes[p.part] = p
 	e.watchers.Go(func() {

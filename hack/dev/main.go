@@ -32,6 +32,7 @@ func main() {
 func run(args []string, stdout *os.File, stderr io.Writer) int {
 	commands := map[string]func(context.Context, *view) error{
 		"dev":                func(ctx context.Context, v *view) error { return dev(ctx, v, ownSidecar) },
+		"dev --sidecar=own":  func(ctx context.Context, v *view) error { return dev(ctx, v, ownSidecar) },
 		"dev --sidecar=none": func(ctx context.Context, v *view) error { return dev(ctx, v, noSidecar) },
 		"demo":               demo,
 	}

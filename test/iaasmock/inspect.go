@@ -31,7 +31,12 @@ func (c *Cloud) Volumes() []Volume {
 
 // Networks returns the networks that exist now, those being deleted included.
 func (c *Cloud) Networks() []Network {
-	return copies(c, &c.networks, func(n *network, _ time.Time) Network { return n.Network })
+	return copies(c, &c.networks, func(n *network, _ time.Time) Network {
+		view := n.Network
+		view.Labels = maps.Clone(n.Labels)
+		view.IPv4Nameservers = slices.Clone(n.IPv4Nameservers)
+		return view
+	})
 }
 
 func copies[T, V any](c *Cloud, of *collection[T], view func(T, time.Time) V) (all []V) {

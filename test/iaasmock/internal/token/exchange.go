@@ -153,6 +153,9 @@ type federated struct {
 
 // newFederated makes a service account that trusts the federation's issuer.
 func newFederated(projectID string, federation Federation) (federated, error) {
+	if federation.Issuer == "" || federation.Assertions["aud"] == "" { // which would be asked of no token
+		return federated{}, errors.New("a federated identity provider needs an issuer and an assertion about aud")
+	}
 	keys, err := publicKeys(federation.JWKS)
 	if err != nil {
 		return federated{}, fmt.Errorf("decode the JWKS: %w", err)

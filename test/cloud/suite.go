@@ -103,6 +103,8 @@ func (s *suite) watch(ctx context.Context) {
 // hopeless is an error that ends a wait.
 type hopeless struct{ error }
 
+func (h hopeless) Unwrap() error { return h.error }
+
 // look returns what was seen instead of what is expected; done once it is seen.
 type look func(context.Context) (seen string, done bool, err error)
 
@@ -201,11 +203,25 @@ func (s *suite) expectNothingLeft(ctx context.Context) error {
 	if err := s.await(ctx, "no server of the run", lookFor(api.KindServer)); err != nil {
 		return err
 	}
-	err := s.awaitFor(ctx, s.settle, "no NIC or boot volume without its server",
-		lookFor(api.KindServer, api.KindNIC, api.KindVolume))
+	var answered time.Time // the first look that could be read
+	lookForParts := lookFor(api.KindServer, api.KindNIC, api.KindVolume)
+	err := s.await(ctx, "no NIC or boot volume without its server", func(ctx context.Context) (string, bool, error) {
+		left, done, err := lookForParts(ctx)
+		switch {
+		case err != nil:
+		case answered.IsZero():
+			answered = time.Now()
+		case !done && time.Since(answered) > s.settle:
+			err = hopeless{fmt.Errorf("%s, after %s", left, s.settle)}
+		}
+		return left, done, err
+	})
 	seen := "nothing was left"
-	if left := s.cleaner.Left(); len(left) > 0 {
+	switch left := s.cleaner.Left(); {
+	case len(left) > 0 && errors.As(err, &hopeless{}):
 		seen = fmt.Sprintf("KEPT: %v", left)
+	case len(left) > 0:
+		seen = fmt.Sprintf("unknown: not all of %v could be read", left)
 	}
 	if len(s.cleaner.Hidden()) > 0 {
 		seen += "; boot volumes: not allowed (GET of a volume answered 403)"

@@ -158,12 +158,15 @@ func (x *Exchanges) redact(text string) string {
 	}))
 }
 
-// headers returns the headers. Those that set cookies are named alone.
+// secretHeader matches the names of headers whose values may be anybody's secret.
+var secretHeader = regexp.MustCompile(`(?i)cookie|token|auth|key|secret|cert|session`)
+
+// headers returns the headers. Those that may have a secret are named alone.
 func (x *Exchanges) headers(header http.Header) map[string]string {
 	shown := map[string]string{}
 	for name := range header {
 		shown[name] = ""
-		if name != "Set-Cookie" {
+		if !secretHeader.MatchString(name) {
 			shown[name] = x.redact(header.Get(name))
 		}
 	}

@@ -63,12 +63,12 @@ func TestExchanges(t *testing.T) {
 	write := func(method, path string, status int, header http.Header, body string) {
 		x.write(Exchange{Method: method, Path: path, Answer: api.Answer{Status: status, Header: header, Body: []byte(body)}})
 	}
-	write("GET", "/servers", 200, http.Header{"Date": {"today"}, "Set-Cookie": {"secret"}},
+	write("GET", "/servers", 200, http.Header{"Date": {"today"}, "Set-Cookie": {"secret"}, "X-Auth-Token": {"gAAAAsecret"}},
 		`{"items":[{"id":"`+one+`","name":"run-a","userData":"c2VjcmV0"},{"id":"`+two+`","name":"database"}]}`)
 	write("DELETE", "/servers/"+one, 502, nil, "<html> of 10.0.0.1")
 	write("POST", "/servers", 201, nil, `{"id":"`+two+`","name":"database"}`)
 	want := []string{
-		`"headers":{"Date":"today","Set-Cookie":""},"answer":{"items":[{"id":"(ID 1)","name":"run-a","userData":"(8 characters)"},"(and 1 without a name of the run)"]}`,
+		`"headers":{"Date":"today","Set-Cookie":"","X-Auth-Token":""},"answer":{"items":[{"id":"(ID 1)","name":"run-a","userData":"(8 characters)"},"(and 1 without a name of the run)"]}`,
 		`"path":"/servers/(ID 1)","status":502,"answer":"<html> of (address)"`,
 		`"status":201,"answer":"(without a name of the run)"`,
 	}

@@ -78,6 +78,8 @@ func TestGreen(t *testing.T) {
 				network := makes(t, m, api.PathNetworks, map[string]any{"name": api.NetworkName(oldRun)})
 				makesServerIn(t, m, network, oldServer, map[string]string{})
 				m.inject(t, `{"preset":"wrong-server","count":1}`)
+				// Networks take no labels, and the answer to the one without is lost.
+				m.inject(t, `{"operation":"CreateNetwork","status":400,"count":2}`)
 				m.inject(t, `{"operation":"CreateNetwork","dropAfter":true,"count":1}`)
 			},
 			rows: []string{

@@ -39,6 +39,8 @@ type Sweep struct {
 	// strangers are the IDs of resources in the run's networks that are not the run's to delete.
 	strangers map[string]bool
 	told      map[string]bool
+	// listed says that the lists of the last look were answered.
+	listed bool
 }
 
 // thing is a resource that the run has created.
@@ -109,9 +111,11 @@ func (s *Sweep) say(format string, args ...any) {
 func (s *Sweep) Look(ctx context.Context) error {
 	clear(s.strangers)
 	networks, err := s.API.Networks(ctx)
+	s.listed = err == nil
 	for _, network := range networks {
 		if network.Name == api.NetworkName(s.run) {
 			s.Note(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
+			s.known(network.ID).absent = 0
 		}
 	}
 	problems := []error{err, s.lookForServers(ctx)}
@@ -121,12 +125,19 @@ func (s *Sweep) Look(ctx context.Context) error {
 	for _, t := range s.present(api.KindNetwork, api.KindVolume) {
 		problems = append(problems, s.read(ctx, t))
 	}
+	for _, t := range s.present(api.KindNIC, api.KindVolume) {
+		if t.holder != "" && s.known(t.holder) == nil {
+			s.strangers[t.ID] = true
+			s.say("leaves %s: it is attached to server %s, which is not the run's", t, t.holder)
+		}
+	}
 	return errors.Join(problems...)
 }
 
 // lookForServers lists the servers with a name of the run, and reads noted ones that no list shows.
 func (s *Sweep) lookForServers(ctx context.Context) error {
 	servers, err := s.API.Servers(ctx, "")
+	s.listed = s.listed && err == nil
 	problems, listed := []error{err}, map[string]bool{}
 	for _, server := range servers {
 		if !strings.HasPrefix(server.Name, api.Name(s.run, "")) || server.Status == api.StatusDeleted {
@@ -179,14 +190,15 @@ func path(t api.Thing) string {
 	}[t.Kind] + "/" + t.ID
 }
 
-// read reads a resource by its ID: a boot volume, for one, may have any name.
+// read reads a resource by its ID: a boot volume, for one, may have any name. Where lists are refused, too,
+// a 403 says nothing about the resource.
 func (s *Sweep) read(ctx context.Context, t *thing) error {
 	answer, err := s.API.Do(ctx, http.MethodGet, path(t.Thing), nil)
 	found := api.Item[struct{ ID, Status, ServerID string }](answer)
 	switch {
 	case err != nil:
 		return err
-	case answer.Absent(t.Deleting) || found.Status == api.StatusDeleted:
+	case answer.Absent(t.Deleting && s.listed) || found.Status == api.StatusDeleted:
 		t.absent++
 	case answer.Status == http.StatusForbidden && t.Kind == api.KindVolume:
 		t.hidden = true
@@ -233,11 +245,11 @@ func (s *Sweep) lookForNICs(ctx context.Context, network string) error {
 	return nil
 }
 
-// Left returns the run's resources that are not known to be gone, except networks and what the account
-// may not read.
+// Left returns the run's resources that are not known to be gone, except networks, what the account may
+// not read, and what is attached to another's server.
 func (s *Sweep) Left() (left []api.Thing) {
 	for _, t := range s.present(api.KindServer, api.KindNIC, api.KindVolume) {
-		if !t.hidden {
+		if !t.hidden && !s.strangers[t.ID] {
 			left = append(left, t.Thing)
 		}
 	}
@@ -326,7 +338,7 @@ func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
 }
 
 // remove sends a DELETE unless the last one was a moment ago, and reports whether there was something to
-// delete. What is attached is deleted with its server.
+// delete: a list that lags shows what is gone. What is attached is deleted with its server.
 func (s *Sweep) remove(ctx context.Context, t *thing) bool {
 	if t.wait > 0 {
 		t.wait--
@@ -336,10 +348,10 @@ func (s *Sweep) remove(ctx context.Context, t *thing) bool {
 		return false
 	}
 	s.say("deletes %s", t)
-	return s.delete(ctx, t) || t.shown
+	return s.delete(ctx, t)
 }
 
-// delete sends one DELETE, and reports whether it was accepted. No other function of a sweep does.
+// delete sends one DELETE, and reports whether it was accepted, or may have been. No other function of a sweep does.
 func (s *Sweep) delete(ctx context.Context, t *thing) bool {
 	target := path(t.Thing)
 	if t.Kind == api.KindNIC {
@@ -359,7 +371,7 @@ func (s *Sweep) delete(ctx context.Context, t *thing) bool {
 	case !answer.Absent(false):
 		s.say("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
 	}
-	return answer.Succeeded()
+	return answer.Succeeded() || answer.Unknown() && ctx.Err() == nil
 }
 
 // isHeld reports whether a resource is attached to a server that is not a gone one of the run's. Of what

@@ -39,8 +39,8 @@ func (p *project) make(path string, body map[string]any) string {
 
 func (p *project) fault(f iaasmock.Fault) { p.cloud.Inject(f) }
 
-func (p *project) makeServer() {
-	p.make(api.PathServers, map[string]any{
+func (p *project) makeServer() (id string) {
+	return p.make(api.PathServers, map[string]any{
 		"name": api.Name(run, "a"), "machineType": iaasmock.DefaultMachineType,
 		"networking": map[string]any{"networkId": p.network},
 		"bootVolume": map[string]any{
@@ -117,6 +117,15 @@ func TestSweep(t *testing.T) {
 			p.makeServer()
 			p.fault(iaasmock.Fault{Operation: "DeleteServer", Status: 404, Count: 1})
 		}, "server", "", ""},
+		"two 404s to GETs of the network": {func(p *project) {
+			p.makeServer()
+			p.fault(iaasmock.Fault{Operation: "GetNetwork", Status: 404, Count: 2})
+		}, "server", "", ""},
+		"a server whose lists and GETs are refused": {func(p *project) {
+			p.Note(api.Thing{Kind: api.KindServer, ID: p.makeServer(), Name: api.Name(run, "a"), Deleting: true})
+			p.fault(iaasmock.Fault{Operation: "ListServers", Status: 403})
+			p.fault(iaasmock.Fault{Operation: "GetServer", Status: 403})
+		}, "", "", "server network"},
 		"somebody's NIC": {func(p *project) {
 			p.makeServer()
 			p.make(api.PathNICs(p.network), map[string]any{"name": "database"})
@@ -124,7 +133,7 @@ func TestSweep(t *testing.T) {
 		"what cannot be deleted": {func(p *project) {
 			p.makeServer()
 			p.fault(iaasmock.Fault{Operation: "DeleteServer", Status: 409})
-		}, "server", "", "NIC server volume network"},
+		}, "", "", "NIC server volume network"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -156,6 +165,23 @@ func TestSweep(t *testing.T) {
 				t.Errorf("%d things were there before, %d are after; left are %v", before, after, p.Left())
 			}
 		})
+	}
+}
+
+// A NIC of the run's that somebody has attached to a server is left to them, and ends the sweep.
+func TestWhatSomebodyUsesStays(t *testing.T) {
+	p := newProject(t)
+	nic := p.make(api.PathNICs(p.network), map[string]any{"name": api.Name(run, "nic")})
+	p.Note(api.Thing{Kind: api.KindNIC, ID: nic, Name: api.Name(run, "nic"), Network: p.network})
+	p.make(api.PathServers, map[string]any{
+		"name": "database", "machineType": iaasmock.DefaultMachineType, "networking": map[string]any{"nicIds": []string{nic}},
+		"bootVolume": map[string]any{"size": 10, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	found, err := p.Delete(ctx)
+	if err == nil || ctx.Err() != nil || len(found)+len(p.Left()) > 0 || kinds(p.Rest()) != "network" {
+		t.Errorf("found %v, left %v: %v", found, p.Rest(), err)
 	}
 }
 

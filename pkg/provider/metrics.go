@@ -391,8 +391,9 @@ func countKinds(servers []Server, selector map[string]string) map[string]*server
 	return classes
 }
 
-// What feeds the meters from API calls is a decorator, so that what calls need not mention them. What only a driver method knows (a creation that has ended,
-// a server that is proved gone, a duplicate, an orphan), the method tells the meters itself.
+// What feeds the meters from API calls is a decorator, so that what calls need not mention them.
+// What only a driver method knows (a creation that has ended, a server that is proved gone, a
+// duplicate, an orphan), the method tells the meters itself.
 
 // meteredClient counts what a StackitClient is asked for.
 type meteredClient struct {

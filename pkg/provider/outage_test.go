@@ -312,8 +312,7 @@ func TestAServerThatLostALabelGetsNoSecond(t *testing.T) {
 	}
 }
 
-// A missing permission is told as one, and soon, to each of the machines that are deleted one after
-// the other.
+// A missing permission is told as one, and soon.
 func TestAMissingPermissionIsToldSoon(t *testing.T) {
 	running := func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine { return withID(m, r.makeRunning(m.Name)) }
 	migratedOne := func(r *rig, m *v1alpha1.Machine) *v1alpha1.Machine {
@@ -353,6 +352,25 @@ func TestAMissingPermissionIsToldSoon(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The Machines of a cluster are deleted one after another.
+func TestAMissingPermissionIsToldSoonForEachMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		all := machines(3)
+		for i, m := range all {
+			all[i] = withID(m, r.makeRunning(m.Name))
+		}
+		<-time.After(time.Minute)
+		r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", Status: http.StatusForbidden})
+		r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
+		for _, m := range all {
+			began := time.Now()
+			wantCode(t, r.delete(r.deleted(m)), codes.PermissionDenied)
+			wantWithin(t, began, time.Minute)
+		}
+	})
 }
 
 func TestAPermissionThatIsMissingInACreationIsToldSoon(t *testing.T) {

@@ -84,7 +84,11 @@ func TestWhatWasOnlyAttachedIsKept(t *testing.T) {
 			r := newRig(t)
 			nics, volumes := len(r.cloud.NICs()), len(r.cloud.Volumes())
 			r.setSpec(change)
-			r.mustDelete(withID(r.deleted(machine("m1")), r.mustCreate(machine("m1")).ProviderID))
+			m := withID(machine("m1"), r.mustCreate(machine("m1")).ProviderID)
+			if disk := r.onlyServer().BootVolume; disk.SourceType == "volume" && disk.DeleteOnTermination {
+				t.Error("the server takes along the volume that it boots from")
+			}
+			r.mustDelete(r.deleted(m))
 			r.wantNothingLeft()
 			if len(r.cloud.NICs()) != nics || len(r.cloud.Volumes()) != volumes {
 				t.Errorf("of %d NICs and %d volumes are left: %+v %+v", nics, volumes, r.cloud.NICs(), r.cloud.Volumes())

@@ -219,9 +219,9 @@ func (p *process) awaitReady(ctx context.Context, limit time.Duration, ready fun
 }
 
 const (
-	// readyLimit is how long a part may take to become ready. All of them take
-	// a few seconds on two idle cores.
-	readyLimit = 60 * time.Second
+	// readyLimit is how long a part may take to become ready. All of them take a few seconds on
+	// two idle cores, and a minute where a dozen API servers start while others compile.
+	readyLimit = 2 * time.Minute
 	// portAttempts is how often a part is started again because another process
 	// took its port between our choosing it and its binding it.
 	portAttempts = 5

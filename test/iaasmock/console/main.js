@@ -12,6 +12,7 @@ import { applyFaults, initFaults, loadPresets } from './faults.js';
 const pollInterval = 1000; // ms from an answer to the next request
 
 let knownCalls = 0; // of the mock's callsTotal
+let isLive = false;
 
 function showConnection(state, text) {
   const connection = byId('connection');
@@ -45,12 +46,14 @@ async function poll() {
       state = await ask('GET', 'admin/state');
     } catch {
       knownCalls = 0;
+      isLive = false;
       showConnection('lost', 'connection lost, trying again');
       return;
     }
     apply(state);
     showConnection('live', 'live');
-    loadPresets().catch((failure) => notify(failure.message, true));
+    if (!isLive) loadPresets().catch((failure) => notify(failure.message, true)); // it may be another mock
+    isLive = true;
   } finally {
     setTimeout(poll, pollInterval);
   }

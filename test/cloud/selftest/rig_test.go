@@ -190,7 +190,7 @@ func (m mock) inject(t *testing.T, fault string) {
 }
 
 // timings are short ones for a mock that is quick.
-var timings = []string{"--settle=3s", "--poll=500ms", "--patience=75s", "--limit=5m"}
+var timings = []string{"--settle=3s", "--poll=500ms", "--patience=75s", "--limit=8m"}
 
 // suite is a run of the suite's program.
 type suite struct {

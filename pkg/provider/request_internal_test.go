@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
@@ -71,9 +70,6 @@ func BenchmarkAMegabyteOfMistakes(b *testing.B) {
 			for b.Loop() {
 				_, _ = Classify(decodeMistakes(row.spec).problems(strict, nil))
 			}
-			if took := b.Elapsed() / time.Duration(b.N); took > 5*time.Second {
-				b.Errorf("it takes %s, want less than 5 s", took)
-			}
 		})
 	}
 }
@@ -99,9 +95,6 @@ func BenchmarkManyErrors(b *testing.B) {
 	errs := manyErrors()
 	for b.Loop() {
 		_, _ = Classify(invalidError(errs))
-	}
-	if took := b.Elapsed() / time.Duration(b.N); took > time.Second {
-		b.Errorf("it takes %s, want less than 1 s", took)
 	}
 }
 

@@ -175,9 +175,6 @@ func BenchmarkAKeyOfAbsurdSize(b *testing.B) {
 					b.Fatal("it is accepted")
 				}
 			}
-			if each := b.Elapsed() / time.Duration(b.N); each > 10*time.Millisecond {
-				b.Errorf("it takes %s, want at most 10ms", each)
-			}
 		})
 	}
 }

@@ -55,7 +55,7 @@ download() {
 
 build() {
 	version=$("$GO" -C "$source" list -m -f '{{.Version}}' k8s.io/kubernetes)
-	echo "Building etcd and kube-apiserver $version from source, once: 5 minutes on 2 cores"
+	echo "Building etcd and kube-apiserver $version from source, once: up to 10 minutes on 2 cores"
 	GOGC=800 "$GO" -C "$source" build -ldflags "-s -w" -o "$next/etcd" go.etcd.io/etcd/server/v3
 	# machine-controller refuses a cluster whose version is not semver.
 	GOGC=800 "$GO" -C "$source" build -o "$next/kube-apiserver" \

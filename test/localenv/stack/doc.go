@@ -25,7 +25,7 @@
 //   - What an earlier make has put into bin/controlplane.
 //   - The archive that controller-tools publishes, if its server answers within 5 s.
 //     ENVTEST_INDEX=<url> is the index of a mirror for setup-envtest.
-//   - A build from source of the pinned module hack/tools/controlplane, about 5 minutes on 2
+//   - A build from source of the pinned module hack/tools/controlplane, up to 10 minutes on 2
 //     cores. CONTROLPLANE=source does not try to download.
 //
 // Only Go and make are needed. Linux and macOS are supported, with one difference: if the process

@@ -17,7 +17,9 @@ import (
 
 // The methods here implement the exported ones, which instrument.go documents and wraps.
 
-func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+func (p *Provider) createMachine(
+	ctx context.Context, request *driver.CreateMachineRequest,
+) (*driver.CreateMachineResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, strict)
 	if err != nil {
 		return nil, err
@@ -38,7 +40,9 @@ func (p *Provider) createMachine(ctx context.Context, request *driver.CreateMach
 	}, nil
 }
 
-func (p *Provider) initializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
+func (p *Provider) initializeMachine(
+	ctx context.Context, request *driver.InitializeMachineRequest,
+) (*driver.InitializeMachineResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, strict)
 	if err != nil {
 		return nil, err
@@ -55,7 +59,9 @@ func (p *Provider) initializeMachine(ctx context.Context, request *driver.Initia
 	}, nil
 }
 
-func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+func (p *Provider) getMachineStatus(
+	ctx context.Context, request *driver.GetMachineStatusRequest,
+) (*driver.GetMachineStatusResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
 	if err != nil {
 		return nil, err
@@ -92,7 +98,9 @@ func (p *Provider) getMachineStatus(ctx context.Context, request *driver.GetMach
 	}
 }
 
-func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+func (p *Provider) deleteMachine(
+	ctx context.Context, request *driver.DeleteMachineRequest,
+) (*driver.DeleteMachineResponse, error) {
 	c, err := p.newMachineCall(request.Machine, request.MachineClass, request.Secret, lenient)
 	if err != nil {
 		return nil, err
@@ -117,7 +125,9 @@ func (p *Provider) deleteMachine(ctx context.Context, request *driver.DeleteMach
 	return &driver.DeleteMachineResponse{}, nil
 }
 
-func (p *Provider) listMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+func (p *Provider) listMachines(
+	ctx context.Context, request *driver.ListMachinesRequest,
+) (*driver.ListMachinesResponse, error) {
 	c, err := p.newCall(nil, request.MachineClass, request.Secret, lenient)
 	if err != nil {
 		return nil, err
@@ -152,7 +162,9 @@ const (
 	legacyCSIDriver = "cinder.csi.openstack.org"
 )
 
-func (p *Provider) getVolumeIDs(_ context.Context, request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
+func (p *Provider) getVolumeIDs(
+	_ context.Context, request *driver.GetVolumeIDsRequest,
+) (*driver.GetVolumeIDsResponse, error) {
 	response := &driver.GetVolumeIDsResponse{VolumeIDs: []string{}}
 	for _, spec := range request.PVSpecs {
 		if id := volumeID(spec); id != "" {
@@ -194,7 +206,9 @@ func (p *Provider) waitUntilServerDeleted(ctx context.Context, projectID, region
 }
 
 // await reads a server until done says so. It is for calls that come without a Secret.
-func (p *Provider) await(ctx context.Context, projectID, region, serverID string, done func(*Server) bool) (*Server, error) {
+func (p *Provider) await(
+	ctx context.Context, projectID, region, serverID string, done func(*Server) bool,
+) (*Server, error) {
 	session, opened := p.sessions.Lookup(projectID)
 	if !opened {
 		return nil, newError(ReasonNoSession, "no session with project %s was opened yet", projectID)

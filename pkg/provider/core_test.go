@@ -149,8 +149,9 @@ var specValues = map[string][]any{
 		map[string]any{"nicIds": []any{}}, map[string]any{"networkId": iaasmock.DefaultNetworkID, "nicIds": []any{iaasmock.DefaultNICID}},
 	},
 	"allowedAddresses": {
-		[]any{"100.64.0.0/12"}, []any{"10.0.0.5/8"}, []any{"10.1.2.3", "fd00::1", "fd00::/64", "::ffff:1.2.3.4"}, []any{"fe80::1%eth0"}, []any{"10.0.0.256"},
-		[]any{"10.0.0.0/33"}, []any{""}, []any{"FD00::A"}, []any{"1::/0", "0.0.0.0/0"}, []any{"::ffff:1.2.3.0/120"}, []any{"1.2.3.4", "1.2.3.4/32"},
+		[]any{"100.64.0.0/12"}, []any{"10.0.0.5/8"}, []any{"10.1.2.3", "fd00::1", "fd00::/64", "::ffff:1.2.3.4"},
+		[]any{"fe80::1%eth0"}, []any{"10.0.0.256"}, []any{"10.0.0.0/33"}, []any{""}, []any{"FD00::A"},
+		[]any{"1::/0", "0.0.0.0/0"}, []any{"::ffff:1.2.3.0/120"}, []any{"1.2.3.4", "1.2.3.4/32"},
 	},
 	"securityGroups": {
 		[]any{"workers"}, []any{iaasmock.DefaultSecurityGroupID}, []any{"workers", "workers"}, []any{"work ers"}, []any{"-x"}, []any{""},
@@ -166,7 +167,8 @@ var specValues = map[string][]any{
 		map[string]any{"source": map[string]any{"type": "volume", "id": iaasmock.DefaultBootVolumeID}, "deleteOnTermination": true},
 		map[string]any{"size": 20, "source": map[string]any{"type": "snapshot", "id": iaasmock.DefaultSnapshotID}},
 		map[string]any{"size": 20, "source": map[string]any{"type": "tape", "id": iaasmock.DefaultSnapshotID}},
-		map[string]any{"size": 20, "source": map[string]any{"type": "image", "id": "ubuntu"}}, map[string]any{"size": 20, "source": map[string]any{"type": "image"}},
+		map[string]any{"size": 20, "source": map[string]any{"type": "image", "id": "ubuntu"}},
+		map[string]any{"size": 20, "source": map[string]any{"type": "image"}},
 	},
 	"labels": {
 		map[string]any{"a": "b"}, map[string]any{"a/b": ""}, map[string]any{"a": strings.Repeat("v", 63)}, map[string]any{"a": strings.Repeat("v", 64)},
@@ -174,8 +176,10 @@ var specValues = map[string][]any{
 		map[string]any{"": "b"}, map[string]any{"a": 5}, map[string]any{"ä": "b"}, map[string]any{"kubernetes.io/machine": "mine"},
 	},
 	"metadata": {
-		map[string]any{"a": "b"}, map[string]any{"a": 5, "b": true}, map[string]any{"a": strings.Repeat("v", 255)}, map[string]any{"a": strings.Repeat("v", 256)},
-		map[string]any{strings.Repeat("k", 256): "a"}, map[string]any{"": "a"}, map[string]any{"a": []any{}}, map[string]any{"a": strings.Repeat("ä", 255)},
+		map[string]any{"a": "b"}, map[string]any{"a": 5, "b": true},
+		map[string]any{"a": strings.Repeat("v", 255)}, map[string]any{"a": strings.Repeat("v", 256)},
+		map[string]any{strings.Repeat("k", 256): "a"}, map[string]any{"": "a"},
+		map[string]any{"a": []any{}}, map[string]any{"a": strings.Repeat("ä", 255)},
 	},
 	"userData":    {"#cloud-config", strings.Repeat("x", 100_000), "\x00ü"},
 	"configDrive": {true, false, "yes", nil},

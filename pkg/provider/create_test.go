@@ -166,6 +166,7 @@ func TestAClassWithNICsOrVolumesWaitsUntilAFailedServerIsGone(t *testing.T) {
 
 // The manager has given it up, or is about to: a server would be thrown away.
 func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
+	threeMinutes := []provider.Option{provider.WithCreationTimeout(3*time.Minute, time.Minute)}
 	for name, row := range map[string]struct {
 		age     time.Duration
 		options []provider.Option
@@ -174,7 +175,7 @@ func TestAMachineOlderThanItsCreationTimeoutGetsNoServer(t *testing.T) {
 	}{
 		"younger":                      {19 * time.Minute, nil, false, codes.OK},
 		"older":                        {21 * time.Minute, nil, false, codes.FailedPrecondition},
-		"older, by the sidecar's flag": {4 * time.Minute, []provider.Option{provider.WithCreationTimeout(3*time.Minute, time.Minute)}, false, codes.FailedPrecondition},
+		"older, by the sidecar's flag": {4 * time.Minute, threeMinutes, false, codes.FailedPrecondition},
 		"older, without a target":      {21 * time.Minute, []provider.Option{provider.WithTargetCluster(false)}, false, codes.OK},
 		"older, with a server":         {21 * time.Minute, nil, true, codes.OK},
 	} {
@@ -217,7 +218,10 @@ func TestWhatSaysThatSomethingIsExhausted(t *testing.T) {
 		"Exceeded maximum amount of allowed address pairs":                                                  codes.InvalidArgument,
 		"Maximum number of metadata items exceeds 128":                                                      codes.InvalidArgument,
 	} {
-		for _, status := range []int{http.StatusBadRequest, http.StatusForbidden, http.StatusConflict, http.StatusRequestEntityTooLarge, http.StatusInternalServerError} {
+		for _, status := range []int{
+			http.StatusBadRequest, http.StatusForbidden, http.StatusConflict,
+			http.StatusRequestEntityTooLarge, http.StatusInternalServerError,
+		} {
 			bubble(t, fmt.Sprint(message, " ", status), func(t *testing.T) {
 				r := newRig(t)
 				r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)})

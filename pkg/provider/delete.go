@@ -25,7 +25,8 @@ func (c *call) deleteAll(ctx context.Context) error {
 	}
 	if c.clusterUnknown && c.serverID != "" {
 		if c.fromOpenStack {
-			klog.InfoS("NICs and volumes of a Machine from OpenStack are not looked for", "machine", c.machine, "reason", c.clusterUnknownError().Error())
+			klog.InfoS("NICs and volumes of a Machine from OpenStack are not looked for",
+				"machine", c.machine, "reason", c.clusterUnknownError().Error())
 		}
 		return c.deleteNamed(ctx)
 	}

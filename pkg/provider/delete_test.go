@@ -140,16 +140,21 @@ func TestDeleteMachineAsksForNoServerThatIsGone(t *testing.T) {
 
 // Both the DELETE and the next GET are answered 404 by chance.
 func TestDeleteMachineBelievesNoTwoRandom404s(t *testing.T) {
+	byProviderID := func(r *rig, id string) *v1alpha1.Machine {
+		return withID(r.deleted(machine("m1")), providerIDOf(id))
+	}
+	byName := func(r *rig, _ string) *v1alpha1.Machine { return r.deleted(machine("m1")) }
+	asOrphan := func(_ *rig, id string) *v1alpha1.Machine { return orphan("m1", id) }
 	for name, row := range map[string]struct {
 		age     time.Duration
 		machine func(r *rig, id string) *v1alpha1.Machine
 	}{
-		"young, by ProviderID":              {10 * time.Second, func(r *rig, id string) *v1alpha1.Machine { return withID(r.deleted(machine("m1")), providerIDOf(id)) }},
-		"young, by name":                    {10 * time.Second, func(r *rig, _ string) *v1alpha1.Machine { return r.deleted(machine("m1")) }},
-		"young, for the orphan collector":   {10 * time.Second, func(_ *rig, id string) *v1alpha1.Machine { return orphan("m1", id) }},
-		"settled, by ProviderID":            {time.Minute, func(r *rig, id string) *v1alpha1.Machine { return withID(r.deleted(machine("m1")), providerIDOf(id)) }},
-		"settled, by name":                  {time.Minute, func(r *rig, _ string) *v1alpha1.Machine { return r.deleted(machine("m1")) }},
-		"settled, for the orphan collector": {time.Minute, func(_ *rig, id string) *v1alpha1.Machine { return orphan("m1", id) }},
+		"young, by ProviderID":              {10 * time.Second, byProviderID},
+		"young, by name":                    {10 * time.Second, byName},
+		"young, for the orphan collector":   {10 * time.Second, asOrphan},
+		"settled, by ProviderID":            {time.Minute, byProviderID},
+		"settled, by name":                  {time.Minute, byName},
+		"settled, for the orphan collector": {time.Minute, asOrphan},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(25*time.Second), iaasmock.WithBootDuration(5*time.Second))

@@ -47,8 +47,8 @@
 //     sides in specValues of core_test.go, without which no test misses the rule. Whether the cloud
 //     has what the field names: pkg/operator/validate/online.go
 //   - a metric of the driver: metrics.go (meters, newMeters, parts or Collect), fed by the decorator of
-//     API calls or by the method that knows; one of a session: pkg/spi/metrics.go. `make generated` writes the table of kubernetes/monitoring/README.md, which
-//     also says how to add an alert
+//     API calls or by the method that knows; one of a session: pkg/spi/metrics.go. `make generated`
+//     writes the table of kubernetes/monitoring/README.md, which also says how to add an alert
 //   - what may be shown of the API's messages: request.go
 //   - what the driver needs of the API: stackit_client.go, and sdk_client.go over the SDK
 //   - when a leader that stood still may go on: cmd/machine-controller/leading.go

@@ -253,8 +253,9 @@ func lateError(err error, state string) error {
 // interruptedError ends a wait whose credentials were refused: the manager comes
 // back in seconds, with the Secret as it is then.
 func interruptedError(err error) error {
-	return &Error{Reason: ReasonCredentialsRevoked, err: err, Text: "the Secret's credentials are not accepted any more, " +
-		"check its service-account key or workload identity: " + err.Error()}
+	return &Error{Reason: ReasonCredentialsRevoked, err: err,
+		Text: "the Secret's credentials are not accepted any more, " +
+			"check its service-account key or workload identity: " + err.Error()}
 }
 
 // Texts by which Gardener's extension for STACKIT tells classes of errors apart

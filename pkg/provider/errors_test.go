@@ -31,6 +31,10 @@ func TestClassify(t *testing.T) {
 	sent := func(err error) error {
 		return &APIError{Call: callGetServer, Err: &url.Error{Op: "Get", URL: "https://iaas", Err: err}}
 	}
+	notSent := func(status int) error {
+		err := &spi.NotSentError{StatusCode: status, Err: errors.New("not sent")}
+		return &APIError{Call: callCreateServer, StatusCode: status, Err: err}
+	}
 	for _, row := range []struct {
 		reason Reason
 		err    error
@@ -49,15 +53,17 @@ func TestClassify(t *testing.T) {
 		{ReasonCredentialsRefused, sent(&spi.TokenError{Refused: true, Err: errors.New("status 401")}), codes.Unauthenticated, "Authentication failed"},
 		{ReasonCredentialsRefused, api(callGetServer, 401, "Unauthorized"), codes.Unauthenticated, "Authentication failed"},
 		{ReasonTokenEndpointDown, sent(&spi.TokenError{Err: errors.New("status 404")}), codes.Unavailable, "status 404"},
-		{ReasonTooManyRequests, &APIError{Call: callCreateServer, StatusCode: 429, Err: &spi.NotSentError{StatusCode: 429, Err: errors.New("not sent")}}, codes.Unavailable, "Too many requests"},
-		{ReasonAPIFailed, &APIError{Call: callCreateServer, StatusCode: 503, Err: &spi.NotSentError{StatusCode: 503, Err: errors.New("not sent")}}, codes.Unavailable, "creating a server: not sent"},
+		{ReasonTooManyRequests, notSent(429), codes.Unavailable, "Too many requests"},
+		{ReasonAPIFailed, notSent(503), codes.Unavailable, "creating a server: not sent"},
 		{ReasonTimedOut, sent(&spi.NotSentError{Err: context.DeadlineExceeded}), codes.DeadlineExceeded, ""},
 		{ReasonInterrupted, sent(context.Canceled), codes.Aborted, ""},
 		{ReasonTimedOut, sent(context.DeadlineExceeded), codes.DeadlineExceeded, ""},
 		{ReasonNoPermission, api(callGetServer, 403, "Forbidden"), codes.PermissionDenied, "not authorized"},
 		{ReasonRequestRefused, api(callCreateServer, 400, "boot device size is not valid or missing"), codes.InvalidArgument, "boot device size"},
-		{ReasonRequestRefused, api(callCreateServer, 400, `Error at "/machineType": property "machineType" is missing`), codes.InvalidArgument, "machineType"},
-		{ReasonUnknownMachineType, api(callCreateServer, 400, "machine type is not valid"), codes.ResourceExhausted, "does not have the providerSpec's machineType"},
+		{ReasonRequestRefused, api(callCreateServer, 400, `Error at "/machineType": property "machineType" is missing`),
+			codes.InvalidArgument, "machineType"},
+		{ReasonUnknownMachineType, api(callCreateServer, 400, "machine type is not valid"),
+			codes.ResourceExhausted, "does not have the providerSpec's machineType"},
 		{ReasonUnknownMachineType, api(callCreateServer, 404, "Machine type c9i.9 was not found"), codes.ResourceExhausted, "c9i.9"},
 		{ReasonRequestRefused, api(callCreateServer, 413, "too large"), codes.InvalidArgument, "providerSpec"},
 		{ReasonRequestRefused, api(callCreateServer, 422, "unprocessable"), codes.InvalidArgument, "providerSpec"},
@@ -177,11 +183,12 @@ func TestReasonIn(t *testing.T) {
 		description string
 		want        Reason
 	}{
-		"the driver's text":                        {text, ReasonNoCapacity},
-		"an error of the driver":                   {told, ReasonNoCapacity},
-		"a failed creation":                        {"Cloud provider message - " + told, ReasonNoCapacity},
-		"a failed initialization":                  {"Provider error: " + told + ". Initialize Instance", ReasonNoCapacity},
-		"a failed deletion":                        {"VM deletion failed due to - " + told + ". Aborting operation. Initiate VM deletion", ReasonNoCapacity},
+		"the driver's text":       {text, ReasonNoCapacity},
+		"an error of the driver":  {told, ReasonNoCapacity},
+		"a failed creation":       {"Cloud provider message - " + told, ReasonNoCapacity},
+		"a failed initialization": {"Provider error: " + told + ". Initialize Instance", ReasonNoCapacity},
+		"a failed deletion": {
+			"VM deletion failed due to - " + told + ". Aborting operation. Initiate VM deletion", ReasonNoCapacity},
 		"a text of a version that knows no reason": {strings.ReplaceAll("Cloud provider message - "+told, "NoCapacity: ", ""), ""},
 		"a reason that another version has":        {"Cloud provider message - " + strings.ReplaceAll(told, "NoCapacity", "OutOfHosts"), ""},
 		"the reason is a word of the API":          {"creating a server: NoCapacity: status 500", ""},

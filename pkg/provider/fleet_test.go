@@ -92,7 +92,8 @@ func (c *fleet) bringUp(m *v1alpha1.Machine) {
 // bringDown is what the manager does once the node is drained.
 func (c *fleet) bringDown(m *v1alpha1.Machine) {
 	m = c.deleted(m)
-	if _, err := c.driver.GetMachineStatus(c.t.Context(), &driver.GetMachineStatusRequest{Machine: m, MachineClass: c.class, Secret: c.secret}); err != nil {
+	request := &driver.GetMachineStatusRequest{Machine: m, MachineClass: c.class, Secret: c.secret}
+	if _, err := c.driver.GetMachineStatus(c.t.Context(), request); err != nil {
 		if decoded, _ := status.FromError(err); decoded.Code() != codes.NotFound {
 			c.t.Errorf("GetMachineStatus: %v", err)
 		}

@@ -121,17 +121,24 @@ func TestWhatProvesAServerGone(t *testing.T) {
 		"a DELETE that was refused":          {0, []event{sent(1, refused), gone(3), listed(4, others)}, false},
 		"accepted once, then 404":            {0, []event{ourDelete, sent(2, notFound), gone(3), listed(4, others)}, true},
 
-		"two lists":                                                {0, []event{ourDelete, listed(3, others), listed(4, others)}, false},
-		"two lists after one showed it DELETING":                   {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
-		"two lists after a GET showed it DELETING":                 {0, []event{ourDelete, deleting, listed(3, others), listed(4, others)}, false},
-		"two lists after one showed it DELETING before our DELETE": {0, []event{deletingInList, sent(2.5, yes), listed(3, others), listed(4, others)}, false},
-		"two lists after one showed it ACTIVE":                     {0, []event{ourDelete, shown(2, seen, true), listed(3, others), listed(4, others)}, false},
-		"the first of two lists is empty":                          {0, []event{ourDelete, deletingInList, listed(3, empty), listed(4, others)}, false},
-		"the second of two lists is empty":                         {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, empty)}, false},
+		"two lists":                                {0, []event{ourDelete, listed(3, others), listed(4, others)}, false},
+		"two lists after one showed it DELETING":   {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, others)}, true},
+		"two lists after a GET showed it DELETING": {0, []event{ourDelete, deleting, listed(3, others), listed(4, others)}, false},
+		"the first of two lists is empty":          {0, []event{ourDelete, deletingInList, listed(3, empty), listed(4, others)}, false},
+		"the second of two lists is empty":         {0, []event{ourDelete, deletingInList, listed(3, others), listed(4, empty)}, false},
+		"two lists a minute after our DELETE":      {0, []event{ourDelete, deletingInList, listed(62, others), listed(63, others)}, false},
+		"two lists after one showed it ACTIVE": {
+			0, []event{ourDelete, shown(2, seen, true), listed(3, others), listed(4, others)}, false},
+		"two lists after one showed it DELETING before our DELETE": {
+			0, []event{deletingInList, sent(2.5, yes), listed(3, others), listed(4, others)}, false},
+		"two lists of one that was DELETING before our DELETE": {0, []event{
+			deleting, sent(2.5, yes), shown(2.8, statusDeleting, true), listed(3, others), listed(4, others),
+		}, false},
+		"two lists after a DELETE that had failed before": {0, []event{
+			ourDelete, deletingInList, shown(50, statusError, false), sent(51, yes),
+			listed(70, others), listed(71, others),
+		}, false},
 
-		"two lists a minute after our DELETE":                  {0, []event{ourDelete, deletingInList, listed(62, others), listed(63, others)}, false},
-		"two lists of one that was DELETING before our DELETE": {0, []event{deleting, sent(2.5, yes), shown(2.8, statusDeleting, true), listed(3, others), listed(4, others)}, false},
-		"two lists after a DELETE that had failed before":      {0, []event{ourDelete, deletingInList, shown(50, statusError, false), sent(51, yes), listed(70, others), listed(71, others)}, false},
 		"after a 403 to a GET, a list":                         {0, []event{ourDelete, forbidden(3), listed(4, others)}, true},
 		"a list, and a 403 to a GET":                           {0, []event{ourDelete, listed(3, empty), forbidden(4)}, true},
 		"403s alone":                                           {0, []event{ourDelete, forbidden(3), forbidden(4), forbidden(30)}, false},
@@ -220,17 +227,22 @@ func TestWhatADeletionNeeds(t *testing.T) {
 		events []event
 		want   step
 	}{
-		"nobody asked":                           {[]event{shown(1, statusActive, get)}, askAgain},
-		"nobody asked, seen by a list":           {[]event{shown(1, statusActive, list)}, askAgain},
-		"it keeps its state for a while":         {[]event{ourDelete, shown(15, statusActive, get)}, waitOn},
-		"it keeps its state":                     {[]event{ourDelete, shown(17, statusActive, get)}, askAgain},
-		"a list shows the old state":             {[]event{ourDelete, shown(17, statusActive, list)}, lookCloser},
-		"a list shows it while GETs fail":        {[]event{ourDelete, fails(2), shown(17, statusActive, list)}, askAgain},
-		"it ends in ERROR":                       {[]event{ourDelete, shown(2, statusError, get)}, askAgain},
-		"it was in ERROR before":                 {[]event{shown(0, statusError, get), ourDelete, shown(2, statusError, get)}, waitOn},
-		"it was DELETING, and is in ERROR again": {[]event{shown(0, statusError, get), ourDelete, shown(2, statusDeleting, get), shown(3, statusError, get)}, askAgain},
-		"it fails twice":                         {[]event{ourDelete, shown(2, statusError, get), sent(3, yes), shown(4, statusDeleting, get), shown(5, statusError, get)}, giveUp},
-		"the second DELETE was refused":          {[]event{ourDelete, shown(2, statusError, get), sent(3, refused), shown(4, statusError, get)}, askAgain},
+		"nobody asked":                    {[]event{shown(1, statusActive, get)}, askAgain},
+		"nobody asked, seen by a list":    {[]event{shown(1, statusActive, list)}, askAgain},
+		"it keeps its state for a while":  {[]event{ourDelete, shown(15, statusActive, get)}, waitOn},
+		"it keeps its state":              {[]event{ourDelete, shown(17, statusActive, get)}, askAgain},
+		"a list shows the old state":      {[]event{ourDelete, shown(17, statusActive, list)}, lookCloser},
+		"a list shows it while GETs fail": {[]event{ourDelete, fails(2), shown(17, statusActive, list)}, askAgain},
+		"it ends in ERROR":                {[]event{ourDelete, shown(2, statusError, get)}, askAgain},
+		"it was in ERROR before":          {[]event{shown(0, statusError, get), ourDelete, shown(2, statusError, get)}, waitOn},
+		"it was DELETING, and is in ERROR again": {[]event{
+			shown(0, statusError, get), ourDelete, shown(2, statusDeleting, get), shown(3, statusError, get),
+		}, askAgain},
+		"it fails twice": {[]event{
+			ourDelete, shown(2, statusError, get), sent(3, yes), shown(4, statusDeleting, get), shown(5, statusError, get),
+		}, giveUp},
+		"the second DELETE was refused": {
+			[]event{ourDelete, shown(2, statusError, get), sent(3, refused), inError}, askAgain},
 		"the second DELETE does not show yet": {
 			[]event{ourDelete, shown(2, statusError, get), sent(3, yes), inError}, waitOn},
 		"answered 404":                {[]event{sent(1, notFound), shown(2, statusActive, get)}, askAgain},

@@ -33,7 +33,9 @@ var _ driver.Driver = (*Provider)(nil)
 // allowedAddresses. Codes: InvalidArgument,
 // ResourceExhausted, Unauthenticated, PermissionDenied, FailedPrecondition,
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal.
-func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMachineRequest) (*driver.CreateMachineResponse, error) {
+func (p *Provider) CreateMachine(
+	ctx context.Context, request *driver.CreateMachineRequest,
+) (*driver.CreateMachineResponse, error) {
 	request = cmp.Or(request, &driver.CreateMachineRequest{})
 	op := operation{"CreateMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
 	return observed(ctx, p, op, request, p.createMachine)
@@ -44,7 +46,9 @@ func (p *Provider) CreateMachine(ctx context.Context, request *driver.CreateMach
 // has seen complete.
 // Codes: InvalidArgument, Unauthenticated, PermissionDenied, FailedPrecondition,
 // Unavailable, Aborted, DeadlineExceeded, Internal; never NotFound.
-func (p *Provider) InitializeMachine(ctx context.Context, request *driver.InitializeMachineRequest) (*driver.InitializeMachineResponse, error) {
+func (p *Provider) InitializeMachine(
+	ctx context.Context, request *driver.InitializeMachineRequest,
+) (*driver.InitializeMachineResponse, error) {
 	request = cmp.Or(request, &driver.InitializeMachineRequest{})
 	op := operation{"InitializeMachine", p.creationDeadline(request.Machine), request.Machine, request.MachineClass}
 	return observed(ctx, p, op, request, p.initializeMachine)
@@ -55,7 +59,9 @@ func (p *Provider) InitializeMachine(ctx context.Context, request *driver.Initia
 // InitializeMachine has something to do; the response is complete then, too.
 // Other codes: InvalidArgument, Unauthenticated, PermissionDenied,
 // FailedPrecondition, Unavailable, DeadlineExceeded, Internal.
-func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMachineStatusRequest) (*driver.GetMachineStatusResponse, error) {
+func (p *Provider) GetMachineStatus(
+	ctx context.Context, request *driver.GetMachineStatusRequest,
+) (*driver.GetMachineStatusResponse, error) {
 	request = cmp.Or(request, &driver.GetMachineStatusRequest{})
 	op := operation{"GetMachineStatus", callTimeout, request.Machine, request.MachineClass}
 	return observed(ctx, p, op, request, p.getMachineStatus)
@@ -67,7 +73,9 @@ func (p *Provider) GetMachineStatus(ctx context.Context, request *driver.GetMach
 // PermissionDenied, FailedPrecondition (the server is not the machine's),
 // Unavailable, Aborted, DeadlineExceeded (the next call goes on), Internal; never
 // NotFound.
-func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMachineRequest) (*driver.DeleteMachineResponse, error) {
+func (p *Provider) DeleteMachine(
+	ctx context.Context, request *driver.DeleteMachineRequest,
+) (*driver.DeleteMachineResponse, error) {
 	request = cmp.Or(request, &driver.DeleteMachineRequest{})
 	op := operation{"DeleteMachine", deleteTimeout, request.Machine, request.MachineClass}
 	return observed(ctx, p, op, request, p.deleteMachine)
@@ -77,7 +85,9 @@ func (p *Provider) DeleteMachine(ctx context.Context, request *driver.DeleteMach
 // within the cluster: those that carry both of the driver's labels. The manager
 // deletes what it does not know of them. It finds none where the cluster is unknown. Codes:
 // InvalidArgument, Unauthenticated, PermissionDenied, Unavailable, DeadlineExceeded, Internal.
-func (p *Provider) ListMachines(ctx context.Context, request *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+func (p *Provider) ListMachines(
+	ctx context.Context, request *driver.ListMachinesRequest,
+) (*driver.ListMachinesResponse, error) {
 	request = cmp.Or(request, &driver.ListMachinesRequest{})
 	op := operation{"ListMachines", callTimeout, nil, request.MachineClass}
 	return observed(ctx, p, op, request, p.listMachines)
@@ -85,7 +95,9 @@ func (p *Provider) ListMachines(ctx context.Context, request *driver.ListMachine
 
 // GetVolumeIDs returns the IDs of the IaaS volumes behind the PersistentVolumes;
 // all others are skipped.
-func (p *Provider) GetVolumeIDs(ctx context.Context, request *driver.GetVolumeIDsRequest) (*driver.GetVolumeIDsResponse, error) {
+func (p *Provider) GetVolumeIDs(
+	ctx context.Context, request *driver.GetVolumeIDsRequest,
+) (*driver.GetVolumeIDsResponse, error) {
 	request = cmp.Or(request, &driver.GetVolumeIDsRequest{})
 	op := operation{"GetVolumeIDs", callTimeout, nil, nil}
 	return observed(ctx, p, op, request, p.getVolumeIDs)
@@ -93,7 +105,9 @@ func (p *Provider) GetVolumeIDs(ctx context.Context, request *driver.GetVolumeID
 
 // GenerateMachineClassForMigration answers Unimplemented: there is no older
 // format of machine classes to migrate from.
-func (p *Provider) GenerateMachineClassForMigration(context.Context, *driver.GenerateMachineClassForMigrationRequest) (*driver.GenerateMachineClassForMigrationResponse, error) {
+func (p *Provider) GenerateMachineClassForMigration(
+	context.Context, *driver.GenerateMachineClassForMigrationRequest,
+) (*driver.GenerateMachineClassForMigrationResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "there is no older format of machine classes to migrate from")
 }
 

@@ -74,19 +74,22 @@ func newMeters(clock clock.PassiveClock) *meters {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
 	histogram := func(name, help string, buckets ...float64) *prometheus.HistogramVec {
-		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
+		return prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"machine_class"})
 	}
 	m := &meters{
 		clock: clock, classes: map[string]*classMeter{}, posted: map[string]time.Time{}, deleted: map[string]time.Time{},
 		posts: counter("stackit_server_posts_total",
 			"Requests to create a server by outcome: accepted, refused, unknown.", "outcome"),
 		duplicates: counter("stackit_duplicate_servers_total",
-			"Second servers of a Machine that were found, by what became of the request to delete them: accepted, failed.", "deletion"),
+			"Second servers of a Machine that were found, by what became of the request to delete them: "+
+				"accepted, failed.", "deletion"),
 		orphans: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_servers_deleted_total",
 			Help: "Servers without a Machine whose deletion was requested because the manager found them."}),
 		orphanRefusals: prometheus.NewCounter(prometheus.CounterOpts{Name: "stackit_orphan_refusals_total",
 			Help: "Requests of the manager to delete a server without a Machine that were refused: by its " +
-				"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed until somebody fixes its label or deletes it."}),
+				"name, labels or OpenStack tag the server is not, or may not be, that Machine's. It is billed " +
+				"until somebody fixes its label or deletes it."}),
 		neverJoined: counter("stackit_never_joined_total",
 			"Servers that were deleted because their Machine had no Node after its creation timeout, by cause, "+
 				"from the console log: kernel-panic, disk-full, emergency-mode, no-address, certificate, dns, refused, "+
@@ -321,7 +324,9 @@ func (m *meters) gone(class, serverID string) {
 }
 
 // observe ends what was begun for the server, if it was; m.mu is held.
-func (m *meters) observe(durations *prometheus.HistogramVec, class string, begun map[string]time.Time, serverID string) {
+func (m *meters) observe(
+	durations *prometheus.HistogramVec, class string, begun map[string]time.Time, serverID string,
+) {
 	began, known := begun[serverID]
 	if !known {
 		return

@@ -165,7 +165,8 @@ func (c *call) selectNICs(nics []NIC) []NIC {
 	}
 	var selected []NIC
 	for _, nic := range nics {
-		if (networking.NetworkID != "" && nic.NetworkID == networking.NetworkID) || slices.Contains(networking.NICIDs, nic.ID) {
+		isInNetwork := networking.NetworkID != "" && nic.NetworkID == networking.NetworkID
+		if isInNetwork || slices.Contains(networking.NICIDs, nic.ID) {
 			selected = append(selected, nic)
 		}
 	}

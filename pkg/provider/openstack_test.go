@@ -254,7 +254,9 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		"that are released late":   {options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)}},
 		"a NIC in another network": {prepare: func(r *rig) { r.makeNIC(other, "m1", nil) }, nics: 1},
 		"a labelled NIC elsewhere": {prepare: func(r *rig) { r.makeNIC(other, "m1", map[string]any{clusterLabel: "shoot-a"}) }, nics: 1},
-		"a NIC of another cluster": {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{clusterLabel: "shoot-b"}) }, nics: 1},
+		"a NIC of another cluster": {prepare: func(r *rig) {
+			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{clusterLabel: "shoot-b"})
+		}, nics: 1},
 		"a NIC of another Machine": {prepare: func(r *rig) {
 			r.makeNIC(iaasmock.DefaultNetworkID, "m1", map[string]any{"kubernetes.io/machine": "m2"})
 		}, nics: 1},
@@ -271,13 +273,16 @@ func TestDeletionOfAMachineFromOpenStack(t *testing.T) {
 		"a volume of data": {prepare: func(r *rig) { r.makeDisk(iaas.CreateVolumePayload{Name: new("m1"), Size: new(int64(500))}) }, volumes: 1},
 		"a volume that is being made": {prepare: func(r *rig) {
 			id := r.makeVolume("m1", nil)
-			r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 4, Status: 200, Body: `{"items":[{"id":"` + id + `","name":"m1","status":"CREATING","bootable":false,"size":20,"availabilityZone":"eu01-1"}]}`})
+			body := `{"items":[{"id":"` + id + `","name":"m1","status":"CREATING","bootable":false,` +
+				`"size":20,"availabilityZone":"eu01-1"}]}`
+			r.cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Count: 4, Status: 200, Body: body})
 		}},
 		"a read that shows the server that is gone": {
 			options: []iaasmock.Option{iaasmock.WithReleaseDuration(40 * time.Second)},
 			prepare: func(r *rig) {
 				id := r.cloud.Servers()[0].ID
-				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", After: 20 * time.Second, Count: 1, Status: 200, Body: `{"id":"` + id + `","name":"m1","machineType":"c2i.2","status":"ACTIVE"}`})
+				r.cloud.Inject(iaasmock.Fault{Operation: "GetServer", After: 20 * time.Second, Count: 1, Status: 200,
+					Body: `{"id":"` + id + `","name":"m1","machineType":"c2i.2","status":"ACTIVE"}`})
 			},
 		},
 		"two of each":                   {prepare: func(r *rig) { r.makeNIC(iaasmock.DefaultNetworkID, "m1", nil); r.makeVolume("m1", nil) }},

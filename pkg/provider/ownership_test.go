@@ -259,15 +259,23 @@ func TestCredentialsOfASecret(t *testing.T) {
 		says []string
 	}{
 		"neither":                  {nil, codes.InvalidArgument, []string{"secret." + key + ": Required", email, token, file}},
-		"key and token":            {map[string]string{key: "{}", email: "a@b.c", token: "t"}, codes.InvalidArgument, []string{"secret." + email + ": Forbidden", "secret." + token + ": Forbidden", key}},
 		"key and a stray token":    {map[string]string{key: "{}", token: "t"}, codes.InvalidArgument, []string{"secret." + token + ": Forbidden"}},
-		"Gardener's key and file":  {map[string]string{"serviceaccount.json": "{}", email: "a@b.c", file: "/f"}, codes.InvalidArgument, []string{"secret." + file + ": Forbidden"}},
 		"token without an account": {map[string]string{token: "t"}, codes.InvalidArgument, []string{"secret." + email + ": Required"}},
 		"account without a token":  {map[string]string{email: "a@b.c"}, codes.InvalidArgument, []string{"secret." + token + ": Required", file}},
 		"account is no mail":       {map[string]string{email: "s3cr3t", token: "t"}, codes.InvalidArgument, []string{"secret." + email + ": Invalid"}},
 		"token cannot be used":     {map[string]string{email: "a@b.c", token: "s3cr3t"}, codes.Unauthenticated, []string{"no JWT"}},
-		"file is elsewhere":        {map[string]string{email: "a@b.c", file: "/var/run/secrets/kubernetes.io/serviceaccount/token"}, codes.Unauthenticated, []string{file, "--stackit-workload-identity-dirs"}},
-		"and another field":        {map[string]string{email: "a@b.c", token: "s3cr3t", "projectId": "s3cr3t"}, codes.InvalidArgument, []string{"secret." + token + ": Invalid", "secret.projectId"}},
+		"key and token": {
+			map[string]string{key: "{}", email: "a@b.c", token: "t"}, codes.InvalidArgument,
+			[]string{"secret." + email + ": Forbidden", "secret." + token + ": Forbidden", key}},
+		"Gardener's key and file": {
+			map[string]string{"serviceaccount.json": "{}", email: "a@b.c", file: "/f"}, codes.InvalidArgument,
+			[]string{"secret." + file + ": Forbidden"}},
+		"file is elsewhere": {
+			map[string]string{email: "a@b.c", file: "/var/run/secrets/kubernetes.io/serviceaccount/token"},
+			codes.Unauthenticated, []string{file, "--stackit-workload-identity-dirs"}},
+		"and another field": {
+			map[string]string{email: "a@b.c", token: "s3cr3t", "projectId": "s3cr3t"}, codes.InvalidArgument,
+			[]string{"secret." + token + ": Invalid", "secret.projectId"}},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)

@@ -116,7 +116,8 @@ func WithClock(clock clock.Clock) Option {
 }
 
 // WithMetrics shows the driver's own metrics through the registerer, which must not show
-// another Provider's. Those of its sessions are the process's: spi.RegisterMetrics. kubernetes/monitoring/README.md says what they mean.
+// another Provider's. Those of its sessions are the process's: spi.RegisterMetrics.
+// kubernetes/monitoring/README.md says what they mean.
 func WithMetrics(registerer prometheus.Registerer) Option {
 	return func(p *Provider) { p.registerer = registerer }
 }

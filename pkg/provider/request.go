@@ -90,7 +90,9 @@ const (
 )
 
 // newMachineCall decodes and checks the request of a call about a machine.
-func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
+func (p *Provider) newMachineCall(
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
+) (*call, error) {
 	if machine == nil {
 		return nil, newError(ReasonInvalidInput, "the request has no Machine")
 	}
@@ -110,7 +112,9 @@ func (p *Provider) newMachineCall(machine *v1alpha1.Machine, class *v1alpha1.Mac
 
 // newCall decodes and checks a request, and opens the session. machine is nil for a call
 // about a class. All that is wrong is told at once, with the paths of the fields.
-func (p *Provider) newCall(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness) (*call, error) {
+func (p *Provider) newCall(
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, mode strictness,
+) (*call, error) {
 	if class == nil {
 		return nil, newError(ReasonInvalidInput, "the request has no MachineClass")
 	}
@@ -162,7 +166,8 @@ func (p *Provider) warn(in *inputs) {
 			"machineClass", loggable(class), "problems", problems)
 	}
 	if len(in.identity.cluster) == 0 && !in.identity.clusterUnknown && p.noteWarning("cluster "+class) {
-		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): machines are told apart by machine and class name only",
+		klog.InfoS("The MachineClass's providerSpec.labels have no cluster label (a key that ends in /cluster): "+
+			"machines are told apart by machine and class name only",
 			"machineClass", loggable(class))
 	}
 }
@@ -216,7 +221,9 @@ type inputs struct {
 
 // decodeInputs decodes and checks a request's inputs. machine is nil for a call about a
 // class.
-func decodeInputs(machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, refuseUnknown bool) *inputs {
+func decodeInputs(
+	machine *v1alpha1.Machine, class *v1alpha1.MachineClass, secret *corev1.Secret, refuseUnknown bool,
+) *inputs {
 	in := &inputs{}
 	in.secret, in.needed = apis.DecodeSecret(secret.Data)
 	in.needed = append(in.needed, unrelated(validation.ValidateSecret(in.secret, apis.SecretPath), in.needed)...)
@@ -250,7 +257,8 @@ func (in *inputs) decodeSpec(raw []byte, refuseUnknown bool) (labels bool) {
 	if len(network) > 0 {
 		reported = append(reported, &field.Error{Field: apis.SpecPath.Child("networking").String()})
 	}
-	in.others = slices.Concat(decoding, network, unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported))
+	invalid := unrelated(validation.ValidateProviderSpec(in.spec, apis.SpecPath), reported)
+	in.others = slices.Concat(decoding, network, invalid)
 	in.network = slices.Concat(network, concerning(apis.SpecPath.Child("networking").String(), in.others))
 	if in.network == nil && !apis.IsReadable(raw, "networking", &apis.Networking{}) {
 		in.network = decoding
@@ -426,7 +434,8 @@ func commonPrefix(a, b string) int {
 // formsOf returns userData in the forms in which an API repeats it: as it is, as it was sent, and
 // quoted, as Go and as JSON do it.
 func formsOf(userData string) []string {
-	forms := []string{userData, base64.StdEncoding.EncodeToString([]byte(userData)), withoutQuotes(strconv.Quote(userData))}
+	asSent := base64.StdEncoding.EncodeToString([]byte(userData))
+	forms := []string{userData, asSent, withoutQuotes(strconv.Quote(userData))}
 	if asJSON, err := json.Marshal(userData); err == nil {
 		forms = append(forms, withoutQuotes(string(asJSON)))
 	}

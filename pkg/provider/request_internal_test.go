@@ -122,6 +122,7 @@ const someUserData = "#cloud-config\nhostname: shoot--demo--worker-1\npassword: 
 func TestRedactedMessage(t *testing.T) {
 	encoded := base64.StdEncoding.EncodeToString([]byte(someUserData))
 	quoted := strconv.Quote(someUserData)
+	const asJSON = `"#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr\u003c\u0026\u003es3cr3t\"\ntok`
 	for name, row := range map[string]struct {
 		message, want string
 	}{
@@ -129,7 +130,7 @@ func TestRedactedMessage(t *testing.T) {
 		"as it is":          {"wrong: " + someUserData + "!", "wrong: (userData)!"},
 		"base64":            {"wrong: " + encoded + "!", "wrong: (userData)!"},
 		"quoted as Go does": {"wrong: " + quoted + "!", `wrong: "(userData)"!`},
-		"quoted as JSON":    {`wrong: "#cloud-config\nhostname: shoot--demo--worker-1\npassword: \"s3cr\u003c\u0026\u003es3cr3t\"\ntok`, `wrong: "(userData)`},
+		"quoted as JSON":    {"wrong: " + asJSON, `wrong: "(userData)`},
 		"cut off":           {"wrong: " + quoted[:40] + "...", `wrong: "(userData)...`},
 		"twice":             {someUserData + " and " + encoded, "(userData) and (userData)"},
 		"15 characters":     {"wrong: " + someUserData[:15] + "!", "wrong: " + someUserData[:15] + "!"},

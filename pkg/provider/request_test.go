@@ -120,6 +120,7 @@ func TestAWrongTypeIsNamedWithItsPath(t *testing.T) {
 }
 
 func TestUserDataIsNotTooLong(t *testing.T) {
+	const says = "providerSpec.userData: Invalid value: has 262145 bytes, here or in the Secret, must have at most 262144"
 	for name, row := range map[string]struct {
 		bytes int
 		want  codes.Code
@@ -129,7 +130,7 @@ func TestUserDataIsNotTooLong(t *testing.T) {
 			r.secret.Data["userData"] = bytes.Repeat([]byte("s"), row.bytes)
 			_, err := r.create(machine("m1"))
 			wantCode(t, err, row.want)
-			if err != nil && !strings.Contains(err.Error(), "providerSpec.userData: Invalid value: has 262145 bytes, here or in the Secret, must have at most 262144") {
+			if err != nil && !strings.Contains(err.Error(), says) {
 				t.Errorf("got %q", err)
 			}
 		})

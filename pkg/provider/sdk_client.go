@@ -106,7 +106,9 @@ func nicsFromSDK(call apiCall, response *http.Response, err error, list *iaas.NI
 }
 
 // UpdateAllowedAddresses implements StackitClient.
-func (c *sdkClient) UpdateAllowedAddresses(ctx context.Context, networkID, nicID string, addresses []string) (*NIC, error) {
+func (c *sdkClient) UpdateAllowedAddresses(
+	ctx context.Context, networkID, nicID string, addresses []string,
+) (*NIC, error) {
 	ctx, response := captured(ctx)
 	payload := iaas.UpdateNicPayload{AllowedAddresses: allowedAddressesToSDK(addresses)}
 	nic, err := c.api.UpdateNic(ctx, c.projectID, c.region, networkID, nicID).UpdateNicPayload(payload).Execute()

@@ -106,7 +106,8 @@ func TestUserDataThatTheAPIRepeatsStaysOutOfErrors(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t)
 			r.secret.Data["userData"] = []byte(userData)
-			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest, Body: `{"code":400,"msg":"wrong userData: ` + repeated + `"}`})
+			r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Status: http.StatusBadRequest,
+				Body: `{"code":400,"msg":"wrong userData: ` + repeated + `"}`})
 			_, err := r.create(machine("m1"))
 			wantCode(t, err, codes.InvalidArgument)
 			for _, secret := range []string{"s3cr3t", "abc123.01234567", base64.StdEncoding.EncodeToString([]byte(userData))[:20]} {

@@ -63,7 +63,8 @@ func (r *rig) exhaustAnotherClass(t *testing.T) {
 	t.Helper()
 	defer func(name string) { r.class.Name = name }(r.class.Name)
 	r.class.Name = "class-b"
-	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden, Body: `{"code":403,"msg":"Quota exceeded for cores"}`})
+	r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusForbidden,
+		Body: `{"code":403,"msg":"Quota exceeded for cores"}`})
 	wantCode(t, r.createErr(machine("m3")), codes.ResourceExhausted)
 }
 
@@ -119,8 +120,9 @@ func (f roundTripper) RoundTrip(request *http.Request) (*http.Response, error) {
 func TestCreateMachineWhoseAnswerIsLostMakesOneServer(t *testing.T) {
 	for name, fault := range map[string]iaasmock.Fault{
 		"connection reset after the server was made": {DropAfter: true},
-		"gateway gave up waiting":                    {Executed: true, Status: http.StatusGatewayTimeout, Body: "<html>timeout</html>", ContentType: "text/html"},
 		"internal error although it was made":        {Executed: true, Status: http.StatusInternalServerError},
+		"gateway gave up waiting": {Executed: true, Status: http.StatusGatewayTimeout,
+			Body: "<html>timeout</html>", ContentType: "text/html"},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			r := newRig(t, iaasmock.WithListLag(20*time.Second))
@@ -156,7 +158,8 @@ func TestALostRequestIsRepeatedAfterSettling(t *testing.T) {
 func TestCreateMachineAfterARefusedRequestIsImmediate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest, Body: `{"code":400,"msg":"The affinity group policy is not supported"}`})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusBadRequest,
+			Body: `{"code":400,"msg":"The affinity group policy is not supported"}`})
 		wantCode(t, r.createErr(machine("m1")), codes.InvalidArgument)
 		start := time.Now()
 		r.mustCreate(machine("m1"))

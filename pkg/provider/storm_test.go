@@ -179,7 +179,8 @@ func TestCreateMachineAnswersIfItsPOSTIsNotSent(t *testing.T) {
 func TestAPOSTThatWasNotSentIsNotWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"20"}}})
+		r.cloud.Inject(iaasmock.Fault{Operation: "CreateServer", Count: 1, Status: http.StatusServiceUnavailable,
+			Header: http.Header{"Retry-After": {"20"}}})
 		first := start(func() error { _, err := r.createAsManager(machine("m1")); return err })
 		<-time.After(time.Second)
 		begun := time.Now()

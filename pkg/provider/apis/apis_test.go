@@ -62,14 +62,16 @@ func TestDecodeProviderSpecRefusesWhatIsNoObject(t *testing.T) {
 
 func TestDecodeProviderSpecNamesTheFirstPartOfAWrongType(t *testing.T) {
 	for name, row := range map[string]struct{ raw, want string }{
-		"a number":           {`{"machineType":5}`, "machineType: Invalid value: is a JSON number, must be a string"},
-		"a list":             {`{"allowedAddresses":"10.0.0.0/8"}`, "allowedAddresses: Invalid value: is a JSON string, must be a list"},
-		"a secret":           {`{"userData":{"secret":"s3cr3t"}}`, "userData: Invalid value: is a JSON object, must be a string"},
-		"a part of a part":   {`{"bootVolume":{"size":"s3cr3t"}}`, "bootVolume.size: Invalid value: is a JSON string, must be a whole number"},
-		"an item":            {`{"networking":{"nicIds":["i",7]}}`, "networking.nicIds: Invalid value: is a JSON number, must be a string"},
-		"a label":            {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number, must be a string"},
-		"a fraction":         {`{"bootVolume":{"size":81726354.5}}`, "bootVolume.size: Invalid value: is a number that is too large or has a fraction, must be a whole number"},
-		"a number too large": {`{"metadata":{"x":81726354e999}}`, "metadata: Invalid value: is a number that is too large or has a fraction, must be a number"},
+		"a number":         {`{"machineType":5}`, "machineType: Invalid value: is a JSON number, must be a string"},
+		"a list":           {`{"allowedAddresses":"10.0.0.0/8"}`, "allowedAddresses: Invalid value: is a JSON string, must be a list"},
+		"a secret":         {`{"userData":{"secret":"s3cr3t"}}`, "userData: Invalid value: is a JSON object, must be a string"},
+		"a part of a part": {`{"bootVolume":{"size":"s3cr3t"}}`, "bootVolume.size: Invalid value: is a JSON string, must be a whole number"},
+		"an item":          {`{"networking":{"nicIds":["i",7]}}`, "networking.nicIds: Invalid value: is a JSON number, must be a string"},
+		"a label":          {`{"labels":{"a":"b","c/d":1}}`, "labels: Invalid value: is a JSON number, must be a string"},
+		"a fraction": {`{"bootVolume":{"size":81726354.5}}`,
+			"bootVolume.size: Invalid value: is a number that is too large or has a fraction, must be a whole number"},
+		"a number too large": {`{"metadata":{"x":81726354e999}}`,
+			"metadata: Invalid value: is a number that is too large or has a fraction, must be a number"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, _, errs := apis.DecodeProviderSpec([]byte(row.raw))
@@ -96,7 +98,8 @@ func TestDecodeProviderSpecKeepsWhatIsRight(t *testing.T) {
 // Types of Kubernetes have decoders of their own, whose errors may repeat the value.
 func TestDecodeOfTypesWithADecoder(t *testing.T) {
 	for field, want := range map[string]string{
-		"time": "cannot be decoded", "duration": "cannot be decoded", "cpu": "cannot be decoded: quantities must match", "data": "is not base64, must be encoded",
+		"time": "cannot be decoded", "duration": "cannot be decoded",
+		"cpu": "cannot be decoded: quantities must match", "data": "is not base64, must be encoded",
 	} {
 		t.Run(field, func(t *testing.T) {
 			var into struct {

@@ -38,7 +38,8 @@ func DecodeProviderSpec(raw []byte) (spec *ProviderSpec, unknown []error, wrong 
 	unknown, wrong = Decode(raw, spec, SpecPath)
 	dropNulls(spec, raw)
 	if len(raw) > maxSpec {
-		wrong = append(wrong, field.Invalid(SpecPath, field.OmitValueType{}, fmt.Sprintf("has %d bytes, must have at most %d", len(raw), maxSpec)))
+		wrong = append(wrong, field.Invalid(SpecPath, field.OmitValueType{},
+			fmt.Sprintf("has %d bytes, must have at most %d", len(raw), maxSpec)))
 	}
 	return spec, append(twice, unknown...), wrong
 }

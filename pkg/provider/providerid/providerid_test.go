@@ -48,7 +48,10 @@ func TestParse(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, seed := range []string{"stackit://" + project + "/" + server, "stackit://" + server, "openstack:///" + server, "openstack://r/" + server, "openstack:///r/" + server, "://", "stackit://"} {
+	for _, seed := range []string{
+		"stackit://" + project + "/" + server, "stackit://" + server, "stackit://", "://",
+		"openstack:///" + server, "openstack://r/" + server, "openstack:///r/" + server,
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, providerID string) {

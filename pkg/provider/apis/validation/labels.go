@@ -37,11 +37,13 @@ func ValidateLabels(labels map[string]string, path *field.Path) field.ErrorList 
 			errs = append(errs, field.Forbidden(path.Key(key), "the prefix stackit- is reserved by STACKIT"))
 		} else if len(key) > MaxLabel || !labelKey.MatchString(key) {
 			errs = append(errs, field.Invalid(path.Key(key), key, fmt.Sprintf(
-				"a label's key must be 1 to %d letters, digits, '-', '_', '.' and '/', starting and ending with a letter or digit", MaxLabel)))
+				"a label's key must be 1 to %d letters, digits, '-', '_', '.' and '/', "+
+					"starting and ending with a letter or digit", MaxLabel)))
 		}
 		if value := labels[key]; len(value) > MaxLabel || !labelValue.MatchString(value) {
 			errs = append(errs, field.Invalid(path.Key(key), value, fmt.Sprintf(
-				"a label's value must be at most %d letters, digits, '-', '_' and '.', starting and ending with a letter or digit", MaxLabel)))
+				"a label's value must be at most %d letters, digits, '-', '_' and '.', "+
+					"starting and ending with a letter or digit", MaxLabel)))
 		}
 	}
 	return errs
@@ -93,16 +95,19 @@ func validateMetadata(metadata map[string]any, path *field.Path) field.ErrorList
 	}
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
 		if !metadataKey.MatchString(key) {
-			errs = append(errs, field.Invalid(path.Key(key), key, "a metadata key must be 1 to 255 letters, digits, spaces and '-_:.'"))
+			errs = append(errs, field.Invalid(path.Key(key), key,
+				"a metadata key must be 1 to 255 letters, digits, spaces and '-_:.'"))
 		}
 		switch value := metadata[key].(type) {
 		case string:
 			if len([]rune(value)) > maxMetadataValue || !metadataLine.MatchString(value) {
-				errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{}, "a metadata value must be one line of at most 255 characters"))
+				errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{},
+					"a metadata value must be one line of at most 255 characters"))
 			}
 		case bool, int64, float64:
 		default:
-			errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{}, "a metadata value must be a string, a number, true or false"))
+			errs = append(errs, field.Invalid(path.Key(key), field.OmitValueType{},
+				"a metadata value must be a string, a number, true or false"))
 		}
 	}
 	return errs

@@ -42,12 +42,14 @@ func validateIdentity(secret *apis.Secret, path *field.Path) field.ErrorList {
 		}
 		return errs
 	case secret.ServiceAccountEmail == "":
-		errs = append(errs, field.Required(email, "must be the mail address of the service account that trusts the workload identity"))
+		errs = append(errs, field.Required(email,
+			"must be the mail address of the service account that trusts the workload identity"))
 	case len(secret.ServiceAccountEmail) > maxMail || !serviceAccountMail.MatchString(secret.ServiceAccountEmail):
 		errs = append(errs, field.Invalid(email, field.OmitValueType{}, "must be the mail address of a service account"))
 	}
 	if secret.Token == "" && secret.WorkloadIdentityTokenFile == "" {
-		errs = append(errs, field.Required(path.Child(apis.SecretToken), "must be the workload identity's token, or set "+apis.SecretWorkloadIdentityTokenFile))
+		errs = append(errs, field.Required(path.Child(apis.SecretToken),
+			"must be the workload identity's token, or set "+apis.SecretWorkloadIdentityTokenFile))
 	}
 	return errs
 }

@@ -172,12 +172,14 @@ func validateBootVolume(volume *apis.BootVolume, path *field.Path) field.ErrorLi
 
 // Patterns and lengths of the IaaS API's schemas of the same names.
 var (
-	uuid               = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
-	genericName        = regexp.MustCompile(`^[A-Za-z0-9]+([ /._-]*[A-Za-z0-9]+)*$`)
-	keypairName        = regexp.MustCompile(`^[A-Za-z0-9@._-]*$`)
-	serverName         = regexp.MustCompile(`^(([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])\.)*([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])$`)
-	serviceAccountMail = regexp.MustCompile(`[a-z0-9-]+(?:\.[a-z0-9]+)*@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?`)
-	urlSegment         = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	uuid        = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	genericName = regexp.MustCompile(`^[A-Za-z0-9]+([ /._-]*[A-Za-z0-9]+)*$`)
+	keypairName = regexp.MustCompile(`^[A-Za-z0-9@._-]*$`)
+	urlSegment  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
+	serverName  = regexp.MustCompile(`^(([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])\.)*` +
+		`([A-Za-z0-9]|[A-Za-z0-9][A-Za-z0-9-]*[A-Za-z0-9])$`)
+	serviceAccountMail = regexp.MustCompile(`[a-z0-9-]+(?:\.[a-z0-9]+)*@` +
+		`(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]*[a-z0-9])?`)
 )
 
 const (

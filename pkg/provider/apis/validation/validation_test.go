@@ -65,12 +65,14 @@ func TestValidateProviderSpec(t *testing.T) {
 			s.ImageID = ""
 			s.BootVolume = &apis.BootVolume{Source: &apis.BootVolumeSource{Type: "volume", ID: id1}, DeleteOnTermination: &yes}
 		}, "bootVolume.deleteOnTermination"},
-		"no network":           {func(s *apis.ProviderSpec) { s.Networking = nil }, "networking"},
-		"empty networking":     {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{} }, "networking"},
-		"network and NICs":     {func(s *apis.ProviderSpec) { s.Networking.NICIDs = []string{id1} }, "networking"},
-		"NIC twice":            {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{id1, id1}} }, "networking.nicIds[1]"},
-		"addresses":            {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/8", "10.1.1.1", "fd00::/8", "::1"} }, ""},
-		"bad addresses":        {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/33", "", "fe80::1%eth0"} }, "allowedAddresses[0] allowedAddresses[1] allowedAddresses[2]"},
+		"no network":       {func(s *apis.ProviderSpec) { s.Networking = nil }, "networking"},
+		"empty networking": {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{} }, "networking"},
+		"network and NICs": {func(s *apis.ProviderSpec) { s.Networking.NICIDs = []string{id1} }, "networking"},
+		"NIC twice":        {func(s *apis.ProviderSpec) { s.Networking = &apis.Networking{NICIDs: []string{id1, id1}} }, "networking.nicIds[1]"},
+		"addresses":        {func(s *apis.ProviderSpec) { s.AllowedAddresses = []string{"10.0.0.0/8", "10.1.1.1", "fd00::/8", "::1"} }, ""},
+		"bad addresses": {func(s *apis.ProviderSpec) {
+			s.AllowedAddresses = []string{"10.0.0.0/33", "", "fe80::1%eth0"}
+		}, "allowedAddresses[0] allowedAddresses[1] allowedAddresses[2]"},
 		"security group twice": {func(s *apis.ProviderSpec) { s.SecurityGroups = []string{"a", "a"} }, "securityGroups[1]"},
 		"empty security group": {func(s *apis.ProviderSpec) { s.SecurityGroups = []string{""} }, "securityGroups[0]"},
 		"volume no UUID":       {func(s *apis.ProviderSpec) { s.Volumes = []string{id1, "data"} }, "volumes[1]"},

@@ -245,7 +245,8 @@ func TestAnEndlessTokenIsNotUsed(t *testing.T) {
 func TestA401IsAnsweredWithANewTokenOnce(t *testing.T) {
 	r := newRig(t)
 	session := r.session()
-	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized, Body: "Jwks doesn't have key", ContentType: "text/plain"})
+	r.cloud.Inject(iaasmock.Fault{Operation: "ListServers", Count: 1, Status: http.StatusUnauthorized,
+		Body: "Jwks doesn't have key", ContentType: "text/plain"})
 	if err := list(t.Context(), session); err != nil {
 		t.Errorf("a single 401 fails the call: %v", err)
 	}

@@ -85,7 +85,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 	// The SDK appends paths that begin with a slash.
 	endpoint, iaasEndpoint := strings.TrimRight(get(EnvAPIEndpoint), "/"), strings.TrimRight(get(EnvIaaSEndpoint), "/")
 	if endpoint != "" && iaasEndpoint != "" && endpoint != iaasEndpoint {
-		return Config{}, fmt.Errorf("%s and %s mean the same but differ: set only one of them", EnvAPIEndpoint, EnvIaaSEndpoint)
+		return Config{}, fmt.Errorf("%s and %s mean the same but differ: set only one of them",
+			EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
 	name := EnvAPIEndpoint
 	if endpoint == "" {
@@ -99,7 +100,8 @@ func ConfigFromEnvironment(lookup func(string) (string, bool)) (Config, error) {
 		}
 	}
 	if config.NoAuth && config.Endpoint == "" {
-		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too", EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
+		return Config{}, fmt.Errorf("%s=true is for a local mock: set %s or %s, too",
+			EnvNoAuth, EnvAPIEndpoint, EnvIaaSEndpoint)
 	}
 	err := cmp.Or(checkURL(name, config.Endpoint, config.NoAuth), checkURL(EnvTokenURL, config.TokenURL, config.NoAuth),
 		checkURL(EnvIdentityURL, config.IdentityURL, config.NoAuth))
@@ -117,11 +119,12 @@ func checkURL(name, value string, noAuth bool) error {
 	parsed, err := url.Parse(value)
 	if err != nil || (parsed.Scheme != "http" && parsed.Scheme != "https") || parsed.Host == "" ||
 		parsed.User != nil || parsed.RawQuery != "" || parsed.Fragment != "" {
-		return fmt.Errorf("%s must be an http or https URL such as %s, without user, query and fragment", name, DefaultEndpoint)
+		return fmt.Errorf("%s must be an http or https URL such as %s, without user, query and fragment",
+			name, DefaultEndpoint)
 	}
 	if parsed.Scheme == "http" && !noAuth && !isLoopback(parsed.Hostname()) {
-		return fmt.Errorf("%s is an http URL, must be https: http is for 127.0.0.1, ::1 and localhost, or with %s=true for a mock elsewhere",
-			name, EnvNoAuth)
+		return fmt.Errorf("%s is an http URL, must be https: http is for 127.0.0.1, ::1 and localhost, "+
+			"or with %s=true for a mock elsewhere", name, EnvNoAuth)
 	}
 	return nil
 }
@@ -143,9 +146,11 @@ func (c Config) tokenEndpoint(fromKey string) (string, error) {
 	hosts := strings.Split(cmp.Or(c.TokenHosts, DefaultTokenHosts), ",")
 	parsed, err := url.Parse(fromKey)
 	if err != nil || !slices.ContainsFunc(hosts, func(host string) bool { return matchesHost(parsed.Hostname(), host) }) ||
-		*parsed != (url.URL{Scheme: "https", Host: parsed.Host, Path: tokenPath}) || !slices.Contains([]string{"", "443"}, parsed.Port()) {
+		*parsed != (url.URL{Scheme: "https", Host: parsed.Host, Path: tokenPath}) ||
+		!slices.Contains([]string{"", "443"}, parsed.Port()) {
 		return "", &CredentialsError{Reason: fmt.Sprintf(
-			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; set the variable %s or the flag --%s of the sidecar if it is right",
+			"the service-account key's credentials.tokenEndpoint must be https://<host>%s, the host %s; "+
+				"set the variable %s or the flag --%s of the sidecar if it is right",
 			tokenPath, strings.Join(hosts, " or "), EnvTokenURL, FlagTokenHosts)}
 	}
 	return (&url.URL{Scheme: "https", Host: strings.ToLower(parsed.Hostname()), Path: tokenPath}).String(), nil

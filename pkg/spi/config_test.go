@@ -56,6 +56,7 @@ func TestConfigFromEnvironment(t *testing.T) {
 
 func TestTokenEndpoint(t *testing.T) {
 	const own = "https://service-account.api.stackit.cloud/token"
+	const another = "https://service-account.api.qa.stackit.cloud"
 	for name, row := range map[string]struct {
 		config   Config
 		fromKey  string
@@ -65,7 +66,7 @@ func TestTokenEndpoint(t *testing.T) {
 		"configured beats the key's":   {Config{TokenURL: "http://127.0.0.1/token"}, "https://evil.example/token", "http://127.0.0.1/token"},
 		"STACKIT's":                    {Config{}, own, own},
 		"in upper case":                {Config{}, "HTTPS://Service-Account.API.stackit.cloud/token", own},
-		"another landscape":            {Config{}, "https://service-account.api.qa.stackit.cloud:443/token", "https://service-account.api.qa.stackit.cloud/token"},
+		"another landscape":            {Config{}, another + ":443/token", another + "/token"},
 		"a host of the flag":           {Config{TokenHosts: "a.example"}, "https://a.example/token", "https://a.example/token"},
 		"STACKIT's, not of the flag":   {Config{TokenHosts: "a.example"}, own, ""},
 		"a customer's host":            {Config{}, "https://app.runs.stackit.cloud/token", ""},
@@ -142,7 +143,8 @@ func TestInspectKey(t *testing.T) {
 		key  string
 		want Key
 	}{
-		"all fields": {`{"id": "00000000-0000-4000-8000-000000000001", "createdAt": "2026-01-02T03:04:05Z", "validUntil": "2027-01-02T03:04:05Z", "active": true, ` + required + `}`,
+		"all fields": {`{"id": "00000000-0000-4000-8000-000000000001", "createdAt": "2026-01-02T03:04:05Z", ` +
+			`"validUntil": "2027-01-02T03:04:05Z", "active": true, ` + required + `}`,
 			Key{ID: "00000000-0000-4000-8000-000000000001", CreatedAt: created, ValidUntil: end}},
 		"inactive":                      {`{"active": false, ` + required + `}`, Key{Inactive: true}},
 		"no field that is not required": {`{` + required + `}`, Key{}},

@@ -25,7 +25,9 @@ func identityError(format string, args ...any) error {
 }
 
 // ErrNoCredentials says that there is neither a service-account key nor a workload identity.
-var ErrNoCredentials = &CredentialsError{Reason: "the service account has neither a key nor a workload identity, must have one of them"}
+var ErrNoCredentials = &CredentialsError{
+	Reason: "the service account has neither a key nor a workload identity, must have one of them",
+}
 
 // TokenError says that no access token could be had. Its status code is about
 // the token endpoint, never about a server.

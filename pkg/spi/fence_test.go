@@ -68,15 +68,19 @@ func TestFence(t *testing.T) {
 		// held is for how long an attempt that comes then has to wait.
 		held time.Duration
 	}{
-		"at work":                                     {func(l life) { l.works(time.Minute) }, 0},
-		"a short stop":                                {func(l life) { l.works(time.Second); l.stand(tolerated) }, 0},
-		"two short stops":                             {func(l life) { l.stand(2 * time.Second); l.fence.tick(); l.stand(2 * time.Second) }, 0},
-		"a pause":                                     {func(l life) { l.stand(tolerated + 1) }, hold},
-		"a pause, found by the ticker":                {func(l life) { l.stand(4 * time.Second); l.works(5 * time.Second) }, hold - 5*time.Second + tickInterval},
-		"a pause, long ago":                           {func(l life) { l.stand(4 * time.Second); l.works(hold + tickInterval) }, 0},
-		"another pause":                               {func(l life) { l.stand(4 * time.Second); l.works(10 * time.Second); l.stand(4 * time.Second) }, hold},
-		"a pause of more than the hold":               {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(2 * hold) }, hold},
-		"a short stop after a pause":                  {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(time.Second) }, hold - time.Second},
+		"at work":                       {func(l life) { l.works(time.Minute) }, 0},
+		"a short stop":                  {func(l life) { l.works(time.Second); l.stand(tolerated) }, 0},
+		"two short stops":               {func(l life) { l.stand(2 * time.Second); l.fence.tick(); l.stand(2 * time.Second) }, 0},
+		"a pause":                       {func(l life) { l.stand(tolerated + 1) }, hold},
+		"a pause, long ago":             {func(l life) { l.stand(4 * time.Second); l.works(hold + tickInterval) }, 0},
+		"a pause of more than the hold": {func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(2 * hold) }, hold},
+		"a pause, found by the ticker": {
+			func(l life) { l.stand(4 * time.Second); l.works(5 * time.Second) },
+			hold - 5*time.Second + tickInterval},
+		"another pause": {
+			func(l life) { l.stand(4 * time.Second); l.works(10 * time.Second); l.stand(4 * time.Second) }, hold},
+		"a short stop after a pause": {
+			func(l life) { l.stand(4 * time.Second); l.fence.tick(); l.stand(time.Second) }, hold - time.Second},
 		"the computer slept":                          {func(l life) { l.setWall(4 * time.Second) }, hold},
 		"the clock was set a little":                  {func(l life) { l.setWall(tolerated) }, 0},
 		"the clock was set back":                      {func(l life) { l.setWall(-time.Hour) }, 0},

@@ -47,11 +47,15 @@ func (c Config) InspectIdentity(token string, now time.Time) (*Identity, error) 
 	case !now.Before(claims.ExpiresAt.Time):
 		return nil, identityError("token expired at %s UTC, must be renewed", claims.ExpiresAt.UTC().Format(time.DateTime))
 	case len(claims.Audience) == 0:
-		return nil, identityError("token has no aud, must have the audience that the service account's federated identity provider asks for")
+		return nil, identityError("token has no aud, must have the audience that " +
+			"the service account's federated identity provider asks for")
 	case slices.ContainsFunc(claims.Audience, c.isAPIServers()):
-		return nil, identityError("token is one for the Kubernetes API server and is sent to nobody else, must be one with an audience of its own")
+		return nil, identityError("token is one for the Kubernetes API server and is sent to nobody else, " +
+			"must be one with an audience of its own")
 	}
-	return &Identity{Issuer: claims.Issuer, Subject: claims.Subject, Audience: claims.Audience, ExpiresAt: claims.ExpiresAt.Time}, nil
+	return &Identity{
+		Issuer: claims.Issuer, Subject: claims.Subject, Audience: claims.Audience, ExpiresAt: claims.ExpiresAt.Time,
+	}, nil
 }
 
 // identityClaims reads a token without looking at its signature.
@@ -135,7 +139,8 @@ const FlagIdentityDirs = "stackit-workload-identity-dirs"
 
 // DefaultIdentityDirs are where Gardener, and STACKIT's own tools, mount the tokens of
 // workload identities.
-const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity,/var/run/secrets/stackit.cloud/serviceaccount"
+const DefaultIdentityDirs = "/var/run/secrets/gardener.cloud/workload-identity," +
+	"/var/run/secrets/stackit.cloud/serviceaccount"
 
 // defaultPodTokenFile is where Kubernetes mounts the token that a pod logs in to the API
 // server with.
@@ -148,7 +153,8 @@ var ErrNoIdentityFile = errors.New("does not exist")
 func CheckIdentityDirs(dirs string) error {
 	for dir := range strings.SplitSeq(dirs, ",") {
 		if !path.IsAbs(dir) || path.Clean(dir) != dir || dir == "/" {
-			return fmt.Errorf("%q is no folder for tokens, must be an absolute path without . and .., as in %s", dir, DefaultIdentityDirs)
+			return fmt.Errorf("%q is no folder for tokens, must be an absolute path without . and .., as in %s",
+				dir, DefaultIdentityDirs)
 		}
 	}
 	return nil
@@ -168,7 +174,8 @@ func (c Config) identityFile(file string) (identityFile, error) {
 			}
 		}
 	}
-	return identityFile{}, identityError("workloadIdentityTokenFile must be the absolute path, without . and .., of a file in %s; set the sidecar's flag --%s if it is right",
+	return identityFile{}, identityError("workloadIdentityTokenFile must be the absolute path, without . and .., "+
+		"of a file in %s; set the sidecar's flag --%s if it is right",
 		strings.ReplaceAll(dirs, ",", " or "), FlagIdentityDirs)
 }
 

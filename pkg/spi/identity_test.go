@@ -46,6 +46,7 @@ func TestAWorkloadIdentityIsExchanged(t *testing.T) {
 // What is not sent cannot be used by whoever gets it.
 func TestTokensThatAreNotSent(t *testing.T) {
 	const podAudience = "https://api.cluster.example"
+	amongOthers := []string{workload.Audience, "https://kubernetes.default.svc"}
 	for name, row := range map[string]struct {
 		claims map[string]any
 		// token replaces the one that has the claims.
@@ -58,7 +59,7 @@ func TestTokensThatAreNotSent(t *testing.T) {
 		"an API server's":              {claims: map[string]any{"aud": "https://kubernetes.default.svc.cluster.local"}, says: "Kubernetes API server"},
 		"a short API server's":         {claims: map[string]any{"aud": "kubernetes.default.svc"}, says: "Kubernetes API server"},
 		"an API server's with a port":  {claims: map[string]any{"aud": "https://Kubernetes.Default.svc:443/"}, says: "Kubernetes API server"},
-		"an API server's among others": {claims: map[string]any{"aud": []string{workload.Audience, "https://kubernetes.default.svc"}}, says: "Kubernetes API server"},
+		"an API server's among others": {claims: map[string]any{"aud": amongOthers}, says: "Kubernetes API server"},
 		"the pod's own API server's":   {claims: map[string]any{"aud": podAudience}, says: "Kubernetes API server"},
 		"another pod's":                {claims: map[string]any{"aud": []string{podAudience}, "sub": "another"}, says: "Kubernetes API server"},
 		"no JWT":                       {token: "s3cr3t", says: "no JWT"},
@@ -197,11 +198,15 @@ func TestIdentityFiles(t *testing.T) {
 			writeFile(t, root+"/elsewhere/token", token)
 			link(t, root+"/elsewhere/token", root+"/dir/token")
 		}},
-		"outside":     {file: "/elsewhere/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) { writeFile(t, root+"/elsewhere/token", token) }},
-		"a lookalike": {file: "/dirs/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) { writeFile(t, root+"/dirs/token", token) }},
-		"the folder":  {file: "/dir", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir") }},
-		"a folder":    {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir/a") }},
-		"a pipe":      {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makePipe(t, root+"/dir/a") }},
+		"outside": {file: "/elsewhere/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) {
+			writeFile(t, root+"/elsewhere/token", token)
+		}},
+		"a lookalike": {file: "/dirs/token", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, token string) {
+			writeFile(t, root+"/dirs/token", token)
+		}},
+		"the folder": {file: "/dir", says: "--" + FlagIdentityDirs, make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir") }},
+		"a folder":   {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makeFolder(t, root+"/dir/a") }},
+		"a pipe":     {file: "/dir/a", says: "no regular file", make: func(t *testing.T, root, _ string) { makePipe(t, root+"/dir/a") }},
 		"a link to a pipe": {file: "/dir/token", says: "no regular file", make: func(t *testing.T, root, _ string) {
 			makePipe(t, root+"/dir/a")
 			link(t, "a", root+"/dir/token")

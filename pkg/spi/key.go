@@ -57,7 +57,9 @@ func (c Config) InspectKey(keyJSON string) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	key := &Key{ID: parsed.ID.String(), Issuer: parsed.Credentials.Iss, CreatedAt: parsed.CreatedAt, TokenEndpoint: endpoint}
+	key := &Key{
+		ID: parsed.ID.String(), Issuer: parsed.Credentials.Iss, CreatedAt: parsed.CreatedAt, TokenEndpoint: endpoint,
+	}
 	if parsed.ValidUntil != nil {
 		key.ValidUntil = *parsed.ValidUntil
 	}
@@ -78,7 +80,8 @@ func parseKey(keyJSON string) (*clients.ServiceAccountKeyResponse, error) {
 		return nil, &CredentialsError{Reason: "the service-account key is missing"}
 	}
 	if len(keyJSON) > maxKey {
-		return nil, &CredentialsError{Reason: fmt.Sprintf("the service-account key has %d bytes, must have at most %d", len(keyJSON), maxKey)}
+		return nil, &CredentialsError{Reason: fmt.Sprintf(
+			"the service-account key has %d bytes, must have at most %d", len(keyJSON), maxKey)}
 	}
 	key := &clients.ServiceAccountKeyResponse{}
 	if err := json.Unmarshal([]byte(keyJSON), key); err != nil {
@@ -110,9 +113,11 @@ func privateKey(key *clients.ServiceAccountKeyResponse) string {
 
 var (
 	// errPrivateKey says that a private key is none that a session can sign with.
-	errPrivateKey = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot be used, must be an RSA key in PEM form"}
+	errPrivateKey = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot be used, " +
+		"must be an RSA key in PEM form"}
 	// errCannotSign says that a private key can be read, and signed nothing.
-	errCannotSign = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot sign: its numbers do not belong together"}
+	errCannotSign = &CredentialsError{Reason: "the service-account key's credentials.privateKey cannot sign: " +
+		"its numbers do not belong together"}
 )
 
 // keyExchange uses the SDK's key flow as a one-shot token source: a new flow each
@@ -185,7 +190,8 @@ func checkNumbers(der []byte) error {
 	}
 	size := key.N.BitLen()
 	if size < minModulus || size > maxModulus {
-		return &CredentialsError{Reason: fmt.Sprintf("the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
+		return &CredentialsError{Reason: fmt.Sprintf(
+			"the service-account key's credentials.privateKey has an RSA modulus of %d bits, must have %d to %d",
 			size, minModulus, maxModulus)}
 	}
 	for _, number := range []*big.Int{key.E, key.D, key.P, key.Q, key.Dp, key.Dq, key.Qinv} {

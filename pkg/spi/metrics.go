@@ -33,13 +33,15 @@ var attemptLabels = []string{"host", "method", "operation", "status_code"}
 
 var (
 	httpRequests = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name:        "stackit_api_http_requests_total",
-		Help:        "HTTP attempts against STACKIT's APIs by the SDK's name of the operation and status code (network_error: no answer).",
+		Name: "stackit_api_http_requests_total",
+		Help: "HTTP attempts against STACKIT's APIs by the SDK's name of the operation and status code " +
+			"(network_error: no answer).",
 		ConstLabels: prometheus.Labels{"component": component},
 	}, attemptLabels)
 	httpErrors = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name:        "stackit_api_http_errors_total",
-		Help:        "HTTP attempts against STACKIT's APIs that got no answer (network_error) or one with a status code of 400 or more, 404 included.",
+		Name: "stackit_api_http_errors_total",
+		Help: "HTTP attempts against STACKIT's APIs that got no answer (network_error) " +
+			"or one with a status code of 400 or more, 404 included.",
 		ConstLabels: prometheus.Labels{"component": component},
 	}, attemptLabels)
 	httpDuration = prometheus.NewHistogramVec(prometheus.HistogramOpts{
@@ -50,7 +52,8 @@ var (
 	}, attemptLabels)
 	httpRetries = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_http_retries_total",
-		Help: "HTTP requests against STACKIT's APIs that were sent again, by the status code of the answer before (network_error: none).",
+		Help: "HTTP requests against STACKIT's APIs that were sent again, " +
+			"by the status code of the answer before (network_error: none).",
 	}, []string{"method", "operation", "status_code"})
 	callWaits = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stackit_api_wait_seconds_total",
@@ -148,7 +151,9 @@ func (m *metered) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // observe notes what became of an attempt.
-func observe(service, operation string, request *http.Request, response *http.Response, err error, elapsed time.Duration) {
+func observe(
+	service, operation string, request *http.Request, response *http.Response, err error, elapsed time.Duration,
+) {
 	code, requestID := 0, ""
 	if err == nil {
 		code, requestID = response.StatusCode, RequestID(response.Header)

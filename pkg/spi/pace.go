@@ -252,7 +252,8 @@ func refusalAfter(response *http.Response, err error) *NotSentError {
 	if err != nil {
 		return &NotSentError{Err: errors.New("not sent, others get no answer")}
 	}
-	return &NotSentError{StatusCode: response.StatusCode, Err: fmt.Errorf("not sent, others are answered with status %d", response.StatusCode)}
+	return &NotSentError{StatusCode: response.StatusCode,
+		Err: fmt.Errorf("not sent, others are answered with status %d", response.StatusCode)}
 }
 
 // maxRetryAfter is the longest wait that a Retry-After header can ask for.

@@ -49,7 +49,10 @@ func TestMayRetry(t *testing.T) {
 			if row.err == nil {
 				response = &http.Response{StatusCode: row.status}
 			}
-			for method, want := range map[string]bool{http.MethodGet: row.safe, http.MethodDelete: row.safe, http.MethodPatch: row.safe, http.MethodPost: row.post} {
+			for method, want := range map[string]bool{
+				http.MethodGet: row.safe, http.MethodDelete: row.safe, http.MethodPatch: row.safe,
+				http.MethodPost: row.post,
+			} {
 				if got := mayRetry(method, response, row.err); got != want {
 					t.Errorf("%s: %t, want %t", method, got, want)
 				}

@@ -133,7 +133,9 @@ func TestEveryAttemptHasADeadlineOfItsOwn(t *testing.T) {
 		}))
 		asked := time.Now()
 		err := list(t.Context(), session)
-		if took := time.Since(asked).Truncate(attemptTimeout); err == nil || errors.Is(err, context.DeadlineExceeded) || attempts != maxAttempts || took != maxAttempts*attemptTimeout {
+		took := time.Since(asked).Truncate(attemptTimeout)
+		if err == nil || errors.Is(err, context.DeadlineExceeded) ||
+			attempts != maxAttempts || took != maxAttempts*attemptTimeout {
 			t.Errorf("%d attempts in %s end with %v, want %d of %s each", attempts, took, err, maxAttempts, attemptTimeout)
 		}
 	})

@@ -97,7 +97,8 @@ const shortestPause = time.Second
 // lease. client-go tries to renew it a RetryPeriod after it last did, and for
 // RenewDeadline; the others wait for LeaseDuration until they take it.
 func toleratedPause(election options.LeaderElectionConfiguration) time.Duration {
-	return max(shortestPause, election.LeaseDuration.Duration-election.RenewDeadline.Duration-election.RetryPeriod.Duration)
+	spare := election.LeaseDuration.Duration - election.RenewDeadline.Duration - election.RetryPeriod.Duration
+	return max(shortestPause, spare)
 }
 
 // holdAfterPause is how long after a pause client-go has surely renewed the lease,

@@ -80,7 +80,9 @@ func run(server *options.MCServer, own *driverOptions) error {
 }
 
 // newDriver returns the driver, and registers all metrics that are not the manager's.
-func newDriver(server *options.MCServer, own *driverOptions, sessions spi.SessionProviderInterface, registerer prometheus.Registerer) driver.Driver {
+func newDriver(
+	server *options.MCServer, own *driverOptions, sessions spi.SessionProviderInterface, registerer prometheus.Registerer,
+) driver.Driver {
 	showBuildInfo(registerer)
 	lead := newLeadership(server.LeaderElection)
 	lead.show(registerer)

@@ -21,8 +21,12 @@ func TestOwnFlags(t *testing.T) {
 		args []string
 		ok   bool
 	}{
-		"defaults":          {nil, true},
-		"all set":           {[]string{"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1", "--stackit-token-hosts=a.example,b.*.example", "--stackit-workload-identity-dirs=/a,/b", "--strict-provider-spec"}, true},
+		"defaults": {nil, true},
+		"all set": {[]string{
+			"--stackit-settle=0", "--stackit-creation-wait=1m", "--stackit-api-qps=0.5", "--stackit-api-burst=1",
+			"--stackit-token-hosts=a.example,b.*.example", "--stackit-workload-identity-dirs=/a,/b",
+			"--strict-provider-spec",
+		}, true},
 		"negative settle":   {[]string{"--stackit-settle=-1s"}, false},
 		"hardly any wait":   {[]string{"--stackit-creation-wait=59s"}, false},
 		"no calls at all":   {[]string{"--stackit-api-qps=0"}, false},

@@ -31,8 +31,11 @@ type driverOptions struct {
 }
 
 func newDriverOptions() *driverOptions {
-	return &driverOptions{settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait, apiQPS: 50, apiBurst: 100,
-		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs}
+	return &driverOptions{
+		settle: provider.DefaultSettle, creationWait: provider.DefaultCreationWait,
+		apiQPS: 50, apiBurst: 100,
+		tokenHosts: spi.DefaultTokenHosts, identityDirs: spi.DefaultIdentityDirs,
+	}
 }
 
 func (o *driverOptions) addFlags(flags *pflag.FlagSet) {

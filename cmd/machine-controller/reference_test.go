@@ -47,7 +47,8 @@ func (d *described) MustRegister(collectors ...prometheus.Collector) {
 	}
 }
 
-var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: ("(?:[^"\\]|\\.)*"), unit: "[^"]*", constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`)
+var description = regexp.MustCompile(`^Desc\{fqName: "([^"]+)", help: ("(?:[^"\\]|\\.)*"), unit: "[^"]*", ` +
+	`constLabels: \{([^}]*)\}, variableLabels: \{([^}]*)\}\}$`)
 
 // metrics is the table of the driver's metrics. What one is follows from its name.
 func metrics(t *testing.T) string {

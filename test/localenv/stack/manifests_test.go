@@ -12,6 +12,8 @@ import (
 )
 
 func TestParseManifests(t *testing.T) {
+	const a = "kind: Secret\napiVersion: v1\nmetadata: {name: a}\n"
+	const b = "kind: Secret\napiVersion: v1\nmetadata: {name: b}\n"
 	for name, row := range map[string]struct {
 		yaml  string
 		names []string
@@ -19,8 +21,8 @@ func TestParseManifests(t *testing.T) {
 	}{
 		"nothing":              {"", nil, ""},
 		"comments alone":       {"# nothing here\n---\n# nor here\n", nil, ""},
-		"one document":         {"kind: Secret\napiVersion: v1\nmetadata: {name: a}\n", []string{"a"}, ""},
-		"several documents":    {"---\nkind: Secret\napiVersion: v1\nmetadata: {name: a}\n---\nkind: Secret\napiVersion: v1\nmetadata: {name: b}\n---\n", []string{"a", "b"}, ""},
+		"one document":         {a, []string{"a"}, ""},
+		"several documents":    {"---\n" + a + "---\n" + b + "---\n", []string{"a", "b"}, ""},
 		"not an object":        {"- kind: Secret\n", nil, "cannot unmarshal"},
 		"an object of no kind": {"metadata: {name: a}\n", nil, "without kind or apiVersion"},
 	} {

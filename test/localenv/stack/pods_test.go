@@ -61,7 +61,10 @@ func TestMountsAreFilesThatNameEachOther(t *testing.T) {
 		secret("generic", map[string]string{"kubeconfig": "server: https://kubernetes.default.svc, tokenFile: /var/run/target/token", "other": "left out"}),
 		secret("access", map[string]string{"token": "abc"}))
 	projected := &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "generic"}, Items: []corev1.KeyToPath{{Key: "kubeconfig", Path: "config"}}}},
+		{Secret: &corev1.SecretProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "generic"},
+			Items:                []corev1.KeyToPath{{Key: "kubeconfig", Path: "config"}},
+		}},
 		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "access"}}},
 	}}
 	files, err := e.mount(t.Context(), aPod(corev1.VolumeSource{Projected: projected}, corev1.EnvVar{}), "own token")
@@ -84,7 +87,10 @@ func TestAProjectedTokenIsRequestedForItsAudience(t *testing.T) {
 	e := podEnv(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "shoot", Name: "runner"}})
 	var requested authenticationv1.TokenRequestSpec
 	e.control.client = interceptor.NewClient(e.control.client.(client.WithWatch), interceptor.Funcs{
-		SubResourceCreate: func(_ context.Context, _ client.Client, name string, account, request client.Object, _ ...client.SubResourceCreateOption) error {
+		SubResourceCreate: func(
+			_ context.Context, _ client.Client, name string, account, request client.Object,
+			_ ...client.SubResourceCreateOption,
+		) error {
 			g.Expect([]string{name, account.GetName()}).To(Equal([]string{"token", "runner"}))
 			made := request.(*authenticationv1.TokenRequest)
 			requested, made.Status.Token = made.Spec, "abc"

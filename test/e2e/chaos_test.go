@@ -73,8 +73,10 @@ var _ = Describe("Chaos", longest, func() {
 		Eventually(ctx, user.atRest).WithTimeout(healTimeout).WithPolling(poll).Should(Succeed())
 		healed := time.Since(ended).Round(time.Second)
 		verify()
-		AddReportEntry(fmt.Sprintf("healed %s after the last fault, with %d machines; %d nodes had lost their machines; %d changes by the user; faults %+v; processes ended or paused %+v",
-			healed, len(c.env.Cloud().Servers()), user.strayNodes, user.changes, cloud.counts, processes.counts), ReportEntryVisibilityAlways)
+		AddReportEntry(fmt.Sprintf("healed %s after the last fault, with %d machines; "+
+			"%d nodes had lost their machines; %d changes by the user; faults %+v; processes ended or paused %+v",
+			healed, len(c.env.Cloud().Servers()), user.strayNodes, user.changes, cloud.counts, processes.counts,
+		), ReportEntryVisibilityAlways)
 		Consistently(ctx, user.atRest).WithTimeout(5 * time.Second).WithPolling(poll).Should(Succeed())
 	})
 })

@@ -39,7 +39,10 @@ var _ = Describe("mcm-stackit", Ordered, func() {
 		for _, name := range []string{"machine-controller", "machine-controller-manager"} {
 			Expect(c.Create(ctx, &coordinationv1.Lease{
 				ObjectMeta: metav1.ObjectMeta{Namespace: c.env.Namespace(), Name: name},
-				Spec:       coordinationv1.LeaseSpec{HolderIdentity: ptr.To("pod-1"), LeaseDurationSeconds: ptr.To[int32](3600), RenewTime: ptr.To(metav1.NowMicro())},
+				Spec: coordinationv1.LeaseSpec{
+					HolderIdentity: ptr.To("pod-1"), LeaseDurationSeconds: ptr.To[int32](3600),
+					RenewTime: ptr.To(metav1.NowMicro()),
+				},
 			})).To(Succeed())
 		}
 		c.createSecret(ctx, nil)

@@ -45,6 +45,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 		c := newCluster(env)
 		c.createSecret(ctx, nil)
 		c.createClass(ctx, "small", specWith(providerSpec{"allowedAddresses": []any{"100.96.0.0/11"}}))
+		image := map[string]any{"type": "image", "id": iaasmock.DefaultImageID}
 		c.createClass(ctx, "full", providerSpec{
 			"region":              iaasmock.DefaultRegion,
 			"machineType":         iaasmock.DefaultMachineType,
@@ -53,7 +54,7 @@ var _ = Describe("A Machine", Ordered, ContinueOnFailure, longest, func() {
 			"allowedAddresses":    []any{"100.96.0.0/11", "fd00:10::1"},
 			"securityGroups":      []any{iaasmock.DefaultSecurityGroupName},
 			"userData":            "#cloud-config of the class",
-			"bootVolume":          map[string]any{"size": 30, "performanceClass": "storage_premium_perf4", "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID}},
+			"bootVolume":          map[string]any{"size": 30, "performanceClass": "storage_premium_perf4", "source": image},
 			"volumes":             []any{iaasmock.DefaultVolumeID},
 			"keypairName":         iaasmock.DefaultKeypairName,
 			"availabilityZone":    iaasmock.DefaultAvailabilityZone,

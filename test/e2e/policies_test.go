@@ -131,7 +131,10 @@ func expectTokensOnly(ctx SpecContext, target client.Client, config *rest.Config
 	Expect(others.Data).To(HaveKeyWithValue("key", BeEquivalentTo("value")))
 
 	token := secretIn(metav1.NamespaceSystem, "bootstrap-token-abcdef", corev1.SecretTypeBootstrapToken)
-	for _, secret := range []string{"", "short", "0123456789abcde\n", "a\nruncmd: [evil]", "0123456789abcdeZ", "0123456789abcdef0", "0123456789abcdef\n", "0123456789abcdef\n#", "0123456789abcdef\nruncmd:\n- evil"} {
+	for _, secret := range []string{
+		"", "short", "0123456789abcde\n", "a\nruncmd: [evil]", "0123456789abcdeZ", "0123456789abcdef0",
+		"0123456789abcdef\n", "0123456789abcdef\n#", "0123456789abcdef\nruncmd:\n- evil",
+	} {
 		token.Data = tokenData("abcdef", secret)
 		Expect(thief.Create(ctx, token.DeepCopy())).To(MatchError(ContainSubstring("must have 6 and its token-secret 16")), "%q", secret)
 	}
@@ -195,7 +198,8 @@ func (c *cluster) expectClassStays(ctx SpecContext, user serviceAccount) {
 	// What the manager's types leave out or write otherwise.
 	stored := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "machine.sapcloud.io/v1alpha1", "kind": "MachineClass",
-		"metadata":     map[string]any{"name": "odd", "namespace": c.env.Namespace(), "labels": map[string]any{}, "annotations": map[string]any{"an": "annotation"}},
+		"metadata": map[string]any{"name": "odd", "namespace": c.env.Namespace(),
+			"labels": map[string]any{}, "annotations": map[string]any{"an": "annotation"}},
 		"provider":     "",
 		"secretRef":    map[string]any{"name": "credentials", "namespace": ""},
 		"providerSpec": map[string]any{"imageId": "image", "size": int64(20), "share": 0.5, "none": nil, "empty": map[string]any{}},

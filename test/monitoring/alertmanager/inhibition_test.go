@@ -110,24 +110,30 @@ func inhibitor(t *testing.T, alerts []*alert.Alert) *inhibit.Inhibitor {
 
 func TestOneTroubleIsOnePage(t *testing.T) {
 	const slow, stuck = "StackitMachineCreationSlow", "StackitMachineDeletionStuck"
+	const quota = "StackitQuotaOrCapacityExhausted"
 	known := severities(t)
 	for name, row := range map[string]struct{ firing, sent []string }{
 		"slow creation alone":      {[]string{slow + " a"}, []string{slow + " a"}},
-		"the quota is used up":     {[]string{"StackitQuotaOrCapacityExhausted a", slow + " a"}, []string{"StackitQuotaOrCapacityExhausted a"}},
-		"the quota of another one": {[]string{"StackitQuotaOrCapacityExhausted b", slow + " a"}, []string{"StackitQuotaOrCapacityExhausted b", slow + " a"}},
-		"the key is revoked":       {[]string{"StackitCredentialsRefused a", slow + " a", stuck + " a"}, []string{"StackitCredentialsRefused a", stuck + " a"}},
+		"the quota is used up":     {[]string{quota + " a", slow + " a"}, []string{quota + " a"}},
+		"the quota of another one": {[]string{quota + " b", slow + " a"}, []string{quota + " b", slow + " a"}},
 		"the sidecar is gone":      {[]string{"StackitSidecarMissing a", slow + " a"}, []string{"StackitSidecarMissing a"}},
 		"the sidecar restarts":     {[]string{"StackitSidecarRestarting a", slow + " a"}, []string{"StackitSidecarRestarting a"}},
 		"the lease is taken":       {[]string{"StackitSidecarNotLeading a", slow + " a"}, []string{"StackitSidecarNotLeading a"}},
 		"the API server is down":   {[]string{"StackitControllerFrozen a", slow + " a"}, []string{"StackitControllerFrozen a"}},
 		"the Pod is not reached":   {[]string{"StackitSidecarRestarting a", "StackitManagerDown a"}, []string{"StackitSidecarRestarting a"}},
-		"the manager alone":        {[]string{"StackitManagerDown a", "StackitSidecarMissing b"}, []string{"StackitManagerDown a", "StackitSidecarMissing b"}},
 		"the key has expired":      {[]string{"StackitKeyExpires a", "StackitCredentialsRefused a"}, []string{"StackitCredentialsRefused a"}},
+		"the key is revoked": {
+			[]string{"StackitCredentialsRefused a", slow + " a", stuck + " a"},
+			[]string{"StackitCredentialsRefused a", stuck + " a"}},
+		"the manager alone": {
+			[]string{"StackitManagerDown a", "StackitSidecarMissing b"},
+			[]string{"StackitManagerDown a", "StackitSidecarMissing b"}},
 		"one cluster does not reach the API": {
 			[]string{"StackitAPIFailing a", slow + " a", stuck + " a", "StackitListsFailing a", slow + " b"},
 			[]string{"StackitAPIFailing a", slow + " b"}},
 		"an outage of the cloud": {
-			[]string{"StackitCloudOutage", "StackitAPIFailing a", "StackitAPIFailing b", "StackitAPIFailing c", slow + " a", slow + " b", stuck + " c", "StackitListsFailing d"},
+			[]string{"StackitCloudOutage", "StackitAPIFailing a", "StackitAPIFailing b", "StackitAPIFailing c",
+				slow + " a", slow + " b", stuck + " c", "StackitListsFailing d"},
 			[]string{"StackitCloudOutage"}},
 		"something else during an outage": {
 			[]string{"StackitCloudOutage", "StackitAPIFailing a", "StackitDuplicateServers a", "StackitCredentialsRefused b", "StackitSidecarMissing c"},

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"slices"
@@ -238,9 +239,9 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 		return
 	}
 	d.say("No Node that works is one of them: %s has %s.", d.targetHost, report.Count(plan.Nodes, "Node"))
-	for _, cluster := range plan.Clusters {
-		if cluster.Nodes == 0 {
-			d.say("0 of %s are servers of %s: is this the right cluster?", report.Count(plan.Nodes, "Node"), cluster.Label)
+	for _, cluster := range slices.Sorted(maps.Keys(plan.ClusterNodes)) {
+		if plan.ClusterNodes[cluster] == 0 {
+			d.say("0 of %s are servers of %s: is this the right cluster?", report.Count(plan.Nodes, "Node"), cluster)
 		}
 	}
 }

@@ -81,19 +81,13 @@ func (s *Server) end(outcome Outcome, format string, args ...any) {
 	s.Outcome, s.Reason = outcome, fmt.Sprintf(format, args...)
 }
 
-// Cluster is a label of servers that are to be deleted.
-type Cluster struct {
-	Label string
-	// Nodes counts those of the target cluster that are servers with the label.
-	Nodes int
-}
-
 // Plan is what the first look showed.
 type Plan struct {
 	// Servers has one for each ID, in their order.
 	Servers []*Server
-	// Clusters are those of the servers that are to be deleted.
-	Clusters []*Cluster
+	// ClusterNodes counts, for each cluster of the servers that are to be deleted, the Nodes of the
+	// target cluster that are its servers.
+	ClusterNodes map[string]int
 	// Machines and Nodes count those that were looked at, Namespaces have the Machines.
 	Machines, Nodes int
 	Namespaces      []string
@@ -252,13 +246,14 @@ func (p *Plan) count(known *facts) {
 // another cluster.
 func (p *Plan) findNodes(ctx context.Context, known *facts) error {
 	counted := map[string]bool{}
+	p.ClusterNodes = map[string]int{}
 	for _, server := range p.ToDelete() {
 		key := placeOf(server.at) + " " + server.Cluster
 		if counted[key] {
 			continue
 		}
 		counted[key] = true
-		cluster := p.clusterOf(server)
+		p.ClusterNodes[server.Cluster] += 0 // also where it has none
 		if len(known.nodes) == 0 {
 			continue
 		}
@@ -272,7 +267,7 @@ func (p *Plan) findNodes(ctx context.Context, known *facts) error {
 			if slices.ContainsFunc(servers, func(one provider.Server) bool {
 				return slices.Contains(ids, one.ID) && account.Carries(one.Labels, labels)
 			}) {
-				cluster.Nodes++
+				p.ClusterNodes[server.Cluster]++
 			}
 		}
 	}
@@ -300,23 +295,11 @@ func (p *Plan) RefuseUnasked() {
 	for _, server := range left {
 		if len(left) > MaxUnasked {
 			server.end(Refused, "it is one of %d, and the number of more than %d must be typed: %s", len(left), MaxUnasked, ask)
-		} else if p.clusterOf(server).Nodes == 0 {
+		} else if p.ClusterNodes[server.Cluster] == 0 {
 			server.end(Refused, "0 of %d Nodes are servers of %s, so that the target may be the wrong one: %s",
 				p.Nodes, server.Cluster, ask)
 		}
 	}
-}
-
-// clusterOf returns the cluster of a server that is to be deleted.
-func (p *Plan) clusterOf(server *Server) *Cluster {
-	for _, cluster := range p.Clusters {
-		if cluster.Label == server.Cluster {
-			return cluster
-		}
-	}
-	cluster := &Cluster{Label: server.Cluster}
-	p.Clusters = append(p.Clusters, cluster)
-	return cluster
 }
 
 // refusal says why a server must not be deleted, and what to do; "" if it may be. now is the API's

@@ -40,11 +40,10 @@ func (o *options) access() *account.Access {
 	if err != nil { // connect has the same error, where a cluster is asked
 		namespace = cmp.Or(*o.control.Namespace, metav1.NamespaceDefault)
 	}
-	transport := spi.NewTransport()
 	return &account.Access{
-		Sessions:    o.sessions(transport),
-		Transport:   transport,
-		NewSessions: o.sessions,
+		Sessions: &spi.PluginSPIImpl{
+			Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: spi.NewTransport(),
+		},
 		Namespace:   namespace,
 		SecretName:  o.secret,
 		Direct:      o.direct(),
@@ -58,11 +57,6 @@ func (o *options) access() *account.Access {
 		},
 		Clock: clock.RealClock{},
 	}
-}
-
-// sessions returns what makes the command's sessions with the IaaS API.
-func (o *options) sessions(transport http.RoundTripper) spi.SessionProviderInterface {
-	return &spi.PluginSPIImpl{Config: o.config, UserAgent: "mcm-stackit/" + buildinfo.Version(), Transport: transport}
 }
 
 // connect sets the client of the control cluster, or why there is none.

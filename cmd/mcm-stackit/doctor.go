@@ -53,7 +53,7 @@ func (d *doctorOptions) run(ctx context.Context) error {
 	if !d.cloudOnly {
 		d.connect(ctx, access)
 	}
-	doctor := &doctor.Doctor{Access: access, Config: d.config, ConfigError: d.configError, Report: d.print}
+	doctor := &doctor.Doctor{Access: access, ConfigError: d.configError, Report: d.print}
 	result := doctor.Examine(ctx)
 	for _, what := range result.NotTried {
 		_, _ = fmt.Fprintf(d.streams.Out, "not tried: %s\n", what)

@@ -37,12 +37,8 @@ import (
 
 // Access is what the commands share: where objects, credentials and servers are read.
 type Access struct {
-	// Sessions makes the sessions with the IaaS API, and Transport carries their requests.
-	Sessions  spi.SessionProviderInterface
-	Transport http.RoundTripper
-	// NewSessions makes sessions like Sessions, but over another transport. Only
-	// deletions need it, and Transport.
-	NewSessions func(http.RoundTripper) spi.SessionProviderInterface
+	// Sessions makes the sessions with the IaaS API.
+	Sessions *spi.PluginSPIImpl
 	// Control is the cluster with the Machines, its Namespace theirs; nil if none may be
 	// asked.
 	Control   client.Client

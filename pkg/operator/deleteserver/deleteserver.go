@@ -21,6 +21,7 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 const (
@@ -123,8 +124,8 @@ func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error
 		return nil, errors.New("the cluster with the Machines must be asked, and there is none")
 	}
 	access := *o
-	p := &Plan{access: &access, options: options, wire: &wire{next: o.Transport}, reading: make(chan struct{}, 1)}
-	access.Sessions = o.NewSessions(p.wire)
+	p := &Plan{access: &access, options: options, wire: &wire{next: o.Sessions.Transport}, reading: make(chan struct{}, 1)}
+	access.Sessions = &spi.PluginSPIImpl{Config: o.Sessions.Config, UserAgent: o.Sessions.UserAgent, Transport: p.wire}
 	if err := p.readPlaces(ctx); err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ func (p *accountCheck) checkCredentials(context.Context) {
 	p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	switch {
-	case p.Config.NoAuth:
+	case p.Sessions.Config.NoAuth:
 		p.hint(subjectKey, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
 	case secret.HasIdentity():
 		p.checkIdentity(secret)
@@ -140,7 +140,7 @@ func (p *accountCheck) checkIdentity(secret *apis.Secret) {
 		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", secret.WorkloadIdentityTokenFile, of))
 		return
 	}
-	identity, err := p.Config.InspectIdentity(secret.Token, p.Clock.Now())
+	identity, err := p.Sessions.Config.InspectIdentity(secret.Token, p.Clock.Now())
 	if err != nil {
 		p.reportCredentials(err)
 		return
@@ -150,7 +150,7 @@ func (p *accountCheck) checkIdentity(secret *apis.Secret) {
 }
 
 func (p *accountCheck) checkKey(secret *apis.Secret) {
-	key, err := p.Config.InspectKey(secret.ServiceAccountKey)
+	key, err := p.Sessions.Config.InspectKey(secret.ServiceAccountKey)
 	if err != nil {
 		p.reportCredentials(err)
 		return
@@ -200,7 +200,7 @@ func (p *accountCheck) checkClock(ctx context.Context) {
 
 // checkToken says whether the token endpoint granted an access token that the API takes.
 func (p *accountCheck) checkToken(context.Context) {
-	if p.Config.NoAuth {
+	if p.Sessions.Config.NoAuth {
 		return
 	}
 	const subject = "token"
@@ -238,10 +238,10 @@ func isUnanswered(err error) bool {
 func (p *accountCheck) tokenEndpoint() (url, remedy string) {
 	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	if secret.HasIdentity() {
-		return p.Config.IdentityEndpoint(), "check that the service account has a federated identity provider " +
+		return p.Sessions.Config.IdentityEndpoint(), "check that the service account has a federated identity provider " +
 			"with the token's issuer, subject and audience; or correct the clock"
 	}
-	if key, err := p.Config.InspectKey(secret.ServiceAccountKey); err == nil {
+	if key, err := p.Sessions.Config.InspectKey(secret.ServiceAccountKey); err == nil {
 		url = key.TokenEndpoint
 	}
 	return url, "make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock"
@@ -317,7 +317,7 @@ func (p *accountCheck) anyNetwork() string {
 func (p *accountCheck) checkReads(ctx context.Context) {
 	var token *spi.TokenError
 	var unusable *spi.CredentialsError
-	if errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) || p.first.status == http.StatusUnauthorized && !p.Config.NoAuth {
+	if errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) || p.first.status == http.StatusUnauthorized && !p.Sessions.Config.NoAuth {
 		p.notTried("reads of the API: there is no token for them")
 		return
 	}

@@ -91,7 +91,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	}
 	rig.Add(secret)
 	rig.MakeClusters()
-	d := &Doctor{Config: s.config, Report: s.report, Access: &account.Access{
+	d := &Doctor{Report: s.report, Access: &account.Access{
 		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control, Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second,
 		Clock: clock.RealClock{},
 	}}

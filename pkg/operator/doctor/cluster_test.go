@@ -28,7 +28,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/internal/testrig"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // clinic is a rig with a manager, a sidecar and their leases.
@@ -78,7 +77,7 @@ clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], us
 func examineRig(t *testing.T, rig *testrig.Rig) *Result {
 	t.Helper()
 	rig.MakeClusters()
-	return (&Doctor{Access: rig.Access, Config: spi.Config{Endpoint: rig.URL, NoAuth: true}}).Examine(t.Context())
+	return (&Doctor{Access: rig.Access}).Examine(t.Context())
 }
 
 // remove takes an object away.

@@ -17,15 +17,12 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
 
 // Doctor is one examination: it is used once.
 type Doctor struct {
 	*account.Access
-	// Config is that of Sessions.
-	Config spi.Config
-	// ConfigError says why Config cannot be used, and that the API is not asked.
+	// ConfigError says why the Config of Sessions cannot be used, and that the API is not asked.
 	ConfigError error
 	// Report is told each Finding as it comes; nil if nobody wants to know.
 	Report func(report.Finding)

@@ -42,8 +42,7 @@ const (
 
 // Rig is an Access between the mock of the cloud and fakes of the clusters.
 type Rig struct {
-	T       testing.TB
-	URL     string
+	T       *testing.T
 	Cloud   *iaasmock.Cloud
 	API     *spi.Session
 	Access  *account.Access
@@ -55,32 +54,24 @@ type Rig struct {
 }
 
 // New has a Secret and the class worker in its Namespace.
-func New(t testing.TB, options ...iaasmock.Option) *Rig {
+func New(t *testing.T, options ...iaasmock.Option) *Rig {
 	t.Helper()
 	cloud := iaasmock.New(append([]iaasmock.Option{iaasmock.WithBootDuration(0), iaasmock.WithoutAuthentication()}, options...)...)
-	handler := http.Handler(cloud)
-	if test, ok := t.(*testing.T); ok {
-		handler = conformance.Watch(test, cloud)
-	}
-	server := httptest.NewServer(handler)
+	server := httptest.NewServer(conformance.Watch(t, cloud))
 	t.Cleanup(server.Close)
 	return NewOver(t, cloud, server.URL, spi.NewTransport())
 }
 
 // NewOver reaches the cloud by the transport.
-func NewOver(t testing.TB, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *Rig {
+func NewOver(t *testing.T, cloud *iaasmock.Cloud, url string, transport http.RoundTripper) *Rig {
 	t.Helper()
-	sessionsOver := func(transport http.RoundTripper) spi.SessionProviderInterface {
-		return &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
-	}
-	sessions := sessionsOver(transport)
+	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: url, NoAuth: true}, Transport: transport}
 	api, err := sessions.Session(spi.Credentials{ProjectID: iaasmock.DefaultProjectID})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &Rig{T: t, URL: url, Cloud: cloud, API: api, Access: &account.Access{
-		Sessions: sessions, Transport: transport, NewSessions: sessionsOver, Namespace: Namespace, Program: "mcm-stackit",
-		Clock: clock.RealClock{},
+	r := &Rig{T: t, Cloud: cloud, API: api, Access: &account.Access{
+		Sessions: sessions, Namespace: Namespace, Program: "mcm-stackit", Clock: clock.RealClock{},
 	}}
 	r.Add(&corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: "credentials"},

@@ -30,7 +30,7 @@ import (
 type listing struct {
 	*options
 	servers bool
-	output  format
+	output  string
 	cluster string
 	orphans bool
 	query   list.Query
@@ -73,6 +73,9 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 	command := &cobra.Command{
 		Use: use, Short: short, Long: fmt.Sprintf(listLong, short+"."), Example: example, Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if l.output != "" && !slices.Contains(formats, l.output) {
+				return wrongUsage("-o must be one of: %s", strings.Join(formats, ", "))
+			}
 			if l.cluster != "" {
 				key, value, err := account.ParseClusterLabel(l.cluster)
 				if err != nil {
@@ -84,7 +87,7 @@ func (o *options) newListKindCommand(use, short, example string, servers bool) *
 		},
 	}
 	flags := command.Flags()
-	flags.VarP(&l.output, "output", "o", "print as one of: "+strings.Join(formats, ", "))
+	flags.StringVarP(&l.output, "output", "o", "", "print as one of: "+strings.Join(formats, ", "))
 	_ = command.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp))
 	flags.StringVar(&l.cluster, "cluster", "", "only this cluster's: its label as key=value, with a key that ends in /cluster")
 	flags.BoolVarP(&l.query.AllNamespaces, "all-namespaces", "A", false, "all namespaces, with the projects that the MachineClasses there name")
@@ -124,7 +127,7 @@ func unknownExitCode(found *list.Result) int {
 }
 
 func (l *listing) print(found *list.Result) error {
-	if !l.output.isTable() {
+	if l.output != "" && l.output != formatWide {
 		for _, unknown := range found.Unknown {
 			l.say("%s", unknown)
 		}
@@ -145,37 +148,14 @@ func (l *listing) print(found *list.Result) error {
 	return err
 }
 
-// format is the value of -o: how data is printed.
-type format string
-
-// The values of -o; "" is text.
+// The values of -o whose data is printed here; "" is a table.
 const (
 	formatWide = "wide"
-	formatJSON = "json"
-	formatYAML = "yaml"
 	formatName = "name"
 )
 
-// formats are the values that users may give.
-var formats = []string{formatWide, formatJSON, formatYAML, formatName}
-
-// Set implements pflag.Value.
-func (f *format) Set(value string) error {
-	if !slices.Contains(formats, value) {
-		return fmt.Errorf("must be one of: %s", strings.Join(formats, ", "))
-	}
-	*f = format(value)
-	return nil
-}
-
-// String implements pflag.Value.
-func (f *format) String() string { return string(*f) }
-
-// Type implements pflag.Value.
-func (f *format) Type() string { return "format" }
-
-// isTable says whether data is printed for people, with what there is to say below it.
-func (f *format) isTable() bool { return *f == "" || *f == formatWide }
+// formats are all values of -o.
+var formats = []string{formatWide, "json", "yaml", formatName}
 
 // object is a Machine or a Server.
 type object interface {
@@ -184,8 +164,8 @@ type object interface {
 }
 
 // printObjects prints objects as JSON, YAML or names.
-func printObjects[T object](o *options, f format, objects []T) error {
-	if f == formatName {
+func printObjects[T object](o *options, format string, objects []T) error {
+	if format == formatName {
 		for _, each := range objects {
 			kind := strings.ToLower(each.GetObjectKind().GroupVersionKind().Kind)
 			if _, err := fmt.Fprintf(o.streams.Out, "%s/%s\n", kind, each.GetName()); err != nil {
@@ -198,7 +178,7 @@ func printObjects[T object](o *options, f format, objects []T) error {
 	for _, each := range objects {
 		list.Items = append(list.Items, runtime.RawExtension{Object: each})
 	}
-	printer, err := (&genericclioptions.JSONYamlPrintFlags{ShowManagedFields: true}).ToPrinter(string(f))
+	printer, err := (&genericclioptions.JSONYamlPrintFlags{ShowManagedFields: true}).ToPrinter(format)
 	if err != nil {
 		return err
 	}

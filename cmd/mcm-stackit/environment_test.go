@@ -61,7 +61,7 @@ func TestBrokenKubeconfig(t *testing.T) {
 	} {
 		const says = "reading the kubeconfig of the cluster with the Machines: "
 		for name, row := range map[string]environmentRow{
-			"version":             {[]string{"version"}, 0, "", ""},
+			"options":             {[]string{"options"}, 0, "--kubeconfig", ""},
 			"completion":          {[]string{"completion", "bash"}, 0, "mcm-stackit", ""},
 			"files":               {[]string{"validate", "-f", "-", "--online"}, 0, "nothing is wrong", ""},
 			"doctor of the cloud": {[]string{"doctor", "--cloud-only"}, 0, "FINE     reads: servers: allowed", ""},
@@ -93,7 +93,7 @@ func TestMalformedEndpoint(t *testing.T) {
 	const says = "STACKIT_API_ENDPOINT must be an http or https URL"
 	env := []string{"STACKIT_API_ENDPOINT=nowhere"}
 	for name, row := range map[string]environmentRow{
-		"version":    {[]string{"version"}, 0, "", ""},
+		"options":    {[]string{"options"}, 0, "--kubeconfig", ""},
 		"help":       {[]string{"doctor", "--help"}, 0, "Usage:", ""},
 		"completion": {[]string{"completion", "zsh"}, 0, "mcm-stackit", ""},
 		"files":      {[]string{"validate", "-f", "-"}, 0, "nothing is wrong", ""},
@@ -140,7 +140,7 @@ func TestStandardOutputThatCannotBeWritten(t *testing.T) {
 	cloud, env := startProject(t)
 	text := manifests(t, cloud)
 	for name, args := range map[string][]string{
-		"version": {"version"}, "--version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
+		"version": {"--version"}, "help": {"--help"}, "completion": {"completion", "bash"},
 		"validate": {"validate", "-f", "-"},
 		"doctor":   {"doctor", "--cloud-only"},
 		"servers":  {"list", "servers"}, "servers as JSON": {"list", "servers", "-o", "json"}, "options": {"options"},

@@ -124,7 +124,7 @@ Exit codes: 0 fine, 1 something is wrong or was found, 2 it is unknown, 64 wrong
 	addLogFlags(root.PersistentFlags())
 	root.SetUsageTemplate(usageTemplate(root.UsageTemplate()))
 	root.AddCommand(o.newValidateCommand(), o.newDoctorCommand(), o.newListCommand(), o.newDescribeCommand(),
-		o.newDeleteCommand(), newOptionsCommand(), o.newVersionCommand())
+		o.newDeleteCommand(), newOptionsCommand())
 	return root
 }
 
@@ -153,19 +153,6 @@ func usageTemplate(template string) string {
 }
 
 func showHelp(command *cobra.Command, _ []string) error { return command.Help() }
-
-func (o *options) newVersionCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
-		Example: "  mcm-stackit version",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintln(o.streams.Out, buildinfo.Version())
-			return err
-		},
-	}
-}
 
 // addLogFlags adds the one flag of the log that users of kubectl know.
 func addLogFlags(flags *pflag.FlagSet) {

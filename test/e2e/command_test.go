@@ -128,7 +128,7 @@ var _ = Describe("kubectl mcm-stackit", func() {
 		kubectl := newPlugin()
 		Expect(kubectl.run(ctx, "plugin", "list", "--name-only")).To(And(
 			HaveField("Code", 0), HaveField("Stdout", ContainSubstring("kubectl-mcm_stackit\n"))))
-		Expect(kubectl.run(ctx, "mcm-stackit", "version")).To(And(
+		Expect(kubectl.run(ctx, "mcm-stackit", "--version")).To(And(
 			HaveField("Code", 0), HaveField("Stdout", Not(BeEmpty())), HaveField("Stderr", BeEmpty())))
 		help := kubectl.run(ctx, "mcm-stackit", "delete", "server", "--help")
 		Expect(help.Stdout).To(And(

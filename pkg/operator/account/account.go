@@ -109,9 +109,11 @@ const AllThree = "--project-id ($STACKIT_PROJECT_ID), --region ($STACKIT_REGION)
 // returned once. A class whose credentials cannot be used is among the problems: the other accounts
 // are returned beside it.
 func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Account, problems []error) {
-	if named, err := o.namedAccount(ctx); err != nil {
-		return nil, []error{err}
-	} else if named != nil {
+	if o.SecretName != "" || o.Direct != nil {
+		named, err := o.namedAccount(ctx)
+		if err != nil {
+			return nil, []error{err}
+		}
 		return []*Account{named}, nil
 	}
 	if o.Control == nil {
@@ -147,13 +149,17 @@ func (o *Access) Accounts(ctx context.Context, namespace string) (accounts []*Ac
 	return accounts, problems
 }
 
-// namedAccount returns the account that SecretName or Direct name; nil if they name none.
+// namedAccount returns the account that SecretName names, or else Direct.
 func (o *Access) namedAccount(ctx context.Context) (*Account, error) {
-	secret, origin, err := o.namedSecret(ctx)
-	if secret == nil || err != nil {
+	if o.SecretName == "" {
+		return o.OpenDirect("")
+	}
+	key := o.NamedKey(o.SecretName)
+	secret, err := o.Secret(ctx, key)
+	if err != nil {
 		return nil, err
 	}
-	return o.Open(secret, "", origin)
+	return o.Open(secret, "", fmt.Sprintf("Secret %s (--secret)", key))
 }
 
 // ClassError says that a class's credentials cannot be used.
@@ -181,32 +187,19 @@ func (o *Access) accountOf(ctx context.Context, class *Class) (*Account, error) 
 	return account, nil
 }
 
-// namedSecret returns the credentials that SecretName or Direct name; nil if they name none.
-func (o *Access) namedSecret(ctx context.Context) (secret *corev1.Secret, origin string, err error) {
-	if o.SecretName == "" {
-		return o.DirectSecret()
-	}
-	key := o.NamedKey(o.SecretName)
-	secret, err = o.Secret(ctx, key)
-	return secret, fmt.Sprintf("Secret %s (--secret)", key), err
-}
-
-// DirectSecret returns the credentials of Direct in the form of a Secret; nil if there are none.
-func (o *Access) DirectSecret() (secret *corev1.Secret, origin string, err error) {
-	if o.Direct == nil {
-		return nil, "", nil
-	}
-	secret = &corev1.Secret{Data: map[string][]byte{
+// OpenDirect opens the session of Direct. region is as Open has it.
+func (o *Access) OpenDirect(region string) (*Account, error) {
+	secret := &corev1.Secret{Data: map[string][]byte{
 		apis.SecretProjectID: []byte(o.Direct.ProjectID), apis.SecretRegion: []byte(o.Direct.Region),
 	}}
 	if o.Direct.KeyPath != "" {
 		key, err := os.ReadFile(o.Direct.KeyPath)
 		if err != nil {
-			return nil, "", fmt.Errorf("reading the service-account key: %w", err)
+			return nil, fmt.Errorf("reading the service-account key: %w", err)
 		}
 		secret.Data[apis.SecretServiceAccountKey] = key
 	}
-	return secret, o.Direct.Origin, nil
+	return o.Open(secret, region, o.Direct.Origin)
 }
 
 // Open opens the session. region is the class's, "" means the Secret's.
@@ -335,15 +328,6 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 		what += " in namespace " + namespace
 	}
 	return fmt.Errorf("listing %s: %w", what, err)
-}
-
-// Nodes lists those of the target cluster.
-func (o *Access) Nodes(ctx context.Context) ([]corev1.Node, error) {
-	var nodes corev1.NodeList
-	if err := o.Target.List(ctx, &nodes); err != nil {
-		return nil, fmt.Errorf("listing Nodes: %w", err)
-	}
-	return nodes.Items, nil
 }
 
 // Read makes one read of the API, when its turn comes among the session's reads. The request

@@ -76,6 +76,8 @@ type Server struct {
 
 	at    *account.Account
 	shown *provider.Server
+	// date is the API's time of the answer that showed it.
+	date time.Time
 }
 
 func (s *Server) end(outcome Outcome, format string, args ...any) {
@@ -132,12 +134,11 @@ func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error
 	for _, id := range options.IDs {
 		p.Servers = append(p.Servers, &Server{ID: id})
 	}
-	dates := make([]time.Time, len(p.Servers))
 	var group errgroup.Group
 	group.SetLimit(atOnce)
-	for i, server := range p.Servers {
+	for _, server := range p.Servers {
 		group.Go(func() error {
-			dates[i] = p.find(ctx, server)
+			p.find(ctx, server)
 			return nil
 		})
 	}
@@ -147,12 +148,12 @@ func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error
 		return nil, err
 	}
 	p.count(known)
-	for i, server := range p.Servers {
+	for _, server := range p.Servers {
 		if server.shown == nil {
 			continue
 		}
-		server.Age = dates[i].Sub(server.shown.CreatedAt)
-		if reason := p.refusal(server.shown, dates[i], known); reason != "" {
+		server.Age = server.date.Sub(server.shown.CreatedAt)
+		if reason := p.refusal(server.shown, server.date, known); reason != "" {
 			server.end(Refused, "%s", reason)
 		}
 	}
@@ -183,18 +184,18 @@ func placeOf(at *account.Account) string {
 	return fmt.Sprintf("project %s in %s", at.Session.ProjectID, at.Region)
 }
 
-// find reads a server where it is, and returns the API's time of the answer that shows it.
-func (p *Plan) find(ctx context.Context, server *Server) time.Time {
+// find reads a server where it is.
+func (p *Plan) find(ctx context.Context, server *Server) {
 	var failures []error
 	for _, at := range p.accounts {
 		shown, date, err := read(ctx, at, server.ID)
 		switch {
 		case err == nil:
-			server.at, server.shown = at, shown
+			server.at, server.shown, server.date = at, shown, date
 			server.Name, server.State = shown.Name, shown.Status
 			server.ProjectID, server.Region = at.Session.ProjectID, at.Region
 			server.Cluster = account.ClusterText(account.ClusterLabels(shown.Labels))
-			return date
+			return
 		case !provider.IsNotFound(err):
 			failures = append(failures, at.Failure(err))
 		}
@@ -204,7 +205,6 @@ func (p *Plan) find(ctx context.Context, server *Server) time.Time {
 	} else {
 		server.end(NotFound, "not found in %s", strings.Join(p.Places, ", "))
 	}
-	return time.Time{}
 }
 
 // facts returns Machines and Nodes that are at most factsTTL older than the call.
@@ -219,17 +219,18 @@ func (p *Plan) facts(ctx context.Context) (*facts, error) {
 	if p.last != nil && asked.Sub(p.last.began) <= factsTTL {
 		return p.last, nil
 	}
-	known := &facts{began: p.access.Clock.Now()}
+	known, nodes := &facts{began: p.access.Clock.Now()}, corev1.NodeList{}
 	var err error
 	if known.machines, err = p.access.Machines(ctx, metav1.NamespaceAll); err != nil {
 		return nil, fmt.Errorf("only who can read the Machines of all namespaces knows which server is an orphan: %w", err)
 	}
 	known.owners = account.NewOwners(known.machines)
 	if p.access.Target != nil {
-		if known.nodes, err = p.access.Nodes(ctx); err != nil {
-			return nil, fmt.Errorf("the target cluster: %w", err)
+		if err := p.access.Target.List(ctx, &nodes); err != nil {
+			return nil, fmt.Errorf("the target cluster: listing Nodes: %w", err)
 		}
 	}
+	known.nodes = nodes.Items
 	p.last = known
 	return known, nil
 }

@@ -104,22 +104,18 @@ var errNoSecretForOnline = errors.New("its Secret is not given; add its file wit
 // accountOf returns the account of a class: that of its own Secrets or the one that is named
 // in their place, or, where these are not given, of flags and environment.
 func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
-	secret := class.secret
+	region := class.inputs.Spec.Region
+	switch {
+	case class.secrets == nil && v.Direct == nil:
+		return nil, errNoSecretForOnline
+	case class.secrets == nil:
+		return v.OpenDirect(region)
+	}
 	var names []string
 	for _, secret := range class.secrets {
 		names = append(names, secret.subject())
 	}
-	origin := strings.Join(names, ", ")
-	if class.secrets == nil {
-		var err error
-		if secret, origin, err = v.DirectSecret(); err != nil {
-			return nil, err
-		}
-		if secret == nil {
-			return nil, errNoSecretForOnline
-		}
-	}
-	return v.Open(secret, class.inputs.Spec.Region, origin)
+	return v.Open(class.secret, region, strings.Join(names, ", "))
 }
 
 // add reports something of the account.

@@ -87,8 +87,10 @@ func (d *Doctor) reportCredentials(problem error) {
 	}
 	if errors.As(problem, &unusable) {
 		remedy = credentialsRemedy(unusable)
-		if class == nil {
-			subject = subjectOf(unusable)
+		if class == nil && unusable.Identity {
+			subject = subjectIdentity
+		} else if class == nil {
+			subject = subjectKey
 		}
 	}
 	switch {
@@ -101,13 +103,6 @@ func (d *Doctor) reportCredentials(problem error) {
 	default:
 		d.wrong(subject, problem.Error(), remedy)
 	}
-}
-
-func subjectOf(err *spi.CredentialsError) string {
-	if err.Identity {
-		return subjectIdentity
-	}
-	return subjectKey
 }
 
 // credentialsRemedy is what to do about credentials that no session can be made with.

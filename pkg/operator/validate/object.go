@@ -238,49 +238,39 @@ func mergeStringData(secret *corev1.Secret) {
 // comes behind it is missing.
 func decode(value []byte, into client.Object) (problems []problem, whole bool) {
 	unknown, wrong := apis.Decode(value, into, nil)
-	for _, err := range wrong {
-		var all any
-		path := (*field.Path)(nil)
-		if json.Unmarshal(value, &all) == nil {
-			path = locate(all, nil, func(part any) bool { return isWrong(part, into) }, func(part any) any { return part })
-		}
-		if path == nil {
-			return []problem{{"", body(err)}}, false
-		}
-		problems = append(problems, problem{path.String(), body(err)})
+	problems = unknownFields("", unknown)
+	if len(wrong) == 0 {
+		return problems, true
 	}
-	return append(problems, unknownFields("", unknown)...), len(wrong) == 0 || wrong[0].Field != (*field.Path)(nil).String()
+	var all any
+	_ = json.Unmarshal(value, &all) // without a number that is too large
+	path := locate(all, nil, func(part any) bool {
+		text, err := json.Marshal(part)
+		_, wrong := apis.Decode(text, into.DeepCopyObject(), nil)
+		return err != nil || len(wrong) > 0
+	})
+	if path == nil {
+		return []problem{{"", body(wrong[0])}}, false
+	}
+	return append(problems, problem{path.String(), body(wrong[0])}), wrong[0].Field != (*field.Path)(nil).String()
 }
 
-// isWrong says whether an object of this type cannot be decoded from a value.
-func isWrong(value any, like client.Object) bool {
-	text, err := json.Marshal(value)
-	_, wrong := apis.Decode(text, like.DeepCopyObject(), nil)
-	return err != nil || len(wrong) > 0
-}
-
-// locate returns the path of the first part that is wrong by itself, down to its smallest part.
-// inside puts a part where it stands, without what is beside it.
-func locate(value any, path *field.Path, wrong func(any) bool, inside func(any) any) *field.Path {
+// locate returns the path of the first part that is wrong by itself, down to its smallest part. wrong
+// says whether an object is that has nothing but a value in the path.
+func locate(value any, path *field.Path, wrong func(any) bool) *field.Path {
 	switch value := value.(type) {
 	case map[string]any:
-		if wrong(inside(map[string]any{})) {
-			return path
-		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
-			alone := func(part any) any { return inside(map[string]any{key: part}) }
-			if wrong(alone(value[key])) {
-				return locate(value[key], apis.ChildPath(path, key), wrong, alone)
+			alone := func(part any) bool { return wrong(map[string]any{key: part}) }
+			if alone(value[key]) && !wrong(map[string]any{}) {
+				return locate(value[key], apis.ChildPath(path, key), alone)
 			}
 		}
 	case []any:
-		if wrong(inside([]any{})) {
-			return path
-		}
 		for i, item := range value {
-			alone := func(part any) any { return inside([]any{part}) }
-			if wrong(alone(item)) {
-				return locate(item, path.Index(i), wrong, alone)
+			alone := func(part any) bool { return wrong([]any{part}) }
+			if alone(item) && !wrong([]any{}) {
+				return locate(item, path.Index(i), alone)
 			}
 		}
 	}

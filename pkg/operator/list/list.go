@@ -163,8 +163,6 @@ const (
 	NoteNeverJoined NoteKind = "no Node"
 	// NoteFault is a server in state ERROR.
 	NoteFault NoteKind = "fault"
-	// NoteBeingCreated is a Machine that does not have a server yet.
-	NoteBeingCreated NoteKind = "being created"
 	// NoteUnknown is a server that may be an orphan, or a Machine of
 	// which nobody knows whether it has a server.
 	NoteUnknown NoteKind = Unknown

@@ -145,9 +145,8 @@ func listedNotes(v *serverView) []Note {
 
 // machineNotes returns what is worth knowing of a Machine.
 func (s *observation) machineNotes(machine *machineView) []Note {
-	stuck := s.stuckNotes(machine)
-	notes := slices.Concat(stuck, s.neverJoinedNotes(machine))
-	if missing := s.missingServer(machine); missing != nil && (missing.Kind != NoteBeingCreated || len(stuck) == 0) {
+	notes := slices.Concat(s.stuckNotes(machine), s.neverJoinedNotes(machine))
+	if missing := s.missingServer(machine); missing != nil {
 		notes = append(notes, *missing)
 	}
 	if machine.class == nil && s.classesRead {
@@ -209,7 +208,7 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 	}}
 }
 
-// missingServer says why a Machine has no server; nil if it has one, or needs none.
+// missingServer says why a Machine has no server; nil if it has one, or needs none so far.
 func (s *observation) missingServer(machine *machineView) *Note {
 	server, at := machine.server(), s.placeOf(machine)
 	id, err := "", error(nil)
@@ -217,10 +216,8 @@ func (s *observation) missingServer(machine *machineView) *Note {
 		id, err = providerid.Parse(machine.Spec.ProviderID, at.project)
 	}
 	switch {
-	case machine.DeletionTimestamp != nil, server != nil && !server.IsDeleting():
+	case machine.DeletionTimestamp != nil, server != nil && !server.IsDeleting(), machine.mayWaitForServer():
 		return nil
-	case machine.mayWaitForServer():
-		return &Note{Kind: NoteBeingCreated}
 	case server != nil:
 		return &Note{Kind: NoteNoServer, Reason: fmt.Sprintf("server %s is %s", server.ID, server.Status), Remedy: remedyNoServer}
 	case at == nil || at.partial:

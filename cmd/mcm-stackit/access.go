@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -50,12 +49,7 @@ func (o *options) access() *account.Access {
 		Region:      o.region,
 		ReadTimeout: o.requestTimeout,
 		Program:     o.program,
-		Note: func(text string) {
-			if klog.V(1).Enabled() {
-				o.say("%s", text)
-			}
-		},
-		Clock: clock.RealClock{},
+		Clock:       clock.RealClock{},
 	}
 }
 

@@ -159,7 +159,7 @@ func addLogFlags(flags *pflag.FlagSet) {
 	all := flag.NewFlagSet("", flag.ContinueOnError)
 	klog.InitFlags(all)
 	verbosity := pflag.PFlagFromGoFlag(all.Lookup("v"))
-	verbosity.Usage = "how much to say on stderr: 1 which credentials are used, 4 each API call"
+	verbosity.Usage = "how much the driver and the libraries say on stderr: 4 each API call"
 	flags.AddFlag(verbosity)
 }
 

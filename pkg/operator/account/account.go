@@ -60,8 +60,6 @@ type Access struct {
 	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
 	// with it.
 	Program string
-	// Note is told which credentials are used; nil if nobody wants to know.
-	Note func(text string)
 	// Clock is the real one, but in tests.
 	Clock clock.Clock
 }
@@ -217,9 +215,6 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	session, err := o.Sessions.Session(provider.Credentials(decoded))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
-	}
-	if o.Note != nil {
-		o.Note(fmt.Sprintf("credentials for project %s in %s: %s", decoded.ProjectID, region, origin))
 	}
 	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, timeout: o.ReadTimeout}, nil
 }

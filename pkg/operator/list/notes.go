@@ -46,9 +46,9 @@ const (
 
 // serverNotes returns what is worth knowing of a server.
 func (s *observation) serverNotes(v *serverView) []Note {
-	notes := ownedNotes(v)
-	if v.owner == nil {
-		notes = s.strangerNotes(v)
+	notes := s.strangerNotes(v)
+	if v.owner != nil {
+		notes = ownedNotes(v)
 	}
 	if v.ErrorMessage != "" {
 		notes = append(notes, Note{Kind: NoteFault, Reason: report.OneLine(v.ErrorMessage)})
@@ -80,9 +80,6 @@ func (s *observation) remedyOrphan() string {
 
 // ownedNotes returns what is worth knowing of a server beside its Machine.
 func ownedNotes(v *serverView) []Note {
-	if v.owner == nil {
-		return nil
-	}
 	return slices.Concat(duplicateNotes(v), anothersNotes(v), listedNotes(v))
 }
 

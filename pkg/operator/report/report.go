@@ -39,8 +39,8 @@ const (
 	Hint Verdict = "hint"
 )
 
-// Position is a place in a manifest. Line and Column count from 1; they are 0 for a file
-// that could not be read.
+// Position is a place in a manifest; the zero value is none. Line and Column count from 1; they are 0
+// for a file that could not be read.
 type Position struct {
 	File   string
 	Line   int
@@ -61,7 +61,7 @@ type Finding struct {
 	// Subject is what was looked at, such as "MachineClass default/worker" or "clock".
 	Subject string
 	// Position is where it stands, if it came from a file.
-	Position *Position
+	Position Position
 	// Field is the path of the field that the finding is about; "" if it is about none.
 	Field string
 	// Found is what was found, in one line.
@@ -73,7 +73,7 @@ type Finding struct {
 // String has the form of compilers: file:line:column: subject: field: found; remedy.
 func (f Finding) String() string {
 	var parts []string
-	if f.Position != nil {
+	if f.Position != (Position{}) {
 		parts = append(parts, f.Position.String())
 	}
 	parts = append(parts, f.Subject)

@@ -66,12 +66,12 @@ func (o *object) key() client.ObjectKey {
 
 // position returns where a field stands, or the object that should have it. The path has the
 // form of package field.
-func (o *object) position(path string) *report.Position {
+func (o *object) position(path string) report.Position {
 	if o.node == nil {
-		return nil
+		return report.Position{}
 	}
 	at, _ := find(o.node, pathNames(path))
-	return &report.Position{File: o.file, Line: o.lines + at.Line, Column: at.Column}
+	return report.Position{File: o.file, Line: o.lines + at.Line, Column: at.Column}
 }
 
 // has says whether an object of a file has the field that the names lead to.
@@ -101,7 +101,7 @@ type documentReader struct {
 // wrong reports what is wrong with the document at a node of it.
 func (r *documentReader) wrong(verdict report.Verdict, line, column int, found string) {
 	r.add(report.Finding{
-		Verdict: verdict, Position: &report.Position{File: r.name, Line: r.lines + line, Column: column}, Subject: "manifest", Found: found,
+		Verdict: verdict, Position: report.Position{File: r.name, Line: r.lines + line, Column: column}, Subject: "manifest", Found: found,
 	})
 }
 

@@ -93,6 +93,7 @@ func Run(ctx context.Context, o *account.Access, options Options) (*Result, erro
 // gather reads the objects, and the Secret of --secret if it is among none of them.
 func (v *validator) gather(ctx context.Context) error {
 	sources := v.sources()
+	v.files[""] = len(sources)
 	for i := range sources {
 		source := &sources[i]
 		v.files[source.name] = i
@@ -153,14 +154,6 @@ func (v *validator) check(on *object) {
 // leaves the rest behind it.
 func (v *validator) sortFindings() {
 	slices.SortStableFunc(v.result.Findings, func(a, b report.Finding) int {
-		switch {
-		case a.Position == nil && b.Position == nil:
-			return 0
-		case a.Position == nil:
-			return 1
-		case b.Position == nil:
-			return -1
-		}
 		return cmp.Or(
 			cmp.Compare(v.files[a.Position.File], v.files[b.Position.File]),
 			cmp.Compare(a.Position.Line, b.Position.Line),

@@ -81,7 +81,7 @@ func (o *options) addFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	o.control.AddFlags(flags)
 	flags.Lookup(flagRequestTimeout).Usage =
-		"how long a cluster or the API may take to answer, with retries; 0: as long as the command lets it"
+		"how long a cluster, the API or a URL may take to answer, with retries; 0: without an end"
 	flags.StringVar(&o.secret, "secret", "", "Secret with the credentials, as name or namespace/name (default: those of the MachineClasses)")
 	flags.StringVar(&o.projectID, "project-id", "", "UUID of the STACKIT project, in place of a Secret, with region and key ($"+envProjectID+")")
 	flags.StringVar(&o.region, "region", "", "STACKIT region, such as eu01; overrides those of Secret and class (in place of a Secret: $"+envRegion+")")

@@ -54,8 +54,8 @@ type Access struct {
 	Direct *Direct
 	// Region overrides what Secrets, classes and Direct say; "" if it is not given.
 	Region string
-	// ReadTimeout is how long a read of the API may take, retries included; 0 means as long
-	// as the command lets it.
+	// ReadTimeout is how long a read of the API or a URL may take, retries included; 0 means that
+	// it has no bound.
 	ReadTimeout time.Duration
 	// Program is what the command was called by, such as "mcm-stackit": printed commands begin
 	// with it.
@@ -92,8 +92,7 @@ type Account struct {
 	// Classes are those of the cluster that name this account; none if it was named itself.
 	Classes []*Class
 
-	// timeout is the Access's ReadTimeout.
-	timeout time.Duration
+	access *Access
 }
 
 // ErrNoCredentials says that nothing names a project, region and key.
@@ -216,7 +215,7 @@ func (o *Access) Open(secret *corev1.Secret, region, origin string) (*Account, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", origin, err)
 	}
-	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, timeout: o.ReadTimeout}, nil
+	return &Account{Session: session, Region: region, Secret: secret, Origin: origin, access: o}, nil
 }
 
 // ErrNoSecret says that a Secret is not in the control cluster, or that none was asked.
@@ -325,6 +324,14 @@ func (o *Access) list(ctx context.Context, what, namespace string, into client.O
 	return fmt.Errorf("listing %s: %w", what, err)
 }
 
+// Bounded returns a context that ends after the ReadTimeout, if there is one.
+func (o *Access) Bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if o.ReadTimeout == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, o.ReadTimeout)
+}
+
 // Read makes one read of the API, when its turn comes among the session's reads. The request
 // timeout begins then.
 func Read[T any](ctx context.Context, account *Account, call func(context.Context) (T, error)) (T, error) {
@@ -332,11 +339,8 @@ func Read[T any](ctx context.Context, account *Account, call func(context.Contex
 		var none T
 		return none, err
 	}
-	if account.timeout > 0 {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, account.timeout)
-		defer cancel()
-	}
+	ctx, cancel := account.access.Bounded(ctx)
+	defer cancel()
 	return call(ctx)
 }
 

@@ -22,8 +22,6 @@ import (
 )
 
 const (
-	// readTimeout is how long a read of the API may take, retries included.
-	readTimeout = 20 * time.Second
 	// keyExpiresSoon is how long before its end a key is worth replacing.
 	keyExpiresSoon = 14 * 24 * time.Hour
 	// Access tokens are asked for with the local time, and the driver allows the API
@@ -60,8 +58,6 @@ type answer struct {
 
 // ask makes a read.
 func (p *accountCheck) ask(ctx context.Context, read *driverRead) *answer {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
-	defer cancel()
 	got := &answer{}
 	_, date, err := account.Ask(ctx, p.Account, read.what, func(ctx context.Context) (struct{}, error) {
 		got.start = p.Clock.Now()

@@ -30,7 +30,6 @@ const (
 	ownToken = "/var/run/secrets/kubernetes.io/serviceaccount/token"
 	// noCluster is the --target-kubeconfig of a sidecar without a target cluster.
 	noCluster     = "none"
-	targetTimeout = 10 * time.Second
 	subjectTarget = "login to the target cluster"
 )
 
@@ -136,7 +135,7 @@ func loginOf(file string, files map[string][]byte) (*rest.Config, error) {
 		return mounted(name)
 	}
 	login := &rest.Config{
-		Host: cluster.Server, BearerToken: cmp.Or(strings.TrimSpace(string(mounted(auth.TokenFile))), auth.Token), Timeout: targetTimeout,
+		Host: cluster.Server, BearerToken: cmp.Or(strings.TrimSpace(string(mounted(auth.TokenFile))), auth.Token),
 		TLSClientConfig: rest.TLSClientConfig{
 			Insecure: cluster.InsecureSkipTLSVerify, ServerName: cluster.TLSServerName,
 			CAData:   either(cluster.CertificateAuthorityData, cluster.CertificateAuthority),
@@ -176,6 +175,7 @@ func (d *Doctor) tryLogin(ctx context.Context, login *rest.Config) {
 			return
 		}
 	}
+	login.Timeout = d.ReadTimeout
 	nodes, err := kubernetes.NewForConfig(login)
 	if err == nil {
 		_, err = nodes.CoreV1().Nodes().List(ctx, metav1.ListOptions{Limit: 1})

@@ -100,10 +100,7 @@ func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.proje
 // Read reads and joins what a query is about, in the Access's ReadTimeout. What cannot be read
 // does not end it, and is among the Result's Unknown.
 func Read(parent context.Context, o *account.Access, query Query) *Result {
-	ctx, cancel := context.WithCancel(parent)
-	if o.ReadTimeout > 0 {
-		ctx, cancel = context.WithTimeout(parent, o.ReadTimeout)
-	}
+	ctx, cancel := o.Bounded(parent)
 	defer cancel()
 	s := &observation{Access: o, query: query, now: o.Clock.Now()}
 	if !query.AllNamespaces {

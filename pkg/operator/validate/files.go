@@ -17,7 +17,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	"k8s.io/cli-runtime/pkg/resource"
 	"sigs.k8s.io/kustomize/api/krusty"
@@ -29,9 +28,8 @@ import (
 const (
 	// stdin is the name of the standard input.
 	stdin = "-"
-	// urlTimeout and maxURL bound what a URL may cost.
-	urlTimeout = 10 * time.Second
-	maxURL     = 1 << 20
+	// maxURL is how large what a URL shows may be.
+	maxURL = 1 << 20
 )
 
 // source is a text that is read once.
@@ -127,7 +125,7 @@ func withoutSecrets(name string) string {
 }
 
 func (v *validator) fetch(ctx context.Context, name string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, cmp.Or(v.options.URLTimeout, urlTimeout))
+	ctx, cancel := v.Bounded(ctx)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, name, http.NoBody)
 	if err != nil {

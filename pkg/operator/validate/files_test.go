@@ -166,11 +166,11 @@ func TestURLs(t *testing.T) {
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			options := Options{Files: resource.FilenameOptions{Filenames: []string{server.URL + row.url}}}
+			access := offline()
 			if name == "too late" {
-				options.URLTimeout = 500 * time.Millisecond
+				access.ReadTimeout = 500 * time.Millisecond
 			}
-			result, err := Run(t.Context(), offline(), options)
+			result, err := Run(t.Context(), access, Options{Files: resource.FilenameOptions{Filenames: []string{server.URL + row.url}}})
 			if err != nil {
 				t.Fatal(err)
 			}

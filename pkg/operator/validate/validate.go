@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -28,8 +27,6 @@ type Options struct {
 	Files resource.FilenameOptions
 	// Stdin is what the name "-" reads.
 	Stdin io.Reader
-	// URLTimeout is how long a URL may take; 0 means 10 s.
-	URLTimeout time.Duration
 	// Online asks the API whether it has what the classes name. Nothing is changed there.
 	Online bool
 	// AllowMissingSecret makes a hint of what cannot be checked because a Secret is in no file or

@@ -56,28 +56,24 @@ func (o *options) execute(ctx context.Context, args []string) int {
 		completion.RunE = showHelp // cobra's own takes the name of an unknown shell for a question
 	}
 	command, err := root.ExecuteContextC(ctx)
-	var code result
-	var usage *usageError
-	said := errors.As(err, &code)
-	switch {
-	case o.out.err != nil:
-		if err != nil && !said && !errors.Is(err, o.out.err) {
-			o.say("%v", err)
-		}
+	end := &exit{}
+	if err != nil && !errors.As(err, &end) {
+		end = &exit{report.ExitUnknown, err.Error()}
+	}
+	if err != nil && !o.started { // cobra's errors, too
+		end.code = report.ExitUsage
+	}
+	if end.text != "" && (o.out.err == nil || !errors.Is(err, o.out.err)) {
+		o.say("%s", end.text)
+	}
+	if o.out.err != nil {
 		o.say("standard output cannot be written: %v", o.out.err)
 		return report.ExitUnknown
-	case err == nil:
-		return report.ExitFine
-	case !o.started || errors.As(err, &usage):
-		o.say("%v", err)
-		o.say("'%s --help' shows what is right.", command.CommandPath())
-		return report.ExitUsage
-	case said:
-		return int(code)
-	default:
-		o.say("%v", err)
-		return report.ExitUnknown
 	}
+	if end.code == report.ExitUsage {
+		o.say("'%s --help' shows what is right.", command.CommandPath())
+	}
+	return end.code
 }
 
 // adapt makes the examples of all commands begin with what the command was called by. No command's
@@ -163,24 +159,18 @@ func addLogFlags(flags *pflag.FlagSet) {
 	flags.AddFlag(verbosity)
 }
 
-// result ends the command with an exit code; what is to be said was said.
-type result int
-
-func (r result) Error() string { return fmt.Sprintf("exit code %d", int(r)) }
-
-// exitWith returns the error that ends the command with an exit code; nil for ExitFine.
-func exitWith(code int) error {
-	if code == report.ExitFine {
-		return nil
-	}
-	return result(code)
+// exit ends the command with a code. text is what is left to say; "" if nothing is.
+type exit struct {
+	code int
+	text string
 }
 
-// usageError is a command line that is wrong.
-type usageError struct{ text string }
+func (e *exit) Error() string { return e.text }
 
-func (e *usageError) Error() string { return e.text }
+// exitWith ends the command, of which all is said.
+func exitWith(code int) error { return &exit{code: code} }
 
+// wrongUsage says that the command line is wrong.
 func wrongUsage(format string, args ...any) error {
-	return &usageError{fmt.Sprintf(format, args...)}
+	return &exit{report.ExitUsage, fmt.Sprintf(format, args...)}
 }

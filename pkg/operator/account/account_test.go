@@ -130,25 +130,3 @@ func TestClusters(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 }
-
-func TestIsListedOtherwise(t *testing.T) {
-	labels := testrig.Labels("worker-1", "worker", testrig.OwnCluster)
-	for providerID, want := range map[string]bool{
-		"stackit://" + iaasmock.DefaultProjectID + "/" + serverID: false,
-		"stackit://" + serverID:                                   true,
-		"openstack:///eu01/" + serverID:                           true,
-		"openstack:///" + serverID:                                true,
-		"stackit://" + testrig.OtherProject + "/" + serverID:      false,
-		"": false,
-	} {
-		machine := testrig.Machine("worker-1", "worker", "")
-		machine.Spec.ProviderID = providerID
-		server := &provider.Server{ID: serverID, Labels: labels}
-		if got := account.IsListedOtherwise(machine, server, iaasmock.DefaultProjectID); got != want {
-			t.Errorf("%q: got %t", providerID, got)
-		}
-		if account.IsListedOtherwise(machine, &provider.Server{ID: serverID}, iaasmock.DefaultProjectID) {
-			t.Errorf("%q: a server without our labels is listed by nobody", providerID)
-		}
-	}
-}

@@ -16,7 +16,6 @@ import (
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 )
 
 // Whose says whose a server is.
@@ -122,22 +121,8 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 	return all
 }
 
-// IsListedOtherwise says whether a Machine names a managed server by another ProviderID than
-// the one under which the driver lists it. The manager compares them as strings: it deletes
-// such a server as an orphan.
-func IsListedOtherwise(machine *v1alpha1.Machine, server *provider.Server, projectID string) bool {
-	id, err := providerid.Parse(machine.Spec.ProviderID, projectID)
-	return err == nil && id == server.ID && IsManaged(server) && machine.Spec.ProviderID != providerid.Format(projectID, id)
-}
-
-// Remedies that several commands name.
-const (
-	// RemedyOrphan is for a server that no Machine names, or a second one of a Machine.
-	RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"
-	// RemedyListedOtherwise is for what IsListedOtherwise finds.
-	RemedyListedOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
-		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
-)
+// RemedyOrphan is for a server that no Machine names, or a second one of a Machine.
+const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 

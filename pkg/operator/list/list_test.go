@@ -162,6 +162,29 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// The manager deletes servers that the driver lists by another ProviderID than the Machine's.
+func TestListedOtherwise(t *testing.T) {
+	for providerID, want := range map[string]bool{
+		"stackit://" + iaasmock.DefaultProjectID + "/" + goneID: false,
+		"stackit://" + goneID:                              true,
+		"openstack:///eu01/" + goneID:                      true,
+		"openstack:///" + goneID:                           true,
+		"stackit://" + testrig.OtherProject + "/" + goneID: false,
+		"": false,
+	} {
+		machine := testrig.Machine("worker-1", "worker", "")
+		machine.Spec.ProviderID = providerID
+		for _, labels := range []map[string]string{own("worker-1"), nil} {
+			view := &serverView{Server: &provider.Server{ID: goneID, Labels: labels}, at: &place{project: iaasmock.DefaultProjectID},
+				named: []*machineView{{Machine: machine}}}
+			view.findOwner()
+			if got := len(listedNotes(view)) > 0; got != (want && labels != nil) { // the driver lists none without labels
+				t.Errorf("%q, labels %v: got %t", providerID, labels, got)
+			}
+		}
+	}
+}
+
 func TestQueries(t *testing.T) {
 	for name, row := range map[string]struct {
 		query Query

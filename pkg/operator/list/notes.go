@@ -41,7 +41,9 @@ const (
 	remedyNoServer  = "delete the Machine: its MachineSet makes another one"
 	remedyLabel     = "restore the labels if the server belongs to the Machine"
 	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
-	remedySeveral   = "write the ProviderID of the right one into the Machine's spec.providerID: the driver takes none of several"
+	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
+		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
+	remedySeveral = "write the ProviderID of the right one into the Machine's spec.providerID: the driver takes none of several"
 )
 
 // serverNotes returns what is worth knowing of a server.
@@ -130,13 +132,15 @@ func anothersLabel(machine *machineView, server *provider.Server) string {
 	return provider.StackitMachineClassLabel
 }
 
-// listedNotes says whether the manager takes a Machine's server for an orphan.
+// listedNotes says whether the manager takes a Machine's server for an orphan: it compares the
+// ProviderIDs of the Machine and of the driver's list as strings.
 func listedNotes(v *serverView) []Note {
-	if !v.byID || v.IsDeleting() || !account.IsListedOtherwise(v.owner.Machine, v.Server, v.at.project) {
+	listed := providerid.Format(v.at.project, v.ID)
+	if !v.byID || v.IsDeleting() || !account.IsManaged(v.Server) || v.owner.Spec.ProviderID == listed {
 		return nil
 	}
-	return []Note{{Kind: NoteListedOtherwise, Remedy: account.RemedyListedOtherwise,
-		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s", report.OneLine(v.owner.Spec.ProviderID), providerid.Format(v.at.project, v.ID)),
+	return []Note{{Kind: NoteListedOtherwise, Remedy: remedyOtherwise,
+		Reason: fmt.Sprintf("the ProviderID is %s, the driver lists %s", report.OneLine(v.owner.Spec.ProviderID), listed),
 		Cause:  "the manager compares ProviderIDs as texts: it deletes this running server as an orphan"}}
 }
 

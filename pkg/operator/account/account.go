@@ -95,6 +95,11 @@ type Account struct {
 	access *Access
 }
 
+// String says where the account works.
+func (a *Account) String() string {
+	return fmt.Sprintf("project %s in %s", a.Session.ProjectID, a.Region)
+}
+
 // ErrNoCredentials says that nothing names a project, region and key.
 var ErrNoCredentials = errors.New("no credentials: name a Secret with --secret, or set all of " + AllThree)
 

@@ -173,15 +173,11 @@ func (p *Plan) readPlaces(ctx context.Context) error {
 	}
 	p.Problems = problems
 	for _, at := range accounts {
-		if place := placeOf(at); !slices.Contains(p.Places, place) { // else with another key
+		if place := at.String(); !slices.Contains(p.Places, place) { // else with another key
 			p.Places, p.accounts = append(p.Places, place), append(p.accounts, at)
 		}
 	}
 	return nil
-}
-
-func placeOf(at *account.Account) string {
-	return fmt.Sprintf("project %s in %s", at.Session.ProjectID, at.Region)
 }
 
 // find reads a server where it is.
@@ -250,7 +246,7 @@ func (p *Plan) findNodes(ctx context.Context, known *facts) error {
 	counted := map[string]bool{}
 	p.ClusterNodes = map[string]int{}
 	for _, server := range p.ToDelete() {
-		key := placeOf(server.at) + " " + server.Cluster
+		key := server.at.String() + " " + server.Cluster
 		if counted[key] {
 			continue
 		}

@@ -40,6 +40,7 @@ const (
 type accountCheck struct {
 	*Doctor
 	*account.Account
+	secret *apis.Secret
 	// first is the first read, which shows the clock and the token.
 	first *answer
 	// server and network are examples for the next reads; "" without any.
@@ -113,25 +114,24 @@ func credentialsRemedy(err *spi.CredentialsError) string {
 // itself: before the API is asked, which may take long.
 func (p *accountCheck) checkCredentials(context.Context) {
 	p.fine("credentials", fmt.Sprintf("project %s in %s, from %s", p.Session.ProjectID, p.Region, p.Origin))
-	secret, _ := apis.DecodeSecret(p.Secret.Data)
 	switch {
 	case p.Sessions.Config.NoAuth:
 		p.hint(subjectKey, "not used: "+spi.EnvNoAuth+" is set", "unset it, unless the API is a local mock")
-	case secret.HasIdentity():
-		p.checkIdentity(secret)
+	case p.secret.HasIdentity():
+		p.checkIdentity()
 	default:
-		p.checkKey(secret)
+		p.checkKey()
 	}
 }
 
 // checkIdentity: STACKIT alone knows whether the service account trusts the workload.
-func (p *accountCheck) checkIdentity(secret *apis.Secret) {
-	of := "for service account " + secret.ServiceAccountEmail
-	if secret.Token == "" {
-		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", secret.WorkloadIdentityTokenFile, of))
+func (p *accountCheck) checkIdentity() {
+	of := "for service account " + p.secret.ServiceAccountEmail
+	if p.secret.Token == "" {
+		p.fine(subjectIdentity, fmt.Sprintf("token in %s %s", p.secret.WorkloadIdentityTokenFile, of))
 		return
 	}
-	identity, err := p.Sessions.Config.InspectIdentity(secret.Token, p.Clock.Now())
+	identity, err := p.Sessions.Config.InspectIdentity(p.secret.Token, p.Clock.Now())
 	if err != nil {
 		p.reportCredentials(err)
 		return
@@ -140,8 +140,8 @@ func (p *accountCheck) checkIdentity(secret *apis.Secret) {
 		strings.Join(identity.Audience, " and "), of, identity.ExpiresAt.UTC().Format(time.DateTime)))
 }
 
-func (p *accountCheck) checkKey(secret *apis.Secret) {
-	key, err := p.Sessions.Config.InspectKey(secret.ServiceAccountKey)
+func (p *accountCheck) checkKey() {
+	key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey)
 	if err != nil {
 		p.reportCredentials(err)
 		return
@@ -198,6 +198,7 @@ func (p *accountCheck) checkToken(context.Context) {
 	endpoint, refused := p.tokenEndpoint()
 	var failure *spi.TokenError
 	var unusable *spi.CredentialsError
+	var unanswered *url.Error
 	switch err := p.first.err; {
 	case errors.As(err, &unusable):
 		p.wrong(subject, "not asked for: "+unusable.Error(), credentialsRemedy(unusable))
@@ -212,27 +213,20 @@ func (p *accountCheck) checkToken(context.Context) {
 	case p.first.status == http.StatusUnauthorized:
 		p.wrong(subject, fmt.Sprintf("granted by %s, but the API does not accept it", endpoint),
 			"check that the endpoints of API and token belong to the same environment of STACKIT, and the clock")
-	case isUnanswered(err):
+	case errors.As(err, &unanswered), errors.Is(err, context.DeadlineExceeded):
 		p.notTried("the token: the API gave no answer that would tell")
 	default:
 		p.fine(subject, "granted by "+endpoint)
 	}
 }
 
-// isUnanswered says whether no answer came to a request.
-func isUnanswered(err error) bool {
-	var request *url.Error
-	return errors.As(err, &request) || errors.Is(err, context.DeadlineExceeded)
-}
-
 // tokenEndpoint is where access tokens are asked for, and what to do where it refuses.
 func (p *accountCheck) tokenEndpoint() (url, remedy string) {
-	secret, _ := apis.DecodeSecret(p.Secret.Data)
-	if secret.HasIdentity() {
+	if p.secret.HasIdentity() {
 		return p.Sessions.Config.IdentityEndpoint(), "check that the service account has a federated identity provider " +
 			"with the token's issuer, subject and audience; or correct the clock"
 	}
-	if key, err := p.Sessions.Config.InspectKey(secret.ServiceAccountKey); err == nil {
+	if key, err := p.Sessions.Config.InspectKey(p.secret.ServiceAccountKey); err == nil {
 		url = key.TokenEndpoint
 	}
 	return url, "make a new key: this one was deleted or has expired, or belongs to another environment of STACKIT; or correct the clock"
@@ -300,8 +294,7 @@ func (p *accountCheck) anyNetwork() string {
 			return spec.Networking.NetworkID
 		}
 	}
-	secret, _ := apis.DecodeSecret(p.Secret.Data)
-	return secret.NetworkID
+	return p.secret.NetworkID
 }
 
 // checkReads makes each read that the driver makes, until the API does not answer.

@@ -17,6 +17,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis"
 )
 
 // Doctor is one examination: it is used once.
@@ -112,7 +113,8 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 	}
 	for _, in := range accounts {
 		d.of = in
-		p := &accountCheck{Doctor: d, Account: in}
+		secret, _ := apis.DecodeSecret(in.Secret.Data)
+		p := &accountCheck{Doctor: d, Account: in, secret: secret}
 		for _, check := range accountChecks {
 			check(p, ctx)
 		}
@@ -123,7 +125,7 @@ func (d *Doctor) examineAccounts(ctx context.Context) {
 func (d *Doctor) report(verdict report.Verdict, subject, found, remedy string) {
 	made := report.Finding{Verdict: verdict, Subject: subject, Found: report.OneLine(found), Remedy: remedy}
 	if d.of != nil && d.accounts > 1 {
-		made.Subject += fmt.Sprintf(" (project %s, %s)", d.of.Session.ProjectID, d.of.Region)
+		made.Subject += fmt.Sprintf(" (%v)", d.of)
 	}
 	d.result.Findings = append(d.result.Findings, made)
 	if d.Report != nil {

@@ -186,7 +186,7 @@ func (s *observation) readServers(ctx context.Context) {
 
 func (s *observation) addAccount(found *account.Account) {
 	for _, at := range s.places {
-		if at.project == found.Session.ProjectID && at.region == found.Region {
+		if at.String() == found.String() {
 			at.accounts = append(at.accounts, found)
 			return
 		}

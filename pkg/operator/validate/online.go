@@ -121,8 +121,7 @@ func (v *validator) accountOf(class *classCheck) (*account.Account, error) {
 // add reports something of the account.
 func (c *catalogue) add(verdict report.Verdict, found, remedy string) {
 	c.validator.add(report.Finding{
-		Verdict: verdict, Subject: fmt.Sprintf("project %s in %s", c.account.Session.ProjectID, c.account.Region),
-		Found: report.OneLine(found), Remedy: remedy,
+		Verdict: verdict, Subject: c.account.String(), Found: report.OneLine(found), Remedy: remedy,
 	})
 }
 

@@ -47,12 +47,3 @@ func TestDoctorJourney(t *testing.T) {
 		t.Errorf("one outage is said %d times:\n%s", said, outage.stdout)
 	}
 }
-
-func TestDoctorWithoutCredentials(t *testing.T) {
-	got := invocation{args: []string{"doctor", "--cloud-only"}}.run(t)
-	got.expect(t, 2, "UNKNOWN  credentials: no credentials: ")
-	got = invocation{args: []string{"doctor", "--service-account", "x"}}.run(t)
-	if got.code != 64 || !strings.Contains(got.stderr, "unknown flag: --service-account") {
-		t.Errorf("got %+v, want exit code 64", got)
-	}
-}

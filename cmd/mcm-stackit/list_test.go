@@ -124,21 +124,16 @@ func TestListWithoutACluster(t *testing.T) {
 	}
 }
 
-func TestDescribeWithoutACluster(t *testing.T) {
-	_, env := startProject(t)
-	addServer(t, env, "worker-1", workerLabels("worker-1"))
-	got := invocation{args: []string{"describe", "machine", "worker-1", noControl}, env: env}.run(t)
-	if got.code != report.ExitUnknown || got.stdout != "" || !strings.HasPrefix(got.stderr, "Machine default/worker-1: MachineClasses, Machines, age of readiness unknown: the cluster") {
-		t.Errorf("got %+v", got)
-	}
-}
-
-func TestListWithoutCredentials(t *testing.T) {
-	got := invocation{args: []string{"list", "servers", noControl}}.run(t)
-	if got.code != report.ExitUnknown || !strings.Contains(got.stdout, "MachineClasses, Machines, age of readiness, servers unknown: the cluster") ||
-		!strings.HasSuffix(got.stdout, "no cluster label: Machines unknown, ready unknown, servers unknown\n") {
-		t.Errorf("got %+v", got)
-	}
+func TestWithoutAnything(t *testing.T) {
+	const unknown = "MachineClasses, Machines, age of readiness, servers unknown: the cluster"
+	environmentRow{[]string{"describe", "machine", "worker-1", noControl}, 2, "", "Machine default/worker-1: " + unknown}.
+		run(t, "describe", nil, "")
+	environmentRow{[]string{"list", "servers", noControl}, 2, unknown, ""}.run(t, "list", nil, "")
+	environmentRow{[]string{"list", noControl}, 2, "no cluster label: Machines unknown, ready unknown, servers unknown\n", ""}.
+		run(t, "counts", nil, "")
+	environmentRow{[]string{"doctor", "--cloud-only"}, 2, "UNKNOWN  credentials: no credentials: ", ""}.run(t, "doctor", nil, "")
+	environmentRow{[]string{"validate", "-f", "-", "--secret", "elsewhere"}, 2, "", "reading Secret default/elsewhere: "}.
+		run(t, "validate", nil, "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n")
 }
 
 // Whatever hangs ends with --request-timeout.

@@ -65,13 +65,6 @@ func TestValidateJourney(t *testing.T) {
 	}
 }
 
-func TestValidateWithASecretThatCannotBeRead(t *testing.T) {
-	got := invocation{args: []string{"validate", "-f", "-", "--secret", "elsewhere"}, stdin: "apiVersion: v1\nkind: Secret\nmetadata: {name: a}\n"}.run(t)
-	if got.code != 2 || !strings.Contains(got.stderr, "reading Secret default/elsewhere: ") {
-		t.Errorf("got %+v, want that the Secret cannot be read", got)
-	}
-}
-
 // canary is in the user data of manifests.
 const canary = "the-canary"
 

@@ -60,14 +60,7 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 			r.appear()
 			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, Duration: 10 * time.Second})
 		}, nil, refused, names, 0},
-		"somebody deletes it": {(*rig).deleteBySomebody, nil, gone, "", 0},
-		"429, and a Machine appears": {
-			(*rig).appear,
-			failing(http.StatusTooManyRequests),
-			stillThere,
-			stays + names,
-			1,
-		},
+		"somebody deletes it":        {(*rig).deleteBySomebody, nil, gone, "", 0},
 		"404, and a Machine appears": {(*rig).appear, failing(http.StatusNotFound), stillThere, stays + names, 1},
 		"503, and a Machine appears": {
 			(*rig).appear,

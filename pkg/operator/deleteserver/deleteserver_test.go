@@ -253,10 +253,6 @@ func TestRefuses(t *testing.T) {
 			"kubectl -n shoot--demo delete machine other",
 		},
 		"a Machine has its name": {func(r *rig) { r.addMachine(lost, "") }, "Machine shoot--demo/lost-1 names it"},
-		"a Machine has OpenStack's ID": {
-			func(r *rig) { r.addMachine("other", "openstack:///eu01/"+r.ids[lost]) },
-			"Machine shoot--demo/other names it",
-		},
 		"a Machine in another namespace": {
 			func(r *rig) { r.Add(named("other", "elsewhere", "stackit://"+r.ids[lost])) },
 			"Machine elsewhere/other names it",
@@ -265,17 +261,12 @@ func TestRefuses(t *testing.T) {
 			func(r *rig) { r.Add(testrig.Machine(lost, "worker", r.ids["worker-0"])) },
 			"second server of Machine shoot--demo/lost-1",
 		},
-		"it lacks the machine label": {func(r *rig) { r.label(provider.StackitMachineLabel, "") }, "may be anybody's"},
-		"it lacks the class label": {
-			func(r *rig) { r.label(provider.StackitMachineClassLabel, "") },
-			"may be anybody's",
-		},
+		"it lacks the machine label":    {func(r *rig) { r.label(provider.StackitMachineLabel, "") }, "may be anybody's"},
 		"it carries no cluster's label": {func(r *rig) { r.label(testrig.ClusterKey, nil) }, "carries no cluster's label"},
 		"it is another cluster's": {
 			func(r *rig) { r.label(testrig.ClusterKey, "x") },
 			"its label is kubernetes.io/cluster=x",
 		},
-		"it is another cluster's, too": {func(r *rig) { r.label("a.io/cluster", "x") }, "of another cluster"},
 		"its machine label was edited": {
 			func(r *rig) { r.label(provider.StackitMachineLabel, "lost-9") },
 			"its name is not lost-9",

@@ -68,17 +68,15 @@ type observation struct {
 	// after the servers were read.
 	machinesRead, allMachinesRead bool
 
-	mu     sync.Mutex
-	unread []unread
+	mu sync.Mutex
+	// unread is what could not be read, by cause.
+	unread map[string][]string
 
 	// clusters are the cluster labels by which servers are checked.
 	clusters     []map[string]string
 	serverViews  []*serverView
 	machineViews []*machineView
 }
-
-// unread is what could not be read, and why.
-type unread struct{ what, cause string }
 
 // place is a project and region, and what was read there.
 type place struct {
@@ -102,7 +100,7 @@ func (p *place) String() string { return fmt.Sprintf("project %s in %s", p.proje
 func Read(parent context.Context, o *account.Access, query Query) *Result {
 	ctx, cancel := o.Bounded(parent)
 	defer cancel()
-	s := &observation{Access: o, query: query, now: o.Clock.Now()}
+	s := &observation{Access: o, query: query, now: o.Clock.Now(), unread: map[string][]string{}}
 	if !query.AllNamespaces {
 		s.scope = o.Namespace
 	}
@@ -251,7 +249,9 @@ func (s *observation) readMissing(ctx context.Context) (found bool) {
 func (s *observation) miss(what, cause string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.unread = append(s.unread, unread{what, report.OneLine(cause)})
+	if cause = report.OneLine(cause); !slices.Contains(s.unread[cause], what) {
+		s.unread[cause] = append(s.unread[cause], what)
+	}
 }
 
 // missInCluster notes what could not be read because of the cluster. The cause is the same for
@@ -284,19 +284,10 @@ func (s *observation) failure(ctx context.Context, err error) string {
 
 // unknown says what could not be read, each cause once.
 func (s *observation) unknown() []string {
-	var causes, texts []string
-	whats := map[string][]string{}
-	for _, unread := range s.unread {
-		if !slices.Contains(causes, unread.cause) {
-			causes = append(causes, unread.cause)
-		}
-		if !slices.Contains(whats[unread.cause], unread.what) {
-			whats[unread.cause] = append(whats[unread.cause], unread.what)
-		}
-	}
-	for _, cause := range causes {
-		slices.Sort(whats[cause])
-		texts = append(texts, fmt.Sprintf("%s unknown: %s", strings.Join(whats[cause], ", "), cause))
+	var texts []string
+	for cause, whats := range s.unread {
+		slices.Sort(whats)
+		texts = append(texts, fmt.Sprintf("%s unknown: %s", strings.Join(whats, ", "), cause))
 	}
 	slices.Sort(texts)
 	return texts

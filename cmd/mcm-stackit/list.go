@@ -442,7 +442,8 @@ func describedText(found *list.Result) string {
 	t.field(1, "node", machine.Node)
 	t.field(1, "ready", string(machine.Ready))
 	if last := machine.LastOperation; last != nil {
-		t.field(1, "last operation", last.Type+" "+last.State+span(" %s ago", found.Time, last.Time.Time)+": "+last.Description)
+		t.field(1, "last operation", fmt.Sprintf("%s %s%s: %s", last.Type, last.State,
+			span(" %s ago", found.Time, last.LastUpdateTime.Time), last.Description))
 	}
 	t.notes(1, machine.Notes)
 	for _, server := range machine.Servers {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
@@ -42,19 +43,11 @@ type Machine struct {
 	Server string `json:"server,omitempty"`
 	State  string `json:"state,omitempty"`
 	// LastOperation is nil before the manager has said anything.
-	LastOperation *Operation `json:"lastOperation,omitempty"`
-	Notes         []Note     `json:"notes,omitempty"`
+	LastOperation *v1alpha1.LastOperation `json:"lastOperation,omitempty"`
+	Notes         []Note                  `json:"notes,omitempty"`
 	// Servers are the Machine's, the one that the driver uses first, and then those that it
 	// names and that are not its own.
 	Servers []*Server `json:"servers,omitempty"`
-}
-
-// Operation is what the manager last did for a Machine.
-type Operation struct {
-	Type        string      `json:"type"`
-	State       string      `json:"state"`
-	Description string      `json:"description"`
-	Time        metav1.Time `json:"time,omitzero"`
 }
 
 // Server is a server of a cluster that is checked, or of a Machine. Its metadata are its ID as

@@ -18,7 +18,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/account"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 )
 
@@ -122,8 +121,8 @@ func (s *observation) machine(view *machineView) *Machine {
 	if owner := metav1.GetControllerOf(view); owner != nil {
 		made.Owner = owner.Kind + " " + owner.Name
 	}
-	if last := view.Status.LastOperation; last.Type != "" || last.Description != "" {
-		made.LastOperation = &Operation{string(last.Type), string(last.State), report.OneLine(last.Description), last.LastUpdateTime}
+	if last := &view.Status.LastOperation; last.Type != "" || last.Description != "" {
+		made.LastOperation = last
 	}
 	switch server := view.server(); {
 	case server != nil:

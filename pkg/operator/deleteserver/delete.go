@@ -50,9 +50,9 @@ func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 	}
 	servers := p.ToDelete()
 	for _, server := range servers {
-		begun := &deletion{Server: server, plan: p, driver: drivers[server.at]}
+		begun := &deletion{Server: server, plan: p, driver: drivers[server.At]}
 		begun.ctx, begun.cancel = context.WithCancelCause(ctx)
-		begun.sent.Store(server.shown.IsDeleting())
+		begun.sent.Store(server.Shown.IsDeleting())
 		p.wire.deletions[serverPath(server)] = begun
 	}
 	var reporting sync.Mutex
@@ -74,7 +74,7 @@ func (p *Plan) Delete(ctx context.Context, report func(*Server)) {
 
 // serverPath ends the path of the requests about a server.
 func serverPath(server *Server) string {
-	return fmt.Sprintf("/projects/%s/regions/%s/servers/%s", server.ProjectID, server.Region, server.ID)
+	return fmt.Sprintf("/projects/%s/regions/%s/servers/%s", server.At.Session.ProjectID, server.At.Region, server.ID)
 }
 
 // deletion is that of one server.
@@ -146,7 +146,7 @@ func (d *deletion) ask() error {
 func (d *deletion) wait(ctx context.Context, timeout time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return d.driver.WaitUntilServerDeleted(ctx, d.ProjectID, d.Region, d.ID)
+	return d.driver.WaitUntilServerDeleted(ctx, d.At.Session.ProjectID, d.At.Region, d.ID)
 }
 
 // endOf says what became of the server: it is proved gone, or that failed with err.
@@ -165,13 +165,13 @@ func (d *deletion) endOf(ctx context.Context, err error) {
 	if answer, ok := status.FromError(err); ok {
 		failure = answer.Message()
 	}
-	switch server, err := d.at.Server(ctx, d.ID); {
+	switch server, err := d.At.Server(ctx, d.ID); {
 	case err == nil:
 		d.end(StillThere, "it is %s: %s", server.Status, failure)
 	case provider.IsNotFound(err):
 		d.end(Unknown, "a read does not show it, which proves nothing: %s", failure)
 	default:
-		d.end(Unknown, "%v; %s", d.at.Failure(err), failure)
+		d.end(Unknown, "%v; %s", d.At.Failure(err), failure)
 	}
 }
 
@@ -179,18 +179,18 @@ func (d *deletion) endOf(ctx context.Context, err error) {
 // deletes this one server and looks for no other. The class may be gone, so one is made of what the
 // server's labels say: the driver compares them once more.
 func (d *deletion) request() *driver.DeleteMachineRequest {
-	cluster := account.ClusterLabels(d.shown.Labels)
-	spec, _ := json.Marshal(apis.ProviderSpec{Region: d.Region, Labels: cluster}) // never fails: texts alone
+	cluster := account.ClusterLabels(d.Shown.Labels)
+	spec, _ := json.Marshal(apis.ProviderSpec{Region: d.At.Region, Labels: cluster}) // never fails: texts alone
 	return &driver.DeleteMachineRequest{
 		Machine: &v1alpha1.Machine{
-			ObjectMeta: metav1.ObjectMeta{Name: d.Name, CreationTimestamp: metav1.NewTime(d.shown.CreatedAt)},
-			Spec:       v1alpha1.MachineSpec{ProviderID: providerid.Format(d.ProjectID, d.ID)},
+			ObjectMeta: metav1.ObjectMeta{Name: d.Shown.Name, CreationTimestamp: metav1.NewTime(d.Shown.CreatedAt)},
+			Spec:       v1alpha1.MachineSpec{ProviderID: providerid.Format(d.At.Session.ProjectID, d.ID)},
 		},
 		MachineClass: &v1alpha1.MachineClass{
-			ObjectMeta:   metav1.ObjectMeta{Name: d.shown.Labels[provider.StackitMachineClassLabel]},
+			ObjectMeta:   metav1.ObjectMeta{Name: d.Shown.Labels[provider.StackitMachineClassLabel]},
 			ProviderSpec: runtime.RawExtension{Raw: spec},
 		},
-		Secret: d.at.Secret,
+		Secret: d.At.Secret,
 	}
 }
 
@@ -244,14 +244,14 @@ func (w *wire) RoundTrip(request *http.Request) (*http.Response, error) {
 // is being deleted, or that a read does not show, it answers in the API's place: nothing is sent, and
 // the wait decides.
 func (d *deletion) look(request *http.Request) (*http.Response, error) {
-	server, date, err := read(request.Context(), d.at, d.ID)
+	server, date, err := read(request.Context(), d.At, d.ID)
 	switch {
 	case provider.IsNotFound(err):
 		return answer(request, http.StatusNotFound, `{"code":404,"msg":"server not found"}`), nil
 	case err != nil:
-		return nil, fmt.Errorf("it could not be read once more: %w", d.at.Failure(err))
-	case server.Name != d.shown.Name || !server.CreatedAt.Equal(d.shown.CreatedAt),
-		!maps.Equal(server.Labels, d.shown.Labels), !maps.Equal(server.Metadata, d.shown.Metadata):
+		return nil, fmt.Errorf("it could not be read once more: %w", d.At.Failure(err))
+	case server.Name != d.Shown.Name || !server.CreatedAt.Equal(d.Shown.CreatedAt),
+		!maps.Equal(server.Labels, d.Shown.Labels), !maps.Equal(server.Metadata, d.Shown.Metadata):
 		return nil, errors.New("it has changed since it was shown: run this again")
 	case server.IsDeleting():
 		d.sent.Store(true)

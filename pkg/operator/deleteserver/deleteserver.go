@@ -62,23 +62,18 @@ type Options struct {
 // Server is one that the user names, and what became of it.
 type Server struct {
 	ID string
-	// The rest is as the first read showed it.
-	Name      string
-	State     string
-	Cluster   string
-	ProjectID string
-	Region    string
-	Age       time.Duration
+	// At is where the first read showed it, as Shown, by the API's clock at Date.
+	At    *account.Account
+	Shown *provider.Server
+	Date  time.Time
 
 	Outcome Outcome
 	// Reason says why it is not Gone, and what to do, in one line.
 	Reason string
-
-	at    *account.Account
-	shown *provider.Server
-	// date is the API's time of the answer that showed it.
-	date time.Time
 }
+
+// Cluster is what its labels say of its cluster.
+func (s *Server) Cluster() string { return account.ClusterText(account.ClusterLabels(s.Shown.Labels)) }
 
 func (s *Server) end(outcome Outcome, format string, args ...any) {
 	s.Outcome, s.Reason = outcome, fmt.Sprintf(format, args...)
@@ -149,11 +144,10 @@ func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error
 	}
 	p.count(known)
 	for _, server := range p.Servers {
-		if server.shown == nil {
+		if server.Shown == nil {
 			continue
 		}
-		server.Age = server.date.Sub(server.shown.CreatedAt)
-		if reason := p.refusal(server.shown, server.date, known); reason != "" {
+		if reason := p.refusal(server.Shown, server.Date, known); reason != "" {
 			server.end(Refused, "%s", reason)
 		}
 	}
@@ -187,10 +181,7 @@ func (p *Plan) find(ctx context.Context, server *Server) {
 		shown, date, err := read(ctx, at, server.ID)
 		switch {
 		case err == nil:
-			server.at, server.shown, server.date = at, shown, date
-			server.Name, server.State = shown.Name, shown.Status
-			server.ProjectID, server.Region = at.Session.ProjectID, at.Region
-			server.Cluster = account.ClusterText(account.ClusterLabels(shown.Labels))
+			server.At, server.Shown, server.Date = at, shown, date
 			return
 		case !provider.IsNotFound(err):
 			failures = append(failures, at.Failure(err))
@@ -246,26 +237,26 @@ func (p *Plan) findNodes(ctx context.Context, known *facts) error {
 	counted := map[string]bool{}
 	p.ClusterNodes = map[string]int{}
 	for _, server := range p.ToDelete() {
-		key := server.at.String() + " " + server.Cluster
+		key := server.At.String() + " " + server.Cluster()
 		if counted[key] {
 			continue
 		}
 		counted[key] = true
-		p.ClusterNodes[server.Cluster] += 0 // also where it has none
+		p.ClusterNodes[server.Cluster()] += 0 // also where it has none
 		if len(known.nodes) == 0 {
 			continue
 		}
-		labels := account.ClusterLabels(server.shown.Labels)
-		servers, err := server.at.Servers(ctx, labels)
+		labels := account.ClusterLabels(server.Shown.Labels)
+		servers, err := server.At.Servers(ctx, labels)
 		if err != nil {
-			return server.at.Failure(err)
+			return server.At.Failure(err)
 		}
 		for j := range known.nodes {
 			ids := account.IDsIn(known.nodes[j].Spec.ProviderID)
 			if slices.ContainsFunc(servers, func(one provider.Server) bool {
 				return slices.Contains(ids, one.ID) && account.Carries(one.Labels, labels)
 			}) {
-				p.ClusterNodes[server.Cluster]++
+				p.ClusterNodes[server.Cluster()]++
 			}
 		}
 	}
@@ -293,9 +284,9 @@ func (p *Plan) RefuseUnasked() {
 	for _, server := range left {
 		if len(left) > MaxUnasked {
 			server.end(Refused, "it is one of %d, and the number of more than %d must be typed: %s", len(left), MaxUnasked, ask)
-		} else if p.ClusterNodes[server.Cluster] == 0 {
+		} else if p.ClusterNodes[server.Cluster()] == 0 {
 			server.end(Refused, "0 of %d Nodes are servers of %s, so that the target may be the wrong one: %s",
-				p.Nodes, server.Cluster, ask)
+				p.Nodes, server.Cluster(), ask)
 		}
 	}
 }

@@ -190,7 +190,7 @@ func (r *rig) delete(ctx context.Context, plan *deleteserver.Plan) {
 	plan.Delete(ctx, func(server *deleteserver.Server) {
 		reports++
 		now, there := r.Cloud.Server(server.ID)
-		if there && server.Outcome == gone || server.Outcome == refused && now.Status != server.State {
+		if there && server.Outcome == gone || server.Outcome == refused && now.Status != server.Shown.Status {
 			r.T.Errorf("server %s is %q, and reported %s: %s", server.ID, now.Status, server.Outcome, server.Reason)
 		}
 	})

@@ -73,12 +73,9 @@ func Clusters(classes []*Class) []map[string]string {
 func ClusterOf(server *provider.Server, clusters []map[string]string) map[string]string {
 	own := ClusterLabels(server.Labels)
 	for _, cluster := range clusters {
-		if !Carries(own, cluster) {
-			continue
-		}
 		values := slices.Collect(maps.Values(cluster))
 		contradicts := func(value string) bool { return !slices.Contains(values, value) }
-		if !slices.ContainsFunc(slices.Collect(maps.Values(own)), contradicts) {
+		if Carries(own, cluster) && !slices.ContainsFunc(slices.Collect(maps.Values(own)), contradicts) {
 			return cluster
 		}
 	}

@@ -114,12 +114,9 @@ type facts struct {
 }
 
 // Look reads the servers, and then who needs them: a Machine is there before its server. It changes
-// nothing. It fails if the Machines of all namespaces, the Nodes of the target cluster, or a list
+// nothing. The Access must have a Control. It fails if the Machines of all namespaces, the Nodes of the target cluster, or a list
 // of a cluster's servers cannot be read: nobody is an orphan then.
 func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error) {
-	if o.Control == nil {
-		return nil, errors.New("the cluster with the Machines must be asked, and there is none")
-	}
 	access := *o
 	p := &Plan{access: &access, options: options, wire: &wire{next: o.Sessions.Transport}, reading: make(chan struct{}, 1)}
 	access.Sessions = &spi.PluginSPIImpl{Config: o.Sessions.Config, UserAgent: o.Sessions.UserAgent, Transport: p.wire}

@@ -146,9 +146,6 @@ func (s *observation) isAsked(machine *machineView) bool {
 // isShown says whether a server is: it is a Machine's that is, or a managed one of a cluster that
 // is checked. Where the classes are not known, it is shown whatever its cluster.
 func (s *observation) isShown(server *serverView) bool {
-	if server.owner != nil && s.isAsked(server.owner) {
-		return true
-	}
 	if slices.ContainsFunc(server.named, s.isAsked) {
 		return true
 	}

@@ -10,6 +10,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"strings"
@@ -65,24 +66,19 @@ func (d *Doctor) checkTarget(ctx context.Context) {
 func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, mount := range d.sidecar.container.VolumeMounts {
-		if path.Clean(mount.MountPath) != folder {
-			continue
-		}
 		for _, volume := range d.sidecar.deployment.Spec.Template.Spec.Volumes {
-			if volume.Name != mount.Name {
+			if path.Clean(mount.MountPath) != folder || volume.Name != mount.Name {
 				continue
 			}
-			for name, items := range secretsOf(volume) {
-				secret := &corev1.Secret{}
-				if err := d.Control.Get(ctx, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: name}, secret); err != nil {
-					return nil, fmt.Errorf("reading Secret %s of the sidecar's Deployment: %w", name, err)
+			for _, mounted := range secretsOf(&volume) {
+				secret, key := &corev1.Secret{}, client.ObjectKey{Namespace: d.sidecar.deployment.Namespace, Name: mounted.Name}
+				if err := d.Control.Get(ctx, key, secret); err != nil {
+					return nil, fmt.Errorf("reading Secret %s of the sidecar's Deployment: %w", key.Name, err)
 				}
-				if len(items) == 0 {
-					for key, content := range secret.Data {
-						files[key] = content
-					}
+				if len(mounted.Items) == 0 {
+					maps.Copy(files, secret.Data)
 				}
-				for _, item := range items {
+				for _, item := range mounted.Items {
 					files[item.Path] = secret.Data[item.Key]
 				}
 			}
@@ -91,20 +87,20 @@ func (d *Doctor) mountedFiles(ctx context.Context, folder string) (map[string][]
 	return files, nil
 }
 
-// secretsOf returns the Secrets of a volume, with the keys that are mounted; none means all.
-func secretsOf(volume corev1.Volume) map[string][]corev1.KeyToPath {
-	secrets := map[string][]corev1.KeyToPath{}
-	if volume.Secret != nil {
-		secrets[volume.Secret.SecretName] = volume.Secret.Items
+// secretsOf returns the Secrets of a volume; one without Items is mounted as a whole.
+func secretsOf(volume *corev1.Volume) (all []*corev1.SecretProjection) {
+	if secret := volume.Secret; secret != nil {
+		name := corev1.LocalObjectReference{Name: secret.SecretName}
+		all = append(all, &corev1.SecretProjection{LocalObjectReference: name, Items: secret.Items})
 	}
 	if volume.Projected != nil {
 		for _, source := range volume.Projected.Sources {
 			if source.Secret != nil {
-				secrets[source.Secret.Name] = source.Secret.Items
+				all = append(all, source.Secret)
 			}
 		}
 	}
-	return secrets
+	return all
 }
 
 var errOwnToken = errors.New("it uses the token of the Pod itself")

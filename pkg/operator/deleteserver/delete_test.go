@@ -6,7 +6,6 @@ package deleteserver_test
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -32,7 +31,7 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 	failing := func(status int) *iaasmock.Fault {
 		return &iaasmock.Fault{Operation: deleteOperation, Count: 1, Status: status, Delay: 6 * time.Second}
 	}
-	isLost := failing(http.StatusBadGateway)
+	isLost := failing(502)
 	isLost.Executed = true
 	for name, row := range map[string]struct {
 		change func(*rig)
@@ -54,30 +53,18 @@ func TestLooksRightBeforeEachDELETE(t *testing.T) {
 		},
 		"its metadata changes": {func(r *rig) { r.metadata("a", "b") }, nil, refused, "it has changed", 0},
 		"it cannot be read": {func(r *rig) {
-			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusBadGateway})
+			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 502})
 		}, nil, refused, "it could not be read once more", 0},
 		"it is not shown for a moment, and a Machine appears": {func(r *rig) {
 			r.appear()
-			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, Duration: 10 * time.Second})
+			r.Cloud.Inject(iaasmock.Fault{Operation: getOperation, Status: 404, Duration: 10 * time.Second})
 		}, nil, refused, names, 0},
-		"somebody deletes it":        {(*rig).deleteBySomebody, nil, gone, "", 0},
-		"404, and a Machine appears": {(*rig).appear, failing(http.StatusNotFound), stillThere, stays + names, 1},
-		"503, and a Machine appears": {
-			(*rig).appear,
-			failing(http.StatusServiceUnavailable),
-			stillThere,
-			stays + names,
-			1,
-		},
-		"503, and its label changes": {
-			relabel,
-			failing(http.StatusServiceUnavailable),
-			stillThere,
-			stays + "it has changed",
-			1,
-		},
+		"somebody deletes it":              {(*rig).deleteBySomebody, nil, gone, "", 0},
+		"404, and a Machine appears":       {(*rig).appear, failing(404), stillThere, stays + names, 1},
+		"503, and a Machine appears":       {(*rig).appear, failing(503), stillThere, stays + names, 1},
+		"503, and its label changes":       {relabel, failing(503), stillThere, stays + "it has changed", 1},
 		"a lost answer, a Machine appears": {(*rig).appear, isLost, gone, "", 1},
-		"it does nothing, a Node appears":  {(*rig).join, failing(http.StatusNoContent), stillThere, "and Ready", 1},
+		"it does nothing, a Node appears":  {(*rig).join, failing(204), stillThere, "and Ready", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -110,13 +97,13 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		fault.Operation = deleteOperation
 		return []iaasmock.Fault{fault}
 	}
-	hidden := iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound, After: 5 * time.Minute}
+	hidden := iaasmock.Fault{Operation: getOperation, Status: 404, After: 5 * time.Minute}
 	lists := func(fault iaasmock.Fault) []iaasmock.Fault {
 		fault.Operation = "ListServers"
 		return []iaasmock.Fault{fault}
 	}
 	absent := iaasmock.Fault{
-		Operation: getOperation, Status: http.StatusNotFound, After: time.Second, Duration: 10 * time.Second,
+		Operation: getOperation, Status: 404, After: time.Second, Duration: 10 * time.Second,
 	}
 	hangsAndIsEmpty := func(after time.Duration) []iaasmock.Fault {
 		empty := iaasmock.Fault{EmptyProject: true, After: after, Duration: 11 * time.Second}
@@ -127,54 +114,22 @@ func TestTellsWhatBecameOfIt(t *testing.T) {
 		outcome deleteserver.Outcome
 		says    string
 	}{
-		"a DELETE is answered 404 by chance": {deletes(iaasmock.Fault{Status: http.StatusNotFound, Count: 1}), gone, ""},
-		"a DELETE does nothing":              {deletes(iaasmock.Fault{Status: http.StatusNoContent, Count: 1}), gone, ""},
-		"the answer to a DELETE is lost": {
-			deletes(iaasmock.Fault{Status: http.StatusGatewayTimeout, Executed: true, Count: 1}),
-			gone,
-			"",
-		},
-		"DELETEs are answered 503 for a moment": {
-			deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable, Count: 2}),
-			gone,
-			"",
-		},
-		"no DELETE does anything": {
-			deletes(iaasmock.Fault{Status: http.StatusNoContent}),
-			stillThere,
-			"it is ACTIVE: ",
-		},
-		"every DELETE is answered 404": {
-			deletes(iaasmock.Fault{Status: http.StatusNotFound}),
-			stillThere,
-			"it is ACTIVE: ",
-		},
-		"every DELETE is answered 503": {
-			deletes(iaasmock.Fault{Status: http.StatusServiceUnavailable}),
-			stillThere,
-			"it is ACTIVE: ",
-		},
-		"every DELETE is answered 403": {
-			deletes(iaasmock.Fault{Status: http.StatusForbidden}),
-			stillThere,
-			"it is ACTIVE: NoPermission",
-		},
-		"every DELETE ends in ERROR": {
-			deletes(iaasmock.Fault{FinalStatus: "ERROR"}),
-			stillThere,
-			"it is ERROR: ",
-		},
-		"it hangs in DELETING": {deletes(iaasmock.Fault{NeverGone: true}), stillThere, "it is DELETING: "},
+		"a DELETE is answered 404 by chance": {deletes(iaasmock.Fault{Status: 404, Count: 1}), gone, ""},
+		"a DELETE does nothing":              {deletes(iaasmock.Fault{Status: 204, Count: 1}), gone, ""},
+		"the answer to a DELETE is lost":     {deletes(iaasmock.Fault{Status: 504, Executed: true, Count: 1}), gone, ""},
+		"DELETEs fail for a moment":          {deletes(iaasmock.Fault{Status: 503, Count: 2}), gone, ""},
+		"no DELETE does anything":            {deletes(iaasmock.Fault{Status: 204}), stillThere, "it is ACTIVE: "},
+		"every DELETE is answered 404":       {deletes(iaasmock.Fault{Status: 404}), stillThere, "it is ACTIVE: "},
+		"every DELETE is answered 503":       {deletes(iaasmock.Fault{Status: 503}), stillThere, "it is ACTIVE: "},
+		"every DELETE is answered 403":       {deletes(iaasmock.Fault{Status: 403}), stillThere, "ACTIVE: NoPermission"},
+		"every DELETE ends in ERROR":         {deletes(iaasmock.Fault{FinalStatus: "ERROR"}), stillThere, "it is ERROR: "},
+		"it hangs in DELETING":               {deletes(iaasmock.Fault{NeverGone: true}), stillThere, "it is DELETING: "},
 		"it hangs, and then is hidden": {
 			append(deletes(iaasmock.Fault{NeverGone: true}), hidden),
 			unknown,
 			"a read does not show it, which proves nothing",
 		},
-		"reads are answered 404 for a moment": {
-			[]iaasmock.Fault{absent},
-			gone,
-			"",
-		},
+		"reads are answered 404 for a moment": {[]iaasmock.Fault{absent}, gone, ""},
 		"the project is empty for a moment": {
 			[]iaasmock.Fault{{EmptyProject: true, After: time.Second, Duration: 10 * time.Second}},
 			gone,

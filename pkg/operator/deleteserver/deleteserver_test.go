@@ -296,10 +296,7 @@ func TestRefuses(t *testing.T) {
 		"a Ready Node has its UUID": {func(r *rig) { r.node(corev1.ConditionTrue, 9*hour, r.hasUUID) }, "and Ready"},
 		"its Node was Ready lately": {func(r *rig) { r.node(corev1.ConditionFalse, hour/2, r.hasID) }, lately},
 		"its Node vanished lately":  {func(r *rig) { r.node(corev1.ConditionUnknown, hour/2, r.hasUUID) }, lately},
-		"its Node joined lately": {
-			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) },
-			lately,
-		},
+		"its Node joined lately":    {func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); isNew(n) }) }, lately},
 		"nobody knows since when": {
 			func(r *rig) { r.node("", 0, func(n *corev1.Node) { r.hasID(n); n.Status.Conditions = nil }) },
 			lately,
@@ -375,17 +372,13 @@ func TestNotFound(t *testing.T) {
 		says    string
 	}{
 		"answered 404": {
-			iaasmock.Fault{Operation: getOperation, Status: http.StatusNotFound},
+			iaasmock.Fault{Operation: getOperation, Status: 404},
 			notFound,
 			"not found in project " + iaasmock.DefaultProjectID + " in eu01",
 		},
 		"empty project": {iaasmock.Fault{EmptyProject: true}, notFound, "not found in project "},
-		"out of order": {
-			iaasmock.Fault{Operation: getOperation, Status: http.StatusInternalServerError},
-			unknown,
-			"reading a server",
-		},
-		"not allowed": {iaasmock.Fault{Operation: getOperation, Status: http.StatusForbidden}, unknown, "NoPermission"},
+		"out of order":  {iaasmock.Fault{Operation: getOperation, Status: 500}, unknown, "reading a server"},
+		"not allowed":   {iaasmock.Fault{Operation: getOperation, Status: 403}, unknown, "NoPermission"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -432,7 +425,7 @@ func TestNothingIsDeletedWhereNotAllIsRead(t *testing.T) {
 		"Machines":       lists(&v1alpha1.MachineList{}),
 		"MachineClasses": lists(&v1alpha1.MachineClassList{}),
 		"servers": func(r *rig) {
-			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
+			r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: 403})
 		},
 		"the credentials": func(r *rig) { r.Access.SecretName = "other" },
 	} {

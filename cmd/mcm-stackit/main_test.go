@@ -147,16 +147,10 @@ func TestWrongUsage(t *testing.T) {
 		"delete nothing":        {deleteServer("--without-nodes"), "no server is named"},
 		"delete without Nodes?": {deleteServer(aServer), "give either --target-kubeconfig or --without-nodes"},
 		"delete with both":      {deleteServer(aServer, "--without-nodes", "--target-kubeconfig=x"), "give either"},
-		"yes without Nodes": {
-			deleteServer(aServer, "--without-nodes", "--yes"),
-			"--yes works only with --target-kubeconfig",
-		},
-		"nobody to ask":   {deleteServer(aServer, "--without-nodes"), "standard input is no terminal"},
-		"flag of another": {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
-		"timeout in words": {
-			[]string{"list", "servers", "--request-timeout", "abc"},
-			`--request-timeout is "abc", must be`,
-		},
+		"yes without Nodes":     {deleteServer(aServer, "--without-nodes", "--yes"), "--yes works only with --target"},
+		"nobody to ask":         {deleteServer(aServer, "--without-nodes"), "standard input is no terminal"},
+		"flag of another":       {[]string{"list", "--orphans"}, "unknown flag: --orphans"},
+		"timeout in words":      {[]string{"list", "--request-timeout", "abc"}, `--request-timeout is "abc", must be`},
 		"a URL as token host": {
 			[]string{"options", "--stackit-token-hosts=https://a.example"},
 			"--stackit-token-hosts must be hosts",

@@ -14,14 +14,8 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/operator/report"
 )
 
-// doctorOptions are the flags of doctor.
-type doctorOptions struct {
-	*options
-	cloudOnly bool
-}
-
 func (o *options) newDoctorCommand() *cobra.Command {
-	d := &doctorOptions{options: o}
+	var cloudOnly bool
 	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say whether a sidecar can work with these credentials and this cluster",
@@ -42,30 +36,30 @@ Exit codes: 0 fine, 1 something is wrong, 2 something could not be checked, 64 w
   # A key before it is used, without any cluster
   mcm-stackit doctor --cloud-only --project-id 10000000-0000-4000-8000-000000000001 --region eu01 --service-account-key-path key.json`,
 		Args: cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error { return d.run(command.Context()) },
+		RunE: func(command *cobra.Command, _ []string) error { return o.doctor(command.Context(), cloudOnly) },
 	}
-	command.Flags().BoolVar(&d.cloudOnly, "cloud-only", false, "ask no cluster: look at credentials and API alone")
+	command.Flags().BoolVar(&cloudOnly, "cloud-only", false, "ask no cluster: look at credentials and API alone")
 	return command
 }
 
-func (d *doctorOptions) run(ctx context.Context) error {
-	access := d.access()
-	if !d.cloudOnly {
-		d.connect(ctx, access)
+func (o *options) doctor(ctx context.Context, cloudOnly bool) error {
+	access := o.access()
+	if !cloudOnly {
+		o.connect(ctx, access)
 	}
-	doctor := &doctor.Doctor{Access: access, ConfigError: d.configError, Report: d.print}
+	doctor := &doctor.Doctor{Access: access, ConfigError: o.configError, Report: o.printFinding}
 	result := doctor.Examine(ctx)
 	for _, what := range result.NotTried {
-		_, _ = fmt.Fprintf(d.streams.Out, "not tried: %s\n", what)
+		_, _ = fmt.Fprintf(o.streams.Out, "not tried: %s\n", what)
 	}
 	counts := result.Findings.Count()
-	d.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown], report.Count(counts[report.Hint], "hint"))
+	o.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown], report.Count(counts[report.Hint], "hint"))
 	return exitWith(result.Findings.ExitCode())
 }
 
-func (d *doctorOptions) print(found report.Finding) {
-	_, _ = fmt.Fprintf(d.streams.Out, "%-7s  %s: %s\n", strings.ToUpper(string(found.Verdict)), found.Subject, found.Found)
+func (o *options) printFinding(found report.Finding) {
+	_, _ = fmt.Fprintf(o.streams.Out, "%-7s  %s: %s\n", strings.ToUpper(string(found.Verdict)), found.Subject, found.Found)
 	if found.Remedy != "" {
-		_, _ = fmt.Fprintf(d.streams.Out, "%-7s  %s\n", "", found.Remedy)
+		_, _ = fmt.Fprintf(o.streams.Out, "%-7s  %s\n", "", found.Remedy)
 	}
 }

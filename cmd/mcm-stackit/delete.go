@@ -220,8 +220,9 @@ func (d *deleting) show(plan *deleteserver.Plan, servers []*deleteserver.Server)
 	table := printers.GetNewTabWriter(d.streams.ErrOut)
 	_, _ = fmt.Fprintln(table, "SERVER\tNAME\tSTATE\tAGE\tCLUSTER\tPROJECT\tREGION")
 	for _, server := range servers {
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", server.ID, report.OneLine(server.Shown.Name), server.Shown.Status,
-			duration.HumanDuration(server.Date.Sub(server.Shown.CreatedAt)), report.OneLine(server.Cluster()),
+		shown := server.Shown
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", server.ID, report.OneLine(shown.Name), shown.Status,
+			duration.HumanDuration(server.Date.Sub(shown.CreatedAt)), report.OneLine(server.Cluster()),
 			server.At.Session.ProjectID, server.At.Region)
 	}
 	_ = table.Flush()

@@ -53,7 +53,8 @@ func (o *options) doctor(ctx context.Context, cloudOnly bool) error {
 		_, _ = fmt.Fprintf(o.streams.Out, "not tried: %s\n", what)
 	}
 	counts := result.Findings.Count()
-	o.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown], report.Count(counts[report.Hint], "hint"))
+	o.say("%d fine, %d wrong, %d unknown, %s.", counts[report.Fine], counts[report.Wrong], counts[report.Unknown],
+		report.Count(counts[report.Hint], "hint"))
 	return exitWith(result.Findings.ExitCode())
 }
 

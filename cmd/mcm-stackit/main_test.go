@@ -189,7 +189,8 @@ func TestWrongUsage(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if got := (invocation{args: []string{"--version"}}).run(t); got.code != 0 || len(strings.Fields(got.stdout)) != 1 || got.stderr != "" {
+	got := invocation{args: []string{"--version"}}.run(t)
+	if got.code != 0 || len(strings.Fields(got.stdout)) != 1 || got.stderr != "" {
 		t.Errorf("got %+v, want a version", got)
 	}
 }

@@ -119,7 +119,8 @@ func (o *Owners) Of(server *provider.Server) []*v1alpha1.Machine {
 }
 
 // RemedyOrphan is for a server that no Machine names, or a second one of a Machine.
-const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes (--machine-safety-orphan-vms-period); is the manager running?"
+const RemedyOrphan = "the manager deletes it itself, as a rule within 15 minutes " +
+	"(--machine-safety-orphan-vms-period); is the manager running?"
 
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 

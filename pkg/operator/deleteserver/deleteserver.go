@@ -114,8 +114,8 @@ type facts struct {
 }
 
 // Look reads the servers, and then who needs them: a Machine is there before its server. It changes
-// nothing. The Access must have a Control. It fails if the Machines of all namespaces, the Nodes of the target cluster, or a list
-// of a cluster's servers cannot be read: nobody is an orphan then.
+// nothing. The Access must have a Control. It fails if the Machines of all namespaces, the Nodes of the
+// target cluster, or a list of a cluster's servers cannot be read: nobody is an orphan then.
 func Look(ctx context.Context, o *account.Access, options Options) (*Plan, error) {
 	access := *o
 	p := &Plan{access: &access, options: options, wire: &wire{next: o.Sessions.Transport}, reading: make(chan struct{}, 1)}

@@ -301,7 +301,8 @@ func (p *accountCheck) anyNetwork() string {
 func (p *accountCheck) checkReads(ctx context.Context) {
 	var token *spi.TokenError
 	var unusable *spi.CredentialsError
-	if errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) || p.first.status == http.StatusUnauthorized && !p.Sessions.Config.NoAuth {
+	isRefused := p.first.status == http.StatusUnauthorized && !p.Sessions.Config.NoAuth
+	if isRefused || errors.As(p.first.err, &token) || errors.As(p.first.err, &unusable) {
 		p.notTried("reads of the API: there is no token for them")
 		return
 	}

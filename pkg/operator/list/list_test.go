@@ -175,8 +175,8 @@ func TestListedOtherwise(t *testing.T) {
 		machine := testrig.Machine("worker-1", "worker", "")
 		machine.Spec.ProviderID = providerID
 		for _, labels := range []map[string]string{own("worker-1"), nil} {
-			view := &serverView{Server: &provider.Server{ID: goneID, Labels: labels}, at: &place{project: iaasmock.DefaultProjectID},
-				named: []*machineView{{Machine: machine}}}
+			view := &serverView{Server: &provider.Server{ID: goneID, Labels: labels}, named: []*machineView{{Machine: machine}}}
+			view.at = &place{project: iaasmock.DefaultProjectID}
 			view.findOwner()
 			if got := len(listedNotes(view)) > 0; got != (want && labels != nil) { // the driver lists none without labels
 				t.Errorf("%q, labels %v: got %t", providerID, labels, got)

@@ -43,7 +43,8 @@ const (
 	remedyDeleting  = "nothing: its deletion has begun; if it stays, ask STACKIT with its ID"
 	remedyOtherwise = "scale the manager and its sidecar to 0 now: its orphan collector deletes the server; " +
 		"then write stackit://<projectId>/<serverId> into the Machine's spec.providerID"
-	remedySeveral = "write the ProviderID of the right one into the Machine's spec.providerID: the driver takes none of several"
+	remedySeveral = "write the ProviderID of the right one into the Machine's spec.providerID: " +
+		"the driver takes none of several"
 )
 
 // serverNotes returns what is worth knowing of a server.

@@ -167,7 +167,8 @@ func (v *validator) unread(name string, err error) {
 		err = path.Err
 	}
 	v.add(report.Finding{
-		Verdict: report.Unknown, Position: report.Position{File: name}, Subject: "manifest", Found: "cannot be read: " + report.OneLine(err.Error()),
+		Verdict: report.Unknown, Position: report.Position{File: name}, Subject: "manifest",
+		Found: "cannot be read: " + report.OneLine(err.Error()),
 	})
 }
 

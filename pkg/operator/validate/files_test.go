@@ -166,11 +166,11 @@ func TestURLs(t *testing.T) {
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			access := offline()
+			access, files := offline(), resource.FilenameOptions{Filenames: []string{server.URL + row.url}}
 			if name == "too late" {
 				access.ReadTimeout = 500 * time.Millisecond
 			}
-			result, err := Run(t.Context(), access, Options{Files: resource.FilenameOptions{Filenames: []string{server.URL + row.url}}})
+			result, err := Run(t.Context(), access, Options{Files: files})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -101,7 +101,8 @@ type documentReader struct {
 // wrong reports what is wrong with the document at a node of it.
 func (r *documentReader) wrong(verdict report.Verdict, line, column int, found string) {
 	r.add(report.Finding{
-		Verdict: verdict, Position: report.Position{File: r.name, Line: r.lines + line, Column: column}, Subject: "manifest", Found: found,
+		Verdict: verdict, Position: report.Position{File: r.name, Line: r.lines + line, Column: column},
+		Subject: "manifest", Found: found,
 	})
 }
 

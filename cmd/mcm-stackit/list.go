@@ -104,13 +104,8 @@ func (l *listing) run(ctx context.Context) error {
 	}
 	found := list.Read(ctx, access, l.query)
 	if l.orphans {
-		var orphans []*list.Server
-		for _, server := range found.Servers {
-			if server.IsOrphan() {
-				orphans = append(orphans, server)
-			}
-		}
-		found.Servers, found.NotChecked = orphans, nil
+		found.Servers = slices.DeleteFunc(found.Servers, func(server *list.Server) bool { return !server.IsOrphan() })
+		found.NotChecked = nil
 	}
 	if err := l.print(found); err != nil {
 		return err

@@ -167,12 +167,8 @@ func ParseClusterLabel(text string) (key, value string, err error) {
 
 // ClusterLabels are those of the labels that name a cluster.
 func ClusterLabels(labels map[string]string) map[string]string {
-	found := map[string]string{}
-	for key, value := range labels {
-		if provider.IsClusterLabel(key) {
-			found[key] = value
-		}
-	}
+	found := maps.Clone(labels)
+	maps.DeleteFunc(found, func(key, _ string) bool { return !provider.IsClusterLabel(key) })
 	return found
 }
 

@@ -121,13 +121,12 @@ func (s *observation) sortMachines() {
 }
 
 func (s *observation) classOf(machine *v1alpha1.Machine) *account.Class {
-	at := slices.IndexFunc(s.classes, func(class *account.Class) bool {
-		return class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name
-	})
-	if at < 0 {
-		return nil
+	for _, class := range s.classes {
+		if class.Namespace == machine.Namespace && class.Name == machine.Spec.Class.Name {
+			return class
+		}
 	}
-	return s.classes[at]
+	return nil
 }
 
 // inScope says whether the query is about a namespace.

@@ -56,19 +56,13 @@ func (c *cluster) showLog() {
 	c.suite.say("The end of the sidecar's log:\n%s", log[max(0, len(log)-8000):])
 }
 
-// createSecret creates a Secret with the account's credentials; change overrides some.
-func (c *cluster) createSecret(ctx context.Context, name string, change map[string][]byte) error {
-	data := c.secretData()
-	maps.Copy(data, change)
-	return c.Create(ctx, &corev1.Secret{ObjectMeta: c.meta(name), Data: data})
-}
-
-func (c *cluster) secretData() map[string][]byte {
+// createSecret creates a Secret with the account's credentials.
+func (c *cluster) createSecret(ctx context.Context, name string) error {
 	settings := c.suite.settings
-	return map[string][]byte{
+	return c.Create(ctx, &corev1.Secret{ObjectMeta: c.meta(name), Data: map[string][]byte{
 		"projectId": []byte(settings.ProjectID), "region": []byte(settings.Region),
 		"networkId": []byte(c.suite.network), "userData": []byte("#cloud-config\n"), "serviceAccountKey": settings.Key,
-	}
+	}})
 }
 
 func (c *cluster) meta(name string) metav1.ObjectMeta {
@@ -76,7 +70,7 @@ func (c *cluster) meta(name string) metav1.ObjectMeta {
 }
 
 // createClass creates a MachineClass of a small server; fields override its own.
-func (c *cluster) createClass(ctx context.Context, name, secret string, fields map[string]any) error {
+func (c *cluster) createClass(ctx context.Context, name string, fields map[string]any) error {
 	settings := c.suite.settings
 	spec := map[string]any{
 		"machineType": settings.machineType, "imageId": settings.imageID,
@@ -175,18 +169,4 @@ func describe(machines ...v1alpha1.Machine) string {
 			machine.Name, machine.Status.CurrentStatus.Phase, last.State, last.ErrorCode, last.Description))
 	}
 	return strings.Join(seen, "; ")
-}
-
-// otherKey returns an unregistered service account key: the given one with another key ID.
-func otherKey(key []byte) ([]byte, error) {
-	var object map[string]any
-	if err := json.Unmarshal(key, &object); err != nil {
-		return nil, err
-	}
-	credentials, ok := object["credentials"].(map[string]any)
-	if !ok {
-		return nil, errors.New("the service account key has no credentials")
-	}
-	credentials["kid"] = api.Nobody
-	return json.Marshal(object)
 }

@@ -135,44 +135,37 @@ func (s *suite) awaitFor(ctx context.Context, patience time.Duration, wanted str
 	}
 }
 
-// refusals tell whether a refusal counts: once two answers in a row have the same status.
-type refusals struct{ before int }
-
-func (r *refusals) counts(answer api.Answer) bool {
-	repeated := answer.Status == r.before
-	r.before = answer.Status
-	return answer.Refused() && repeated
-}
-
-// ask sends a request until it is executed or a refusal counts.
+// ask sends a request until it is executed or refused. A refusal counts once two answers in a row have the
+// same status.
 func (s *suite) ask(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
-	var refused refusals
 	err = s.await(ctx, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
+		before := answer.Status
 		answer, err = s.api.Do(ctx, method, path, body)
-		return fmt.Sprint(answer.Status), answer.Succeeded() || refused.counts(answer), err
+		refused := answer.Refused() && answer.Status == before
+		return fmt.Sprint(answer.Status), answer.Succeeded() || refused, err
 	})
 	return answer, err
 }
 
 // create sends a POST, and another one if the first has created nothing: it looks for a resource of the
-// name where the answer does not tell.
+// name where the answer does not show it.
 func (s *suite) create(
 	ctx context.Context, path string, body map[string]any, find func(context.Context) (string, error),
-) (id string, answer api.Answer, err error) {
-	var refused refusals
+) (id string, err error) {
+	var answer api.Answer
 	wanted := fmt.Sprintf("POST %s makes %s", path, body["name"])
 	err = s.await(ctx, wanted, func(ctx context.Context) (seen string, done bool, err error) {
+		before := answer.Status
 		answer, err = s.api.Do(ctx, http.MethodPost, path, body)
-		seen = fmt.Sprintf("POST answered %d", answer.Status)
-		// An answer with another server does not count.
-		if made := api.Item[api.Server](answer); made.ID != "" && made.Name == body["name"] {
+		seen = fmt.Sprintf("POST answered %d %s", answer.Status, answer.Text())
+		made := api.Item[api.Server](answer)
+		switch {
+		case made.ID != "" && made.Name == body["name"]: // An answer with another server does not count.
 			id = made.ID
-			return "", true, nil
-		}
-		if refused.counts(answer) {
-			return seen, false, hopeless{&api.AnswerError{Answer: answer, Call: "POST"}}
-		}
-		if answer.Refused() {
+			return seen, true, nil
+		case answer.Refused() && answer.Status == before:
+			return seen, false, hopeless{errors.New(seen)}
+		case answer.Refused():
 			return seen, false, err
 		}
 		if err := api.Pause(ctx, s.settle); err != nil {
@@ -181,12 +174,7 @@ func (s *suite) create(
 		id, err = find(ctx)
 		return seen, id != "", err
 	})
-	return id, answer, err
-}
-
-// parts returns what is known of a kind that the API has created for the server of this name.
-func (s *suite) parts(kind, name string) []api.Thing {
-	return slices.DeleteFunc(s.guard.Things(), func(t api.Thing) bool { return t.Kind != kind || t.Name != name })
+	return id, err
 }
 
 // expectNothingLeft waits until the servers created so far are gone, and then, no longer than lists may

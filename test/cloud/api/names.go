@@ -79,6 +79,13 @@ const (
 	KindVolume  = "volume"
 )
 
+var (
+	// PartKinds are the kinds of what is made in a network.
+	PartKinds = []string{KindServer, KindNIC, KindVolume}
+	// Kinds are all kinds.
+	Kinds = []string{KindServer, KindNIC, KindVolume, KindNetwork}
+)
+
 // Thing is a resource in the cloud. Name is its own or, for a part of a server, the server's.
 type Thing struct {
 	Kind, ID, Name string
@@ -88,6 +95,13 @@ type Thing struct {
 	Deleting bool
 	// Network is the ID of a NIC's network, "" if it is not known.
 	Network string
+}
+
+// Path is the path by which it is read, changed and deleted.
+func (t Thing) Path() string {
+	return map[string]string{
+		KindServer: PathServers, KindVolume: PathVolumes, KindNetwork: PathNetworks, KindNIC: PathNICs(t.Network),
+	}[t.Kind] + "/" + t.ID
 }
 
 func (t Thing) String() string {

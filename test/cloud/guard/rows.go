@@ -20,14 +20,11 @@ const (
 	RowSelectors = "Selectors of other forms than key=value are never sent; those that must exclude the server"
 	RowSlashes   = "Labels may have keys such as kubernetes.io/cluster"
 	RowManyLabel = "A server may have 256 labels"
-	RowPatch     = "A PATCH of labels merges: labels that it does not name stay"
 	RowMetadata  = "Metadata that was sent shows"
 	RowConsole   = "The console log can be read"
 	RowTwin      = "Names of servers are not unique"
 	RowUserData  = "userData over 64 KiB"
-	RowNobody    = "What does not exist answers 404"
-	RowAllowed   = "A NIC shows the allowedAddresses that were sent"
-	RowCodes     = "What is wrong with a class or a key is told by a code"
+	RowCodes     = "What is wrong with a class is told by a code"
 )
 
 // Rows that are filled from all exchanges.
@@ -57,9 +54,9 @@ const (
 
 // rows are the rows of every report, in order. A row without an observation says "not met".
 var rows = []string{
-	rowGET, rowList, rowHiccup, rowOdd404, rowBoot, rowDeleting, rowGoneGET, rowGoneList, rowDelete, rowAfter, RowNobody,
-	RowParts, rowBootable, RowTwin, rowOther, rowSelector, RowSelectors, RowSlashes, RowManyLabel, RowPatch, RowMetadata,
-	rowOpenStack, rowWindow, RowUserData, RowAllowed, RowConsole, rowStatus, rowError, rowQuota, RowCodes, rowRequestID,
+	rowGET, rowList, rowHiccup, rowOdd404, rowBoot, rowDeleting, rowGoneGET, rowGoneList, rowDelete, rowAfter,
+	RowParts, rowBootable, RowTwin, rowOther, rowSelector, RowSelectors, RowSlashes, RowManyLabel, RowMetadata,
+	rowOpenStack, rowWindow, RowUserData, RowConsole, rowStatus, rowError, rowQuota, RowCodes, rowRequestID,
 	rowHeaders, rowAnswers,
 }
 

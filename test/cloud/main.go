@@ -27,7 +27,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/guard"
 )
 
 func main() {
@@ -83,7 +82,7 @@ func start(signals signals, args []string) int {
 		o.say("--limit is %s, must be at most %s: other runs delete what is older than %s", o.limit, maxLimit, api.OldAfter)
 		return exitNothingMade
 	}
-	o.out = guard.Hide(os.Stdout, o.settings.ProjectID)
+	o.out = os.Stdout
 	if sweeps {
 		err = o.sweepAll(signals)
 	} else {

@@ -185,36 +185,20 @@ func Items[T any](a Answer) (items []T, ok bool) {
 
 // Statuses of a server that the suite tells apart.
 const (
-	StatusCreating = "CREATING"
 	StatusActive   = "ACTIVE"
 	StatusError    = "ERROR"
 	StatusDeleting = "DELETING"
 	StatusDeleted  = "DELETED"
 )
 
-// Labels are an object without a schema in the API. A value that is not a string is read as "".
-type Labels map[string]string
-
-// UnmarshalJSON takes any object.
-func (l *Labels) UnmarshalJSON(content []byte) error {
-	var values map[string]any
-	if err := json.Unmarshal(content, &values); err != nil {
-		return err
-	}
-	*l = Labels{}
-	for key, value := range values {
-		(*l)[key], _ = value.(string)
-	}
-	return nil
-}
-
-// Server has the fields of a server that the suite reads. Only a GET with details shows NICs.
+// Server has the fields of a server that the suite reads. Only a GET with details shows NICs. Labels are an
+// object without a schema in the API.
 type Server struct {
 	ID           string         `json:"id"`
 	Name         string         `json:"name"`
 	Status       string         `json:"status"`
 	ErrorMessage string         `json:"errorMessage"`
-	Labels       Labels         `json:"labels"`
+	Labels       map[string]any `json:"labels"`
 	Metadata     map[string]any `json:"metadata"`
 	BootVolume   struct {
 		ID string `json:"id"`

@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: 2026 The machine-controller-manager-provider-stackit authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package guard sees all requests of a run, the suite's and the sidecar's: they pass one proxy. It keeps
-// a run from costing more than announced and from touching what it has not created, notes what there is
-// to delete, by ID, finds answers that the driver cannot live with, and measures the rest for the report.
+// Package guard sees all requests of a run, the suite's and the sidecar's: they pass one proxy. It stops
+// a DELETE of what the run has not created and a POST of more servers than announced, notes what there is
+// to delete, by ID, ends the run at answers that the driver cannot live with, and measures the rest for
+// the report.
 package guard
 
 import (
@@ -19,21 +20,19 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/cloud/api"
 )
 
-// Limits of a run.
 const (
-	// AtOnce is how many servers may exist at a time, not counting those being deleted.
-	AtOnce = 4
-	// InAll is how many servers a run may create. The specs create 12; a Machine that cannot get a
+	// MaxServers is how many servers a run may create. The specs create 10; a Machine that cannot get a
 	// server may be given more before it is deleted.
-	InAll = 18
+	MaxServers = 18
+	// unexpectedAbsence is how long GET must miss a server that nobody deletes, from pkg/provider/gone.go.
+	unexpectedAbsence = 15 * time.Second
 )
 
-// Guard knows the requests of a run and what they have created. It stops a POST that would exceed the
-// limits and a DELETE of a resource that the run has not created. Its context ends then, or when an
-// answer breaks a rule.
+// Guard knows the requests of a run and what they have created. Its context ends when it stops a request,
+// and when answers break a rule of the driver's. One answer never does.
 type Guard struct {
 	run string
-	// settle is how long the driver lets the API take until a request shows in lists.
+	// settle is how long the driver lets lists lag.
 	settle time.Duration
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -43,47 +42,47 @@ type Guard struct {
 	mu sync.Mutex
 	// ended says that the specs are over: nothing is created any more, and the rest is deleted.
 	ended bool
-	// requests are the POSTs, by kind and name.
-	requests map[string]*request
-	networks map[string]bool
-	servers  map[string]*server
-	// parts are the NICs and boot volumes that the API has created for the servers.
-	parts    map[string]api.Thing
-	findings []string
-	notes    notes
+	// posts counts the POSTs of servers that were not refused, by name.
+	posts   map[string]int
+	servers map[string]*server
+	// others are the network, and the NICs and boot volumes that the API has created for the servers.
+	others map[string]api.Thing
+	rows   map[string]counts
 }
 
-// request counts the POSTs of a name.
-type request struct {
-	api.Thing
-
-	// labels are those of the last POST.
-	labels map[string]string
-	// sent counts the POSTs that were not refused, and shown has the IDs of what they have created.
-	sent  int
-	shown map[string]bool
-	// expected is how many the limits count, until what has not shown will not show any more: a client that
-	// sends another POST for a name has looked, and the one before has created nothing.
-	expected int
-	until    time.Time
+// server is what the answers have said of a server that the run has created.
+type server struct {
+	id, name, status, errorMessage string
+	// parted says that its NICs and its boot volume are noted.
+	parted bool
+	// posted is when the first answer showed it; asked, when the first DELETE was sent; deleted, when the
+	// first that was accepted was.
+	posted, asked, deleted time.Time
+	// spans are measured for rows of the report.
+	spans map[string]span
+	// missing is when reads of a kind began, in a row, not to show it.
+	missing map[string]time.Time
+	// absent counts the GETs in a row that did not show it.
+	absent int
 }
 
 // New returns a guard of a run. Its context is a child of parent.
 func New(parent context.Context, run string, settle time.Duration) *Guard {
 	ctx, cancel := context.WithCancelCause(parent)
 	return &Guard{
-		run: run, settle: settle, ctx: ctx, cancel: cancel, requests: map[string]*request{}, networks: map[string]bool{},
-		servers: map[string]*server{}, parts: map[string]api.Thing{}, notes: newNotes(),
+		run: run, settle: settle, ctx: ctx, cancel: cancel, posts: map[string]int{},
+		servers: map[string]*server{}, others: map[string]api.Thing{}, rows: map[string]counts{},
 	}
 }
 
-// Context ends when a limit is reached or a rule is broken; its cause is the reason.
+// Context ends when a request is stopped or a rule is broken; its cause is the reason.
 func (g *Guard) Context() context.Context { return g.ctx }
 
 // Err returns why the run has to end, nil if it need not.
 func (g *Guard) Err() error { return context.Cause(g.ctx) }
 
-func (g *Guard) refuse(format string, args ...any) error {
+// stop ends the run, and returns the reason.
+func (g *Guard) stop(format string, args ...any) error {
 	g.cancel(fmt.Errorf("guard: "+format, args...))
 	return g.Err()
 }
@@ -95,90 +94,35 @@ func (g *Guard) end() {
 	g.ended = true
 }
 
-// admit decides whether a request may be sent, and counts POSTs.
+// admit decides whether a request may be sent.
 func (g *Guard) admit(e Exchange) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	switch {
-	case e.creates():
+	if e.creates() {
 		return g.admitPost(e)
-	case e.Method == "DELETE" && !g.ended && !g.made(e.ID()):
-		return g.refuse("%s was asked for, which this run has not made: the request was not sent", e.Method+" "+e.Path)
-	case e.Kind() == DeleteServer:
-		// From here on a 404 is no wonder, whatever becomes of the request.
-		if s := g.servers[e.ID()]; s != nil && s.asked.IsZero() {
-			s.asked = e.Begin
-			s.byGET.absent, s.byList.absent = time.Time{}, time.Time{} // What was missed before is another matter.
-		}
+	}
+	switch s := g.servers[e.ID()]; {
+	case e.Method == "DELETE" && s == nil && !g.ended && g.others[e.ID()].ID == "":
+		return g.stop("%s %s was asked for, which this run has not made: the request was not sent", e.Method, e.Path)
+	case e.Kind() == DeleteServer && s != nil && s.asked.IsZero():
+		s.asked = e.Begin // From here on a 404 is no wonder, whatever becomes of the request.
 	}
 	return nil
-}
-
-// made reports whether the run has created the resource with this ID.
-func (g *Guard) made(id string) bool {
-	_, isPart := g.parts[id]
-	return isPart || g.servers[id] != nil || g.networks[id] || id == api.Nobody
 }
 
 func (g *Guard) admitPost(e Exchange) error {
-	if g.ended {
+	switch isServer, name := e.Kind() == CreateServer, e.SentName(); {
+	case g.ended:
 		return errors.New("guard: the specs are over")
+	case g.Err() != nil:
+		return g.Err()
+	case isServer && len(g.servers) >= MaxServers:
+		return g.stop("server %s was asked for after %d, the most that a run may make", name, MaxServers)
+	case isServer:
+		g.posts[name]++
 	}
-	r := g.request(e)
-	r.expected = len(r.shown)
-	if e.Kind() == CreateServer {
-		live, made := g.count(e.Begin)
-		switch {
-		case g.Err() != nil:
-			return g.Err()
-		case made >= InAll:
-			return g.refuse("server %s was asked for after %d, the most that a run may make", r.Name, InAll)
-		case live >= AtOnce:
-			return g.refuse("server %s was asked for beside %d, the most that a run may have at a time", r.Name, AtOnce)
-		}
-	}
-	r.sent, r.expected, r.until, r.labels = r.sent+1, r.expected+1, e.Begin.Add(answerTimeout), e.Sends().Labels
 	g.creating.Add(1)
 	return nil
-}
-
-// count returns how many servers nobody is deleting, and how many were made in all. What was asked for and
-// has not shown counts.
-func (g *Guard) count(now time.Time) (live, made int) {
-	made = len(g.servers)
-	for _, s := range g.servers {
-		if !s.leaving() {
-			live++
-		}
-	}
-	for _, r := range g.requests {
-		if open := r.expected - len(r.shown); r.Kind == api.KindServer && open > 0 && now.Before(r.until) {
-			live, made = live+open, made+open
-		}
-	}
-	return live, made
-}
-
-// Live returns how many servers nobody is deleting.
-func (g *Guard) Live() int {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	live, _ := g.count(time.Now())
-	return live
-}
-
-// request returns the count of a POST's name.
-func (g *Guard) request(e Exchange) *request {
-	t := api.Thing{Kind: api.KindServer, Name: e.Sends().Name}
-	if e.Kind() == CreateNetwork {
-		t.Kind = api.KindNetwork
-	}
-	r := g.requests[t.Kind+t.Name]
-	if r == nil {
-		r = &request{Thing: t, shown: map[string]bool{}}
-		g.requests[t.Kind+t.Name] = r
-	}
-	return r
 }
 
 // observe notes what was created, shown and deleted, checks it, and measures.
@@ -186,29 +130,24 @@ func (g *Guard) observe(e Exchange) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.measure(e)
+	s, seen := g.servers[e.ID()], api.Item[api.Server](e.Answer)
 	switch e.Kind() {
-	case CreateNetwork, CreateServer:
-		g.answered(e)
-	case ListNetworks:
-		// A network whose POST was not answered shows by its name.
-		networks, _ := api.Items[api.Network](e.Answer)
-		for _, network := range networks {
-			if r := g.requests[api.KindNetwork+network.Name]; r != nil {
-				g.know(network.ID, r, e)
-			}
+	case CreateNetwork, ListNetworks:
+		g.noteNetworks(e)
+	case CreateServer:
+		if !e.Succeeded() && !e.Unknown() {
+			g.posts[e.SentName()]--
+		} else if s := g.known(seen, e); s != nil {
+			s.status = seen.Status
 		}
 	case GetServer:
-		g.read(e)
+		if s != nil {
+			g.read(s, seen, e)
+		}
 	case ListServers:
 		g.listed(e)
-	case PatchServer:
-		if s := g.servers[e.ID()]; s != nil {
-			for key := range e.Sends().Labels {
-				s.changed[key] = true
-			}
-		}
 	case DeleteServer:
-		if s := g.servers[e.ID()]; s != nil {
+		if s != nil {
 			g.note(rowDelete, fmt.Sprintf("%s: %d", s.status, e.Status))
 			if e.Succeeded() && s.deleted.IsZero() {
 				s.deleted = e.Begin
@@ -217,99 +156,168 @@ func (g *Guard) observe(e Exchange) {
 	}
 }
 
-// answered notes the outcome of a POST. An answer with another server says nothing about the one that
-// was requested.
-func (g *Guard) answered(e Exchange) {
-	r, made := g.request(e), api.Item[api.Server](e.Answer)
-	r.until = e.End.Add(g.settle)
-	switch {
-	case made.ID == "" && !e.Succeeded() && !e.Unknown():
-		r.sent, r.expected = r.sent-1, r.expected-1
-	case made.ID == "":
-	case made.Name != "" && made.Name != r.Name:
-		g.note(rowOther, "POST showed another one")
-	default:
-		g.know(made.ID, r, e)
-		if s := g.servers[made.ID]; s != nil && s.status == "" {
-			s.status = made.Status
+// noteNetworks notes the run's network: one whose POST was not answered shows by its name.
+func (g *Guard) noteNetworks(e Exchange) {
+	networks, _ := api.Items[api.Network](e.Answer)
+	for _, n := range append(networks, api.Item[api.Network](e.Answer)) {
+		if n.Name == api.NetworkName(g.run) {
+			g.others[n.ID] = api.Thing{Kind: api.KindNetwork, ID: n.ID, Name: n.Name}
 		}
-		g.noteParts(made)
 	}
 }
 
-// know takes a resource for one that the request has created.
-func (g *Guard) know(id string, r *request, e Exchange) {
-	r.shown[id] = true
-	switch {
-	case r.Kind == api.KindNetwork:
-		g.networks[id] = true
-		return
-	case g.servers[id] == nil:
-		g.servers[id] = &server{id: id, name: r.Name, labels: r.labels, changed: map[string]bool{}, posted: e.End}
+// known returns the server that an answer shows, nil if the run has not created it: it is one by its name.
+func (g *Guard) known(seen api.Server, e Exchange) *server {
+	if s := g.servers[seen.ID]; s != nil || seen.ID == "" || g.posts[seen.Name] == 0 {
+		return s
 	}
-	if len(r.shown) > r.sent {
-		g.find("%d servers of the name %s, after %d POSTs of it: %s",
-			len(r.shown), r.Name, r.sent, strings.Join(slices.Sorted(maps.Keys(r.shown)), ", "))
+	s := &server{
+		id: seen.ID, name: seen.Name, posted: e.End, spans: map[string]span{}, missing: map[string]time.Time{},
+	}
+	g.servers[s.id] = s
+	var same []string
+	for _, other := range g.servers {
+		if other.name == s.name {
+			same = append(same, other.id)
+		}
+	}
+	if posts := g.posts[s.name]; len(same) > posts {
+		slices.Sort(same)
+		_ = g.stop("%d servers of the name %s, after %d POSTs of it: %s", len(same), s.name, posts, strings.Join(same, ", "))
+	}
+	return s
+}
+
+// read checks a GET of a server.
+func (g *Guard) read(s *server, seen api.Server, e Exchange) {
+	asked := !s.asked.IsZero()
+	switch {
+	case e.Absent(asked) || seen.Status == api.StatusDeleted:
+		s.absent++
+		s.measure(rowGET, e, false)
+		if asked {
+			s.measure(rowGoneGET, e, true)
+			g.note(rowAfter, fmt.Sprint(e.Status))
+		} else if !s.spans[rowGET].first.IsZero() {
+			g.note(rowOdd404, "404 to a GET")
+			g.missed(s, GetServer, e, unexpectedAbsence)
+		}
+	case seen.ID == s.id:
+		s.absent = 0
+		s.spans[rowGoneGET] = span{last: e.Begin}
+		s.measure(rowGET, e, true)
+		g.shown(s, seen, GetServer, e)
+	}
+}
+
+// listed checks a list of servers. Those with the run's selector or with none have to show all of the run.
+func (g *Guard) listed(e Exchange) {
+	selector := e.Query.Get("label_selector")
+	servers, ok := api.Items[api.Server](e.Answer)
+	isShown := map[string]bool{}
+	for _, seen := range servers {
+		if seen.Status == api.StatusDeleted {
+			continue // as the driver does
+		}
+		s := g.known(seen, e)
+		if s == nil {
+			g.noteStranger(seen)
+			continue
+		}
+		isShown[s.id] = true
+		s.spans[rowGoneList] = span{last: e.Begin}
+		s.measure(rowList, e, true)
+		g.shown(s, seen, "list "+selector, e)
+	}
+	if !ok || selector != "" && selector != api.Selector(g.run) {
+		return
+	}
+	for _, s := range g.servers {
+		switch {
+		case isShown[s.id] || e.Begin.Before(s.posted):
+		case s.asked.IsZero():
+			s.measure(rowList, e, false)
+			g.missed(s, "list "+selector, e, g.settle)
+		default:
+			s.measure(rowGoneList, e, true)
+		}
+	}
+}
+
+// shown notes a server as a read shows it.
+func (g *Guard) shown(s *server, seen api.Server, read string, e Exchange) {
+	s.status = seen.Status
+	delete(s.missing, read)
+	g.noteParts(s, seen)
+	g.noteShown(s, seen)
+	if s.deleted.IsZero() {
+		s.measure(rowBoot, e, seen.Status == api.StatusActive)
+	} else {
+		s.measure(rowDeleting, e, seen.Status == api.StatusDeleting)
+	}
+}
+
+// missed ends the run if a read of a kind has not shown a server for too long, and nobody deletes it.
+func (g *Guard) missed(s *server, read string, e Exchange, limit time.Duration) {
+	since, isMissing := s.missing[read]
+	if !isMissing {
+		since, s.missing[read] = e.Begin, e.Begin
+	}
+	if late := e.Begin.Sub(since); late >= limit {
+		_ = g.stop("%s has not shown server %s (%s) for %s, and nobody has deleted it", read, s.id, s.name, late)
 	}
 }
 
 // noteParts notes the NICs and the volume that the first answer with both shows: the API has created
 // them for the server. What is attached later belongs to whoever attached it.
-func (g *Guard) noteParts(seen api.Server) {
-	s := g.servers[seen.ID]
-	if s == nil || s.parted || len(seen.NICs) == 0 || seen.BootVolume.ID == "" {
+func (g *Guard) noteParts(s *server, seen api.Server) {
+	if s.parted || len(seen.NICs) == 0 || seen.BootVolume.ID == "" {
 		return
 	}
 	s.parted = true
 	for _, nic := range seen.NICs {
-		if g.networks[nic.NetworkID] {
-			g.parts[nic.ID] = api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: s.name, Network: nic.NetworkID}
+		if g.others[nic.NetworkID].ID != "" {
+			g.others[nic.ID] = api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: s.name, Network: nic.NetworkID}
 		}
 	}
 	volume := seen.BootVolume.ID
-	g.parts[volume] = api.Thing{Kind: api.KindVolume, ID: volume, Name: s.name}
+	g.others[volume] = api.Thing{Kind: api.KindVolume, ID: volume, Name: s.name}
 }
 
 // ToRead returns the IDs of servers that only a GET tells more about: those whose parts are not known
-// yet, and those that are being deleted.
-func (g *Guard) ToRead() []string {
+// yet, and those that are being deleted, until two GETs in a row do not show them.
+func (g *Guard) ToRead() (ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var ids []string
 	for id, s := range g.servers {
-		if s.asked.IsZero() && !s.parted || !s.asked.IsZero() && !s.byGET.gone() {
+		if s.asked.IsZero() && !s.parted || !s.asked.IsZero() && s.absent < 2 {
 			ids = append(ids, id)
 		}
 	}
-	return slices.Sorted(slices.Values(ids))
+	return ids
 }
 
 // Things returns everything that the run, or the API for it, has created.
 func (g *Guard) Things() []api.Thing {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	things := slices.Collect(maps.Values(g.parts))
+	things := slices.Collect(maps.Values(g.others))
 	for id, s := range g.servers {
 		things = append(things, api.Thing{
 			Kind: api.KindServer, ID: id, Name: s.name, Status: s.status, Deleting: !s.asked.IsZero(),
 		})
 	}
-	for id := range g.networks {
-		things = append(things, api.Thing{Kind: api.KindNetwork, ID: id, Name: api.NetworkName(g.run)})
-	}
-	slices.SortFunc(things, func(a, b api.Thing) int { return strings.Compare(a.String(), b.String()) })
 	return things
 }
 
-// Unanswered returns the kinds and names of POSTs that may have created more than was shown.
-func (g *Guard) Unanswered() []string {
+// Failed returns what is known of the server of this name that ended in ERROR, if one did.
+func (g *Guard) Failed(name string) (text string, failed bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	var names []string
-	for _, r := range g.requests {
-		if r.sent > len(r.shown) {
-			names = append(names, r.Kind+" "+r.Name)
+	for _, s := range g.servers {
+		if s.name == name && s.status == api.StatusError {
+			return fmt.Sprintf("server %s ended in ERROR: %q", s.id, s.errorMessage), true
 		}
 	}
-	return slices.Sorted(slices.Values(names))
+	return "", false
 }

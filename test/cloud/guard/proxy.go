@@ -140,7 +140,6 @@ const (
 	CreateServer  = "POST /servers"
 	ListServers   = "GET /servers"
 	GetServer     = "GET /servers/{id}"
-	PatchServer   = "PATCH /servers/{id}"
 	DeleteServer  = "DELETE /servers/{id}"
 	GetVolume     = "GET /volumes/{id}"
 )
@@ -150,8 +149,9 @@ func (e Exchange) creates() bool { return e.Kind() == CreateServer || e.Kind() =
 // ID is the last element of the path if it is an ID; else "".
 func (e Exchange) ID() string { return uuid.FindString(e.Path[strings.LastIndex(e.Path, "/")+1:]) }
 
-// Sends returns the name and the labels in the request's body.
-func (e Exchange) Sends() (sent api.Server) {
-	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has neither
-	return sent
+// SentName is the name in the request's body.
+func (e Exchange) SentName() string {
+	var sent struct{ Name string }
+	_ = json.Unmarshal(e.Sent, &sent) // what is no JSON has none
+	return sent.Name
 }

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -31,7 +32,6 @@ const (
 const (
 	rowGET       = "A server that was just made is there for GET"
 	rowList      = "Lists show a new server within settle, 30 s"
-	rowHiccup    = "Lists do not lose a server that exists for longer than 15 s"
 	rowOdd404    = "A 404 for a server that exists is the exception: the driver asks for 15 s"
 	rowBoot      = "A server boots within the creation timeout, at most 10 min in one call"
 	rowDeleting  = "A DELETE shows as DELETING within 15 s"
@@ -39,8 +39,6 @@ const (
 	rowGoneList  = "A deleted server is gone within minutes, to lists"
 	rowDelete    = "DELETE is accepted in any status, CREATING among them"
 	rowAfter     = "GET after a deletion answers 404, or 403"
-	rowOther     = "An answer shows the server that was asked for"
-	rowSelector  = "A selector key=value selects; lists are checked again"
 	rowStatus    = "Statuses of servers"
 	rowError     = "errorMessage says why a server ended in ERROR"
 	rowQuota     = "The body of a refusal for lack of quota"
@@ -54,22 +52,10 @@ const (
 
 // rows are the rows of every report, in order. A row without an observation says "not met".
 var rows = []string{
-	rowGET, rowList, rowHiccup, rowOdd404, rowBoot, rowDeleting, rowGoneGET, rowGoneList, rowDelete, rowAfter,
-	RowParts, rowBootable, RowTwin, rowOther, rowSelector, RowSelectors, RowSlashes, RowManyLabel, RowMetadata,
-	rowOpenStack, rowWindow, RowUserData, RowConsole, rowStatus, rowError, rowQuota, RowCodes, rowRequestID,
-	rowHeaders, rowAnswers,
+	rowGET, rowList, rowOdd404, rowBoot, rowDeleting, rowGoneGET, rowGoneList, rowDelete, rowAfter, RowParts, rowBootable,
+	RowTwin, RowSelectors, RowSlashes, RowManyLabel, RowMetadata, rowOpenStack, rowWindow, RowUserData,
+	RowConsole, rowStatus, rowError, rowQuota, RowCodes, rowRequestID, rowHeaders, rowAnswers,
 }
-
-// notes are observations, by row.
-type notes struct {
-	rows map[string]counts
-	// once are the observations that count once a server.
-	once map[string]bool
-	// hiccup is the longest time for which lists did not show a server that they had shown.
-	hiccup time.Duration
-}
-
-func newNotes() notes { return notes{rows: map[string]counts{}, once: map[string]bool{}} }
 
 // counts are texts with how often each was seen.
 type counts map[string]int
@@ -93,60 +79,52 @@ func (g *Guard) Note(row, seen string) {
 }
 
 func (g *Guard) note(row, seen string) {
-	if g.notes.rows[row] == nil {
-		g.notes.rows[row] = counts{}
+	if g.rows[row] == nil {
+		g.rows[row] = counts{}
 	}
-	g.notes.rows[row][seen]++
-}
-
-// noteOnce adds an observation that counts once for each resource.
-func (g *Guard) noteOnce(row, id, seen string) {
-	if key := row + id + seen; !g.notes.once[key] {
-		g.notes.once[key] = true
-		g.note(row, seen)
-	}
+	g.rows[row][Redact(seen)]++
 }
 
 // measure notes what each exchange shows.
 func (g *Guard) measure(e Exchange) {
-	if e.Status == 0 {
-		g.note(rowAnswers, e.Kind()+": no answer")
-		return
+	answer := "no answer"
+	switch {
+	case e.Succeeded():
+		answer = fmt.Sprint(e.Status)
+	case e.Status != 0:
+		answer = fmt.Sprintf("%d %s %s", e.Status, cmp.Or(e.Header.Get("Content-Type"), "(no type)"), e.Text())
 	}
-	g.note(rowAnswers, e.Kind()+": "+answerForm(e.Answer))
+	g.note(rowAnswers, e.Kind()+": "+answer)
 	if e.Refused() && strings.Contains(strings.ToLower(string(e.Body)), "quota") {
-		g.note(rowQuota, fmt.Sprintf("%s: %d %q", e.Kind(), e.Status, e.Text()))
+		g.note(rowQuota, e.Kind()+": "+answer)
 	}
-	for name := range e.Header {
-		if lower := strings.ToLower(name); strings.Contains(lower, "limit") || lower == "retry-after" {
-			name = fmt.Sprintf("%d with %s: %q", e.Status, name, e.Header.Get(name))
-		}
-		g.note(rowHeaders, name)
+	for _, header := range headers(e.Answer) {
+		g.note(rowHeaders, header)
 	}
-	if e.SentID != "" {
-		answered := e.Header.Get(api.RequestID)
-		seen := map[bool]string{true: "answered with another", false: "answered without"}[answered != ""]
-		if answered == e.SentID {
-			seen = "kept"
-		}
-		g.note(rowRequestID, seen)
+	if e.SentID != "" && e.Status != 0 {
+		g.note(rowRequestID, fmt.Sprintf("kept: %t", e.Header.Get(api.RequestID) == e.SentID))
 	}
 	if e.Kind() == GetVolume {
 		switch volume := api.Item[map[string]any](e.Answer); {
-		case e.Status == 403:
-			g.noteOnce(rowBootable, "", "not allowed")
+		case e.Status == http.StatusForbidden:
+			g.note(rowBootable, "not allowed")
 		case volume != nil:
-			g.noteOnce(rowBootable, e.ID(), fmt.Sprintf("of a boot volume: %v", volume["bootable"]))
+			g.note(rowBootable, fmt.Sprintf("of a boot volume: %v", volume["bootable"]))
 		}
 	}
 }
 
-// answerForm is an answer's status and, of an error, the type and the beginning of its body.
-func answerForm(a api.Answer) string {
-	if a.Succeeded() {
-		return fmt.Sprint(a.Status)
+// headers returns the names of an answer's headers, with the values of those about limits: others may have
+// secrets.
+func headers(a api.Answer) (shown []string) {
+	for name := range a.Header {
+		if lower := strings.ToLower(name); strings.Contains(lower, "limit") || lower == "retry-after" {
+			name = fmt.Sprintf("%d with %s: %q", a.Status, name, a.Header.Get(name))
+		}
+		shown = append(shown, name)
 	}
-	return Redact(fmt.Sprintf("%d %s %s", a.Status, cmp.Or(a.Header.Get("Content-Type"), "(no type)"), a.Text()))
+	slices.Sort(shown)
+	return shown
 }
 
 // noteShown notes what an answer shows of the run's server.
@@ -154,27 +132,59 @@ func (g *Guard) noteShown(s *server, seen api.Server) {
 	g.note(rowStatus, seen.Status)
 	if seen.ErrorMessage != "" && s.errorMessage == "" {
 		s.errorMessage = seen.ErrorMessage
-		g.note(rowError, fmt.Sprintf("%s: %q", seen.Status, Redact(seen.ErrorMessage)))
+		g.note(rowError, fmt.Sprintf("%s: %q", seen.Status, seen.ErrorMessage))
 	}
 	if seen.MaintenanceWindow != nil {
-		g.noteOnce(rowWindow, s.id, "of a server of the run")
+		g.note(rowWindow, "of a server of the run")
 	}
 }
 
 // noteStranger notes what a server of somebody else says about metadata, and nothing else of it.
 func (g *Guard) noteStranger(seen api.Server) {
-	g.noteOnce(rowOpenStack, seen.ID, "a server that is not the run's")
-	if len(seen.Metadata) > 0 {
-		g.noteOnce(rowOpenStack, seen.ID, "shows metadata")
+	shows := func(fields map[string]any) bool {
+		isTag := func(key string) bool { return strings.HasPrefix(key, "kubernetes.io-cluster-") }
+		return slices.ContainsFunc(slices.Collect(maps.Keys(fields)), isTag)
 	}
-	for _, key := range slices.Concat(slices.Collect(maps.Keys(seen.Metadata)), slices.Collect(maps.Keys(seen.Labels))) {
-		if strings.HasPrefix(key, "kubernetes.io-cluster-") {
-			g.noteOnce(rowOpenStack, seen.ID, "shows a key kubernetes.io-cluster-…")
+	g.note(rowOpenStack, fmt.Sprintf("a server that is not the run's shows kubernetes.io-cluster-…: "+
+		"%t in metadata, %t in labels", shows(seen.Metadata), shows(seen.Labels)))
+	if seen.MaintenanceWindow != nil {
+		g.note(rowWindow, "of a server that is not the run's")
+	}
+}
+
+// span is when something happened: after the last answer that did not show it began, and before the first
+// that did came.
+type span struct{ last, first time.Time }
+
+// measure notes for a row whether an answer shows what happens to a server once.
+func (s *server) measure(row string, e Exchange, happened bool) {
+	is := s.spans[row]
+	switch {
+	case !is.first.IsZero():
+	case happened:
+		is.first = e.End
+	default:
+		is.last = e.Begin
+	}
+	s.spans[row] = is
+}
+
+// spans shows a row's spans of all servers, the shortest first.
+func (g *Guard) spans(row string, since func(*server) time.Time) string {
+	type duration struct{ from, to float64 }
+	var all []duration
+	for _, s := range g.servers {
+		if is, began := s.spans[row], since(s); !is.first.IsZero() && !began.IsZero() {
+			from := max(is.last.Sub(began), 0)
+			all = append(all, duration{from.Seconds(), max(is.first.Sub(began), from).Seconds()})
 		}
 	}
-	if seen.MaintenanceWindow != nil {
-		g.noteOnce(rowWindow, seen.ID, "of a server that is not the run's")
+	slices.SortFunc(all, func(a, b duration) int { return cmp.Compare(a.to, b.to) })
+	var texts []string
+	for _, is := range all {
+		texts = append(texts, fmt.Sprintf("%.1f–%.1f s", is.from, is.to))
 	}
+	return strings.Join(texts, ", ")
 }
 
 // Row is one assumption about the API, or what is not known of it, and what the run has measured: "" if
@@ -185,72 +195,17 @@ type Row struct{ Assumption, Seen string }
 func (g *Guard) Rows() (measured []Row) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	seen := map[string]string{
-		rowGET:  g.spans(func(s *server) span { return between(s.posted, s.byGET.missed, s.byGET.first) }),
-		rowList: g.spans(func(s *server) span { return between(s.posted, s.byList.missed, s.byList.first) }),
-		rowBoot: g.spans(func(s *server) span { return between(s.posted, s.beforeActive, s.active) }),
-		rowDeleting: g.spans(func(s *server) span {
-			return between(s.deleted, s.beforeDeleting, s.deleting)
-		}),
-		rowGoneGET:  g.spans(func(s *server) span { return between(s.deleted, s.byGET.last, s.byGET.absent) }),
-		rowGoneList: g.spans(func(s *server) span { return between(s.deleted, s.byList.last, s.byList.absent) }),
-	}
-	if len(g.servers) > 0 {
-		seen[rowHiccup] = "at most for " + round(g.notes.hiccup).String()
+	posted := func(s *server) time.Time { return s.posted }
+	deleted := func(s *server) time.Time { return s.deleted }
+	since := map[string]func(*server) time.Time{
+		rowGET: posted, rowList: posted, rowBoot: posted, rowDeleting: deleted, rowGoneGET: deleted, rowGoneList: deleted,
 	}
 	for _, row := range rows {
-		measured = append(measured, Row{row, cmp.Or(seen[row], g.notes.rows[row].String())})
+		seen := g.rows[row].String()
+		if began := since[row]; began != nil {
+			seen = g.spans(row, began)
+		}
+		measured = append(measured, Row{row, seen})
 	}
 	return measured
-}
-
-// Findings returns what was found broken.
-func (g *Guard) Findings() []string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Clone(g.findings)
-}
-
-// Cost says how long servers existed: from their POST to their DELETE or, without one, to now.
-func (g *Guard) Cost(now time.Time, volumeGB int) string {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var all time.Duration
-	for _, s := range g.servers {
-		end := s.deleted
-		if end.IsZero() {
-			end = now
-		}
-		all += end.Sub(s.posted)
-	}
-	return fmt.Sprintf("%d servers, %.1f server minutes and %.1f GB hours from their POST to their DELETE.",
-		len(g.servers), all.Minutes(), all.Hours()*float64(volumeGB))
-}
-
-// span is when something happened, after something else: between the last time that it was looked for
-// in vain and the first time that it was seen.
-type span struct{ from, to time.Duration }
-
-func between(since, last, first time.Time) span {
-	if since.IsZero() || first.IsZero() {
-		return span{}
-	}
-	from := max(last.Sub(since), 0)
-	return span{from, max(first.Sub(since), from)}
-}
-
-// spans shows those of all servers, the shortest first.
-func (g *Guard) spans(of func(*server) span) string {
-	var all []span
-	for _, s := range g.servers {
-		if is := of(s); is.to > 0 {
-			all = append(all, is)
-		}
-	}
-	slices.SortFunc(all, func(a, b span) int { return int(a.to - b.to) })
-	var texts []string
-	for _, is := range all {
-		texts = append(texts, fmt.Sprintf("%.1f–%.1f s", is.from.Seconds(), is.to.Seconds()))
-	}
-	return strings.Join(texts, ", ")
 }

@@ -77,7 +77,7 @@ func (o *options) sweep(ctx context.Context, run string, s *sweep.Sweep) (found 
 		o.last = append(o.last, fmt.Sprintf("NOT ALLOWED: whether %s is left cannot be read", t))
 	}
 	if err != nil {
-		left := s.Rest()
+		left := s.Left(api.Kinds...)
 		for _, t := range left {
 			o.last = append(o.last, fmt.Sprintf("LEFT: %s", t))
 		}

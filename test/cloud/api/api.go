@@ -69,7 +69,7 @@ func authenticated(a Account) (http.RoundTripper, error) {
 		})
 	}
 	if err != nil {
-		return nil, errors.New("STACKIT_SERVICE_ACCOUNT_KEY_PATH: the file is no service account key with a private key")
+		return nil, errors.New("STACKIT_SERVICE_ACCOUNT_KEY_PATH: no service account key with a private key")
 	}
 	return flow, nil
 }
@@ -148,21 +148,9 @@ func (a Answer) Absent(deleting bool) bool {
 // Text returns the beginning of the body.
 func (a Answer) Text() string { return strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])) }
 
-// AnswerError is an answer that does not tell which resources exist.
-type AnswerError struct {
-	Answer
-
-	Call string
-}
-
-func (e *AnswerError) Error() string {
-	return fmt.Sprintf("%s answered %d %s", e.Call, e.Status, e.Text())
-}
-
-// IsStatus reports whether an error is an answer with this status.
-func IsStatus(err error, status int) bool {
-	var answered *AnswerError
-	return errors.As(err, &answered) && answered.Status == status
+// Err is the error of a call whose answer does not tell which resources exist.
+func (a Answer) Err(call string) error {
+	return fmt.Errorf("%s answered %d %s", call, a.Status, a.Text())
 }
 
 // Item returns the resource in an answer, the zero value if there is none.
@@ -256,7 +244,7 @@ func list[T any](ctx context.Context, c *Client, path string) ([]T, error) {
 	}
 	items, ok := Items[T](answer)
 	if !ok {
-		return nil, &AnswerError{answer, "GET " + path}
+		return nil, answer.Err("GET " + path)
 	}
 	return items, nil
 }
@@ -289,7 +277,7 @@ func (c *Client) Server(ctx context.Context, id string) (*Server, error) {
 	}
 	server := Item[Server](answer)
 	if server.ID == "" {
-		return nil, &AnswerError{answer, "GET " + path}
+		return nil, answer.Err("GET " + path)
 	}
 	return &server, nil
 }

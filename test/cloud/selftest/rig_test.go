@@ -291,13 +291,8 @@ func makes(t *testing.T, m mock, path string, body map[string]any) string {
 	return made.ID
 }
 
-// makesServer makes one, as somebody does, in another network than a run's.
-func makesServer(t *testing.T, m mock, name string, labels map[string]string) {
-	t.Helper()
-	makesServerIn(t, m, iaasmock.DefaultNetworkID, name, labels)
-}
-
-func makesServerIn(t *testing.T, m mock, network, name string, labels map[string]string) string {
+// makesServer makes one, as somebody does.
+func makesServer(t *testing.T, m mock, network, name string, labels map[string]string) string {
 	t.Helper()
 	return makes(t, m, api.PathServers, map[string]any{
 		"name": name, "machineType": iaasmock.DefaultMachineType, "labels": labels,

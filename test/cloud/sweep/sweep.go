@@ -22,7 +22,7 @@ import (
 // Options of a sweep.
 type Options struct {
 	API *api.Client
-	// Out receives what was found before anything is deleted.
+	// Out receives what is deleted, what stays and what cannot be read.
 	Out io.Writer
 	// Settle is how long lists may lag: a network is deleted once nothing has shown for so long.
 	// Poll is the interval of the reads.
@@ -36,38 +36,28 @@ type Sweep struct {
 	run string
 	// noted are the resources of the run, in the order they were found.
 	noted []*thing
-	// strangers are the IDs of resources in the run's networks that are not the run's to delete.
-	strangers map[string]bool
-	told      map[string]bool
-	// listed says that the lists of the last look were answered.
-	listed bool
+	// told are the lines of the output: each is written once.
+	told map[string]bool
 }
 
 // thing is a resource that the run has created.
 type thing struct {
 	api.Thing
 
-	// shown says that an answer has shown the resource; hidden, that the account may not read it.
+	// shown says that a GET has shown the resource; hidden, that the account may not read it.
 	shown, hidden bool
-	// holder is the ID of the server that it is attached to: it is deleted with that.
-	holder string
-	// wait is the number of rounds until the next DELETE.
-	wait int
-	// absent is the number of answers in a row that did not show it.
+	// absent counts the answers in a row that did not show it.
 	absent int
+	// asked is when the last DELETE was sent; removed says that one was accepted, or may have been.
+	asked   time.Time
+	removed bool
 }
 
 // gone reports whether two answers in a row did not show the resource: one proves nothing.
 func (t *thing) gone() bool { return t.absent >= 2 }
 
-func (t *thing) seen(status, holder string) {
-	t.shown, t.hidden, t.absent, t.Status, t.holder = true, false, 0, status, holder
-}
-
 // New returns the sweep of a run. It finds resources by the run's name.
-func New(o Options, run string) *Sweep {
-	return &Sweep{Options: o, run: run, strangers: map[string]bool{}, told: map[string]bool{}}
-}
+func New(o Options, run string) *Sweep { return &Sweep{Options: o, run: run, told: map[string]bool{}} }
 
 // Note adds resources that are known by ID.
 func (s *Sweep) Note(things ...api.Thing) {
@@ -82,10 +72,8 @@ func (s *Sweep) Note(things ...api.Thing) {
 
 // known returns the noted resource with this ID, nil if there is none.
 func (s *Sweep) known(id string) *thing {
-	for _, t := range s.noted {
-		if t.ID == id {
-			return t
-		}
+	if i := slices.IndexFunc(s.noted, func(t *thing) bool { return t.ID == id }); i >= 0 {
+		return s.noted[i]
 	}
 	return nil
 }
@@ -100,63 +88,51 @@ func (s *Sweep) present(kinds ...string) (present []*thing) {
 	return present
 }
 
+// isNamed reports whether a server or a NIC has a name of the run.
+func (s *Sweep) isNamed(name string) bool { return strings.HasPrefix(name, api.Name(s.run, "")) }
+
 func (s *Sweep) say(format string, args ...any) {
-	if text := fmt.Sprintf("sweep: "+format, args...); !s.told[text] {
+	text := "sweep: " + strings.ReplaceAll(fmt.Sprintf(format, args...), "\n", "; ")
+	if !s.told[text] {
 		s.told[text] = true
 		_, _ = fmt.Fprintln(s.Out, text)
 	}
 }
 
-// Look reads what is left of the run. An error means that not all could be read.
+// Look reads what is left of the run. An error means that not all could be read. Where lists are refused, a
+// 403 for a resource says nothing: it is not read then.
 func (s *Sweep) Look(ctx context.Context) error {
-	clear(s.strangers)
-	networks, err := s.API.Networks(ctx)
-	s.listed = err == nil
+	networks, problem := s.API.Networks(ctx)
+	servers, err := s.API.Servers(ctx, "")
+	if err = errors.Join(problem, err); err != nil {
+		return err
+	}
+	var problems []error
 	for _, network := range networks {
 		if network.Name == api.NetworkName(s.run) {
-			s.Note(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
-			s.known(network.ID).absent = 0
+			s.show(api.Thing{Kind: api.KindNetwork, ID: network.ID, Name: network.Name})
 		}
 	}
-	problems := []error{err, s.lookForServers(ctx)}
-	for _, t := range s.present(api.KindNetwork) {
-		problems = append(problems, s.lookForNICs(ctx, t.ID))
+	for _, server := range servers {
+		if !s.isNamed(server.Name) || server.Status == api.StatusDeleted {
+			continue
+		}
+		if known := s.known(server.ID); known != nil {
+			known.absent = 0
+		} else {
+			problems = append(problems, s.claim(ctx, server.ID))
+		}
 	}
-	for _, t := range s.present(api.KindNetwork, api.KindVolume) {
+	for _, t := range s.present(api.Kinds...) {
 		problems = append(problems, s.read(ctx, t))
-	}
-	for _, t := range s.present(api.KindNIC, api.KindVolume) {
-		if t.holder != "" && s.known(t.holder) == nil {
-			s.strangers[t.ID] = true
-			s.say("leaves %s: it is attached to server %s, which is not the run's", t, t.holder)
-		}
 	}
 	return errors.Join(problems...)
 }
 
-// lookForServers lists the servers with a name of the run, and reads noted ones that no list shows.
-func (s *Sweep) lookForServers(ctx context.Context) error {
-	servers, err := s.API.Servers(ctx, "")
-	s.listed = s.listed && err == nil
-	problems, listed := []error{err}, map[string]bool{}
-	for _, server := range servers {
-		if !strings.HasPrefix(server.Name, api.Name(s.run, "")) || server.Status == api.StatusDeleted {
-			continue
-		}
-		if s.known(server.ID) == nil {
-			problems = append(problems, s.claim(ctx, server.ID))
-		}
-		if t := s.known(server.ID); t != nil {
-			listed[t.ID] = true
-			t.seen(server.Status, "")
-		}
-	}
-	for _, t := range s.present(api.KindServer) {
-		if !listed[t.ID] {
-			problems = append(problems, s.read(ctx, t))
-		}
-	}
-	return errors.Join(problems...)
+// show notes a resource that a list shows.
+func (s *Sweep) show(t api.Thing) {
+	s.Note(t)
+	s.known(t.ID).absent = 0
 }
 
 // claim notes a server with a name of the run, and its parts, if it is in a network of the run's. A
@@ -169,7 +145,7 @@ func (s *Sweep) claim(ctx context.Context, id string) error {
 	things := []api.Thing{{Kind: api.KindServer, ID: id, Name: server.Name}}
 	for _, nic := range server.NICs {
 		if network := s.known(nic.NetworkID); network != nil && network.Kind == api.KindNetwork {
-			things = append(things, api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: server.Name})
+			things = append(things, api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: server.Name, Network: network.ID})
 		}
 	}
 	if len(server.NICs) > 0 && len(things) == 1 {
@@ -183,205 +159,129 @@ func (s *Sweep) claim(ctx context.Context, id string) error {
 	return nil
 }
 
-// path is the path of a resource that can be read by its ID alone.
-func path(t api.Thing) string {
-	return map[string]string{
-		api.KindServer: api.PathServers, api.KindVolume: api.PathVolumes, api.KindNetwork: api.PathNetworks,
-	}[t.Kind] + "/" + t.ID
-}
-
-// read reads a resource by its ID: a boot volume, for one, may have any name. Where lists are refused, too,
-// a 403 says nothing about the resource.
+// read reads a resource by its ID: a boot volume, for one, may have any name.
 func (s *Sweep) read(ctx context.Context, t *thing) error {
-	answer, err := s.API.Do(ctx, http.MethodGet, path(t.Thing), nil)
-	found := api.Item[struct{ ID, Status, ServerID string }](answer)
+	answer, err := s.API.Do(ctx, http.MethodGet, t.Path(), nil)
+	found := api.Item[struct{ ID, Status string }](answer)
 	switch {
 	case err != nil:
 		return err
-	case answer.Absent(t.Deleting && s.listed) || found.Status == api.StatusDeleted:
+	case answer.Absent(t.shown || t.Deleting) || found.Status == api.StatusDeleted:
 		t.absent++
-	case answer.Status == http.StatusForbidden && t.Kind == api.KindVolume:
+	case answer.Status == http.StatusForbidden:
 		t.hidden = true
 	case found.ID == "":
-		return &api.AnswerError{Answer: answer, Call: "GET " + path(t.Thing)}
+		return answer.Err("GET " + t.Path())
 	default:
-		t.seen(found.Status, found.ServerID)
+		t.shown, t.hidden, t.absent, t.Status = true, false, 0, found.Status
 	}
 	return nil
 }
 
-// lookForNICs lists the NICs of a network of the run.
-func (s *Sweep) lookForNICs(ctx context.Context, network string) error {
-	nics, err := s.API.NICs(ctx, network)
-	if err != nil && !api.IsStatus(err, http.StatusNotFound) {
-		return err
-	}
-	shown := map[string]bool{}
-	for _, nic := range nics {
-		t := api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: nic.Name, Network: network}
-		known, holder := s.known(nic.ID), s.known(nic.Device)
-		switch {
-		case nic.Type == "gateway" || nic.Type == "metadata":
-			continue // The network's own.
-		case known != nil:
-			known.Network = network
-			known.seen("", nic.Device)
-		case holder != nil && !holder.gone():
-			// It is deleted with the run's server, or reported once that is gone.
-		case strings.HasPrefix(nic.Name, api.Name(s.run, "")) && nic.Device == "":
-			s.Note(t)
-			s.known(t.ID).seen("", "")
-		default:
-			s.strangers[t.ID] = true
-			s.say("leaves %s: nobody knows whose it is", t)
-		}
-		shown[nic.ID] = true
-	}
-	for _, t := range s.present(api.KindNIC) {
-		if !shown[t.ID] && (t.Network == network || t.Network == "") {
-			t.absent++
+// Left returns the run's resources of these kinds that are not known to be gone, except what the account may
+// not read.
+func (s *Sweep) Left(kinds ...string) []api.Thing { return s.list(false, kinds) }
+
+// Hidden returns what the account may not read: nobody knows whether it is left.
+func (s *Sweep) Hidden() []api.Thing { return s.list(true, api.Kinds) }
+
+func (s *Sweep) list(hidden bool, kinds []string) (things []api.Thing) {
+	for _, t := range s.present(kinds...) {
+		if t.hidden == hidden {
+			things = append(things, t.Thing)
 		}
 	}
-	return nil
+	return things
 }
 
-// Left returns the run's resources that are not known to be gone, except networks, what the account may
-// not read, and what is attached to another's server.
-func (s *Sweep) Left() (left []api.Thing) {
-	for _, t := range s.present(api.KindServer, api.KindNIC, api.KindVolume) {
-		if !t.hidden && !s.strangers[t.ID] {
-			left = append(left, t.Thing)
-		}
-	}
-	return left
-}
-
-// Hidden returns the volumes that the account may not read: nobody knows whether they are left.
-func (s *Sweep) Hidden() (hidden []api.Thing) {
-	for _, t := range s.present(api.KindVolume) {
-		if t.hidden {
-			hidden = append(hidden, t.Thing)
-		}
-	}
-	return hidden
-}
-
-// Rest returns all that is left, the networks last.
-func (s *Sweep) Rest() []api.Thing {
-	rest := s.Left()
-	for _, t := range s.present(api.KindNetwork) {
-		rest = append(rest, t.Thing)
-	}
-	return rest
-}
-
-// Delete deletes what is left of the run, its networks last. It returns what it found, without the
-// networks. Its error says why it could not delete the Rest.
+// Delete deletes what is left of the run: its servers, then what the API keeps of them, then its networks.
+// It returns what it found, without the networks. Its error says why it could not delete what is left.
 func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
-	var clean, told time.Time
-	var problem error
+	defer func() {
+		for _, t := range s.noted {
+			if t.removed && t.Kind != api.KindNetwork {
+				found = append(found, t.Thing)
+			}
+		}
+	}()
+	var clean time.Time
 	for {
 		began := time.Now()
 		err := s.Look(ctx)
-		if ctx.Err() == nil {
-			problem = err
+		if err != nil && ctx.Err() == nil {
+			s.say("not all could be read: %v", err)
 		}
-		if problem != nil && time.Since(told) > 15*time.Second {
-			told = time.Now()
-			s.say("%s: not all could be read: %s", told.Format(time.TimeOnly), oneLine(problem))
+		s.remove(ctx, api.KindServer)
+		if len(s.present(api.KindServer)) == 0 {
+			s.remove(ctx, api.KindNIC, api.KindVolume)
 		}
-		found = s.removeParts(ctx, found)
-		if len(s.Left()) > 0 || err != nil {
+		switch {
+		case err != nil || len(s.Left(api.PartKinds...)) > 0:
 			clean = time.Time{}
-		} else if clean.IsZero() {
+		case clean.IsZero():
 			clean = began
-		}
-		if !clean.IsZero() && began.Sub(clean) >= s.Settle {
+		case began.Sub(clean) >= s.Settle:
 			if gone, err := s.removeNetworks(ctx); gone || err != nil {
-				return found, err
+				return nil, err
 			}
 		}
 		if err := api.Pause(ctx, s.Poll); err != nil {
-			if problem != nil {
-				err = fmt.Errorf("%w; at last: %s", err, oneLine(problem))
-			}
-			return found, err
+			return nil, err
 		}
 	}
-}
-
-func oneLine(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }
-
-// askAgain is the number of rounds from one DELETE to the next.
-const askAgain = 10
-
-// removeParts deletes all but networks, and adds to found what there was to delete.
-func (s *Sweep) removeParts(ctx context.Context, found []api.Thing) []api.Thing {
-	for _, t := range s.present(api.KindServer, api.KindNIC, api.KindVolume) {
-		if s.remove(ctx, t) && !slices.ContainsFunc(found, func(f api.Thing) bool { return f.ID == t.ID }) {
-			found = append(found, t.Thing)
-		}
-	}
-	return found
 }
 
 // removeNetworks deletes the networks if nothing else is in them, and reports whether they are gone.
 func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
-	if len(s.strangers) > 0 {
-		return false, errors.New("sweep: the network stays, since not all in it is the run's: see above")
-	}
 	networks := s.present(api.KindNetwork)
-	for _, t := range networks {
-		s.remove(ctx, t)
+	for _, network := range networks {
+		nics, err := s.API.NICs(ctx, network.ID)
+		if err != nil {
+			s.say("not all could be read: %v", err)
+			return false, nil
+		}
+		for _, nic := range nics {
+			t := api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: nic.Name, Network: network.ID}
+			switch {
+			case nic.Type == "gateway" || nic.Type == "metadata": // The network's own.
+			case s.known(nic.ID) != nil || s.isNamed(nic.Name) && nic.Device == "":
+				s.show(t)
+			default:
+				return false, fmt.Errorf("sweep: the network stays, since %s in it is not the run's", t)
+			}
+		}
+	}
+	if len(s.Left(api.PartKinds...)) == 0 {
+		s.remove(ctx, api.KindNetwork)
 	}
 	return len(networks) == 0, nil
 }
 
-// remove sends a DELETE unless the last one was a moment ago, and reports whether there was something to
-// delete: a list that lags shows what is gone. What is attached is deleted with its server.
-func (s *Sweep) remove(ctx context.Context, t *thing) bool {
-	if t.wait > 0 {
-		t.wait--
-		return false
-	}
-	if !t.shown && !t.hidden || s.isHeld(t) {
-		return false
-	}
-	s.say("deletes %s", t)
-	return s.delete(ctx, t)
-}
+// askAgain is how many times Poll passes from one DELETE to the next.
+const askAgain = 10
 
-// delete sends one DELETE, and reports whether it was accepted, or may have been. No other function of a sweep does.
-func (s *Sweep) delete(ctx context.Context, t *thing) bool {
-	target := path(t.Thing)
-	if t.Kind == api.KindNIC {
-		target = api.PathNICs(t.Network) + "/" + t.ID
+// remove sends a DELETE for each resource of these kinds, unless the last one was a moment ago. No other
+// function of a sweep does.
+func (s *Sweep) remove(ctx context.Context, kinds ...string) {
+	for _, t := range s.present(kinds...) {
+		if time.Since(t.asked) < askAgain*s.Poll {
+			continue
+		}
+		t.asked = time.Now()
+		s.say("deletes %s", t)
+		answer, err := s.API.Do(ctx, http.MethodDelete, t.Path(), nil)
+		switch {
+		case answer.Succeeded():
+			t.Deleting, t.removed = true, true
+		case answer.Unknown():
+			t.Deleting, t.removed = t.Deleting || !t.hidden, t.removed || ctx.Err() == nil
+			s.say("DELETE of %s answered %d: %v", t, answer.Status, err)
+		case t.hidden && answer.Absent(false):
+			t.absent++ // What may not be read shows by this alone.
+		case !answer.Absent(false):
+			s.say("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
+		}
 	}
-	answer, err := s.API.Do(ctx, http.MethodDelete, target, nil)
-	switch {
-	case answer.Succeeded():
-		t.Deleting, t.wait = true, askAgain
-	case t.hidden && answer.Absent(false):
-		t.absent++ // What may not be read shows by this alone.
-	case t.hidden && answer.Refused():
-		t.wait = askAgain
-	case answer.Unknown():
-		t.Deleting = t.Deleting || !t.hidden
-		s.say("DELETE of %s answered %d: %v", t, answer.Status, err)
-	case !answer.Absent(false):
-		s.say("DELETE of %s answered %d %s", t, answer.Status, answer.Text())
-	}
-	return answer.Succeeded() || answer.Unknown() && ctx.Err() == nil
-}
-
-// isHeld reports whether a resource is attached to a server that is not a gone one of the run's. Of what
-// may not be read, the name tells the server.
-func (s *Sweep) isHeld(t *thing) bool {
-	if t.hidden {
-		return slices.ContainsFunc(s.present(api.KindServer), func(server *thing) bool { return server.Name == t.Name })
-	}
-	holder := s.known(t.holder)
-	return t.holder != "" && (holder == nil || !holder.gone())
 }
 
 // Runs returns the networks and servers with the name of a run, by run.

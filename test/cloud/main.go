@@ -20,7 +20,6 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -32,20 +31,13 @@ import (
 func main() {
 	// A closed terminal or pipe must not end the run without a sweep.
 	signal.Ignore(syscall.SIGPIPE)
-	os.Exit(start(handleSignals(), os.Args[1:]))
+	ctx, _ := untilSignal(context.Background())
+	os.Exit(start(ctx, os.Args[1:]))
 }
 
-// handleSignals returns two contexts: one ends with the first signal, the other with the second.
-func handleSignals() signals {
-	first, endFirst := context.WithCancelCause(context.Background())
-	second, endSecond := context.WithCancelCause(context.Background())
-	received := make(chan os.Signal, 2)
-	signal.Notify(received, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() {
-		endFirst(fmt.Errorf("%w: %s", errSignal, <-received))
-		endSecond(fmt.Errorf("%w: %s, the second one", errSignal, <-received))
-	}()
-	return signals{first: first, second: second}
+// untilSignal returns a context that ends with Ctrl-C and when the terminal is closed.
+func untilSignal(parent context.Context) (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(parent, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 }
 
 // Exit codes.
@@ -56,10 +48,8 @@ const (
 	exitNothingMade
 )
 
-const maxLimit = 50 * time.Minute
-
-func start(signals signals, args []string) int {
-	o := &options{out: os.Stderr}
+func start(ctx context.Context, args []string) int {
+	o := &options{}
 	flags := pflag.NewFlagSet("test-cloud [sweep]", pflag.ContinueOnError)
 	flags.DurationVar(&o.limit, "limit", 30*time.Minute, "most that a run may take; a third of it is kept for deleting")
 	flags.DurationVar(&o.settle, "settle", 30*time.Second, "how long lists may lag; the sidecar's --stackit-settle, too")
@@ -68,40 +58,33 @@ func start(signals signals, args []string) int {
 	if err := flags.Parse(args); err != nil {
 		return exitNothingMade
 	}
-	sweeps := flags.NArg() == 1 && flags.Arg(0) == "sweep"
-	if flags.NArg() > 0 && !sweeps {
-		o.say("unexpected argument %q, there is only: sweep", flags.Args())
-		return exitNothingMade
-	}
+	sweeps := flags.Arg(0) == "sweep"
 	var err error
-	if o.settings, err = readSettings(os.LookupEnv, !sweeps); err != nil {
-		o.say("The environment lacks, or has wrongly:\n%v", err)
-		return exitNothingMade
-	}
-	if o.limit > maxLimit {
-		o.say("--limit is %s, must be at most %s: other runs delete what is older than %s", o.limit, maxLimit, api.OldAfter)
-		return exitNothingMade
-	}
-	o.out = os.Stdout
-	if sweeps {
-		err = o.sweepAll(signals)
-	} else {
-		err = o.run(signals)
+	o.settings, err = readSettings(os.LookupEnv, !sweeps)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w: the environment lacks, or has wrongly:\n%w", errNothingMade, err)
+	case o.limit >= api.OldAfter:
+		err = fmt.Errorf("%w: --limit must be less than %s: other runs delete what is older", errNothingMade, api.OldAfter)
+	case sweeps:
+		err = o.sweepAll(ctx)
+	default:
+		err = o.run(ctx)
 	}
 	return o.tell(err)
 }
 
 // tell prints the result. The last lines are the IDs of what is left and the command that deletes it.
 func (o *options) tell(err error) int {
-	if errors.Is(err, errNothingMade) {
-		o.say("%s", strings.ReplaceAll(err.Error(), "\n", ": "))
-		return exitNothingMade
-	}
 	code := exitGreen
-	if err != nil {
+	switch {
+	case errors.Is(err, errNothingMade):
+		code = exitNothingMade
+		o.say("%v", err)
+	case err != nil:
 		code = exitRed
 		o.say("RED: %v", err)
-	} else {
+	default:
 		o.say("Green.")
 	}
 	for _, line := range o.last {

@@ -12,7 +12,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -36,27 +35,17 @@ type options struct {
 	poll time.Duration
 	// patience is the longest that one boot or deletion may take.
 	patience time.Duration
-	// out receives the run's output.
-	out io.Writer
-
-	mu sync.Mutex
 	// last are the lines that are printed after the result: what is left.
 	last []string
 }
 
-var (
-	// errNothingMade means that the run has sent nothing but lists.
-	errNothingMade = errors.New("nothing was made")
-	// errSignal means that a signal has ended the run or the sweep.
-	errSignal = errors.New("ended by a signal")
-)
-
-// signals end a run: after the first it deletes what it has created, after the second it ends at once.
-// The first one ends a sweep.
-type signals struct{ first, second context.Context }
+// errNothingMade means that the run has sent nothing but lists.
+var errNothingMade = errors.New("nothing was made")
 
 // say prints a line. It never fails: a run whose terminal was closed goes on to delete what it has made.
-func (o *options) say(format string, args ...any) { _, _ = fmt.Fprintf(o.out, format+"\n", args...) }
+func (o *options) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(os.Stdout, format+"\n", args...)
+}
 
 func withLimit(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeoutCause(ctx, limit, fmt.Errorf("not all was done after %s", limit))
@@ -65,14 +54,12 @@ func withLimit(ctx context.Context, limit time.Duration) (context.Context, conte
 func again(run string) string { return "make test-cloud-sweep RUN=" + run }
 
 func (o *options) newSweep(client *api.Client, run string) *sweep.Sweep {
-	return sweep.New(sweep.Options{API: client, Out: o.out, Settle: o.settle, Poll: o.poll}, run)
+	return sweep.New(sweep.Options{API: client, Out: os.Stdout, Settle: o.settle, Poll: o.poll}, run)
 }
 
 // sweep deletes what is left of a run. The last lines will name what could not be deleted.
 func (o *options) sweep(ctx context.Context, run string, s *sweep.Sweep) (found []api.Thing, err error) {
 	found, err = s.Delete(ctx)
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	for _, t := range s.Hidden() {
 		o.last = append(o.last, fmt.Sprintf("NOT ALLOWED: whether %s is left cannot be read", t))
 	}
@@ -88,21 +75,17 @@ func (o *options) sweep(ctx context.Context, run string, s *sweep.Sweep) (found 
 }
 
 // sweepAll deletes what is left of runs older than an hour, and of the run that the settings name.
-func (o *options) sweepAll(signals signals) error {
+func (o *options) sweepAll(ctx context.Context) error {
 	client, err := api.New(o.settings.Account, o.settings.Endpoint)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withLimit(signals.first, o.limit)
+	ctx, cancel := withLimit(ctx, o.limit)
 	defer cancel()
 	o.say("Sweeps %s.", o.where())
 	var problem error
 	if run := o.settings.sweepRun; run != "" {
-		var found []api.Thing
-		found, problem = o.sweep(ctx, run, o.newSweep(client, run))
-		if len(found) == 0 && problem == nil {
-			o.say("sweep: no servers of run %s were found: make sure that this is its project and region", run)
-		}
+		_, problem = o.sweep(ctx, run, o.newSweep(client, run))
 	}
 	old, err := oldRuns(ctx, client)
 	return errors.Join(problem, err, o.sweepOld(ctx, client, old))
@@ -115,81 +98,71 @@ func oldRuns(ctx context.Context, client *api.Client) (map[string][]api.Thing, e
 	return runs, err
 }
 
-// sweepOld sweeps old runs at the same time, so that one that is stuck does not block the others.
-func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[string][]api.Thing) error {
-	var sweeping sync.WaitGroup
-	problems := make(chan error, len(old))
+// sweepOld sweeps old runs. One that is stuck costs three minutes of thirty.
+func (o *options) sweepOld(ctx context.Context, client *api.Client, old map[string][]api.Thing) (all error) {
 	for run := range old {
-		sweeping.Go(func() {
-			_, err := o.sweep(ctx, run, o.newSweep(client, run))
-			problems <- err
-		})
-	}
-	sweeping.Wait()
-	close(problems)
-	var all error
-	for problem := range problems {
-		all = errors.Join(all, problem)
+		sweeping, stop := withLimit(ctx, o.limit/10)
+		_, err := o.sweep(sweeping, run, o.newSweep(client, run))
+		stop()
+		all = errors.Join(all, err)
 	}
 	return all
 }
 
 // run asks for confirmation, runs the specs, sweeps and reports. The error says why the run failed.
-func (o *options) run(signals signals) error {
+func (o *options) run(ctx context.Context) error {
 	if err := stack.Check(); err != nil {
-		return errors.Join(errNothingMade, err)
+		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
 	client, err := api.New(o.settings.Account, o.settings.Endpoint)
 	if err != nil {
-		return errors.Join(errNothingMade, err)
+		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
-	old, err := oldRuns(signals.first, client)
+	old, err := oldRuns(ctx, client)
 	if err != nil {
-		return errors.Join(errNothingMade, err)
+		return fmt.Errorf("%w: %w", errNothingMade, err)
 	}
 	o.say("%s", o.plan(old))
-	if !o.settings.confirmed(signals.first, os.Stdin, o.out) {
+	if !o.settings.confirmed(ctx, os.Stdin, os.Stdout) {
 		return fmt.Errorf("%w: the answer was not yes", errNothingMade)
+	}
+	report, err := os.Create(o.settings.report)
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", errNothingMade, envReport, err)
+	}
+	lines, err := os.Create(strings.TrimSuffix(o.settings.report, ".md") + ".jsonl")
+	if err != nil {
+		return fmt.Errorf("%w: %s: %w", errNothingMade, envReport, err)
 	}
 	// Its name tells others its age, so it is given after the answer.
 	name := api.NewRun(time.Now())
-	files, err := createReport(o.settings.report, api.NetworkName(name))
-	if err != nil {
-		return errors.Join(errNothingMade, err)
-	}
+	exchanges := guard.NewExchanges(lines, api.NetworkName(name))
 	o.say("Run %s begins. If it is killed: %s", name, again(name))
 	// One deadline holds for all that follows, the sweeps included.
 	started := time.Now()
-	deadline, stop := withLimit(signals.second, o.limit)
+	deadline, stop := withLimit(context.WithoutCancel(ctx), o.limit)
 	defer stop()
-	specs, stopSpecs := withLimit(signals.first, o.limit*2/3)
+	specs, stopSpecs := withLimit(ctx, o.limit*2/3)
 	defer stopSpecs()
-	// An old run that is stuck costs three minutes of thirty, and does not make this one red.
 	sweeping, stopSweep := withLimit(specs, o.limit/10)
 	defer stopSweep()
 	if err := o.sweepOld(sweeping, client, old); err != nil {
 		o.say("Older runs stay: %v", err)
 	}
-	s, err := newSuite(specs, o, name, files.exchanges)
+	s, err := newSuite(specs, o, name, exchanges)
 	if err != nil {
 		return err
 	}
 	defer s.proxy.Close()
-	problem := s.runSpecs()
-	problem = errors.Join(problem, s.end(deadline, signals))
-	return errors.Join(problem, files.write(s, started, problem))
+	problem := errors.Join(s.runSpecs(ctx), s.end(deadline))
+	return errors.Join(problem, s.write(report, started, problem), exchanges.Err(), report.Close(), lines.Close())
 }
 
-// end deletes what is left. A run whose specs passed fails if something is left.
-func (s *suite) end(deadline context.Context, signals signals) error {
-	ending := signals.first
-	if ending.Err() != nil {
-		ending = signals.second
-		s.say("Deletes what there is. Ctrl-C again ends it at once.")
-	}
-	sweeping, stop := context.WithCancelCause(deadline)
-	defer stop(nil)
-	defer context.AfterFunc(ending, func() { stop(context.Cause(ending)) })()
+// end deletes what is left. A run whose specs passed fails if something is left. A signal ends it.
+func (s *suite) end(deadline context.Context) error {
+	sweeping, stop := untilSignal(deadline)
+	defer stop()
+	s.say("Deletes what there is. Ctrl-C ends it at once.")
 	s.proxy.EndSpecs(sweeping) // Nothing is to come behind the sweep.
 	s.cleaner.Note(s.guard.Things()...)
 	found, err := s.sweep(sweeping, s.name, s.cleaner)
@@ -233,38 +206,17 @@ func (o *options) plan(old map[string][]api.Thing) string {
 	}, "\n")
 }
 
-// files are the files that a run writes: the report and, beside it, all exchanges.
-type files struct {
-	report, lines *os.File
-	exchanges     *guard.Exchanges
-}
-
-func createReport(path, prefix string) (f files, err error) {
-	if f.report, err = os.Create(path); err == nil {
-		f.lines, err = os.Create(strings.TrimSuffix(path, ".md") + ".jsonl")
-	}
-	if err != nil {
-		return f, fmt.Errorf("%s: %w", envReport, err)
-	}
-	f.exchanges = guard.NewExchanges(f.lines, prefix)
-	return f, nil
-}
-
-func (f files) write(s *suite, started time.Time, problem error) error {
+func (s *suite) write(report io.Writer, started time.Time, problem error) error {
+	s.proxy.Close()
 	result := "Green."
 	if problem != nil {
 		result = "RED: " + problem.Error()
 	}
-	s.proxy.Close()
 	servers := slices.DeleteFunc(s.guard.Things(), func(t api.Thing) bool { return t.Kind != api.KindServer })
-	text := guard.Report{
+	used := fmt.Sprintf("It took %s and made %d servers.", time.Since(started).Round(time.Second), len(servers))
+	s.say("%s The report is in %s, with all exchanges beside it.", used, s.settings.report)
+	return guard.Report{
 		Run: s.name, Version: version, Endpoint: s.settings.Endpoint, Region: s.settings.Region,
-		MachineType: s.settings.machineType, Result: result,
-		Used: fmt.Sprintf("It took %s and made %d servers.", time.Since(started).Round(time.Second), len(servers)),
-		Rows: s.guard.Rows(),
-	}
-	s.say("%s", text.Used)
-	err := errors.Join(text.Write(f.report), f.report.Close(), f.exchanges.Err(), f.lines.Close())
-	s.say("The report is in %s, all exchanges are in %s.", f.report.Name(), f.lines.Name())
-	return err
+		MachineType: s.settings.machineType, Result: result, Used: used, Rows: s.guard.Rows(),
+	}.Write(report)
 }

@@ -55,8 +55,8 @@ type spec struct {
 }
 
 // runSpecs runs the specs until one fails, and watches the project meanwhile. The API's specs come first: a
-// run against an API that does not meet the driver's needs ends there, after one server.
-func (s *suite) runSpecs() error {
+// run against an API that does not meet the driver's needs ends there, after one server. A signal ends ctx.
+func (s *suite) runSpecs(ctx context.Context) error {
 	watching, stop := context.WithCancel(s.guard.Context())
 	var watched sync.WaitGroup
 	watched.Go(func() { s.watch(watching) })
@@ -76,7 +76,7 @@ func (s *suite) runSpecs() error {
 		took := time.Since(began).Round(time.Second)
 		if err != nil {
 			s.say("RED   %5s  %s: %v", took, spec.name, err)
-			if s.cluster != nil && !errors.Is(err, errSignal) {
+			if s.cluster != nil && ctx.Err() == nil {
 				s.cluster.showLog()
 			}
 			return fmt.Errorf("%s: %w", spec.name, err)

@@ -15,16 +15,18 @@ import (
 
 const someUUID = "10000000-0000-4000-8000-00000000abcd"
 
-func right(t *testing.T) map[string]string {
+// right returns settings for a run, with changes.
+func right(t *testing.T, changes map[string]string) map[string]string {
 	t.Helper()
 	key := filepath.Join(t.TempDir(), "key.json")
 	if err := os.WriteFile(key, []byte(`{"id":"secret-of-the-key"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return map[string]string{
-		envProjectID: someUUID, envRegion: "eu01", envImageID: someUUID,
-		envMachineType: "c2i.1", envKeyPath: key,
+	variables := map[string]string{
+		envProjectID: someUUID, envRegion: "eu01", envImageID: someUUID, envMachineType: "c2i.1", envKeyPath: key,
 	}
+	maps.Copy(variables, changes)
+	return variables
 }
 
 func read(variables map[string]string, forServers bool) (settings, error) {
@@ -32,46 +34,27 @@ func read(variables map[string]string, forServers bool) (settings, error) {
 }
 
 func TestRightSettings(t *testing.T) {
-	variables := right(t)
-	s, err := read(variables, true)
-	if err != nil || s.ProjectID != someUUID || string(s.Key) != `{"id":"secret-of-the-key"}` || s.Endpoint != "https://iaas.api.stackit.cloud" || s.yes {
+	s, err := read(right(t, nil), true)
+	if err != nil || s.ProjectID != someUUID || string(s.Key) != `{"id":"secret-of-the-key"}` ||
+		s.Endpoint != "https://iaas.api.stackit.cloud" || s.yes {
 		t.Errorf("%+v, %v", s, err)
 	}
-	delete(variables, envImageID)
-	delete(variables, envMachineType)
-	if _, err := read(variables, false); err != nil {
+	sweep := map[string]string{envImageID: "", envMachineType: "", envKey: `{"id":"direct"}`, envKeyPath: ""}
+	if s, err := read(right(t, sweep), false); err != nil || string(s.Key) != `{"id":"direct"}` {
 		t.Errorf("a sweep needs no image: %v", err)
-	}
-	variables[envKey], variables[envKeyPath] = `{"id":"direct"}`, ""
-	if s, err := read(variables, false); err != nil || string(s.Key) != `{"id":"direct"}` {
-		t.Errorf("%s, %v", s.Key, err)
-	}
-}
-
-func TestAllThatIsMissingIsNamed(t *testing.T) {
-	_, err := read(nil, true)
-	for _, name := range []string{envProjectID, envRegion, envImageID, envMachineType, envKeyPath} {
-		if !strings.Contains(err.Error(), name+" is not set") {
-			t.Errorf("%s is not named in %v", name, err)
-		}
 	}
 }
 
 func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 	for name, row := range map[string]struct{ variable, value, want string }{
-		"project":        {envProjectID, "SECRET-PROJECT", envProjectID + " is not a UUID"},
-		"image":          {envImageID, strings.ToUpper(someUUID), envImageID + " is not a UUID in lower case"},
 		"no key file":    {envKeyPath, "/SECRET/of/mine", envKeyPath + ": the file cannot be read"},
 		"two keys":       {envKey, "SECRET", "set only one of"},
 		"http":           {"STACKIT_IAAS_ENDPOINT", "http://SECRET.example.com", "must be https"},
 		"authentication": {"STACKIT_NO_AUTH", "true", "STACKIT_NO_AUTH"},
-		"run":            {envRun, "SECRET;", envRun + " must be the name"},
-		"cluster":        {envRun, "SECRET", envRun + " must be the name"},
+		"run":            {envRun, "SECRET", envRun + " must be what a run has printed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			variables := maps.Clone(right(t))
-			variables[row.variable] = row.value
-			_, err := read(variables, true)
+			_, err := read(right(t, map[string]string{row.variable: row.value}), true)
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Fatalf("got %v, want %q", err, row.want)
 			}
@@ -82,33 +65,17 @@ func TestWhatIsWrongIsNamedWithoutItsValue(t *testing.T) {
 	}
 }
 
-func TestCtrlCIsNoYes(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
+func TestOnlyYesIsYes(t *testing.T) {
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
 	silent, terminal := io.Pipe()
 	defer func() { _ = terminal.Close() }()
-	cancel()
-	if typedYes(ctx, silent, io.Discard) {
-		t.Error("nobody has typed yes")
+	if (settings{}).confirmed(interrupted, silent, io.Discard) {
+		t.Error("Ctrl-C is no yes")
 	}
-}
-
-func TestOnlyYesIsYes(t *testing.T) {
-	for answer, want := range map[string]bool{"yes\n": true, "y\n": false, "": false, "no\n": false, "yes, please\n": false} {
-		var out strings.Builder
-		if typedYes(t.Context(), strings.NewReader(answer), &out) != want {
+	for answer, want := range map[string]bool{"yes\n": true, "y\n": false, "": false, "yes, please\n": false} {
+		if (settings{}).confirmed(t.Context(), strings.NewReader(answer), io.Discard) != want {
 			t.Errorf("%q is not %t", answer, want)
 		}
-	}
-	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = null.Close() }()
-	var out strings.Builder
-	if (settings{}).confirmed(t.Context(), null, &out) || !strings.Contains(out.String(), "YES=1") {
-		t.Errorf("where nobody can be asked: %q", out.String())
-	}
-	if !(settings{yes: true}).confirmed(t.Context(), null, &out) {
-		t.Error("YES=1 is a yes")
 	}
 }

@@ -248,7 +248,7 @@ func TestNothingIsMadeUnasked(t *testing.T) {
 	s := newSuite(t, m)
 	s.Env = slices.DeleteFunc(s.Env, func(v string) bool { return v == "YES=1" })
 	s.run(t, 2)
-	expectSaid(t, s, "set YES=1", "region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
+	expectSaid(t, s, "nobody is asked with YES=1", "region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
 		"mcm-cloud-test-<run>, for this run alone", "about 10, at most 18", "7 to 10 minutes",
 		"at most 144, and 48 GB hours", "nothing is there of older runs")
 

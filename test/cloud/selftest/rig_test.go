@@ -207,7 +207,7 @@ func newSuite(t *testing.T, m mock, args ...string) suite {
 	s.Cmd = exec.Command(program(t, "test-cloud"), append(slices.Clone(timings), args...)...)
 	s.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME")}, environment(m)...)
 	s.Env = append(s.Env, "REPORT="+s.report)
-	for _, name := range []string{"GOCACHE", "GOPATH", "GOMODCACHE", "GOFLAGS", "GOPROXY", "TMPDIR", "KUBEBUILDER_ASSETS"} {
+	for _, name := range []string{"TMPDIR", "KUBEBUILDER_ASSETS"} {
 		if value, ok := os.LookupEnv(name); ok {
 			s.Env = append(s.Env, name+"="+value)
 		}

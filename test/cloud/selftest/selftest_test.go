@@ -7,10 +7,7 @@ import (
 	"encoding/json"
 	"flag"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -66,7 +63,8 @@ func TestGreen(t *testing.T) {
 			mock: []string{
 				`--fault={"operation":"GetVolume","status":403}`, `--fault={"operation":"UpdateVolume","status":403}`,
 				`--fault={"operation":"GetNic","status":403}`, `--fault={"operation":"GetServerLog","status":403}`,
-				`--fault={"operation":"ListServers","ignoreSelector":true}`, `--fault={"operation":"GetServer","forbiddenAfterDelete":true}`,
+				`--fault={"operation":"ListServers","ignoreSelector":true}`,
+				`--fault={"operation":"GetServer","forbiddenAfterDelete":true}`,
 				`--fault={"operation":"DeleteServer","server":"` + oldServer + `","status":409}`,
 			},
 			there: func(t *testing.T, m mock) {
@@ -185,7 +183,8 @@ func TestRed(t *testing.T) {
 		within time.Duration
 	}{
 		{
-			name: "never deletes", mock: []string{`--fault={"preset":"stuck-deleting","count":5}`}, args: []string{"--patience=10s"},
+			name: "never deletes", args: []string{"--patience=10s"},
+			mock: []string{`--fault={"preset":"stuck-deleting","count":5}`},
 			want: `wanted: no server of the run; seen: .*server \S+ \(\S+-probe\)`,
 		},
 		{
@@ -224,64 +223,35 @@ func TestRed(t *testing.T) {
 	}
 }
 
-// TestTheSuiteKnowsNoMock looks at what the suite links.
-func TestTheSuiteKnowsNoMock(t *testing.T) {
-	t.Parallel()
-	list := exec.Command("go", "list", "-deps", "-test", "./test/cloud")
-	list.Dir = "../../.."
-	out, err := list.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(string(out), "/test/cloud/guard\n") || strings.Contains(string(out), "iaasmock") {
-		t.Errorf("it links\n%s", out)
-	}
-}
-
-// Without settings, or without a yes, nothing is asked of the API. Who is asked reads where, what,
-// how much, and what older runs have left, which a sweep deletes.
+// Without settings, programs or a yes, nothing is made. Who is asked reads where, what, how much, and what
+// older runs have left, which a sweep deletes.
 func TestNothingIsMadeUnasked(t *testing.T) {
 	t.Parallel()
 	skipShort(t)
 	m := startMock(t, "--boot=1s")
 	before := m.ids(t)
-	s := newSuite(t, m)
-	s.Env = slices.DeleteFunc(s.Env, func(v string) bool { return v == "YES=1" })
-	s.run(t, 2)
-	expectSaid(t, s, "nobody is asked with YES=1", "region eu01", m.url+"\n  WHICH IS NOT https://iaas.api.stackit.cloud",
-		"mcm-cloud-test-<run>, for this run alone", "about 10, at most 18", "7 to 10 minutes",
-		"at most 144, and 48 GB hours", "nothing is there of older runs")
-
 	network := makes(t, m, api.PathNetworks, map[string]any{"name": api.NetworkName(oldRun)})
 	server := makesServer(t, m, network, oldServer, map[string]string{})
 	left := m.ids(t)
-	s = newSuite(t, m)
-	s.Env = slices.DeleteFunc(s.Env, func(v string) bool { return v == "YES=1" })
-	s.run(t, 2)
-	expectSaid(t, s, "what older runs have left", "network "+network, "server "+server)
+	for variable, said := range map[string][]string{
+		"YES=": {
+			"region eu01, at " + m.url + "\n  WHICH IS NOT https://iaas.api.stackit.cloud", "about 10, at most 18",
+			"mcm-cloud-test-<run>, for this run alone", "7 to 10 minutes", "at most 144, and 48 GB hours",
+			"what older runs have left", "network " + network, "server " + server, "Type yes",
+		},
+		"KUBEBUILDER_ASSETS=" + t.TempDir(): {"KUBEBUILDER_ASSETS must name"},
+		"STACKIT_PROJECT_ID=":               {"STACKIT_PROJECT_ID is not set"},
+		"STACKIT_REGION=":                   {"STACKIT_REGION is not set"},
+		"STACKIT_IMAGE_ID=":                 {"STACKIT_IMAGE_ID is not set"},
+		"STACKIT_MACHINE_TYPE=":             {"STACKIT_MACHINE_TYPE is not set"},
+		"STACKIT_SERVICE_ACCOUNT_KEY_PATH=": {"STACKIT_SERVICE_ACCOUNT_KEY_PATH is not set"},
+	} {
+		s := newSuite(t, m)
+		s.Env = append(s.Env, variable)
+		s.run(t, 2)
+		expectSaid(t, s, said...)
+	}
 	expectOnly(t, m, left)
-	swept := newSuite(t, m, "sweep")
-	swept.run(t, 0)
-	expectOnly(t, m, before)
-
-	s = newSuite(t, m)
-	s.Env = append(s.Env, "REPORT="+filepath.Join(t.TempDir(), "no", "report.md"))
-	s.run(t, 2)
-	expectSaid(t, s, "REPORT: ", "no such file or directory")
-
-	s = newSuite(t, m)
-	s.Env = append(s.Env, "KUBEBUILDER_ASSETS="+t.TempDir())
-	s.run(t, 2)
-	expectSaid(t, s, "KUBEBUILDER_ASSETS must name")
-	if strings.Contains(s.output.String(), "at most") {
-		t.Errorf("it asks although programs are missing:\n%s", s.output)
-	}
-
-	s = newSuite(t, m)
-	s.Env = []string{"PATH=" + os.Getenv("PATH")}
-	s.run(t, 2)
-	for _, name := range []string{"PROJECT_ID", "REGION", "IMAGE_ID", "MACHINE_TYPE", "SERVICE_ACCOUNT_KEY_PATH"} {
-		expectSaid(t, s, "STACKIT_"+name+" is not set")
-	}
+	sweep(t, m, "", 0)
 	expectOnly(t, m, before)
 }

@@ -166,8 +166,10 @@ push-image: $(CRANE) ## Push the image that 'make image' built: make push-image 
 # manifest names the archives where SOURCE_URL, the page of a repository, publishes them.
 .PHONY: release
 release: ## Archives of mcm-stackit, checksums, krew's manifest: make release VERSION=v1.2.3 SOURCE_URL=<repository>.
+	@$(call need,VERSION,the tag of the release (v1.2.3))
+	@$(call need,SOURCE_URL,the page of the repository that publishes it (https://github.com/<owner>/<repository>))
 	@rm -rf $(BIN)/release
-	@SOURCE_DATE_EPOCH="$$(git log -1 --format=%ct)" $(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)"
+	@$(GO) run ./hack/release --version "$(VERSION)" --source-url "$(SOURCE_URL)" --epoch "$$(git log -1 --format=%ct)"
 	@ls $(BIN)/release
 
 # The titles of feat and fix since the version before. Candidates (v1.2.3-rc.1) come before

@@ -7,6 +7,8 @@
 package main
 
 import (
+	"archive/tar"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,8 +17,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
-	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -32,11 +32,19 @@ const (
 // platforms are what a release has archives for.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
-var (
-	// versionForm is the form of versions that krew takes.
-	versionForm = regexp.MustCompile(`^v\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?$`)
-	sourceForm  = regexp.MustCompile(`^https://[^/\s]+/[^/\s]+/[^/\s]+$`)
-)
+// archive is the file for one platform.
+type archive struct{ OS, Arch, Name, Program, SHA256 string }
+
+// newArchive names the archive and its program for a platform such as linux/amd64.
+func newArchive(platform string) archive {
+	made := archive{Program: "mcm-stackit"}
+	made.OS, made.Arch, _ = strings.Cut(platform, "/")
+	if made.OS == "windows" {
+		made.Program += ".exe"
+	}
+	made.Name = "mcm-stackit_" + made.OS + "_" + made.Arch + ".tar.gz"
+	return made
+}
 
 // release is what the manifest's template is filled in with.
 type release struct {
@@ -46,6 +54,7 @@ type release struct {
 	SourceURL string
 	Archives  []archive
 
+	// committed is the commit's time, which all files in the archives get.
 	committed time.Time
 	folder    string
 	// compile builds the program for an archive at path.
@@ -56,27 +65,17 @@ func main() {
 	made := release{folder: filepath.Join("bin", "release"), compile: compile}
 	flag.StringVar(&made.Version, "version", "", "version, such as v1.2.3")
 	flag.StringVar(&made.SourceURL, "source-url", "", "page of the repository that publishes the release")
+	epoch := flag.Int64("epoch", 0, "the commit's time, in seconds since 1970")
 	flag.Parse()
-	if err := made.build(os.Getenv("SOURCE_DATE_EPOCH"), platforms); err != nil {
+	made.committed = time.Unix(*epoch, 0).UTC()
+	if err := made.build(platforms); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// build builds everything for the platforms. The epoch is the commit's time in seconds, which
-// all files in the archives get.
-func (r *release) build(epoch string, platforms []string) error {
-	if !versionForm.MatchString(r.Version) {
-		return fmt.Errorf("VERSION is %q, must be like v1.2.3", r.Version)
-	}
-	if !sourceForm.MatchString(r.SourceURL) {
-		return fmt.Errorf("SOURCE_URL is %q, must be like https://github.com/<owner>/<repository>", r.SourceURL)
-	}
-	seconds, err := strconv.ParseInt(epoch, 10, 64)
-	if err != nil {
-		return fmt.Errorf("SOURCE_DATE_EPOCH is %q, must be the commit's time in seconds since 1970", epoch)
-	}
-	r.committed = time.Unix(seconds, 0).UTC()
+// build builds everything for the platforms.
+func (r *release) build(platforms []string) error {
 	if err := os.MkdirAll(r.folder, 0o750); err != nil {
 		return err
 	}
@@ -99,12 +98,36 @@ func (r *release) archive(platform string) (archive, error) {
 		return made, err
 	}
 	path := filepath.Join(r.folder, made.Name)
-	if err := made.pack(path, r.committed, program, "LICENSE"); err != nil {
+	if err := pack(path, r.committed, program, "LICENSE"); err != nil {
 		return made, err
 	}
 	var err error
 	made.SHA256, err = checksum(path)
 	return made, err
+}
+
+// pack writes programs and texts into the archive at path. They get the time instead of that of
+// this computer, and no owner.
+func pack(path string, modified time.Time, files ...string) error {
+	out, err := os.Create(filepath.Clean(path))
+	if err != nil {
+		return err
+	}
+	compressed := gzip.NewWriter(out)
+	packed := tar.NewWriter(compressed)
+	for _, file := range files {
+		content, problem := os.ReadFile(filepath.Clean(file))
+		header := tar.Header{
+			Name: filepath.Base(file), Typeflag: tar.TypeReg, Mode: 0o644, Size: int64(len(content)), ModTime: modified,
+		}
+		if strings.HasPrefix(header.Name, "mcm-stackit") {
+			header.Mode = 0o755
+		}
+		err = errors.Join(err, problem, packed.WriteHeader(&header))
+		_, problem = packed.Write(content)
+		err = errors.Join(err, problem)
+	}
+	return errors.Join(err, packed.Close(), compressed.Close(), out.Close())
 }
 
 // compile leaves out what Go knows of the clone: its tags and whether it is clean. The version says

@@ -36,7 +36,7 @@ func apiFacts(document []byte) ([]byte, error) {
 		facts["components"].(node)[kind] = named(components[kind])
 	}
 	var text bytes.Buffer
-	err := writeLines(&text, facts, map[string]int{"components": 2, "paths": 2})
+	err := writeLines(&text, facts, 3)
 	return append(text.Bytes(), '\n'), err
 }
 
@@ -80,9 +80,13 @@ func named(object any) any {
 	return kept
 }
 
-// writeLines writes an object with a line for each key, and the objects below as deep as
-// depth says.
-func writeLines(to *bytes.Buffer, object node, depth map[string]int) error {
+// writeLines writes a value, an object with a line for each key, and so the objects below, as deep
+// as depth says.
+func writeLines(to *bytes.Buffer, value any, depth int) error {
+	object, isObject := value.(node)
+	if !isObject || depth == 0 {
+		return writeCompact(to, value)
+	}
 	to.WriteByte('{')
 	separator := "\n"
 	for _, key := range slices.Sorted(maps.Keys(object)) {
@@ -92,19 +96,7 @@ func writeLines(to *bytes.Buffer, object node, depth map[string]int) error {
 			return err
 		}
 		to.WriteByte(':')
-		levels := depth[key]
-		below, isObject := object[key].(node)
-		if levels == 0 || !isObject {
-			if err := writeCompact(to, object[key]); err != nil {
-				return err
-			}
-			continue
-		}
-		deeper := map[string]int{}
-		for name := range below {
-			deeper[name] = levels - 1
-		}
-		if err := writeLines(to, below, deeper); err != nil {
+		if err := writeLines(to, object[key], depth-1); err != nil {
 			return err
 		}
 	}

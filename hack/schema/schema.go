@@ -9,8 +9,6 @@ package schema
 import (
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/invopop/jsonschema"
@@ -20,7 +18,11 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/apis/validation"
 )
 
-const module = "github.com/stackitcloud/machine-controller-manager-provider-stackit"
+// The comments of the operator's types are found by the path from this folder, where tests run.
+const (
+	module = "github.com/stackitcloud/machine-controller-manager-provider-stackit/hack/schema"
+	types  = "../../pkg/provider/apis"
+)
 
 // draft is the one that editors know best.
 const draft = "http://json-schema.org/draft-07/schema#"
@@ -29,19 +31,10 @@ const draft = "http://json-schema.org/draft-07/schema#"
 type node = map[string]any
 
 // reflected returns the schema of a type whose fields are named by a tag, with their comments
-// as descriptions. root is the repository's.
-func reflected(root string, of any, tag string) (node, error) {
-	// The comments are found by paths from here.
-	back, err := os.Getwd()
-	if err != nil {
-		return nil, err
-	}
-	if err := os.Chdir(root); err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.Chdir(back) }()
+// as descriptions.
+func reflected(of any, tag string) (node, error) {
 	reflector := &jsonschema.Reflector{Anonymous: true, DoNotReference: true, FieldNameTag: tag}
-	if err := reflector.AddGoComments(module, filepath.FromSlash("pkg/provider/apis")); err != nil {
+	if err := reflector.AddGoComments(module, types); err != nil {
 		return nil, err
 	}
 	encoded, err := json.Marshal(reflector.Reflect(of))
@@ -53,8 +46,8 @@ func reflected(root string, of any, tag string) (node, error) {
 }
 
 // providerSpec returns the schema of a providerSpec.
-func providerSpec(root string) (node, error) {
-	schema, err := reflected(root, &apis.ProviderSpec{}, "json")
+func providerSpec() (node, error) {
+	schema, err := reflected(&apis.ProviderSpec{}, "json")
 	if err != nil {
 		return nil, err
 	}
@@ -148,8 +141,8 @@ func put(limit validation.Limits, schema node) {
 }
 
 // machineClass returns the schema of a MachineClass with a providerSpec of the driver's.
-func machineClass(root string) (node, error) {
-	spec, err := providerSpec(root)
+func machineClass() (node, error) {
+	spec, err := providerSpec()
 	if err != nil {
 		return nil, err
 	}
@@ -186,8 +179,8 @@ const base64 = "^[A-Za-z0-9+/=\\r\\n]*$"
 
 // secret returns the schema of a Secret that a MachineClass names. What its values must be,
 // a schema cannot say: they may be in base64, and what is around them is forgiven.
-func secret(root string) (node, error) {
-	keys, err := reflected(root, &apis.Secret{}, "key")
+func secret() (node, error) {
+	keys, err := reflected(&apis.Secret{}, "key")
 	if err != nil {
 		return nil, err
 	}
@@ -221,12 +214,12 @@ func secret(root string) (node, error) {
 }
 
 // Files returns the content of the schemas by their paths in the repository.
-func Files(root string) (map[string][]byte, error) {
+func Files() (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for path, make := range map[string]func(string) (node, error){
+	for path, make := range map[string]func() (node, error){
 		"kubernetes/schema/machineclass.json": machineClass, "kubernetes/schema/secret.json": secret,
 	} {
-		schema, err := make(root)
+		schema, err := make()
 		if err != nil {
 			return nil, err
 		}

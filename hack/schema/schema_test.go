@@ -40,7 +40,7 @@ func current(t *testing.T, path string, want []byte) {
 }
 
 func TestSchemasAreCurrent(t *testing.T) {
-	files, err := Files(root)
+	files, err := Files()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +55,7 @@ func TestTablesAreCurrent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := WithTables(root, string(page))
+	want, err := WithTables(string(page))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func TestTablesAreCurrent(t *testing.T) {
 // compile returns the schema of a file, whose patterns Go's regexp takes.
 func compile(t testing.TB, path string) *jsonschema.Schema {
 	t.Helper()
-	files, err := Files(root)
+	files, err := Files()
 	if err != nil {
 		t.Fatal(err)
 	}

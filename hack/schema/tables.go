@@ -13,12 +13,12 @@ import (
 )
 
 // WithTables returns a page with the tables between its marks written anew.
-func WithTables(root, page string) (string, error) {
+func WithTables(page string) (string, error) {
 	for mark, source := range map[string]struct {
 		of  any
 		tag string
 	}{"ProviderSpec": {&apis.ProviderSpec{}, "json"}, "Secret": {&apis.Secret{}, "key"}} {
-		schema, err := reflected(root, source.of, source.tag)
+		schema, err := reflected(source.of, source.tag)
 		if err != nil {
 			return "", err
 		}

@@ -310,13 +310,12 @@ bench-short: ## Run each benchmark once; those that count API calls fail if ther
 # DRIVER=instant measures the floor: a driver that answers at once. FAULTS is the
 # share of API calls that are answered with 503.
 N      ?= 500
-DRIVER ?= stackit
 FAULTS ?= 0.01
 .PHONY: scale
 scale: localenv ## Time N (500) machines up, rolled, down; DRIVER=instant is the floor; FAULTS=0 without 503s.
 	@echo "Building $(BIN)/scale/measure"
 	@$(GO_BUILD) -o $(BIN)/scale/measure ./hack/scale
-	@exec $(BIN)/scale/measure --machines $(N) --driver $(DRIVER) --faults $(FAULTS) $(ARGS)
+	@exec $(BIN)/scale/measure --machines $(N) $(if $(filter instant,$(DRIVER)),--instant) --faults $(FAULTS) $(ARGS)
 
 FUZZTIME ?= 10s
 .PHONY: fuzz

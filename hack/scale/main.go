@@ -26,52 +26,27 @@ func main() {
 	var o options
 	pflag.IntVar(&o.machines, "machines", 500, "how many machines")
 	pflag.IntVar(&o.keep, "keep", 0, "how many machines stay when the others are deleted")
-	pflag.StringVar(&o.driver, "driver", driverStackit,
-		"stackit; or instant, the floor: a driver that answers at once, without latency, faults and allowedAddresses")
+	pflag.BoolVar(&o.instant, "instant", false,
+		"measure the floor: a driver that answers at once, without latency, faults and allowedAddresses")
 	pflag.DurationVar(&o.join, "join", time.Second,
 		"time from ACTIVE until the server's Node joins; real ones need longer")
 	pflag.Float64Var(&o.faults, "faults", 0.01, "share of API calls that are answered with 503, 0 to 1")
 	pflag.BoolVar(&o.roll, "roll", true, "also roll to another class, which takes longest")
 	pflag.Parse()
-	if err := o.validate(); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
-	}
 	phases, err := measure(ctx, o)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "Failed:", err)
 		os.Exit(1)
 	}
-	fmt.Printf("\n%s: %d machines, %d kept\n\n%s", o.driver, o.machines, o.keep, table(phases))
+	fmt.Printf("\n%d machines, %d kept\n\n%s", o.machines, o.keep, table(phases))
 }
-
-// The drivers that can be measured.
-const (
-	driverStackit = "stackit"
-	driverInstant = "instant"
-)
 
 // options are the conditions of a run.
 type options struct {
-	driver         string
 	machines, keep int
+	instant, roll  bool
 	join           time.Duration
 	faults         float64
-	roll           bool
-}
-
-func (o options) validate() error {
-	switch {
-	case o.machines < 1:
-		return fmt.Errorf("--machines is %d, must be at least 1", o.machines)
-	case o.keep < 0 || o.keep >= o.machines:
-		return fmt.Errorf("--keep is %d, must be from 0 to less than --machines", o.keep)
-	case o.driver != driverStackit && o.driver != driverInstant:
-		return fmt.Errorf("--driver is %q, must be %s or %s", o.driver, driverStackit, driverInstant)
-	case !(o.faults >= 0 && o.faults < 1): // nor NaN
-		return fmt.Errorf("--faults is %v, must be from 0 to less than 1", o.faults)
-	}
-	return nil
 }
 
 // environment returns how the local environment is made for this run, with the flags that Gardener
@@ -86,9 +61,9 @@ func (o options) environment() []localenv.Option {
 		localenv.WithSidecarArgs("--kube-api-qps=100", "--kube-api-burst=200", "--concurrent-syncs=500"),
 		localenv.WithManagerArgs("--kube-api-qps=150", "--kube-api-burst=200", "--concurrent-syncs=30"),
 	}
-	if o.driver == driverInstant {
+	if o.instant {
 		cloud = append(cloud, iaasmock.WithoutAuthentication())
-		env = append(env, localenv.WithSidecarProgram(driverInstant))
+		env = append(env, localenv.WithSidecarProgram("instant"))
 	} else {
 		cloud = append(cloud, iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond))
 	}

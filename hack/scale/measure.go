@@ -110,7 +110,7 @@ func measure(ctx context.Context, o options) ([]phaseResult, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	if o.faults > 0 && o.driver != driverInstant {
+	if o.faults > 0 && !o.instant {
 		env.Cloud().Inject(iaasmock.Fault{Status: http.StatusServiceUnavailable, Probability: o.faults})
 	}
 	var results []phaseResult

@@ -23,27 +23,14 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// fakeEnvironment is a cloud in which nothing happens.
+// fakeEnvironment is one whose part has died, or none.
 type fakeEnvironment struct {
-	cloud *iaasmock.Cloud
-	done  chan struct{}
-	err   error
+	done chan struct{}
+	err  error
 }
 
-func (e *fakeEnvironment) Cloud() *iaasmock.Cloud { return e.cloud }
-func (e *fakeEnvironment) Done() <-chan struct{}  { return e.done }
-func (e *fakeEnvironment) Err() error             { return e.err }
-
-// testView is a view without a terminal.
-func testView() *view {
-	return &view{out: io.Discard, start: time.Now(), size: func() (int, int, bool) { return 0, 0, false }}
-}
-
-// testTour is a tour that sees s.
-func testTour(s state) (*tour, *fakeEnvironment) {
-	env := &fakeEnvironment{cloud: iaasmock.New(), done: make(chan struct{})}
-	return newTour(env, func(context.Context) (state, error) { return s, nil }, testView()), env
-}
+func (e fakeEnvironment) Done() <-chan struct{} { return e.done }
+func (e fakeEnvironment) Err() error            { return e.err }
 
 func oneStep(limit time.Duration, reached error) []step {
 	return []step{{
@@ -54,35 +41,41 @@ func oneStep(limit time.Duration, reached error) []step {
 }
 
 func TestTour(t *testing.T) {
-	empty := stateOf(nil, nil)
-	failed := errors.New("etcd: exited")
+	spare, other := iaasmock.NIC{ID: "nic", IPv4: "10.0.0.2"}, iaasmock.NIC{ID: "nic", IPv4: "10.0.0.2", ServerID: "x"}
+	data := iaasmock.Volume{ID: "data", Size: 20}
+	died := make(chan struct{})
+	close(died)
+	missing := errors.New("2 of 3 up")
 	for name, test := range map[string]struct {
-		state  state
-		steps  []step
-		change func(*tour, *fakeEnvironment)
-		want   string
+		before, after state
+		steps         []step
+		env           fakeEnvironment
+		want          string
 	}{
-		"all well": {state: empty, steps: oneStep(time.Minute, nil)},
-		"a step is never reached": {state: empty, steps: oneStep(time.Millisecond, errors.New("2 of 3 up")),
+		"all well": {steps: oneStep(time.Minute, nil)},
+		"a step is never reached": {steps: oneStep(time.Millisecond, missing),
 			want: "up: late: not reached after 1ms: 2 of 3 up"},
-		"a step is reached too late": {state: empty, steps: oneStep(time.Nanosecond, nil), want: "up: too slow: took"},
-		"a part dies": {state: empty, steps: oneStep(time.Minute, errors.New("2 of 3 up")), want: "up: etcd: exited",
-			change: func(_ *tour, env *fakeEnvironment) { env.err = failed; close(env.done) }},
-		"a machine is left": {state: stateOf([]machinev1alpha1.Machine{machine("worker-a", "", "", 0)}, nil), want: "left over: machine worker-a"},
-		"a node is left":    {state: stateOf(nil, nil, node("worker-a", corev1.ConditionTrue)), want: "left over: node worker-a"},
-		"a volume is left": {state: empty, want: "left over: volume " + iaasmock.DefaultVolumeID,
-			change: func(t *tour, _ *fakeEnvironment) { delete(t.found, iaasmock.DefaultVolumeID) }},
-		"a NIC stays attached": {state: empty, want: "left over: NIC " + iaasmock.DefaultNICID,
-			change: func(t *tour, _ *fakeEnvironment) { t.found[iaasmock.DefaultNICID] = "NIC, otherwise" }},
-		"a user's volume is gone": {state: empty, want: "lost: volume x",
-			change: func(t *tour, _ *fakeEnvironment) { t.found["x"] = "volume x" }},
+		"a part dies": {steps: oneStep(time.Minute, missing), want: "up: etcd: exited",
+			env: fakeEnvironment{died, errors.New("etcd: exited")}},
+		"a machine is left": {after: stateOf([]machinev1alpha1.Machine{machine("worker-a", "", "", 0)}, nil),
+			want: "left over: machine worker-a"},
+		"a node is left": {after: stateOf(nil, nil, node("worker-a", corev1.ConditionTrue)),
+			want: "left over: node worker-a"},
+		"a server is left": {after: stateOf(nil, []iaasmock.Server{server("1", "worker-a", "DELETING")}),
+			want: "left over: server 1 (worker-a, DELETING)"},
+		"a volume is left": {after: state{volumes: []iaasmock.Volume{data}}, want: "left over: volume data"},
+		"a NIC stays attached": {before: state{nics: []iaasmock.NIC{spare}}, after: state{nics: []iaasmock.NIC{other}},
+			want: "left over: NIC nic"},
+		"a user's volume is gone": {before: state{volumes: []iaasmock.Volume{data}}, want: "lost: volume data"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tour, env := testTour(test.state)
-			if test.change != nil {
-				test.change(tour, env)
+			looks := 0
+			look := func(context.Context) (state, error) {
+				looks++
+				return map[bool]state{true: test.before, false: test.after}[looks == 1], nil
 			}
-			err := tour.run(t.Context(), test.steps)
+			view := &view{out: io.Discard, start: time.Now(), size: func() (int, int, bool) { return 0, 0, false }}
+			err := (&tour{view: view, look: look, env: test.env}).run(t.Context(), test.steps)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want)) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}

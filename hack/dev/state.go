@@ -6,12 +6,14 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	machinev1alpha1 "github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -23,6 +25,8 @@ type state struct {
 	at       time.Time
 	machines []machinev1alpha1.Machine
 	servers  []iaasmock.Server
+	nics     []iaasmock.NIC
+	volumes  []iaasmock.Volume
 	nodes    map[string]corev1.Node
 }
 
@@ -36,7 +40,11 @@ func look(ctx context.Context, env *localenv.Env) (state, error) {
 	if err := env.Client().List(ctx, &nodes); err != nil {
 		return state{}, err
 	}
-	s := state{at: time.Now(), machines: machines.Items, servers: env.Cloud().Servers(), nodes: map[string]corev1.Node{}}
+	cloud := env.Cloud()
+	s := state{
+		at: time.Now(), machines: machines.Items, nodes: map[string]corev1.Node{},
+		servers: cloud.Servers(), nics: cloud.NICs(), volumes: cloud.Volumes(),
+	}
 	for _, node := range nodes.Items {
 		s.nodes[node.Name] = node
 	}
@@ -109,4 +117,25 @@ func (s state) nodeState(name string) string {
 		}
 	}
 	return "NotReady"
+}
+
+// inventory describes everything there is.
+func (s state) inventory() sets.Set[string] {
+	all := sets.New[string]()
+	for i := range s.machines {
+		all.Insert("machine " + s.machines[i].Name)
+	}
+	for name := range s.nodes {
+		all.Insert("node " + name)
+	}
+	for _, server := range s.servers {
+		all.Insert(fmt.Sprintf("server %s (%s, %s)", server.ID, server.Name, server.Status))
+	}
+	for _, nic := range s.nics {
+		all.Insert(fmt.Sprintf("NIC %s (%s, server %s)", nic.ID, nic.IPv4, cmp.Or(nic.ServerID, none)))
+	}
+	for _, volume := range s.volumes {
+		all.Insert(fmt.Sprintf("volume %s (%d GB, server %s)", volume.ID, volume.Size, cmp.Or(volume.ServerID, none)))
+	}
+	return all
 }

@@ -67,24 +67,13 @@ const (
 	DefaultSnapshotID = "80000000-0000-4000-8000-000000000001"
 )
 
-// States of servers that the mock knows. SetServerStatus accepts any state.
+// States of servers. SetServerStatus accepts any other, too.
 const (
-	StatusActive      = "ACTIVE"
-	StatusCreating    = "CREATING"
-	StatusDeallocated = "DEALLOCATED"
-	StatusDeleting    = "DELETING"
-	StatusError       = "ERROR"
-	StatusInactive    = "INACTIVE"
-	StatusRescue      = "RESCUE"
-	StatusStarting    = "STARTING"
-	StatusStopping    = "STOPPING"
-)
-
-// Power states of servers.
-const (
-	powerError   = "ERROR"
-	powerRunning = "RUNNING"
-	powerStopped = "STOPPED"
+	StatusActive   = "ACTIVE"
+	StatusCreating = "CREATING"
+	StatusDeleting = "DELETING"
+	StatusError    = "ERROR"
+	StatusInactive = "INACTIVE"
 )
 
 // Volume states.

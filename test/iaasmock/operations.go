@@ -30,8 +30,6 @@ var handlers = map[string]handler{
 	"GetServer":                    (*Cloud).getServer,
 	"UpdateServer":                 (*Cloud).updateServer,
 	"DeleteServer":                 (*Cloud).deleteServer,
-	"StartServer":                  (*Cloud).startServer,
-	"StopServer":                   (*Cloud).stopServer,
 	"GetServerLog":                 (*Cloud).getServerLog,
 	"ListServerNICs":               (*Cloud).listServerNICs,
 	"ListAttachedVolumes":          (*Cloud).listAttachedVolumes,

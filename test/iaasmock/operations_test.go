@@ -59,11 +59,6 @@ func walkServers(m *mock) {
 	m.want(200, "GET", path+"/volume-attachments", nil)
 	m.want(200, "GET", path+"/log?length=500", nil)
 	m.clock.Step(boot)
-	for _, action := range []string{"/stop", "/start"} {
-		m.want(202, "POST", path+action, nil)
-		m.want(200, "GET", path, nil)
-		m.clock.Step(remove)
-	}
 	m.want(204, "DELETE", path, nil)
 	m.want(200, "GET", path, nil)
 }
@@ -250,7 +245,7 @@ func TestUnknownCalls(t *testing.T) {
 		method, path string
 	}{
 		{404, "GET", "/v1"}, {404, "GET", "/v2"}, {404, "GET", inRegion + "/backups"}, {404, "GET", inRegion + "//servers"},
-		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/backup"},
+		{404, "POST", inRegion + "/servers/" + iaasmock.DefaultNICID + "/stop"},
 		{405, "DELETE", inRegion + "/servers"}, {405, "GET", "/token"},
 	} {
 		answer := m.want(row.code, row.method, row.path, nil)

@@ -22,7 +22,6 @@ type settings struct {
 	latencyMax     time.Duration
 	listLag        time.Duration
 	replicaLags    []time.Duration
-	actionDuration time.Duration
 	addressDelay   time.Duration
 	// releaseDuration is WithReleaseDuration's.
 	releaseDuration time.Duration
@@ -41,7 +40,6 @@ func defaultSettings() settings {
 		clock:          clock.RealClock{},
 		bootDuration:   10 * time.Second,
 		deleteDuration: 5 * time.Second,
-		actionDuration: 5 * time.Second,
 		tokenLifetime:  time.Hour,
 		catalogue:      DefaultCatalogue(),
 		authenticate:   true,
@@ -70,11 +68,6 @@ func WithBootSpread(d time.Duration) Option {
 // WithDeleteDuration sets the time from DELETING to gone. Default: 5 s.
 func WithDeleteDuration(d time.Duration) Option {
 	return func(s *settings) { s.deleteDuration = d }
-}
-
-// WithActionDuration sets the time to start or stop a server. Default: 5 s.
-func WithActionDuration(d time.Duration) Option {
-	return func(s *settings) { s.actionDuration = d }
 }
 
 // WithAddressDelay hides the addresses of a new server's NIC for d after its creation,

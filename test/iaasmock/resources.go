@@ -21,7 +21,6 @@ type Server struct {
 	Region       string `json:"region"`
 	Name         string `json:"name"`
 	Status       string `json:"status"`
-	PowerStatus  string `json:"powerStatus,omitempty"`
 	ErrorMessage string `json:"errorMessage,omitempty"`
 
 	Labels   map[string]string `json:"labels"`

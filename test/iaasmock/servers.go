@@ -41,19 +41,18 @@ type transition struct {
 
 // state has the fields of a server that change with time.
 type state struct {
-	status, powerStatus, message string
-	launchedAt, updatedAt        time.Time
+	status, message       string
+	launchedAt, updatedAt time.Time
 }
 
 // stateAt computes the state at t, which may be in the past.
 func (s *server) stateAt(t time.Time) state {
-	st := state{status: StatusCreating, powerStatus: powerStopped, updatedAt: s.UpdatedAt}
+	st := state{status: StatusCreating, updatedAt: s.UpdatedAt}
 	for _, o := range s.transitions {
 		if o.at.After(t) {
 			break
 		}
 		st.status, st.message, st.updatedAt = o.status, o.message, later(st.updatedAt, o.at)
-		st.powerStatus = powerStatus(o.status, st.powerStatus)
 		if o.status == StatusActive && st.launchedAt.IsZero() {
 			st.launchedAt = o.at
 		}
@@ -101,24 +100,9 @@ func (s *server) startDeletion(now time.Time, end transition) {
 // viewAt returns a copy with the state at t.
 func (s *server) viewAt(t time.Time) Server {
 	view, st := s.Server, s.stateAt(t)
-	view.Status, view.PowerStatus, view.ErrorMessage = st.status, st.powerStatus, st.message
+	view.Status, view.ErrorMessage = st.status, st.message
 	view.LaunchedAt, view.UpdatedAt = st.launchedAt, st.updatedAt
 	return view
-}
-
-// powerStatus returns the power status in this status. A status that does not determine
-// it keeps the one before: a running server is RUNNING while STOPPING or DELETING.
-func powerStatus(status, before string) string {
-	switch status {
-	case StatusActive, StatusRescue:
-		return powerRunning
-	case StatusInactive, StatusDeallocated:
-		return powerStopped
-	case StatusError:
-		return powerError
-	default:
-		return before
-	}
 }
 
 func later(a, b time.Time) time.Time {
@@ -282,45 +266,12 @@ func (c *Cloud) replicaLag() time.Duration {
 	return c.replicaLags[c.replicas.number(len(c.replicaLags))]
 }
 
-// action is a change of a server's state that takes time.
-type action struct {
-	// from are the states in which it is accepted. The API document says only that there
-	// is a 409; the states are the mock's choice.
-	from []string
-	// during and end are the states during and after it.
-	during, end string
-}
-
-var (
-	actionStart = action{from: []string{StatusInactive, StatusDeallocated}, during: StatusStarting, end: StatusActive}
-	actionStop  = action{from: []string{StatusActive}, during: StatusStopping, end: StatusInactive}
-)
-
-func (c *Cloud) startServer(r *request) (any, *apiError) { return nil, c.act(r, actionStart) }
-func (c *Cloud) stopServer(r *request) (any, *apiError)  { return nil, c.act(r, actionStop) }
-
-// act sets the state during the action and schedules the state after it.
-func (c *Cloud) act(r *request, a action) *apiError {
-	return c.withServer(r, func(s *server, now time.Time) *apiError {
-		if !slices.Contains(a.from, s.stateAt(now).status) {
-			// Source: the document: 409 of StartServer and StopServer; the states are the mock's choice.
-			return conflict()
-		}
-		end := transition{at: now.Add(c.actionDuration), status: a.end}
-		if r.fault.FinalStatus != "" {
-			end.status, end.message = r.fault.FinalStatus, r.fault.ErrorMessage
-		}
-		s.setState(now, a.during, "", end)
-		return nil
-	})
-}
-
 // showServer returns a server as the API shows it, as it was at t. It has no networking and
 // securityGroups, which are for requests only.
 func (c *Cloud) showServer(s *server, t time.Time, details bool) object {
 	at := s.viewAt(t)
 	view := object{
-		"id": at.ID, "name": at.Name, "status": at.Status, "powerStatus": at.PowerStatus, "errorMessage": at.ErrorMessage,
+		"id": at.ID, "name": at.Name, "status": at.Status, "errorMessage": at.ErrorMessage,
 		"machineType": at.MachineType, "availabilityZone": at.AvailabilityZone, "affinityGroup": at.AffinityGroup,
 		"keypairName": at.KeypairName, "imageId": at.ImageID, "volumes": orEmpty(at.VolumeIDs),
 		"labels": at.Labels, "metadata": at.Metadata, "createdAt": at.CreatedAt.UTC(), "updatedAt": at.UpdatedAt.UTC(),

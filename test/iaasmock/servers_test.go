@@ -13,22 +13,18 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-// Each life is a list of steps: a duration steps the clock; "delete", "stop" and "start" are
-// calls, after "no:" refused ones; "set:" sets a state by hand, "fail:" lets the next call of an
-// operation end in ERROR; "=" checks the state, "/" the power status.
+// Each life is a list of steps: a duration steps the clock; "delete" is a call, after "no:" one for a
+// server that is not there; "set:" sets a state by hand, "fail:" lets the next deletion end in ERROR;
+// "=" checks the state, and after "/" that it has never been ACTIVE.
 func TestLivesOfServers(t *testing.T) {
 	for name, steps := range map[string]string{
-		"from creation to deletion": "=CREATING/STOPPED 9.999s =CREATING 1ms =ACTIVE/RUNNING delete =DELETING/RUNNING 4.999s =DELETING 1ms =gone no:delete",
-		"deleted while CREATING":    "9s delete 2s =DELETING/STOPPED 3s =gone",
-		"deleted twice":             "delete 4s delete 1s =gone",
-		"deleted, in vain":          "fail:DeleteServer delete 4s delete 1s =ERROR delete =DELETING 5s =gone",
-		"set by hand":               "set:ERROR 20s =ERROR delete =DELETING set:ERROR 10s =ERROR delete 5s =gone",
-		"stopped and started":       "10s stop =STOPPING/RUNNING 4.999s =STOPPING 1ms =INACTIVE/STOPPED start =STARTING/STOPPED 5s =ACTIVE/RUNNING",
-		"started from DEALLOCATED":  "set:DEALLOCATED start =STARTING/STOPPED 5s =ACTIVE/RUNNING",
-		"stopped, in vain":          "10s fail:StopServer stop 5s =ERROR",
-		"stopped, then deleted":     "10s stop delete =DELETING 5s =gone no:stop",
-		"refused while CREATING":    "no:start no:stop =CREATING 10s =ACTIVE",
-		"refused in other states":   "10s no:start set:INACTIVE no:stop set:DEALLOCATED no:stop set:ERROR no:start no:stop delete no:start no:stop =DELETING",
+		"from creation to deletion": "=CREATING/new 9.999s =CREATING 1ms =ACTIVE delete =DELETING 4.999s =DELETING 1ms " +
+			"=gone no:delete",
+		"deleted while CREATING": "9s delete 2s =DELETING/new 3s =gone",
+		"deleted twice":          "delete 4s delete 1s =gone",
+		"deleted, in vain":       "fail:delete delete 4s delete 1s =ERROR delete =DELETING 5s =gone",
+		"set by hand":            "set:ERROR 20s =ERROR delete =DELETING set:ERROR 10s =ERROR delete 5s =gone",
+		"set before it boots":    "set:INACTIVE 20s =INACTIVE/new set:ACTIVE =ACTIVE delete 5s =gone",
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := openMock(t)
@@ -43,37 +39,27 @@ func TestLivesOfServers(t *testing.T) {
 // live takes one step of TestLivesOfServers.
 func (m *mock) live(id, step string) {
 	m.t.Helper()
-	path := inRegion + "/servers/" + id
-	calls := map[string]func() int{
-		"delete": func() int { return m.status("DELETE", path, nil) }, "stop": func() int { return m.status("POST", path+"/stop", nil) },
-		"start": func() int { return m.status("POST", path+"/start", nil) },
-	}
 	word, rest, _ := strings.Cut(step, ":")
-	state, power, _ := strings.Cut(strings.TrimPrefix(step, "="), "/")
+	state, isNew := strings.CutSuffix(strings.TrimPrefix(step, "="), "/new")
 	switch {
-	case word == "no":
-		if status := calls[rest](); status != 409 && status != 404 {
-			m.t.Errorf("%s is answered with %d", rest, status)
-		}
-	case calls[word] != nil:
-		if status := calls[word](); status/100 != 2 {
-			m.t.Errorf("%s is answered with %d", word, status)
+	case step == "delete" || step == "no:delete":
+		want := map[bool]int{true: 204, false: 404}[step == "delete"]
+		if status := m.status("DELETE", inRegion+"/servers/"+id, nil); status != want {
+			m.t.Errorf("its deletion is answered with %d, want %d", status, want)
 		}
 	case word == "set":
 		if err := m.cloud.SetServerStatus(id, rest, "broken"); err != nil {
 			m.t.Error(err)
 		}
 	case word == "fail":
-		m.cloud.Inject(iaasmock.Fault{Operation: rest, Count: 1, FinalStatus: "ERROR", ErrorMessage: "broken"})
+		in := iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "broken"}
+		m.cloud.Inject(in)
 	case step == "=gone":
 		m.wantStatus(id, "")
 	case step[0] == '=':
 		shown := m.wantStatus(id, state)
-		if power != "" && shown["powerStatus"] != power || state == "ERROR" && shown["errorMessage"] != "broken" {
+		if isNew && shown["launchedAt"] != nil || state == "ERROR" && shown["errorMessage"] != "broken" {
 			m.t.Errorf("want %s, it is %v", step, shown)
-		}
-		if launched := shown["launchedAt"] != nil; launched && power == "STOPPED" && state == "DELETING" {
-			m.t.Errorf("it booted while it was deleted: %v", shown)
 		}
 	default:
 		d, err := time.ParseDuration(step)
@@ -89,7 +75,7 @@ func TestHistory(t *testing.T) {
 	id := m.create(nil)
 	m.clock.Step(boot)
 	launched := m.wantStatus(id, "ACTIVE")["launchedAt"]
-	for _, step := range []string{"stop", "5s", "start", "5s"} {
+	for _, step := range []string{"set:INACTIVE", "5s", "set:ACTIVE", "5s"} {
 		m.live(id, step)
 	}
 	if again := m.wantStatus(id, "ACTIVE")["launchedAt"]; launched == nil || again != launched {
@@ -197,7 +183,7 @@ func TestEverythingAskedForArrives(t *testing.T) {
 	yes := true
 	want := iaasmock.Server{
 		ID: id, ProjectID: iaasmock.DefaultProjectID, Region: iaasmock.DefaultRegion, Name: "worker-1",
-		Status: "ACTIVE", PowerStatus: "RUNNING", Labels: map[string]string{"kubernetes.io/machine": "worker-1"},
+		Status: "ACTIVE", Labels: map[string]string{"kubernetes.io/machine": "worker-1"},
 		Metadata: map[string]string{"a key": "v"}, UserData: []byte("#cloud-config\n"),
 		MachineType: iaasmock.DefaultMachineType, AvailabilityZone: "eu01-2",
 		AffinityGroup: iaasmock.DefaultAffinityGroupID, KeypairName: iaasmock.DefaultKeypairName,

@@ -103,7 +103,7 @@ function showBody(d) {
     section('Timeline', timeline(d.timeline)),
     section('Server', pairs([
       ['ID', d.id], ['project', d.projectId], ['region', d.region], ['zone', d.availabilityZone],
-      ['machine type', d.machineType], ['power', d.powerStatus], ['image', d.imageId],
+      ['machine type', d.machineType], ['image', d.imageId],
       ['boot volume', boot && `${boot.size} GB from ${boot.sourceType} ${boot.sourceId}`],
       ['', boot && (boot.deleteOnTermination ? 'deleted with the server' : 'stays when the server goes')],
       ['network', d.networkId], ['key pair', d.keypairName], ['affinity group', d.affinityGroup],

@@ -88,8 +88,7 @@ type Fault struct {
 	HalfAnswer bool
 
 	// FinalStatus is the state in which the server ends. With CreateServer it replaces
-	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed; with
-	// StartServer and StopServer it replaces the state after the action.
+	// ACTIVE, usually by ERROR; with DeleteServer the server is not removed.
 	FinalStatus string
 	// ErrorMessage is the server's errorMessage in FinalStatus.
 	ErrorMessage string
@@ -168,7 +167,7 @@ var Operations = []string{
 	"GetVolumePerformanceClass", "ListAffinityGroups", "ListAttachedVolumes", "ListAvailabilityZones",
 	"ListImages", "ListKeyPairs", "ListMachineTypes", "ListNetworks", "ListNics", "ListProjectNICs",
 	"ListQuotas", "ListSecurityGroups", "ListServerNICs", "ListServers", "ListVolumePerformanceClasses",
-	"ListVolumes", "StartServer", "StopServer", "UpdateNic", "UpdateServer", "UpdateVolume",
+	"ListVolumes", "UpdateNic", "UpdateServer", "UpdateVolume",
 }
 
 // Operations that a Fault may name besides those in Operations.
@@ -185,7 +184,7 @@ const (
 const operationCreate = "CreateServer"
 
 // endingOperations are the operations with a state in which the server ends.
-var endingOperations = []string{operationCreate, "DeleteServer", "StartServer", "StopServer"}
+var endingOperations = []string{operationCreate, "DeleteServer"}
 
 // listOperations are the operations that answer with a list.
 func listOperations() (lists []string) {

@@ -115,7 +115,6 @@ var durations = []struct {
 	{"boot", 10 * time.Second, "time from CREATING to ACTIVE", iaasmock.WithBootDuration},
 	{"boot-spread", 0, "random extra boot time, from 0 to this", iaasmock.WithBootSpread},
 	{"delete", 5 * time.Second, "time from DELETING to gone", iaasmock.WithDeleteDuration},
-	{"action", 5 * time.Second, "time to start or stop a server", iaasmock.WithActionDuration},
 	{"list-lag", 0, "how long lists of servers lag behind", iaasmock.WithListLag},
 	{
 		"release", 0, "how long NICs and volumes that outlive their server look attached to it after it is gone",

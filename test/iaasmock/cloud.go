@@ -226,8 +226,7 @@ func New(opts ...Option) *Cloud {
 
 func (c *Cloud) loadCatalogue() error {
 	c.startedAt = c.clock.Now()
-	for _, original := range c.catalogue.Volumes {
-		volume := original.clone()
+	for _, volume := range c.catalogue.Volumes {
 		volume.Status = cmp.Or(volume.Status, VolumeAvailable)
 		volume.CreatedAt, volume.UpdatedAt = c.startedAt, c.startedAt
 		c.volumes.put(volume.ID, &volume)
@@ -240,7 +239,7 @@ func (c *Cloud) loadCatalogue() error {
 		c.networks.put(n.ID, made)
 	}
 	for _, original := range c.catalogue.NICs {
-		nic := &nic{NIC: original.clone()}
+		nic := &nic{NIC: original}
 		network, ok := c.networks.get(nic.NetworkID)
 		if !ok {
 			return fmt.Errorf("NIC %s: no network %s", nic.ID, nic.NetworkID)

@@ -53,7 +53,6 @@ func (c *Cloud) inject(f Fault) ActiveFault {
 	if err := f.Validate(); err != nil {
 		panic("iaasmock: " + err.Error())
 	}
-	f.Header = f.Header.Clone()
 	if f.Stale > 0 {
 		c.extendKeepGone(f.Stale)
 	}

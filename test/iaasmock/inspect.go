@@ -15,28 +15,19 @@ import (
 
 // Servers returns the servers that exist now, DELETING ones included, in the
 // order they were created.
-func (c *Cloud) Servers() []Server {
-	return copies(c, &c.servers, func(s *server, now time.Time) Server { return s.viewAt(now).clone() })
-}
+func (c *Cloud) Servers() []Server { return copies(c, &c.servers, (*server).viewAt) }
 
 // NICs returns the NICs that exist now, the catalogue's included.
-func (c *Cloud) NICs() []NIC {
-	return copies(c, &c.nics, func(n *nic, now time.Time) NIC { return n.viewAt(now).clone() })
-}
+func (c *Cloud) NICs() []NIC { return copies(c, &c.nics, (*nic).viewAt) }
 
 // Volumes returns the volumes that exist now, the catalogue's included.
 func (c *Cloud) Volumes() []Volume {
-	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return v.clone() })
+	return copies(c, &c.volumes, func(v *Volume, _ time.Time) Volume { return *v })
 }
 
 // Networks returns the networks that exist now, those being deleted included.
 func (c *Cloud) Networks() []Network {
-	return copies(c, &c.networks, func(n *network, _ time.Time) Network {
-		view := n.Network
-		view.Labels = maps.Clone(n.Labels)
-		view.IPv4Nameservers = slices.Clone(n.IPv4Nameservers)
-		return view
-	})
+	return copies(c, &c.networks, func(n *network, _ time.Time) Network { return n.Network })
 }
 
 func copies[T, V any](c *Cloud, of *collection[T], view func(T, time.Time) V) (all []V) {
@@ -50,7 +41,7 @@ func copies[T, V any](c *Cloud, of *collection[T], view func(T, time.Time) V) (a
 
 // Server returns the server with this ID if it exists now.
 func (c *Cloud) Server(id string) (found Server, ok bool) {
-	err := c.change(id, func(s *server, now time.Time) { found = s.viewAt(now).clone() })
+	err := c.change(id, func(s *server, now time.Time) { found = s.viewAt(now) })
 	return found, err == nil
 }
 

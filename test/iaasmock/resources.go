@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Server is a server with all its fields, including those that the API never shows. It is
-// a copy: changing it does not change the Cloud.
+// Server is a server with all its fields, including those that the API never shows. Its maps and
+// slices are the Cloud's, which replaces them, and never writes to them: nor may who reads them.
 type Server struct {
 	ID           string `json:"id"`
 	ProjectID    string `json:"projectId"`
@@ -136,41 +136,6 @@ type Volume struct {
 // known; the mock keeps it.
 func (b BootVolume) deletedWithServer() bool {
 	return b.DeleteOnTermination && b.SourceType != sourceVolume
-}
-
-func (s Server) clone() Server {
-	s.Labels = maps.Clone(s.Labels)
-	s.Metadata = maps.Clone(s.Metadata)
-	s.UserData = slices.Clone(s.UserData)
-	s.SecurityGroups = slices.Clone(s.SecurityGroups)
-	s.ServiceAccountMails = slices.Clone(s.ServiceAccountMails)
-	s.VolumeIDs = slices.Clone(s.VolumeIDs)
-	s.NICIDs = slices.Clone(s.NICIDs)
-	if s.AgentProvisioned != nil {
-		provisioned := *s.AgentProvisioned
-		s.AgentProvisioned = &provisioned
-	}
-	if s.BootVolume != nil {
-		boot := *s.BootVolume
-		s.BootVolume = &boot
-	}
-	if s.MaintenanceWindow != nil {
-		window := *s.MaintenanceWindow
-		s.MaintenanceWindow = &window
-	}
-	return s
-}
-
-func (n NIC) clone() NIC {
-	n.AllowedAddresses = slices.Clone(n.AllowedAddresses)
-	n.SecurityGroups = slices.Clone(n.SecurityGroups)
-	n.Labels = maps.Clone(n.Labels)
-	return n
-}
-
-func (v Volume) clone() Volume {
-	v.Labels = maps.Clone(v.Labels)
-	return v
 }
 
 // detach makes the volume AVAILABLE, attached to no server.

@@ -65,7 +65,7 @@ func (b *Book) Add(f Fault, now time.Time, stream func(purpose string) *rand.Ran
 		added.EndsAt = added.StartsAt.Add(f.Duration)
 	}
 	b.entries = append(b.entries, added)
-	return added.view()
+	return added.Active
 }
 
 // Remove removes the fault with this ID and reports whether there was one.
@@ -94,16 +94,9 @@ func (b *Book) Active(now time.Time) []Active {
 	defer b.mu.Unlock()
 	views := make([]Active, 0, len(b.entries))
 	for _, entry := range b.entries {
-		views = append(views, entry.view())
+		views = append(views, entry.Active)
 	}
 	return views
-}
-
-// view is a copy.
-func (e *entry) view() Active {
-	view := e.Active
-	view.Header = e.Header.Clone()
-	return view
 }
 
 // Incident is the combined effect of all faults that hit one call. Its Fault is zero if

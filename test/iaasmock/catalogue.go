@@ -4,7 +4,6 @@
 package iaasmock
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -102,7 +101,7 @@ type Catalogue struct {
 // Project is a STACKIT project.
 type Project struct {
 	ID string
-	// Name is its name in the resource manager. Default: "project-" and the ID.
+	// Name is its name in the resource manager.
 	Name string
 }
 
@@ -296,7 +295,7 @@ func listOf(of Kind) handler {
 		views := []object{}
 		for _, s := range c.catalogue.Resources {
 			if s.Kind == of && r.sees(s) && selector.Matches(s.labelSet()) {
-				views = append(views, c.showResource(s))
+				views = append(views, s.show())
 			}
 		}
 		return items(views), nil
@@ -310,30 +309,18 @@ func getOf(of Kind, variable string) handler {
 		if !ok {
 			return nil, notFound(string(of))
 		}
-		return c.showResource(s), nil
+		return s.show(), nil
 	}
 }
 
-// showResource adds the ID or name, and to an affinity group its members, the one thing here
-// that changes.
-func (c *Cloud) showResource(s Resource) object {
+// show adds the ID or name.
+func (s Resource) show() object {
 	view := maps.Clone(s.Fields)
 	switch s.Kind {
 	case KindKeypair, KindMachineType, KindPerformanceClass:
 		view["name"] = s.ID
 	default:
 		view["id"] = s.ID
-	}
-	if s.Kind == KindAffinityGroup {
-		members := []string{}
-		c.locked(func(time.Time) {
-			for server := range c.servers.each() {
-				if server.AffinityGroup == s.ID {
-					members = append(members, server.ID)
-				}
-			}
-		})
-		view["members"] = members
 	}
 	return view
 }
@@ -358,9 +345,6 @@ func (c *Cloud) listAvailabilityZones(r *request) (any, *apiError) {
 	return items(slices.Clone(c.catalogue.Regions[r.region()])), nil
 }
 
-// name is never empty: clients print it.
-func (p Project) name() string { return cmp.Or(p.Name, "project-"+p.ID) }
-
 // getProjectDetails shows a project in the public network area, as most are.
 func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
 	return object{
@@ -370,22 +354,14 @@ func (c *Cloud) getProjectDetails(r *request) (any, *apiError) {
 }
 
 // getResourceManagerProject shows a project as the resource manager does, which clients ask for
-// a project's name.
+// a project's name. It does not show the folders above, whatever includeParents says.
 func (c *Cloud) getResourceManagerProject(r *request) (any, *apiError) {
 	project, _ := c.project(r.project())
-	const organization = "default-organization"
-	parent := object{
-		"id": "90000000-0000-4000-8000-000000000001", "containerId": organization, "type": "ORGANIZATION",
-	}
-	view := object{
-		"projectId": project.ID, "containerId": project.name(), "name": project.name(), "lifecycleState": "ACTIVE",
-		"labels": object{}, "parent": parent,
-		"creationTime": c.startedAt.UTC(), "updateTime": c.startedAt.UTC(),
-	}
-	if r.flag("includeParents") {
-		named := maps.Clone(parent)
-		named["name"] = organization
-		view["parents"] = []object{named}
-	}
-	return view, nil
+	return object{
+		"projectId": project.ID, "containerId": project.Name, "name": project.Name, "lifecycleState": "ACTIVE",
+		"labels": object{}, "creationTime": c.startedAt.UTC(), "updateTime": c.startedAt.UTC(),
+		"parent": object{
+			"id": "90000000-0000-4000-8000-000000000001", "containerId": "default-organization", "type": "ORGANIZATION",
+		},
+	}, nil
 }

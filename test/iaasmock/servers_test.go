@@ -207,9 +207,6 @@ func TestEverythingAskedForArrives(t *testing.T) {
 	if volume, _ := m.volume(iaasmock.DefaultVolumeID); volume.ServerID != id || volume.Status != iaasmock.VolumeAttached {
 		t.Errorf("its data volume is %+v", volume)
 	}
-	if members := m.want(200, "GET", inRegion+"/affinity-groups/"+iaasmock.DefaultAffinityGroupID, nil)["members"]; !cmp.Equal(members, []any{id}) {
-		t.Errorf("members of the affinity group: %v", members)
-	}
 }
 
 // nothing is the ID of nothing.

@@ -328,9 +328,10 @@ func orEmpty[T any](items []T) []T {
 	return items
 }
 
-func orEmptyMap(m map[string]string) map[string]string {
+// orEmptyMap returns a copy, an empty map for nil.
+func orEmptyMap[T any](m map[string]T) map[string]T {
 	if m == nil {
-		return map[string]string{}
+		return map[string]T{}
 	}
 	return maps.Clone(m)
 }

@@ -6,7 +6,6 @@ package iaasmock
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net/url"
 	"slices"
 	"sync"
@@ -101,11 +100,7 @@ func (c *Cloud) CallCounts() map[string]int {
 	l := &c.calls
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	counts := maps.Clone(l.counts)
-	if counts == nil {
-		counts = map[string]int{}
-	}
-	return counts
+	return orEmptyMap(l.counts)
 }
 
 // ResetCalls forgets all calls and their counts.
@@ -113,7 +108,7 @@ func (c *Cloud) ResetCalls() {
 	l := &c.calls
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.ring, l.next, l.counts = nil, 0, nil
+	l.kept, l.counts = nil, nil
 }
 
 // Seed returns the random seed: pass it to WithSeed to repeat the run.
@@ -171,8 +166,7 @@ type Totals struct {
 // callLog keeps the last keptCalls calls and counts all calls.
 type callLog struct {
 	mu     sync.Mutex
-	ring   []Call
-	next   int
+	kept   []Call // at most twice keptCalls
 	counts map[string]int
 	// total counts all calls, also those before ResetCalls.
 	total int
@@ -186,18 +180,15 @@ func (l *callLog) add(call Call) {
 	}
 	l.counts[call.Operation]++
 	l.total++
-	if len(l.ring) < keptCalls {
-		l.ring = append(l.ring, call)
-		return
+	if len(l.kept) == 2*keptCalls {
+		l.kept = slices.Clone(l.kept[keptCalls:])
 	}
-	l.ring[l.next] = call
-	l.next = (l.next + 1) % keptCalls
+	l.kept = append(l.kept, call)
 }
 
 // last returns at most limit of the last calls, the oldest first, and the number of all calls.
 func (l *callLog) last(limit int) (calls []Call, total int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	calls = slices.Concat(l.ring[l.next:], l.ring[:l.next])
-	return orEmpty(calls[max(len(calls)-limit, 0):]), l.total
+	return orEmpty(slices.Clone(l.kept[max(len(l.kept)-limit, 0):])), l.total
 }

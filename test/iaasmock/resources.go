@@ -117,11 +117,8 @@ type Volume struct {
 	// Status is VolumeAvailable, VolumeAttached or VolumeError.
 	Status string `json:"status"`
 	// ServerID is empty while the volume is attached to no server.
-	ServerID string `json:"serverId,omitempty"`
-	// DeleteOnTermination belongs to the attachment of a data volume. That of a
-	// boot volume is in its server's BootVolume.
-	DeleteOnTermination bool              `json:"deleteOnTermination,omitempty"`
-	Labels              map[string]string `json:"labels,omitempty"`
+	ServerID string            `json:"serverId,omitempty"`
+	Labels   map[string]string `json:"labels,omitempty"`
 	// SourceType and SourceID are the source that the volume was made from, if any.
 	SourceType string `json:"sourceType,omitempty"`
 	SourceID   string `json:"sourceId,omitempty"`
@@ -131,16 +128,9 @@ type Volume struct {
 	UpdatedAt    time.Time `json:"updatedAt"`
 }
 
-// deletedWithServer reports whether the boot volume is deleted with its server. What
-// STACKIT does with deleteOnTermination on a volume that existed before the server is not
-// known; the mock keeps it.
-func (b BootVolume) deletedWithServer() bool {
-	return b.DeleteOnTermination && b.SourceType != sourceVolume
-}
-
 // detach makes the volume AVAILABLE, attached to no server.
 func (v *Volume) detach(now time.Time) {
-	v.ServerID, v.Status, v.UpdatedAt, v.DeleteOnTermination = "", VolumeAvailable, now, false
+	v.ServerID, v.Status, v.UpdatedAt = "", VolumeAvailable, now
 }
 
 // The sources of volumes; there are no backups in the mock.

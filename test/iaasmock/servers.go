@@ -116,12 +116,11 @@ func (s *server) isBootVolume(id string) bool {
 	return s.BootVolume != nil && s.BootVolume.ID == id
 }
 
-// deletes reports whether the volume is deleted with the server.
+// deletes reports whether the volume is deleted with the server, which data volumes never are. What
+// STACKIT does with deleteOnTermination on a boot volume that existed before the server is not known;
+// the mock keeps it.
 func (s *server) deletes(v *Volume) bool {
-	if s.isBootVolume(v.ID) {
-		return s.BootVolume.deletedWithServer()
-	}
-	return v.DeleteOnTermination
+	return s.isBootVolume(v.ID) && s.BootVolume.DeleteOnTermination && s.BootVolume.SourceType != sourceVolume
 }
 
 func (c *Cloud) listServers(r *request) (any, *apiError) {

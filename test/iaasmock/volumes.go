@@ -170,21 +170,12 @@ type sourcePayload struct {
 	ID   string `json:"id"`
 }
 
-func (s *server) attachment(v *Volume) object {
-	deleted := v.DeleteOnTermination
-	if s.isBootVolume(v.ID) {
-		deleted = s.BootVolume.DeleteOnTermination
-	}
-	return object{"serverId": s.ID, "volumeId": v.ID, "deleteOnTermination": deleted}
-}
-
 func (c *Cloud) listAttachedVolumes(r *request) (any, *apiError) {
 	views := []object{}
 	err := c.withServer(r, func(s *server, _ time.Time) *apiError {
 		for _, id := range s.VolumeIDs {
-			if volume, ok := c.volumes.get(id); ok {
-				views = append(views, s.attachment(volume))
-			}
+			deleted := s.isBootVolume(id) && s.BootVolume.DeleteOnTermination
+			views = append(views, object{"serverId": s.ID, "volumeId": id, "deleteOnTermination": deleted})
 		}
 		return nil
 	})

@@ -329,7 +329,10 @@ func TestVolumesAndNICsWithFlaws(t *testing.T) {
 	}{
 		{"volume in an unknown zone", "/volumes", volume("eu02-1", 20, "", ""), "status", "ERROR", nil},
 		{"volume from an unknown image", "/volumes", volume("eu01-1", 20, "image", nothing), "status", "ERROR", nil},
-		{"volume from a backup", "/volumes", volume("eu01-1", 20, "backup", nothing), "status", "ERROR", nil},
+		{
+			"volume from a volume", "/volumes",
+			volume("eu01-1", 20, "volume", iaasmock.DefaultVolumeID), "status", "ERROR", nil,
+		},
 		{
 			"volume smaller than its source", "/volumes",
 			volume("eu01-1", 19, "snapshot", iaasmock.DefaultSnapshotID), "status", "ERROR", nil,

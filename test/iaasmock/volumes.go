@@ -133,35 +133,21 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 // maxVolumeSize is in GB.
 const maxVolumeSize = 16000
 
+// sizeFields are the fields with the smallest size of a volume, by the kinds of its source.
+var sizeFields = map[Kind]string{KindImage: "minDiskSize", KindSnapshot: "size"}
+
 // sourceSize finds the source of a volume and returns the smallest size of the volume in
 // GB. problem says why no volume can be made from it.
 func (c *Cloud) sourceSize(r *request, kind, id string) (size int64, problem string) {
-	var exists, broken bool
-	switch kind {
-	case sourceImage:
-		var image Resource
-		image, exists = c.findResource(r, KindImage, id)
-		if exists && image.Fields["status"] != statusAvailable {
-			return 0, "Image " + id + " is not active."
-		}
-		size = image.number("minDiskSize")
-	case sourceSnapshot:
-		var snapshot Resource
-		snapshot, exists = c.findResource(r, KindSnapshot, id)
-		size, broken = snapshot.number("size"), exists && snapshot.Fields["status"] != statusAvailable
-	case sourceVolume:
-		var volume *Volume
-		if volume, exists = found(r, &c.volumes, id); exists {
-			size, broken = volume.Size, volume.Status == VolumeError
-		}
-	}
+	field := sizeFields[Kind(kind)]
+	source, exists := c.findResource(r, Kind(kind), id)
 	switch {
-	case !exists:
+	case !exists || field == "":
 		return 0, kind + " " + id + " not found."
-	case broken:
-		return size, kind + " " + id + " is in ERROR."
+	case source.Fields["status"] != statusAvailable:
+		return 0, kind + " " + id + " is not available."
 	default:
-		return size, ""
+		return source.number(field), ""
 	}
 }
 

@@ -67,14 +67,10 @@ func writeKey(cloud *iaasmock.Cloud, path string) error {
 	if err != nil {
 		return err
 	}
-	temporary := path + ".new"
-	if err := os.Remove(temporary); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	if err := os.WriteFile(temporary, append(key, '\n'), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(temporary, path)
+	return os.WriteFile(path, append(key, '\n'), 0o600)
 }
 
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {

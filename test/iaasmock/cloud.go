@@ -147,12 +147,11 @@ func (c *Cloud) removeNIC(nic *nic) {
 		network.release(&nic.NIC)
 	}
 	c.nics.remove(nic.ID)
-	c.totals.NICsDeleted++
 }
 
 func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
 	if s.deletes(volume) {
-		c.removeVolume(volume)
+		c.volumes.remove(volume.ID)
 		return
 	}
 	c.later(at, func() {
@@ -160,11 +159,6 @@ func (c *Cloud) releaseVolume(s *server, volume *Volume, at time.Time) {
 			volume.detach(at.Add(c.releaseDuration))
 		}
 	})
-}
-
-func (c *Cloud) removeVolume(volume *Volume) {
-	c.volumes.remove(volume.ID)
-	c.totals.VolumesDeleted++
 }
 
 // serverNICs returns copies of the server's NICs as they are now.

@@ -44,8 +44,7 @@ func (c *Cloud) Server(id string) (found Server, ok bool) {
 	return found, err == nil
 }
 
-// History returns how many servers, NICs and volumes were created and
-// deleted.
+// History returns how many servers were created and deleted.
 func (c *Cloud) History() Totals {
 	var totals Totals
 	c.locked(func(time.Time) { totals = c.totals })
@@ -152,15 +151,10 @@ func (call Call) note(ctx context.Context) {
 	}
 }
 
-// Totals counts resources created and deleted since New, by calls and by methods. The
-// catalogue's are not counted as created, but as deleted if they go.
+// Totals counts servers created and deleted since New, by calls and by methods.
 type Totals struct {
 	ServersCreated int `json:"serversCreated"`
 	ServersDeleted int `json:"serversDeleted"`
-	NICsCreated    int `json:"nicsCreated"`
-	NICsDeleted    int `json:"nicsDeleted"`
-	VolumesCreated int `json:"volumesCreated"`
-	VolumesDeleted int `json:"volumesDeleted"`
 }
 
 // callLog keeps the last keptCalls calls and counts all calls.

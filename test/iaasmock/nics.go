@@ -92,7 +92,6 @@ func (c *Cloud) createNIC(r *request) (view any, err *apiError) {
 			return newError(http.StatusConflict, "%v", err)
 		}
 		c.nics.put(nic.ID, nic)
-		c.totals.NICsCreated++
 		view = c.showNIC(nic, now)
 		return nil
 	})

@@ -205,13 +205,13 @@ func TestCreateServerRefusals(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			m := openMock(t)
-			before := m.cloud.NICs()
+			before := m.holdings()
 			answer := m.want(row.code, "POST", inRegion+"/servers", serverBody(row.change))
 			if message := answer["msg"].(string); !strings.Contains(message, row.message) || answer["code"] != float64(row.code) {
 				t.Errorf("answered %v, want %q", answer, row.message)
 			}
-			if len(m.cloud.Servers()) > 0 || len(m.cloud.NICs()) != len(before) || m.cloud.History() != (iaasmock.Totals{}) {
-				t.Error("something was made all the same")
+			if diff := cmp.Diff(before, m.holdings()); diff != "" || len(m.cloud.Servers()) > 0 {
+				t.Errorf("something was made all the same: %s", diff)
 			}
 		})
 	}

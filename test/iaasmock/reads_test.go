@@ -319,7 +319,7 @@ func TestQuotasAreEnforced(t *testing.T) {
 		if got := m.want(403, "POST", inRegion+"/servers", serverBody(nil))["msg"]; got != "Quota exceeded for "+row.message {
 			t.Errorf("said %q\nwant %q", got, row.message)
 		}
-		if changed := m.change(before); len(changed) > 0 || m.cloud.History() != (iaasmock.Totals{}) {
+		if changed := m.change(before); len(changed) > 0 {
 			t.Errorf("%s: all the same there is more: %v", row.message, changed)
 		}
 	}

@@ -127,7 +127,6 @@ func (o *serverCreation) addNICs() error {
 			return err
 		}
 		o.cloud.nics.put(nic.ID, nic)
-		o.cloud.totals.NICsCreated++
 		o.nics = append(o.nics, nic)
 	}
 	for _, nic := range o.nics {
@@ -142,7 +141,6 @@ func (o *serverCreation) addVolumes() {
 		if o.bootIsNew {
 			o.boot.AvailabilityZone, o.boot.CreatedAt = o.server.AvailabilityZone, o.now
 			o.cloud.volumes.put(o.boot.ID, o.boot)
-			o.cloud.totals.VolumesCreated++
 		}
 		o.volumes = slices.Insert(o.volumes, 0, o.boot)
 	}

@@ -89,11 +89,8 @@ func TestHistory(t *testing.T) {
 	if _, there := m.cloud.Server(id); there || len(m.cloud.Servers()) > 0 || m.cloud.SetServerStatus(id, "ACTIVE", "") == nil {
 		t.Error("the gone server is still there")
 	}
-	want := iaasmock.Totals{
-		ServersCreated: 1, ServersDeleted: 1, NICsCreated: 1, NICsDeleted: 1, VolumesCreated: 1, VolumesDeleted: 1,
-	}
-	if diff := cmp.Diff(want, m.cloud.History()); diff != "" {
-		t.Errorf("history (-want +got):\n%s", diff)
+	if history := m.cloud.History(); history != (iaasmock.Totals{ServersCreated: 1, ServersDeleted: 1}) {
+		t.Errorf("history %+v", history)
 	}
 }
 

@@ -64,7 +64,6 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 			return
 		}
 		c.volumes.put(volume.ID, volume)
-		c.totals.VolumesCreated++
 		view = showVolume(volume, now)
 	})
 	return view, err
@@ -99,7 +98,7 @@ func (c *Cloud) deleteVolume(r *request) (any, *apiError) {
 			// Source: the document: DeleteVolume's description; 409 of DeleteVolume.
 			return conflict()
 		}
-		c.removeVolume(volume)
+		c.volumes.remove(volume.ID)
 		return nil
 	})
 }

@@ -55,19 +55,15 @@ func (c *Cloud) checkProject(id string) error {
 	return nil
 }
 
-func (c *Cloud) issueToken(r *request) (any, *apiError) {
-	return answerToken(r, c.tokens.Exchange)
-}
-
-func (c *Cloud) issueWorkloadToken(r *request) (any, *apiError) {
-	return answerToken(r, c.tokens.ExchangeWorkload)
-}
-
-func answerToken(r *request, exchange func([]byte, token.Flaw) (token.Response, *token.Refusal)) (any, *apiError) {
-	response, refusal := exchange(r.body, token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry})
-	if refusal != nil {
-		// Source: package token has one beside each.
-		return nil, newError(refusal.Status, "%s", refusal.Reason)
+// issue returns the handler of a token endpoint.
+func issue(exchange func(*token.Issuer, []byte, token.Flaw) (token.Response, *token.Refusal)) handler {
+	return func(c *Cloud, r *request) (any, *apiError) {
+		flaw := token.Flaw{Skew: r.fault.TokenSkew, WithoutExpiry: r.fault.TokenWithoutExpiry}
+		response, refusal := exchange(c.tokens, r.body, flaw)
+		if refusal != nil {
+			// Source: package token has one beside each.
+			return nil, newError(refusal.Status, "%s", refusal.Reason)
+		}
+		return response, nil
 	}
-	return response, nil
 }

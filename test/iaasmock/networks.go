@@ -151,7 +151,7 @@ func macOf(id string) string {
 	return fmt.Sprintf("fa:16:3e:%02x:%02x:%02x", byte(sum>>16), byte(sum>>8), byte(sum)) //nolint:gosec // the lowest byte is meant
 }
 
-func showNetwork(n *network, _ time.Time) object {
+func (*Cloud) showNetwork(n *network, _ time.Time) object {
 	view := object{
 		"id": n.ID, "name": n.Name, "status": "CREATED", "routed": !n.Isolated, "dhcp": !n.DHCPDisabled,
 		"labels": orEmptyMap(n.Labels), "createdAt": n.CreatedAt.UTC(), "updatedAt": n.UpdatedAt.UTC(),
@@ -169,14 +169,6 @@ func (p *addressPool) view(nameservers []string) object {
 	return object{
 		"prefixes": []string{p.prefix.String()}, "gateway": p.gateway.String(), "nameservers": orEmpty(nameservers),
 	}
-}
-
-func (c *Cloud) listNetworks(r *request) (any, *apiError) {
-	return listed(c, r, &c.networks, showNetwork)
-}
-
-func (c *Cloud) getNetwork(r *request) (any, *apiError) {
-	return shown(c, r, &c.networks, namedNetwork, showNetwork)
 }
 
 // createNetwork makes a network that is CREATED at once. Without a prefix it gets one of its own.
@@ -213,7 +205,7 @@ func (c *Cloud) createNetwork(r *request) (view any, err *apiError) {
 			return
 		}
 		c.networks.put(made.ID, made)
-		view = showNetwork(made, now)
+		view = c.showNetwork(made, now)
 	})
 	return view, err
 }

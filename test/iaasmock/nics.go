@@ -50,19 +50,13 @@ func (c *Cloud) withNetworkNIC(r *request, f func(nic *nic, now time.Time) *apiE
 	})
 }
 
-func (c *Cloud) listProjectNICs(r *request) (any, *apiError) {
-	return listed(c, r, &c.nics, c.showNIC)
-}
-
 func (c *Cloud) listNetworkNICs(r *request) (any, *apiError) {
-	if _, err := shown(c, r, &c.networks, namedNetwork, showNetwork); err != nil {
+	exists := func(*network, time.Time) *apiError { return nil }
+	if err := onNamed(c, r, &c.networks, namedNetwork, exists); err != nil {
 		return nil, err
 	}
-	return listedWhere(c, r, &c.nics, c.showNIC, func(n *nic) bool { return n.NetworkID == r.vars[namedNetwork.variable] })
-}
-
-func (c *Cloud) getProjectNIC(r *request) (any, *apiError) {
-	return shown(c, r, &c.nics, namedNIC, c.showNIC)
+	inNetwork := func(n *nic) bool { return n.NetworkID == r.vars[namedNetwork.variable] }
+	return listWhere(c, r, &c.nics, (*Cloud).showNIC, inNetwork)
 }
 
 func (c *Cloud) getNetworkNIC(r *request) (view any, err *apiError) {

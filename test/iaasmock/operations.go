@@ -17,6 +17,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/fault"
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/internal/token"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock/openapi"
 )
 
@@ -33,21 +34,21 @@ var handlers = map[string]handler{
 	"GetServerLog":                 (*Cloud).getServerLog,
 	"ListServerNICs":               (*Cloud).listServerNICs,
 	"ListAttachedVolumes":          (*Cloud).listAttachedVolumes,
-	"ListProjectNICs":              (*Cloud).listProjectNICs,
-	"GetProjectNIC":                (*Cloud).getProjectNIC,
+	"ListProjectNICs":              listAll(allNICs, (*Cloud).showNIC),
+	"GetProjectNIC":                getOne(allNICs, namedNIC, (*Cloud).showNIC),
 	"ListNics":                     (*Cloud).listNetworkNICs,
 	"CreateNic":                    (*Cloud).createNIC,
 	"GetNic":                       (*Cloud).getNetworkNIC,
 	"UpdateNic":                    (*Cloud).updateNIC,
 	"DeleteNic":                    (*Cloud).deleteNIC,
-	"ListVolumes":                  (*Cloud).listVolumes,
+	"ListVolumes":                  listAll(allVolumes, (*Cloud).showVolume),
 	"CreateVolume":                 (*Cloud).createVolume,
-	"GetVolume":                    (*Cloud).getVolume,
+	"GetVolume":                    getOne(allVolumes, namedVolume, (*Cloud).showVolume),
 	"DeleteVolume":                 (*Cloud).deleteVolume,
 	"UpdateVolume":                 (*Cloud).updateVolume,
-	"ListNetworks":                 (*Cloud).listNetworks,
+	"ListNetworks":                 listAll(allNetworks, (*Cloud).showNetwork),
 	"CreateNetwork":                (*Cloud).createNetwork,
-	"GetNetwork":                   (*Cloud).getNetwork,
+	"GetNetwork":                   getOne(allNetworks, namedNetwork, (*Cloud).showNetwork),
 	"DeleteNetwork":                (*Cloud).deleteNetwork,
 	"ListQuotas":                   (*Cloud).listQuotas,
 	"GetProjectDetails":            (*Cloud).getProjectDetails,
@@ -68,7 +69,9 @@ var handlers = map[string]handler{
 }
 
 // tokenHandlers are the token endpoints, by their paths.
-var tokenHandlers = map[string]handler{"/token": (*Cloud).issueToken, "/oauth/v2/token": (*Cloud).issueWorkloadToken}
+var tokenHandlers = map[string]handler{
+	"/token": issue((*token.Issuer).Exchange), "/oauth/v2/token": issue((*token.Issuer).ExchangeWorkload),
+}
 
 // document routes the operations of handlers. It is made once: that takes 50 ms.
 var document = sync.OnceValue(func() openapi.Router {

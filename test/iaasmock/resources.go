@@ -4,6 +4,7 @@
 package iaasmock
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -211,82 +212,87 @@ func (c *Cloud) withServer(r *request, f func(s *server, now time.Time) *apiErro
 	return onNamed(c, r, &c.servers, namedServer, f)
 }
 
-// shown answers with the resource that the path names.
-func shown[T resource, V any](c *Cloud, r *request, in *collection[T], by named, show func(T, time.Time) V) (view any, err *apiError) {
-	err = onNamed(c, r, in, by, func(item T, now time.Time) *apiError {
-		view = show(item, now)
-		return nil
-	})
-	return view, err
+func allNICs(c *Cloud) *collection[*nic]         { return &c.nics }
+func allVolumes(c *Cloud) *collection[*Volume]   { return &c.volumes }
+func allNetworks(c *Cloud) *collection[*network] { return &c.networks }
+
+// getOne returns the handler that shows the resource that the path names.
+func getOne[T resource](
+	in func(*Cloud) *collection[T], by named, show func(*Cloud, T, time.Time) object,
+) handler {
+	return func(c *Cloud, r *request) (view any, err *apiError) {
+		err = onNamed(c, r, in(c), by, func(item T, now time.Time) *apiError {
+			view = show(c, item, now)
+			return nil
+		})
+		return view, err
+	}
 }
 
-// listed answers with the resources that the request sees and its label_selector selects.
-func listed[T resource, V any](c *Cloud, r *request, in *collection[T], show func(T, time.Time) V) (any, *apiError) {
-	return listedWhere(c, r, in, show, func(T) bool { return true })
+// listAll returns the handler of a list: it shows what the request sees and its label_selector selects.
+func listAll[T resource](in func(*Cloud) *collection[T], show func(*Cloud, T, time.Time) object) handler {
+	return func(c *Cloud, r *request) (any, *apiError) {
+		return listWhere(c, r, in(c), show, func(T) bool { return true })
+	}
 }
 
-// listedWhere is listed for those that are wanted.
-func listedWhere[T resource, V any](c *Cloud, r *request, in *collection[T], show func(T, time.Time) V, wanted func(T) bool) (any, *apiError) {
+// listWhere is listAll for those that are wanted.
+func listWhere[T resource](
+	c *Cloud, r *request, in *collection[T], show func(*Cloud, T, time.Time) object, wanted func(T) bool,
+) (any, *apiError) {
 	selector, err := r.selector()
 	if err != nil {
 		return nil, err
 	}
-	views := []V{}
+	views := []object{}
 	c.locked(func(now time.Time) {
 		for item := range in.each() {
 			if wanted(item) && r.sees(item) && selector.Matches(item.labelSet()) {
-				views = append(views, show(item, now))
+				views = append(views, show(c, item, now))
 			}
 		}
 	})
 	return items(views), nil
 }
 
-// textRules are what the API checks of labels or metadata. It documents more: slashes in keys,
-// for example, work on servers.
-//
-// Source: the document: Labels' and Metadata's descriptions.
-type textRules struct {
-	what string
-	// longest is the largest number of characters of a key and of a value.
-	longest int
-	// reserved is a prefix that keys must not have; "" for none.
-	reserved string
+// mergeLabels returns new labels: current with change applied. A null value removes a key.
+func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	return mergeTexts("label", 63, "stackit-", current, change)
 }
 
-// merge returns a new map: current with change applied. A null value removes a key.
-func (t textRules) merge(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+// mergeMetadata does the same for metadata.
+func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
+	return mergeTexts("metadata", 255, "", current, change)
+}
+
+// mergeTexts checks what the API checks of labels or metadata: the number of characters of keys and
+// values, and a prefix that keys must not have, "" for none. The API documents more: slashes in keys,
+// for example, work on servers.
+func mergeTexts(
+	what string, longest int, reserved string, current map[string]string, change map[string]any,
+) (map[string]string, *apiError) {
 	merged := orEmptyMap(current)
 	for _, key := range slices.Sorted(maps.Keys(change)) {
-		if key == "" || utf8.RuneCountInString(key) > t.longest {
-			// Source: that of textRules.
-			return nil, badRequest("%s key %q must have between 1 and %d characters", t.what, key, t.longest)
-		}
-		if t.reserved != "" && strings.HasPrefix(key, t.reserved) {
-			// Source: that of textRules.
-			return nil, badRequest("%s key %q uses the reserved prefix %q", t.what, key, t.reserved)
-		}
-		switch value := change[key].(type) {
-		case nil:
+		value, isText := change[key].(string)
+		problem := ""
+		switch {
+		case key == "" || utf8.RuneCountInString(key) > longest:
+			problem = fmt.Sprintf("key %q must have between 1 and %d characters", key, longest)
+		case reserved != "" && strings.HasPrefix(key, reserved):
+			problem = fmt.Sprintf("key %q uses the reserved prefix %q", key, reserved)
+		case change[key] == nil:
 			delete(merged, key)
-		case string:
-			if utf8.RuneCountInString(value) > t.longest {
-				// Source: that of textRules.
-				return nil, badRequest("%s %q: the value must not exceed %d characters", t.what, key, t.longest)
-			}
-			merged[key] = value
+		case !isText:
+			problem = fmt.Sprintf("%q: the value must be a string", key)
+		case utf8.RuneCountInString(value) > longest:
+			problem = fmt.Sprintf("%q: the value must not exceed %d characters", key, longest)
 		default:
-			// Source: that of textRules, which have a pattern for values.
-			return nil, badRequest("%s %q: the value must be a string", t.what, key)
+			merged[key] = value
+		}
+		if problem != "" {
+			// Source: the document: Labels' and Metadata's descriptions, which have a pattern for values.
+			return nil, badRequest("%s %s", what, problem)
 		}
 	}
 	return merged, nil
-}
-
-func mergeLabels(current map[string]string, change map[string]any) (map[string]string, *apiError) {
-	return textRules{what: "label", longest: 63, reserved: "stackit-"}.merge(current, change)
-}
-
-func mergeMetadata(current map[string]string, change map[string]any) (map[string]string, *apiError) {
-	return textRules{what: "metadata", longest: 255}.merge(current, change)
 }

@@ -52,7 +52,10 @@ func (s *server) stateAt(t time.Time) state {
 		if o.at.After(t) {
 			break
 		}
-		st.status, st.message, st.updatedAt = o.status, o.message, later(st.updatedAt, o.at)
+		st.status, st.message = o.status, o.message
+		if o.at.After(st.updatedAt) {
+			st.updatedAt = o.at
+		}
 		if o.status == StatusActive && st.launchedAt.IsZero() {
 			st.launchedAt = o.at
 		}
@@ -103,13 +106,6 @@ func (s *server) viewAt(t time.Time) Server {
 	view.Status, view.ErrorMessage = st.status, st.message
 	view.LaunchedAt, view.UpdatedAt = st.launchedAt, st.updatedAt
 	return view
-}
-
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
 }
 
 func (s *server) isBootVolume(id string) bool {

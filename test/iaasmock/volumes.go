@@ -9,7 +9,7 @@ import (
 )
 
 // showVolume returns a volume as the API shows it.
-func showVolume(v *Volume, _ time.Time) object {
+func (*Cloud) showVolume(v *Volume, _ time.Time) object {
 	view := object{
 		"id": v.ID, "name": v.Name, "description": v.Description, "status": v.Status, "serverId": v.ServerID,
 		"size": v.Size, "performanceClass": v.PerformanceClass, "availabilityZone": v.AvailabilityZone,
@@ -20,14 +20,6 @@ func showVolume(v *Volume, _ time.Time) object {
 		view["source"] = sourcePayload{Type: v.SourceType, ID: v.SourceID}
 	}
 	return filled(view, "name", "description", "performanceClass", "serverId")
-}
-
-func (c *Cloud) listVolumes(r *request) (any, *apiError) {
-	return listed(c, r, &c.volumes, showVolume)
-}
-
-func (c *Cloud) getVolume(r *request) (any, *apiError) {
-	return shown(c, r, &c.volumes, namedVolume, showVolume)
 }
 
 // createVolume makes a volume that is AVAILABLE at once, or in ERROR if it cannot be made
@@ -64,7 +56,7 @@ func (c *Cloud) createVolume(r *request) (view any, err *apiError) {
 			return
 		}
 		c.volumes.put(volume.ID, volume)
-		view = showVolume(volume, now)
+		view = c.showVolume(volume, now)
 	})
 	return view, err
 }
@@ -123,7 +115,7 @@ func (c *Cloud) updateVolume(r *request) (view any, err *apiError) {
 		set(&v.Name, payload.Name)
 		set(&v.Description, payload.Description)
 		set(&v.Bootable, payload.Bootable)
-		view = showVolume(v, now)
+		view = c.showVolume(v, now)
 		return nil
 	})
 	return view, err

@@ -18,7 +18,6 @@ package conformance
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -34,17 +33,25 @@ type TB interface {
 	Errorf(format string, args ...any)
 }
 
-// Watch returns a handler that calls next and checks every call. Deviations fail the test in
-// t.Cleanup, so call Watch before you register the server's Close.
+// Watch returns a handler that calls next and checks every call. Deviations, of which the first ten
+// are printed, fail the test in t.Cleanup, so call Watch before you register the server's Close.
 func Watch(t TB, next http.Handler) http.Handler {
 	t.Helper()
-	found := &findings{}
+	var mu sync.Mutex
+	var found []string
 	t.Cleanup(func() {
-		if text := found.text(); text != "" {
-			t.Errorf("%s", text)
+		mu.Lock()
+		defer mu.Unlock()
+		if len(found) > 0 {
+			first := strings.Join(found[:min(len(found), 10)], "\n- ")
+			t.Errorf("calls deviate from the API document (%d):\n- %s", len(found), first)
 		}
 	})
-	return Handler(next, found.add)
+	return Handler(next, func(deviation error) {
+		mu.Lock()
+		defer mu.Unlock()
+		found = append(found, deviation.Error())
+	})
 }
 
 // Handler returns a handler that calls next and checks every call. report gets each
@@ -98,29 +105,4 @@ func (r *recorder) WriteHeader(status int) {
 func (r *recorder) Write(part []byte) (int, error) {
 	r.body.Write(part)
 	return r.ResponseWriter.Write(part)
-}
-
-// findings are the deviations of one test; the first ten are printed.
-type findings struct {
-	mu  sync.Mutex
-	all []error
-}
-
-func (f *findings) add(deviation error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.all = append(f.all, deviation)
-}
-
-func (f *findings) text() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if len(f.all) == 0 {
-		return ""
-	}
-	text := fmt.Sprintf("calls deviate from the API document (%d):", len(f.all))
-	for _, deviation := range f.all[:min(len(f.all), 10)] {
-		text += "\n- " + deviation.Error()
-	}
-	return text
 }

@@ -32,37 +32,27 @@ func (m *mock) inject(preset string, change object) {
 }
 
 func TestAnswersOfPresets(t *testing.T) {
-	type answer func(m *mock) (*http.Response, []byte, error)
 	create := func(m *mock) (*http.Response, []byte, error) {
 		return m.try("POST", inRegion+"/servers", serverBody(nil))
 	}
 	list := func(m *mock) (*http.Response, []byte, error) { return m.try("GET", inRegion+"/servers", nil) }
-	on := func(method string) answer {
-		return func(m *mock) (*http.Response, []byte, error) {
-			return m.try(method, inRegion+"/servers/"+m.cloud.Servers()[0].ID, nil)
-		}
+	read := func(m *mock) (*http.Response, []byte, error) {
+		return m.try("GET", inRegion+"/servers/"+m.cloud.Servers()[0].ID, nil)
 	}
 	failure := func(status int, message string) string { return fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message) }
 	for preset, row := range map[string]struct {
-		call       answer
+		call       func(m *mock) (*http.Response, []byte, error)
 		status     int
 		kind, body string // application/json if empty
 		made       int    // servers
 		err        error
 	}{
-		"quota-exceeded":    {call: create, status: 403, body: "Quota exceeded"},
-		"bad-request":       {call: create, status: 400, body: failure(400, "The affinity group policy is not supported")},
-		"too-large":         {call: create, status: 413, body: failure(413, "Request Entity Too Large")},
-		"unauthorized":      {call: list, status: 401, body: failure(401, "Unauthorized")},
-		"forbidden":         {call: list, status: 403, body: failure(403, "Forbidden")},
-		"random-404":        {call: on("GET"), status: 404, body: failure(404, "server not found")},
-		"project-404":       {call: on("GET"), status: 404, body: failure(404, "project not found")},
-		"conflict":          {call: on("DELETE"), status: 409, body: failure(409, "Conflict")},
-		"rate-limited":      {call: list, status: 429, body: failure(429, "Too Many Requests")},
-		"bad-gateway":       {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
-		"unavailable":       {call: list, status: 503, body: failure(503, "Service Unavailable")},
-		"lists-unavailable": {call: list, status: 503, body: failure(503, "Service Unavailable")},
-		"gateway-timeout":   {call: create, status: 504, kind: "text/plain", body: "upstream request timeout", made: 1},
+		"quota-exceeded":  {call: create, status: 403, body: "Quota exceeded"},
+		"bad-request":     {call: create, status: 400, body: failure(400, "The affinity group policy is not supported")},
+		"random-404":      {call: read, status: 404, body: failure(404, "server not found")},
+		"bad-gateway":     {call: list, status: 502, kind: "text/html", body: "<h1>502 Bad Gateway</h1>"},
+		"unavailable":     {call: list, status: 503, body: failure(503, "Service Unavailable")},
+		"gateway-timeout": {call: create, status: 504, kind: "text/plain", body: "upstream request timeout", made: 1},
 
 		"internal-error-empty":     {call: list, status: 500, kind: "text/plain"},
 		"rate-limited-retry-after": {call: list, status: 429, body: failure(429, "Too Many Requests")},

@@ -312,33 +312,19 @@ func deviations(body object) []string {
 // variants are the value's replacements, and itself with a replacement within.
 func variants(value any) []any {
 	replaced := []any{
-		nil, true, 0, -1, 1.5, 127, 70000, json.Number("1e3"), json.Number("1e400"), json.Number("1e30"), "", "x", "-", "1.2.3.4", "fd00::1",
-		strings.Repeat("a", 64), strings.Repeat("a", 128), strings.Repeat("a", 256), []any{}, []any{1, "x"},
-		[]any{"a@b.cd", "c@d.ef", "1.2.3.4", "x"}, object{}, object{"x": 1}, object{"networkId": "x"},
+		nil, true, 0, -1, 1.5, 70000, json.Number("1e400"), json.Number("1e30"), "", "x", "1.2.3.4", "fd00::1",
+		strings.Repeat("a", 64), strings.Repeat("a", 256), []any{}, []any{1, "x"}, object{}, object{"x": 1},
+		object{"networkId": "x"},
 	}
-	switch value := value.(type) {
-	case int: // just within and just beyond every limit that there is
-		for _, limit := range []int{8, 29, 56, 128, 255, 65535} {
-			replaced = append(replaced, limit-1, limit, limit+1)
-		}
-	case object:
-		for _, key := range slices.Sorted(maps.Keys(value)) {
-			without := maps.Clone(value)
-			delete(without, key)
-			replaced = append(replaced, without)
-			for _, variant := range variants(value[key]) {
-				with := maps.Clone(value)
-				with[key] = variant
-				replaced = append(replaced, with)
-			}
-		}
-	case []any:
-		for i := range value {
-			for _, variant := range variants(value[i]) {
-				with := slices.Clone(value)
-				with[i] = variant
-				replaced = append(replaced, with)
-			}
+	fields, _ := value.(object)
+	for _, key := range slices.Sorted(maps.Keys(fields)) {
+		without := maps.Clone(fields)
+		delete(without, key)
+		replaced = append(replaced, without)
+		for _, variant := range variants(fields[key]) {
+			with := maps.Clone(fields)
+			with[key] = variant
+			replaced = append(replaced, with)
 		}
 	}
 	return replaced

@@ -89,7 +89,7 @@ const statusAvailable = "AVAILABLE"
 // Region is found only there.
 type Catalogue struct {
 	Projects []Project
-	// Regions maps a region's name to its availability zones.
+	// Regions maps a region's name to its availability zones, of which it has at least one.
 	Regions map[string][]string
 	// Resources are those that no call changes.
 	Resources []Resource
@@ -155,7 +155,6 @@ type Network struct {
 	Isolated     bool
 	DHCPDisabled bool
 	CreatedAt    time.Time
-	UpdatedAt    time.Time
 }
 
 // DefaultCatalogue returns the catalogue of a Cloud without WithCatalogue: the resources

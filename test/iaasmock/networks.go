@@ -37,7 +37,7 @@ type network struct {
 }
 
 func newNetwork(n Network, now time.Time) (*network, error) {
-	n.CreatedAt, n.UpdatedAt = now, now
+	n.CreatedAt = now
 	v4, err := newAddressPool(n.IPv4Prefix)
 	if err != nil {
 		return nil, fmt.Errorf("network %s: %w", n.ID, err)
@@ -154,7 +154,7 @@ func macOf(id string) string {
 func (*Cloud) showNetwork(n *network, _ time.Time) object {
 	view := object{
 		"id": n.ID, "name": n.Name, "status": "CREATED", "routed": !n.Isolated, "dhcp": !n.DHCPDisabled,
-		"labels": orEmptyMap(n.Labels), "createdAt": n.CreatedAt.UTC(), "updatedAt": n.UpdatedAt.UTC(),
+		"labels": orEmptyMap(n.Labels), "createdAt": n.CreatedAt.UTC(), "updatedAt": n.CreatedAt.UTC(),
 	}
 	if n.v4 != nil {
 		view["ipv4"] = n.v4.view(n.IPv4Nameservers)

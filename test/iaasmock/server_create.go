@@ -280,25 +280,17 @@ func (o *serverCreation) resolveVolumes() {
 	}
 }
 
-// resolveZone sets the zone: the requested one, else the existing boot volume's, else
-// <region>-m, else the region's first zone. In a zone that the region does not have, or
-// another than the existing boot volume's, the server finds no host.
+// resolveZone sets the zone: the requested one, else the existing boot volume's, else the region's
+// last, <region>-m. In a zone that the region does not have, or another than the existing boot
+// volume's, the server finds no host.
 func (o *serverCreation) resolveZone() {
-	zones := o.cloud.catalogue.Regions[o.server.Region]
-	zone := o.payload.AvailabilityZone
+	zones, disk := o.cloud.catalogue.Regions[o.server.Region], ""
 	if o.boot != nil && !o.bootIsNew {
-		zone = cmp.Or(zone, o.boot.AvailabilityZone)
+		disk = o.boot.AvailabilityZone
 	}
-	if zone == "" {
-		zone = o.server.Region + "-m"
-		if !slices.Contains(zones, zone) && len(zones) > 0 {
-			zone = zones[0]
-		}
-	}
+	zone := cmp.Or(o.payload.AvailabilityZone, disk, zones[len(zones)-1])
 	o.server.AvailabilityZone = zone
-	unknown := o.payload.AvailabilityZone != "" && !slices.Contains(zones, zone)
-	fromElsewhere := o.boot != nil && !o.bootIsNew && o.boot.AvailabilityZone != "" && zone != o.boot.AvailabilityZone
-	if unknown || fromElsewhere {
+	if !slices.Contains(zones, zone) || disk != "" && zone != disk {
 		o.failure = cmp.Or(o.failure, noHost)
 	}
 }

@@ -120,6 +120,10 @@ func TestAdminChangesAServer(t *testing.T) {
 	m.wantStatus(id, "ERROR")
 	m.want(204, "DELETE", "/admin/servers/"+id, nil)
 	m.wantStatus(id, "")
+	if nics, volumes := m.cloud.NICs(), m.cloud.Volumes(); len(nics) != 1 || len(volumes) != 2 {
+		t.Errorf("left are %v and %v, want the catalogue's", nics, volumes)
+	}
+	m.want(404, "DELETE", "/admin/servers/"+id, nil)
 	if counts := m.cloud.CallCounts(); counts["DeleteServer"] > 0 {
 		t.Errorf("removed by hand, counted as calls: %v", counts)
 	}

@@ -52,8 +52,8 @@ func (m *mock) live(id, step string) {
 			m.t.Error(err)
 		}
 	case word == "fail":
-		in := iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "broken"}
-		m.cloud.Inject(in)
+		inVain := iaasmock.Fault{Operation: "DeleteServer", Count: 1, FinalStatus: "ERROR", ErrorMessage: "broken"}
+		m.cloud.Inject(inVain)
 	case step == "=gone":
 		m.wantStatus(id, "")
 	case step[0] == '=':
@@ -91,21 +91,6 @@ func TestHistory(t *testing.T) {
 	}
 	if history := m.cloud.History(); history != (iaasmock.Totals{ServersCreated: 1, ServersDeleted: 1}) {
 		t.Errorf("history %+v", history)
-	}
-}
-
-func TestRemovedByHand(t *testing.T) {
-	m := openMock(t)
-	id := m.create(nil)
-	if err := m.cloud.RemoveServer(id); err != nil {
-		t.Fatal(err)
-	}
-	m.wantStatus(id, "")
-	if nics := len(m.cloud.NICs()); nics != 1 {
-		t.Errorf("%d NICs are left, want the catalogue's", nics)
-	}
-	if err := m.cloud.RemoveServer(id); err == nil {
-		t.Error("it could be removed twice")
 	}
 }
 

@@ -23,7 +23,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	machineclientset "github.com/gardener/machine-controller-manager/pkg/client/clientset/versioned"
 	machineinformers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions"
 	v1alpha1informers "github.com/gardener/machine-controller-manager/pkg/client/informers/externalversions/machine/v1alpha1"
@@ -34,12 +33,12 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/options"
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	kubeinformers "k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/record"
 	"k8s.io/client-go/util/workqueue"
 )
@@ -115,84 +114,69 @@ func Start(transport http.RoundTripper, d driver.Driver, pause func(resource, na
 	return c, nil
 }
 
-// slowClasses pauses before a class is read. It lists them by their names: a cache does so in the random
-// order of a map.
-type slowClasses struct {
-	v1alpha1informers.MachineClassInformer
-	pause func(resource, name string)
+// slowMachines and slowClasses are read from a slowCache.
+type (
+	slowMachines struct {
+		v1alpha1informers.MachineInformer
+		pause func(resource, name string)
+	}
+	slowClasses struct {
+		v1alpha1informers.MachineClassInformer
+		pause func(resource, name string)
+	}
+)
+
+// Lister implements MachineInformer.
+func (s slowMachines) Lister() machinelisters.MachineLister {
+	return machinelisters.NewMachineLister(slowCache{s.Informer().GetIndexer(), "machines", s.pause})
 }
 
 // Lister implements MachineClassInformer.
 func (s slowClasses) Lister() machinelisters.MachineClassLister {
-	return slowClassLister{s.MachineClassInformer.Lister(), s.pause}
+	return machinelisters.NewMachineClassLister(slowCache{s.Informer().GetIndexer(), "machineclasses", s.pause})
 }
 
-type slowClassLister struct {
-	machinelisters.MachineClassLister
-	pause func(resource, name string)
-}
-
-// List implements MachineClassLister.
-func (s slowClassLister) List(selector labels.Selector) ([]*v1alpha1.MachineClass, error) {
-	classes, err := s.MachineClassLister.List(selector)
-	slices.SortFunc(classes, func(a, b *v1alpha1.MachineClass) int { return cmp.Compare(a.Name, b.Name) })
-	return classes, err
-}
-
-// MachineClasses implements MachineClassLister.
-func (s slowClassLister) MachineClasses(namespace string) machinelisters.MachineClassNamespaceLister {
-	return slowClass{s.MachineClassLister.MachineClasses(namespace), s.pause}
-}
-
-type slowClass struct {
-	machinelisters.MachineClassNamespaceLister
-	pause func(resource, name string)
-}
-
-// Get implements MachineClassNamespaceLister.
-func (s slowClass) Get(name string) (*v1alpha1.MachineClass, error) {
-	s.pause("machineclasses", name)
-	return s.MachineClassNamespaceLister.Get(name)
-}
-
-// slowMachines pauses before a Machine is read, but not by the orphan collector: that reads them in the
+// slowCache pauses before an object is read, but not by the orphan collector: that reads Machines in the
 // random order of a map, one after the other.
-type slowMachines struct {
-	v1alpha1informers.MachineInformer
-	pause func(resource, name string)
+type slowCache struct {
+	cache.Indexer
+	resource string
+	pause    func(resource, name string)
 }
 
-// Lister implements MachineInformer.
-func (s slowMachines) Lister() machinelisters.MachineLister {
-	return slowMachineLister{s.MachineInformer.Lister(), s.pause}
-}
-
-type slowMachineLister struct {
-	machinelisters.MachineLister
-	pause func(resource, name string)
-}
-
-// Machines implements MachineLister.
-func (s slowMachineLister) Machines(namespace string) machinelisters.MachineNamespaceLister {
-	return slowMachine{s.MachineLister.Machines(namespace), s.pause}
-}
-
-type slowMachine struct {
-	machinelisters.MachineNamespaceLister
-	pause func(resource, name string)
-}
-
-// Get implements MachineNamespaceLister.
-func (s slowMachine) Get(name string) (*v1alpha1.Machine, error) {
-	if caller, _, _, _ := runtime.Caller(1); !isCollector(caller) {
-		s.pause("machines", name)
+// GetByKey implements cache.Indexer.
+func (s slowCache) GetByKey(key string) (any, bool, error) {
+	if !CollectorCalls() {
+		s.pause(s.resource, key)
 	}
-	return s.MachineNamespaceLister.Get(name)
+	return s.Indexer.GetByKey(key)
 }
 
-// isCollector says whether the caller is the orphan collector.
-func isCollector(caller uintptr) bool {
-	return strings.HasSuffix(runtime.FuncForPC(caller).Name(), ".(*controller).checkMachineClass")
+// List implements cache.Indexer. The order is that of the names; a cache's is that of a map, at random.
+func (s slowCache) List() []any {
+	all := s.Indexer.List()
+	slices.SortFunc(all, func(a, b any) int { return cmp.Compare(nameOf(a), nameOf(b)) })
+	return all
+}
+
+func nameOf(object any) string {
+	name, _ := cache.MetaNamespaceKeyFunc(object) // an object of a cache has one
+	return name
+}
+
+// CollectorCalls says whether the orphan collector has called the caller.
+func CollectorCalls() bool {
+	callers := make([]uintptr, 10)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	for {
+		frame, more := frames.Next()
+		if strings.HasSuffix(frame.Function, ".(*controller).checkMachineClass") {
+			return true
+		}
+		if !more {
+			return false
+		}
+	}
 }
 
 // Kill lets the controller begin nothing any more. Whatever it is waiting for has to fail.

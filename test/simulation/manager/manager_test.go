@@ -138,7 +138,7 @@ func (l *life) start() *Controller {
 	return c
 }
 
-// listed is the driver; it checks that ListMachines is called by whom slowMachine takes for the collector.
+// listed is the driver; it checks that ListMachines is called by whom slowCache takes for the collector.
 type listed struct {
 	*life
 	driver.Driver
@@ -146,8 +146,8 @@ type listed struct {
 
 // ListMachines implements driver.Driver.
 func (d listed) ListMachines(ctx context.Context, r *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
-	if caller, file, line, _ := runtime.Caller(1); !isCollector(caller) {
-		d.Errorf("%s:%d calls ListMachines, and is not known to be the orphan collector", file, line)
+	if !CollectorCalls() {
+		d.Error("ListMachines is called, and not by the orphan collector")
 	}
 	return d.Driver.ListMachines(ctx, r)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 )
@@ -147,170 +148,107 @@ func (c *spreadClock) spread(d time.Duration) time.Duration {
 // NewTimer implements clock.Clock.
 func (c *spreadClock) NewTimer(d time.Duration) clock.Timer { return c.RealClock.NewTimer(c.spread(d)) }
 
-// AfterFunc implements clock.WithDelayedExecution.
-func (c *spreadClock) AfterFunc(d time.Duration, f func()) clock.Timer {
-	return c.RealClock.AfterFunc(c.spread(d), f)
-}
-
 // After implements clock.Clock.
 func (c *spreadClock) After(d time.Duration) <-chan time.Time { return c.RealClock.After(c.spread(d)) }
 
 // Sleep implements clock.Clock.
 func (c *spreadClock) Sleep(d time.Duration) { c.RealClock.Sleep(c.spread(d)) }
 
-// processClock is the clock of a process that may stand still. Meanwhile it shows no
-// new time, and timers that come due wait until the process wakes up; then it shows
-// what all others show.
+// processClock is the clock of a process that may stand still. Meanwhile it shows no new time, and timers
+// that come due wait until the process wakes up; then it shows what all others show. It is set to their time
+// whenever it is looked at, and when a timer comes due.
 type processClock struct {
+	*clocktesting.FakeClock
 	// real is what all others live by.
 	real *spreadClock
 
-	mu sync.Mutex
-	// stoppedAt is zero unless the process stands still.
-	stoppedAt time.Time
-	// due are the timers that came due meanwhile.
-	due []func()
+	mu      sync.Mutex
+	stopped bool
 }
 
 var _ clock.WithTicker = (*processClock)(nil)
 
+func newProcessClock(real *spreadClock) *processClock {
+	return &processClock{FakeClock: clocktesting.NewFakeClock(real.Now()), real: real}
+}
+
 func (c *processClock) stop() {
+	c.set()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.stoppedAt.IsZero() {
-		c.stoppedAt = c.real.Now()
-	}
+	c.stopped = true
 }
 
 func (c *processClock) resume() {
 	c.mu.Lock()
+	c.stopped = false
+	c.mu.Unlock()
+	c.set()
+}
+
+// set shows the time of all others, and lets timers fire, unless the process stands still.
+func (c *processClock) set() {
+	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.stoppedAt = time.Time{}
-	due := c.due
-	c.due = nil
-	for _, fire := range due {
-		fire()
+	if !c.stopped {
+		c.SetTime(c.real.Now())
 	}
 }
 
-// atWork runs f, with the lock, as soon as the process does not stand still.
-func (c *processClock) atWork(f func()) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stoppedAt.IsZero() {
-		f()
-		return
-	}
-	c.due = append(c.due, f)
+// timer returns how long a timer takes that is started now, and sees to it that the clock is set then.
+func (c *processClock) timer(d time.Duration) time.Duration {
+	c.set()
+	d = c.real.spread(d)
+	c.real.RealClock.AfterFunc(d, c.set)
+	return d
 }
 
 // Now implements clock.PassiveClock.
 func (c *processClock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.stoppedAt.IsZero() {
-		return c.real.Now()
-	}
-	return c.stoppedAt
+	c.set()
+	return c.FakeClock.Now()
 }
 
 // Since implements clock.PassiveClock.
 func (c *processClock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 
 // After implements clock.Clock.
-func (c *processClock) After(d time.Duration) <-chan time.Time { return c.NewTimer(d).C() }
+func (c *processClock) After(d time.Duration) <-chan time.Time { return c.FakeClock.After(c.timer(d)) }
 
 // Sleep implements clock.Clock.
 func (c *processClock) Sleep(d time.Duration) { <-c.After(d) }
 
-// Tick implements clock.Clock.
-func (c *processClock) Tick(d time.Duration) <-chan time.Time { return c.NewTicker(d).C() }
-
 // NewTimer implements clock.Clock.
-func (c *processClock) NewTimer(d time.Duration) clock.Timer { return c.newTimer(d, 0) }
-
-// NewTicker implements clock.WithTicker.
-func (c *processClock) NewTicker(d time.Duration) clock.Ticker {
-	return processTicker{c.newTimer(d, d)}
+func (c *processClock) NewTimer(d time.Duration) clock.Timer {
+	return &processTimer{c.FakeClock.NewTimer(c.timer(d)), c}
 }
 
-func (c *processClock) newTimer(d, period time.Duration) *processTimer {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	t := &processTimer{clock: c, times: make(chan time.Time, 1), period: period}
-	t.start(d)
-	return t
-}
-
-// processTimer is a timer of a process, or its ticker. The clock's lock guards it.
+// processTimer is a timer of a process.
 type processTimer struct {
+	clock.Timer
 	clock *processClock
-	times chan time.Time
-	// period is more than 0 for a ticker.
-	period time.Duration
-	timer  clock.Timer
-	active bool
-	// turn counts starts, so that what was due for an earlier one is not heard of.
-	turn int
-}
-
-func (t *processTimer) start(d time.Duration) {
-	t.turn++
-	t.active = true
-	turn := t.turn
-	t.timer = t.clock.real.AfterFunc(d, func() { t.clock.atWork(func() { t.fire(turn) }) })
-}
-
-func (t *processTimer) fire(turn int) {
-	if turn != t.turn || !t.active {
-		return
-	}
-	t.active = false
-	select {
-	case t.times <- t.clock.real.Now():
-	default: // a tick that nobody has taken
-	}
-	if t.period > 0 {
-		t.start(t.period)
-	}
-}
-
-// end stops the timer, and takes back what nobody has received.
-func (t *processTimer) end() (wasActive bool) {
-	wasActive = t.active
-	t.active = false
-	t.timer.Stop()
-	select {
-	case <-t.times:
-	default:
-	}
-	return wasActive
-}
-
-// C implements clock.Timer.
-func (t *processTimer) C() <-chan time.Time { return t.times }
-
-// Stop implements clock.Timer.
-func (t *processTimer) Stop() bool {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	return t.end()
 }
 
 // Reset implements clock.Timer.
-func (t *processTimer) Reset(d time.Duration) bool {
-	t.clock.mu.Lock()
-	defer t.clock.mu.Unlock()
-	wasActive := t.end()
-	t.start(d)
-	return wasActive
+func (t *processTimer) Reset(d time.Duration) bool { return t.Timer.Reset(t.clock.timer(d)) }
+
+// NewTicker implements clock.WithTicker.
+func (c *processClock) NewTicker(d time.Duration) clock.Ticker {
+	return &processTicker{c.NewTimer(d), d}
 }
 
-// processTicker is a processTimer whose Stop answers nothing.
-type processTicker struct{ timer *processTimer }
+// processTicker ticks a period after it was asked for its channel the last time, as spi.Fence does after
+// each tick.
+type processTicker struct {
+	timer  clock.Timer
+	period time.Duration
+}
 
 // C implements clock.Ticker.
-func (t processTicker) C() <-chan time.Time { return t.timer.C() }
+func (t *processTicker) C() <-chan time.Time {
+	t.timer.Reset(t.period)
+	return t.timer.C()
+}
 
 // Stop implements clock.Ticker.
-func (t processTicker) Stop() { t.timer.Stop() }
+func (t *processTicker) Stop() { t.timer.Stop() }

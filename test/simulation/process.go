@@ -55,7 +55,7 @@ func (c *cluster) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background())
 	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: c.world.clock}
 	if c.world.plan.standsStill() {
-		p.stops = &processClock{real: c.world.clock}
+		p.stops = newProcessClock(c.world.clock)
 		p.clock = p.stops
 	}
 	started := p.clock.Now()

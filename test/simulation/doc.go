@@ -16,7 +16,7 @@
 //     and to each event of a watch, which may show late;
 //   - when keys are rotated;
 //   - hiccups: moments of up to 12 s, a minute apart, in which the project looks empty;
-//   - a storm: a kind of write fails for minutes, or the API takes two calls a second;
+//   - storms: a kind of write or lists of servers fail for minutes, or the API takes two calls a second;
 //   - a creation timeout of 45 minutes, with boots of 12;
 //   - what users edit by hand: the project or region in the Secret, a server's machine label, a Machine's
 //     finalizer, to use its name again. Where the cloud dropped a server's labels, users set those that the
@@ -49,8 +49,8 @@
 // Whose a server is, is noted at its creation, in its name and metadata, which nobody
 // changes: labels may be lost or edited.
 //
-// Endure takes Machines through a storm: how many POSTs it costs, and how soon all run
-// after it. Live runs one Machine, a new one or one from OpenStack, to its deletion with one
+// Endure takes Machines through a storm: how many POSTs it costs, and how soon all run.
+// Live runs one Machine, a new one or one from OpenStack, to its deletion with one
 // disturbance: the tests go through all of them, at every API call and every write of the manager.
 //
 // # Leaders that stand still

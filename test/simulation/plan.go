@@ -4,12 +4,16 @@
 package simulation
 
 import (
+	"cmp"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
@@ -55,10 +59,8 @@ type Plan struct {
 	Hiccup time.Duration
 	// Edit is what users edit by hand; "" is nothing.
 	Edit string
-	// Storm is when the cloud does less than it is asked for.
-	Storm Storm
-	// Outage is when lists fail while everything else works.
-	Outage Outage
+	// Storms are when the cloud does less than it is asked for.
+	Storms []Storm
 
 	// Faults of single requests of the driver and writes of the manager.
 	Faults []Fault
@@ -87,14 +89,32 @@ const (
 	editName = "a name"
 )
 
-// Outage is a time in which lists of servers fail.
-type Outage struct {
-	// Status is what they answer; 0 means that there is no outage.
+// Storm is a time in which the cloud does less than it is asked for.
+type Storm struct {
+	// Operation that fails; "" is all of them.
+	Operation string
+	// Status is the answer; 0 resets connections.
 	Status int
-	// From the beginning of the run, For that long.
-	From, For time.Duration
+	// Rate is how many calls a second are carried out all the same; 0 is none.
+	Rate int
 	// Wide spares lists that ask for a single Machine.
 	Wide bool
+	// From the beginning of the run, For that long.
+	From, For time.Duration
+}
+
+// fault is the storm as the mock's fault.
+func (s Storm) fault() iaasmock.Fault {
+	fault := iaasmock.Fault{
+		Operation: cmp.Or(s.Operation, iaasmock.OperationIaaS), Status: s.Status, DropBefore: s.Status == 0,
+		Rate: float64(s.Rate), Burst: s.Rate, After: s.From, Duration: s.For,
+	}
+	if s.Wide {
+		fault.Match = func(r *http.Request) bool {
+			return !strings.Contains(r.URL.Query().Get("label_selector"), provider.StackitMachineLabel+"=")
+		}
+	}
+	return fault
 }
 
 // skewPromised is the greatest skew at which the driver promises that there are
@@ -115,7 +135,7 @@ var unpromised = []string{"stale-lists", "stale-reads"}
 // calm says that nothing goes wrong.
 func (p *Plan) calm() bool {
 	return len(p.Faults) == 0 && p.Stale == 0 && p.Rotations == 0 && p.Crashes == 0 && p.Pauses == 0 && p.Preset == "" &&
-		p.Edit == "" && p.Outage == (Outage{}) && p.Storm == (Storm{}) && p.Hiccup == 0
+		p.Edit == "" && len(p.Storms) == 0 && p.Hiccup == 0
 }
 
 // standsStill says that a leader may stand still.
@@ -192,19 +212,20 @@ func (p *Plan) drawTroubles(t *rapid.T) {
 		p.Hiccup = within(t, "hiccup", 1500*time.Millisecond, longestHiccup)
 	}
 	if oneIn(t, 5, "has a storm") {
-		p.Storm = Storm{
+		storm := Storm{
 			Operation: of(t, "storm", opCreate, opDelete, opPatch), Status: of(t, "its status", 0, 429, 500, 503),
 			From: within(t, "from", 0, p.FaultPeriod/2), For: within(t, "for", time.Minute, 5*time.Minute),
 		}
 		if oneIn(t, 3, "of all") {
-			p.Storm.Operation, p.Storm.Status, p.Storm.Rate = "", 429, 2
+			storm.Operation, storm.Status, storm.Rate = "", 429, 2
 		}
+		p.Storms = append(p.Storms, storm)
 	}
 	if oneIn(t, 4, "has an outage") {
-		p.Outage = Outage{
-			Status: of(t, "outage", 500, 502, 503, 504), Wide: rapid.Bool().Draw(t, "wide"),
+		p.Storms = append(p.Storms, Storm{
+			Operation: opList, Status: of(t, "outage", 500, 502, 503, 504), Wide: rapid.Bool().Draw(t, "wide"),
 			From: within(t, "from", 0, p.FaultPeriod/2), For: within(t, "for", 10*time.Second, p.FaultPeriod),
-		}
+		})
 	}
 	p.Stale, p.Rotations = of(t, "stale", 0, 0.2, 0.6), of(t, "rotations", 0, 0, 1, 2)
 	// What only the process knows that made a server is lost with it.

@@ -6,12 +6,8 @@ package simulation
 import (
 	"context"
 	"net/http"
-	"strings"
 	"time"
 
-	"golang.org/x/time/rate"
-
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
@@ -208,10 +204,9 @@ func (w *world) injectPresets() {
 		}
 	}
 	w.hiccup()
-	if w.plan.Storm.For > 0 {
-		w.cloud.Inject(w.plan.Storm.fault())
+	for _, storm := range w.plan.Storms {
+		w.cloud.Inject(storm.fault())
 	}
-	w.failLists(w.plan.Outage)
 }
 
 // turns are the crashes, key rotations and pauses of a cluster.
@@ -280,31 +275,6 @@ func Live(life Life, faults ...Fault) Result {
 	})
 }
 
-// Storm is a time in which the cloud does less than it is asked for.
-type Storm struct {
-	// Operation that fails; "" is all of them.
-	Operation string
-	// Status is the answer; 0 resets connections.
-	Status int
-	// Rate is how many calls a second are carried out all the same; 0 is none.
-	Rate int
-	// From the beginning of the run, For that long; For is 0 if there is no storm.
-	From, For time.Duration
-}
-
-// fault is the storm as the mock's fault.
-func (s Storm) fault() iaasmock.Fault {
-	fault := iaasmock.Fault{Operation: s.Operation, Status: s.Status, DropBefore: s.Status == 0, After: s.From, Duration: s.For}
-	if s.Operation == "" {
-		fault.Operation = iaasmock.OperationIaaS
-	}
-	if s.Rate > 0 {
-		limit := rate.NewLimiter(rate.Limit(s.Rate), s.Rate)
-		fault.Match = func(*http.Request) bool { return !limit.Allow() }
-	}
-	return fault
-}
-
 // StormResult is what a storm did.
 type StormResult struct {
 	Result
@@ -312,7 +282,7 @@ type StormResult struct {
 	Posts, Accepted int
 }
 
-// Endure wants Machines when a storm begins. Result.Healed is how long it took from its end
+// Endure wants Machines, from whose beginning the storm's time counts. Result.Healed is how long it took
 // until all ran. Like Run it needs a bubble.
 func Endure(storm Storm, machines int, boot time.Duration) StormResult {
 	plan := Plan{Seed: 1, Clusters: 1, Boot: boot, Deletion: 5 * time.Second, Latency: 50 * time.Millisecond}
@@ -320,76 +290,32 @@ func Endure(storm Storm, machines int, boot time.Duration) StormResult {
 	s.disturbed = true
 	var result StormResult
 	result.Result = s.run(func() Result {
-		s.cloud.Inject(storm.fault())
 		c := s.clusters[0]
 		c.start()
-		s.sleep(storm.From)
+		s.sleep(15 * time.Second) // the Machines are not taken for a predecessor's work
+		began := s.clock.Now()
+		s.cloud.Inject(storm.fault())
 		for i := range machines {
 			c.want(machineName(i), classA)
 		}
-		s.sleep(storm.For)
+		if !s.await(healing, s.settled) {
+			s.violated("not all Machines run after %s", healing)
+		}
+		healed := s.clock.Since(began)
+		s.log("all Machines run")
+		length := storm.From + storm.For
+		s.sleep(length - healed)
 		for _, call := range s.cloud.Calls() {
-			if call.Operation == opCreate && call.StartedAt.After(s.start.Add(storm.From)) {
+			if call.Operation == opCreate && call.StartedAt.Before(began.Add(length)) && call.StartedAt.After(began) {
 				result.Posts++
 				if call.Status == http.StatusCreated {
 					result.Accepted++
 				}
 			}
 		}
-		s.log("the storm is over")
-		over := s.clock.Now()
-		if !s.await(healing, s.settled) {
-			s.violated("not all Machines run after %s", healing)
-		}
-		healed := s.clock.Since(over)
 		s.rest()
 		s.tearDown()
 		return Result{Healed: healed}
 	})
 	return result
-}
-
-// Outlive wants Machines at the beginning of a time in which lists of servers fail and
-// all else works. Result.Healed is how long it took until all ran; it is a violation if
-// they do not before the outage is over. Like Run it needs a bubble.
-func Outlive(o Outage, machines int) Result {
-	plan := Plan{Seed: 1, Clusters: 1, Boot: 12 * time.Second, Deletion: 5 * time.Second, Outage: o}
-	s := newSimulation(&plan)
-	s.disturbed = true
-	return s.run(func() Result {
-		c := s.clusters[0]
-		c.start()
-		s.failLists(o)
-		began := s.clock.Now()
-		for i := range machines {
-			c.want(machineName(i), classA)
-		}
-		if !s.await(o.From+o.For, s.settled) {
-			s.violated("not all Machines run when the outage is over")
-		}
-		result := Result{Healed: s.clock.Since(began)}
-		s.log("all Machines run")
-		s.sleep(o.From + o.For - result.Healed)
-		s.rest()
-		s.tearDown()
-		return result
-	})
-}
-
-// failLists lets lists of servers fail for a while.
-func (w *world) failLists(o Outage) {
-	if o.Status == 0 {
-		return
-	}
-	fault := gateway(o.Status, false)
-	if o.Status == http.StatusInternalServerError {
-		fault = apiAnswer(o.Status, "internal server error")
-	}
-	fault.Operation, fault.After, fault.Duration = opList, o.From, o.For
-	if o.Wide {
-		fault.Match = func(r *http.Request) bool {
-			return !strings.Contains(r.URL.Query().Get("label_selector"), provider.StackitMachineLabel+"=")
-		}
-	}
-	w.cloud.Inject(fault)
 }

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
@@ -26,11 +23,21 @@ type Fault struct {
 	Operation  string
 	Nth, Times int
 	// What happens: one of FaultsOf.
-	What  string
-	call  callFault
-	write writeFault
-	// late is how long nothing shows in the cache from that write on.
-	late    time.Duration
+	What string
+
+	// crashBefore ends the process before the request arrives, crashAfter once it is carried out.
+	crashBefore, crashAfter bool
+	// late says that a request is carried out once its sender has given up, as after a broken connection.
+	late bool
+	// pause of the process once a request is carried out.
+	pause stillness
+	// hiccup is for how long the project looks empty from a request on.
+	hiccup time.Duration
+	// A write is refused, with a conflict or a 500, or its answer is lost.
+	conflict, failed, lost bool
+	// stale is how long nothing shows in the cache from a write on.
+	stale time.Duration
+	// trouble is what the cloud does.
 	trouble *trouble
 }
 
@@ -49,32 +56,28 @@ func (f Fault) String() string {
 }
 
 // ends says that the process ends, or stands still.
-func (f *Fault) ends() bool {
-	return f.call.crashBefore || f.call.crashAfter || f.write.crashBefore || f.write.crashAfter || f.call.pause.length > 0
-}
+func (f *Fault) ends() bool { return f.crashBefore || f.crashAfter || f.pause.length > 0 }
 
 // FaultsOf are all that can befall a request for the operation when it reaches the cloud, or a write.
 func FaultsOf(operation string) []Fault {
 	all := []Fault{
-		{What: "crash before it", call: callFault{crashBefore: true}},
-		{What: "crash once it is sent, carried out late", call: callFault{crashBefore: true, late: true}},
-		{What: "crash after it", call: callFault{crashAfter: true}},
-		{What: "lost", call: callFault{vanish: true}},
-		{What: "pause after it", call: callFault{pause: stillness{
-			length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}}},
-		{What: "pause after it, another leads", call: callFault{pause: stillness{
-			length: 50 * time.Second, takeover: leaseDuration, notice: renewDeadline + retryPeriod, fresh: 8 * time.Second}}},
-		{What: "the project looks empty from then on", call: callFault{hiccup: longestHiccup}},
-		{What: "lost, carried out late", call: callFault{vanish: true, late: true}},
+		{What: "crash before it", crashBefore: true},
+		{What: "crash once it is sent, carried out late", crashBefore: true, late: true},
+		{What: "crash after it", crashAfter: true},
+		{What: "pause after it", pause: stillness{length: 14 * time.Second, renewal: time.Second, fresh: 3 * time.Second}},
+		{What: "pause after it, another leads", pause: stillness{
+			length: 50 * time.Second, takeover: leaseDuration, notice: renewDeadline + retryPeriod, fresh: 8 * time.Second}},
+		{What: "the project looks empty from then on", hiccup: longestHiccup},
+		{What: "lost, carried out late", late: true},
 	}
 	if operation == opWrite {
 		all = []Fault{
-			{What: "crash before it", write: writeFault{crashBefore: true}},
-			{What: "crash after it", write: writeFault{crashAfter: true}},
-			{What: "conflict", write: writeFault{conflict: true}},
-			{What: "500", write: writeFault{failed: true}},
-			{What: "answer lost", write: writeFault{lost: true}},
-			{What: "the cache stands still from then on", late: 3 * time.Minute},
+			{What: "crash before it", crashBefore: true},
+			{What: "crash after it", crashAfter: true},
+			{What: "conflict", conflict: true},
+			{What: "500", failed: true},
+			{What: "answer lost", lost: true},
+			{What: "the cache stands still from then on", stale: 3 * time.Minute},
 		}
 	} else {
 		for _, t := range troublesOf(operation) {
@@ -87,90 +90,39 @@ func FaultsOf(operation string) []Fault {
 	return all
 }
 
-// injector says what goes wrong. How long requests and events take depends on the seed and on what they
-// are, not on what else is going on.
-type injector struct {
-	plan  *Plan
-	clock clock.Clock
-	// over is set once nothing goes wrong any more.
-	over atomic.Bool
-
-	mu sync.Mutex
-	// counts of requests and writes, by cluster and operation.
-	counts map[string]int
-	// standsUntil is when the cache of each cluster shows again what happens.
-	standsUntil map[string]time.Time
-	// operations that were asked for, in order.
-	operations []string
-}
-
-func newInjector(plan *Plan) *injector {
-	return &injector{plan: plan, clock: clock.RealClock{}, counts: map[string]int{}, standsUntil: map[string]time.Time{}}
-}
-
-// befalls counts a request or write, and returns its fault; nil if it has none.
-func (i *injector) befalls(cluster, operation string) *Fault {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.operations = append(i.operations, operation)
-	n := i.counts[cluster+operation]
-	i.counts[cluster+operation]++
-	for j := range i.plan.Faults {
-		f := &i.plan.Faults[j]
+// befalls counts a request of a cluster, or a write, and returns what befalls it.
+func (w *world) befalls(cluster, operation string) Fault {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.operations = append(w.operations, operation)
+	n := w.counts[cluster+operation]
+	w.counts[cluster+operation]++
+	for _, f := range w.plan.Faults {
 		isMeant := f.Operation == operation && clusterName(f.Cluster) == cluster && n >= f.Nth && n < f.Nth+f.Times
-		if isMeant && !i.over.Load() {
-			return f
+		if !isMeant || w.faultsOver {
+			continue
 		}
+		if f.stale > 0 {
+			w.staleUntil[cluster] = w.clock.Now().Add(f.stale)
+		}
+		return f
 	}
-	return nil
-}
-
-// ways are how long a request's way to the cloud takes, and its answer's back.
-func (i *injector) ways(c call) (there, back time.Duration) {
-	rng := random(i.plan.Seed, "request", c.cluster, c.operation, c.subject, c.caller, c.repeat)
-	return between(rng, time.Millisecond, i.plan.Latency), between(rng, time.Millisecond, i.plan.Latency)
-}
-
-// request is what befalls a request when it reaches the cloud.
-func (i *injector) request(c call) (callFault, *trouble) {
-	f := i.befalls(c.cluster, c.operation)
-	if f == nil {
-		return callFault{}, nil
-	}
-	u := f.call
-	if u.late {
-		rng := random(i.plan.Seed, "late", c.cluster, c.operation, c.subject, c.caller, c.repeat)
-		u.lateBy = between(rng, i.plan.Late/2, i.plan.Late)
-	}
-	return u, f.trouble
-}
-
-func (i *injector) write(cluster string) writeFault {
-	f := i.befalls(cluster, opWrite)
-	if f == nil {
-		return writeFault{}
-	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if f.late > 0 {
-		i.standsUntil[cluster] = i.clock.Now().Add(f.late)
-	}
-	return f.write
+	return Fault{}
 }
 
 // shown is how long after it an event shows in a process's cache.
-func (i *injector) shown(p *process, e manager.Event) time.Duration {
-	rng := random(i.plan.Seed, "shown", p.name, e.Resource, e.Name, e.At)
+func (w *world) shown(p *process, e manager.Event) time.Duration {
+	rng := random(w.plan.Seed, "shown", p.name, e.Resource, e.Name, e.At)
 	after := between(rng, time.Millisecond, longestWrite)
 	if e.Resource != "machines" {
 		return after
 	}
-	if !i.over.Load() && chance(rng, i.plan.Stale) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.faultsOver && chance(rng, w.plan.Stale) {
 		after = between(rng, 0, longestStale)
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return max(after, i.standsUntil[p.cluster.name].Sub(e.At))
+	return max(after, w.staleUntil[p.cluster.name].Sub(e.At))
 }
 
 // longestStale is the longest time for which a watch shows nothing of an event. Until then the manager's
@@ -181,7 +133,7 @@ const longestStale = 10 * time.Second
 // that tell the manager to come back soon.
 type trouble struct {
 	name string
-	// operations it is for; none means all of the IaaS API.
+	// operations it is for, unless the fault names one; none means all of the IaaS API.
 	operations []string
 	fault      iaasmock.Fault
 	explains   []codes.Code
@@ -229,8 +181,15 @@ func gateway(status int, executed bool) iaasmock.Fault {
 	return iaasmock.Fault{Status: status, Body: "<html>gateway</html>", ContentType: "text/html", Executed: executed}
 }
 
-func apiAnswer(status int, message string) iaasmock.Fault {
-	return iaasmock.Fault{Status: status, Body: fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)}
+// apiAnswer is the API's own answer to an operation, or to any.
+func apiAnswer(operation string, status int, message string) iaasmock.Fault {
+	body := fmt.Sprintf(`{"code":%d,"msg":%q}`, status, message)
+	return iaasmock.Fault{Operation: operation, Status: status, Body: body}
+}
+
+// inError is a server's end in ERROR.
+func inError(operation, message string) iaasmock.Fault {
+	return iaasmock.Fault{Operation: operation, FinalStatus: iaasmock.StatusError, ErrorMessage: message}
 }
 
 // failedDeletion is what a Machine is told that finds its predecessor's server in ERROR.
@@ -249,48 +208,54 @@ var troubles = []trouble{
 	{name: "504 after it was done", fault: gateway(504, true)},
 	{name: "408", fault: iaasmock.Fault{Status: 408}},
 	{name: "429 with Retry-After", fault: iaasmock.Fault{Status: 429, Header: http.Header{"Retry-After": {"2"}}}},
-	{name: "404 of a gateway", fault: gateway(404, false), operations: slices.Concat(opsOfOne, []string{opList, opGet, opDelete, opServerNICs, opNICs, opVolumes, opPatch})},
+	{name: "404 of a gateway", fault: gateway(404, false),
+		operations: slices.Concat(opsOfOne, []string{opList, opGet, opDelete, opServerNICs, opNICs, opVolumes, opPatch})},
 	{name: "silence before", fault: iaasmock.Fault{Delay: 10 * time.Minute}},
 	{name: "silence after it was done", fault: iaasmock.Fault{AnswerDelay: 10 * time.Minute}},
 	{name: "slow", fault: iaasmock.Fault{Delay: 5 * time.Second, AnswerDelay: 4 * time.Second}},
 	{name: "never answered", fault: iaasmock.Fault{NeverAnswers: true}},
 	{name: "half an answer", fault: iaasmock.Fault{HalfAnswer: true}},
 	{name: "401 once", fault: iaasmock.Fault{Status: 401}, explains: []codes.Code{codes.Unauthenticated}},
-	{name: "403", fault: apiAnswer(403, "forbidden"), explains: []codes.Code{codes.PermissionDenied}},
+	{name: "403", fault: apiAnswer("", 403, "forbidden"), explains: []codes.Code{codes.PermissionDenied}},
 
-	{name: "404 though it exists", fault: apiAnswer(404, "server not found"), operations: []string{opGet, opDelete}, hides: true},
-	{name: "404 though there is one", fault: apiAnswer(404, "not found"), operations: opsOfOne},
-	{name: "404 about the project", fault: apiAnswer(404, "project not found"), operations: []string{opGet, opDelete, opList}},
+	{name: "404 though it exists", fault: apiAnswer("", 404, "server not found"),
+		operations: []string{opGet, opDelete}, hides: true},
+	{name: "404 though there is one", fault: apiAnswer("", 404, "not found"), operations: opsOfOne},
+	{name: "404 about the project", fault: apiAnswer("", 404, "project not found"),
+		operations: []string{opGet, opDelete, opList}},
 
-	{name: "400", fault: apiAnswer(400, "bad request"), operations: []string{opCreate}, explains: []codes.Code{codes.InvalidArgument}},
-	{name: "NIC in use", fault: apiAnswer(409, "nic is in use"), operations: []string{opCreate}, explains: []codes.Code{codes.FailedPrecondition}},
-	{name: "quota", fault: apiAnswer(403, "Quota exceeded for instances"), operations: []string{opCreate}, explains: []codes.Code{codes.ResourceExhausted}},
-	{name: "no host", fault: iaasmock.Fault{Operation: opCreate, FinalStatus: iaasmock.StatusError, ErrorMessage: "No valid host was found"},
-		operations: []string{opCreate}, explains: []codes.Code{codes.ResourceExhausted}},
-	{name: "boot fails", fault: iaasmock.Fault{Operation: opCreate, FinalStatus: iaasmock.StatusError, ErrorMessage: "image is broken"},
-		operations: []string{opCreate}, explains: []codes.Code{codes.Internal}},
-	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, operations: []string{opCreate}, spoils: true},
+	{name: "400", fault: apiAnswer(opCreate, 400, "bad request"), explains: []codes.Code{codes.InvalidArgument}},
+	{name: "NIC in use", fault: apiAnswer(opCreate, 409, "nic is in use"),
+		explains: []codes.Code{codes.FailedPrecondition}},
+	{name: "quota", fault: apiAnswer(opCreate, 403, "Quota exceeded for instances"),
+		explains: []codes.Code{codes.ResourceExhausted}},
+	{name: "no host", fault: inError(opCreate, "No valid host was found"), explains: []codes.Code{codes.ResourceExhausted}},
+	{name: "boot fails", fault: inError(opCreate, "image is broken"), explains: []codes.Code{codes.Internal}},
+	{name: "never boots", fault: iaasmock.Fault{Operation: opCreate, NeverBoots: true}, spoils: true},
 	{name: "labels dropped", fault: iaasmock.Fault{Operation: opCreate, DropLabels: true},
-		operations: []string{opCreate}, explains: []codes.Code{codes.FailedPrecondition}, spoils: true, strands: true},
-	{name: "the answer names another's server", fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer, Executed: true}, operations: []string{opCreate}},
-	{name: "the answer names another's server, none is made", fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer}, operations: []string{opCreate}},
+		explains: []codes.Code{codes.FailedPrecondition}, spoils: true, strands: true},
+	{name: "the answer names another's server",
+		fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer, Executed: true}},
+	{name: "the answer names another's server, none is made",
+		fault: iaasmock.Fault{Operation: opCreate, OtherServer: iaasmock.AnyServer}},
 
-	{name: "deletion fails", fault: iaasmock.Fault{Operation: opDelete, FinalStatus: iaasmock.StatusError, ErrorMessage: "deletion failed"},
-		operations: []string{opDelete}, explains: failedDeletion},
-	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}, operations: []string{opDelete}},
-	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, operations: []string{opList}, hides: true},
-	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, operations: []string{opList}, forgets: true, hides: true},
-	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}, operations: []string{opServerNICs}},
-	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, operations: []string{opNICs}, leaves: true},
-	{name: "no volume in the project", fault: iaasmock.Fault{Operation: opVolumes, EmptyList: true}, operations: []string{opVolumes}, leaves: true},
-	{name: "busy", fault: apiAnswer(409, "the server is busy"), operations: []string{opDelete, opPatch, opDeleteNIC, opDeleteVolume}},
+	{name: "deletion fails", fault: inError(opDelete, "deletion failed"), explains: failedDeletion},
+	{name: "never gone", fault: iaasmock.Fault{Operation: opDelete, NeverGone: true}},
+	{name: "stale list", fault: iaasmock.Fault{Operation: opList, Stale: 20 * time.Second}, hides: true},
+	{name: "empty list", fault: iaasmock.Fault{Operation: opList, EmptyList: true}, forgets: true, hides: true},
+	{name: "no NIC of the server", fault: iaasmock.Fault{Operation: opServerNICs, EmptyList: true}},
+	{name: "no NIC in the network", fault: iaasmock.Fault{Operation: opNICs, EmptyList: true}, leaves: true},
+	{name: "no volume in the project", fault: iaasmock.Fault{Operation: opVolumes, EmptyList: true}, leaves: true},
+	{name: "busy", fault: apiAnswer("", 409, "the server is busy"),
+		operations: []string{opDelete, opPatch, opDeleteNIC, opDeleteVolume}},
 
 	{name: "token endpoint down", fault: iaasmock.Fault{Status: 503}, operations: []string{opToken}},
 	{name: "token endpoint missing", fault: gateway(404, false), operations: []string{opToken}},
 	{name: "token endpoint resets", fault: iaasmock.Fault{DropAfter: true}, operations: []string{opToken}},
-	{name: "token without expiry", fault: iaasmock.Fault{Operation: opToken, TokenWithoutExpiry: true}, operations: []string{opToken}},
-	{name: "token seems expired", fault: iaasmock.Fault{Operation: opToken, TokenSkew: -2 * time.Hour}, operations: []string{opToken}},
-	{name: "key refused", fault: apiAnswer(400, "invalid assertion"), operations: []string{opToken}, explains: []codes.Code{codes.Unauthenticated}},
+	{name: "token without expiry", fault: iaasmock.Fault{Operation: opToken, TokenWithoutExpiry: true}},
+	{name: "token seems expired", fault: iaasmock.Fault{Operation: opToken, TokenSkew: -2 * time.Hour}},
+	{name: "key refused", fault: apiAnswer(opToken, 400, "invalid assertion"),
+		explains: []codes.Code{codes.Unauthenticated}},
 }
 
 const presetDroppedLabels = "dropped-labels"
@@ -317,7 +282,8 @@ func troublesOf(operation string) []*trouble {
 	var fitting []*trouble
 	for i := range troubles {
 		t := &troubles[i]
-		if slices.Contains(t.operations, operation) || (len(t.operations) == 0 && operation != opToken) {
+		ofAll := t.fault.Operation == "" && len(t.operations) == 0 && operation != opToken
+		if t.fault.Operation == operation || slices.Contains(t.operations, operation) || ofAll {
 			fitting = append(fitting, t)
 		}
 	}

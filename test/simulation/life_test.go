@@ -17,7 +17,7 @@ import (
 func TestEveryPointOfALife(t *testing.T) {
 	for _, life := range Lives {
 		calm := live(t, life)
-		if len(calm.Violations) > 0 || calm.Answers < 5 {
+		if len(calm.Violations) > 0 || calm.Calls < 5 {
 			t.Fatalf("without any disturbance: %v\n%s", calm.Violations, calm.Trace)
 		}
 		var all []Fault

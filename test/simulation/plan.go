@@ -140,12 +140,12 @@ func (p *Plan) calm() bool {
 
 // standsStill says that a leader may stand still.
 func (p *Plan) standsStill() bool {
-	return p.Pauses > 0 || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.call.pause.length > 0 })
+	return p.Pauses > 0 || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.pause.length > 0 })
 }
 
 // cacheIsStale says that the manager's cache may be old.
 func (p *Plan) cacheIsStale() bool {
-	return p.Stale > 0 || p.standsStill() || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.late > 0 })
+	return p.Stale > 0 || p.standsStill() || slices.ContainsFunc(p.Faults, func(f Fault) bool { return f.stale > 0 })
 }
 
 func (p *Plan) String() string {
@@ -242,7 +242,7 @@ func (p *Plan) drawFault(t *rapid.T, lives bool) Fault {
 	operation := of(t, "operation", opCreate, opList, opGet, opDelete, opWrite, opPatch, opServerNICs, opToken,
 		opNICs, opVolumes, opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume)
 	fitting := slices.DeleteFunc(FaultsOf(operation), func(f Fault) bool {
-		return f.call.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.call.vanish ||
+		return f.hiccup > 0 || lives && f.ends() || p.Preset == presetDroppedLabels && f.late ||
 			f.trouble != nil && (f.trouble.forgets && !p.Forgetful || f.trouble.hides && p.Hiccup > 0 ||
 				f.trouble.strands && (!lives || p.Edit == editName))
 	})

@@ -194,12 +194,6 @@ var errCrashed = errors.New("the process has crashed")
 // about can.
 type kubernetes struct{ *process }
 
-// writeFault is what happens to a write: it is refused, its answer is lost, or the process crashes
-// before or after it.
-type writeFault struct {
-	conflict, failed, lost, crashBefore, crashAfter bool
-}
-
 // RoundTrip implements http.RoundTripper.
 func (k kubernetes) RoundTrip(request *http.Request) (*http.Response, error) {
 	w, api := k.world, k.cluster.api
@@ -222,29 +216,29 @@ func (k kubernetes) RoundTrip(request *http.Request) (*http.Response, error) {
 	if terminates(request) {
 		k.cluster.deleteMistaken(t.Name)
 	}
-	befalls := w.injector.write(k.cluster.name)
-	if befalls.crashBefore {
+	f := w.befalls(k.cluster.name, opWrite)
+	if f.crashBefore {
 		k.cluster.crash(k.process, "before a write to "+t.Name)
 		return nil, errCrashed
 	}
 	var response *http.Response
 	switch {
-	case befalls.conflict:
+	case f.conflict:
 		conflict := apierrors.NewConflict(v1alpha1.Resource(t.Resource), t.Name, errors.New("simulated"))
 		response = manager.Refusal(request, conflict)
-	case befalls.failed:
+	case f.failed:
 		response = manager.Refusal(request, apierrors.NewInternalError(errors.New("simulated")))
 	default:
 		response = api.Do(request)
 	}
 	k.wrote(t, response.StatusCode)
-	if befalls.crashAfter {
+	if f.crashAfter {
 		k.cluster.crash(k.process, "after a write to "+t.Name)
 	}
 	if !k.passes(between(rng, time.Millisecond, longestWrite)) {
 		return nil, errCrashed
 	}
-	if befalls.lost {
+	if f.lost {
 		return nil, io.ErrUnexpectedEOF
 	}
 	return response, nil
@@ -281,7 +275,7 @@ func (k kubernetes) wrote(t manager.Target, status int) {
 
 // shows waits until a watch may show an event.
 func (p *process) shows(e manager.Event, closed <-chan struct{}) bool {
-	after := p.world.injector.shown(p, e)
+	after := p.world.shown(p, e)
 	timer := p.world.clock.NewTimer(e.At.Add(after).Sub(p.world.clock.Now()))
 	defer timer.Stop()
 	select {
@@ -342,7 +336,7 @@ func (o observed) ListMachines(_ context.Context, r *driver.ListMachinesRequest)
 func ask[Request, Response any](p *process, method string, m *v1alpha1.Machine,
 	call func(context.Context, *Request) (*Response, error), request *Request) (*Response, error) {
 	w, who := p.world, m.Name+" "+method
-	a := w.describeAnswer(p.cluster.name, who)
+	a := w.repeated("answer", p.cluster.name, who)
 	if !p.passes(between(random(w.plan.Seed, "call", p.name, who, a), time.Millisecond, 20*time.Millisecond)) {
 		return nil, status.Error(codes.Unavailable, errCrashed.Error())
 	}

@@ -30,8 +30,8 @@ type Result struct {
 	Violations []string
 	// Trace is what happened, one line an event.
 	Trace string
-	// Calls of the API, Answers of the driver, and Machines there were.
-	Calls, Answers, Machines int
+	// Calls of the API, and Machines there were.
+	Calls, Machines int
 	// Operations that were asked for, in order, the manager's writes among them.
 	Operations []string
 	// Peak is the greatest number of calls of a cluster within ten seconds.
@@ -69,7 +69,7 @@ func (s *simulation) run(story func() Result) Result {
 	s.checkSecrets()
 	result.Peak = s.checkCalls()
 	result.Violations, result.Trace = s.violations, s.trace.text()
-	result.Calls, result.Answers, result.Machines, result.Operations = s.calls, s.answers, s.lives, s.injector.operations
+	result.Calls, result.Machines, result.Operations = s.calls, s.lives, s.operations
 	return result
 }
 
@@ -181,7 +181,9 @@ func (s *simulation) faultPeriod() {
 		s.spawn(func() { c.turns(until) })
 	}
 	s.sleep(s.plan.FaultPeriod + time.Second)
-	s.injector.over.Store(true)
+	s.mu.Lock()
+	s.faultsOver = true
+	s.mu.Unlock()
 	for _, c := range s.clusters {
 		for _, name := range c.renewed {
 			if m := c.machine(name); m != nil {
@@ -255,7 +257,7 @@ func Live(life Life, faults ...Fault) Result {
 	plan := Plan{Seed: 1, Clusters: 1, ListLag: life.lag, Latency: 10 * time.Millisecond, Late: 6 * time.Second,
 		Boot: 2 * time.Second, Deletion: 2 * time.Second, Origins: life.origins, Release: 8 * time.Second, Faults: faults}
 	for _, f := range faults {
-		plan.Hiccup = max(plan.Hiccup, f.call.hiccup)
+		plan.Hiccup = max(plan.Hiccup, f.hiccup)
 		plan.Forgetful = plan.Forgetful || f.trouble != nil && f.trouble.forgets
 	}
 	s := newSimulation(&plan)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -57,21 +58,6 @@ type caller struct{}
 // callerCollector is who makes the calls of an orphan run.
 const callerCollector = "collector"
 
-// callFault is what happens to a request.
-type callFault struct {
-	// vanish: the sender hears of a broken connection. late says that the request is
-	// carried out all the same, that much later.
-	vanish, late bool
-	lateBy       time.Duration
-	// hiccup is for how long the project looks empty from then on.
-	hiccup time.Duration
-	// pause of the process once the request is carried out.
-	pause stillness
-	// The process crashes before the request arrives, or once it is carried out.
-	// With late, what did not arrive is carried out that much later.
-	crashBefore, crashAfter bool
-}
-
 // wire carries the requests of one process to the cloud, as long as it lives.
 type wire struct {
 	*cluster
@@ -109,17 +95,18 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 	c := w.world.describe(w.name, w.process.name, request)
 	// Requests that leave at one moment arrive one after the other, so that it is the seed's choice which
 	// of them meets a fault.
-	there, back := w.world.injector.ways(c)
+	rng := w.world.random("request", c)
+	there, back := between(rng, time.Millisecond, w.world.plan.Latency), between(rng, time.Millisecond, w.world.plan.Latency)
 	if err := w.under(request, c, there); err != nil {
 		return nil, err
 	}
-	u, trouble := w.world.injector.request(c)
-	if u.crashBefore || u.vanish {
-		return nil, w.lose(request, c, u)
+	f := w.world.befalls(c.cluster, c.operation)
+	if f.crashBefore || f.late {
+		return nil, w.lose(request, c, f)
 	}
-	response, err := w.world.carryOut(request, c, u, trouble)
-	w.standStill(w.process, u.pause)
-	if u.crashAfter {
+	response, err := w.world.carryOut(request, c, f)
+	w.standStill(w.process, f.pause)
+	if f.crashAfter {
 		w.crash(w.process, "after "+c.operation+" "+c.subject)
 	}
 	if w.process.dead() {
@@ -132,11 +119,11 @@ func (w *wire) exchange(request *http.Request) (*http.Response, error) {
 }
 
 // lose lets the request disappear, and the process with it where the fault says so.
-func (w *wire) lose(request *http.Request, c call, u callFault) error {
-	if u.late {
-		w.world.carryOutLate(request, c, u.lateBy)
+func (w *wire) lose(request *http.Request, c call, f Fault) error {
+	if f.late {
+		w.world.carryOutLate(request, c, between(w.world.random("late", c), w.world.plan.Late/2, w.world.plan.Late))
 	}
-	if u.crashBefore {
+	if f.crashBefore {
 		w.crash(w.process, "before "+c.operation+" "+c.subject)
 		return errCrashed
 	}
@@ -153,11 +140,17 @@ func (w *wire) under(request *http.Request, c call, there time.Duration) error {
 	if !w.process.dead() {
 		return nil
 	}
-	rng := random(w.world.plan.Seed, "overtaken", c.cluster, c.operation, c.subject, c.caller, c.repeat)
+	rng := w.world.random("overtaken", c)
 	if late := between(rng, 0, w.world.plan.Late); late > 0 && rng.IntN(2) == 0 {
 		w.world.carryOutLate(request, c, late)
 	}
 	return errCrashed
+}
+
+// random is a stream for a request: it depends on the seed and on what the request is, not on what else is
+// going on.
+func (w *world) random(what string, c call) *rand.Rand {
+	return random(w.plan.Seed, what, c.cluster, c.operation, c.subject, c.caller, c.repeat)
 }
 
 // describe names the request in words that are the same in every run of a seed.
@@ -177,24 +170,14 @@ func (w *world) describe(cluster, process string, request *http.Request) call {
 	case opGetNIC, opDeleteNIC, opGetVolume, opDeleteVolume:
 		c.subject = cmp.Or(w.trace.name(lastSegment(request)), lastSegment(request))
 	}
+	c.caller, _ = request.Context().Value(caller{}).(string)
+	c.repeat = w.repeated("request", c.cluster, c.operation, c.subject, c.caller)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.calls++
 	w.begun[c.cluster] = append(w.begun[c.cluster], w.clock.Since(w.start))
 	c.number = w.calls
-	c.caller, _ = request.Context().Value(caller{}).(string)
-	key := c.cluster + c.operation + c.subject + c.caller
-	c.repeat = w.repeats[key]
-	w.repeats[key]++
 	return c
-}
-
-// describeAnswer counts a driver call, and says how many of its kind there were before.
-func (w *world) describeAnswer(cluster, who string) int {
-	w.mu.Lock()
-	w.answers++
-	w.mu.Unlock()
-	return w.repeated("answer", cluster, who)
 }
 
 // operations by the method and the kind of thing that the path names; of all for those that
@@ -235,10 +218,10 @@ type ticket struct{}
 
 // carryOut lets the cloud answer the request, after a look whether the process may
 // ask for that.
-func (w *world) carryOut(request *http.Request, c call, u callFault, t *trouble) (*http.Response, error) {
+func (w *world) carryOut(request *http.Request, c call, f Fault) (*http.Response, error) {
 	served := request.Clone(context.WithValue(request.Context(), ticket{}, c.number))
-	w.lookEmpty(0, u.hiccup)
-	if t != nil {
+	w.lookEmpty(0, f.hiccup)
+	if t := f.trouble; t != nil {
 		fault := t.fault
 		if fault.OtherServer != "" {
 			fault.OtherServer = w.anothers(c)
@@ -263,7 +246,7 @@ func (w *world) carryOut(request *http.Request, c call, u callFault, t *trouble)
 	case opDelete:
 		w.noteDelete(serverIDIn(request))
 	}
-	w.log("%s %s", c, outcome(t, response, err))
+	w.log("%s %s", c, outcome(f, response, err))
 	if request.Method != http.MethodGet {
 		w.check()
 	}
@@ -279,16 +262,16 @@ func (w *world) carryOutLate(request *http.Request, c call, late time.Duration) 
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(request.Context()), time.Minute)
 		defer cancel()
 		request := request.Clone(ctx)
-		if response, err := w.carryOut(request, c, callFault{}, nil); err == nil {
+		if response, err := w.carryOut(request, c, Fault{}); err == nil {
 			_ = response.Body.Close()
 		}
 	})
 }
 
-func outcome(t *trouble, response *http.Response, err error) string {
+func outcome(f Fault, response *http.Response, err error) string {
 	text := ""
-	if t != nil {
-		text = "(" + t.name + ") "
+	if f.trouble != nil {
+		text = "(" + f.What + ") "
 	}
 	if err != nil {
 		return text + "-> " + err.Error()

@@ -23,12 +23,11 @@ import (
 
 // world is what all parts of a run share: the plan, the cloud, and what was seen.
 type world struct {
-	plan     *Plan
-	injector *injector
-	clock    *spreadClock
-	start    time.Time
-	cloud    *iaasmock.Cloud
-	trace    *trace
+	plan  *Plan
+	clock *spreadClock
+	start time.Time
+	cloud *iaasmock.Cloud
+	trace *trace
 	// ctx ends with the run.
 	ctx      context.Context
 	clusters []*cluster
@@ -45,9 +44,16 @@ type world struct {
 	late  sync.WaitGroup
 
 	mu sync.Mutex
-	// calls of the API, and answers of the driver.
-	calls, answers int
-	repeats        map[string]int
+	// faultsOver is set once nothing goes wrong any more.
+	faultsOver bool
+	// calls of the API.
+	calls int
+	// operations that were asked for, in order, and how often by each cluster.
+	operations []string
+	counts     map[string]int
+	// staleUntil is when the cache of each cluster shows again what happens.
+	staleUntil map[string]time.Time
+	repeats    map[string]int
 	// begun is when the requests of each cluster were made.
 	begun      map[string][]time.Duration
 	violations []string
@@ -76,10 +82,11 @@ type world struct {
 // newWorld makes the cloud. Its time is the bubble's.
 func newWorld(plan *Plan, keys [][]byte) *world {
 	w := &world{
-		plan: plan, injector: newInjector(plan), clock: newSpreadClock(), trace: newTrace(),
-		repeats: map[string]int{}, begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
-		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{}, outlived: map[types.UID]bool{}, posts: map[owner]int{},
-		askedToGo: map[string]bool{},
+		plan: plan, clock: newSpreadClock(), trace: newTrace(),
+		counts: map[string]int{}, staleUntil: map[string]time.Time{}, repeats: map[string]int{},
+		begun: map[string][]time.Duration{}, reported: map[string]bool{}, causes: map[string]*trouble{},
+		abandoned: map[string]bool{}, dropped: map[owner]bool{}, exhausted: map[types.UID]time.Time{},
+		outlived: map[types.UID]bool{}, posts: map[owner]int{}, askedToGo: map[string]bool{},
 	}
 	w.start = w.clock.Now()
 	options := []iaasmock.Option{

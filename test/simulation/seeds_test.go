@@ -36,7 +36,9 @@ func TestMain(m *testing.M) {
 	setDefault(seeds, 50, 5)
 	setDefault(nth, 7, 140)
 	ListenToLogs()
-	manager.AllowMany()
+	if err := manager.AllowMany(); err != nil {
+		panic(err)
+	}
 	simulationKeys() // outside of any bubble
 	secrets()
 	os.Exit(m.Run())

@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/utils/clock"
 )
 
@@ -41,20 +42,20 @@ type Object interface {
 
 type kind struct {
 	schema.GroupVersionKind
-	empty func() Object
+	empty Object
 }
 
 // kinds are all that the manager asks for, by resource.
 var kinds = map[string]kind{
-	"machines":               {v1alpha1.SchemeGroupVersion.WithKind("Machine"), func() Object { return &v1alpha1.Machine{} }},
-	"machineclasses":         {v1alpha1.SchemeGroupVersion.WithKind("MachineClass"), func() Object { return &v1alpha1.MachineClass{} }},
-	"secrets":                {corev1.SchemeGroupVersion.WithKind("Secret"), func() Object { return &corev1.Secret{} }},
-	"nodes":                  {corev1.SchemeGroupVersion.WithKind("Node"), func() Object { return &corev1.Node{} }},
-	"pods":                   {corev1.SchemeGroupVersion.WithKind("Pod"), func() Object { return &corev1.Pod{} }},
-	"persistentvolumes":      {corev1.SchemeGroupVersion.WithKind("PersistentVolume"), func() Object { return &corev1.PersistentVolume{} }},
-	"persistentvolumeclaims": {corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), func() Object { return &corev1.PersistentVolumeClaim{} }},
-	"volumeattachments":      {storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), func() Object { return &storagev1.VolumeAttachment{} }},
-	"poddisruptionbudgets":   {policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), func() Object { return &policyv1.PodDisruptionBudget{} }},
+	"machines":               {v1alpha1.SchemeGroupVersion.WithKind("Machine"), &v1alpha1.Machine{}},
+	"machineclasses":         {v1alpha1.SchemeGroupVersion.WithKind("MachineClass"), &v1alpha1.MachineClass{}},
+	"secrets":                {corev1.SchemeGroupVersion.WithKind("Secret"), &corev1.Secret{}},
+	"nodes":                  {corev1.SchemeGroupVersion.WithKind("Node"), &corev1.Node{}},
+	"pods":                   {corev1.SchemeGroupVersion.WithKind("Pod"), &corev1.Pod{}},
+	"persistentvolumes":      {corev1.SchemeGroupVersion.WithKind("PersistentVolume"), &corev1.PersistentVolume{}},
+	"persistentvolumeclaims": {corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), &corev1.PersistentVolumeClaim{}},
+	"volumeattachments":      {storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), &storagev1.VolumeAttachment{}},
+	"poddisruptionbudgets":   {policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), &policyv1.PodDisruptionBudget{}},
 }
 
 // Event is one version of an object, as a watch shows it.
@@ -68,18 +69,9 @@ type Event struct {
 	line []byte
 }
 
-type watch string
-
-const (
-	added    watch = "ADDED"
-	modified watch = "MODIFIED"
-	deleted  watch = "DELETED"
-	bookmark watch = "BOOKMARK"
-)
-
 // Server is one API server, in memory, for the control cluster and the target cluster. It does what
 // the manager's clients can tell: UIDs, versions, conflicts, generations, writes of the status alone,
-// finalizers, patches, and watches that begin with what there is. An object must not be changed.
+// finalizers, patches, lists and watches. An object must not be changed.
 type Server struct {
 	now func() time.Time
 
@@ -104,10 +96,6 @@ func NewServer(now func() time.Time) *Server {
 func (s *Server) Create(resource string, object Object) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.create(resource, object)
-}
-
-func (s *Server) create(resource string, object Object) error {
 	if _, exists := s.objects[resource][object.GetName()]; exists {
 		return apierrors.NewAlreadyExists(groupResource(resource), object.GetName())
 	}
@@ -117,7 +105,7 @@ func (s *Server) create(resource string, object Object) error {
 	if created := object.GetCreationTimestamp(); created.IsZero() {
 		object.SetCreationTimestamp(s.timestamp())
 	}
-	return s.write(added, resource, object)
+	return s.write(watch.Added, resource, object)
 }
 
 // timestamp is the time that it writes down, in whole seconds.
@@ -130,25 +118,20 @@ func (s *Server) Get(resource, name string) Object {
 	return s.objects[resource][name]
 }
 
-// List returns the objects of a resource, by name.
-func (s *Server) List(resource string) []Object {
+// list returns the objects of a resource, by name, and the version at which they are all.
+func (s *Server) list(resource string) (all []Object, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.list(resource)
-}
-
-func (s *Server) list(resource string) []Object {
-	var all []Object
 	for _, name := range slices.Sorted(maps.Keys(s.objects[resource])) {
 		all = append(all, s.objects[resource][name])
 	}
-	return all
+	return all, strconv.Itoa(len(s.events))
 }
 
 // Objects returns the objects of a resource, by name.
-func Objects[T Object](s *Server, resource string) []T {
-	var all []T
-	for _, object := range s.List(resource) {
+func Objects[T Object](s *Server, resource string) (all []T) {
+	objects, _ := s.list(resource)
+	for _, object := range objects {
 		if t, isOne := object.(T); isOne {
 			all = append(all, t)
 		}
@@ -171,7 +154,7 @@ func Edit[T Object](s *Server, resource, name string, change func(T)) {
 	if !reflect.DeepEqual(field(old, "Spec"), field(object, "Spec")) {
 		object.SetGeneration(old.GetGeneration() + 1)
 	}
-	_ = s.write(modified, resource, object) // it was read from JSON
+	_ = s.write(watch.Modified, resource, object) // it was read from JSON
 }
 
 func clone(object Object) Object {
@@ -186,23 +169,19 @@ func clone(object Object) Object {
 func (s *Server) Delete(resource, name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.delete(resource, name)
-}
-
-func (s *Server) delete(resource, name string) error {
 	old, exists := s.objects[resource][name]
 	switch {
 	case !exists:
 		return apierrors.NewNotFound(groupResource(resource), name)
 	case len(old.GetFinalizers()) == 0:
-		return s.write(deleted, resource, clone(old))
+		return s.write(watch.Deleted, resource, clone(old))
 	case old.GetDeletionTimestamp() != nil:
 		return nil
 	}
 	object, now := clone(old), s.timestamp()
 	object.SetDeletionTimestamp(&now)
 	object.SetGeneration(old.GetGeneration() + 1)
-	return s.write(modified, resource, object)
+	return s.write(watch.Modified, resource, object)
 }
 
 // Drop removes an object whatever its finalizers are.
@@ -210,7 +189,7 @@ func (s *Server) Drop(resource, name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if old, exists := s.objects[resource][name]; exists {
-		_ = s.write(deleted, resource, clone(old))
+		_ = s.write(watch.Deleted, resource, clone(old))
 	}
 }
 
@@ -240,21 +219,17 @@ func (s *Server) update(resource string, object Object, subresource string) (Obj
 	}
 	switch {
 	case object.GetDeletionTimestamp() != nil && len(object.GetFinalizers()) == 0:
-		return object, s.write(deleted, resource, object)
+		return object, s.write(watch.Deleted, resource, object)
 	case equality.Semantic.DeepEqual(object, old):
 		return old, nil // nothing is written then
 	}
-	return object, s.write(modified, resource, object)
-}
-
-// lineOf is a version of an object as a watch sends it.
-func lineOf(change watch, object Object) ([]byte, error) {
-	raw, err := json.Marshal(object)
-	return slices.Concat([]byte(`{"type":"`+change+`","object":`), raw, []byte("}\n")), err
+	return object, s.write(watch.Modified, resource, object)
 }
 
 // patch applies a merge patch or a strategic merge patch.
 func (s *Server) patch(resource, name, subresource, patchType string, change []byte) (Object, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	old, exists := s.objects[resource][name]
 	if !exists {
 		return nil, apierrors.NewNotFound(groupResource(resource), name)
@@ -263,16 +238,15 @@ func (s *Server) patch(resource, name, subresource, patchType string, change []b
 	if err != nil {
 		return nil, err
 	}
-	var after []byte
+	object, after := clone(kinds[resource].empty), []byte(nil)
 	if patchType == string(types.StrategicMergePatchType) {
-		after, err = strategicpatch.StrategicMergePatch(before, change, kinds[resource].empty())
+		after, err = strategicpatch.StrategicMergePatch(before, change, object)
 	} else {
 		after, err = jsonpatch.MergePatch(before, change)
 	}
 	if err != nil {
 		return nil, err
 	}
-	object := kinds[resource].empty()
 	if err := json.Unmarshal(after, object); err != nil {
 		return nil, err
 	}
@@ -280,15 +254,15 @@ func (s *Server) patch(resource, name, subresource, patchType string, change []b
 }
 
 // write keeps a version of an object, and lets watches know.
-func (s *Server) write(change watch, resource string, object Object) error {
+func (s *Server) write(change watch.EventType, resource string, object Object) error {
 	number := int64(len(s.events) + 1)
 	object.SetResourceVersion(strconv.FormatInt(number, 10))
 	object.GetObjectKind().SetGroupVersionKind(kinds[resource].GroupVersionKind)
-	line, err := lineOf(change, object)
+	line, err := json.Marshal(map[string]any{"type": change, "object": object})
 	if err != nil {
 		return err
 	}
-	if change == deleted {
+	if change == watch.Deleted {
 		delete(s.objects[resource], object.GetName())
 	} else {
 		s.objects[resource][object.GetName()] = object
@@ -340,8 +314,6 @@ func (s *Server) Do(request *http.Request) *http.Response {
 	if request.Body != nil {
 		body, _ = io.ReadAll(request.Body) // it is in memory
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
 	answer, err := s.answer(request, body)
 	if err != nil {
 		return Refusal(request, err)
@@ -358,27 +330,30 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 	case !known:
 		return nil, fmt.Errorf("no resource %q", t.Resource)
 	case request.Method == http.MethodGet && t.Name == "":
+		items, version := s.list(t.Resource)
 		return map[string]any{
 			"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(),
-			"metadata": map[string]string{"resourceVersion": strconv.Itoa(len(s.events))}, "items": s.list(t.Resource),
+			"metadata": map[string]string{"resourceVersion": version}, "items": items,
 		}, nil
 	case request.Method == http.MethodGet:
-		if object, exists := s.objects[t.Resource][t.Name]; exists {
+		if object := s.Get(t.Resource, t.Name); object != nil {
 			return object, nil
 		}
 		return nil, apierrors.NewNotFound(groupResource(t.Resource), t.Name)
 	case request.Method == http.MethodDelete:
-		return &metav1.Status{Status: metav1.StatusSuccess}, s.delete(t.Resource, t.Name)
+		return &metav1.Status{Status: metav1.StatusSuccess}, s.Delete(t.Resource, t.Name)
 	case request.Method == http.MethodPatch:
 		return s.patch(t.Resource, t.Name, t.Subresource, request.Header.Get("Content-Type"), body)
 	}
-	object := kind.empty()
+	object := clone(kind.empty)
 	if err := json.Unmarshal(body, object); err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
 	if request.Method == http.MethodPost {
-		return object, s.create(t.Resource, object)
+		return object, s.Create(t.Resource, object)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.update(t.Resource, object, t.Subresource)
 }
 
@@ -408,25 +383,10 @@ func stream(request *http.Request, code int, body io.ReadCloser) *http.Response 
 }
 
 // Watch answers a request for a watch. Before an event is shown, show is called, which waits until it
-// may be, and is false if it never will. What there is in the beginning is shown at once.
+// may be, and is false if it never will.
 func (s *Server) Watch(request *http.Request, show func(Event, <-chan struct{}) bool) *http.Response {
-	query, resource := request.URL.Query(), TargetOf(request).Resource
-	e := &events{server: s, resource: resource, show: show, closed: make(chan struct{})}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if query.Get("sendInitialEvents") == "true" {
-		for _, object := range s.list(resource) {
-			e.add(added, object)
-		}
-		end := kinds[resource].empty()
-		end.SetAnnotations(map[string]string{metav1.InitialEventsAnnotationKey: "true"})
-		end.SetResourceVersion(strconv.Itoa(len(s.events)))
-		end.GetObjectKind().SetGroupVersionKind(kinds[resource].GroupVersionKind)
-		e.add(bookmark, end)
-		e.next = len(s.events)
-	} else {
-		e.next, _ = strconv.Atoi(query.Get("resourceVersion"))
-	}
+	e := &events{server: s, resource: TargetOf(request).Resource, show: show, closed: make(chan struct{})}
+	e.next, _ = strconv.Atoi(request.URL.Query().Get("resourceVersion"))
 	return stream(request, http.StatusOK, e)
 }
 
@@ -440,11 +400,6 @@ type events struct {
 	// next is the index of the first event that was not shown yet.
 	next int
 	rest bytes.Buffer
-}
-
-func (e *events) add(change watch, object Object) {
-	line, _ := lineOf(change, object) // it was read from JSON
-	_, _ = e.rest.Write(line)
 }
 
 // Read implements io.Reader.

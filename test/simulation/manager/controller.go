@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"reflect"
 	"regexp"
 	"runtime"
@@ -246,10 +247,12 @@ var (
 
 // AllowMany lets a process run several controllers: each registers the same metrics with the default
 // registry, which panics at the second; and errors that nobody handles are kept apart by the time of the
-// last one in the process, which may be of a bubble whose clock is years ahead. It is for TestMain.
-func AllowMany() {
+// last one in the process, which may be of a bubble whose clock is years ahead. Its informers list before
+// they watch, which is all that a Server knows. It is for TestMain.
+func AllowMany() error {
 	prometheus.DefaultRegisterer = noRegistry{}
 	utilruntime.ErrorHandlers = utilruntime.ErrorHandlers[:1] // it logs; the second one sleeps
+	return os.Setenv("KUBE_FEATURE_WatchListClient", "false")
 }
 
 type noRegistry struct{}

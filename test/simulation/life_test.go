@@ -6,10 +6,13 @@ package simulation
 import (
 	"fmt"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
 )
 
 // TestEveryPointOfALife lets everything go wrong at each API call and each write of the manager
@@ -45,6 +48,32 @@ func live(t *testing.T, life Life, faults ...Fault) (result Result) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) { result = Live(life, faults...) })
 	return result
+}
+
+// TestLivesAreAlike: nothing decides how a Machine's life goes but the length of calls, and nothing of a
+// process is left when it has ended. In short mode 10 lives.
+func TestLivesAreAlike(t *testing.T) {
+	lives := 100
+	if testing.Short() {
+		lives = 10
+	}
+	first, goroutines := live(t, Lives[0]), runtime.NumGoroutine()
+	for i := 1; i < lives && !t.Failed(); i++ {
+		if again := live(t, Lives[0]); again.Trace != first.Trace {
+			t.Errorf("life %d: %s", i, firstDifference(first.Trace, again.Trace))
+		}
+	}
+	if left := runtime.NumGoroutine() - goroutines; left > 2 {
+		t.Errorf("%d goroutines more after %d lives", left, lives)
+	}
+}
+
+func TestABroadcasterThatIsNotFoundIsAnError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		if err := manager.EndBroadcasters(1); err == nil {
+			t.Error("none is there, and one was expected")
+		}
+	})
 }
 
 // TestACalmLifeIsCheap bounds the API calls of a Machine to which nothing happens, six for three

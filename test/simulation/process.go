@@ -327,6 +327,9 @@ func (o observed) GetMachineStatus(_ context.Context, r *driver.GetMachineStatus
 
 // ListMachines implements driver.Driver.
 func (o observed) ListMachines(_ context.Context, r *driver.ListMachinesRequest) (*driver.ListMachinesResponse, error) {
+	if !manager.CollectorCalls() {
+		o.process.world.violated("ListMachines is called, and not by the orphan collector: see package manager")
+	}
 	class := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: r.MachineClass.Name}}
 	return ask(o.process, "ListMachines", class, o.Driver.ListMachines, r)
 }

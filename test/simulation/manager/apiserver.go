@@ -41,21 +41,24 @@ type Object interface {
 }
 
 type kind struct {
-	schema.GroupVersionKind
+	schema.GroupVersion
 	empty Object
 }
 
+// name of the kind.
+func (k kind) name() string { return reflect.TypeOf(k.empty).Elem().Name() }
+
 // kinds are all that the manager asks for, by resource.
 var kinds = map[string]kind{
-	"machines":               {v1alpha1.SchemeGroupVersion.WithKind("Machine"), &v1alpha1.Machine{}},
-	"machineclasses":         {v1alpha1.SchemeGroupVersion.WithKind("MachineClass"), &v1alpha1.MachineClass{}},
-	"secrets":                {corev1.SchemeGroupVersion.WithKind("Secret"), &corev1.Secret{}},
-	"nodes":                  {corev1.SchemeGroupVersion.WithKind("Node"), &corev1.Node{}},
-	"pods":                   {corev1.SchemeGroupVersion.WithKind("Pod"), &corev1.Pod{}},
-	"persistentvolumes":      {corev1.SchemeGroupVersion.WithKind("PersistentVolume"), &corev1.PersistentVolume{}},
-	"persistentvolumeclaims": {corev1.SchemeGroupVersion.WithKind("PersistentVolumeClaim"), &corev1.PersistentVolumeClaim{}},
-	"volumeattachments":      {storagev1.SchemeGroupVersion.WithKind("VolumeAttachment"), &storagev1.VolumeAttachment{}},
-	"poddisruptionbudgets":   {policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), &policyv1.PodDisruptionBudget{}},
+	"machines":               {v1alpha1.SchemeGroupVersion, &v1alpha1.Machine{}},
+	"machineclasses":         {v1alpha1.SchemeGroupVersion, &v1alpha1.MachineClass{}},
+	"secrets":                {corev1.SchemeGroupVersion, &corev1.Secret{}},
+	"nodes":                  {corev1.SchemeGroupVersion, &corev1.Node{}},
+	"pods":                   {corev1.SchemeGroupVersion, &corev1.Pod{}},
+	"persistentvolumes":      {corev1.SchemeGroupVersion, &corev1.PersistentVolume{}},
+	"persistentvolumeclaims": {corev1.SchemeGroupVersion, &corev1.PersistentVolumeClaim{}},
+	"volumeattachments":      {storagev1.SchemeGroupVersion, &storagev1.VolumeAttachment{}},
+	"poddisruptionbudgets":   {policyv1.SchemeGroupVersion, &policyv1.PodDisruptionBudget{}},
 }
 
 // Event is one version of an object, as a watch shows it.
@@ -257,7 +260,7 @@ func (s *Server) patch(resource, name, subresource, patchType string, change []b
 func (s *Server) write(change watch.EventType, resource string, object Object) error {
 	number := int64(len(s.events) + 1)
 	object.SetResourceVersion(strconv.FormatInt(number, 10))
-	object.GetObjectKind().SetGroupVersionKind(kinds[resource].GroupVersionKind)
+	object.GetObjectKind().SetGroupVersionKind(kinds[resource].WithKind(kinds[resource].name()))
 	line, err := json.Marshal(map[string]any{"type": change, "object": object})
 	if err != nil {
 		return err
@@ -332,7 +335,7 @@ func (s *Server) answer(request *http.Request, body []byte) (any, error) {
 	case request.Method == http.MethodGet && t.Name == "":
 		items, version := s.list(t.Resource)
 		return map[string]any{
-			"kind": kind.Kind + "List", "apiVersion": kind.GroupVersion().String(),
+			"kind": kind.name() + "List", "apiVersion": kind.String(),
 			"metadata": map[string]string{"resourceVersion": version}, "items": items,
 		}, nil
 	case request.Method == http.MethodGet:

@@ -280,7 +280,7 @@ LOADTIME ?= 10m
 SOAKTIME ?= 0
 .PHONY: soak
 soak: ## Load for LOADTIME (10m), then new seeds for SOAKTIME (0: until stopped).
-	$(GO) test ./test/load -v -count=1 -load $(LOADTIME) -all-sidecars -timeout 2h
+	$(GO) test ./test/load -v -count=1 -load $(LOADTIME) -timeout 2h
 	$(GO) test ./test/simulation -run 'TestSoak$$' -soak -v -count=1 -timeout $(SOAKTIME)
 
 .PHONY: mutants

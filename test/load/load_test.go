@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	goruntime "runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +22,7 @@ import (
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -31,9 +34,6 @@ import (
 )
 
 var duration = flag.Duration("load", 0, "how long to keep the driver busy; 0 means 1 minute, with -short 10 seconds")
-
-var allSidecars = flag.Bool("all-sidecars", false,
-	"also run the thousand sidecars that worked before and were idle for an hour: 40 s of one core")
 
 // workers take a Machine each through its life; -short has a fourth of them, which end
 // their last lives sooner.
@@ -61,21 +61,124 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// rig is a driver, the mock behind a real connection, and what the manager hands
-// to the driver.
-type rig struct {
+// sidecar is a driver with an account of its own, and what the manager hands to it.
+type sidecar struct {
 	t      *testing.T
 	cloud  *iaasmock.Cloud
-	api    *httptest.Server
 	driver driver.Driver
 	class  *v1alpha1.MachineClass
 	secret *corev1.Secret
-	// turns bound the pace of the driver calls.
+	// turns bound the pace of reconciles; without them each begins at once, and again if it fails.
 	turns <-chan time.Time
 	calls atomic.Int64
 }
 
-func newRig(t *testing.T) *rig {
+// newSidecar makes one that has led since then.
+func newSidecar(t *testing.T, cloud *iaasmock.Cloud, key []byte, sessions *spi.PluginSPIImpl, since time.Time) *sidecar {
+	t.Helper()
+	spec, err := json.Marshal(map[string]any{
+		"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID,
+		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
+		"bootVolume": map[string]any{"size": 20}, "allowedAddresses": []string{"100.64.0.0/12"},
+		"labels": map[string]any{"kubernetes.io/cluster": "shoot-a"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
+		t.Fatal(err)
+	}
+	sessions.Config.TokenURL = sessions.Config.Endpoint + "/token"
+	return &sidecar{
+		t: t, cloud: cloud,
+		driver: provider.NewProvider(sessions, provider.WithActingSince(func() time.Time { return since })),
+		class:  &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, ProviderSpec: runtime.RawExtension{Raw: spec}},
+		secret: &corev1.Secret{Data: map[string][]byte{
+			"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
+			"serviceAccountKey": key, "userData": []byte("#cloud-config"),
+		}},
+	}
+}
+
+// bringUp does what the manager does until the Machine's server is initialized.
+func (s *sidecar) bringUp(name string) driver.CreateMachineRequest {
+	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
+		Name: name, CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second)), // as the API server has it
+	}}
+	ctx, request := s.t.Context(), driver.CreateMachineRequest{Machine: machine, MachineClass: s.class, Secret: s.secret}
+	s.insist(func() error {
+		asked := driver.GetMachineStatusRequest(request)
+		if _, err := s.driver.GetMachineStatus(ctx, &asked); code(err) != codes.NotFound {
+			return err
+		}
+		created, err := s.driver.CreateMachine(ctx, &request)
+		if err == nil {
+			machine.Spec.ProviderID = created.ProviderID
+		}
+		return err
+	})
+	s.insist(func() error {
+		initialized := driver.InitializeMachineRequest(request)
+		_, err := s.driver.InitializeMachine(ctx, &initialized)
+		return err
+	})
+	return request
+}
+
+// insist reconciles again after the manager's retry periods (machineCreateErrorHandler of v0.62.1).
+func (s *sidecar) insist(reconcile func() error) {
+	if s.turns != nil {
+		<-s.turns
+	}
+	s.calls.Add(1)
+	err := reconcile()
+	if err == nil {
+		return
+	}
+	if s.turns != nil {
+		s.t.Error(err)
+		return
+	}
+	period := machineutils.MediumRetry
+	switch told := code(err); {
+	case told == codes.ResourceExhausted:
+		period = machineutils.LongRetry
+	case slices.Contains([]codes.Code{codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable}, told):
+		period = machineutils.ShortRetry
+	}
+	<-time.After(time.Duration(period))
+	s.insist(reconcile)
+}
+
+func code(err error) codes.Code {
+	if err == nil {
+		return codes.OK
+	}
+	decoded, _ := status.FromError(err)
+	return decoded.Code()
+}
+
+// live takes a Machine from its creation until it is gone.
+func (s *sidecar) live(name string) {
+	request := s.bringUp(name)
+	for range 25 { // the pace of reads allows some two lives a second
+		s.insist(func() error {
+			asked := driver.GetMachineStatusRequest(request)
+			_, err := s.driver.GetMachineStatus(s.t.Context(), &asked)
+			return err
+		})
+	}
+	now := metav1.Now()
+	request.Machine.DeletionTimestamp = &now
+	s.insist(func() error {
+		deleted := driver.DeleteMachineRequest(request)
+		_, err := s.driver.DeleteMachine(s.t.Context(), &deleted)
+		return err
+	})
+}
+
+// newBusySidecar has the mock behind a real connection, and a bounded pace.
+func newBusySidecar(t *testing.T) *sidecar {
 	t.Helper()
 	cloud := iaasmock.New(iaasmock.WithBootDuration(300*time.Millisecond), iaasmock.WithDeleteDuration(300*time.Millisecond))
 	api := httptest.NewServer(cloud)
@@ -90,99 +193,95 @@ func newRig(t *testing.T) *rig {
 	// would look like a leak.
 	pool := &http.Transport{MaxIdleConnsPerHost: workers, IdleConnTimeout: time.Second}
 	t.Cleanup(pool.CloseIdleConnections)
-	long := time.Now().Add(-time.Hour)
-	return &rig{
-		t: t, cloud: cloud, api: api, turns: ticker.C,
-		driver: provider.NewProvider(&spi.PluginSPIImpl{Config: spi.Config{Endpoint: api.URL, TokenURL: api.URL + "/token"}, Transport: pool},
-			provider.WithActingSince(func() time.Time { return long })),
-		class: newClass(t), secret: newSecret(key),
-	}
-}
-
-func newClass(t *testing.T) *v1alpha1.MachineClass {
-	t.Helper()
-	spec, err := json.Marshal(map[string]any{
-		"machineType": iaasmock.DefaultMachineType, "imageId": iaasmock.DefaultImageID,
-		"networking": map[string]any{"networkId": iaasmock.DefaultNetworkID},
-		"bootVolume": map[string]any{"size": 20}, "allowedAddresses": []string{"100.64.0.0/12"},
-		"labels": map[string]any{"kubernetes.io/cluster": "shoot-a"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &v1alpha1.MachineClass{ObjectMeta: metav1.ObjectMeta{Name: "pool"}, ProviderSpec: runtime.RawExtension{Raw: spec}}
-}
-
-func newSecret(key []byte) *corev1.Secret {
-	return &corev1.Secret{Data: map[string][]byte{
-		"projectId": []byte(iaasmock.DefaultProjectID), "region": []byte(iaasmock.DefaultRegion),
-		"serviceAccountKey": key, "userData": []byte("#cloud-config"),
-	}}
-}
-
-// live takes a Machine from its creation until it is gone.
-func (r *rig) live(name string) {
-	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: metav1.Now()}}
-	r.status(machine, codes.NotFound)
-	r.turn()
-	created, err := r.driver.CreateMachine(r.t.Context(), &driver.CreateMachineRequest{Machine: machine, MachineClass: r.class, Secret: r.secret})
-	if err != nil {
-		r.t.Errorf("CreateMachine: %v", err)
-		return
-	}
-	machine.Spec.ProviderID = created.ProviderID
-	r.turn()
-	if _, err := r.driver.InitializeMachine(r.t.Context(), &driver.InitializeMachineRequest{Machine: machine, MachineClass: r.class, Secret: r.secret}); err != nil {
-		r.t.Errorf("InitializeMachine: %v", err)
-	}
-	for range 25 { // the pace of reads allows some two lives a second
-		r.status(machine, codes.OK)
-	}
-	now := metav1.Now()
-	machine.DeletionTimestamp = &now
-	r.turn()
-	if _, err := r.driver.DeleteMachine(r.t.Context(), &driver.DeleteMachineRequest{Machine: machine, MachineClass: r.class, Secret: r.secret}); err != nil {
-		r.t.Errorf("DeleteMachine: %v", err)
-	}
-}
-
-func (r *rig) turn() {
-	<-r.turns
-	r.calls.Add(1)
-}
-
-func (r *rig) status(machine *v1alpha1.Machine, want codes.Code) {
-	r.turn()
-	_, err := r.driver.GetMachineStatus(r.t.Context(), &driver.GetMachineStatusRequest{Machine: machine, MachineClass: r.class, Secret: r.secret})
-	if decoded, _ := status.FromError(err); err == nil && want != codes.OK || err != nil && decoded.Code() != want {
-		r.t.Errorf("GetMachineStatus: %v, want %s", err, want)
-	}
+	sessions := &spi.PluginSPIImpl{Config: spi.Config{Endpoint: api.URL}, Transport: pool}
+	s := newSidecar(t, cloud, key, sessions, time.Now().Add(-time.Hour))
+	s.turns = ticker.C
+	return s
 }
 
 // TestNothingGrows compares what the process holds after a third of the time with
 // what it holds at the end.
 func TestNothingGrows(t *testing.T) {
-	r := newRig(t)
+	s := newBusySidecar(t)
 	begin, end := time.Now(), time.Now().Add(*duration)
 	var lives sync.WaitGroup
 	for worker := range workers {
 		lives.Go(func() {
 			for life := 0; time.Now().Before(end) && !t.Failed(); life++ {
-				r.live(fmt.Sprintf("machine-%d-%d", worker, life))
+				s.live(fmt.Sprintf("machine-%d-%d", worker, life))
 			}
 		})
 	}
-	early := r.sample(*duration / 3)
-	late := r.sample(time.Until(end) - time.Second)
+	early := s.sample(*duration / 3)
+	late := s.sample(time.Until(end) - time.Second)
 	took := time.Since(begin)
-	pace := float64(r.calls.Load()) / took.Seconds()
+	pace := float64(s.calls.Load()) / took.Seconds()
 	lives.Wait()
-	t.Logf("%.0f driver calls a second for %s\nafter a third: %+v\nat the end:    %+v", pace, took.Round(time.Second), early, late)
+	t.Logf("%.0f reconciles a second for %s\nafter a third: %+v\nat the end:    %+v", pace, took.Round(time.Second), early, late)
 	if pace < reconciles/3 {
-		t.Errorf("only %.0f driver calls a second", pace)
+		t.Errorf("only %.0f reconciles a second", pace)
 	}
 	late.within(t, early)
-	if left := len(r.cloud.Servers()); left > 0 {
+	if left := len(s.cloud.Servers()); left > 0 {
 		t.Errorf("%d servers are left", left)
+	}
+}
+
+// sample is what a process holds while it is at work.
+type sample struct {
+	heapKB, goroutines, files int
+}
+
+// sample is the least of several looks after the wait: the work itself comes and
+// goes, what is never given back stays. The mock's own memory of calls is dropped
+// before.
+func (s *sidecar) sample(after time.Duration) sample {
+	<-time.After(after - looks*pause)
+	var least sample
+	for look := range looks {
+		<-time.After(pause)
+		s.cloud.ResetCalls()
+		goruntime.GC()
+		var memory goruntime.MemStats
+		goruntime.ReadMemStats(&memory)
+		seen := sample{int(memory.HeapAlloc >> 10), goruntime.NumGoroutine(), openFiles()}
+		if look == 0 {
+			least = seen
+		}
+		least = sample{min(least.heapKB, seen.heapKB), min(least.goroutines, seen.goroutines), min(least.files, seen.files)}
+	}
+	return least
+}
+
+const (
+	looks = 10
+	pause = 200 * time.Millisecond
+)
+
+// openFiles counts file descriptors, connections included; 0 where the system does
+// not show them.
+func openFiles() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+// within reports what has grown by more than the work's own ups and downs.
+func (s sample) within(t *testing.T, before sample) {
+	t.Helper()
+	for _, row := range []struct {
+		what           string
+		before, now    int
+		percent, spare int
+	}{
+		{"heap in KB", before.heapKB, s.heapKB, 20, 2048},
+		{"goroutines", before.goroutines, s.goroutines, 30, 40},
+		{"file descriptors", before.files, s.files, 30, 40},
+	} {
+		if limit := row.before*(100+row.percent)/100 + row.spare; row.now > limit {
+			t.Errorf("%s: %d after a third of the time, %d at the end", row.what, row.before, row.now)
+		}
 	}
 }

@@ -8,22 +8,14 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
 	"github.com/gardener/machine-controller-manager/pkg/util/provider/driver"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/status"
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machineutils"
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
@@ -61,8 +53,6 @@ func TestSidecarsShareAnAPI(t *testing.T) {
 	thousand := scenario{
 		sidecars: 1000, machines: 3, within: 10 * time.Second, perSecond: 20, burst: 100, maxTime: 1.15, maxAttempts: 4.5,
 	}
-	thousandIdle := thousand
-	thousandIdle.worked = true
 	atOnce := scenario{sidecars: 300, machines: 3, perSecond: 20, burst: 100, maxTime: 1.4, maxAttempts: 3.5}
 	idle := atOnce
 	idle.worked = true
@@ -80,9 +70,6 @@ func TestSidecarsShareAnAPI(t *testing.T) {
 		"300 within 10 s, Retry-After is 30 s":     told,
 		"one with 200 Machines, 2 POSTs a second":  alone,
 		"one with 200 Machines, no limit":          unlimited,
-	}
-	if *allSidecars {
-		rows["1,000 within 10 s, after an idle hour"] = thousandIdle
 	}
 	if testing.Short() {
 		few := scenario{sidecars: 30, machines: 3, perSecond: 2, burst: 10, maxTime: 1.6, maxAttempts: 4}
@@ -105,7 +92,7 @@ func (s scenario) run(t *testing.T, key []byte) {
 	limit := &sharedLimit{Limiter: rate.NewLimiter(rate.Inf, 0), refusal: s.refusal}
 	sidecars := make([]*sidecar, s.sidecars)
 	for i := range sidecars {
-		sidecars[i] = newSidecar(t, key)
+		sidecars[i] = inBubble(t, key)
 		sidecars[i].cloud.Inject(iaasmock.Fault{
 			Operation: "CreateServer", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": s.retryAfter},
 			Match: func(*http.Request) bool { return !limit.allow() },
@@ -196,78 +183,13 @@ func (l *sharedLimit) allow() bool {
 	return false
 }
 
-// sidecar is a driver with an account of its own.
-type sidecar struct {
-	t      *testing.T
-	cloud  *iaasmock.Cloud
-	driver driver.Driver
-	class  *v1alpha1.MachineClass
-	secret *corev1.Secret
-}
-
-func newSidecar(t *testing.T, key []byte) *sidecar {
+// inBubble is a sidecar whose cloud is reached without a network.
+func inBubble(t *testing.T, key []byte) *sidecar {
 	t.Helper()
 	cloud := iaasmock.New(iaasmock.WithBootDuration(boot), iaasmock.WithLatency(30*time.Millisecond, 80*time.Millisecond))
-	if err := cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
-		t.Fatal(err)
-	}
-	since := time.Now()
-	const endpoint = "http://iaas.invalid"
-	sessions := &spi.PluginSPIImpl{
-		Config:  spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
-		Limiter: rate.NewLimiter(50, 100), Transport: inMemory{cloud},
-	}
-	return &sidecar{
-		t: t, cloud: cloud,
-		driver: provider.NewProvider(sessions, provider.WithActingSince(func() time.Time { return since })),
-		class:  newClass(t), secret: newSecret(key),
-	}
-}
-
-// bringUp does what the manager does until the Machine's server is initialized.
-func (s *sidecar) bringUp(name string) {
-	machine := &v1alpha1.Machine{ObjectMeta: metav1.ObjectMeta{
-		Name: name, CreationTimestamp: metav1.NewTime(time.Now().Truncate(time.Second)), // as the API server has it
-	}}
-	ctx, request := s.t.Context(), driver.CreateMachineRequest{Machine: machine, MachineClass: s.class, Secret: s.secret}
-	s.insist(func() error {
-		asked := driver.GetMachineStatusRequest(request)
-		if _, err := s.driver.GetMachineStatus(ctx, &asked); code(err) != codes.NotFound {
-			return err
-		}
-		created, err := s.driver.CreateMachine(ctx, &request)
-		if err == nil {
-			machine.Spec.ProviderID = created.ProviderID
-		}
-		return err
-	})
-	s.insist(func() error {
-		initialized := driver.InitializeMachineRequest(request)
-		_, err := s.driver.InitializeMachine(ctx, &initialized)
-		return err
-	})
-}
-
-// insist calls again after the manager's retry periods (machineCreateErrorHandler of v0.62.1).
-func (s *sidecar) insist(call func() error) {
-	for err := call(); err != nil; err = call() {
-		period := machineutils.MediumRetry
-		switch told := code(err); {
-		case told == codes.ResourceExhausted:
-			period = machineutils.LongRetry
-		case slices.Contains([]codes.Code{codes.Unknown, codes.DeadlineExceeded, codes.Aborted, codes.Unavailable}, told):
-			period = machineutils.ShortRetry
-		}
-		<-time.After(time.Duration(period))
-	}
-}
-
-func code(err error) codes.Code {
-	if err == nil {
-		return codes.OK
-	}
-	decoded, _ := status.FromError(err)
-	return decoded.Code()
+	return newSidecar(t, cloud, key, &spi.PluginSPIImpl{
+		Config: spi.Config{Endpoint: "http://iaas.invalid"}, Limiter: rate.NewLimiter(50, 100), Transport: inMemory{cloud},
+	}, time.Now())
 }
 
 // collectOrphans is the manager's list, every 15 minutes.

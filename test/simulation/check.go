@@ -59,7 +59,7 @@ func (w *world) mayAsk(c call, request *http.Request) {
 		return
 	}
 	who := ownerOf(&server)
-	if _, foreign := w.foreign.servers[id]; foreign || who.cluster != c.cluster || !c.calledFor(who.machine) {
+	if _, foreign := w.foreign.things[id]; foreign || who.cluster != c.cluster || !c.calledFor(who.machine) {
 		w.violated("%s of %s by %s for %s, which it does not belong to", c.operation, id, c.cluster, c.caller)
 	}
 	m := w.machine(owner{c.cluster, who.machine})

@@ -6,11 +6,9 @@ package simulation
 import (
 	"context"
 	"fmt"
+	"maps"
 	"reflect"
-	"slices"
-	"strings"
 
-	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	iaas "github.com/stackitcloud/stackit-sdk-go/services/iaas/v2api"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
@@ -20,9 +18,8 @@ import (
 
 // foreign is what is in the project and nobody's of ours: it has to stay as it is.
 type foreign struct {
-	servers map[string]iaasmock.Server
-	nics    map[string]iaasmock.NIC
-	volumes map[string]iaasmock.Volume
+	// things are servers, NICs and volumes, by ID.
+	things map[string]any
 	// api is how somebody else asks the cloud.
 	api iaas.DefaultAPI
 }
@@ -34,82 +31,77 @@ func (f *foreign) nic(network, name string, labels map[string]any, withAllowed b
 		address := allowed
 		payload.AllowedAddresses = []iaas.AllowedAddressesInner{iaas.StringAsAllowedAddressesInner(&address)}
 	}
-	nic, err := f.api.CreateNic(context.Background(), ownPlace.project, ownPlace.region, network).CreateNicPayload(payload).Execute()
-	if err != nil {
-		panic(fmt.Errorf("NIC %s: %w", name, err))
-	}
-	return nic.GetId()
+	request := f.api.CreateNic(context.Background(), ownPlace.project, ownPlace.region, network)
+	return made(request.CreateNicPayload(payload).Execute())
 }
 
 // volume makes a volume that no server has.
 func (f *foreign) volume(name string, labels map[string]any) (id string) {
 	size := int64(20)
-	payload := iaas.CreateVolumePayload{
+	request := f.api.CreateVolume(context.Background(), ownPlace.project, ownPlace.region)
+	return made(request.CreateVolumePayload(iaas.CreateVolumePayload{
 		Name: &name, Size: &size, AvailabilityZone: iaasmock.DefaultAvailabilityZone, Labels: labels,
 		Source: &iaas.VolumeSource{Type: "image", Id: iaasmock.DefaultImageID},
-	}
-	volume, err := f.api.CreateVolume(context.Background(), ownPlace.project, ownPlace.region).CreateVolumePayload(payload).Execute()
-	if err != nil {
-		panic(fmt.Errorf("volume %s: %w", name, err))
-	}
-	return volume.GetId()
+	}).Execute())
 }
 
 // serverOf makes a server of a NIC and a volume, as the OpenStack provider does.
 func (f *foreign) serverOf(name, nic, volume string, tags map[string]any) (id string) {
-	server, err := f.api.CreateServer(context.Background(), ownPlace.project, ownPlace.region).CreateServerPayload(iaas.CreateServerPayload{
-		Name: name, MachineType: iaasmock.DefaultMachineType, Metadata: tags,
+	return f.server(iaas.CreateServerPayload{
+		Name: name, Metadata: tags,
 		BootVolume: &iaas.BootVolume{Source: &iaas.BootVolumeSource{Type: "volume", Id: volume}},
-		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nic}}},
-	}).Execute()
-	if err != nil {
-		panic(fmt.Errorf("server %s: %w", name, err))
-	}
-	return server.GetId()
+		Networking: iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworkingWithNics: &iaas.CreateServerNetworkingWithNics{NicIds: []string{nic}}},
+	})
 }
 
-func byID(cloud *iaasmock.Cloud) (servers map[string]iaasmock.Server, nics map[string]iaasmock.NIC, volumes map[string]iaasmock.Volume) {
-	servers, nics, volumes = map[string]iaasmock.Server{}, map[string]iaasmock.NIC{}, map[string]iaasmock.Volume{}
+func (f *foreign) server(payload iaas.CreateServerPayload) (id string) {
+	payload.MachineType = iaasmock.DefaultMachineType
+	request := f.api.CreateServer(context.Background(), ownPlace.project, ownPlace.region)
+	return made(request.CreateServerPayload(payload).Execute())
+}
+
+// made returns the ID of what was asked for.
+func made[T interface{ GetId() string }](thing T, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return thing.GetId()
+}
+
+// thingsIn are all servers, NICs and volumes, by ID.
+func thingsIn(cloud *iaasmock.Cloud) map[string]any {
+	things := map[string]any{}
 	for _, server := range cloud.Servers() {
-		servers[server.ID] = server
+		things[server.ID] = server
 	}
 	for _, nic := range cloud.NICs() {
-		nics[nic.ID] = nic
+		things[nic.ID] = nic
 	}
 	for _, volume := range cloud.Volumes() {
-		volumes[volume.ID] = volume
+		things[volume.ID] = volume
 	}
-	return servers, nics, volumes
+	return things
 }
 
 // changes are in what way these things are not as they were. onlyForeign says that nothing
 // else may be there.
-func (f *foreign) changes(cloud *iaasmock.Cloud, onlyForeign bool) []string {
-	servers, nics, volumes := byID(cloud)
-	return slices.Concat(
-		compare("server", f.servers, servers, onlyForeign),
-		compare("NIC", f.nics, nics, onlyForeign),
-		compare("volume", f.volumes, volumes, onlyForeign))
-}
-
-func compare[T any](kind string, before, now map[string]T, only bool) (changes []string) {
-	for id, was := range before {
+func (f *foreign) changes(cloud *iaasmock.Cloud, onlyForeign bool) (changes []string) {
+	now := thingsIn(cloud)
+	for id, was := range f.things {
 		if is, there := now[id]; !there {
-			changes = append(changes, fmt.Sprintf("foreign %s %s is gone", kind, id))
+			changes = append(changes, fmt.Sprintf("foreign %T %s is gone", was, id))
 		} else if !reflect.DeepEqual(was, is) {
-			changes = append(changes, fmt.Sprintf("foreign %s %s was %+v, is %+v", kind, id, was, is))
+			changes = append(changes, fmt.Sprintf("foreign %T %s was %+v, is %+v", was, id, was, is))
 		}
 	}
-	for id := range now {
-		if _, known := before[id]; only && !known {
-			changes = append(changes, fmt.Sprintf("%s %s is left", kind, id))
+	for id, is := range now {
+		if _, known := f.things[id]; onlyForeign && !known {
+			changes = append(changes, fmt.Sprintf("%T %s is left", is, id))
 		}
 	}
 	return changes
 }
-
-// openStackTag begins the key of the metadata by which the OpenStack provider names a cluster.
-const openStackTag = "kubernetes.io-cluster-"
 
 // populate fills the project with servers that look much like ours.
 func (w *world) populate(key []byte) {
@@ -121,7 +113,7 @@ func (w *world) populate(key []byte) {
 	}
 	f.api = session.API
 	machine := machineName(0)
-	for i, labels := range []map[string]any{
+	for _, labels := range []map[string]any{
 		nil,
 		{"kubernetes.io/role": "bastion"},
 		{clusterLabel: "shoot-z", provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: classA},
@@ -129,15 +121,13 @@ func (w *world) populate(key []byte) {
 		{provider.StackitMachineLabel: machine, provider.StackitMachineClassLabel: classA},
 		{clusterLabel: "shoot-a"},
 	} {
-		payload := iaas.CreateServerPayload{Name: nameOfForeign(labels), MachineType: iaasmock.DefaultMachineType, Labels: labels}
 		size, network := int64(20), iaasmock.DefaultNetworkID
-		payload.BootVolume = &iaas.BootVolume{Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}}
-		payload.Networking = iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}}
-		server, err := session.API.CreateServer(context.Background(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(payload).Execute()
-		if err != nil {
-			panic(fmt.Errorf("foreign server %d: %w", i, err))
-		}
-		w.trace.named(server.GetId())
+		w.trace.named(f.server(iaas.CreateServerPayload{
+			Name: nameOfForeign(labels), Labels: labels,
+			BootVolume: &iaas.BootVolume{Size: &size, Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
+			Networking: iaas.CreateServerPayloadAllOfNetworking{
+				CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: &network}},
+		}))
 	}
 	w.moveIn()
 	wait := w.plan.Boot + w.plan.AddressDelay + w.plan.ListLag
@@ -145,68 +135,8 @@ func (w *world) populate(key []byte) {
 		wait += settle // no list is from before
 	}
 	_ = spi.Sleep(context.Background(), w.clock, wait)
-	f.servers, f.nics, f.volumes = byID(w.cloud)
-	for _, m := range w.openStack {
-		for _, id := range slices.Concat(m.servers, m.leftovers) {
-			delete(f.servers, id)
-			delete(f.nics, id)
-			delete(f.volumes, id)
-		}
-	}
-}
-
-// fromOpenStack is what its Machines may bring about: one without a server or with a broken one is
-// refused until it is replaced, one with two until somebody names its own.
-var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
-
-// moveIn makes what the OpenStack provider made for the Machines, and what others have that
-// looks like it.
-func (w *world) moveIn() {
-	if len(w.plan.Origins) == 0 {
-		return
-	}
-	for _, c := range w.clusters {
-		cluster := c.name
-		for i, origin := range w.plan.Origins {
-			name := fmt.Sprintf("%s-from-openstack-%s", cluster, strings.Repeat(fmt.Sprint(i), 5))
-			m := &openStackMachine{owner: owner{cluster, name}, Origin: origin}
-			w.openStack = append(w.openStack, m)
-			for twin := range origin.Servers {
-				nic := w.foreign.nic(iaasmock.DefaultNetworkID, m.machine, nil, origin.HasID || origin.Servers > 1)
-				volume := w.foreign.volume(m.machine, nil)
-				tags := map[string]any{openStackTag + cluster: "1", "kubernetes.io-role-node": "1", clusterField: cluster}
-				server := w.foreign.serverOf(m.machine, nic, volume, tags)
-				w.trace.named(server)
-				if twin > 0 {
-					continue // somebody else's: the ProviderID names the first, or will
-				}
-				m.servers, m.leftovers = append(m.servers, server), append(m.leftovers, nic, volume)
-				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
-					panic("no server " + server)
-				}
-				w.trace.called(nic, "NIC of "+m.machine)
-				w.trace.called(volume, "volume of "+m.machine)
-			}
-			w.foreign.lookalikes(m)
-		}
-	}
-	w.met(&fromOpenStack)
-}
-
-// lookalikes have the name of a Machine from OpenStack, and are not its own.
-func (f *foreign) lookalikes(m *openStackMachine) {
-	const network = iaasmock.DefaultNetworkID
-	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
-	for _, labels := range []map[string]any{
-		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
-	} {
-		f.nic(network, m.machine, labels, false)
-		f.volume(m.machine, labels)
-	}
-	if m.Elsewhere {
-		f.serverOf("nobody-s-"+m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), nil)
-		f.serverOf(m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), map[string]any{openStackTag + "shoot-z": "1"})
-	}
+	f.things = thingsIn(w.cloud)
+	maps.DeleteFunc(f.things, func(id string, _ any) bool { return w.openStackOf(id) != nil })
 }
 
 // nameOfForeign is the name of a Machine, but for servers that lack a label of ours: one of

@@ -4,11 +4,15 @@
 package simulation
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gardener/machine-controller-manager/pkg/apis/machine/v1alpha1"
+	"github.com/gardener/machine-controller-manager/pkg/util/provider/machinecodes/codes"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider/providerid"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/simulation/manager"
@@ -47,7 +51,63 @@ type openStackMachine struct {
 const (
 	migratedAnnotation = "stackit.cloud/migrated-machine"
 	openStackID        = "openstack:///RegionOne/"
+	// openStackTag begins the key of the metadata by which the OpenStack provider names a cluster.
+	openStackTag = "kubernetes.io-cluster-"
 )
+
+// fromOpenStack is what its Machines may bring about: one without a server or with a broken one is
+// refused until it is replaced, one with two until somebody names its own.
+var fromOpenStack = trouble{name: "Machines from OpenStack", explains: []codes.Code{codes.FailedPrecondition, codes.Internal}, spoils: true}
+
+// moveIn makes what the OpenStack provider made for the Machines, and what others have that
+// looks like it.
+func (w *world) moveIn() {
+	if len(w.plan.Origins) == 0 {
+		return
+	}
+	for _, c := range w.clusters {
+		cluster := c.name
+		for i, origin := range w.plan.Origins {
+			name := fmt.Sprintf("%s-from-openstack-%s", cluster, strings.Repeat(fmt.Sprint(i), 5))
+			m := &openStackMachine{owner: owner{cluster, name}, Origin: origin}
+			w.openStack = append(w.openStack, m)
+			for twin := range origin.Servers {
+				nic := w.foreign.nic(iaasmock.DefaultNetworkID, m.machine, nil, origin.HasID || origin.Servers > 1)
+				volume := w.foreign.volume(m.machine, nil)
+				tags := map[string]any{openStackTag + cluster: "1", "kubernetes.io-role-node": "1", clusterField: cluster}
+				server := w.foreign.serverOf(m.machine, nic, volume, tags)
+				w.trace.named(server)
+				if twin > 0 {
+					continue // somebody else's: the ProviderID names the first, or will
+				}
+				m.servers, m.leftovers = append(m.servers, server), append(m.leftovers, nic, volume)
+				if m.Broken && w.cloud.SetServerStatus(server, iaasmock.StatusError, "broken") != nil {
+					panic("no server " + server)
+				}
+				w.trace.called(nic, "NIC of "+m.machine)
+				w.trace.called(volume, "volume of "+m.machine)
+			}
+			w.foreign.lookalikes(m)
+		}
+	}
+	w.met(&fromOpenStack)
+}
+
+// lookalikes have the name of a Machine from OpenStack, and are not its own.
+func (f *foreign) lookalikes(m *openStackMachine) {
+	const network = iaasmock.DefaultNetworkID
+	f.nic(iaasmock.DefaultDualStackNetworkID, m.machine, nil, false)
+	for _, labels := range []map[string]any{
+		{clusterLabel: "shoot-z"}, {"example.org/cluster": "shoot-z"}, {provider.StackitMachineLabel: "by-hand"}, {openStackTag + "shoot-z": "1"},
+	} {
+		f.nic(network, m.machine, labels, false)
+		f.volume(m.machine, labels)
+	}
+	if m.Elsewhere {
+		f.serverOf("nobody-s-"+m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), nil)
+		f.serverOf(m.machine, f.nic(network, m.machine, nil, false), f.volume(m.machine, nil), map[string]any{openStackTag + "shoot-z": "1"})
+	}
+}
 
 // comeOver lets the cluster's Machines from OpenStack be there, and what happens to them: the
 // mark, then our ProviderID, and their end.
@@ -148,7 +208,7 @@ func (w *world) isKept(id string) bool {
 
 // checkLeftovers is made when a Machine is gone: so is all that it had in OpenStack.
 func (w *world) checkLeftovers(who owner) {
-	_, nics, volumes := byID(w.cloud)
+	things := thingsIn(w.cloud)
 	for _, m := range w.openStack {
 		if m.owner != who {
 			continue
@@ -159,9 +219,7 @@ func (w *world) checkLeftovers(who owner) {
 			}
 		}
 		for _, id := range m.leftovers {
-			_, isNIC := nics[id]
-			_, isVolume := volumes[id]
-			if isNIC || isVolume {
+			if _, exists := things[id]; exists {
 				w.violated("%s is gone, and its %s is left", m.machine, id)
 			}
 		}

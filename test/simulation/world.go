@@ -290,7 +290,7 @@ func anyServer(*iaasmock.Server) bool { return true }
 func (w *world) servers(fits func(*iaasmock.Server) bool) map[owner][]string {
 	found := map[owner][]string{}
 	for _, server := range w.cloud.Servers() {
-		if _, foreign := w.foreign.servers[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
+		if _, foreign := w.foreign.things[server.ID]; !foreign && fits(&server) && !w.isAbandoned(&server) {
 			found[ownerOf(&server)] = append(found[ownerOf(&server)], server.ID)
 		}
 	}

@@ -168,17 +168,6 @@ func (w *world) checkGone(who owner) {
 	}
 }
 
-// checkEnd is made when all Machines are gone. What an orphan run has deleted may take its
-// time: nobody waits for it.
-func (w *world) checkEnd() {
-	if !w.plan.promised() {
-		return
-	}
-	for who, ids := range w.servers(func(server *iaasmock.Server) bool { return server.Status != iaasmock.StatusDeleting }) {
-		w.violated("at the end: %v of %s in %s is left", ids, who.machine, who.cluster)
-	}
-}
-
 // checkRest is made when all is at rest: each Machine has one server, which nobody
 // will look at any more and which lacks nothing, and there is nothing else of ours that would be left.
 func (w *world) checkRest(when string, isLeft func(*iaasmock.Server) bool) {
@@ -285,9 +274,7 @@ func (w *world) refuseElsewhere(request *http.Request, c call) *http.Response {
 	if ids := w.servers(mayJoin)[who]; len(ids) > 0 && w.plan.promised() {
 		w.violated("%s has %v, and a server is asked for elsewhere", who.machine, ids)
 	}
-	w.mu.Lock()
-	w.posts[who] = c.number
-	w.mu.Unlock()
+	w.locked(func() { w.posts[who] = c.number })
 	w.log("%s -> refused elsewhere", c)
 	return &http.Response{
 		StatusCode: http.StatusForbidden, Status: "403 Forbidden", Header: http.Header{"Content-Type": {"application/json"}},
@@ -306,12 +293,6 @@ func (w *world) checkElsewhere(who owner, c call) {
 	}
 }
 
-func (w *world) abandon(id string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.abandoned[id] = true
-}
-
 // wasAbandoned says that a user has made one of the servers no Machine's. It may be found
 // again beside one that was made meanwhile: then there are two by a user's doing, until an
 // orphan run.
@@ -319,13 +300,6 @@ func (w *world) wasAbandoned(ids ...string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.ContainsFunc(ids, func(id string) bool { return w.abandoned[id] })
-}
-
-// drop notes that a Machine loses its finalizer by hand.
-func (w *world) drop(who owner) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.dropped[who] = true
 }
 
 func (w *world) wasDropped(who owner) bool {
@@ -341,14 +315,6 @@ func (w *world) isAbandoned(server *iaasmock.Server) bool {
 	}
 	m := w.machine(ownerOf(server))
 	return m == nil || serverOf(m.Spec.ProviderID) != server.ID
-}
-
-// forgetAbandoned: an orphan run has seen to them.
-func (w *world) forgetAbandoned() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.abandoned)
-	clear(w.dropped)
 }
 
 // keyCount: one for the foreigner, two for each cluster, and one for another project.

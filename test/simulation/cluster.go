@@ -223,9 +223,7 @@ func (c *cluster) add(name, class string, change func(*v1alpha1.Machine)) {
 	if c.api.Create("machines", m) != nil {
 		return // there is one
 	}
-	c.world.mu.Lock()
-	c.world.lives++
-	c.world.mu.Unlock()
+	c.world.locked(func() { c.world.lives++ })
 	c.mu.Lock()
 	if c.used[name] {
 		c.renewed = append(c.renewed, name)

@@ -63,15 +63,15 @@ func TestAProcessClockStops(t *testing.T) {
 }
 
 // stillWorld is a cluster without any Machine whose leader may stand still.
-func stillWorld(t *testing.T, test func(s *simulation, leader *process)) {
+func stillWorld(t *testing.T, test func(w *world, leader *process)) {
 	t.Helper()
 	synctest.Test(t, func(*testing.T) {
 		plan := Plan{Seed: 1, Clusters: 1, Pauses: 1}
-		s := newSimulation(&plan)
-		s.run(func() Result {
-			s.clusters[0].start()
-			s.sleep(time.Second)
-			test(s, s.clusters[0].running())
+		w := newWorld(&plan)
+		w.run(func() Result {
+			w.clusters[0].start()
+			w.sleep(time.Second)
+			test(w, w.clusters[0].running())
 			return Result{}
 		})
 	})
@@ -79,8 +79,8 @@ func stillWorld(t *testing.T, test func(s *simulation, leader *process)) {
 
 func TestALostLease(t *testing.T) {
 	const length, takeover, notice = 40 * time.Second, 15 * time.Second, 12 * time.Second
-	stillWorld(t, func(s *simulation, leader *process) {
-		c := s.clusters[0]
+	stillWorld(t, func(w *world, leader *process) {
+		c := w.clusters[0]
 		c.standStill(leader, stillness{length: length, takeover: takeover, notice: notice, fresh: 5 * time.Second})
 		c.want("late-machine", classB)
 		for _, row := range []struct {
@@ -94,7 +94,7 @@ func TestALostLease(t *testing.T) {
 			{"when its cache has caught up", 6 * time.Second, false, false, false},
 			{"when it has noticed", notice, false, true, false},
 		} {
-			s.sleep(row.after)
+			w.sleep(row.after)
 			if leads := c.running() == leader; leads != row.leads || leader.dead() != row.ended {
 				t.Errorf("%s: leads: %v, ended: %v", row.when, leads, leader.dead())
 			}
@@ -114,10 +114,10 @@ func TestALeaseThatIsRenewed(t *testing.T) {
 		"late, and nobody has taken it": {length: time.Minute, renewal: time.Second, notice: time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
-			stillWorld(t, func(s *simulation, leader *process) {
-				s.clusters[0].standStill(leader, still)
-				s.sleep(2 * time.Minute)
-				if s.clusters[0].running() != leader || leader.dead() || leader.standing() {
+			stillWorld(t, func(w *world, leader *process) {
+				w.clusters[0].standStill(leader, still)
+				w.sleep(2 * time.Minute)
+				if w.clusters[0].running() != leader || leader.dead() || leader.standing() {
 					t.Error("it does not go on as leader")
 				}
 			})
@@ -128,10 +128,10 @@ func TestALeaseThatIsRenewed(t *testing.T) {
 // It would act on what it remembers, without a lease, if it went on after the run.
 func TestAProcessThatStandsStillWhenTheRunEnds(t *testing.T) {
 	var old *process
-	stillWorld(t, func(s *simulation, leader *process) {
+	stillWorld(t, func(w *world, leader *process) {
 		old = leader
-		s.clusters[0].standStill(leader, stillness{length: time.Hour, takeover: leaseDuration, notice: renewDeadline})
-		s.sleep(time.Minute)
+		w.clusters[0].standStill(leader, stillness{length: time.Hour, takeover: leaseDuration, notice: renewDeadline})
+		w.sleep(time.Minute)
 	})
 	if !old.dead() || old.standing() {
 		t.Errorf("it has ended: %v, it stands still: %v", old.dead(), old.standing())
@@ -141,10 +141,10 @@ func TestAProcessThatStandsStillWhenTheRunEnds(t *testing.T) {
 // What has left arrives; the answer waits, and so does what would leave.
 func TestRequestsOfAProcessThatStandsStill(t *testing.T) {
 	const length = 20 * time.Second
-	stillWorld(t, func(s *simulation, leader *process) {
-		c := s.clusters[0]
+	stillWorld(t, func(w *world, leader *process) {
+		c := w.clusters[0]
 		ask := func() (took time.Duration, err error) {
-			request, err := http.NewRequestWithContext(s.ctx, http.MethodGet, endpoint+"/v2/nothing", http.NoBody)
+			request, err := http.NewRequestWithContext(w.ctx, http.MethodGet, endpoint+"/v2/nothing", http.NoBody)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,16 +155,16 @@ func TestRequestsOfAProcessThatStandsStill(t *testing.T) {
 			}
 			return time.Since(began), err
 		}
-		s.spawn(func() {
-			s.sleep(1500 * time.Microsecond) // it has arrived; the answer is on its way
+		w.spawn(func() {
+			w.sleep(1500 * time.Microsecond) // it has arrived; the answer is on its way
 			c.standStill(leader, stillness{length: length})
 		})
 		if took, err := ask(); err != nil || took < length {
 			t.Errorf("an answer came after %s, %v", took, err)
 		}
-		before := s.calls
+		before := w.calls
 		c.standStill(leader, stillness{length: length})
-		if took, err := ask(); err == nil || took < length || s.calls != before {
+		if took, err := ask(); err == nil || took < length || w.calls != before {
 			t.Errorf("a request was carried out, after %s", took)
 		}
 	})

@@ -267,7 +267,7 @@ func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
 	}
 	// The new Machine's process knows nothing of the old server, whose label hides it.
 	c.label(id, machineLabel(m.Name+"-old"))
-	c.world.abandon(id)
+	c.world.locked(func() { c.world.abandoned[id] = true })
 	if p := c.running(); p != nil {
 		c.crash(p, "before a name is used again")
 	}
@@ -280,7 +280,7 @@ func (c *cluster) editName(rng *rand.Rand, left time.Duration) {
 
 func (c *cluster) makeAgain(m *v1alpha1.Machine) {
 	c.world.log("%s %s loses its finalizer by hand", c.name, m.Name)
-	c.world.drop(owner{c.name, m.Name})
+	c.world.locked(func() { c.world.dropped[owner{c.name, m.Name}] = true })
 	c.api.Drop("machines", m.Name)
 	c.want(m.Name, m.Spec.Class.Name)
 }

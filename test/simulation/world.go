@@ -79,8 +79,9 @@ type world struct {
 	lives int
 }
 
-// newWorld makes the cloud. Its time is the bubble's.
-func newWorld(plan *Plan, keys [][]byte) *world {
+// newWorld makes the cloud, whose time is the bubble's, the clusters, each with a process that leads, and
+// what others have in the project.
+func newWorld(plan *Plan) *world {
 	w := &world{
 		plan: plan, clock: newSpreadClock(), trace: newTrace(),
 		counts: map[string]int{}, staleUntil: map[string]time.Time{}, repeats: map[string]int{},
@@ -105,12 +106,23 @@ func newWorld(plan *Plan, keys [][]byte) *world {
 		options = append(options, iaasmock.WithServerLabels())
 	}
 	w.cloud = iaasmock.New(options...)
+	keys := simulationKeys()
 	for i, key := range keys {
 		if err := w.cloud.RegisterServiceAccountKey(projectOfKey(i), key); err != nil {
 			panic(err)
 		}
 	}
+	for i := range plan.Clusters {
+		w.clusters = append(w.clusters, newCluster(w, clusterName(i), keys[1+2*i:3+2*i]))
+	}
+	w.populate(keys[0])
 	return w
+}
+
+func (w *world) locked(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
 }
 
 // machine returns the Machine; nil if there is none.
@@ -140,11 +152,7 @@ func (w *world) violated(format string, args ...any) {
 	}
 }
 
-func (w *world) met(t *trouble) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.causes[t.name] = t
-}
+func (w *world) met(t *trouble) { w.locked(func() { w.causes[t.name] = t }) }
 
 // repeated counts how often something of that name was there before.
 func (w *world) repeated(name ...any) int {

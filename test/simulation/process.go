@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -205,18 +204,14 @@ func (k kubernetes) RoundTrip(request *http.Request) (*http.Response, error) {
 	if manager.IsWatch(request) {
 		return api.Watch(request, k.shows), nil
 	}
-	t := manager.TargetOf(request)
-	if t.Resource != "machines" || request.Method == http.MethodGet {
-		response := api.Do(request)
-		if !k.passes(between(rng, time.Millisecond, longestWrite)) {
-			return nil, errCrashed
+	t, f := manager.TargetOf(request), Fault{}
+	isWrite := t.Resource == "machines" && request.Method != http.MethodGet
+	if isWrite {
+		if terminates(request) {
+			k.cluster.deleteMistaken(t.Name)
 		}
-		return response, nil
+		f = w.befalls(k.cluster.name, opWrite)
 	}
-	if terminates(request) {
-		k.cluster.deleteMistaken(t.Name)
-	}
-	f := w.befalls(k.cluster.name, opWrite)
 	if f.crashBefore {
 		k.cluster.crash(k.process, "before a write to "+t.Name)
 		return nil, errCrashed
@@ -231,7 +226,9 @@ func (k kubernetes) RoundTrip(request *http.Request) (*http.Response, error) {
 	default:
 		response = api.Do(request)
 	}
-	k.wrote(t, response.StatusCode)
+	if isWrite {
+		k.wrote(t, response.StatusCode)
+	}
 	if f.crashAfter {
 		k.cluster.crash(k.process, "after a write to "+t.Name)
 	}
@@ -381,13 +378,4 @@ func (p *process) decode(method string, m *v1alpha1.Machine, err error) codes.Co
 	}
 	w.checkCode(method, m, decoded.Code(), err)
 	return decoded.Code()
-}
-
-// living are all processes that have not ended: the leader, and those that have yet
-// to see that they do not lead any more.
-func (c *cluster) living() []*process {
-	c.mu.Lock()
-	all := slices.Clone(c.processes)
-	c.mu.Unlock()
-	return slices.DeleteFunc(all, (*process).dead)
 }

@@ -64,8 +64,6 @@ var kinds = map[string]kind{
 // Event is one version of an object, as a watch shows it.
 type Event struct {
 	Resource, Name string
-	// Number counts the versions of all objects.
-	Number int64
 	// At is when it was written, by the clock that the process lives by, not the server's.
 	At time.Time
 	// line is what a watch sends.
@@ -258,8 +256,7 @@ func (s *Server) patch(resource, name, subresource, patchType string, change []b
 
 // write keeps a version of an object, and lets watches know.
 func (s *Server) write(change watch.EventType, resource string, object Object) error {
-	number := int64(len(s.events) + 1)
-	object.SetResourceVersion(strconv.FormatInt(number, 10))
+	object.SetResourceVersion(strconv.Itoa(len(s.events) + 1))
 	object.GetObjectKind().SetGroupVersionKind(kinds[resource].WithKind(kinds[resource].name()))
 	line, err := json.Marshal(map[string]any{"type": change, "object": object})
 	if err != nil {
@@ -270,7 +267,7 @@ func (s *Server) write(change watch.EventType, resource string, object Object) e
 	} else {
 		s.objects[resource][object.GetName()] = object
 	}
-	s.events = append(s.events, Event{resource, object.GetName(), number, clock.RealClock{}.Now(), line})
+	s.events = append(s.events, Event{resource, object.GetName(), clock.RealClock{}.Now(), line})
 	close(s.changed)
 	s.changed = make(chan struct{})
 	return nil

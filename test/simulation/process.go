@@ -20,7 +20,6 @@ import (
 	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/clock"
 
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/provider"
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/pkg/spi"
@@ -37,9 +36,7 @@ type process struct {
 	driver driver.Driver
 	ctx    context.Context
 	cancel context.CancelFunc
-	clock  clock.WithTicker
-	// stops is the clock again if it can stop; else nil.
-	stops *processClock
+	clock  *processClock
 
 	mu      sync.Mutex
 	manager *manager.Controller
@@ -52,11 +49,7 @@ type process struct {
 
 func (c *cluster) newProcess() *process {
 	ctx, cancel := context.WithCancel(context.Background())
-	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: c.world.clock}
-	if c.world.plan.standsStill() {
-		p.stops = newProcessClock(c.world.clock)
-		p.clock = p.stops
-	}
+	p := &process{world: c.world, cluster: c, ctx: ctx, cancel: cancel, clock: newProcessClock(c.world.clock)}
 	started := p.clock.Now()
 	sessions := &spi.PluginSPIImpl{
 		Config:    spi.Config{Endpoint: endpoint, TokenURL: endpoint + "/token"},
@@ -130,11 +123,11 @@ func (p *process) end(how string) bool {
 func (p *process) halt() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.stops == nil || p.crashed || p.stale != nil {
+	if p.crashed || p.stale != nil {
 		return false
 	}
 	p.still, p.stale = make(chan struct{}), make(chan struct{})
-	p.stops.stop()
+	p.clock.stop()
 	return true
 }
 
@@ -148,7 +141,7 @@ func (p *process) wake() {
 	if !p.crashed {
 		p.world.log("%s goes on", p.name)
 	}
-	p.stops.resume()
+	p.clock.resume()
 	close(p.still)
 	p.still = nil
 }

@@ -72,7 +72,7 @@
 //
 // A seed fixes all random choices, each by what it is drawn for and not by what else goes on; each step
 // of the manager takes a time of its own; and no two timers of the clock that the driver is given fire at
-// the same instant. With GOMAXPROCS=1, 197 of the first 200 plans run alike twice, more or less: what
+// the same instant. With GOMAXPROCS=1, 197 to 200 of the first 200 plans run alike twice: what
 // goes on at the same instant all the same does so in the order of Go's scheduler. That is:
 //
 //   - calls that one crash ends, or that go on when a pause ends, and deadlines of contexts;

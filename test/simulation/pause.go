@@ -199,7 +199,7 @@ func (c *processClock) set() {
 func (c *processClock) timer(d time.Duration) time.Duration {
 	c.set()
 	d = c.real.spread(d)
-	c.real.RealClock.AfterFunc(d, c.set)
+	c.real.AfterFunc(d, c.set)
 	return d
 }
 

@@ -239,7 +239,8 @@ func (s *Server) patch(resource, name, subresource, patchType string, change []b
 	if err != nil {
 		return nil, err
 	}
-	object, after := clone(kinds[resource].empty), []byte(nil)
+	object := clone(kinds[resource].empty)
+	var after []byte
 	if patchType == string(types.StrategicMergePatchType) {
 		after, err = strategicpatch.StrategicMergePatch(before, change, object)
 	} else {

@@ -215,11 +215,11 @@ func TestNothingGrows(t *testing.T) {
 	early := s.sample(*duration / 3)
 	late := s.sample(time.Until(end) - time.Second)
 	took := time.Since(begin)
-	pace := float64(s.calls.Load()) / took.Seconds()
+	calls := s.calls.Load()
 	lives.Wait()
-	t.Logf("%.0f reconciles a second for %s\nafter a third: %+v\nat the end:    %+v", pace, took.Round(time.Second), early, late)
-	if pace < reconciles/3 {
-		t.Errorf("only %.0f reconciles a second", pace)
+	t.Logf("%d reconciles in %s\nafter a third: %+v\nat the end:    %+v", calls, took.Round(time.Second), early, late)
+	if calls < reconciles { // a driver that does nothing does not grow
+		t.Errorf("only %d reconciles in %s", calls, took)
 	}
 	late.within(t, early)
 	if left := len(s.cloud.Servers()); left > 0 {

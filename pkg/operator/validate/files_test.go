@@ -20,6 +20,8 @@ import (
 const (
 	secretOf = "apiVersion: v1\nkind: Secret\nmetadata: {name: x}\n"
 	badClass = "apiVersion: machine.sapcloud.io/v1alpha1\nkind: MachineClass\nmetadata: {name: bad}\nprovider: aws\nproviderSpec: {}\n"
+
+	nothingToCheck = "manifests: there is no MachineClass, Machine or MachineDeployment to check"
 )
 
 // A text is told apart into documents, each of which is read or said to be wrong.
@@ -35,38 +37,63 @@ func TestDocuments(t *testing.T) {
 		code int
 		says string
 	}{
-		"each document by itself":       {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:6:11: MachineClass default/bad: provider: Unsupported value: \"aws\""},
-		"the first of them":             {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:1:1: manifest: is not YAML: "},
-		"the last of them":              {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:9:1: manifest: is not YAML: "},
-		"behind the end of a document":  {secretOf + "...\n" + badClass, 1, "-:8:11: MachineClass default/bad"},
-		"object on the separator":       {"--- " + strings.ReplaceAll(`{apiVersion: machine.sapcloud.io/v1, kind: MachineClass}`, "\n", ""), 1, "-:1:18: MachineClass default/: apiVersion: Unsupported value"},
-		"line ends of Windows":          {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"), 1, "-:5:11: MachineClass default/bad: provider"},
-		"key that is twice":             {secretOf + "kind: Secret\n", 1, "-:4:1: manifest: this key is there twice; leave one out"},
-		"key that is twice, deep":       {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},
-		"key that is twice, in JSON":    {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","name":"y"}}`, 1, "-:1:59: manifest: this key is there twice"},
-		"key that overrides a merged":   {"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1), 1, `-:6:11: MachineClass default/bad: provider: Unsupported value: "aws"`},
-		"key that is merged in":         {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1), 1, `-:1:1: MachineClass default/bad: provider: Unsupported value: "aws"`},
-		"anchor outside of an item":     {"apiVersion: v1\nkind: List\na: &m {name: bad}\nitems:\n- apiVersion: machine.sapcloud.io/v1\n  kind: MachineClass\n  metadata: *m\n", 1, "-:5:15: MachineClass default/bad: apiVersion"},
-		"JSON":                          {"{\n\t\"apiVersion\": \"machine.sapcloud.io/v1alpha1\", \"kind\": \"MachineClass\",\n\t\"metadata\": {\"name\": \"x\"},\n\t\"provider\": \"\\u003cx\"\n}", 1, `-:4:14: MachineClass default/x: provider: Unsupported value: "<x"`},
-		"namespace of an object":        {strings.Replace(badClass, "name: bad", "name: bad, namespace: own", 1), 1, "MachineClass own/bad: provider"},
-		"the same object twice":         {badClass + "---\n" + badClass, 1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
-		"no object":                     {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be an object of Kubernetes"},
-		"text":                          {"hello", 1, "has no apiVersion and kind"},
-		"empty":                         {"# nothing\n---\n---\nnull\n", 2, "manifests: there is no MachineClass, Machine or MachineDeployment to check"},
-		"a Secret that no class uses":   {secretOf, 2, "manifests: there is no MachineClass, Machine or MachineDeployment to check"},
-		"List of nothing":               {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
-		"items that are a text":         {"apiVersion: v1\nkind: List\nitems: x\n", 1, "-:3:8: manifest: items is no list: must be a list of objects"},
-		"another kind":                  {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
-		"kind of another group":         {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2, "there is no MachineClass"},
-		"version that nobody serves":    {strings.Replace(badClass, "v1alpha1", "v2", 1), 1, `-:1:13: MachineClass default/bad: apiVersion: Unsupported value: "machine.sapcloud.io/v2": supported values: "machine.sapcloud.io/v1alpha1"`},
-		"kind that nobody has":          {strings.Replace(badClass, "MachineClass", "Machineclass", 1), 1, `-:2:7: Machineclass default/bad: kind: Unsupported value: "Machineclass": supported values: "MachineClass", "Machine",`},
-		"MachineSet":                    {strings.Replace(badClass, "MachineClass", "MachineSet", 1), 2, "there is no MachineClass"},
-		"name that is no text":          {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n", 1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array, must be a string"},
-		"tab":                           {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: found character that cannot start any token"},
-		"template that is no YAML":      {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n", 1, "a template must be rendered first"},
-		"template that is YAML":         {"apiVersion: v1\nkind: {{ .Values.kind }}\n", 1, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first"},
-		"alias without an anchor":       {secretOf + "stringData: {a: *s3cr3t}\n", 1, "a text that begins with * is an alias, and has no anchor"},
-		"alias in its anchor":           {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n", 1, "-:1:1: manifest: cannot be read as JSON"},
+		"each document by itself": {"a: [\n---\n" + badClass + "---\nb: {\n",
+			1, "-:6:11: MachineClass default/bad: provider: Unsupported value: \"aws\""},
+		"the first of them":            {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:1:1: manifest: is not YAML: "},
+		"the last of them":             {"a: [\n---\n" + badClass + "---\nb: {\n", 1, "-:9:1: manifest: is not YAML: "},
+		"behind the end of a document": {secretOf + "...\n" + badClass, 1, "-:8:11: MachineClass default/bad"},
+		"object on the separator": {
+			"--- " + strings.ReplaceAll(`{apiVersion: machine.sapcloud.io/v1, kind: MachineClass}`, "\n", ""),
+			1, "-:1:18: MachineClass default/: apiVersion: Unsupported value"},
+		"line ends of Windows": {"---\r\n" + strings.ReplaceAll(badClass, "\n", "\r\n"),
+			1, "-:5:11: MachineClass default/bad: provider"},
+		"key that is twice": {secretOf + "kind: Secret\n",
+			1, "-:4:1: manifest: this key is there twice; leave one out"},
+		"key that is twice, deep": {badClass + "a: [{b: 1, b: 2}]\n", 1, "-:6:12: manifest: this key is there twice"},
+		"key that is twice, in JSON": {`{"apiVersion":"v1","kind":"Secret","metadata":{"name":"x","name":"y"}}`,
+			1, "-:1:59: manifest: this key is there twice"},
+		"key that overrides a merged": {
+			"d: &d {provider: a}\n" + strings.Replace(badClass, "metadata: {name: bad}", "metadata: {name: bad}\n<<: *d", 1),
+			1, `-:6:11: MachineClass default/bad: provider: Unsupported value: "aws"`},
+		"key that is merged in": {"d: &d {provider: aws}\n" + strings.Replace(badClass, "provider: aws", "<<: [*d]", 1),
+			1, `-:1:1: MachineClass default/bad: provider: Unsupported value: "aws"`},
+		"anchor outside of an item": {"apiVersion: v1\nkind: List\na: &m {name: bad}\nitems:\n" +
+			"- apiVersion: machine.sapcloud.io/v1\n  kind: MachineClass\n  metadata: *m\n",
+			1, "-:5:15: MachineClass default/bad: apiVersion"},
+		"JSON": {"{\n\t\"apiVersion\": \"machine.sapcloud.io/v1alpha1\", \"kind\": \"MachineClass\",\n" +
+			"\t\"metadata\": {\"name\": \"x\"},\n\t\"provider\": \"\\u003cx\"\n}",
+			1, `-:4:14: MachineClass default/x: provider: Unsupported value: "<x"`},
+		"namespace of an object": {strings.Replace(badClass, "name: bad", "name: bad, namespace: own", 1),
+			1, "MachineClass own/bad: provider"},
+		"the same object twice": {badClass + "---\n" + badClass,
+			1, "-:9:18: MachineClass default/bad: metadata.name: is given twice, first at -:3:18"},
+		"no object":                   {"a: b\n", 1, "-:1:1: manifest: has no apiVersion and kind: must be an object of Kubernetes"},
+		"text":                        {"hello", 1, "has no apiVersion and kind"},
+		"empty":                       {"# nothing\n---\n---\nnull\n", 2, nothingToCheck},
+		"a Secret that no class uses": {secretOf, 2, nothingToCheck},
+		"List of nothing":             {"apiVersion: v1\nkind: List\nitems: [null]\n", 2, "there is no MachineClass"},
+		"items that are a text": {"apiVersion: v1\nkind: List\nitems: x\n",
+			1, "-:3:8: manifest: items is no list: must be a list of objects"},
+		"another kind":          {"apiVersion: v1\nkind: ConfigMap\n", 2, "there is no MachineClass"},
+		"kind of another group": {"apiVersion: cluster.x-k8s.io/v1beta1\nkind: MachineDeployment\n", 2, "there is no MachineClass"},
+		"version that nobody serves": {strings.Replace(badClass, "v1alpha1", "v2", 1),
+			1, `-:1:13: MachineClass default/bad: apiVersion: ` +
+				`Unsupported value: "machine.sapcloud.io/v2": supported values: "machine.sapcloud.io/v1alpha1"`},
+		"kind that nobody has": {strings.Replace(badClass, "MachineClass", "Machineclass", 1),
+			1, `-:2:7: Machineclass default/bad: kind: ` +
+				`Unsupported value: "Machineclass": supported values: "MachineClass", "Machine",`},
+		"MachineSet": {strings.Replace(badClass, "MachineClass", "MachineSet", 1), 2, "there is no MachineClass"},
+		"name that is no text": {"apiVersion: v1\nkind: Secret\nmetadata: {name: [x]}\n",
+			1, "-:3:18: Secret default/: metadata.name: Invalid value: is a JSON array, must be a string"},
+		"tab": {"a:\n\tb: c\n", 1, "-:2:1: manifest: is not YAML: found character that cannot start any token"},
+		"template that is no YAML": {"apiVersion: v1\nkind: Secret\n{{- if .Values.x }}\nmetadata: {}\n{{ end }}\n",
+			1, "a template must be rendered first"},
+		"template that is YAML": {"apiVersion: v1\nkind: {{ .Values.kind }}\n",
+			1, "cannot be read as JSON: must have keys that are texts, and no .inf or .nan; a template must be rendered first"},
+		"alias without an anchor": {secretOf + "stringData: {a: *s3cr3t}\n",
+			1, "a text that begins with * is an alias, and has no anchor"},
+		"alias in its anchor": {"apiVersion: v1\nkind: Secret\nmetadata: &m\n  x: *m\n",
+			1, "-:1:1: manifest: cannot be read as JSON"},
 		"aliases that stand for a lot":  {bomb, 1, "manifest: "},
 		"control character":             {"apiVersion: \"eu\x01\"", 1, "is not YAML: control characters are not allowed"},
 		"Secret with data of no base64": {secretOf + "data: {a: s3cr3t-}\n", 1, "-:4:11: Secret default/x: data.a: Invalid value: is not base64"},
@@ -107,24 +134,37 @@ func folder(t *testing.T) string {
 
 func TestFiles(t *testing.T) {
 	t.Chdir(folder(t))
-	const passedOver, is = "values.yaml:1:1: manifest: has no apiVersion and kind: passed over", " MachineClass default/bad: provider: Unsupported value"
+	const (
+		passedOver = "values.yaml:1:1: manifest: has no apiVersion and kind: passed over"
+		is         = " MachineClass default/bad: provider: Unsupported value"
+	)
 	for name, row := range map[string]struct {
 		files resource.FilenameOptions
 		code  int
 		says  []string
 	}{
-		"folder": {resource.FilenameOptions{Filenames: []string{"."}}, 2, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: passed over"}},
+		"folder": {resource.FilenameOptions{Filenames: []string{"."}},
+			2, []string{passedOver, "kustomization.yaml:1:1: manifest: has no apiVersion and kind: passed over"}},
 		"folder, with those below": {resource.FilenameOptions{Filenames: []string{"."}, Recursive: true}, 1,
 			[]string{passedOver, "below/broken.yml:4:11:" + is, "below/deeper/b.json:1:1: manifest: is not YAML"}},
-		"file":               {resource.FilenameOptions{Filenames: []string{"./below/broken.yml"}}, 1, []string{"below/broken.yml:4:11:" + is}},
-		"link to a folder":   {resource.FilenameOptions{Filenames: []string{"link"}}, 1, []string{"link/broken.yml:4:11:" + is}},
-		"pattern":            {resource.FilenameOptions{Filenames: []string{"be*/*.yml"}}, 1, []string{"below/broken.yml:4:11:" + is}},
-		"named itself":       {resource.FilenameOptions{Filenames: []string{".", "values.yaml"}}, 1, []string{"values.yaml:1:1: manifest: has no apiVersion and kind: must be"}},
-		"named twice":        {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}}, 2, []string{passedOver}},
-		"kustomize":          {resource.FilenameOptions{Kustomize: "."}, 1, []string{"kustomize .:", is}},
-		"no kustomization":   {resource.FilenameOptions{Kustomize: "below"}, 2, []string{"kustomize below: manifest: cannot be read: "}},
-		"not there":          {resource.FilenameOptions{Filenames: []string{"nowhere.yaml", "a.yaml"}}, 2, []string{"nowhere.yaml: manifest: cannot be read: no such file or directory"}},
-		"folder without any": {resource.FilenameOptions{Filenames: []string{"empty"}}, 2, []string{"empty: manifest: cannot be read: the folder has no file that ends in .json, .yaml, .yml; -R looks into its folders, too"}},
+		"file": {resource.FilenameOptions{Filenames: []string{"./below/broken.yml"}},
+			1, []string{"below/broken.yml:4:11:" + is}},
+		"link to a folder": {resource.FilenameOptions{Filenames: []string{"link"}},
+			1, []string{"link/broken.yml:4:11:" + is}},
+		"pattern": {resource.FilenameOptions{Filenames: []string{"be*/*.yml"}},
+			1, []string{"below/broken.yml:4:11:" + is}},
+		"named itself": {resource.FilenameOptions{Filenames: []string{".", "values.yaml"}},
+			1, []string{"values.yaml:1:1: manifest: has no apiVersion and kind: must be"}},
+		"named twice": {resource.FilenameOptions{Filenames: []string{"a.yaml", "./a.yaml", "."}},
+			2, []string{passedOver}},
+		"kustomize": {resource.FilenameOptions{Kustomize: "."}, 1, []string{"kustomize .:", is}},
+		"no kustomization": {resource.FilenameOptions{Kustomize: "below"},
+			2, []string{"kustomize below: manifest: cannot be read: "}},
+		"not there": {resource.FilenameOptions{Filenames: []string{"nowhere.yaml", "a.yaml"}},
+			2, []string{"nowhere.yaml: manifest: cannot be read: no such file or directory"}},
+		"folder without any": {resource.FilenameOptions{Filenames: []string{"empty"}},
+			2, []string{"empty: manifest: cannot be read: " +
+				"the folder has no file that ends in .json, .yaml, .yml; -R looks into its folders, too"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result, err := Run(t.Context(), offline(), Options{Files: row.files})
@@ -160,7 +200,7 @@ func TestURLs(t *testing.T) {
 		says string
 	}{
 		"class":    {"/class.yaml?token=s3cr3t", report.ExitWrong, "/class.yaml:4:11: MachineClass default/bad: provider: Unsupported value"},
-		"1 MiB":    {"/full.yaml", report.ExitUnknown, "manifests: there is no MachineClass, Machine or MachineDeployment to check"},
+		"1 MiB":    {"/full.yaml", report.ExitUnknown, nothingToCheck},
 		"more":     {"/large.yaml", report.ExitUnknown, "/large.yaml: manifest: cannot be read: has more than 1 MiB"},
 		"no such":  {"/nowhere?token=s3cr3t", report.ExitUnknown, "/nowhere: manifest: cannot be read: status 404"},
 		"too late": {"/hangs.yaml?token=s3cr3t", report.ExitUnknown, "/hangs.yaml: manifest: cannot be read: context deadline exceeded"},
@@ -190,7 +230,8 @@ func TestURLsOfOnePath(t *testing.T) {
 		_, _ = w.Write([]byte(strings.Replace(badClass, "name: bad", "name: "+r.URL.RawQuery, 1)))
 	}))
 	t.Cleanup(server.Close)
-	result, err := Run(t.Context(), offline(), Options{Files: resource.FilenameOptions{Filenames: []string{server.URL + "/?one", server.URL + "/?two", server.URL + "/?one"}}})
+	urls := []string{server.URL + "/?one", server.URL + "/?two", server.URL + "/?one"}
+	result, err := Run(t.Context(), offline(), Options{Files: resource.FilenameOptions{Filenames: urls}})
 	if err != nil {
 		t.Fatal(err)
 	}

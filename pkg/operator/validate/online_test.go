@@ -46,9 +46,10 @@ func catalogueOf() iaasmock.Catalogue {
 func TestOnline(t *testing.T) {
 	t.Parallel()
 	const (
-		image  = "imageId: 30000000-0000-4000-8000-000000000001"
-		labels = "  labels: {kubernetes.io/cluster: one}"
-		boot   = "  " + image + "\n  bootVolume: {size: 20}"
+		image    = "imageId: 30000000-0000-4000-8000-000000000001"
+		labels   = "  labels: {kubernetes.io/cluster: one}"
+		boot     = "  " + image + "\n  bootVolume: {size: 20}"
+		allZones = `"eu01-1", "eu01-2", "eu01-3", "eu01-m"`
 	)
 	// with adds a field to the providerSpec.
 	with := func(field string) []string { return []string{labels, "  " + field + "\n" + labels} }
@@ -63,47 +64,86 @@ func TestOnline(t *testing.T) {
 	}
 	const arm, x86 = "imageId: 30000000-0000-4000-8000-00000000000a", "imageId: 30000000-0000-4000-8000-00000000000b"
 	for name, row := range map[string]row{
-		"all is there":              {nil, 0, nil},
-		"no such machine type":      {[]string{"c2i.2", "c2i.3"}, 1, []string{"-:17:16: MachineClass default/worker: providerSpec.machineType: machine type c2i.3 does not exist; must be one that project 10000000-0000-4000-8000-000000000001 can use in region eu01"}},
-		"no such region":            {[]string{"region: eu01", "region: eu09"}, 1, []string{"-:6:11: Secret default/credentials: stringData.region: region eu09 does not exist"}},
-		"no such region of class":   {with("region: eu09"), 1, []string{"-:20:11: MachineClass default/worker: providerSpec.region: region eu09 does not exist"}},
-		"zone of another region":    {with("availabilityZone: eu02-1"), 1, []string{`providerSpec.availabilityZone: Unsupported value: "eu02-1": supported values: "eu01-1", "eu01-2", "eu01-3", "eu01-m"`}},
-		"zone of the Secret":        {[]string{"region: eu01", "region: eu01-9"}, 1, []string{`Unsupported value: "eu01-9"`}},
-		"no such image":             {[]string{image, "imageId: " + missing}, 1, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: image " + missing + " does not exist"}},
-		"image is not ready":        {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000c"}, 1, []string{`is in state "CREATING"; must be AVAILABLE`}},
-		"disk too small":            {[]string{"{size: 20}", "{size: 9}"}, 1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: Invalid value: 9: must be at least 10, which the image asks for"}},
-		"disk without a size":       {[]string{"{size: 20}", "{}"}, 1, []string{"providerSpec.bootVolume.size: Required value: a disk that is made from an image needs a size, for this image at least 10"}},
-		"machine type too small":    {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}", "{size: 30}"}, 1, []string{"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
-		"nodeTemplate is right":     {template(), 0, nil},
-		"it has less":               {template("cpu: 2", "cpu: 1900m", "4Gi", "3500Mi"), 0, nil},
-		"more CPUs":                 {template("cpu: 2", "cpu: 2001m"), 1, []string{`-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: Invalid value: "2001m": must be at most 2, which machine type c2i.2 has`}},
-		"more memory":               {template("4Gi", "4097Mi"), 1, []string{`nodeTemplate.capacity.memory: Invalid value: "4097Mi": must be at most 4Gi, which machine type c2i.2 has`}},
-		"another region":            {template("region: eu01", "region: eu02"), 1, []string{`nodeTemplate.region: Invalid value: "eu02": must be "eu01", the region of the servers`}},
-		"no zone of the region":     {template("eu01-1", "eu02-1"), 1, []string{`nodeTemplate.zone: Unsupported value: "eu02-1": supported values: "eu01-1", "eu01-2", "eu01-3", "eu01-m"`}},
-		"another zone":              {append(template(), with("availabilityZone: eu01-2")...), 1, []string{`nodeTemplate.zone: Invalid value: "eu01-1": must be "eu01-2", the availabilityZone of the servers`}},
-		"architecture differs":      {append(template(), image, arm), 1, []string{`nodeTemplate.architecture: Invalid value: "amd64": must be arm64, that of the image`}},
-		"architecture is missing":   {append(template(", architecture: amd64", ""), image, arm), 1, []string{`nodeTemplate.architecture: Required value: must be arm64, that of the image: cluster-autoscaler takes amd64`}},
+		"all is there": {nil, 0, nil},
+		"no such machine type": {[]string{"c2i.2", "c2i.3"},
+			1, []string{"-:17:16: MachineClass default/worker: providerSpec.machineType: machine type c2i.3 does not exist; " +
+				"must be one that project 10000000-0000-4000-8000-000000000001 can use in region eu01"}},
+		"no such region": {[]string{"region: eu01", "region: eu09"},
+			1, []string{"-:6:11: Secret default/credentials: stringData.region: region eu09 does not exist"}},
+		"no such region of class": {with("region: eu09"),
+			1, []string{"-:20:11: MachineClass default/worker: providerSpec.region: region eu09 does not exist"}},
+		"zone of another region": {with("availabilityZone: eu02-1"),
+			1, []string{`providerSpec.availabilityZone: Unsupported value: "eu02-1": supported values: ` + allZones}},
+		"zone of the Secret": {[]string{"region: eu01", "region: eu01-9"}, 1, []string{`Unsupported value: "eu01-9"`}},
+		"no such image": {[]string{image, "imageId: " + missing},
+			1, []string{"-:18:12: MachineClass default/worker: providerSpec.imageId: image " + missing + " does not exist"}},
+		"image is not ready": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000c"},
+			1, []string{`is in state "CREATING"; must be AVAILABLE`}},
+		"disk too small": {[]string{"{size: 20}", "{size: 9}"},
+			1, []string{"-:19:22: MachineClass default/worker: providerSpec.bootVolume.size: " +
+				"Invalid value: 9: must be at least 10, which the image asks for"}},
+		"disk without a size": {[]string{"{size: 20}", "{}"},
+			1, []string{"providerSpec.bootVolume.size: Required value: " +
+				"a disk that is made from an image needs a size, for this image at least 10"}},
+		"machine type too small": {[]string{image, "imageId: 30000000-0000-4000-8000-00000000000d", "{size: 20}", "{size: 30}"},
+			1, []string{"providerSpec.machineType: machine type c2i.2 has 4096 MB of memory; the image asks for at least 8192 MB"}},
+		"nodeTemplate is right": {template(), 0, nil},
+		"it has less":           {template("cpu: 2", "cpu: 1900m", "4Gi", "3500Mi"), 0, nil},
+		"more CPUs": {template("cpu: 2", "cpu: 2001m"),
+			1, []string{`-:16:32: MachineClass default/worker: nodeTemplate.capacity.cpu: ` +
+				`Invalid value: "2001m": must be at most 2, which machine type c2i.2 has`}},
+		"more memory": {template("4Gi", "4097Mi"),
+			1, []string{`nodeTemplate.capacity.memory: Invalid value: "4097Mi": must be at most 4Gi, which machine type c2i.2 has`}},
+		"another region": {template("region: eu01", "region: eu02"),
+			1, []string{`nodeTemplate.region: Invalid value: "eu02": must be "eu01", the region of the servers`}},
+		"no zone of the region": {template("eu01-1", "eu02-1"),
+			1, []string{`nodeTemplate.zone: Unsupported value: "eu02-1": supported values: ` + allZones}},
+		"another zone": {append(template(), with("availabilityZone: eu01-2")...),
+			1, []string{`nodeTemplate.zone: Invalid value: "eu01-1": must be "eu01-2", the availabilityZone of the servers`}},
+		"architecture differs": {append(template(), image, arm),
+			1, []string{`nodeTemplate.architecture: Invalid value: "amd64": must be arm64, that of the image`}},
+		"architecture is missing": {append(template(", architecture: amd64", ""), image, arm),
+			1, []string{`nodeTemplate.architecture: Required value: must be arm64, that of the image: cluster-autoscaler takes amd64`}},
 		"architecture is the usual": {append(template(", architecture: amd64", ""), image, x86), 0, nil},
 		"image does not tell of it": {template("amd64", "arm64"), 0, nil},
-		"no such snapshot":          {source("snapshot", missing, ", size: 20"), 1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " does not exist"}},
-		"snapshot without a size":   {source("snapshot", iaasmock.DefaultSnapshotID, ""), 0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
-		"no such boot volume":       {source("volume", missing, ""), 1, []string{"providerSpec.bootVolume.source.id: volume " + missing + " does not exist"}},
-		"no such performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf3}"}, 1, []string{"providerSpec.bootVolume.performanceClass: performance class storage_premium_perf3 does not exist"}},
-		"performance class":         {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf2}"}, 0, nil},
-		"no such network":           {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + missing}, 1, []string{"providerSpec.networking.networkId: network " + missing + " does not exist"}},
-		"network of another region": {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + iaasmock.SecondRegionNetworkID}, 1, []string{"does not exist"}},
-		"no such NIC":               {append(with("networking: {nicIds: ["+iaasmock.DefaultNICID+", "+missing+"]}"), one...), 1, []string{"providerSpec.networking.nicIds[1]: NIC " + missing + " does not exist"}},
-		"no such security group":    {with("securityGroups: [worker, " + missing + "]"), 1, []string{"securityGroups[0]: security group worker does not exist", "securityGroups[1]: security group " + missing + " does not exist"}},
-		"security groups":           {with("securityGroups: [workers, 40000000-0000-4000-8000-000000000002]"), 0, nil},
-		"security groups of a name": {with("securityGroups: [twins]"), 2, []string{"securityGroups[0]: 2 security groups are called twins"}},
-		"no such affinity group":    {with("affinityGroup: " + missing), 1, []string{"providerSpec.affinityGroup: affinity group " + missing + " does not exist"}},
-		"no such volume":            {append(with("volumes: ["+missing+"]"), one...), 1, []string{"providerSpec.volumes[0]: volume " + missing + " does not exist"}},
-		"no such key pair":          {with("keypairName: nobody"), 1, []string{"providerSpec.keypairName: key pair nobody does not exist; make it with these credentials"}},
-		"service account":           {with("serviceAccountMails: [a@sa.stackit.cloud]"), 0, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: not checked: service account a@sa.stackit.cloud (the IaaS API does not tell of service accounts)"}},
-		"wrong already":             {[]string{image, "imageId: nowhere", "c2i.2", "'-'"}, 1, []string{`imageId: Invalid value: "nowhere"`, `machineType: Invalid value: "-"`}},
-		"Secret is not given":       {[]string{"metadata: {name: credentials}", "metadata: {name: other}"}, 2, []string{"MachineClass default/worker: could not be checked online: its Secret is not given"}},
-		"key cannot be used":        {[]string{`serviceAccountKey: "`, `serviceAccountKey: "x`}, 1, []string{"could not be checked online: Secret default/credentials: the service-account key is not the JSON"}},
-		"no class":                  {[]string{class(t), ""}, 2, []string{"online: the API was not asked: there is no MachineClass"}},
+		"no such snapshot": {source("snapshot", missing, ", size: 20"),
+			1, []string{"providerSpec.bootVolume.source.id: snapshot " + missing + " does not exist"}},
+		"snapshot without a size": {source("snapshot", iaasmock.DefaultSnapshotID, ""),
+			0, []string{"not checked: quota for MachineClass default/worker (its machine type or the size of its disk is not known)"}},
+		"no such boot volume": {source("volume", missing, ""),
+			1, []string{"providerSpec.bootVolume.source.id: volume " + missing + " does not exist"}},
+		"no such performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf3}"},
+			1, []string{"providerSpec.bootVolume.performanceClass: performance class storage_premium_perf3 does not exist"}},
+		"performance class": {[]string{"{size: 20}", "{size: 20, performanceClass: storage_premium_perf2}"}, 0, nil},
+		"no such network": {[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + missing},
+			1, []string{"providerSpec.networking.networkId: network " + missing + " does not exist"}},
+		"network of another region": {
+			[]string{"networkId: 20000000-0000-4000-8000-000000000001", "networkId: " + iaasmock.SecondRegionNetworkID},
+			1, []string{"does not exist"}},
+		"no such NIC": {append(with("networking: {nicIds: ["+iaasmock.DefaultNICID+", "+missing+"]}"), one...),
+			1, []string{"providerSpec.networking.nicIds[1]: NIC " + missing + " does not exist"}},
+		"no such security group": {with("securityGroups: [worker, " + missing + "]"),
+			1, []string{"securityGroups[0]: security group worker does not exist",
+				"securityGroups[1]: security group " + missing + " does not exist"}},
+		"security groups": {with("securityGroups: [workers, 40000000-0000-4000-8000-000000000002]"), 0, nil},
+		"security groups of a name": {with("securityGroups: [twins]"),
+			2, []string{"securityGroups[0]: 2 security groups are called twins"}},
+		"no such affinity group": {with("affinityGroup: " + missing),
+			1, []string{"providerSpec.affinityGroup: affinity group " + missing + " does not exist"}},
+		"no such volume": {append(with("volumes: ["+missing+"]"), one...),
+			1, []string{"providerSpec.volumes[0]: volume " + missing + " does not exist"}},
+		"no such key pair": {with("keypairName: nobody"),
+			1, []string{"providerSpec.keypairName: key pair nobody does not exist; make it with these credentials"}},
+		"service account": {with("serviceAccountMails: [a@sa.stackit.cloud]"),
+			0, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: not checked: " +
+				"service account a@sa.stackit.cloud (the IaaS API does not tell of service accounts)"}},
+		"wrong already": {[]string{image, "imageId: nowhere", "c2i.2", "'-'"},
+			1, []string{`imageId: Invalid value: "nowhere"`, `machineType: Invalid value: "-"`}},
+		"Secret is not given": {[]string{"metadata: {name: credentials}", "metadata: {name: other}"},
+			2, []string{"MachineClass default/worker: could not be checked online: its Secret is not given"}},
+		"key cannot be used": {[]string{`serviceAccountKey: "`, `serviceAccountKey: "x`},
+			1, []string{"could not be checked online: Secret default/credentials: the service-account key is not the JSON"}},
+		"no class": {[]string{class(t), ""}, 2, []string{"online: the API was not asked: there is no MachineClass"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -125,7 +165,8 @@ func TestOnlineSamples(t *testing.T) {
 	if err := os.CopyFS(folder, os.DirFS("../../../samples")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(folder, "secret.yaml"), []byte(changed(t, strings.Split(good(t), "---\n")[0], "name: credentials", "name: stackit-credentials")), 0o600); err != nil {
+	secret := changed(t, strings.Split(good(t), "---\n")[0], "name: credentials", "name: stackit-credentials")
+	if err := os.WriteFile(filepath.Join(folder, "secret.yaml"), []byte(secret), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	cloud.ResetCalls()
@@ -150,17 +191,29 @@ func TestQuota(t *testing.T) {
 		change func(*iaasmock.Quota)
 		row
 	}{
-		"just enough":         {func(*iaasmock.Quota) {}, row{nil, 0, nil}},
-		"no limit":            {func(q *iaasmock.Quota) { q.VCPUs = -1 }, row{nil, 0, nil}},
-		"vcpu":                {func(q *iaasmock.Quota) { q.VCPUs-- }, row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: quota vcpu: 2 needed, 1 of 1 left; raise the quota"}}},
-		"ram":                 {func(q *iaasmock.Quota) { q.RAM-- }, row{nil, 1, []string{"quota ram: 4096 MB needed, 4095 of 4095 left"}}},
-		"volumes":             {func(q *iaasmock.Quota) { q.Volumes-- }, row{nil, 1, []string{"quota volumes: 1 needed, 0 of 2 left"}}},
-		"gigabytes":           {func(q *iaasmock.Quota) { q.Gigabytes-- }, row{nil, 1, []string{"quota gigabytes: 20 GB needed, 19 of 79 left"}}},
-		"nics":                {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 1 needed, 0 of 1 left"}}},
-		"existing NICs":       {func(q *iaasmock.Quota) { q.NICs = 0 }, row{[]string{"  labels: {", "  networking: {nicIds: [" + iaasmock.DefaultNICID + "]}\n  labels: {", "replicas: 2", "replicas: 1"}, 0, nil}},
-		"existing disk":       {func(q *iaasmock.Quota) { q.Volumes, q.Gigabytes = 0, 0 }, row{[]string{"  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}", "  bootVolume: {source: {type: volume, id: " + iaasmock.DefaultBootVolumeID + "}}", "replicas: 2", "replicas: 1"}, 0, nil}},
-		"two classes":         {func(*iaasmock.Quota) {}, row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 4 needed, 2 of 2 left"}}},
-		"type does not exist": {func(*iaasmock.Quota) {}, row{[]string{"c2i.2", "c2i.9"}, 1, []string{"not checked: quota for MachineClass default/worker"}}},
+		"just enough": {func(*iaasmock.Quota) {}, row{nil, 0, nil}},
+		"no limit":    {func(q *iaasmock.Quota) { q.VCPUs = -1 }, row{nil, 0, nil}},
+		"vcpu": {func(q *iaasmock.Quota) { q.VCPUs-- },
+			row{nil, 1, []string{"project 10000000-0000-4000-8000-000000000001 in eu01: " +
+				"quota vcpu: 2 needed, 1 of 1 left; raise the quota"}}},
+		"ram": {func(q *iaasmock.Quota) { q.RAM-- },
+			row{nil, 1, []string{"quota ram: 4096 MB needed, 4095 of 4095 left"}}},
+		"volumes": {func(q *iaasmock.Quota) { q.Volumes-- },
+			row{nil, 1, []string{"quota volumes: 1 needed, 0 of 2 left"}}},
+		"gigabytes": {func(q *iaasmock.Quota) { q.Gigabytes-- },
+			row{nil, 1, []string{"quota gigabytes: 20 GB needed, 19 of 79 left"}}},
+		"nics": {func(q *iaasmock.Quota) { q.NICs-- }, row{nil, 1, []string{"quota nics: 1 needed, 0 of 1 left"}}},
+		"existing NICs": {func(q *iaasmock.Quota) { q.NICs = 0 },
+			row{[]string{"  labels: {", "  networking: {nicIds: [" + iaasmock.DefaultNICID + "]}\n  labels: {",
+				"replicas: 2", "replicas: 1"}, 0, nil}},
+		"existing disk": {func(q *iaasmock.Quota) { q.Volumes, q.Gigabytes = 0, 0 },
+			row{[]string{"  imageId: 30000000-0000-4000-8000-000000000001\n  bootVolume: {size: 20}",
+				"  bootVolume: {source: {type: volume, id: " + iaasmock.DefaultBootVolumeID + "}}",
+				"replicas: 2", "replicas: 1"}, 0, nil}},
+		"two classes": {func(*iaasmock.Quota) {},
+			row{[]string{class(t), second(class(t))}, 1, []string{"quota vcpu: 4 needed, 2 of 2 left"}}},
+		"type does not exist": {func(*iaasmock.Quota) {},
+			row{[]string{"c2i.2", "c2i.9"}, 1, []string{"not checked: quota for MachineClass default/worker"}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -184,9 +237,11 @@ func everything(t *testing.T) string {
 func TestWhatMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	permissions := map[string]string{
-		"ListMachineTypes": "iaas.machine-type.list", "GetImage": "iaas.image.get", "GetNetwork": "iaas.network.get", "ListSecurityGroups": "iaas.security-group.list",
-		"GetSecurityGroup": "iaas.security-group.get", "GetAffinityGroup": "iaas.affinity-group.get", "ListVolumePerformanceClasses": "iaas.volume-performance-class.list",
-		"GetVolume": "iaas.volume.get", "ListQuotas": "iaas.quota.get", "GetKeyPair": "key pair", "ListAvailabilityZones": "availability zones",
+		"ListMachineTypes": "iaas.machine-type.list", "GetImage": "iaas.image.get", "GetNetwork": "iaas.network.get",
+		"ListSecurityGroups": "iaas.security-group.list", "GetSecurityGroup": "iaas.security-group.get",
+		"GetAffinityGroup": "iaas.affinity-group.get", "ListVolumePerformanceClasses": "iaas.volume-performance-class.list",
+		"GetVolume": "iaas.volume.get", "ListQuotas": "iaas.quota.get", "GetKeyPair": "key pair",
+		"ListAvailabilityZones": "availability zones",
 	}
 	for operation, permission := range permissions {
 		t.Run(operation, func(t *testing.T) {
@@ -251,5 +306,6 @@ func TestAccountOfTheEnvironment(t *testing.T) {
 		t.Fatal(err)
 	}
 	access.Direct = &account.Direct{ProjectID: iaasmock.DefaultProjectID, Region: "eu01", KeyPath: path}
-	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1, "Secret default/credentials is not given", "machine type c2i.3 does not exist")
+	expect(t, run(t, access, changed(t, class(t), "c2i.2", "c2i.3"), Options{Online: true}), 1,
+		"Secret default/credentials is not given", "machine type c2i.3 does not exist")
 }

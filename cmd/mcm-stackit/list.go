@@ -46,7 +46,8 @@ the Machine's Node: no target cluster is asked.
 Exit codes: 0 everything is known, 2 something is unknown, 64 wrong usage.`
 
 func (o *options) newListCommand() *cobra.Command {
-	command := o.newListKindCommand("list", "Show Machines with their servers", `  # The Machines of a namespace; below them, why some are stuck, and the remedy
+	command := o.newListKindCommand("list", "Show Machines with their servers",
+		`  # The Machines of a namespace; below them, why some are stuck, and the remedy
   mcm-stackit list -n default
 
   # Those of all namespaces, every 10 seconds:
@@ -211,7 +212,8 @@ func machinesTable(found *list.Result, allNamespaces bool) *metav1.Table {
 	if allNamespaces {
 		namespace = "Namespace"
 	}
-	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Phase", "Server", "State", "Ready", "Age", "Note", "+Class", "+Cluster", "+Node")}
+	t := &metav1.Table{ColumnDefinitions: columns(namespace, "Machine", "Phase", "Server", "State", "Ready", "Age", "Note",
+		"+Class", "+Cluster", "+Node")}
 	for _, machine := range found.Machines {
 		t.Rows = append(t.Rows, row(machine.Namespace, machine.Name, machine.Phase, machine.Server, machine.State, string(machine.Ready),
 			age(found.Time, machine.CreationTimestamp.Time), noteCell(machine.Notes), machine.Class, machine.Cluster, machine.Node))

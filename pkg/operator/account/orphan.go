@@ -157,7 +157,8 @@ func IsNodeOf(node *corev1.Node, server *provider.Server) bool {
 func ParseClusterLabel(text string) (key, value string, err error) {
 	key, value, ok := strings.Cut(text, "=")
 	if !ok || value == "" || !provider.IsClusterLabel(key) {
-		return "", "", fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, such as kubernetes.io/cluster=my-cluster", text)
+		return "", "", fmt.Errorf("%q is no cluster label: must be key=value with a key that ends in /cluster, "+
+			"such as kubernetes.io/cluster=my-cluster", text)
 	}
 	if errs := validation.ValidateLabels(map[string]string{key: value}, field.NewPath("label")); len(errs) > 0 {
 		return "", "", fmt.Errorf("%q is no label that a server can have: %w", text, errs.ToAggregate())

@@ -252,11 +252,11 @@ var driverReads = []driverRead{
 		}
 		return err
 	}},
-	{"a server", "iaas.server.get", false, func(p *accountCheck) string { return p.server }, func(p *accountCheck, ctx context.Context) error {
+	{"a server", "iaas.server.get", false, aServer, func(p *accountCheck, ctx context.Context) error {
 		_, err := p.Session.API.GetServer(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
 		return err
 	}},
-	{"a server's NICs", "iaas.server.nic.list", false, func(p *accountCheck) string { return p.server }, func(p *accountCheck, ctx context.Context) error {
+	{"a server's NICs", "iaas.server.nic.list", false, aServer, func(p *accountCheck, ctx context.Context) error {
 		list, err := p.Session.API.ListServerNICs(ctx, p.Session.ProjectID, p.Region, p.server).Execute()
 		if items := list.GetItems(); err == nil && len(items) > 0 {
 			p.network, p.nic = items[0].GetNetworkId(), items[0].GetId()
@@ -283,6 +283,9 @@ var driverReads = []driverRead{
 		return err
 	}},
 }
+
+// aServer is one that the list of servers names.
+func aServer(p *accountCheck) string { return p.server }
 
 // anyNetwork is that of a server, or the one that the Secret or a class names.
 func (p *accountCheck) anyNetwork() string {

@@ -87,8 +87,9 @@ func (d *Doctor) checkClass(ctx context.Context, class *account.Class) map[strin
 	before := len(d.result.Findings)
 	// Without it the manager never calls the driver for a creation (v0.62.1 userdata.go:42).
 	if _, ok := secret.Data[apis.SecretUserData]; !ok {
-		d.wrong(subject, fmt.Sprintf("the key %s is missing in %s: machine-controller-manager does not call the driver, and new Machines stay without a status",
-			apis.SecretUserData, strings.Join(names, " and ")), "add the key "+apis.SecretUserData+" with the cloud-init; it may be empty")
+		d.wrong(subject, fmt.Sprintf("the key %s is missing in %s: machine-controller-manager does not call the driver, "+
+			"and new Machines stay without a status", apis.SecretUserData, strings.Join(names, " and ")),
+			"add the key "+apis.SecretUserData+" with the cloud-init; it may be empty")
 	}
 	inputs := provider.Inspect(class.MachineClass, secret)
 	if len(inputs.Errors) > 0 && !d.reported[class.Name] {
@@ -208,7 +209,8 @@ func (d *Doctor) checkWorkload(subject string, found *workload) (deployed bool) 
 	case namespace != d.Namespace && namespace != "" && !strings.Contains(namespace, "$("):
 		d.wrong(subject, text+", --namespace="+namespace, "the flag must name the namespace of the Machines: correct it, or name the namespace with -n")
 	case wanted == 0:
-		d.wrong(subject, text+": scaled to nothing", fmt.Sprintf("kubectl scale deployment %s --replicas=1, unless the cluster sleeps", found.deployment.Name))
+		d.wrong(subject, text+": scaled to nothing",
+			fmt.Sprintf("kubectl scale deployment %s --replicas=1, unless the cluster sleeps", found.deployment.Name))
 	case ready == 0:
 		d.wrong(subject, text, lookAtPods)
 	case wanted > 1 && slices.Contains(found.container.Args, leaderElectOff):

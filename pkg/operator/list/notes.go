@@ -206,7 +206,8 @@ func (s *observation) neverJoinedNotes(machine *machineView) []Note {
 		Kind:   NoteNeverJoined,
 		Reason: fmt.Sprintf("server ACTIVE, %s old, no Node", duration.HumanDuration(s.now.Sub(server.CreatedAt).Truncate(time.Minute))),
 		Remedy: fmt.Sprintf("its console log tells whether user data ran, the network reaches the API server, "+
-			"the bootstrap token is valid and the kubelet runs: stackit server log %s --project-id %s --region %s", server.ID, server.at.project, server.at.region),
+			"the bootstrap token is valid and the kubelet runs: stackit server log %s --project-id %s --region %s",
+			server.ID, server.at.project, server.at.region),
 	}}
 }
 

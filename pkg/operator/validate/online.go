@@ -155,9 +155,10 @@ func oneOf[T any, R request[T]](what, permission string, call func(api iaas.Defa
 }
 
 var (
-	zones = read[*iaas.AvailabilityZoneListResponse]{"availability zones", "", func(ctx context.Context, api iaas.DefaultAPI, _, region, _ string) (*iaas.AvailabilityZoneListResponse, error) {
-		return api.ListAvailabilityZones(ctx, region).Execute()
-	}}
+	zones = read[*iaas.AvailabilityZoneListResponse]{"availability zones", "",
+		func(ctx context.Context, api iaas.DefaultAPI, _, region, _ string) (*iaas.AvailabilityZoneListResponse, error) {
+			return api.ListAvailabilityZones(ctx, region).Execute()
+		}}
 	keyPair = read[*iaas.Keypair]{"key pair", "", func(ctx context.Context, api iaas.DefaultAPI, _, _, name string) (*iaas.Keypair, error) {
 		return api.GetKeyPair(ctx, name).Execute()
 	}}

@@ -54,7 +54,8 @@ func newSick(t *testing.T) *sick {
 	}
 	s := &sick{
 		cloud: iaasmock.New(iaasmock.WithBootDuration(0)), key: map[string]any{},
-		secret: map[string]string{"projectId": iaasmock.DefaultProjectID, "region": iaasmock.DefaultRegion, "networkId": iaasmock.DefaultNetworkID, "userData": "canary"},
+		secret: map[string]string{"projectId": iaasmock.DefaultProjectID, "region": iaasmock.DefaultRegion,
+			"networkId": iaasmock.DefaultNetworkID, "userData": "canary"},
 	}
 	if err := s.cloud.RegisterServiceAccountKey(iaasmock.DefaultProjectID, key); err != nil {
 		t.Fatal(err)
@@ -92,8 +93,8 @@ func (s *sick) examine(t *testing.T) *Result {
 	rig.Add(secret)
 	rig.MakeClusters()
 	d := &Doctor{Report: s.report, Access: &account.Access{
-		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control, Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second,
-		Clock: clock.RealClock{},
+		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control,
+		Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second, Clock: clock.RealClock{},
 	}}
 	d.reported = map[string]bool{}
 	d.examineAccounts(t.Context())
@@ -151,16 +152,28 @@ func TestAccounts(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		"nothing": {nil, 0, []string{"FINE credentials: project " + iaasmock.DefaultProjectID + " in eu01, from Secret shoot--demo/sick", "FINE service-account key: key ", "does not expire\n",
-			"FINE clock: agrees", "FINE token: granted by http://", "FINE reads: servers: allowed\nFINE reads: a network's NICs: allowed\nnot tried: reading a server (iaas.server.get): there is none to read\n"}},
-		"a key that expired":       {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(-1) }, 1, []string{"WRONG service-account key: key ", "expired at ", "make a new key"}},
-		"a key that expires soon":  {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(9.5) }, 0, []string{"HINT service-account key: key ", "in 9 days"}},
-		"a key that is valid":      {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) }, 0, []string{"FINE service-account key: key ", "valid until "}},
-		"an inactive key":          {func(_ *testing.T, s *sick) { s.key["active"] = false }, 1, []string{"WRONG service-account key: key ", "not active"}},
-		"a key that is no JSON":    {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" }, 1, []string{"WRONG service-account key: Secret shoot--demo/sick", "the service-account key is not the JSON", "make a new key"}},
-		"a Secret without project": {func(_ *testing.T, s *sick) { delete(s.secret, "projectId") }, 1, []string{"WRONG credentials: ", "projectId"}},
-		"a clock that is ahead":    {func(_ *testing.T, s *sick) { s.date = -time.Minute }, 1, []string{"WRONG clock: ", "ahead of the Date of the answer", "synchronise this computer's clock"}},
-		"a clock that is behind":   {func(_ *testing.T, s *sick) { s.date = 15 * time.Second }, 0, []string{"HINT clock: ", "behind the Date of the answer"}},
+		"nothing": {nil, 0, []string{
+			"FINE credentials: project " + iaasmock.DefaultProjectID + " in eu01, from Secret shoot--demo/sick",
+			"FINE service-account key: key ", "does not expire\n", "FINE clock: agrees", "FINE token: granted by http://",
+			"FINE reads: servers: allowed\nFINE reads: a network's NICs: allowed\n" +
+				"not tried: reading a server (iaas.server.get): there is none to read\n"}},
+		"a key that expired": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(-1) },
+			1, []string{"WRONG service-account key: key ", "expired at ", "make a new key"}},
+		"a key that expires soon": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(9.5) },
+			0, []string{"HINT service-account key: key ", "in 9 days"}},
+		"a key that is valid": {func(_ *testing.T, s *sick) { s.key["validUntil"] = inDays(15) },
+			0, []string{"FINE service-account key: key ", "valid until "}},
+		"an inactive key": {func(_ *testing.T, s *sick) { s.key["active"] = false },
+			1, []string{"WRONG service-account key: key ", "not active"}},
+		"a key that is no JSON": {func(_ *testing.T, s *sick) { s.secret["serviceAccountKey"] = "{" },
+			1, []string{"WRONG service-account key: Secret shoot--demo/sick",
+				"the service-account key is not the JSON", "make a new key"}},
+		"a Secret without project": {func(_ *testing.T, s *sick) { delete(s.secret, "projectId") },
+			1, []string{"WRONG credentials: ", "projectId"}},
+		"a clock that is ahead": {func(_ *testing.T, s *sick) { s.date = -time.Minute },
+			1, []string{"WRONG clock: ", "ahead of the Date of the answer", "synchronise this computer's clock"}},
+		"a clock that is behind": {func(_ *testing.T, s *sick) { s.date = 15 * time.Second },
+			0, []string{"HINT clock: ", "behind the Date of the answer"}},
 		"a clock that costs tokens": {func(_ *testing.T, s *sick) {
 			s.date = -2 * time.Hour
 			s.cloud.Inject(iaasmock.Fault{Operation: fault.OperationToken, TokenSkew: 2 * time.Hour})
@@ -171,17 +184,30 @@ func TestAccounts(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, 1, []string{"WRONG token: refused by http://", "this one was deleted or has expired", "FINE clock: "}},
-		"a token endpoint out of order":   {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 500}), 2, []string{"UNKNOWN token: none from http://", "try again later"}},
-		"a token endpoint that is none":   {func(_ *testing.T, s *sick) { s.config.TokenURL = "http://127.0.0.1:1/token" }, 2, []string{"UNKNOWN token: none from http://127.0.0.1:1/token: ", "connection refused"}},
-		"an API that refuses the token":   {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}), 1, []string{"WRONG token: granted by http://", "but the API does not accept it"}},
-		"no answer":                       {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}), 2, []string{"UNKNOWN reads: servers: http://127.0.0.1", "not tried: the token: ", "check the endpoint, and the proxy and the CAs"}},
-		"an API out of order":             {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503}), 2, []string{"UNKNOWN reads: servers: http://127.0.0.1"}},
-		"an API that answers rarely":      {inject(iaasmock.Fault{Operation: "ListNics", Status: 500}), 2, []string{"FINE reads: servers: allowed", "UNKNOWN reads: a network's NICs: "}},
-		"servers that may not be read":    {forbid("ListServers"), 1, []string{"WRONG reads: servers: not allowed (status 403): the driver needs it; give the service account the permission iaas.server.list", "FINE reads: a network's NICs: allowed"}},
-		"NICs that may not be read":       {forbid("ListNics"), 1, []string{"WRONG reads: a network's NICs: not allowed (status 403): the driver needs it", "iaas.nic.list"}},
-		"a project that is another's":     {func(_ *testing.T, s *sick) { s.secret["projectId"] = iaasmock.SecondProjectID }, 1, []string{"WRONG reads: servers: not allowed (status 403)", "or correct projectId in the Secret"}},
-		"a region that nobody knows":      {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" }, 1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region"}},
-		"an endpoint that nobody may ask": {func(_ *testing.T, s *sick) { s.config.NoAuth = true }, 2, []string{"HINT service-account key: not used: STACKIT_NO_AUTH is set", "UNKNOWN reads: servers: "}},
+		"a token endpoint out of order": {inject(iaasmock.Fault{Operation: fault.OperationToken, Status: 500}),
+			2, []string{"UNKNOWN token: none from http://", "try again later"}},
+		"a token endpoint that is none": {func(_ *testing.T, s *sick) { s.config.TokenURL = "http://127.0.0.1:1/token" },
+			2, []string{"UNKNOWN token: none from http://127.0.0.1:1/token: ", "connection refused"}},
+		"an API that refuses the token": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 401}),
+			1, []string{"WRONG token: granted by http://", "but the API does not accept it"}},
+		"no answer": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true}),
+			2, []string{"UNKNOWN reads: servers: http://127.0.0.1", "not tried: the token: ",
+				"check the endpoint, and the proxy and the CAs"}},
+		"an API out of order": {inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, Status: 503}),
+			2, []string{"UNKNOWN reads: servers: http://127.0.0.1"}},
+		"an API that answers rarely": {inject(iaasmock.Fault{Operation: "ListNics", Status: 500}),
+			2, []string{"FINE reads: servers: allowed", "UNKNOWN reads: a network's NICs: "}},
+		"servers that may not be read": {forbid("ListServers"),
+			1, []string{"WRONG reads: servers: not allowed (status 403): the driver needs it; " +
+				"give the service account the permission iaas.server.list", "FINE reads: a network's NICs: allowed"}},
+		"NICs that may not be read": {forbid("ListNics"),
+			1, []string{"WRONG reads: a network's NICs: not allowed (status 403): the driver needs it", "iaas.nic.list"}},
+		"a project that is another's": {func(_ *testing.T, s *sick) { s.secret["projectId"] = iaasmock.SecondProjectID },
+			1, []string{"WRONG reads: servers: not allowed (status 403)", "or correct projectId in the Secret"}},
+		"a region that nobody knows": {func(_ *testing.T, s *sick) { s.secret["region"] = "eu09" },
+			1, []string{"WRONG reads: servers: ", "status 404", "correct projectId and region"}},
+		"an endpoint that nobody may ask": {func(_ *testing.T, s *sick) { s.config.NoAuth = true },
+			2, []string{"HINT service-account key: not used: STACKIT_NO_AUTH is set", "UNKNOWN reads: servers: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -216,10 +242,15 @@ func TestReadsOfAServer(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		"all":            {iaasmock.Fault{Operation: "ListQuotas", Status: 403}, 0, []string{"FINE reads: a server: allowed\nFINE reads: a server's NICs: allowed\nFINE reads: a network's NICs: allowed\n"}},
-		"not a server":   {iaasmock.Fault{Operation: "GetServer", Status: 403}, 1, []string{"WRONG reads: a server: not allowed (status 403)", "iaas.server.get", "FINE reads: a server's NICs: allowed"}},
-		"not its NICs":   {iaasmock.Fault{Operation: "ListServerNICs", Status: 403}, 1, []string{"iaas.server.nic.list"}},
-		"gone meanwhile": {iaasmock.Fault{Operation: "GetServer", Status: 404, Body: `{"code":404,"msg":"server not found"}`}, 0, []string{"FINE reads: a server: allowed"}},
+		"all": {iaasmock.Fault{Operation: "ListQuotas", Status: 403},
+			0, []string{"FINE reads: a server: allowed\nFINE reads: a server's NICs: allowed\n" +
+				"FINE reads: a network's NICs: allowed\n"}},
+		"not a server": {iaasmock.Fault{Operation: "GetServer", Status: 403},
+			1, []string{"WRONG reads: a server: not allowed (status 403)", "iaas.server.get",
+				"FINE reads: a server's NICs: allowed"}},
+		"not its NICs": {iaasmock.Fault{Operation: "ListServerNICs", Status: 403}, 1, []string{"iaas.server.nic.list"}},
+		"gone meanwhile": {iaasmock.Fault{Operation: "GetServer", Status: 404, Body: `{"code":404,"msg":"server not found"}`},
+			0, []string{"FINE reads: a server: allowed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +271,8 @@ func TestReadsForMachinesFromOpenStack(t *testing.T) {
 	machine.Spec.ProviderID = "openstack:///eu01/" + id
 	rig.Add(machine)
 	rig.Cloud.Inject(iaasmock.Fault{Operation: "ListVolumes", Status: 403})
-	expect(t, examineRig(t, rig), 1, "FINE reads: a NIC: allowed", "WRONG reads: volumes: not allowed (status 403)", "iaas.volume.list", "not tried: reading a volume (iaas.volume.get)")
+	expect(t, examineRig(t, rig), 1, "FINE reads: a NIC: allowed", "WRONG reads: volumes: not allowed (status 403)",
+		"iaas.volume.list", "not tried: reading a volume (iaas.volume.get)")
 }
 
 func TestIdentities(t *testing.T) {
@@ -254,13 +286,22 @@ func TestIdentities(t *testing.T) {
 		code int
 		says []string
 	}{
-		"trusted":                 {time.Hour, nil, "", 0, []string{"FINE workload identity: token of subject a workload by issuer https://issuer.example, audience sts.accounts.stackit.cloud, for service account ", "/oauth/v2/token\n"}},
-		"not trusted":             {time.Hour, map[string]any{"iss": "https://another.example"}, "", 1, []string{"WRONG token: refused by http://", "federated identity provider"}},
-		"expired":                 {-time.Hour, nil, "", 1, []string{"WRONG workload identity: ", "the workload identity's token expired at ", "renew the token"}},
-		"a file":                  {time.Hour, nil, "here", 0, []string{"FINE workload identity: token in ", "FINE token: granted by"}},
-		"a file that is not here": {0, nil, podFile, 2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not asked for: ", "it is a file of the sidecar's pod"}},
-		"a file elsewhere":        {0, nil, "/a/token", 1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
-		"a file with another's":   {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here", 1, []string{"WRONG token: not asked for: the workload identity's token is one for the Kubernetes API server"}},
+		"trusted": {time.Hour, nil, "",
+			0, []string{"FINE workload identity: token of subject a workload by issuer https://issuer.example, " +
+				"audience sts.accounts.stackit.cloud, for service account ", "/oauth/v2/token\n"}},
+		"not trusted": {time.Hour, map[string]any{"iss": "https://another.example"}, "",
+			1, []string{"WRONG token: refused by http://", "federated identity provider"}},
+		"expired": {-time.Hour, nil, "",
+			1, []string{"WRONG workload identity: ", "the workload identity's token expired at ", "renew the token"}},
+		"a file": {time.Hour, nil, "here",
+			0, []string{"FINE workload identity: token in ", "FINE token: granted by"}},
+		"a file that is not here": {0, nil, podFile,
+			2, []string{"FINE workload identity: token in " + podFile, "UNKNOWN token: not asked for: ",
+				"it is a file of the sidecar's pod"}},
+		"a file elsewhere": {0, nil, "/a/token",
+			1, []string{"WRONG workload identity: ", "--stackit-workload-identity-dirs"}},
+		"a file with another's": {time.Hour, map[string]any{"aud": "kubernetes.default.svc"}, "here",
+			1, []string{"WRONG token: not asked for: the workload identity's token is one for the Kubernetes API server"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

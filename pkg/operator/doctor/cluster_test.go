@@ -50,7 +50,8 @@ func newClinic(t *testing.T) *clinic {
 	c.deployment = &appsv1.Deployment{ObjectMeta: meta("mcm"), Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Containers: []corev1.Container{
 			{Name: managerName, Image: "registry/machine-controller-manager:" + managerVersion, VolumeMounts: mounts},
-			{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts, Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace}},
+			{Name: "sidecar", Image: "registry/" + sidecarImage + ":dev@sha256:0", VolumeMounts: mounts,
+				Args: []string{"--target-kubeconfig=/var/run/target/kubeconfig", "--namespace=" + testrig.Namespace}},
 		},
 		Volumes: []corev1.Volume{{Name: "target", VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "target"}}}}}}}},
@@ -69,8 +70,10 @@ func newClinic(t *testing.T) *clinic {
 
 // kubeconfig is a Secret's.
 func kubeconfig(server, ca, login string) map[string][]byte {
-	return map[string][]byte{"kubeconfig": fmt.Appendf(nil, `{apiVersion: v1, kind: Config, current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
-clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}], users: [{name: u, user: {%s}}]}`, server, ca, login)}
+	return map[string][]byte{"kubeconfig": fmt.Appendf(nil, `{apiVersion: v1, kind: Config,
+current-context: c, contexts: [{name: c, context: {cluster: c, user: u}}],
+clusters: [{name: c, cluster: {server: %q, certificate-authority-data: %q}}],
+users: [{name: u, user: {%s}}]}`, server, ca, login)}
 }
 
 // examineRig looks at everything.
@@ -106,43 +109,85 @@ func TestCluster(t *testing.T) {
 		code  int
 		says  []string
 	}{
-		"nothing": {nil, 0, []string{"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, in Secret shoot--demo/credentials",
-			"FINE manager: container machine-controller-manager of Deployment shoot--demo/mcm, image registry/machine-controller-manager:v", "FINE manager's version: v",
-			"FINE sidecar: container sidecar of Deployment shoot--demo/mcm", "FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
-			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: it uses the token of the Pod itself\nnot tried: POST, PATCH and DELETE: "}},
-		"a class without userData":            {func(c *clinic) { delete(c.secret().Data, "userData") }, 1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
-		"a class whose Secret does not exist": {func(c *clinic) { c.remove(c.secret()) }, 1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist"}},
-		"a class that names no Secret":        {func(c *clinic) { c.class().SecretRef = nil }, 1, []string{"WRONG MachineClass shoot--demo/worker: names no Secret"}},
-		"a class of another provider":         {func(c *clinic) { c.class().Provider = "aws" }, 2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT", `HINT MachineClass shoot--demo/worker: is of provider "aws"`}},
-		"a class with a wrong providerSpec":   {func(c *clinic) { c.class().ProviderSpec.Raw = []byte(`{"imageId":"x"}`) }, 1, []string{"WRONG MachineClass shoot--demo/worker: ", "error", "the subcommand validate shows all of them"}},
-		"a class without a cluster label":     {func(c *clinic) { c.class().ProviderSpec = testrig.Class("worker", nil).ProviderSpec }, 0, []string{"HINT MachineClass shoot--demo/worker: has no cluster label"}},
-		"a namespace without classes":         {func(c *clinic) { c.remove(c.class()) }, 2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT in namespace shoot--demo", "HINT MachineClasses of namespace shoot--demo: there is none"}},
-		"another namespace's cluster label":   {func(c *clinic) { other(c) }, 0, []string{"HINT cluster label kubernetes.io/cluster=shoot--demo--laptop: also that of MachineClass other/theirs: in one project, the two delete each other's servers"}},
-		"another cluster's label":             {func(c *clinic) { other(c).ProviderSpec = testrig.Class("x", nil).ProviderSpec }, 0, nil},
+		"nothing": {nil, 0, []string{
+			"FINE MachineClass shoot--demo/worker: provider, credentials and userData are there, in Secret shoot--demo/credentials",
+			"FINE manager: container machine-controller-manager of Deployment shoot--demo/mcm, " +
+				"image registry/machine-controller-manager:v",
+			"FINE manager's version: v", "FINE sidecar: container sidecar of Deployment shoot--demo/mcm",
+			"FINE lease machine-controller-manager: pod-1 holds it", "FINE lease machine-controller: pod-1 holds it",
+			"not tried: the sidecar's login to the target cluster https://kubernetes.default.svc: " +
+				"it uses the token of the Pod itself\nnot tried: POST, PATCH and DELETE: "}},
+		"a class without userData": {func(c *clinic) { delete(c.secret().Data, "userData") },
+			1, []string{"WRONG MachineClass shoot--demo/worker: the key userData is missing in Secret shoot--demo/credentials"}},
+		"a class whose Secret does not exist": {func(c *clinic) { c.remove(c.secret()) },
+			1, []string{"WRONG MachineClass shoot--demo/worker: Secret shoot--demo/credentials does not exist"}},
+		"a class that names no Secret": {func(c *clinic) { c.class().SecretRef = nil },
+			1, []string{"WRONG MachineClass shoot--demo/worker: names no Secret"}},
+		"a class of another provider": {func(c *clinic) { c.class().Provider = "aws" },
+			2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT",
+				`HINT MachineClass shoot--demo/worker: is of provider "aws"`}},
+		"a class with a wrong providerSpec": {func(c *clinic) { c.class().ProviderSpec.Raw = []byte(`{"imageId":"x"}`) },
+			1, []string{"WRONG MachineClass shoot--demo/worker: ", "error", "the subcommand validate shows all of them"}},
+		"a class without a cluster label": {
+			func(c *clinic) { c.class().ProviderSpec = testrig.Class("worker", nil).ProviderSpec },
+			0, []string{"HINT MachineClass shoot--demo/worker: has no cluster label"}},
+		"a namespace without classes": {func(c *clinic) { c.remove(c.class()) },
+			2, []string{"UNKNOWN credentials: there is no MachineClass of STACKIT in namespace shoot--demo",
+				"HINT MachineClasses of namespace shoot--demo: there is none"}},
+		"another namespace's cluster label": {func(c *clinic) { other(c) },
+			0, []string{"HINT cluster label kubernetes.io/cluster=shoot--demo--laptop: " +
+				"also that of MachineClass other/theirs: in one project, the two delete each other's servers"}},
+		"another cluster's label": {func(c *clinic) { other(c).ProviderSpec = testrig.Class("x", nil).ProviderSpec },
+			0, nil},
 
-		"no Deployment":     {func(c *clinic) { c.remove(c.deployment) }, 1, []string{"WRONG manager: no Deployment of namespace shoot--demo has a container of it", "WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
-		"no ready Pod":      {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 }, 1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
-		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) }, 1, []string{"scaled to nothing", "--replicas=1"}},
-		"one of two ready":  {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) }, 0, []string{"HINT sidecar: ", "1 of 2 ready"}},
+		"no Deployment": {func(c *clinic) { c.remove(c.deployment) },
+			1, []string{"WRONG manager: no Deployment of namespace shoot--demo has a container of it",
+				"WRONG sidecar: no Deployment", "not tried: the sidecar's login to the target cluster: no Deployment"}},
+		"no ready Pod": {func(c *clinic) { c.deployment.Status.ReadyReplicas = 0 },
+			1, []string{"WRONG sidecar: ", "0 of 1 ready", "look at the Pods"}},
+		"scaled to nothing": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](0) },
+			1, []string{"scaled to nothing", "--replicas=1"}},
+		"one of two ready": {func(c *clinic) { c.deployment.Spec.Replicas = ptr.To[int32](2) },
+			0, []string{"HINT sidecar: ", "1 of 2 ready"}},
 		"two that do not elect": {func(c *clinic) {
 			c.deployment.Spec.Replicas, c.sidecar.Args = ptr.To[int32](2), append(c.sidecar.Args, leaderElectOff)
 		}, 1, []string{"they work against each other"}},
-		"another namespace's sidecar": {func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace=other") }, 1, []string{"WRONG sidecar: ", "--namespace=other"}},
-		"another manager":             {func(c *clinic) { c.manager.Image = "a/machine-controller-manager:v0.50.0" }, 1, []string{"WRONG manager's version: v0.50.0, but the sidecar's library is v"}},
-		"a manager without a tag":     {func(c *clinic) { c.manager.Image = "a/machine-controller-manager@sha256:0" }, 2, []string{"UNKNOWN manager's version: "}},
-		"another provider's sidecar":  {func(c *clinic) { c.sidecar.Image = "a/machine-controller-manager-provider-aws:v1" }, 1, []string{"WRONG sidecar: no Deployment"}},
+		"another namespace's sidecar": {func(c *clinic) { c.sidecar.Args = append(c.sidecar.Args, "--namespace=other") },
+			1, []string{"WRONG sidecar: ", "--namespace=other"}},
+		"another manager": {func(c *clinic) { c.manager.Image = "a/machine-controller-manager:v0.50.0" },
+			1, []string{"WRONG manager's version: v0.50.0, but the sidecar's library is v"}},
+		"a manager without a tag": {func(c *clinic) { c.manager.Image = "a/machine-controller-manager@sha256:0" },
+			2, []string{"UNKNOWN manager's version: "}},
+		"another provider's sidecar": {func(c *clinic) { c.sidecar.Image = "a/machine-controller-manager-provider-aws:v1" },
+			1, []string{"WRONG sidecar: no Deployment"}},
 
-		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) }, 1, []string{"WRONG lease machine-controller: does not exist: nobody has ever led"}},
-		"a lease nobody renews":       {func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) }, 1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},
-		"a lease nobody holds":        {func(c *clinic) { c.leases[managerName].Spec.HolderIdentity = nil }, 1, []string{"WRONG lease machine-controller-manager: nobody holds it"}},
+		"a lease that does not exist": {func(c *clinic) { c.remove(c.leases[sidecarName]) },
+			1, []string{"WRONG lease machine-controller: does not exist: nobody has ever led"}},
+		"a lease nobody renews": {
+			func(c *clinic) { c.leases[sidecarName].Spec.RenewTime = ptr.To(metav1.NewMicroTime(time.Unix(0, 0))) },
+			1, []string{"WRONG lease machine-controller: pod-1 holds it, renewed ", "for 15s: nobody leads now"}},
+		"a lease nobody holds": {func(c *clinic) { c.leases[managerName].Spec.HolderIdentity = nil },
+			1, []string{"WRONG lease machine-controller-manager: nobody holds it"}},
 
-		"no target cluster":        {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" }, 0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
-		"no kubeconfig":            {func(c *clinic) { c.target.Data = nil }, 1, []string{"WRONG login to the target cluster: no Secret of the sidecar has a kubeconfig for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
-		"no Secret":                {func(c *clinic) { c.remove(c.target) }, 2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
-		"a program instead":        {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "exec: {command: touch, args: [/tmp/x]}") }, 1, []string{"has no token and no certificate that stand in the sidecar's Secrets"}},
-		"a file of somebody":       {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "tokenFile: /etc/passwd") }, 1, []string{"has no token and no certificate"}},
-		"a name that Pods know":    {func(c *clinic) { c.target.Data = kubeconfig("https://kube-apiserver", "", "token: canary") }, 0, []string{"FINE login to the target cluster: https://kube-apiserver, which does not say when it ends", "not tried: reading Nodes with the sidecar's login: only Pods know kube-apiserver"}},
-		"a cluster that is not up": {func(c *clinic) { c.target.Data = kubeconfig("https://127.0.0.1:1", "", "token: canary") }, 2, []string{"UNKNOWN login to the target cluster: https://127.0.0.1:1", "cannot read Nodes: "}},
+		"no target cluster": {func(c *clinic) { c.sidecar.Args[0] = "--target-kubeconfig=none" },
+			0, []string{"FINE login to the target cluster: the sidecar has no target cluster"}},
+		"no kubeconfig": {func(c *clinic) { c.target.Data = nil },
+			1, []string{"WRONG login to the target cluster: no Secret of the sidecar has a kubeconfig " +
+				"for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
+		"no Secret": {func(c *clinic) { c.remove(c.target) },
+			2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
+		"a program instead": {
+			func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "exec: {command: touch, args: [/tmp/x]}") },
+			1, []string{"has no token and no certificate that stand in the sidecar's Secrets"}},
+		"a file of somebody": {func(c *clinic) { c.target.Data = kubeconfig("https://x", "", "tokenFile: /etc/passwd") },
+			1, []string{"has no token and no certificate"}},
+		"a name that Pods know": {
+			func(c *clinic) { c.target.Data = kubeconfig("https://kube-apiserver", "", "token: canary") },
+			0, []string{"FINE login to the target cluster: https://kube-apiserver, which does not say when it ends",
+				"not tried: reading Nodes with the sidecar's login: only Pods know kube-apiserver"}},
+		"a cluster that is not up": {
+			func(c *clinic) { c.target.Data = kubeconfig("https://127.0.0.1:1", "", "token: canary") },
+			2, []string{"UNKNOWN login to the target cluster: https://127.0.0.1:1", "cannot read Nodes: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -170,7 +215,8 @@ func TestTargetLogin(t *testing.T) {
 	t.Cleanup(server.Close)
 	ca := base64.StdEncoding.EncodeToString(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 	token := func(lifetime time.Duration, signature string) string {
-		unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(lifetime))}).SignedString(jwt.UnsafeAllowNoneSignatureType)
+		claims := jwt.RegisteredClaims{ExpiresAt: jwt.NewNumericDate(time.Now().Add(lifetime))}
+		unsigned, err := jwt.NewWithClaims(jwt.SigningMethodNone, claims).SignedString(jwt.UnsafeAllowNoneSignatureType)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,8 +250,11 @@ func TestClusterThatDoesNotShow(t *testing.T) {
 		most int
 	}{
 		"forbidden": {apierrors.NewForbidden(v1alpha1.Resource("machines"), "", errors.New("no right")),
-			[]string{"UNKNOWN Machines: cannot be read: ", "UNKNOWN MachineClasses of namespace shoot--demo: cannot be read: ", "UNKNOWN manager and sidecar: cannot be read: ", "log in as somebody who may"}, 4},
-		"down": {errors.New("connection refused"), []string{"UNKNOWN cluster with the Machines: not looked at: listing Machines in namespace shoot--demo: connection refused; name a kubeconfig", "not tried: the API: "}, 1},
+			[]string{"UNKNOWN Machines: cannot be read: ", "UNKNOWN MachineClasses of namespace shoot--demo: cannot be read: ",
+				"UNKNOWN manager and sidecar: cannot be read: ", "log in as somebody who may"}, 4},
+		"down": {errors.New("connection refused"),
+			[]string{"UNKNOWN cluster with the Machines: not looked at: listing Machines in namespace shoot--demo: " +
+				"connection refused; name a kubeconfig", "not tried: the API: "}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -222,8 +271,9 @@ func TestClusterThatDoesNotShow(t *testing.T) {
 
 func TestTheVersionIsThatOfTheManifests(t *testing.T) {
 	for file, pattern := range map[string]string{
-		"go.mod": `gardener/machine-controller-manager ` + managerVersion + `\n`, "kubernetes/control/deployment.yaml": `machine-controller-manager:` + managerVersion + `\n`,
-		"kubernetes/upgrade.md": `\[go.mod\]\(../go.mod\), ` + managerVersion + ` `,
+		"go.mod":                             `gardener/machine-controller-manager ` + managerVersion + `\n`,
+		"kubernetes/control/deployment.yaml": `machine-controller-manager:` + managerVersion + `\n`,
+		"kubernetes/upgrade.md":              `\[go.mod\]\(../go.mod\), ` + managerVersion + ` `,
 	} {
 		if text, err := os.ReadFile("../../../" + file); err != nil || !regexp.MustCompile(pattern).Match(text) {
 			t.Errorf("%s has no %q: %v", file, pattern, err)

@@ -37,8 +37,10 @@ func TestWhichAccount(t *testing.T) {
 		"a Secret that does not exist": {secret: "nope", want: "Secret shoot--demo/nope does not exist"},
 		"flags":                        {direct: direct(testrig.OtherProject, "eu02", ""), want: testrig.OtherProject + " eu02 no Secret, but flags"},
 		"flags, another region":        {direct: direct(testrig.OtherProject, "eu02", ""), region: "eu01", want: testrig.OtherProject + " eu01 "},
-		"flags, the key is no file":    {direct: direct(testrig.OtherProject, "eu02", "/nowhere"), want: "reading the service-account key: open /nowhere: no such file"},
-		"a region that is none":        {region: "/", want: "MachineClass worker: Secret shoot--demo/credentials of MachineClass worker: region: Invalid"},
+		"flags, the key is no file": {direct: direct(testrig.OtherProject, "eu02", "/nowhere"),
+			want: "reading the service-account key: open /nowhere: no such file"},
+		"a region that is none": {region: "/",
+			want: "MachineClass worker: Secret shoot--demo/credentials of MachineClass worker: region: Invalid"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := testrig.New(t)
@@ -76,23 +78,26 @@ func TestWhoseIs(t *testing.T) {
 		machine.Spec.ProviderID = providerID
 		return []v1alpha1.Machine{*machine}
 	}
+	lost := []v1alpha1.Machine{*testrig.Machine("lost", "worker", "")}
 	for name, row := range map[string]struct {
 		server   provider.Server
 		machines []v1alpha1.Machine
 		want     account.Whose
 	}{
-		"no Machine":                     {provider.Server{Labels: ownLabels()}, nil, account.Orphan},
-		"being deleted":                  {provider.Server{Labels: ownLabels(), Status: "DELETING"}, nil, account.Orphan},
-		"the same value under two keys":  {provider.Server{Labels: with(ownLabels(), "a.io/cluster", testrig.OwnCluster)}, nil, account.Orphan},
-		"another value under two keys":   {provider.Server{Labels: with(ownLabels(), "a.io/cluster", "x")}, nil, account.OtherCluster},
-		"an empty value under two keys":  {provider.Server{Labels: with(ownLabels(), "a.io/cluster", "")}, nil, account.OtherCluster},
-		"another cluster":                {provider.Server{Labels: testrig.Labels("lost", "worker", "x")}, nil, account.OtherCluster},
-		"no cluster":                     {provider.Server{Labels: testrig.Labels("lost", "worker", "")}, nil, account.OtherCluster},
-		"no machine label":               {provider.Server{Labels: with(ownLabels(), provider.StackitMachineLabel, "")}, nil, account.Unmanaged},
-		"no class label":                 {provider.Server{Labels: with(ownLabels(), provider.StackitMachineClassLabel, "")}, nil, account.Unmanaged},
-		"named by the label":             {provider.Server{Labels: ownLabels()}, []v1alpha1.Machine{*testrig.Machine("lost", "worker", "")}, account.OfMachine},
-		"named by the server's own name": {provider.Server{Name: "lost", Labels: with(ownLabels(), provider.StackitMachineLabel, "x")}, []v1alpha1.Machine{*testrig.Machine("lost", "worker", "")}, account.OfMachine},
-		"named by ID":                    {provider.Server{ID: serverID, Labels: ownLabels()}, named("stackit://" + iaasmock.DefaultProjectID + "/" + serverID), account.OfMachine},
+		"no Machine":                    {provider.Server{Labels: ownLabels()}, nil, account.Orphan},
+		"being deleted":                 {provider.Server{Labels: ownLabels(), Status: "DELETING"}, nil, account.Orphan},
+		"the same value under two keys": {provider.Server{Labels: with(ownLabels(), "a.io/cluster", testrig.OwnCluster)}, nil, account.Orphan},
+		"another value under two keys":  {provider.Server{Labels: with(ownLabels(), "a.io/cluster", "x")}, nil, account.OtherCluster},
+		"an empty value under two keys": {provider.Server{Labels: with(ownLabels(), "a.io/cluster", "")}, nil, account.OtherCluster},
+		"another cluster":               {provider.Server{Labels: testrig.Labels("lost", "worker", "x")}, nil, account.OtherCluster},
+		"no cluster":                    {provider.Server{Labels: testrig.Labels("lost", "worker", "")}, nil, account.OtherCluster},
+		"no machine label":              {provider.Server{Labels: with(ownLabels(), provider.StackitMachineLabel, "")}, nil, account.Unmanaged},
+		"no class label":                {provider.Server{Labels: with(ownLabels(), provider.StackitMachineClassLabel, "")}, nil, account.Unmanaged},
+		"named by the label":            {provider.Server{Labels: ownLabels()}, lost, account.OfMachine},
+		"named by the server's own name": {
+			provider.Server{Name: "lost", Labels: with(ownLabels(), provider.StackitMachineLabel, "x")}, lost, account.OfMachine},
+		"named by ID": {provider.Server{ID: serverID, Labels: ownLabels()},
+			named("stackit://" + iaasmock.DefaultProjectID + "/" + serverID), account.OfMachine},
 		"named by OpenStack's ID":        {provider.Server{ID: serverID, Labels: ownLabels()}, named("openstack:///eu01/" + serverID), account.OfMachine},
 		"named in no form that is known": {provider.Server{ID: serverID, Labels: ownLabels()}, named("x-" + serverID + "/y"), account.OfMachine},
 		"named, and unmanaged":           {provider.Server{ID: serverID}, named("stackit://" + serverID), account.OfMachine},

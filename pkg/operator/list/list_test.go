@@ -106,7 +106,8 @@ func stock(t *testing.T) *testrig.Rig {
 	r.Add(testrig.WithNode(testrig.Machine("lost", "worker", goneID), corev1.ConditionUnknown))
 	r.Add(testrig.InPhase(testrig.Machine("new-born", "worker", ""), ""))
 	r.Add(failed(testrig.Machine("stuck", "worker", ""),
-		"Cloud provider message - machine codes error: code = [ResourceExhausted] message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"))
+		"Cloud provider message - machine codes error: code = [ResourceExhausted] "+
+			"message = [QuotaExceeded: Quota exceeded: creating a server: status 403]"))
 	if err := r.Cloud.SetServerStatus(add("stuck", own("stuck")), "DELETING", ""); err != nil { // the one that failed
 		t.Fatal(err)
 	}
@@ -193,9 +194,11 @@ func TestQueries(t *testing.T) {
 		counts   map[string]string
 	}{
 		"a cluster without a class": {Query{Cluster: map[string]string{testrig.ClusterKey: "strangers"}},
-			[]string{"server stranger"}, []string{"server healthy", "machine healthy", "server bastion"}, map[string]string{testrig.ClusterKey + "=strangers": "0 0 1 1"}},
+			[]string{"server stranger"}, []string{"server healthy", "machine healthy", "server bastion"},
+			map[string]string{testrig.ClusterKey + "=strangers": "0 0 1 1"}},
 		"all namespaces": {Query{AllNamespaces: true}, []string{"machine far", "machine healthy"}, nil, nil},
-		"one Machine":    {Query{Machine: "healthy"}, []string{"machine healthy", "server healthy", "server twin"}, []string{"server orphaned", "machine lost"}, nil},
+		"one Machine": {Query{Machine: "healthy"},
+			[]string{"machine healthy", "server healthy", "server twin"}, []string{"server orphaned", "machine lost"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := stock(t)
@@ -304,7 +307,8 @@ func TestNeverJoined(t *testing.T) {
 	r.MakeClusters()
 	r.Access.Clock = clocktesting.NewFakeClock(time.Now().Add(7 * time.Minute))
 	note := Read(t.Context(), r.Access, Query{}).Machines[0].Notes[0]
-	if note.Kind != NoteNeverJoined || !strings.Contains(note.Remedy, "stackit server log ") || !strings.HasPrefix(note.Reason, "server ACTIVE, 7m old") {
+	if note.Kind != NoteNeverJoined || !strings.Contains(note.Remedy, "stackit server log ") ||
+		!strings.HasPrefix(note.Reason, "server ACTIVE, 7m old") {
 		t.Errorf("got %+v", note)
 	}
 }
@@ -325,6 +329,7 @@ const sharedTimeout = 700 * time.Millisecond
 
 func TestOutages(t *testing.T) {
 	ofAPI := "servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: "
+	const ofCluster = "MachineClasses, Machines, age of readiness unknown: the cluster with the Machines"
 	inject := func(fault iaasmock.Fault) func(*testing.T, *testrig.Rig) {
 		return func(_ *testing.T, r *testrig.Rig) { r.Cloud.Inject(fault) }
 	}
@@ -361,9 +366,9 @@ func TestOutages(t *testing.T) {
 		"the API refuses the token": {inject(iaasmock.Fault{Status: http.StatusUnauthorized}),
 			[]string{ofAPI + string(provider.ReasonCredentialsRefused)}, "unknown", "yes", "1 1 -1 -1", 0},
 		"the cluster refuses": {clusterFails(nil, refused),
-			[]string{"MachineClasses, Machines, age of readiness unknown: the cluster with the Machines: dial: connection refused"}, "gone", "", "-1 -1 2 -1", 2},
+			[]string{ofCluster + ": dial: connection refused"}, "gone", "", "-1 -1 2 -1", 2},
 		"the cluster hangs": {clusterFails(nil, hangs),
-			[]string{"MachineClasses, Machines, age of readiness unknown: the cluster with the Machines does not answer within 700ms"}, "gone", "", "-1 -1 2 -1", 2},
+			[]string{ofCluster + " does not answer within 700ms"}, "gone", "", "-1 -1 2 -1", 2},
 		"Machines are forbidden": {clusterFails([]string{"MachineList"}, forbidden),
 			[]string{"Machines unknown: "}, "gone", "", "-1 -1 2 -1", 2},
 		"the CRD is missing": {clusterFails([]string{"MachineList"}, func(context.Context) error {
@@ -530,7 +535,8 @@ func TestEachReasonHasOneRemedy(t *testing.T) {
 			t.Errorf("%s: got %+v", reason, found)
 		}
 	}
-	if got := remedies()[silent]; got != (remedy{"the Secret, or its key userData, is missing", "create it; the sidecar's log repeats userdata field not found"}) {
+	want := remedy{"the Secret, or its key userData, is missing", "create it; the sidecar's log repeats userdata field not found"}
+	if got := remedies()[silent]; got != want {
 		t.Errorf("%s: got %+v", silent, got)
 	}
 	if len(remedies()) != len(reasons)+1 {

@@ -31,14 +31,17 @@ func TestDoctorJourney(t *testing.T) {
 		t.Errorf("stderr is %q, want %q", fine.stderr, want)
 	}
 	same := fine.stdout
-	for pattern, as := range map[string]string{`http://127[^/ ]*`: "<API>", `key [0-9a-f-]{36}`: "key <key>", `[\w.-]+@[\w.-]+`: "<mail>", key: "<file>"} {
+	for pattern, as := range map[string]string{
+		`http://127[^/ ]*`: "<API>", `key [0-9a-f-]{36}`: "key <key>", `[\w.-]+@[\w.-]+`: "<mail>", key: "<file>",
+	} {
 		same = regexp.MustCompile(pattern).ReplaceAllString(same, as)
 	}
 	expectGolden(t, "doctor-fine.txt", same)
 
 	run().expect(t, 2, "UNKNOWN  cluster with the Machines: ", "--cloud-only looks at the API alone\n")
 	remove := cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: http.StatusForbidden})
-	run("--cloud-only").expect(t, 1, "WRONG    reads: servers: not allowed (status 403): the driver needs it\n         give the service account the permission iaas.server.list")
+	run("--cloud-only").expect(t, 1, "WRONG    reads: servers: not allowed (status 403): the driver needs it\n"+
+		"         give the service account the permission iaas.server.list")
 	remove()
 	cloud.Inject(iaasmock.Fault{Operation: iaasmock.OperationIaaS, DropBefore: true})
 	outage := run("--cloud-only", "--request-timeout=2s")

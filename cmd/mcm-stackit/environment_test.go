@@ -78,10 +78,11 @@ func TestBrokenKubeconfig(t *testing.T) {
 
 func TestBrokenTargetKubeconfig(t *testing.T) {
 	broken, whole := kubeconfigs(t)
-	environmentRow{[]string{"delete", "server", aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken}, 2, "", "reading --target-kubeconfig"}.
+	args := deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", broken)
+	environmentRow{args, 2, "", "reading --target-kubeconfig"}.
 		run(t, "cannot be parsed", nil, "")
 	// In a pod, too, whose own cluster would be the wrong one.
-	args := deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
+	args = deleteServer(aServer, "--yes", "--server", "https://127.0.0.1:1", "--target-kubeconfig", whole)
 	environmentRow{args, 2, "", "it names no cluster"}.
 		run(t, "is empty", []string{"KUBERNETES_SERVICE_HOST=127.0.0.1", "KUBERNETES_SERVICE_PORT=1"}, "")
 }
@@ -100,7 +101,9 @@ func TestMalformedEndpoint(t *testing.T) {
 		"online":     {[]string{"validate", "-f", "-", "--online"}, 2, "", says},
 		"list":       {[]string{"list", "servers"}, 2, "", says},
 		"delete":     {deleteTarget(), 2, "", says},
-		"doctor":     {[]string{"doctor", "--cloud-only", "--project-id", "10000000-0000-4000-8000-000000000001", "--region", "eu01", "--service-account-key-path", key}, 1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
+		"doctor": {[]string{"doctor", "--cloud-only", "--project-id", "10000000-0000-4000-8000-000000000001",
+			"--region", "eu01", "--service-account-key-path", key},
+			1, "WRONG    environment: the API is not asked: " + says, "0 fine, 1 wrong, 0 unknown, 0 hints."},
 	} {
 		row.run(t, name, env, text)
 	}
@@ -117,12 +120,17 @@ func TestCredentialsWithoutASecret(t *testing.T) {
 		code      int
 		says      string
 	}{
-		"by variables":                   {[]string{"list"}, env, 2, "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01"},
-		"by flags":                       {[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--region", "eu01", "--service-account-key-path", path}, env[:2], 2, "0 servers read"},
-		"region by flag":                 {[]string{"list", "--region", "eu02"}, env, 2, "in eu02"},
-		"some variables":                 {[]string{"list", noControl}, env[:3], 2, "MachineClasses, Machines, age of readiness, servers unknown: the cluster"},
-		"a flag alone":                   {[]string{"list", "--project-id", iaasmock.DefaultProjectID}, env[:2], 64, "credentials without a Secret need all of "},
-		"a flag beside a Secret":         {[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"}, env, 64, "--secret goes without "},
+		"by variables": {[]string{"list"}, env, 2, "0 servers read in project " + iaasmock.DefaultProjectID + " in eu01"},
+		"by flags": {
+			[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--region", "eu01", "--service-account-key-path", path},
+			env[:2], 2, "0 servers read"},
+		"region by flag": {[]string{"list", "--region", "eu02"}, env, 2, "in eu02"},
+		"some variables": {[]string{"list", noControl},
+			env[:3], 2, "MachineClasses, Machines, age of readiness, servers unknown: the cluster"},
+		"a flag alone": {[]string{"list", "--project-id", iaasmock.DefaultProjectID},
+			env[:2], 64, "credentials without a Secret need all of "},
+		"a flag beside a Secret": {[]string{"list", "--project-id", iaasmock.DefaultProjectID, "--secret", "a"},
+			env, 64, "--secret goes without "},
 		"a key that is missing":          {[]string{"list"}, missing, 2, "reading the service-account key: open /nowhere/key.json: no such file"},
 		"a missing key that is not used": {[]string{"validate", "-f", "-", "--online"}, missing, 0, "nothing is wrong"},
 	} {
@@ -181,7 +189,8 @@ func TestSignalEndsDeleteServer(t *testing.T) {
 		"contexts": [{"name": "a", "context": {"cluster": "a"}}], "current-context": "a"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	args := deleteServer(aServer, "--target-kubeconfig", target, "--yes", "--server", server.URL, "--project-id", iaasmock.DefaultProjectID, "--region", "eu01")
+	args := deleteServer(aServer, "--target-kubeconfig", target, "--yes", "--server", server.URL,
+		"--project-id", iaasmock.DefaultProjectID, "--region", "eu01")
 	command, _, stderr := invocation{args: args, env: []string{"STACKIT_API_ENDPOINT=" + server.URL, "STACKIT_NO_AUTH=true"}}.command(t)
 	if err := command.Start(); err != nil {
 		t.Fatal(err)

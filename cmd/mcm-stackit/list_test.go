@@ -62,7 +62,9 @@ func addServer(t *testing.T, env []string, name string, labels map[string]any) s
 	server, err := session.API.CreateServer(t.Context(), iaasmock.DefaultProjectID, iaasmock.DefaultRegion).CreateServerPayload(iaas.CreateServerPayload{
 		Name: name, MachineType: iaasmock.DefaultMachineType, Labels: labels, UserData: new("c2VjcmV0"),
 		BootVolume: &iaas.BootVolume{Size: new(int64(20)), Source: &iaas.BootVolumeSource{Id: iaasmock.DefaultImageID, Type: "image"}},
-		Networking: iaas.CreateServerPayloadAllOfNetworking{CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(iaasmock.DefaultNetworkID)}},
+		Networking: iaas.CreateServerPayloadAllOfNetworking{
+			CreateServerNetworking: &iaas.CreateServerNetworking{NetworkId: new(iaasmock.DefaultNetworkID)},
+		},
 	}).Execute()
 	if err != nil {
 		t.Fatal(err)
@@ -82,22 +84,29 @@ func TestListWithoutACluster(t *testing.T) {
 	_, env := startProject(t)
 	first := addServer(t, env, "worker-1", workerLabels("worker-1"))
 	bastion := addServer(t, env, "bastion", nil)
-	const cause = "MachineClasses, Machines, age of readiness unknown: the cluster with the Machines: dial tcp 127.0.0.1:1: connect: connection refused\n"
-	const counts = "kubernetes.io/cluster=shoot--demo--laptop: Machines unknown, ready unknown, 1 server, orphans unknown\n"
+	const cause = "MachineClasses, Machines, age of readiness unknown: the cluster with the Machines: " +
+		"dial tcp 127.0.0.1:1: connect: connection refused\n"
+	const cluster = "kubernetes.io/cluster=shoot--demo--laptop"
+	const counts = cluster + ": Machines unknown, ready unknown, 1 server, orphans unknown\n"
 	for name, row := range map[string]struct {
 		args           []string
 		stdout, stderr []string
 		not            []string
 	}{
-		"servers":        {[]string{"servers"}, []string{"SERVER ", first, "  worker-1  ", "  unknown\n", cause, counts}, nil, []string{bastion, "CLUSTER"}},
-		"servers, wide":  {[]string{"servers", "-o", "wide"}, []string{"CLUSTER ", "kubernetes.io/cluster=shoot--demo--laptop   " + iaasmock.DefaultProjectID, counts}, nil, nil},
-		"names":          {[]string{"servers", "-o", "name"}, []string{"server/" + first + "\n"}, []string{cause}, []string{bastion}},
-		"JSON":           {[]string{"servers", "-o", "json"}, []string{`"apiVersion": "mcm-stackit/v1"`, `"kind": "Server"`, `"name": "` + first + `"`}, []string{cause}, nil},
-		"YAML":           {[]string{"servers", "-o", "yaml"}, []string{"kind: List\n", "  kind: Server\n"}, []string{cause}, nil},
-		"orphans":        {[]string{"servers", "--orphans"}, []string{cause, "orphans unknown\n"}, nil, []string{first}},
-		"orphans' names": {[]string{"servers", "--orphans", "-o", "name", "--cluster", "kubernetes.io/cluster=shoot--demo--laptop"}, nil, []string{cause}, []string{first}},
-		"Machines":       {nil, []string{"2 servers read in project " + iaasmock.DefaultProjectID + " in eu01\n", cause, counts}, nil, []string{"MACHINE"}},
-		"no Machines":    {[]string{"-o", "json"}, []string{`"items": []`}, []string{cause}, nil},
+		"servers": {[]string{"servers"},
+			[]string{"SERVER ", first, "  worker-1  ", "  unknown\n", cause, counts}, nil, []string{bastion, "CLUSTER"}},
+		"servers, wide": {[]string{"servers", "-o", "wide"},
+			[]string{"CLUSTER ", cluster + "   " + iaasmock.DefaultProjectID, counts}, nil, nil},
+		"names": {[]string{"servers", "-o", "name"}, []string{"server/" + first + "\n"}, []string{cause}, []string{bastion}},
+		"JSON": {[]string{"servers", "-o", "json"},
+			[]string{`"apiVersion": "mcm-stackit/v1"`, `"kind": "Server"`, `"name": "` + first + `"`}, []string{cause}, nil},
+		"YAML":    {[]string{"servers", "-o", "yaml"}, []string{"kind: List\n", "  kind: Server\n"}, []string{cause}, nil},
+		"orphans": {[]string{"servers", "--orphans"}, []string{cause, "orphans unknown\n"}, nil, []string{first}},
+		"orphans' names": {[]string{"servers", "--orphans", "-o", "name", "--cluster", cluster},
+			nil, []string{cause}, []string{first}},
+		"Machines": {nil,
+			[]string{"2 servers read in project " + iaasmock.DefaultProjectID + " in eu01\n", cause, counts}, nil, []string{"MACHINE"}},
+		"no Machines": {[]string{"-o", "json"}, []string{`"items": []`}, []string{cause}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -151,7 +160,8 @@ func TestRequestTimeout(t *testing.T) {
 		says []string
 	}{
 		"list": {[]string{"list", "servers", "--server=http://" + listener.Addr().String()},
-			[]string{"the cluster with the Machines does not answer within 1s", "servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 1s"}},
+			[]string{"the cluster with the Machines does not answer within 1s",
+				"servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 1s"}},
 		"doctor":   {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  reads: servers: "}},
 		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, []string{"not checked to the end: "}},
 	} {
@@ -188,9 +198,12 @@ func TestLoginPlugin(t *testing.T) {
 	t.Cleanup(cluster.Close)
 	folder := t.TempDir()
 	plugin, config := filepath.Join(folder, "plugin"), filepath.Join(folder, "config")
-	const script = "#!/bin/sh\nsleep 3\necho '{\"apiVersion\": \"client.authentication.k8s.io/v1\", \"kind\": \"ExecCredential\", \"status\": {\"token\": \"of-the-plugin\"}}'\n"
-	kubeconfig := `{"clusters": [{"name": "a", "cluster": {"insecure-skip-tls-verify": true, "server": "` + cluster.URL + `"}}], "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
-		"current-context": "a", "users": [{"name": "a", "user": {"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "` + plugin + `", "interactiveMode": "Never"}}}]}`
+	const apiVersion = `"apiVersion": "client.authentication.k8s.io/v1"`
+	const script = "#!/bin/sh\nsleep 3\n" +
+		`echo '{` + apiVersion + `, "kind": "ExecCredential", "status": {"token": "of-the-plugin"}}'` + "\n"
+	kubeconfig := `{"current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "a", "user": "a"}}],
+		"clusters": [{"name": "a", "cluster": {"insecure-skip-tls-verify": true, "server": "` + cluster.URL + `"}}],
+		"users": [{"name": "a", "user": {"exec": {` + apiVersion + `, "command": "` + plugin + `", "interactiveMode": "Never"}}}]}`
 	for path, text := range map[string]string{plugin: script, config: kubeconfig} {
 		if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
 			t.Fatal(err)
@@ -234,7 +247,8 @@ func TestCompletion(t *testing.T) {
 // Each command's help names the global flags once, by the command that has them.
 func TestHelpNamesGlobalFlagsOnce(t *testing.T) {
 	help := invocation{args: []string{"list", "servers", "--help"}}.run(t)
-	if strings.Contains(help.stdout, "--kubeconfig") || !strings.Contains(help.stdout, `Use "mcm-stackit options" for the flags that all commands have.`) {
+	if strings.Contains(help.stdout, "--kubeconfig") ||
+		!strings.Contains(help.stdout, `Use "mcm-stackit options" for the flags that all commands have.`) {
 		t.Errorf("got %s", help.stdout)
 	}
 	if got := (invocation{args: []string{"options"}}).run(t); got.code != 0 || !strings.Contains(got.stdout, "--kubeconfig string") {

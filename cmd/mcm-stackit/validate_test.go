@@ -18,10 +18,14 @@ func TestValidateSamples(t *testing.T) {
 	got := invocation{args: []string{"validate", "-f", "../../samples"}}.run(t)
 	got.expect(t, 1)
 	expectGolden(t, "validate-samples.txt", got.stdout+got.stderr)
-	samples := []string{"validate", "-f", "../../samples/machine-class.yaml,../../samples/machine-class-minimal.yaml", "-f", "../../samples/machine.yaml"}
-	invocation{args: samples}.run(t).expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: its contents cannot be checked; add")
-	invocation{args: append(samples, "--allow-missing-secret")}.run(t).expect(t, 0, "Checked 1 Machine, 2 MachineClasses, with 2 hints: nothing is wrong.\n")
-	invocation{args: []string{"validate", "-f", "../../samples", "--allow-missing-secret"}}.run(t).expect(t, 0, "is a placeholder (replace-me)", ": nothing is wrong.\n")
+	samples := []string{"validate", "-f", "../../samples/machine-class.yaml,../../samples/machine-class-minimal.yaml",
+		"-f", "../../samples/machine.yaml"}
+	invocation{args: samples}.run(t).expect(t, 2, "stackit-worker: secretRef: Secret default/stackit-credentials is not given: "+
+		"its contents cannot be checked; add")
+	invocation{args: append(samples, "--allow-missing-secret")}.run(t).
+		expect(t, 0, "Checked 1 Machine, 2 MachineClasses, with 2 hints: nothing is wrong.\n")
+	invocation{args: []string{"validate", "-f", "../../samples", "--allow-missing-secret"}}.run(t).
+		expect(t, 0, "is a placeholder (replace-me)", ": nothing is wrong.\n")
 }
 
 // From files to the API: what is printed where, and how it ends.
@@ -46,7 +50,8 @@ func TestValidateJourney(t *testing.T) {
 	const checked = "Checked 1 Machine, 1 MachineClass, 1 MachineDeployment, 1 Secret"
 	run("-f", "-").expect(t, 0, checked+": nothing is wrong.\n")
 	run("-k", folder).expect(t, 0, checked+": nothing is wrong.\n")
-	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: has no apiVersion and kind: passed over\n", checked+", with 2 hints: nothing is wrong.\n")
+	run("-f", folder).expect(t, 0, "/values.yaml:1:1: manifest: has no apiVersion and kind: passed over\n",
+		checked+", with 2 hints: nothing is wrong.\n")
 	broken := run("-f", folder, "-R")
 	broken.expect(t, 1, "/below/broken.yaml:4:1: manifest: this key is there twice; leave one out\n")
 	if !strings.Contains(broken.stderr, checked+", with 2 hints: 1 wrong, 0 could not be checked.\n") {

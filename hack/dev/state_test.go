@@ -47,6 +47,7 @@ func TestRunning(t *testing.T) {
 	active := server("1", "worker-a", iaasmock.StatusActive)
 	joined := node("worker-a", corev1.ConditionTrue)
 	one := []machinev1alpha1.Machine{good}
+	pending := []machinev1alpha1.Machine{machine("worker-a", "stackit://p/1", machinev1alpha1.MachinePending, 0)}
 	for name, test := range map[string]struct {
 		state state
 		want  int
@@ -57,7 +58,7 @@ func TestRunning(t *testing.T) {
 		"none of none":                   {stateOf(nil, nil), 0, "", true},
 		"one too few":                    {stateOf(one, []iaasmock.Server{active}, joined), 2, "small", false},
 		"of another class":               {stateOf(one, []iaasmock.Server{active}, joined), 1, "large", false},
-		"not running yet":                {stateOf([]machinev1alpha1.Machine{machine("worker-a", "stackit://p/1", machinev1alpha1.MachinePending, 0)}, []iaasmock.Server{active}, joined), 1, "small", false},
+		"not running yet":                {stateOf(pending, []iaasmock.Server{active}, joined), 1, "small", false},
 		"its server still boots":         {stateOf(one, []iaasmock.Server{server("1", "worker-a", iaasmock.StatusCreating)}, joined), 1, "small", false},
 		"its server is another":          {stateOf(one, []iaasmock.Server{server("2", "worker-a", iaasmock.StatusActive)}, joined), 1, "small", false},
 		"its node is missing":            {stateOf(one, []iaasmock.Server{active}), 1, "small", false},

@@ -211,7 +211,8 @@ func expectSBOM(t *testing.T, host string, image v1.Image) {
 		Packages    []sbomPackage `json:"packages"`
 	}
 	must(t, json.NewDecoder(content).Decode(&document))
-	if !strings.HasPrefix(document.SPDXVersion, "SPDX-2") || !slices.Contains(document.Packages, sbomPackage{"github.com/gardener/machine-controller-manager"}) {
+	manager := sbomPackage{"github.com/gardener/machine-controller-manager"}
+	if !strings.HasPrefix(document.SPDXVersion, "SPDX-2") || !slices.Contains(document.Packages, manager) {
 		t.Errorf("an SBOM in %q with %d packages, must be in SPDX with the manager's library", document.SPDXVersion, len(document.Packages))
 	}
 }

@@ -110,8 +110,9 @@ func (r *release) install(t *testing.T, krew, platform string) string {
 		t.Errorf("the manifest names %v, want %s among them", plugin.Spec.Platforms, uri)
 	}
 	home := t.TempDir()
-	run(t, r.folder, []string{"KREW_ROOT=" + home, "KREW_OS=" + made.OS, "KREW_ARCH=" + made.Arch, "KREW_NO_UPGRADE_CHECK=1", "HTTPS_PROXY=http://127.0.0.1:1"},
-		krew, "install", "--manifest="+manifest, "--archive="+filepath.Join(r.folder, made.Name))
+	env := []string{"KREW_ROOT=" + home, "KREW_OS=" + made.OS, "KREW_ARCH=" + made.Arch,
+		"KREW_NO_UPGRADE_CHECK=1", "HTTPS_PROXY=http://127.0.0.1:1"}
+	run(t, r.folder, env, krew, "install", "--manifest="+manifest, "--archive="+filepath.Join(r.folder, made.Name))
 	plugins, err := filepath.Glob(filepath.Join(home, "bin", "kubectl-mcm_stackit*"))
 	if err != nil || len(plugins) != 1 {
 		t.Fatalf("krew made %v (%v), want one program by which kubectl finds the plugin", plugins, err)

@@ -25,7 +25,8 @@ const (
 		"secretRef":{"name":"s","namespace":"n"},
 		"providerSpec":{"machineType":"g2i.4","imageId":"` + id + `","bootVolume":{"size":20},"labels":{"kubernetes.io/cluster":"a"}}}`
 	secretOfClass = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"s","namespace":"n"},"stringData":{"projectId":"` + id + `","region":"eu01",
-		"networkId":"` + id + `","serviceAccountEmail":"a@sa.stackit.cloud","workloadIdentityTokenFile":"/var/run/secrets/stackit.cloud/serviceaccount/token","userData":""}}`
+		"networkId":"` + id + `","serviceAccountEmail":"a@sa.stackit.cloud",
+		"workloadIdentityTokenFile":"/var/run/secrets/stackit.cloud/serviceaccount/token","userData":""}}`
 )
 
 // The schemas and mcm-stackit validate say the same of whole documents.

@@ -98,7 +98,9 @@ func refusals(t testing.TB, schema *jsonschema.Schema, spec []byte) (bySchema, b
 	if len(inputs.Unknown) > 0 {
 		byValidation = inputs.Unknown[0]
 	}
-	object := append(append([]byte(`{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"worker"},"secretRef":{"name":"s","namespace":"n"},"providerSpec":`), spec...), '}')
+	const start = `{"apiVersion":"machine.sapcloud.io/v1alpha1","kind":"MachineClass","metadata":{"name":"worker"},` +
+		`"secretRef":{"name":"s","namespace":"n"},"providerSpec":`
+	object := append(append([]byte(start), spec...), '}')
 	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(object))
 	if err != nil {
 		return err, byValidation
@@ -112,12 +114,14 @@ const id = "d61a8564-c8dd-4ffb-bc15-143e7d0c85ed"
 var bySchemaToo = []string{
 	`{"machineType":null}`, `{"machineType":""}`, `{"machineType":5}`, `{"machineType":"g2i.4 "}`, `{"region":"eu 01"}`, `{"region":["eu01"]}`,
 	`{"imageId":"ubuntu"}`, `{"imageId":"` + strings.ToUpper(id) + `"}`, `{"labels":{"stackit/x/":"a"}}`, `{"labels":{"a":"b c"}}`, `{"labels":{"a":5}}`,
-	`{"networking":{"networkId":"net"}}`, `{"networking":{"networkID":"` + id + `"}}`, `{"networking":{"nicIds":["nic"]}}`, `{"allowedAddresses":"10.0.0.0/8"}`,
+	`{"networking":{"networkId":"net"}}`, `{"networking":{"networkID":"` + id + `"}}`, `{"networking":{"nicIds":["nic"]}}`,
+	`{"allowedAddresses":"10.0.0.0/8"}`,
 	`{"securityGroups":[""]}`, `{"securityGroups":[null]}`, `{"bootVolume":{"size":0}}`, `{"bootVolume":{"size":16001}}`, `{"bootVolume":{"size":"20"}}`,
 	`{"bootVolume":{"size":20.5}}`, `{"bootVolume":{"source":{"type":"tape","id":"` + id + `"}}}`, `{"bootVolume":{"deleteOnTermination":"yes"}}`,
 	`{"volumes":["disk"]}`, `{"keypairName":"a key"}`, `{"affinityGroup":"spread"}`, `{"serviceAccountMails":["a@b.c","d@e.f"]}`,
 	`{"serviceAccountMails":["nobody"]}`, `{"agent":{"provisioned":1}}`, `{"configDrive":"true"}`, `{"metadata":{"a":[]}}`, `{"metadata":{"a":"b\nc"}}`,
-	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`, `{"volumes":["` + id + `","` + id + `"]}`, `{"securityGroups":["a","a"]}`,
+	`{"metadata":{"ä":"b"}}`, `{"machineTyp":"g2i.4"}`, `{"agent":{"installed":true}}`,
+	`{"volumes":["` + id + `","` + id + `"]}`, `{"securityGroups":["a","a"]}`,
 	`{"labels":{"` + strings.Repeat("a", 64) + `":"b"}}`, `{"serviceAccountMails":["` + strings.Repeat("ä", 250) + `a@b.cd"]}`,
 }
 
@@ -132,11 +136,13 @@ var byValidationAlone = []string{
 // byBothAccepted are fields that neither refuses.
 var byBothAccepted = []string{
 	`{}`, `{"region":null,"labels":null,"networking":null,"bootVolume":null,"agent":null,"metadata":null,"volumes":null,"configDrive":null}`,
-	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"source":{}},"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,
+	`{"region":"","imageId":"` + id + `","networking":{},"bootVolume":{"source":{}},` +
+		`"keypairName":"","affinityGroup":"","userData":"","availabilityZone":""}`,
 	`{"labels":{"kubernetes.io/cluster":"a","b":null,"c":""}}`, `{"metadata":{"a":1,"b":true,"c":null,"d":"x","e":1.5}}`,
 	`{"bootVolume":{"size":16000,"performanceClass":"storage_premium_perf4","deleteOnTermination":false,"source":null}}`,
 	`{"imageId":null,"bootVolume":{"source":{"type":"snapshot","id":"` + id + `"}}}`, `{"allowedAddresses":["::1","10.0.0.0/8"]}`,
-	`{"serviceAccountMails":["` + strings.Repeat("ä", 230) + `a@sa.stackit.cloud"]}`, `{"serviceAccountMails":["a@sa.stackit.cloud"],"securityGroups":["default","` + id + `"]}`,
+	`{"serviceAccountMails":["` + strings.Repeat("ä", 230) + `a@sa.stackit.cloud"]}`,
+	`{"serviceAccountMails":["a@sa.stackit.cloud"],"securityGroups":["default","` + id + `"]}`,
 }
 
 // over puts fields over those of a valid providerSpec.
@@ -233,8 +239,10 @@ func TestAPIFactsAreCurrent(t *testing.T) {
 
 func TestFactsHaveNoSentences(t *testing.T) {
 	const document = `{"openapi":"3.0.1","info":{"title":"a","description":"b"},"tags":[],"paths":{"/a":{"get":{"summary":"c","operationId":"D",` +
-		`"x-stackit-logging":1,"responses":{"200":{"description":"d","content":{"application/json":{"example":1,"schema":{"$ref":"#/components/schemas/E"}}}}}}}},` +
-		`"components":{"parameters":{},"responses":{},"schemas":{"E":{"type":"object","title":"e","properties":{"title":{"type":"integer","maximum":9223372036854775807},` +
+		`"x-stackit-logging":1,"responses":{"200":{"description":"d","content":{"application/json":` +
+		`{"example":1,"schema":{"$ref":"#/components/schemas/E"}}}}}}}},` +
+		`"components":{"parameters":{},"responses":{},"schemas":{"E":{"type":"object","title":"e",` +
+		`"properties":{"title":{"type":"integer","maximum":9223372036854775807},` +
 		`"description":{"type":"string","description":"f","pattern":"^<&>$","x-extensible-enum":["g"]}}}}}}`
 	const want = `"paths":{
 "/a":{
@@ -244,7 +252,8 @@ func TestFactsHaveNoSentences(t *testing.T) {
 }
 `
 	const schemas = `"schemas":{
-"E":{"properties":{"description":{"pattern":"^<&>$","type":"string","x-extensible-enum":["g"]},"title":{"maximum":9223372036854775807,"type":"integer"}},"type":"object"}
+"E":{"properties":{"description":{"pattern":"^<&>$","type":"string","x-extensible-enum":["g"]},` +
+		`"title":{"maximum":9223372036854775807,"type":"integer"}},"type":"object"}
 }
 }`
 	facts, err := apiFacts([]byte(document))

@@ -209,7 +209,9 @@ Active faults (--seed {{.Seed}} repeats this run):
 {{if .NoAuth}}
 Create a server, see it boot, delete it:
   API={{.URL}}/v2/projects/{{.Project}}/regions/{{.Region}}
-  curl -s $API/servers -H 'Content-Type: application/json' -d '{"name":"server1","machineType":"{{.MachineType}}","networking":{"networkId":"{{.Network}}"},"bootVolume":{"size":20,"deleteOnTermination":true,"source":{"type":"image","id":"{{.Image}}"}}}'
+  curl -s $API/servers -H 'Content-Type: application/json' -d '{"name":"server1","machineType":"{{.MachineType}}",` +
+	`"networking":{"networkId":"{{.Network}}"},` +
+	`"bootVolume":{"size":20,"deleteOnTermination":true,"source":{"type":"image","id":"{{.Image}}"}}}'
   curl -s "$API/servers?details=true"
   curl -s -X DELETE $API/servers/<id>
 {{else}}

@@ -128,7 +128,9 @@ func TestEveryFieldOfAFault(t *testing.T) {
 		"Stale":                {fault{Operation: "GetServer", Stale: time.Hour}, fault{}, read},
 		"ForbiddenAfterDelete": {fault{Operation: "GetServer", ForbiddenAfterDelete: true}, fault{}, removed},
 		"EmptyList":            {fault{Operation: "ListServers", EmptyList: true}, fault{}, list},
-		"CutOffAt":             {fault{Operation: "ListProjectNICs", CutOffAt: 1}, fault{}, func(m *mock, _ string) string { return m.said("GET", "/nics", nil) }},
+		"CutOffAt": {fault{Operation: "ListProjectNICs", CutOffAt: 1}, fault{}, func(m *mock, _ string) string {
+			return m.said("GET", "/nics", nil)
+		}},
 		"IgnoreSelector": {fault{Operation: "ListServers", IgnoreSelector: true}, fault{}, func(m *mock, _ string) string {
 			return m.said("GET", "/servers?label_selector=none", nil)
 		}},

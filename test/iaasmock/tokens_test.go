@@ -132,7 +132,9 @@ func TestTokenRefusals(t *testing.T) {
 		{"unknown kid", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Header["kid"] = "x" }, 401, "Key with kid x was not found"},
 		{"without kid", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { delete(t.Header, "kid") }, 401, "was not found"},
 		{"wrong key", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Header["other"] = true }, 401, "signature"},
-		{"other algorithm", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) { t.Method, t.Header["alg"] = jwt.SigningMethodRS256, "RS256" }, 401, "signing method"},
+		{"other algorithm", jwtBearer, func(t *jwt.Token, _ jwt.MapClaims) {
+			t.Method, t.Header["alg"] = jwt.SigningMethodRS256, "RS256"
+		}, 401, "signing method"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			status, answer := m.exchange(row.grant, assertion(t, m, key, row.change))

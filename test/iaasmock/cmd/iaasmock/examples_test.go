@@ -93,7 +93,10 @@ func (e example) run(t *testing.T) []byte {
 	}
 	defer func() { _ = response.Body.Close() }()
 	answer, err := io.ReadAll(response.Body)
-	want := map[string]int{http.MethodGet: http.StatusOK, http.MethodPost: http.StatusCreated, http.MethodPatch: http.StatusOK, http.MethodDelete: http.StatusNoContent}
+	want := map[string]int{
+		http.MethodGet: http.StatusOK, http.MethodPost: http.StatusCreated,
+		http.MethodPatch: http.StatusOK, http.MethodDelete: http.StatusNoContent,
+	}
 	if err != nil || response.StatusCode != want[e.method] {
 		t.Fatalf("%s %s answers %s %s %v", e.method, e.url, response.Status, answer, err)
 	}

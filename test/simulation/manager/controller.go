@@ -75,7 +75,10 @@ type Controller struct {
 // pause is called, which may let time pass: workers that begin at one moment, as all do once the caches
 // are filled, then go on one after the other, and not as the scheduler likes.
 func Start(transport http.RoundTripper, d driver.Driver, pause func(resource, name string)) (*Controller, error) {
-	config := &rest.Config{Host: "http://kubernetes.invalid", Transport: transport, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: "application/json"}}
+	config := &rest.Config{
+		Host: "http://kubernetes.invalid", Transport: transport, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"},
+	}
 	machineClient, err := machineclientset.NewForConfig(config)
 	if err != nil {
 		return nil, err

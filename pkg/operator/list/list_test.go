@@ -423,6 +423,32 @@ func TestOutages(t *testing.T) {
 	}
 }
 
+// A Machine that waits for its server, or is being deleted, may have one as well.
+func TestServersThatWereNotRead(t *testing.T) {
+	for status, want := range map[int][]string{
+		http.StatusOK:        {"", "", "", goneID},
+		http.StatusForbidden: {Unknown, Unknown, Unknown, goneID},
+	} {
+		t.Run(http.StatusText(status), func(t *testing.T) {
+			r := testrig.New(t)
+			waiting := testrig.InPhase(testrig.Machine("a", "worker", ""), v1alpha1.MachineCrashLoopBackOff)
+			leaving := testrig.Machine("b", "worker", goneID)
+			leaving.DeletionTimestamp, leaving.Finalizers = &metav1.Time{Time: time.Now()}, []string{"x/y"}
+			r.Add(waiting, leaving)
+			r.Server("another", own("another"))
+			if status != http.StatusOK {
+				r.Cloud.Inject(iaasmock.Fault{Operation: "ListServers", Status: status})
+			}
+			r.MakeClusters()
+			found := Read(t.Context(), r.Access, Query{}).Machines
+			got := []string{found[0].State, found[0].Server, found[1].State, found[1].Server}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("state and server (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A Machine that is made while the servers are read is there before its server.
 func TestMachinesAreReadAfterTheServers(t *testing.T) {
 	r := testrig.New(t)

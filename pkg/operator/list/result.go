@@ -130,7 +130,7 @@ func (s *observation) machine(view *machineView) *Machine {
 		if view.class == nil {
 			made.Cluster = account.ClusterText(account.ClusterOf(server.Server, s.clusters))
 		}
-	case hasNote(made.Notes, NoteUnknown):
+	case hasNote(made.Notes, NoteUnknown), s.placeOf(view) == nil && !s.serversRead():
 		made.Server, made.State = cmp.Or(made.Server, Unknown), Unknown
 	}
 	return made
@@ -186,14 +186,19 @@ func (s *observation) staleTexts() []string {
 	return texts
 }
 
+// serversRead says whether all servers of all places were read.
+func (s *observation) serversRead() bool {
+	unread := func(at *place) bool { return at.used == nil || at.partial }
+	return len(s.places) > 0 && !slices.ContainsFunc(s.places, unread)
+}
+
 // newCluster returns the counts of a cluster. A number that is not known is nil.
 func (s *observation) newCluster(label string) *Cluster {
 	count := &Cluster{Label: label}
 	if s.machinesRead {
 		count.Machines, count.Ready = new(int), new(int)
 	}
-	unread := func(at *place) bool { return at.used == nil || at.partial }
-	if len(s.places) == 0 || slices.ContainsFunc(s.places, unread) {
+	if !s.serversRead() {
 		return count
 	}
 	count.Servers = new(int)

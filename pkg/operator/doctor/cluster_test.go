@@ -174,6 +174,14 @@ func TestCluster(t *testing.T) {
 		"no kubeconfig": {func(c *clinic) { c.target.Data = nil },
 			1, []string{"WRONG login to the target cluster: no Secret of the sidecar has a kubeconfig " +
 				"for --target-kubeconfig=/var/run/target/kubeconfig", "mounts at /var/run/target"}},
+		"two Secrets, the last is mounted": {func(c *clinic) {
+			projected := c.deployment.Spec.Template.Spec.Volumes[0].Projected
+			last := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: testrig.Namespace, Name: "a-last"}}
+			last.Data = kubeconfig("https://last", "", "token: canary")
+			source := &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: last.Name}}
+			projected.Sources = append(projected.Sources, corev1.VolumeProjection{Secret: source})
+			c.Add(last)
+		}, 0, []string{"FINE login to the target cluster: https://last, "}},
 		"no Secret": {func(c *clinic) { c.remove(c.target) },
 			2, []string{"UNKNOWN login to the target cluster: cannot be read: reading Secret target"}},
 		"a program instead": {

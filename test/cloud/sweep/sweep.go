@@ -7,6 +7,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ type thing struct {
 
 	// shown says that a GET has shown the resource; hidden, that the account may not read it.
 	shown, hidden bool
+	// holder is the ID of the server that a NIC or a volume is attached to.
+	holder string
 	// absent counts the answers in a row that did not show it.
 	absent int
 	// asked is when the last DELETE was sent; removed says that one was accepted, or may have been.
@@ -162,7 +165,7 @@ func (s *Sweep) claim(ctx context.Context, id string) error {
 // read reads a resource by its ID: a boot volume, for one, may have any name.
 func (s *Sweep) read(ctx context.Context, t *thing) error {
 	answer, err := s.API.Do(ctx, http.MethodGet, t.Path(), nil)
-	found := api.Item[struct{ ID, Status string }](answer)
+	found := api.Item[struct{ ID, Status, Device, ServerID string }](answer)
 	switch {
 	case err != nil:
 		return err
@@ -174,9 +177,14 @@ func (s *Sweep) read(ctx context.Context, t *thing) error {
 		return answer.Err("GET " + t.Path())
 	default:
 		t.shown, t.hidden, t.absent, t.Status = true, false, 0, found.Status
+		t.holder = cmp.Or(found.Device, found.ServerID)
 	}
 	return nil
 }
+
+// isHeld reports whether a resource is attached to a server that is not the run's: it stays. The API deletes
+// a NIC that is attached.
+func (s *Sweep) isHeld(t *thing) bool { return t.holder != "" && s.known(t.holder) == nil }
 
 // Left returns the run's resources of these kinds that are not known to be gone, except what the account may
 // not read.
@@ -216,7 +224,7 @@ func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
 			s.remove(ctx, api.KindNIC, api.KindVolume)
 		}
 		switch {
-		case err != nil || len(s.Left(api.PartKinds...)) > 0:
+		case err != nil || slices.ContainsFunc(s.present(api.PartKinds...), s.isToGo):
 			clean = time.Time{}
 		case clean.IsZero():
 			clean = began
@@ -231,8 +239,17 @@ func (s *Sweep) Delete(ctx context.Context) (found []api.Thing, err error) {
 	}
 }
 
+// isToGo reports whether the networks wait for a resource in them.
+func (s *Sweep) isToGo(t *thing) bool { return !t.hidden && !s.isHeld(t) }
+
 // removeNetworks deletes the networks if nothing else is in them, and reports whether they are gone.
 func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
+	for _, t := range s.present(api.PartKinds...) {
+		if s.isHeld(t) {
+			return false, fmt.Errorf("sweep: the network stays, since %s is attached to server %s, which is not the run's",
+				t, t.holder)
+		}
+	}
 	networks := s.present(api.KindNetwork)
 	for _, network := range networks {
 		nics, err := s.API.NICs(ctx, network.ID)
@@ -264,7 +281,7 @@ const askAgain = 10
 // function of a sweep does.
 func (s *Sweep) remove(ctx context.Context, kinds ...string) {
 	for _, t := range s.present(kinds...) {
-		if time.Since(t.asked) < askAgain*s.Poll {
+		if s.isHeld(t) || time.Since(t.asked) < askAgain*s.Poll {
 			continue
 		}
 		t.asked = time.Now()

@@ -42,9 +42,12 @@ func (p *project) fault(f iaasmock.Fault) { p.cloud.Inject(f) }
 func (p *project) makeServer() string { return p.makeServerIn(p.network) }
 
 func (p *project) makeServerIn(network string) string {
+	return p.makeServerWith(api.Name(run, "a"), map[string]any{"networkId": network})
+}
+
+func (p *project) makeServerWith(name string, networking map[string]any) string {
 	return p.make(api.PathServers, map[string]any{
-		"name": api.Name(run, "a"), "machineType": iaasmock.DefaultMachineType,
-		"networking": map[string]any{"networkId": network},
+		"name": name, "machineType": iaasmock.DefaultMachineType, "networking": networking,
 		"bootVolume": map[string]any{
 			"size": 10, "deleteOnTermination": true, "source": map[string]any{"type": "image", "id": iaasmock.DefaultImageID},
 		},
@@ -135,6 +138,11 @@ func TestSweep(t *testing.T) {
 			p.makeServer()
 			p.make(api.PathNICs(p.network), map[string]any{"name": "database"})
 		}, "server", "", "network"},
+		"a NIC of the run's on somebody's server": {func(p *project) {
+			nic := p.make(api.PathNICs(p.network), map[string]any{"name": api.Name(run, "nic")})
+			p.Note(api.Thing{Kind: api.KindNIC, ID: nic, Network: p.network})
+			p.makeServerWith("database", map[string]any{"nicIds": []any{nic}})
+		}, "", "", "NIC network"},
 		"what cannot be deleted": {func(p *project) {
 			p.makeServer()
 			p.fault(iaasmock.Fault{Operation: "DeleteServer", Status: 409})

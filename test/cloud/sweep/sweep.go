@@ -129,6 +129,12 @@ func (s *Sweep) Look(ctx context.Context) error {
 	for _, t := range s.present(api.Kinds...) {
 		problems = append(problems, s.read(ctx, t))
 	}
+	if len(s.present(api.KindServer)) > 0 {
+		// Of a server that is new, a part may not show yet.
+		for _, part := range s.present(api.KindNIC, api.KindVolume) {
+			part.absent = 0
+		}
+	}
 	return errors.Join(problems...)
 }
 

@@ -105,6 +105,11 @@ func TestSweep(t *testing.T) {
 			p.fault(iaasmock.Fault{Operation: "GetVolume", Status: 403})
 			p.makeServer()
 		}, "server", "", ""},
+		"a volume that the API keeps, and does not show at first": {func(p *project) {
+			p.fault(iaasmock.Fault{Operation: "CreateServer", OwnBootVolume: true})
+			p.fault(iaasmock.Fault{Operation: "GetVolume", Status: 404, Count: 3})
+			p.makeServer()
+		}, "server volume", "", ""},
 		"a volume that may not be read, and is kept": {func(p *project) {
 			p.fault(iaasmock.Fault{Operation: "CreateServer", OwnBootVolume: true})
 			p.fault(iaasmock.Fault{Operation: "GetVolume", Status: 403})

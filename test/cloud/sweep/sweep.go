@@ -297,7 +297,7 @@ func (s *Sweep) remove(ctx context.Context, kinds ...string) {
 		case answer.Succeeded():
 			t.Deleting, t.removed = true, true
 		case answer.Unknown():
-			t.Deleting, t.removed = t.Deleting || !t.hidden, t.removed || ctx.Err() == nil
+			t.Deleting, t.removed = t.Deleting || !t.hidden, t.removed || !t.hidden && ctx.Err() == nil
 			s.say("DELETE of %s answered %d: %v", t, answer.Status, err)
 		case t.hidden && answer.Absent(false):
 			t.absent++ // What may not be read shows by this alone.

@@ -110,6 +110,11 @@ func TestSweep(t *testing.T) {
 			p.fault(iaasmock.Fault{Operation: "GetVolume", Status: 404, Count: 3})
 			p.makeServer()
 		}, "server volume", "", ""},
+		"a volume that may not be read, and an API that is down once": {func(p *project) {
+			p.fault(iaasmock.Fault{Operation: "GetVolume", Status: 403})
+			p.fault(iaasmock.Fault{Operation: "DeleteVolume", Status: 503, Count: 1})
+			p.makeServer()
+		}, "server", "", ""},
 		"a volume that may not be read, and is kept": {func(p *project) {
 			p.fault(iaasmock.Fault{Operation: "CreateServer", OwnBootVolume: true})
 			p.fault(iaasmock.Fault{Operation: "GetVolume", Status: 403})

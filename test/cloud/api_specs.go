@@ -183,7 +183,7 @@ func (p *probe) label(ctx context.Context, s *suite) error {
 		return slices.DeleteFunc(s.guard.Things(), func(t api.Thing) bool { return t.Name != p.name })
 	}
 	_ = s.awaitFor(ctx, s.settle, "the NIC and the volume of the probe", func(context.Context) (string, bool, error) {
-		return "", len(known()) > 1, nil
+		return "", len(known()) > 2, nil
 	})
 	patch := func(t api.Thing, labels map[string]any) (api.Answer, error) {
 		return s.ask(ctx, http.MethodPatch, t.Path(), map[string]any{"labels": labels})

@@ -268,10 +268,16 @@ func (g *Guard) missed(s *server, read string, e Exchange, limit time.Duration) 
 	}
 }
 
-// noteParts notes the NICs and the volume that the first answer with both shows: the API has created
-// them for the server. What is attached later belongs to whoever attached it.
+// noteParts notes the boot volume, and the NICs that the first answer with both shows: the API has created
+// them for the server. What is attached later belongs to whoever attached it. A server that ends in ERROR
+// may have a volume alone.
 func (g *Guard) noteParts(s *server, seen api.Server) {
-	if s.parted || len(seen.NICs) == 0 || seen.BootVolume.ID == "" {
+	volume := seen.BootVolume.ID
+	if s.parted || volume == "" {
+		return
+	}
+	g.others[volume] = api.Thing{Kind: api.KindVolume, ID: volume, Name: s.name}
+	if len(seen.NICs) == 0 {
 		return
 	}
 	s.parted = true
@@ -280,8 +286,6 @@ func (g *Guard) noteParts(s *server, seen api.Server) {
 			g.others[nic.ID] = api.Thing{Kind: api.KindNIC, ID: nic.ID, Name: s.name, Network: nic.NetworkID}
 		}
 	}
-	volume := seen.BootVolume.ID
-	g.others[volume] = api.Thing{Kind: api.KindVolume, ID: volume, Name: s.name}
 }
 
 // ToRead returns the IDs of servers that only a GET tells more about: those whose parts are not known

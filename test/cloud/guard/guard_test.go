@@ -221,12 +221,18 @@ func TestThings(t *testing.T) {
 	for _, nics := range []string{"", nic("own", id(100)) + "," + nic("other", id(101)), nic("later", id(100))} {
 		s.gets(3, 1, 200, fmt.Sprintf(`{"id":%q,"name":%q,"bootVolume":{"id":"disk"},"nics":[%s]}`, id(1), named(1), nics))
 	}
+	s.posts(4, 2, 201)
+	s.gets(5, 2, 200, fmt.Sprintf(`{"id":%q,"name":%q,"status":"ERROR","bootVolume":{"id":"failed"}}`, id(2), named(2)))
+	s.deletes(6, 2, 204)
+	s.gets(7, 2, 404, "")
+	s.gets(8, 2, 404, "")
 	var things []string
 	for _, thing := range s.Things() {
 		things = append(things, thing.Kind+" "+thing.ID)
 	}
 	slices.Sort(things)
-	if want := []string{"NIC own", "network " + id(100), "server " + id(1), "volume disk"}; !slices.Equal(things, want) {
+	want := []string{"NIC own", "network " + id(100), "server " + id(1), "server " + id(2), "volume disk", "volume failed"}
+	if !slices.Equal(things, want) {
 		t.Errorf("%q", things)
 	}
 	if ids := s.ToRead(); len(ids) > 0 {

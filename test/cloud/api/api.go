@@ -145,8 +145,18 @@ func (a Answer) Absent(deleting bool) bool {
 		deleting && a.Status == http.StatusForbidden
 }
 
-// Text returns the beginning of the body.
-func (a Answer) Text() string { return strings.TrimSpace(string(a.Body[:min(len(a.Body), 200)])) }
+// maxText is the most bytes of a body that Text returns.
+const maxText = 200
+
+// Text returns the beginning of the body, up to the end of a word: half an address looks like none to who
+// hides addresses.
+func (a Answer) Text() string {
+	text := a.Body[:min(len(a.Body), maxText)]
+	if len(a.Body) > maxText {
+		text = text[:bytes.LastIndexAny(text, " \"<>\n")+1]
+	}
+	return strings.TrimSpace(string(text))
+}
 
 // Err is the error of a call whose answer does not tell which resources exist.
 func (a Answer) Err(call string) error {

@@ -4,6 +4,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -29,5 +30,12 @@ func TestRuns(t *testing.T) {
 	}
 	if IsOld(run, now.Add(OldAfter-time.Minute)) || !IsOld(run, now.Add(OldAfter+time.Minute)) || IsOld("prod", now) {
 		t.Error("the age of a run is that of its name")
+	}
+}
+
+func TestTextEndsWithAWord(t *testing.T) {
+	a := Answer{Body: []byte(strings.Repeat("a ", 95) + "somebody@example.com may not")}
+	if text := a.Text(); strings.Contains(text, "some") || len(text) < 180 {
+		t.Error(text)
 	}
 }

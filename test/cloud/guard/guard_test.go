@@ -313,16 +313,19 @@ func TestExchanges(t *testing.T) {
 	write := func(method, path string, status int, header http.Header, body string) {
 		x.write(Exchange{Method: method, Path: path, Answer: api.Answer{Status: status, Header: header, Body: []byte(body)}})
 	}
-	write("GET", "/servers", 200, http.Header{"Date": {"today"}, "Ratelimit": {"5"}, "Set-Cookie": {"secret"}},
+	write("GET", "/servers", 200, http.Header{"Date": {"today"}, "Ratelimit": {"5 of " + id(3)}, "Set-Cookie": {"secret"}},
 		`{"items":[{"id":"`+id(1)+`","name":"run-a","userData":"c2VjcmV0"},{"id":"`+id(2)+`","name":"database"}]}`)
-	write("DELETE", "/servers/"+id(1), 502, nil, "<html> of 10.0.0.1")
+	write("DELETE", "/servers/"+id(1), 502, nil, "<html> of 10.0.0.1"+strings.Repeat(" ", 1970)+"somebody@example.com")
 	write("POST", "/servers", 201, nil, `{"id":"`+id(2)+`","name":"database"}`)
 	write("GET", "/volumes/"+id(2), 200, nil, `{"name":"of the API"}`)
+	if strings.Contains(out.String(), "somebody") {
+		t.Error("half an address is shown")
+	}
 	lines := strings.Split(out.String(), "\n")
 	for i, want := range []string{
-		`"headers":["200 with Ratelimit: \"5\"","Date","Set-Cookie"],"answer":{"items":[{"id":"(hidden 1)",` +
+		`"headers":["200 with Ratelimit: \"5 of (hidden 2)\"","Date","Set-Cookie"],"answer":{"items":[{"id":"(hidden 1)",` +
 			`"name":"run-a","userData":"(8 characters)"},"(and 1 that are not the run's)"]}`,
-		`"path":"/servers/(hidden 1)","status":502,"answer":"<html> of (hidden 2)"`,
+		`"path":"/servers/(hidden 1)","status":502,"answer":"<html> of (hidden 3) `,
 		`"status":201,"answer":"(not the run's)"`,
 		`"status":200,"answer":{"name":"of the API"}`,
 	} {

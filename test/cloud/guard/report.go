@@ -93,7 +93,10 @@ func (x *Exchanges) write(e Exchange) {
 		At:     "+" + e.Begin.Sub(x.started).Round(time.Millisecond).String(),
 		Took:   e.End.Sub(e.Begin).Round(time.Millisecond).String(),
 		Method: e.Method, Path: x.redact(e.Path), Selector: x.redact(e.Query.Get("label_selector")),
-		Sent: x.body(e, e.Sent), Status: e.Status, Headers: headers(e.Answer), Answer: x.body(e, e.Body),
+		Sent: x.body(e, e.Sent), Status: e.Status, Answer: x.body(e, e.Body),
+	}
+	for _, header := range headers(e.Answer) {
+		line.Headers = append(line.Headers, x.redact(header))
 	}
 	encoder := json.NewEncoder(x.out)
 	encoder.SetEscapeHTML(false)
@@ -114,6 +117,12 @@ func (x *Exchanges) redact(text string) string {
 
 const maxText = 2000
 
+// text redacts the beginning of a text: before the cut, since half an address looks like none.
+func (x *Exchanges) text(text string) string {
+	text = x.redact(text)
+	return text[:min(len(text), maxText)]
+}
+
 // body redacts a body: as JSON, or the beginning of a text.
 func (x *Exchanges) body(e Exchange, content []byte) any {
 	if len(content) == 0 {
@@ -121,7 +130,7 @@ func (x *Exchanges) body(e Exchange, content []byte) any {
 	}
 	var parsed any
 	if json.Unmarshal(content, &parsed) != nil {
-		return x.redact(string(content[:min(len(content), maxText)]))
+		return x.text(string(content))
 	}
 	// The API gives the parts of the run's servers names of its own.
 	named := e.Kind() == ListNetworks || strings.HasPrefix(e.Path, "/servers")
@@ -139,7 +148,7 @@ func (x *Exchanges) value(key string, value any, named bool) any {
 			// The second is a console log, to which cloud-init prints passwords.
 			return fmt.Sprintf("(%d characters)", len(value))
 		}
-		return x.redact(value[:min(len(value), maxText)])
+		return x.text(value)
 	case []any:
 		shown, others := []any{}, 0
 		for _, item := range value {

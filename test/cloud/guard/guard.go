@@ -289,12 +289,13 @@ func (g *Guard) noteParts(s *server, seen api.Server) {
 }
 
 // ToRead returns the IDs of servers that only a GET tells more about: those whose parts are not known
-// yet, and those that are being deleted, until two GETs in a row do not show them.
+// yet, those that the last GET did not show, since one answer says nothing, and those that are being deleted,
+// until two GETs in a row do not show them.
 func (g *Guard) ToRead() (ids []string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for id, s := range g.servers {
-		if s.asked.IsZero() && !s.parted || !s.asked.IsZero() && s.absent < 2 {
+		if s.asked.IsZero() && (!s.parted || s.absent > 0) || !s.asked.IsZero() && s.absent < 2 {
 			ids = append(ids, id)
 		}
 	}

@@ -221,6 +221,11 @@ func TestThings(t *testing.T) {
 	for _, nics := range []string{"", nic("own", id(100)) + "," + nic("other", id(101)), nic("later", id(100))} {
 		s.gets(3, 1, 200, fmt.Sprintf(`{"id":%q,"name":%q,"bootVolume":{"id":"disk"},"nics":[%s]}`, id(1), named(1), nics))
 	}
+	s.gets(3.5, 1, 404, "")
+	if ids := s.ToRead(); !slices.Equal(ids, []string{id(1)}) {
+		t.Errorf("%q are to be read after a 404", ids)
+	}
+	s.gets(3.7, 1, 200, shown(1, "ACTIVE"))
 	s.posts(4, 2, 201)
 	s.gets(5, 2, 200, fmt.Sprintf(`{"id":%q,"name":%q,"status":"ERROR","bootVolume":{"id":"failed"}}`, id(2), named(2)))
 	s.deletes(6, 2, 204)

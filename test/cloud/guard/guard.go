@@ -249,7 +249,7 @@ func (g *Guard) shown(s *server, seen api.Server, read string, e Exchange) {
 	s.status = seen.Status
 	delete(s.missing, read)
 	g.noteParts(s, seen)
-	g.noteShown(s, seen)
+	g.noteShown(s, seen, e)
 	if s.deleted.IsZero() {
 		s.measure(rowBoot, e, seen.Status == api.StatusActive)
 	} else {

@@ -173,7 +173,7 @@ func TestRows(t *testing.T) {
 	s.gets(2.1, 1, 200, shown(1, "CREATING"))
 	s.gets(3.1, 1, 404, "")
 	s.gets(4.1, 1, 200, shown(1, "CREATING"))
-	s.gets(6, 1, 200, shown(1, "ACTIVE"))
+	s.gets(6, 1, 200, strings.Replace(shown(1, "ACTIVE"), "{", `{"maintenanceWindow":{},`, 1))
 	s.lists(8)
 	const others = `{"id":"7","name":"db","metadata":{"kubernetes.io-cluster-a":"1"},"maintenanceWindow":{}}`
 	s.lists(9, shown(1, "ACTIVE"), others)

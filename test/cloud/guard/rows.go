@@ -128,13 +128,13 @@ func headers(a api.Answer) (shown []string) {
 }
 
 // noteShown notes what an answer shows of the run's server.
-func (g *Guard) noteShown(s *server, seen api.Server) {
+func (g *Guard) noteShown(s *server, seen api.Server, e Exchange) {
 	g.note(rowStatus, seen.Status)
 	if seen.ErrorMessage != "" && s.errorMessage == "" {
 		s.errorMessage = seen.ErrorMessage
 		g.note(rowError, fmt.Sprintf("%s: %q", seen.Status, seen.ErrorMessage))
 	}
-	if seen.MaintenanceWindow != nil {
+	if e.Kind() == ListServers && seen.MaintenanceWindow != nil {
 		g.note(rowWindow, "of a server of the run")
 	}
 }

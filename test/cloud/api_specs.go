@@ -159,7 +159,7 @@ func (p *probe) selects(ctx context.Context, s *suite) error {
 		key + "=" + value + "-none", key + "!=" + value, "!" + key, "mcm-cloud-test-none",
 		key + " in (" + value + "-none)", key + " notin (" + value + ")",
 	} {
-		answer, err := s.ask(ctx, http.MethodGet, api.PathServers+"?label_selector="+url.QueryEscape(selector), nil)
+		answer, err := s.measure(ctx, http.MethodGet, api.PathServers+"?label_selector="+url.QueryEscape(selector), nil)
 		if err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (p *probe) label(ctx context.Context, s *suite) error {
 		return "", len(known()) > 2, nil
 	})
 	patch := func(t api.Thing, labels map[string]any) (api.Answer, error) {
-		return s.ask(ctx, http.MethodPatch, t.Path(), map[string]any{"labels": labels})
+		return s.measure(ctx, http.MethodPatch, t.Path(), map[string]any{"labels": labels})
 	}
 	for _, t := range known() {
 		_, _ = s.api.Do(ctx, http.MethodGet, t.Path(), nil) // The guard sees whether a volume shows bootable.
@@ -255,7 +255,16 @@ func (p *probe) delete(ctx context.Context, s *suite) error {
 		if t.Kind != api.KindServer || t.Status == api.StatusDeleting {
 			continue
 		}
-		if _, err := s.ask(ctx, http.MethodDelete, t.Path(), nil); err != nil {
+		absent := 0
+		// An API may refuse it while the server is CREATING.
+		err := s.await(ctx, "a DELETE of "+t.String()+" accepted", func(ctx context.Context) (string, bool, error) {
+			answer, err := s.api.Do(ctx, http.MethodDelete, t.Path(), nil)
+			if absent++; !answer.Absent(t.Deleting) {
+				absent = 0
+			}
+			return fmt.Sprint(answer.Status), answer.Succeeded() || absent > 1, err
+		})
+		if err != nil {
 			return err
 		}
 	}

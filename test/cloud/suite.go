@@ -146,6 +146,17 @@ func (s *suite) ask(ctx context.Context, method, path string, body any) (answer 
 	return answer, err
 }
 
+// measure sends a request as ask does, but longer than the API may be down it does not wait: the last answer
+// is the result. An API that cannot do what the driver never asks for is none to be red about.
+func (s *suite) measure(ctx context.Context, method, path string, body any) (answer api.Answer, err error) {
+	_ = s.awaitFor(ctx, 3*s.settle, "an answer to "+method+" "+path, func(ctx context.Context) (string, bool, error) {
+		before := answer.Status
+		answer, err = s.api.Do(ctx, method, path, body)
+		return "", answer.Succeeded() || answer.Refused() && answer.Status == before, err
+	})
+	return answer, context.Cause(ctx)
+}
+
 // create sends a POST, and another one if the first has created nothing: it looks for a resource of the
 // name where the answer does not show it.
 func (s *suite) create(

@@ -61,11 +61,12 @@ func TestGreen(t *testing.T) {
 		},
 		"rights and selectors": {
 			mock: []string{
-				`--fault={"operation":"GetVolume","status":403}`, `--fault={"operation":"UpdateVolume","status":403}`,
+				`--fault={"operation":"GetVolume","status":403}`, `--fault={"operation":"UpdateVolume","status":500}`,
 				`--fault={"operation":"GetNic","status":403}`, `--fault={"operation":"GetServerLog","status":403}`,
 				`--fault={"operation":"ListServers","ignoreSelector":true}`,
 				`--fault={"operation":"GetServer","forbiddenAfterDelete":true}`,
 				`--fault={"operation":"DeleteServer","server":"` + oldServer + `","status":409}`,
+				`--fault={"operation":"DeleteServer","status":409,"count":9}`,
 			},
 			there: func(t *testing.T, m mock) {
 				t.Helper()
@@ -75,7 +76,7 @@ func TestGreen(t *testing.T) {
 				m.inject(t, `{"operation":"CreateNetwork","dropAfter":true,"count":1}`)
 			},
 			rows: []string{
-				`A server that goes takes .* and [1-9]\d* that`, `volume: not allowed`,
+				`A server that goes takes .* and [1-9]\d* that`, `volume: 500`, `CREATING: 409`,
 				`The console log can be read \| not allowed`,
 				`Volumes show bootable \| not allowed`, `GET after a deletion answers 404, or 403 \| 403`,
 				`key in \(value-none\): IGNORED`, `key!=value: IGNORED`,

@@ -258,6 +258,9 @@ func (s *Sweep) removeNetworks(ctx context.Context) (gone bool, err error) {
 	}
 	networks := s.present(api.KindNetwork)
 	for _, network := range networks {
+		if network.Deleting {
+			continue // its NICs are not there any more
+		}
 		nics, err := s.API.NICs(ctx, network.ID)
 		if err != nil {
 			s.say("not all could be read: %v", err)

@@ -195,12 +195,13 @@ func (c *processClock) set() {
 	}
 }
 
-// timer returns how long a timer takes that is started now, and sees to it that the clock is set then.
+// timer returns how long a timer takes by this clock that is started now, and sees to it that the clock is
+// set then. A clock that stands still is behind.
 func (c *processClock) timer(d time.Duration) time.Duration {
 	c.set()
 	d = c.real.spread(d)
 	c.real.AfterFunc(d, c.set)
-	return d
+	return d + c.real.Since(c.FakeClock.Now())
 }
 
 // Now implements clock.PassiveClock.

@@ -44,6 +44,7 @@ func TestAProcessClockStops(t *testing.T) {
 		if fired(timer.C())+fired(ticks) > 0 {
 			t.Error("it goes on while it stands")
 		}
+		meanwhile := c.NewTimer(3 * time.Second)
 		if !stopped.Stop() {
 			t.Error("a timer that has not fired cannot be stopped")
 		}
@@ -53,6 +54,14 @@ func TestAProcessClockStops(t *testing.T) {
 		}
 		if got := [3]int{fired(timer.C()), fired(stopped.C()), fired(ticks)}; got != [3]int{1, 0, 1} {
 			t.Errorf("then the timer, the stopped timer and the ticker fire %v times", got)
+		}
+		clock.RealClock{}.Sleep(2 * time.Second)
+		if c.set(); fired(meanwhile.C()) > 0 {
+			t.Error("a timer that was started while it stood fires early")
+		}
+		clock.RealClock{}.Sleep(time.Second)
+		if fired(meanwhile.C()) != 1 {
+			t.Error("a timer that was started while it stood does not fire")
 		}
 		timer.Reset(time.Second)
 		clock.RealClock{}.Sleep(time.Second)

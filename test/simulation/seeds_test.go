@@ -201,7 +201,8 @@ func TestASeedRepeatsItself(t *testing.T) {
 		count = 4
 	}
 	for _, difference := range differences(t, count, func(plan *Plan) {
-		plan.Clusters, plan.Machines, plan.Crashes, plan.Pauses, plan.Faults = 1, 1, 0, 0, nil
+		plan.Clusters, plan.Machines, plan.Crashes, plan.Pauses = 1, 1, 0, 0
+		plan.Edit, plan.Rotations, plan.Faults = "", 0, nil
 	}) {
 		t.Error(difference)
 	}

@@ -111,7 +111,7 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		window := &iaasmock.MaintenanceWindow{Status: "PLANNED", StartsAt: begins, EndsAt: begins.Add(time.Hour)}
 		maintained := c.env.Cloud().Servers()[0].ID
 		Expect(c.env.Cloud().SetMaintenanceWindow(maintained, window)).To(Succeed())
-		c.createServer(ctx, "nobodys", "small")
+		nobodys := c.createServer(ctx, "nobodys", "small")
 		edited := c.createServer(ctx, "edited", "small")
 		_, err := c.api().UpdateServer(ctx, iaasmock.DefaultProjectID, iaasmock.DefaultRegion, edited).
 			UpdateServerPayload(iaas.UpdateServerPayload{Labels: map[string]any{clusterLabel: clusterName,
@@ -122,6 +122,10 @@ var _ = Describe("Alerts", Ordered, ContinueOnFailure, longest, func() {
 		c.setKeyExpiry(ctx, time.Now().Add(10*24*time.Hour))
 		for range 3 {
 			c.restartSidecar(ctx)
+			Eventually(ctx, func() bool { // or the process that has counted it would end before it is scraped
+				server, exists := c.env.Cloud().Server(nobodys)
+				return !exists || server.Status == iaasmock.StatusDeleting
+			}).WithTimeout(upTimeout).WithPolling(poll).Should(BeTrue(), "nobody's server was not deleted")
 			s.await(ctx, 3) // each process is scraped
 		}
 		s.expectAlerts(ctx, "StackitDuplicateServers", "StackitOrphanServers", "StackitOrphanRefused",

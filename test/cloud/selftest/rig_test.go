@@ -271,7 +271,7 @@ func (b *lockedBuffer) String() string {
 // await returns when the condition holds.
 func await(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(5 * time.Minute)
 	for !holds() {
 		if time.Now().After(deadline) {
 			t.Fatalf("never: %s", what)

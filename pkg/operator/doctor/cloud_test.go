@@ -94,7 +94,7 @@ func (s *sick) examine(t *testing.T) *Result {
 	rig.MakeClusters()
 	d := &Doctor{Report: s.report, Access: &account.Access{
 		Sessions: &spi.PluginSPIImpl{Config: s.config}, Control: rig.Access.Control,
-		Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 3 * time.Second, Clock: clock.RealClock{},
+		Namespace: testrig.Namespace, SecretName: "sick", ReadTimeout: 30 * time.Second, Clock: clock.RealClock{},
 	}}
 	d.reported = map[string]bool{}
 	d.examineAccounts(t.Context())

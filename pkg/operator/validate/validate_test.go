@@ -90,7 +90,7 @@ func online(t *testing.T, options ...iaasmock.Option) (*account.Access, *iaasmoc
 	t.Cleanup(server.Close)
 	return &account.Access{
 		Sessions:  &spi.PluginSPIImpl{Config: spi.Config{Endpoint: server.URL, TokenURL: server.URL + "/token"}},
-		Namespace: "default", ReadTimeout: 3 * time.Second,
+		Namespace: "default", ReadTimeout: 30 * time.Second,
 	}, cloud
 }
 

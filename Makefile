@@ -194,12 +194,11 @@ sign: ## Sign the pushed image and the checksums of the release with cosign.
 build-debug: $(BIN)/dlv
 	CGO_ENABLED=0 $(GO_BUILD) -gcflags='all=-N -l' -o $(BIN)/machine-controller-debug ./cmd/machine-controller
 
-# What needs a control plane mostly waits: two run at a time, the longest first. The last one, which starts
-# as many control planes as the first, runs alone.
+# What needs a control plane mostly waits: two run at a time, the longest first. The suite for the cloud, which
+# starts as many control planes as the specs, begins where those are nearly done.
 .PHONY: test
 test: test-unit ## All tests: also -e2e, -programs, -localenv, -integration, -monitoring, -image, -cloud-mock.
-	@$(MAKE) -j2 test-e2e test-integration test-localenv test-programs test-image test-monitoring
-	@$(MAKE) test-cloud-mock
+	@$(MAKE) -j2 test-e2e test-integration test-cloud-mock test-localenv test-programs test-image test-monitoring
 
 # The race detector makes tests ten times as slow, so it runs them in short mode: what is
 # large there is small. LARGE_PKGS, which have such tests or time something, run in full

@@ -149,7 +149,7 @@ func TestWithoutAnything(t *testing.T) {
 func TestRequestTimeout(t *testing.T) {
 	t.Parallel()
 	cloud, env := startProject(t)
-	cloud.Inject(iaasmock.Fault{Delay: 25 * time.Second})
+	cloud.Inject(iaasmock.Fault{Delay: 2 * time.Minute})
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0") // which nobody answers
 	if err != nil {
 		t.Fatal(err)
@@ -160,21 +160,21 @@ func TestRequestTimeout(t *testing.T) {
 		says []string
 	}{
 		"list": {[]string{"list", "servers", "--server=http://" + listener.Addr().String()},
-			[]string{"the cluster with the Machines does not answer within 1s",
-				"servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 1s"}},
+			[]string{"the cluster with the Machines does not answer within 3s",
+				"servers of project " + iaasmock.DefaultProjectID + " in eu01 unknown: the API does not answer within 3s"}},
 		"doctor":   {[]string{"doctor", "--cloud-only"}, []string{"UNKNOWN  reads: servers: "}},
 		"validate": {[]string{"validate", "--online", "-f", "../../samples/machine-class-minimal.yaml"}, []string{"not checked to the end: "}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			begin := time.Now()
-			got := invocation{args: append(row.args, "--request-timeout", "1s"), env: env}.run(t)
+			got := invocation{args: append(row.args, "--request-timeout", "3s"), env: env}.run(t)
 			for _, says := range row.says {
 				if got.code != report.ExitUnknown || strings.Count(got.stdout+got.stderr, says) != 1 {
 					t.Errorf("got %+v, want exit code 2 and %q once", got, says)
 				}
 			}
-			if took := time.Since(begin); took > 15*time.Second {
+			if took := time.Since(begin); took > time.Minute {
 				t.Errorf("took %s", took)
 			}
 		})

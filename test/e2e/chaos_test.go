@@ -51,9 +51,9 @@ var _ = Describe("Chaos", longest, func() {
 				iaasmock.WithBootDuration(bootDuration), iaasmock.WithDeleteDuration(deleteDuration),
 				iaasmock.WithListLag(2*time.Second), iaasmock.WithLatency(0, 50*time.Millisecond)),
 			// Only the creation timeout (20 minutes by default) ends the wait for the Node of
-			// a server that breaks before it has joined.
+			// a server that breaks before it has joined: the spec lasts as long.
 			localenv.WithSidecarArgs("--resource-exhausted-retry=10s", "--machine-health-timeout=20s", "--machine-drain-timeout=5s",
-				"--machine-safety-orphan-vms-period=30s", "--machine-creation-timeout=5m")))
+				"--machine-safety-orphan-vms-period=30s", "--machine-creation-timeout=2m")))
 		verify := watchDoubles(context.WithoutCancel(ctx), c.env.Cloud())
 		c.createSecret(ctx, nil)
 		for class, machineType := range chaosClasses {

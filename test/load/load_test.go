@@ -33,7 +33,7 @@ import (
 	"github.com/stackitcloud/machine-controller-manager-provider-stackit/test/iaasmock"
 )
 
-var duration = flag.Duration("load", 0, "how long to keep the driver busy; 0 means 1 minute, with -short 10 seconds")
+var duration = flag.Duration("load", 0, "how long to keep the driver busy; 0 means 30 seconds, with -short 10")
 
 // workers take a Machine each through its life; -short has a fourth of them, which end
 // their last lives sooner.
@@ -45,7 +45,7 @@ const reconciles = 50
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if *duration == 0 {
-		*duration = time.Minute
+		*duration = 30 * time.Second
 		if testing.Short() {
 			*duration = 10 * time.Second
 		}

@@ -154,7 +154,7 @@ func TestInterruptedSweep(t *testing.T) {
 	began := time.Now()
 	interrupt()
 	s.expectEnd(t, 1)
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute { // on a busy computer
 		t.Errorf("it ended after %s", took)
 	}
 	server := m.state(t).Servers[0]

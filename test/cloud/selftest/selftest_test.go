@@ -198,11 +198,11 @@ func TestRed(t *testing.T) {
 		},
 		{
 			name: "is slower than the limit", mock: []string{"--boot=5m"}, args: []string{"--limit=30s"},
-			want: `not all was done after 20s`, within: time.Minute,
+			want: `not all was done after 20s`, within: 4 * time.Minute,
 		},
 		{
 			name: "boots no server", mock: []string{`--fault={"preset":"boot-error"}`},
-			want: `ended in ERROR: "Build of instance aborted: Failed to allocate`, within: time.Minute,
+			want: `ended in ERROR: "Build of instance aborted: Failed to allocate`, within: 4 * time.Minute,
 		},
 	}
 	for _, row := range rows {

@@ -198,7 +198,7 @@ func TestMachinesThatComeOneByOneShareReads(t *testing.T) {
 			<-time.After(time.Duration(slices.Index(c.machines, m)) * 250 * time.Millisecond)
 			c.bringUp(m)
 		})
-		c.wantFewCalls("up", 6)
+		c.wantFewCalls("up", 7)
 	})
 }
 

@@ -321,10 +321,12 @@ func startScrapes(url func() string, most int) *scrapes {
 		began: time.Now().Add(-quietScrapes * promInterval), series: map[string]map[int]string{}}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
-	// A process' first scrape may show phases without mcm_machine_info, which MCM sets
-	// during scrapes. It must not stand for the quiet time.
-	_, err := readMetrics(ctx, url())
-	Expect(err).NotTo(HaveOccurred())
+	// A scrape may show Machines' phases without mcm_machine_info, which MCM sets during scrapes:
+	// that of a process that has just read them. It must not stand for the quiet time.
+	Eventually(ctx, func() (float64, error) {
+		samples, err := readMetrics(ctx, url())
+		return measured(samples).sum("mcm_machine_info"), err
+	}).WithTimeout(upTimeout).WithPolling(poll).ShouldNot(BeZero(), "no Machine is shown")
 	Expect(s.scrape(ctx)).To(Succeed())
 	go func() {
 		defer close(done)
